@@ -1,0 +1,100 @@
+//! The `.sql` files of the store: one statement each, the same list for both databases, and time is an argument.
+
+const POSTGRES: &str = "crates/store/src/postgres/sql/";
+const SQLITE: &str = "crates/store/src/sqlite/sql/";
+
+/// Ways to ask the database for the time or for a time zone, as the words and signs they consist of.
+const CLOCKS: [&[&str]; 4] = [&["now", "(", ")"], &["current_timestamp"], &["at", "time", "zone"], &["'", "now", "'"]];
+
+/// Statements that only one of the databases has.
+pub(super) fn unpaired(paths: &[&str]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (here, there) in [(POSTGRES, SQLITE), (SQLITE, POSTGRES)] {
+        for name in paths.iter().filter_map(|path| path.strip_prefix(here)) {
+            let twin = format!("{there}{name}");
+            if !paths.contains(&twin.as_str()) {
+                complaints.push(format!("{here}{name}:1: the other database lacks this statement: write {twin}"));
+            }
+        }
+    }
+    complaints
+}
+
+pub(super) fn clocks(path: &str, statement: &str) -> Vec<String> {
+    let words = words(statement);
+    let found = (0..words.len()).filter_map(|at| {
+        let is_here = |clock: &&&[&str]| words[at..].iter().map(|(_, word)| word).take(clock.len()).eq(clock.iter());
+        let clock = CLOCKS.iter().find(is_here)?.join(" ");
+        let line = words[at].0;
+        Some(format!("{path}:{line}: `{clock}`: times are arguments and zones are decided in core, bind a parameter"))
+    });
+    found.collect()
+}
+
+/// The lower-case words and the signs of a statement with their lines, without comments.
+fn words(statement: &str) -> Vec<(usize, String)> {
+    let mut words = Vec::new();
+    let (mut rest, mut line) = (statement, 1);
+    while let Some(first) = rest.chars().next() {
+        let len = if rest.starts_with("--") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |len| len + 2)
+        } else {
+            let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+            let len = word.max(first.len_utf8());
+            if !first.is_whitespace() {
+                words.push((line, rest[..len].to_lowercase()));
+            }
+            len
+        };
+        line += rest[..len].matches('\n').count();
+        rest = &rest[len..];
+    }
+    words
+}
+
+#[test]
+fn a_statement_of_one_database_is_found() {
+    let said = unpaired(&["crates/store/src/postgres/sql/a.sql", "crates/store/src/sqlite/sql/b.sql"]);
+    assert_eq!(said.len(), 2);
+    assert!(said[0].starts_with("crates/store/src/postgres/sql/a.sql:1: "), "{said:?}");
+    assert!(said[0].ends_with("write crates/store/src/sqlite/sql/a.sql"), "{said:?}");
+    assert!(said[1].ends_with("write crates/store/src/postgres/sql/b.sql"), "{said:?}");
+}
+
+#[test]
+fn equal_lists_pass() {
+    assert!(unpaired(&[]).is_empty());
+    let migration = "crates/store/src/postgres/migrations/0001.sql";
+    assert!(
+        unpaired(&["crates/store/src/postgres/sql/a.sql", "crates/store/src/sqlite/sql/a.sql", migration]).is_empty()
+    );
+}
+
+#[test]
+fn clocks_are_found() {
+    for statement in [
+        "select now()",
+        "select NOW ( )",
+        "a timestamptz default Current_Timestamp",
+        "select a at time zone 'UTC'",
+        "select a AT  TIME\n ZONE $1",
+        "select datetime('now')",
+    ] {
+        let said = clocks("a.sql", &format!("-- why\n{statement}"));
+        assert_eq!(said.len(), 1, "{statement}: {said:?}");
+        assert!(said[0].starts_with("a.sql:2: "), "{said:?}");
+    }
+}
+
+#[test]
+fn statements_that_take_the_time_pass() {
+    for statement in [
+        "update timers set next_run_at = $1 where next_run_at <= $now -- never now()",
+        "/* not current_timestamp,\n nor at time zone */ select 1",
+        "select known(), now, current_timestamps, at_time_zone, 'nowhere'",
+    ] {
+        assert!(clocks("a.sql", statement).is_empty(), "{statement}");
+    }
+}
