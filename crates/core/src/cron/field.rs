@@ -1,0 +1,246 @@
+//! One field of an expression: lists of values, ranges and steps, turned into bits.
+
+use std::fmt::{self, Write};
+use std::ops::Range;
+
+use super::error::{FieldName, ParseErrorKind};
+
+pub(crate) const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+pub(crate) const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+
+/// What one field says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Field {
+    /// Bit `n` is set when the value `n` matches; Sunday is bit 0 only.
+    pub(crate) bits: u64,
+    /// The text begins with `*` or is `?`.
+    pub(crate) star: bool,
+    /// `L`: the last day of the month.
+    pub(crate) last_day: bool,
+    /// `LW`: the last Monday-to-Friday of the month.
+    pub(crate) last_weekday: bool,
+    /// Bit `n`: `nW`, the weekday nearest to day `n`.
+    pub(crate) nearest_weekday: u32,
+    /// Bit `7 * (k - 1) + d`: `d#k`, the k-th of a weekday.
+    pub(crate) nth: u64,
+    /// Bit `d`: `dL`, the last of a weekday.
+    pub(crate) last_dow: u8,
+    /// The same field in plain numbers, with single spaces nowhere and nothing redundant.
+    pub(crate) normalized: String,
+}
+
+/// What is wrong, and where in the text of the whole expression.
+pub(crate) type Fault = (Range<usize>, ParseErrorKind);
+
+impl Field {
+    /// Reads the field `text`, which begins at byte `at` of the expression.
+    pub(crate) fn parse(name: FieldName, text: &str, at: usize) -> Result<Field, Fault> {
+        let day_field = matches!(name, FieldName::DayOfMonth | FieldName::DayOfWeek);
+        // `?` is another `*`, but only alone: in a list it could not be told apart from a restriction.
+        let text = if text == "?" && day_field { "*" } else { text };
+        let mut field = Field { star: text.starts_with('*'), ..Field::default() };
+        let mut start = at;
+        for item in text.split(',') {
+            Item { name, text: item, at: start }.read(&mut field)?;
+            start += item.len() + 1;
+        }
+        Ok(field)
+    }
+
+    fn push(&mut self, item: fmt::Arguments<'_>) {
+        let comma = if self.normalized.is_empty() { "" } else { "," };
+        // Writing to a `String` cannot fail.
+        let _ = write!(self.normalized, "{comma}{item}");
+    }
+}
+
+/// One part of a list.
+#[derive(Clone, Copy)]
+struct Item<'a> {
+    name: FieldName,
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Item<'a> {
+    fn read(self, field: &mut Field) -> Result<(), Fault> {
+        if self.text.is_empty() {
+            return Err(self.fault(self.text, ParseErrorKind::MissingValue));
+        }
+        if self.read_special(field)? {
+            return Ok(());
+        }
+        let (base, step) = match self.text.split_once('/') {
+            Some((base, step)) => (base, Some(self.step(step)?)),
+            None => (self.text, None),
+        };
+        let (first, last) = self.range(base, step.is_some())?;
+        let step = step.unwrap_or(1);
+        field.bits |= self.expand(first, last, step);
+        match (base, step) {
+            ("*", 1) => field.push(format_args!("*")),
+            ("*", _) => field.push(format_args!("*/{step}")),
+            _ if first == last => field.push(format_args!("{first}")),
+            (_, 1) => field.push(format_args!("{first}-{last}")),
+            _ => field.push(format_args!("{first}-{last}/{step}")),
+        }
+        Ok(())
+    }
+
+    /// `L`, `LW`, `nW`, `d#k` and `dL`, where they are possible.
+    fn read_special(self, field: &mut Field) -> Result<bool, Fault> {
+        let is = |word: &str| self.text.eq_ignore_ascii_case(word);
+        let last_weekday = is("LW") || is("WL");
+        match self.name {
+            FieldName::DayOfMonth if is("L") => {
+                field.last_day = true;
+                field.push(format_args!("L"));
+            }
+            FieldName::DayOfMonth if last_weekday => {
+                field.last_weekday = true;
+                field.push(format_args!("LW"));
+            }
+            _ if last_weekday || is("L") || is("W") || is("H") => {
+                return Err(self.fault(self.text, ParseErrorKind::Misplaced));
+            }
+            _ => return self.read_counted(field),
+        }
+        Ok(true)
+    }
+
+    fn read_counted(self, field: &mut Field) -> Result<bool, Fault> {
+        if let Some((day, count)) = self.text.split_once('#') {
+            if self.name != FieldName::DayOfWeek {
+                return Err(self.fault(self.text, ParseErrorKind::Misplaced));
+            }
+            if day.is_empty() || count.is_empty() {
+                return Err(self.fault(self.text, ParseErrorKind::MissingValue));
+            }
+            let day = self.value(day)? % 7;
+            let count = match count.as_bytes() {
+                [k @ b'1'..=b'5'] => u32::from(k - b'0'),
+                _ => return Err(self.fault(count, ParseErrorKind::BadCount)),
+            };
+            field.nth |= 1 << (7 * (count - 1) + day);
+            field.push(format_args!("{day}#{count}"));
+            return Ok(true);
+        }
+        let Some(last) = self.text.char_indices().next_back().map(|(i, _)| i) else { return Ok(false) };
+        let (head, tail) = self.text.split_at(last);
+        let counts = head.bytes().all(|b| b.is_ascii_digit());
+        match (self.name, tail) {
+            (FieldName::DayOfMonth, "w" | "W") if counts => {
+                let day = self.value(head)?;
+                field.nearest_weekday |= 1 << day;
+                field.push(format_args!("{day}W"));
+            }
+            // `jul`-like names end in `l` too, but not among the weekdays.
+            (FieldName::DayOfWeek, "l" | "L") if counts || weekday(head).is_some() => {
+                let day = self.value(head)? % 7;
+                field.last_dow |= 1 << day;
+                field.push(format_args!("{day}L"));
+            }
+            (_, "w" | "W" | "l" | "L") if counts => return Err(self.fault(self.text, ParseErrorKind::Misplaced)),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn step(self, text: &'a str) -> Result<u32, Fault> {
+        if text.is_empty() {
+            return Err(self.fault(self.text, ParseErrorKind::MissingValue));
+        }
+        match number(text) {
+            Some(step @ 1..=999) => Ok(step),
+            _ => Err(self.fault(text, ParseErrorKind::BadStep)),
+        }
+    }
+
+    /// First and last value of `*`, `a`, `a-b`, or `a/n` (from a to the maximum).
+    fn range(self, base: &'a str, stepped: bool) -> Result<(u32, u32), Fault> {
+        let (min, max) = self.distinct();
+        match base {
+            "*" => return Ok((min, max)),
+            "?" => return Err(self.fault(self.text, ParseErrorKind::Misplaced)),
+            "" => return Err(self.fault(self.text, ParseErrorKind::MissingValue)),
+            _ => {}
+        }
+        if let Some((from, to)) = base.split_once('-') {
+            if from.is_empty() || to.is_empty() {
+                return Err(self.fault(base, ParseErrorKind::MissingValue));
+            }
+            let (from, to) = (self.value(from)?, self.value(to)?);
+            let first = self.plain(from);
+            // `5-5` and `7-0` are one value; `0-7` is a whole week.
+            return Ok((first, if from >= to && first == self.plain(to) { first } else { to }));
+        }
+        let value = self.plain(self.value(base)?);
+        Ok((value, if stepped { max } else { value }))
+    }
+
+    /// Sunday as 0; everything else as it is.
+    fn plain(self, value: u32) -> u32 {
+        if self.name == FieldName::DayOfWeek { value % 7 } else { value }
+    }
+
+    /// Every `step`-th value from `first` to `last`, around the end of the range if `last` is smaller.
+    fn expand(self, first: u32, last: u32, step: u32) -> u64 {
+        let (min, max) = self.distinct();
+        let size = max - min + 1;
+        let end = if last >= first { last } else { last + size };
+        let wrapped = |value: u32| if value > max { value - size } else { value };
+        (first..=end).step_by(step as usize).fold(0, |bits, value| bits | 1 << wrapped(value))
+    }
+
+    /// The values that differ: Sunday is 0 here, and a week ends on Saturday.
+    fn distinct(self) -> (u32, u32) {
+        if self.name == FieldName::DayOfWeek { (0, 6) } else { self.name.range() }
+    }
+
+    fn value(self, text: &'a str) -> Result<u32, Fault> {
+        let (min, max) = self.name.range();
+        if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+            return number(text)
+                .filter(|value| (min..=max).contains(value))
+                .ok_or_else(|| self.fault(text, ParseErrorKind::OutOfRange));
+        }
+        let known = match self.name {
+            FieldName::Month => position(&MONTHS, text).map(|n| n + 1),
+            FieldName::DayOfWeek => weekday(text),
+            _ => None,
+        };
+        known.ok_or_else(|| {
+            let kind = match text.to_ascii_uppercase().as_str() {
+                "L" | "W" | "LW" | "H" | "?" => ParseErrorKind::Misplaced,
+                word if word.bytes().all(|b| b.is_ascii_uppercase()) => ParseErrorKind::UnknownName,
+                _ => ParseErrorKind::Unexpected,
+            };
+            self.fault(text, kind)
+        })
+    }
+
+    /// Points at `part`, which is a slice of this item.
+    fn fault(self, part: &str, kind: ParseErrorKind) -> Fault {
+        let inside = (part.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
+        let start = self.at + inside.min(self.text.len());
+        (start..start + part.len(), kind)
+    }
+}
+
+/// At most four digits: longer ones are out of every range, and nothing can overflow.
+fn number(text: &str) -> Option<u32> {
+    let digits = text.trim_start_matches('0');
+    if text.is_empty() || digits.len() > 4 || !text.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    Some(digits.bytes().fold(0, |n, b| n * 10 + u32::from(b - b'0')))
+}
+
+fn position(names: &[&str], text: &str) -> Option<u32> {
+    names.iter().position(|name| name.eq_ignore_ascii_case(text)).map(|n| n as u32)
+}
+
+fn weekday(text: &str) -> Option<u32> {
+    position(&WEEKDAYS, text)
+}

@@ -1,0 +1,297 @@
+//! [`Spec`]: when a job fires. The one place that answers "which slots exist?".
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+use crate::cron::{Dst, DstFold, Expression, Kind, Slots, Warning, dst_notes};
+use crate::zone::{self, MAX_SECOND, MIN_SECOND, Zone};
+
+/// When a job fires: an expression in a zone, or once; with optional bounds.
+///
+/// All answers are exact and bounded: results are strictly later (or earlier) than what was asked, and a question about
+/// ten years of missed seconds costs no more than one about a minute.
+///
+/// ```
+/// use everbell_core::{Spec, Zone, cron::Expression};
+/// use jiff::Timestamp;
+///
+/// let nightly = Spec::recurring(
+///     "30 2 * * *".parse::<Expression>().unwrap(),
+///     Zone::get("America/New_York").unwrap(),
+///     Timestamp::UNIX_EPOCH,
+/// );
+/// // On 14 March 2027 clocks jump from 02:00 to 03:00; the slot moves to the first instant after the gap.
+/// let after = "2027-03-13T12:00:00Z".parse().unwrap();
+/// assert_eq!(nightly.next_after(after).unwrap().to_string(), "2027-03-14T07:00:00Z");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    when: When,
+    zone: Zone,
+    dst: Dst,
+    start_at: Option<Timestamp>,
+    end_at: Option<Timestamp>,
+}
+
+/// The three kinds of schedules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum When {
+    /// A cron expression, in the zone of the spec.
+    Cron(Expression),
+    /// A fixed rate: `anchor + n * interval`.
+    Every {
+        /// The `@every` expression.
+        expression: Expression,
+        /// Where the rate begins, in whole seconds.
+        anchor: Timestamp,
+    },
+    /// One instant.
+    Once(Timestamp),
+}
+
+/// A time that a spec cannot hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SpecError {
+    /// Before 1900 or after 2199: named is the field.
+    OutOfRange(&'static str),
+    /// `endAt` is not after `startAt`.
+    EmptyBounds,
+}
+
+impl Spec {
+    /// Fires again and again. A fixed rate (`@every`) counts from `anchor`; other expressions do not need it.
+    pub fn recurring(expression: Expression, zone: Zone, anchor: Timestamp) -> Spec {
+        let when = if expression.is_fixed_rate() {
+            let second = anchor.as_second().clamp(MIN_SECOND, MAX_SECOND);
+            When::Every { expression, anchor: zone::instant(second) }
+        } else {
+            When::Cron(expression)
+        };
+        Spec { when, zone, dst: Dst::default(), start_at: None, end_at: None }
+    }
+
+    /// Fires once, to the microsecond, which is what databases keep. The zone only says how the time is shown.
+    pub fn once(at: Timestamp, zone: Zone) -> Result<Spec, SpecError> {
+        check_range("runAt", at)?;
+        let at = Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at);
+        Ok(Spec { when: When::Once(at), zone, dst: Dst::default(), start_at: None, end_at: None })
+    }
+
+    /// With another rule for daylight saving.
+    #[must_use]
+    pub fn with_dst(mut self, dst: Dst) -> Spec {
+        self.dst = dst;
+        self
+    }
+
+    /// With slots only in `[start_at, end_at]`. A fixed rate then counts from `start_at`.
+    pub fn with_bounds(mut self, start_at: Option<Timestamp>, end_at: Option<Timestamp>) -> Result<Spec, SpecError> {
+        if let Some(start) = start_at {
+            check_range("startAt", start)?;
+        }
+        if let Some(end) = end_at {
+            check_range("endAt", end)?;
+        }
+        if let (Some(start), Some(end)) = (start_at, end_at)
+            && end <= start
+        {
+            return Err(SpecError::EmptyBounds);
+        }
+        if let (When::Every { anchor, .. }, Some(start)) = (&mut self.when, start_at) {
+            *anchor = zone::instant(ceil(start));
+        }
+        self.start_at = start_at;
+        self.end_at = end_at;
+        Ok(self)
+    }
+
+    /// What kind of schedule this is.
+    pub fn when(&self) -> &When {
+        &self.when
+    }
+
+    /// The expression, unless it fires once.
+    pub fn expression(&self) -> Option<&Expression> {
+        match &self.when {
+            When::Cron(expression) | When::Every { expression, .. } => Some(expression),
+            When::Once(_) => None,
+        }
+    }
+
+    /// The zone in which the expression is read and times are shown.
+    pub fn zone(&self) -> &Zone {
+        &self.zone
+    }
+
+    /// What happens when clocks change.
+    pub fn dst(&self) -> Dst {
+        self.dst
+    }
+
+    /// The first instant that may be a slot.
+    pub fn start_at(&self) -> Option<Timestamp> {
+        self.start_at
+    }
+
+    /// The last instant that may be a slot.
+    pub fn end_at(&self) -> Option<Timestamp> {
+        self.end_at
+    }
+
+    /// The same schedule in another zone, for an org with its own local time.
+    #[must_use]
+    pub fn in_zone(&self, zone: Zone) -> Spec {
+        Spec { zone, ..self.clone() }
+    }
+
+    /// The first slot after `t`.
+    pub fn next_after(&self, t: Timestamp) -> Option<Timestamp> {
+        let slot = match &self.when {
+            When::Once(at) => Some(*at).filter(|at| *at > t),
+            When::Cron(_) | When::Every { .. } => {
+                let from = (floor(t) + 1).max(self.start_at.map_or(MIN_SECOND, ceil));
+                self.at_or_after(from).map(zone::instant)
+            }
+        };
+        slot.filter(|slot| self.in_bounds(*slot))
+    }
+
+    /// The last slot at or before `t`: the latest missed one, without walking through the others.
+    pub fn prev_at_or_before(&self, t: Timestamp) -> Option<Timestamp> {
+        let slot = match &self.when {
+            When::Once(at) => Some(*at).filter(|at| *at <= t),
+            When::Cron(_) | When::Every { .. } => {
+                let from = floor(t).min(self.end_at.map_or(MAX_SECOND - 1, floor));
+                self.at_or_before(from).map(zone::instant)
+            }
+        };
+        slot.filter(|slot| self.in_bounds(*slot))
+    }
+
+    /// Whether `t` is a slot.
+    pub fn matches(&self, t: Timestamp) -> bool {
+        self.prev_at_or_before(t) == Some(t)
+    }
+
+    /// Whether no local day can have two slots, so that a local date names one.
+    pub fn at_most_daily(&self) -> bool {
+        match &self.when {
+            When::Once(_) => true,
+            When::Every { .. } => false,
+            When::Cron(expression) => match expression.kind {
+                Kind::Fields(fields) => fields.times_per_day() == 1 && self.dst.fold != DstFold::Both,
+                Kind::Every(_) => false,
+            },
+        }
+    }
+
+    /// The slots after `t`, in order.
+    pub fn slots_after(&self, t: Timestamp) -> impl Iterator<Item = Timestamp> {
+        std::iter::successors(self.next_after(t), |slot| self.next_after(*slot))
+    }
+
+    /// How many slots lie in `(after, until]`, by arithmetic.
+    pub fn count_between(&self, after: Timestamp, until: Timestamp) -> u64 {
+        if until <= after {
+            return 0;
+        }
+        let (from, end) = self.clip(after, until);
+        match &self.when {
+            When::Once(at) => u64::from(*at > after && *at <= until && self.in_bounds(*at)),
+            When::Cron(_) => self.cron_slots().map_or(0, |slots| slots.count(from, end)),
+            When::Every { expression, .. } => {
+                match (self.at_or_after(from), self.at_or_before(end - 1), expression.kind) {
+                    (Some(first), Some(last), Kind::Every(every)) if first <= last => {
+                        ((last - first) / every.seconds() + 1) as u64
+                    }
+                    _ => 0,
+                }
+            }
+        }
+    }
+
+    /// The instants in `(after, until]` at which a local time inside a DST gap was passed over because of
+    /// [`crate::cron::DstGap::Skip`].
+    pub fn dst_skipped_between(&self, after: Timestamp, until: Timestamp) -> Vec<Timestamp> {
+        let (from, until) = self.clip(after, until);
+        self.cron_slots()
+            .map_or_else(Vec::new, |slots| slots.skipped(from, until).into_iter().map(zone::instant).collect())
+    }
+
+    /// What may surprise the writer: the expression's own warnings, and DST changes in the year after `from`.
+    pub fn warnings(&self, from: Timestamp) -> Vec<Warning> {
+        let mut all = self.expression().map_or_else(Vec::new, Expression::warnings);
+        if let Some(slots) = self.cron_slots() {
+            let until = (floor(from) + dst_notes::AHEAD).clamp(MIN_SECOND, MAX_SECOND - 1);
+            let (from, until) = self.clip(from, zone::instant(until));
+            all.extend(dst_notes::of_slots(&slots, from, until));
+        }
+        all
+    }
+
+    fn at_or_after(&self, second: i64) -> Option<i64> {
+        match (&self.when, self.cron_slots()) {
+            (_, Some(slots)) => slots.at_or_after(second),
+            (When::Every { expression, anchor }, None) => match expression.kind {
+                Kind::Every(every) => Some(every.at_or_after(anchor.as_second(), second)).filter(|s| *s < MAX_SECOND),
+                Kind::Fields(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn at_or_before(&self, second: i64) -> Option<i64> {
+        match (&self.when, self.cron_slots()) {
+            (_, Some(slots)) => slots.at_or_before(second),
+            (When::Every { expression, anchor }, None) => match expression.kind {
+                Kind::Every(every) => every.at_or_before(anchor.as_second(), second),
+                Kind::Fields(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn cron_slots(&self) -> Option<Slots<'_>> {
+        match &self.when {
+            When::Cron(Expression { kind: Kind::Fields(fields), .. }) => {
+                Some(Slots { fields, zone: &self.zone, dst: self.dst })
+            }
+            _ => None,
+        }
+    }
+
+    /// `(after, until]` as whole seconds `[from, end)`, inside the bounds.
+    fn clip(&self, after: Timestamp, until: Timestamp) -> (i64, i64) {
+        let from = (floor(after) + 1).max(self.start_at.map_or(MIN_SECOND, ceil));
+        let last = floor(until).min(self.end_at.map_or(MAX_SECOND - 1, floor));
+        (from, last + 1)
+    }
+
+    fn in_bounds(&self, slot: Timestamp) -> bool {
+        self.start_at.is_none_or(|start| slot >= start) && self.end_at.is_none_or(|end| slot <= end)
+    }
+}
+
+fn floor(t: Timestamp) -> i64 {
+    t.as_second() - i64::from(t.subsec_nanosecond() < 0)
+}
+
+fn ceil(t: Timestamp) -> i64 {
+    t.as_second() + i64::from(t.subsec_nanosecond() > 0)
+}
+
+fn check_range(field: &'static str, t: Timestamp) -> Result<(), SpecError> {
+    if (MIN_SECOND..MAX_SECOND).contains(&t.as_second()) { Ok(()) } else { Err(SpecError::OutOfRange(field)) }
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpecError::OutOfRange(field) => write!(f, "{field} must lie between the years 1900 and 2199"),
+            SpecError::EmptyBounds => f.write_str("endAt must be after startAt"),
+        }
+    }
+}
+
+impl std::error::Error for SpecError {}
