@@ -1,0 +1,239 @@
+//! Names of things: validated where they are made, so that everything behind can trust them.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+/// A value that was refused, with the field it was meant for and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// The field, as the API spells it, such as `jobKey` or `policies.timeout`.
+    pub field: &'static str,
+    /// What is wrong and what is allowed.
+    pub reason: String,
+}
+
+impl Invalid {
+    /// A refusal of `field`.
+    pub fn new(field: &'static str, reason: impl Into<String>) -> Invalid {
+        Invalid { field, reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.reason)
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// Wraps an id that was made elsewhere.
+            pub const fn from_uuid(id: Uuid) -> Self {
+                Self(id)
+            }
+
+            /// The id as a UUID.
+            pub const fn as_uuid(&self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = Invalid;
+
+            fn from_str(text: &str) -> Result<Self, Invalid> {
+                Uuid::try_parse(text).map(Self).map_err(|_| Invalid::new("id", "a UUID is needed"))
+            }
+        }
+    };
+}
+
+uuid_id! {
+    /// One version of a job.
+    JobId
+}
+uuid_id! {
+    /// One run. A run of a slot has the same id on every instance: see [`RunId::for_slot`].
+    RunId
+}
+uuid_id! {
+    /// One running process.
+    InstanceId
+}
+uuid_id! {
+    /// One backfill of a range of slots.
+    BackfillId
+}
+
+impl JobId {
+    /// A time-ordered id from the time of creation and 80 random bits that the caller brings.
+    pub fn new(created_at: Timestamp, random: [u8; 10]) -> JobId {
+        JobId(time_ordered(created_at, &random))
+    }
+}
+
+impl InstanceId {
+    /// A time-ordered id from the time of start and 80 random bits that the caller brings.
+    pub fn new(started_at: Timestamp, random: [u8; 10]) -> InstanceId {
+        InstanceId(time_ordered(started_at, &random))
+    }
+}
+
+impl BackfillId {
+    /// A time-ordered id from the time of creation and 80 random bits that the caller brings.
+    pub fn new(created_at: Timestamp, random: [u8; 10]) -> BackfillId {
+        BackfillId(time_ordered(created_at, &random))
+    }
+}
+
+impl RunId {
+    /// The id of the run of a slot: the same wherever and however often it is computed, ordered by the slot.
+    ///
+    /// A claim whose answer was lost can therefore be read back, and a second insert meets the first.
+    pub fn for_slot(job: JobId, org: Option<&OrgId>, slot: Timestamp) -> RunId {
+        let hash = slot_hash(b"run", job, org, slot);
+        RunId(time_ordered(slot, &hash[..10]))
+    }
+
+    /// The id of a run that no slot asked for, from the time of the request and 80 random bits that the caller brings.
+    pub fn by_hand(requested_at: Timestamp, random: [u8; 10]) -> RunId {
+        RunId(time_ordered(requested_at, &random))
+    }
+}
+
+/// 48 bits of time, then `tail`, in the form of a version 8 UUID (RFC 9562): sorts by time like version 7, but does not
+/// claim to be random.
+fn time_ordered(at: Timestamp, tail: &[u8]) -> Uuid {
+    let millis = at.as_millisecond().max(0).to_be_bytes();
+    let mut bytes = [0; 16];
+    bytes[..6].copy_from_slice(&millis[2..]);
+    bytes[6..].copy_from_slice(&tail[..10]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+/// A stable hash of a slot, for one purpose. The same on every machine and in every release.
+pub(crate) fn slot_hash(purpose: &[u8], job: JobId, org: Option<&OrgId>, slot: Timestamp) -> [u8; 32] {
+    let org = org.map_or("", OrgId::as_str);
+    let mut hash = Sha256::new();
+    hash.update(purpose);
+    hash.update([0]);
+    hash.update(job.0.as_bytes());
+    hash.update((org.len() as u64).to_be_bytes());
+    hash.update(org);
+    hash.update(slot.as_microsecond().to_be_bytes());
+    hash.finalize().into()
+}
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident, $field:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Box<str>);
+
+        impl $name {
+            /// The text, if it is 1 to 200 bytes of printable characters without white space around them.
+            pub fn new(text: &str) -> Result<Self, Invalid> {
+                check_name($field, text)?;
+                Ok(Self(text.into()))
+            }
+
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+text_id! {
+    /// The name that all versions of a job share. Must not end in `@` and digits, which names a version of it.
+    JobKey, "jobKey"
+}
+text_id! {
+    /// The label of an action. The engine knows nothing else about it.
+    Target, "target"
+}
+text_id! {
+    /// A tenant.
+    OrgId, "orgId"
+}
+
+const MAX_NAME_BYTES: usize = 200;
+
+fn check_name(field: &'static str, text: &str) -> Result<(), Invalid> {
+    if text.is_empty() || text.len() > MAX_NAME_BYTES {
+        return Err(Invalid::new(field, format!("must be 1 to {MAX_NAME_BYTES} bytes long, this has {}", text.len())));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Invalid::new(field, "must not contain control characters"));
+    }
+    if text.trim() != text {
+        return Err(Invalid::new(field, "must not begin or end with white space"));
+    }
+    let version = text.rsplit_once('@').is_some_and(|(_, v)| !v.is_empty() && v.bytes().all(|b| b.is_ascii_digit()));
+    if field == "jobKey" && version {
+        return Err(Invalid::new(field, "must not end in `@` and digits: that names a version of a job"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job() -> JobId {
+        JobId::new("2026-11-15T12:00:00Z".parse().unwrap(), [7; 10])
+    }
+
+    #[test]
+    fn the_run_of_a_slot_has_one_id() {
+        let slot = "2026-11-15T13:45:00Z".parse().unwrap();
+        let id = RunId::for_slot(job(), None, slot);
+        // Stored in databases: must never change.
+        assert_eq!(id.to_string(), "01a1df74-3f60-861e-a1cb-72be71238aec");
+        assert_eq!(id, RunId::for_slot(job(), None, slot));
+        let org = OrgId::new("acme").unwrap();
+        assert_ne!(id, RunId::for_slot(job(), Some(&org), slot));
+        assert!(RunId::for_slot(job(), None, "2026-11-15T13:46:00Z".parse().unwrap()) > id, "ids sort by slot");
+    }
+
+    #[test]
+    fn names_are_bounded_printable_text() {
+        for good in ["a", "daily-briefing", "fieldforce.brief", "<script>'\"", "שלום", "⏰", "a@b", "a@", "x y"] {
+            assert!(JobKey::new(good).is_ok(), "{good}");
+        }
+        for (bad, reason) in [
+            ("", "1 to 200 bytes"),
+            ("a\0b", "control"),
+            ("a\nb", "control"),
+            (" a", "white space"),
+            ("nightly@2", "names a version"),
+        ] {
+            assert!(JobKey::new(bad).unwrap_err().reason.contains(reason), "{bad:?}");
+        }
+        assert!(JobKey::new(&"x".repeat(201)).is_err());
+        assert!(Target::new("mail@2").is_ok());
+    }
+}

@@ -1,0 +1,263 @@
+//! A job is two things: a [`Definition`], which never changes, and a [`JobState`], which operators change.
+//!
+//! Keeping them apart is what lets a deploy re-apply every definition without undoing a pause.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use crate::ids::{Invalid, JobId, JobKey, OrgId, Target};
+use crate::json::Json;
+use crate::policy::{Policies, words};
+use crate::spec::{Spec, When};
+
+/// One version of a job: immutable, so an instance may keep it as long as it likes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// The id of this version.
+    pub id: JobId,
+    /// The name that all versions share.
+    pub key: JobKey,
+    /// 1, 2, 3, …
+    pub version: u32,
+    /// The label of what to do.
+    pub target: Target,
+    /// What the handler gets.
+    pub payload: Json,
+    /// When it fires; or why a stored schedule can no longer be read.
+    pub spec: Result<Spec, Unschedulable>,
+    /// What it wants when something is late, overlaps or fails.
+    pub policies: Policies,
+    /// One timer, or one for each org.
+    pub scope: Scope,
+    /// For people.
+    pub description: String,
+    /// For filters.
+    pub labels: BTreeMap<String, String>,
+    /// Who owns the definition.
+    pub source: Source,
+    /// The version that this one replaced.
+    pub supersedes: Option<JobId>,
+    /// Who made it.
+    pub created_by: String,
+    /// When it was made. Its slots begin after this.
+    pub created_at: Timestamp,
+}
+
+/// A stored schedule that cannot be read any more, for instance because a zone left the IANA database.
+///
+/// It never turns into UTC in silence: the job is `errored` until somebody mends it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unschedulable {
+    /// The stored expression, if it is recurring.
+    pub expression: Option<String>,
+    /// The stored zone.
+    pub timezone: String,
+    /// Why it cannot be read.
+    pub reason: String,
+}
+
+/// Whether a job has one timer or one for each org.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// One timer, in the job's zone.
+    #[default]
+    Global,
+    /// One timer for each eligible org, in that org's zone.
+    PerOrg,
+}
+words!(Scope { Global = "global", PerOrg = "per_org" });
+
+/// Who owns a definition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// Made through the API, the CLI or the UI.
+    #[default]
+    Api,
+    /// A `[[job]]` block of the configuration file.
+    Config,
+    /// Declared in a program that embeds the library.
+    Code,
+}
+words!(Source { Api = "api", Config = "config", Code = "code" });
+
+impl Definition {
+    /// A hash of everything that decides what the job does. Equal hashes mean that a sync has nothing to do.
+    pub fn content_hash(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        let mut part = |text: &str| {
+            hash.update((text.len() as u64).to_be_bytes());
+            hash.update(text);
+        };
+        part(self.key.as_str());
+        part(self.target.as_str());
+        part(self.payload.as_str());
+        match &self.spec {
+            Ok(spec) => {
+                match spec.when() {
+                    // The anchor of a rate is the time of creation unless the schedule names a start.
+                    When::Cron(expression) | When::Every { expression, .. } => part(expression.normalized()),
+                    When::Once(at) => part(&at.to_string()),
+                }
+                part(spec.zone().name());
+                part(spec.dst().gap.as_str());
+                part(spec.dst().fold.as_str());
+                for bound in [spec.start_at(), spec.end_at()] {
+                    part(&bound.map_or(String::new(), |at| at.to_string()));
+                }
+            }
+            Err(broken) => {
+                part(broken.expression.as_deref().unwrap_or("once"));
+                part(&broken.timezone);
+            }
+        }
+        for (name, value) in self.policies.changed() {
+            part(name);
+            part(&value);
+        }
+        part(self.scope.as_str());
+        part(&self.description);
+        for (name, value) in &self.labels {
+            part(name);
+            part(value);
+        }
+        hash.finalize().into()
+    }
+
+    /// Whether it fires once and then retires.
+    pub fn is_one_time(&self) -> bool {
+        matches!(&self.spec, Ok(spec) if matches!(spec.when(), When::Once(_)))
+    }
+}
+
+/// Where a job is in its life: `active <-> paused`, and `retired`, which is final.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum JobStatus {
+    /// Its slots fire.
+    #[default]
+    Active,
+    /// Its slots become a gap.
+    Paused,
+    /// Replaced, deleted or done.
+    Retired,
+}
+words!(JobStatus { Active = "active", Paused = "paused", Retired = "retired" });
+
+/// What operators and the engine change about a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobState {
+    /// Active, paused or retired.
+    pub status: JobStatus,
+    /// Why an active job cannot fire, shown as `errored`.
+    pub error: Option<String>,
+    /// Present while paused.
+    pub pause: Option<Pause>,
+    /// Grows with every change; the ETag.
+    pub revision: u64,
+    /// Failed runs since the last success.
+    pub consecutive_failures: u32,
+    /// Who changed it last.
+    pub updated_by: String,
+    /// When.
+    pub updated_at: Timestamp,
+}
+
+/// Why, by whom and how long a job is paused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Mandatory text.
+    pub reason: String,
+    /// Who paused it.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+    /// When it resumes by itself, if ever.
+    pub until: Option<Timestamp>,
+}
+
+/// A definition together with its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// What never changes.
+    pub definition: Arc<Definition>,
+    /// What does.
+    pub state: JobState,
+}
+
+/// The shortest and longest reason, in characters.
+const REASON_LENGTH: std::ops::RangeInclusive<usize> = 3..=500;
+
+impl JobState {
+    /// The state of a job that was just made.
+    pub fn new(created_by: &str, now: Timestamp) -> JobState {
+        JobState {
+            status: JobStatus::Active,
+            error: None,
+            pause: None,
+            revision: 1,
+            consecutive_failures: 0,
+            updated_by: created_by.to_owned(),
+            updated_at: now,
+        }
+    }
+
+    /// `active -> paused`. A paused job may get another reason; a retired one stays retired.
+    pub fn paused(&self, pause: Pause) -> Result<JobState, Invalid> {
+        let length = pause.reason.trim().chars().count();
+        if !REASON_LENGTH.contains(&length) {
+            return Err(Invalid::new("reason", format!("must be 3 to 500 characters, this has {length}")));
+        }
+        if pause.reason.contains('\0') {
+            return Err(Invalid::new("reason", "must not contain NUL"));
+        }
+        if pause.until.is_some_and(|until| until <= pause.at) {
+            return Err(Invalid::new("until", "must be in the future"));
+        }
+        let next = self.changed(&pause.by, pause.at)?;
+        Ok(JobState { status: JobStatus::Paused, pause: Some(pause), ..next })
+    }
+
+    /// `paused -> active`, and an errored job tries again.
+    pub fn resumed(&self, by: &str, now: Timestamp) -> Result<JobState, Invalid> {
+        let next = self.changed(by, now)?;
+        Ok(JobState { status: JobStatus::Active, error: None, pause: None, consecutive_failures: 0, ..next })
+    }
+
+    /// `active | paused -> retired`, for good.
+    pub fn retired(&self, by: &str, now: Timestamp) -> Result<JobState, Invalid> {
+        let next = self.changed(by, now)?;
+        Ok(JobState { status: JobStatus::Retired, pause: None, ..next })
+    }
+
+    /// An active job that cannot fire. It stays active, so that mending the cause is enough.
+    pub fn errored(&self, error: &str, by: &str, now: Timestamp) -> Result<JobState, Invalid> {
+        let next = self.changed(by, now)?;
+        Ok(JobState { error: Some(error.to_owned()), ..next })
+    }
+
+    fn changed(&self, by: &str, now: Timestamp) -> Result<JobState, Invalid> {
+        if self.status == JobStatus::Retired {
+            return Err(Invalid::new("status", "a retired job is final; create a new job or version"));
+        }
+        Ok(JobState { revision: self.revision + 1, updated_by: by.to_owned(), updated_at: now, ..self.clone() })
+    }
+}
+
+/// The hot cursor of a job: its next fire time and its high-water mark. One per job, or one per org.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timer {
+    /// The version it belongs to.
+    pub job_id: JobId,
+    /// The org, for a job with one timer for each.
+    pub org: Option<OrgId>,
+    /// When to look again; `None` is disarmed: paused, retired, finished or errored.
+    pub next_run_at: Option<Timestamp>,
+    /// The high-water mark: every slot up to here has its outcome. Never goes back.
+    pub last_slot_at: Timestamp,
+    /// The slot whose fire an operator moved to `next_run_at`.
+    pub rescheduled_from: Option<Timestamp>,
+    /// The latest org-local date that got a run, for schedules that fire at most once a day.
+    pub last_local_date: Option<jiff::civil::Date>,
+}

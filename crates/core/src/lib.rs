@@ -1,0 +1,72 @@
+//! The decisions of everbell: which slots exist, and what happens to each. Pure: no clock, no randomness, no I/O.
+//!
+//! # Words
+//!
+//! - **Job**: a [`Definition`] that never changes (key and version, target, payload, [`Spec`], [`Policies`]) and a
+//!   [`JobState`] that operators change.
+//! - **Timer**: the hot cursor of a job, [`Timer`]: its next fire time and its high-water mark.
+//! - **Slot**: a nominal instant at which a schedule says "fire".
+//! - **Run**: one execution, for a slot or by hand. **Gap**: slots that got no run, with the reason.
+//! - **Target**: a label that maps to an action, which is known elsewhere.
+//! - **Instance**: one running process. **Lease**: its right to finish a run. **Org**: a tenant with its own zone.
+//!
+//! # Reading order
+//!
+//! [`cron`] reads expressions and finds slots; [`Spec`] adds zone, bounds and one-time jobs. [`plan`] decides what happens
+//! to slots that are due, [`settle`] what becomes of a run, [`change`] what operators do. [`store`] is the contract that
+//! carries these decisions into a database.
+//!
+//! ```text
+//! timers.next_run_at <= now ──plan──► run is pending ──start──► Claim ──handler──► Outcome ──settle──► run is terminal
+//! ```
+//!
+//! # Example
+//!
+//! ```
+//! use everbell_core::cron::Expression;
+//! use everbell_core::{Spec, Zone};
+//! use jiff::Timestamp;
+//!
+//! let expression: Expression = "0 8 * * mon-fri".parse()?;
+//! let spec = Spec::recurring(expression, Zone::get("Europe/Paris")?, Timestamp::UNIX_EPOCH);
+//!
+//! // Clocks go back on Sunday, 25 October 2026: the local time stays, the instant moves.
+//! let friday: Timestamp = "2026-10-23T00:00:00Z".parse()?;
+//! let fires: Vec<String> = spec.slots_after(friday).take(2).map(|slot| slot.to_string()).collect();
+//! assert_eq!(fires, ["2026-10-23T06:00:00Z", "2026-10-26T07:00:00Z"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod zone;
+
+pub mod cron;
+mod spec;
+
+mod ids;
+mod job;
+mod json;
+mod policy;
+mod run;
+
+pub mod change;
+mod jitter;
+pub mod org;
+pub mod plan;
+pub mod settle;
+
+pub mod store;
+
+pub use ids::{BackfillId, InstanceId, Invalid, JobId, JobKey, OrgId, RunId, Target};
+pub use jitter::fire_at;
+pub use job::{Definition, Job, JobState, JobStatus, Pause, Scope, Source, Timer, Unschedulable};
+pub use json::{Json, storable_text};
+pub use policy::{
+    Backoff, CatchUp, DEFAULT_CATCH_UP_LIMIT, DEFAULT_GRACE, DEFAULT_TIMEOUT, Dependency, MAX_CATCH_UP_LIMIT, Overlap,
+    Policies, PolicyValues,
+};
+pub use run::{
+    ActiveRun, Failure, FailureCode, Gap, GapReason, MAX_FAILURE_MESSAGE_BYTES, NewRun, Run, RunStatus, SkipReason,
+    Trigger, TriggerType, idempotency_key,
+};
+pub use spec::{Spec, SpecError, When};
+pub use zone::{EARLIEST, LATEST, OffsetChange, UnknownZone, Zone};

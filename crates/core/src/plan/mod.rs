@@ -1,0 +1,373 @@
+//! [`plan`]: what happens to the slots that are due. The first of the two decisions.
+//!
+//! ```text
+//!              last_slot_at                                         now
+//!   ───────────────┤······│······│······│······│······│·····│·······├──────────► time
+//!                  └──────── missed ───────────┘└── on time ──┘
+//!                            older than grace       not older
+//! ```
+//!
+//! Every slot after the high-water mark and up to now ends in exactly one run or one gap of the plan, and the mark moves
+//! behind the last of them. Nothing here reads a clock or a database: the same arguments give the same plan, so a crash
+//! before the commit costs nothing, and after it the unique slot key makes a repetition harmless.
+//!
+//! What operators do to a schedule is decided in [`operator`], with the same parts.
+
+mod operator;
+mod overlap;
+
+use std::time::Duration;
+
+use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
+
+pub use operator::{Missed, RunNow, arm, close, disarm, reschedule, resume, run_now, skip_next};
+use overlap::{Admission, Overlaps};
+
+use crate::ids::{OrgId, RunId};
+use crate::jitter::fire_at;
+use crate::job::{Definition, Timer};
+use crate::org;
+use crate::policy::CatchUp;
+use crate::run::{ActiveRun, Gap, GapReason, NewRun, SkipReason, Trigger};
+use crate::spec::{Spec, When};
+
+/// The most runs that one plan makes. What is left stays due and is planned next.
+pub const MAX_RUNS_PER_PLAN: usize = 1_000;
+
+/// What a plan must know about the world besides the job and its timer. Read in the same transaction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen<'a> {
+    /// The pending and running runs of this job (and org), oldest first.
+    pub active: &'a [ActiveRun],
+    /// When the job that this one depends on last succeeded.
+    pub upstream_succeeded_at: Option<Timestamp>,
+    /// The schedule of the timer's org, where it has its own.
+    pub org_spec: Option<&'a Spec>,
+}
+
+/// What is to be written, in one transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Runs to insert, in the order of their slots.
+    pub runs: Vec<NewRun>,
+    /// Slots that get no run.
+    pub gaps: Vec<Gap>,
+    /// Active runs to cancel.
+    pub cancel: Vec<RunId>,
+    /// The timer as it shall be afterwards.
+    pub timer: Timer,
+    /// A one-time job has had its slot, and no run is left that would retire it when it ends.
+    pub retire: bool,
+    /// The schedule cannot be read: the job is errored, with this reason.
+    pub error: Option<String>,
+}
+
+impl Plan {
+    /// Nothing happens and the timer stays as it is.
+    pub fn nothing(timer: &Timer) -> Plan {
+        let timer = timer.clone();
+        Plan { runs: Vec::new(), gaps: Vec::new(), cancel: Vec::new(), timer, retire: false, error: None }
+    }
+}
+
+/// Decides what happens to the slots that are due at `now`.
+///
+/// A timer that is disarmed or not due yet (also because a clock went backwards) gets an empty plan. A schedule that
+/// cannot be read gets a plan that disarms the timer and says why; no other job notices.
+pub fn plan(job: &Definition, timer: &Timer, seen: &Seen<'_>, now: Timestamp) -> Plan {
+    let Some(next_run_at) = timer.next_run_at.filter(|next| *next <= now) else {
+        return Plan::nothing(timer);
+    };
+    let spec = match effective_spec(job, seen) {
+        Ok(spec) => spec,
+        Err(reason) => {
+            let timer = disarm(timer);
+            return Plan { error: Some(reason), ..Plan::nothing(&timer) };
+        }
+    };
+    let mut planner = Planner::new(job, spec, timer, seen, now);
+    if let Some(slot) = timer.rescheduled_from {
+        planner.rescheduled(slot, next_run_at);
+    }
+    planner.due_slots();
+    planner.finish()
+}
+
+fn effective_spec<'a>(job: &'a Definition, seen: &Seen<'a>) -> Result<&'a Spec, String> {
+    match (seen.org_spec, &job.spec) {
+        (Some(spec), _) | (None, Ok(spec)) => Ok(spec),
+        (None, Err(broken)) => Err(broken.reason.clone()),
+    }
+}
+
+/// A plan in the making: walks the slots in order, from the high-water mark on.
+struct Planner<'a> {
+    job: &'a Definition,
+    spec: &'a Spec,
+    org: Option<&'a OrgId>,
+    seen: &'a Seen<'a>,
+    overlaps: Overlaps,
+    now: Timestamp,
+    /// Every slot up to here has its outcome.
+    mark: Timestamp,
+    /// Every skipped DST gap up to here is accounted for.
+    dst_mark: Timestamp,
+    last_local_date: Option<Date>,
+    runs: Vec<NewRun>,
+    gaps: Vec<Gap>,
+}
+
+/// How a slot came to be run.
+#[derive(Clone, Copy)]
+struct Fire {
+    slot: Timestamp,
+    scheduled_at: Timestamp,
+    catch_up: bool,
+    folded: u64,
+    /// Waits instead of being skipped: part of a row of missed slots that are all wanted.
+    patient: bool,
+}
+
+impl<'a> Planner<'a> {
+    fn new(job: &'a Definition, spec: &'a Spec, timer: &'a Timer, seen: &'a Seen<'a>, now: Timestamp) -> Self {
+        Planner {
+            job,
+            spec,
+            org: timer.org.as_ref(),
+            seen,
+            overlaps: Overlaps::new(&job.policies, seen.active),
+            now,
+            mark: timer.last_slot_at,
+            dst_mark: timer.last_slot_at,
+            last_local_date: timer.last_local_date,
+            runs: Vec::new(),
+            gaps: Vec::new(),
+        }
+    }
+
+    /// The slot that an operator moved. Slots that went by while it waited are folded into it.
+    fn rescheduled(&mut self, slot: Timestamp, moved_to: Timestamp) {
+        let late = self.is_late(moved_to);
+        if late && self.job.policies.catch_up == CatchUp::None {
+            return;
+        }
+        let last = self.spec.prev_at_or_before(self.now).filter(|last| *last > slot);
+        let folded = last.map_or(0, |last| self.spec.count_between(slot, last));
+        self.fire(Fire { slot, scheduled_at: moved_to, catch_up: late, folded, patient: false });
+        self.mark = self.mark.max(slot);
+        if let Some(last) = last {
+            self.gap_until(last, GapReason::Coalesced);
+        }
+    }
+
+    /// Every slot after the mark whose time has come.
+    fn due_slots(&mut self) {
+        let Some(last) = self.last_due() else { return };
+        let late_until = self.late_until().min(last);
+        let missed = self.spec.count_between(self.mark, late_until);
+        if missed > 0 {
+            match self.job.policies.catch_up {
+                CatchUp::Once => return self.catch_up_once(last),
+                CatchUp::None => self.gap_until(late_until, GapReason::Missed),
+                CatchUp::All => self.catch_up_all(late_until),
+            }
+        }
+        self.fire_each(last, false);
+    }
+
+    /// One run for the latest slot; whatever came before is folded into it.
+    fn catch_up_once(&mut self, last: Timestamp) {
+        if self.is_expired(last) {
+            return self.gap_until(last, GapReason::Expired);
+        }
+        let folded = self.spec.count_between(self.mark, last) - 1;
+        if folded > 0 {
+            // The slot before the last one: found from there, so a million slots cost nothing.
+            if let Some(before) = self.spec.prev_at_or_before(just_before(last)) {
+                self.gap_until(before, GapReason::Coalesced);
+            }
+        }
+        self.fire(Fire { slot: last, scheduled_at: last, catch_up: self.is_late(last), folded, patient: false });
+    }
+
+    /// The newest `catchUpLimit` missed slots inside the window, oldest first.
+    fn catch_up_all(&mut self, late_until: Timestamp) {
+        if let Some(window) = self.job.policies.catch_up_window {
+            self.gap_until(before(self.now, window).min(late_until), GapReason::Expired);
+        }
+        let missed = self.spec.count_between(self.mark, late_until);
+        if missed > u64::from(self.job.policies.catch_up_limit) {
+            let mut kept = late_until;
+            for _ in 0..self.job.policies.catch_up_limit {
+                kept = self.spec.prev_at_or_before(kept).map_or(self.mark, just_before);
+            }
+            self.gap_until(kept, GapReason::Missed);
+        }
+        self.fire_each(late_until, true);
+    }
+
+    /// A run for each slot up to `until`, as many as one plan may hold.
+    fn fire_each(&mut self, until: Timestamp, patient: bool) {
+        while self.runs.len() < MAX_RUNS_PER_PLAN
+            && let Some(slot) = self.spec.next_after(self.mark).filter(|slot| *slot <= until)
+        {
+            let catch_up = self.is_late(slot);
+            self.fire(Fire { slot, scheduled_at: slot, catch_up, folded: 0, patient });
+        }
+    }
+
+    /// A run for this very slot, late or not.
+    fn fire_latest(&mut self, slot: Timestamp) {
+        self.fire(Fire { slot, scheduled_at: slot, catch_up: self.is_late(slot), folded: 0, patient: false });
+    }
+
+    /// Writes the outcome of one slot and moves the mark to it.
+    fn fire(&mut self, fire: Fire) {
+        let Fire { slot, scheduled_at, catch_up, folded, patient } = fire;
+        let local_date = self.org.map(|_| org::local_date(self.spec, slot));
+        self.skip_dst_gaps(slot);
+        self.mark = self.mark.max(slot);
+        if org::already_ran(self.spec, self.last_local_date, local_date) {
+            self.gaps.push(Gap {
+                first_slot_at: slot,
+                last_slot_at: slot,
+                slots: 1,
+                reason: GapReason::Coalesced,
+                actor: None,
+            });
+            return;
+        }
+        self.last_local_date = self.last_local_date.max(local_date);
+        let id = RunId::for_slot(self.job.id, self.org, slot);
+        let (skip, held) = match self.unmet_dependency() {
+            Some(reason) => (Some(reason), false),
+            None if patient => self.overlaps.wait(id),
+            None => match self.overlaps.admit(id) {
+                Admission::Start => (None, false),
+                Admission::Hold => (None, true),
+                Admission::Skip { blocking } => (Some(SkipReason::Overlap { blocking }), false),
+            },
+        };
+        self.runs.push(NewRun {
+            id,
+            slot_at: Some(slot),
+            scheduled_at,
+            trigger: Trigger::Schedule(trigger_text(self.spec)),
+            skip,
+            held,
+            catch_up,
+            folded,
+            local_date,
+            payload: None,
+        });
+    }
+
+    fn unmet_dependency(&self) -> Option<SkipReason> {
+        let dependency = self.job.policies.depends_on.as_ref()?;
+        let since = before(self.now, dependency.within);
+        let met = self.seen.upstream_succeeded_at.is_some_and(|at| at >= since);
+        (!met).then(|| SkipReason::Dependency { job_key: dependency.job_key.clone(), within: dependency.within })
+    }
+
+    /// Accounts for every slot after the mark and up to `until` with one gap.
+    fn gap_until(&mut self, until: Timestamp, reason: GapReason) {
+        let slots = self.spec.count_between(self.mark, until);
+        self.skip_dst_gaps(until);
+        if slots > 0
+            && let Some(first_slot_at) = self.spec.next_after(self.mark)
+            && let Some(last_slot_at) = self.spec.prev_at_or_before(until)
+        {
+            self.gaps.push(Gap { first_slot_at, last_slot_at, slots, reason, actor: None });
+            self.mark = last_slot_at;
+        }
+    }
+
+    /// Accounts for the local times up to `until` that a DST gap left out and the job wants skipped.
+    fn skip_dst_gaps(&mut self, until: Timestamp) {
+        for at in self.spec.dst_skipped_between(self.dst_mark, until) {
+            self.gaps.push(Gap {
+                first_slot_at: at,
+                last_slot_at: at,
+                slots: 1,
+                reason: GapReason::DstGap,
+                actor: None,
+            });
+        }
+        self.dst_mark = self.dst_mark.max(until);
+    }
+
+    /// The last slot whose fire time has come. Jitter can only delay the very last one past now.
+    fn last_due(&self) -> Option<Timestamp> {
+        let mut last = self.spec.prev_at_or_before(self.now)?;
+        if self.fire_at(last) > self.now {
+            last = self.spec.prev_at_or_before(just_before(last))?;
+        }
+        Some(last).filter(|last| *last > self.mark)
+    }
+
+    fn fire_at(&self, slot: Timestamp) -> Timestamp {
+        fire_at(self.spec, self.job.id, self.org, slot, self.job.policies.jitter)
+    }
+
+    /// Slots up to here are missed. A jittered slot is meant to be late, so jitter counts as grace.
+    fn late_until(&self) -> Timestamp {
+        just_before(before(self.now, self.job.policies.grace.saturating_add(self.job.policies.jitter)))
+    }
+
+    fn is_late(&self, slot: Timestamp) -> bool {
+        slot <= self.late_until()
+    }
+
+    fn is_expired(&self, slot: Timestamp) -> bool {
+        self.job.policies.catch_up_window.is_some_and(|window| slot <= before(self.now, window))
+    }
+
+    fn finish(self) -> Plan {
+        let mut planner = self;
+        let one_time = matches!(planner.spec.when(), When::Once(_));
+        let next_slot = planner.spec.next_after(planner.mark);
+        // What a DST gap left out before the next slot has no slot behind it that would account for it.
+        planner.skip_dst_gaps(next_slot.map_or(planner.now, just_before).min(planner.now));
+        let skipped = planner.gaps.iter().filter(|gap| gap.reason == GapReason::DstGap).map(|gap| gap.last_slot_at);
+        let mark = skipped.fold(planner.mark, Timestamp::max);
+        let next_run_at = next_slot.map(|slot| planner.fire_at(slot));
+        let (cancel, replaced) = planner.overlaps.finish();
+        for run in &mut planner.runs {
+            if let Some((_, by)) = replaced.iter().find(|(id, _)| *id == run.id) {
+                run.skip = Some(SkipReason::Overlap { blocking: *by });
+                run.held = false;
+            }
+        }
+        let starts = planner.runs.iter().any(|run| run.skip.is_none());
+        Plan {
+            timer: Timer {
+                job_id: planner.job.id,
+                org: planner.org.cloned(),
+                next_run_at,
+                last_slot_at: mark,
+                rescheduled_from: None,
+                last_local_date: planner.last_local_date,
+            },
+            runs: planner.runs,
+            gaps: planner.gaps,
+            cancel,
+            retire: one_time && next_run_at.is_none() && !starts,
+            error: None,
+        }
+    }
+}
+
+fn trigger_text(spec: &Spec) -> String {
+    spec.expression().map_or_else(|| "once".to_owned(), |expression| expression.as_str().to_owned())
+}
+
+/// `t - by`, stopping at the earliest time there is.
+fn before(t: Timestamp, by: Duration) -> Timestamp {
+    SignedDuration::try_from(by).ok().and_then(|by| t.checked_sub(by).ok()).unwrap_or(Timestamp::MIN)
+}
+
+/// The instant before `t`; slots lie on whole microseconds at the finest.
+fn just_before(t: Timestamp) -> Timestamp {
+    t.checked_sub(SignedDuration::from_micros(1)).unwrap_or(Timestamp::MIN)
+}

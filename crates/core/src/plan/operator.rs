@@ -1,0 +1,174 @@
+//! What operators do to a schedule: arm, resume, move, skip, run by hand. Decided with the parts of [`super::plan`].
+
+use jiff::Timestamp;
+
+use super::overlap::{Admission, Overlaps};
+use super::{Plan, Planner, Seen, effective_spec, just_before};
+use crate::ids::{Invalid, RunId};
+use crate::jitter::fire_at;
+use crate::job::{Definition, Timer};
+use crate::json::Json;
+use crate::policy::Overlap;
+use crate::run::{GapReason, NewRun, SkipReason, Trigger};
+
+/// The most slots that one skip-next passes over.
+const MAX_SKIPPED: u32 = 100;
+
+/// What to do with the slots of a pause when it ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Missed {
+    /// They stay a gap; on from now.
+    #[default]
+    Skip,
+    /// One run for the latest of them.
+    RunOnce,
+}
+
+/// Points the timer at the next fire after its high-water mark, without firing anything itself.
+///
+/// A new job is armed with `last_slot_at` = now, so its slots begin now. After an org moved to another zone the mark
+/// stays, so a local day that the move jumped over becomes due, and one that it repeats is recognised.
+pub fn arm(job: &Definition, timer: &Timer, seen: &Seen<'_>) -> Timer {
+    let next_run_at = effective_spec(job, seen).ok().and_then(|spec| {
+        let slot = spec.next_after(timer.last_slot_at)?;
+        Some(fire_at(spec, job.id, timer.org.as_ref(), slot, job.policies.jitter))
+    });
+    Timer { next_run_at, rescheduled_from: None, ..timer.clone() }
+}
+
+/// A timer that wakes nobody. The mark stays, so what goes by can be accounted for later.
+pub fn disarm(timer: &Timer) -> Timer {
+    Timer { next_run_at: None, rescheduled_from: None, ..timer.clone() }
+}
+
+/// Ends a pause or an error: the slots since the mark become a gap of that reason, or one run for the latest and a gap
+/// for the others; then on from now. The cadence is that of the schedule, whatever happened in between.
+pub fn resume(
+    job: &Definition,
+    timer: &Timer,
+    seen: &Seen<'_>,
+    missed: Missed,
+    reason: GapReason,
+    now: Timestamp,
+) -> Result<Plan, Invalid> {
+    let spec = effective_spec(job, seen).map_err(|reason| Invalid::new("schedule", reason))?;
+    let mut planner = Planner::new(job, spec, timer, seen, now);
+    let last = spec.prev_at_or_before(now).filter(|last| *last > timer.last_slot_at);
+    match (missed, last) {
+        (Missed::RunOnce, Some(last)) => {
+            planner.gap_until(just_before(last), reason);
+            planner.fire_latest(last);
+        }
+        _ => planner.gap_until(now, reason),
+    }
+    planner.mark = planner.mark.max(now);
+    Ok(planner.finish())
+}
+
+/// The last plan of a version that ends: slots that are just due still fire, older ones are missed, and nothing follows.
+pub fn close(job: &Definition, timer: &Timer, seen: &Seen<'_>, reason: GapReason, now: Timestamp) -> Plan {
+    let Ok(spec) = effective_spec(job, seen) else {
+        return Plan::nothing(&disarm(timer));
+    };
+    let mut planner = Planner::new(job, spec, timer, seen, now);
+    if timer.next_run_at.is_some()
+        && let Some(last) = planner.last_due()
+    {
+        planner.gap_until(planner.late_until().min(last), reason);
+        planner.fire_each(last, false);
+    }
+    planner.gap_until(now, reason);
+    let plan = planner.finish();
+    Plan { timer: disarm(&plan.timer), retire: false, ..plan }
+}
+
+/// Moves the next fire, and only that, to `to`.
+pub fn reschedule(
+    job: &Definition,
+    timer: &Timer,
+    seen: &Seen<'_>,
+    to: Timestamp,
+    now: Timestamp,
+) -> Result<Timer, Invalid> {
+    let spec = effective_spec(job, seen).map_err(|reason| Invalid::new("schedule", reason))?;
+    if timer.next_run_at.is_none() {
+        return Err(Invalid::new(
+            "nextRunAt",
+            "the job has no next fire to move: it is paused, retired, errored or done",
+        ));
+    }
+    if to < now {
+        return Err(Invalid::new("nextRunAt", "must not be in the past"));
+    }
+    let slot = timer.rescheduled_from.or_else(|| spec.next_after(timer.last_slot_at));
+    let slot = slot.ok_or_else(|| Invalid::new("nextRunAt", "the job has no next fire to move"))?;
+    Ok(Timer { next_run_at: Some(to), rescheduled_from: Some(slot), ..timer.clone() })
+}
+
+/// Passes over the next `count` slots. Each is recorded as a skipped run that names the actor.
+pub fn skip_next(
+    job: &Definition,
+    timer: &Timer,
+    seen: &Seen<'_>,
+    count: u32,
+    actor: &str,
+    now: Timestamp,
+) -> Result<Plan, Invalid> {
+    let spec = effective_spec(job, seen).map_err(|reason| Invalid::new("schedule", reason))?;
+    if !(1..=MAX_SKIPPED).contains(&count) {
+        return Err(Invalid::new("count", format!("must be from 1 to {MAX_SKIPPED}, not {count}")));
+    }
+    if timer.next_run_at.is_none() {
+        return Err(Invalid::new("count", "the job has no next fire to skip: it is paused, retired, errored or done"));
+    }
+    let mut planner = Planner::new(job, spec, timer, seen, now);
+    for _ in 0..count {
+        let Some(slot) = spec.next_after(planner.mark) else { break };
+        planner.fire_latest(slot);
+        if let Some(run) = planner.runs.last_mut() {
+            run.skip = Some(SkipReason::Operator { actor: actor.to_owned() });
+            run.held = false;
+        }
+    }
+    // Nothing was admitted, so nothing is to be canceled or replaced.
+    planner.overlaps.finish();
+    Ok(planner.finish())
+}
+
+/// A run by hand, as it was asked for.
+#[derive(Clone, Debug)]
+pub struct RunNow<'a> {
+    /// See [`RunId::by_hand`].
+    pub id: RunId,
+    /// Who asked.
+    pub actor: &'a str,
+    /// Another payload than the job's.
+    pub payload: Option<Json>,
+    /// Another overlap policy than the job's: [`Overlap::Allow`] forces, [`Overlap::Queue`] waits.
+    pub overlap: Option<Overlap>,
+}
+
+/// Enqueues a run at once. Obeys overlap; leaves the timer alone.
+pub fn run_now(job: &Definition, timer: &Timer, seen: &Seen<'_>, request: &RunNow<'_>, now: Timestamp) -> Plan {
+    let policy = request.overlap.unwrap_or(job.policies.overlap);
+    let mut overlaps = Overlaps::new(&job.policies, seen.active).with_policy(policy);
+    let (skip, held) = match overlaps.admit(request.id) {
+        Admission::Start => (None, false),
+        Admission::Hold => (None, true),
+        Admission::Skip { blocking } => (Some(SkipReason::Overlap { blocking }), false),
+    };
+    let run = NewRun {
+        id: request.id,
+        slot_at: None,
+        scheduled_at: now,
+        trigger: Trigger::Manual(request.actor.to_owned()),
+        skip,
+        held,
+        catch_up: false,
+        folded: 0,
+        local_date: None,
+        payload: request.payload.clone(),
+    };
+    let (cancel, _) = overlaps.finish();
+    Plan { runs: vec![run], cancel, ..Plan::nothing(timer) }
+}

@@ -1,0 +1,300 @@
+//! [`Policies`]: what a job wants when slots are late, runs overlap, handlers fail.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use crate::ids::{Invalid, JobKey};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_mins(1);
+const DAY: Duration = Duration::from_hours(24);
+
+/// How old a slot may be and still count as on time.
+pub const DEFAULT_GRACE: Duration = MINUTE;
+/// How long a run may take before it is stopped.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(15);
+/// How many missed slots `catchUp: all` runs at the most.
+pub const DEFAULT_CATCH_UP_LIMIT: u32 = 100;
+/// The largest `catchUpLimit`, so that one plan can hold it.
+pub const MAX_CATCH_UP_LIMIT: u32 = 1_000;
+
+/// A word of the API, the configuration and the database for each choice of an enum.
+macro_rules! words {
+    ($name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+        impl $name {
+            /// Every choice, in the order in which they are documented.
+            pub const ALL: &[$name] = &[$($name::$variant),+];
+
+            /// The word used in the API, the configuration and the database.
+            pub const fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+
+            /// The choice of this word.
+            pub fn from_word(word: &str) -> Option<$name> {
+                Self::ALL.iter().copied().find(|choice| choice.as_str() == word)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+/// What happens to a slot while earlier runs of the job are still active.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Overlap {
+    /// The slot is recorded as a `skipped` run that names the blocking one.
+    #[default]
+    Skip,
+    /// The slot waits for its turn; at most one waits, the others are skipped.
+    Queue,
+    /// The active run is canceled and the slot takes its place when that has ended.
+    Replace,
+    /// Runs may overlap without limit.
+    Allow,
+}
+words!(Overlap { Skip = "skip", Queue = "queue", Replace = "replace", Allow = "allow" });
+
+/// What happens to slots that were missed because nothing was running.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CatchUp {
+    /// One run, for the latest slot; the others are folded into it. Then on from now.
+    #[default]
+    Once,
+    /// No run.
+    None,
+    /// A run for each, oldest first, one after the other, within limit and window.
+    All,
+}
+words!(CatchUp { Once = "once", None = "none", All = "all" });
+
+/// Waits between the attempts of a run: `initial`, then twice as long each time, up to `max`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Backoff {
+    /// Before the second attempt.
+    pub initial: Duration,
+    /// At the most.
+    pub max: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Backoff { initial: Duration::from_secs(10), max: Duration::from_hours(1) }
+    }
+}
+
+impl Backoff {
+    /// The wait after the attempt of this number (the first is 1).
+    pub fn after(&self, attempt: u32) -> Duration {
+        let doublings = attempt.saturating_sub(1).min(31);
+        self.initial.saturating_mul(1 << doublings).min(self.max)
+    }
+}
+
+/// "Only if that job succeeded within the last …".
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Dependency {
+    /// The job that must have succeeded.
+    pub job_key: JobKey,
+    /// How recently.
+    pub within: Duration,
+}
+
+/// The wishes of a job, before they are checked. The defaults are those of every job.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PolicyValues {
+    /// Default [`Overlap::Skip`].
+    pub overlap: Overlap,
+    /// How many runs may be active before `overlap` is asked: default 1, at most 1,000.
+    pub max_concurrent_runs: u32,
+    /// Default [`CatchUp::Once`].
+    pub catch_up: CatchUp,
+    /// For [`CatchUp::All`]: default 100, at most 1,000. The newest are kept.
+    pub catch_up_limit: u32,
+    /// Slots older than this are not caught up: default none, at least 1 s.
+    pub catch_up_window: Option<Duration>,
+    /// A slot younger than this is on time: default 60 s, at most 1 day.
+    pub grace: Duration,
+    /// A run that takes longer is stopped: default 15 min, 1 s to 30 days.
+    pub timeout: Duration,
+    /// Each slot is delayed by a share of this: default 0, at most 1 day.
+    pub jitter: Duration,
+    /// How often a run is tried: default 1, at most 100.
+    pub max_attempts: u32,
+    /// The waits between attempts: from 1 s to 1 day.
+    pub backoff: Backoff,
+    /// So many failures in a row pause the job: default never, 1 to 1,000.
+    pub pause_after_failures: Option<u32>,
+    /// Another job that must have succeeded: default none, within 1 s to 366 days.
+    pub depends_on: Option<Dependency>,
+}
+
+impl Default for PolicyValues {
+    fn default() -> Self {
+        PolicyValues {
+            overlap: Overlap::default(),
+            max_concurrent_runs: 1,
+            catch_up: CatchUp::default(),
+            catch_up_limit: DEFAULT_CATCH_UP_LIMIT,
+            catch_up_window: None,
+            grace: DEFAULT_GRACE,
+            timeout: DEFAULT_TIMEOUT,
+            jitter: Duration::ZERO,
+            max_attempts: 1,
+            backoff: Backoff::default(),
+            pause_after_failures: None,
+            depends_on: None,
+        }
+    }
+}
+
+/// Checked policies. Read them like [`PolicyValues`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Policies(PolicyValues);
+
+impl Policies {
+    /// The values, if all of them are possible; else every problem at once.
+    pub fn new(values: PolicyValues) -> Result<Policies, Vec<Invalid>> {
+        let mut problems = Problems(Vec::new());
+        problems.count("policies.maxConcurrentRuns", Some(values.max_concurrent_runs), 1, 1_000);
+        problems.count("policies.catchUpLimit", Some(values.catch_up_limit), 1, MAX_CATCH_UP_LIMIT);
+        problems.count("policies.maxAttempts", Some(values.max_attempts), 1, 100);
+        problems.count("policies.pauseAfterFailures", values.pause_after_failures, 1, 1_000);
+        problems.time("policies.catchUpWindow", values.catch_up_window, SECOND, 3_660 * DAY);
+        problems.time("policies.grace", Some(values.grace), Duration::ZERO, DAY);
+        problems.time("policies.timeout", Some(values.timeout), SECOND, 30 * DAY);
+        problems.time("policies.jitter", Some(values.jitter), Duration::ZERO, DAY);
+        problems.time("policies.retry.initial", Some(values.backoff.initial), SECOND, DAY);
+        problems.time("policies.retry.max", Some(values.backoff.max), SECOND, DAY);
+        let within = values.depends_on.as_ref().map(|dependency| dependency.within);
+        problems.time("policies.dependsOn.within", within, SECOND, 366 * DAY);
+        if problems.0.is_empty() { Ok(Policies(values)) } else { Err(problems.0) }
+    }
+
+    /// The values that differ from the defaults, as text in a fixed order. A policy that a later release adds does not
+    /// change what is said about jobs that do not use it.
+    pub fn changed(&self) -> Vec<(&'static str, String)> {
+        let millis = |time: Duration| time.as_millis().to_string();
+        let text = |values: &PolicyValues| {
+            [
+                ("overlap", values.overlap.to_string()),
+                ("maxConcurrentRuns", values.max_concurrent_runs.to_string()),
+                ("catchUp", values.catch_up.to_string()),
+                ("catchUpLimit", values.catch_up_limit.to_string()),
+                ("catchUpWindow", values.catch_up_window.map_or(String::new(), millis)),
+                ("grace", millis(values.grace)),
+                ("timeout", millis(values.timeout)),
+                ("jitter", millis(values.jitter)),
+                ("maxAttempts", values.max_attempts.to_string()),
+                ("retry.initial", millis(values.backoff.initial)),
+                ("retry.max", millis(values.backoff.max)),
+                ("pauseAfterFailures", values.pause_after_failures.map_or(String::new(), |n| n.to_string())),
+                (
+                    "dependsOn",
+                    values
+                        .depends_on
+                        .as_ref()
+                        .map_or(String::new(), |on| format!("{} {}", millis(on.within), on.job_key)),
+                ),
+            ]
+        };
+        let defaults = text(&PolicyValues::default());
+        text(&self.0).into_iter().zip(defaults).filter(|(own, default)| own != default).map(|(own, _)| own).collect()
+    }
+
+    /// So many failures in a row: the reason to pause the job with, if that is wished.
+    pub fn pause_reason(&self, consecutive_failures: u32) -> Option<String> {
+        let limit = self.pause_after_failures?;
+        (consecutive_failures >= limit).then(|| format!("paused after {consecutive_failures} failures in a row"))
+    }
+}
+
+impl Deref for Policies {
+    type Target = PolicyValues;
+
+    fn deref(&self) -> &PolicyValues {
+        &self.0
+    }
+}
+
+struct Problems(Vec<Invalid>);
+
+impl Problems {
+    fn count(&mut self, field: &'static str, value: Option<u32>, min: u32, max: u32) {
+        if let Some(value) = value.filter(|value| !(min..=max).contains(value)) {
+            self.0.push(Invalid::new(field, format!("must be from {min} to {max}, not {value}")));
+        }
+    }
+
+    fn time(&mut self, field: &'static str, value: Option<Duration>, min: Duration, max: Duration) {
+        let Some(value) = value else { return };
+        if !(min..=max).contains(&value) {
+            self.0.push(Invalid::new(
+                field,
+                format!("must be from {} s to {} s, not {value:?}", min.as_secs(), max.as_secs()),
+            ));
+        } else if value.subsec_nanos() % 1_000_000 != 0 {
+            self.0.push(Invalid::new(field, "must be whole milliseconds"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_valid() {
+        assert_eq!(Policies::new(PolicyValues::default()), Ok(Policies::default()));
+    }
+
+    #[test]
+    fn every_problem_is_told_at_once() {
+        let values = PolicyValues {
+            max_concurrent_runs: 0,
+            catch_up_limit: 1_001,
+            grace: 2 * DAY,
+            timeout: Duration::ZERO,
+            jitter: Duration::from_micros(1_500),
+            ..PolicyValues::default()
+        };
+        let problems: Vec<String> = Policies::new(values).unwrap_err().iter().map(Invalid::to_string).collect();
+        assert_eq!(
+            problems,
+            [
+                "policies.maxConcurrentRuns: must be from 1 to 1000, not 0",
+                "policies.catchUpLimit: must be from 1 to 1000, not 1001",
+                "policies.grace: must be from 0 s to 86400 s, not 172800s",
+                "policies.timeout: must be from 1 s to 2592000 s, not 0ns",
+                "policies.jitter: must be whole milliseconds",
+            ]
+        );
+    }
+
+    #[test]
+    fn backoff_doubles_up_to_its_maximum() {
+        let backoff = Backoff { initial: Duration::from_secs(10), max: Duration::from_mins(1) };
+        let waits: Vec<u64> = [1, 2, 3, 4, 100].iter().map(|attempt| backoff.after(*attempt).as_secs()).collect();
+        assert_eq!(waits, [10, 20, 40, 60, 60]);
+    }
+
+    #[test]
+    fn failures_in_a_row_pause() {
+        let policies =
+            Policies::new(PolicyValues { pause_after_failures: Some(3), ..PolicyValues::default() }).unwrap();
+        assert_eq!(policies.pause_reason(2), None);
+        assert_eq!(policies.pause_reason(3).as_deref(), Some("paused after 3 failures in a row"));
+        assert_eq!(Policies::default().pause_reason(1_000), None);
+    }
+
+    #[test]
+    fn words_name_every_choice() {
+        assert!(Overlap::ALL.iter().all(|choice| Overlap::from_word(choice.as_str()) == Some(*choice)));
+        assert_eq!(CatchUp::from_word("twice"), None);
+    }
+}

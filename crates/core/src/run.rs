@@ -1,0 +1,348 @@
+//! A run: one execution of a job, for a slot or by hand; and a gap: slots that got none.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+
+use crate::ids::{BackfillId, InstanceId, Invalid, JobId, JobKey, OrgId, RunId, Target};
+use crate::json::{Json, storable_text};
+use crate::policy::words;
+
+/// `pending -> running -> succeeded | failed | canceled`, `pending -> canceled | skipped`. The last four are terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RunStatus {
+    /// Waits for an executor.
+    Pending,
+    /// Its handler is at work, under a lease.
+    Running,
+    /// The handler was done.
+    Succeeded,
+    /// The handler failed, took too long, or was lost.
+    Failed,
+    /// Somebody stopped it.
+    Canceled,
+    /// It was never meant to start: overlap, dependency, or an operator's wish.
+    Skipped,
+}
+words!(RunStatus {
+    Pending = "pending",
+    Running = "running",
+    Succeeded = "succeeded",
+    Failed = "failed",
+    Canceled = "canceled",
+    Skipped = "skipped",
+});
+
+impl RunStatus {
+    /// Whether it can never change again.
+    pub const fn is_terminal(self) -> bool {
+        !matches!(self, RunStatus::Pending | RunStatus::Running)
+    }
+}
+
+/// The three kinds of triggers that the API names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TriggerType {
+    /// A slot of the schedule.
+    Scheduled,
+    /// A person or program asked for a run of a job.
+    Manual,
+    /// A target was called without a job.
+    AdHoc,
+}
+words!(TriggerType { Scheduled = "scheduled", Manual = "manual", AdHoc = "ad_hoc" });
+
+/// What made a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// A slot; the expression is kept as text, `once` for a one-time job.
+    Schedule(String),
+    /// Run-now or rerun, by this actor.
+    Manual(String),
+    /// A backfill of past slots.
+    Backfill(BackfillId),
+    /// A trial of a target, by this actor.
+    AdHoc(String),
+}
+
+impl Trigger {
+    /// The kind that the API names.
+    pub const fn kind(&self) -> TriggerType {
+        match self {
+            Trigger::Schedule(_) => TriggerType::Scheduled,
+            Trigger::Manual(_) | Trigger::Backfill(_) => TriggerType::Manual,
+            Trigger::AdHoc(_) => TriggerType::AdHoc,
+        }
+    }
+}
+
+impl fmt::Display for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trigger::Schedule(expression) => write!(f, "schedule:{expression}"),
+            Trigger::Manual(actor) => write!(f, "manual:{actor}"),
+            Trigger::Backfill(id) => write!(f, "backfill:{id}"),
+            Trigger::AdHoc(actor) => write!(f, "ad_hoc:{actor}"),
+        }
+    }
+}
+
+/// Why a run was recorded as skipped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SkipReason {
+    /// An earlier run is still active.
+    Overlap {
+        /// That run.
+        blocking: RunId,
+    },
+    /// The job it depends on did not succeed recently enough.
+    Dependency {
+        /// That job.
+        job_key: JobKey,
+        /// How recently it should have.
+        within: Duration,
+    },
+    /// Somebody asked to skip this slot.
+    Operator {
+        /// Who.
+        actor: String,
+    },
+}
+
+impl SkipReason {
+    /// A stable word for programs and metrics.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            SkipReason::Overlap { .. } => "overlap",
+            SkipReason::Dependency { .. } => "dependency",
+            SkipReason::Operator { .. } => "operator",
+        }
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SkipReason::Overlap { blocking } => write!(f, "run {blocking} is still active"),
+            SkipReason::Dependency { job_key, within } => {
+                write!(f, "job `{job_key}` did not succeed within the last {} s", within.as_secs())
+            }
+            SkipReason::Operator { actor } => write!(f, "skipped by {actor}"),
+        }
+    }
+}
+
+/// What a plan wants inserted: a run that will start, or a skipped one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRun {
+    /// See [`RunId::for_slot`].
+    pub id: RunId,
+    /// The nominal instant; `None` for a run by hand. Unique per job and org.
+    pub slot_at: Option<Timestamp>,
+    /// When it was meant to start: the slot, or where an operator moved it.
+    pub scheduled_at: Timestamp,
+    /// What made it.
+    pub trigger: Trigger,
+    /// Why it will not start, if so.
+    pub skip: Option<SkipReason>,
+    /// It must wait until fewer than `maxConcurrentRuns` of its job and org are active.
+    pub held: bool,
+    /// It is for a slot older than the grace.
+    pub catch_up: bool,
+    /// How many earlier slots were folded into it.
+    pub folded: u64,
+    /// The org-local date of the slot, set once.
+    pub local_date: Option<Date>,
+    /// Another payload than the job's.
+    pub payload: Option<Json>,
+}
+
+/// A run that is pending or running, as far as the overlap check cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActiveRun {
+    /// Which.
+    pub id: RunId,
+    /// Waits behind others.
+    pub held: bool,
+    /// Somebody asked it to stop.
+    pub cancel_requested: bool,
+}
+
+/// Everything that is known about a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Which.
+    pub id: RunId,
+    /// The version that made it; `None` for a trial of a target.
+    pub job_id: Option<JobId>,
+    /// The job's name at that time.
+    pub job_key: Option<JobKey>,
+    /// The job's version.
+    pub job_version: Option<u32>,
+    /// The org.
+    pub org: Option<OrgId>,
+    /// The org-local date of the slot.
+    pub local_date: Option<Date>,
+    /// What to do.
+    pub target: Target,
+    /// What the handler gets.
+    pub payload: Json,
+    /// What made it.
+    pub trigger: Trigger,
+    /// The nominal instant, unless it was by hand.
+    pub slot_at: Option<Timestamp>,
+    /// When it was meant to start.
+    pub scheduled_at: Timestamp,
+    /// When it was written down.
+    pub created_at: Timestamp,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// Why it was skipped.
+    pub skip: Option<SkipReason>,
+    /// It waits behind others of its job.
+    pub held: bool,
+    /// It is for a slot older than the grace.
+    pub catch_up: bool,
+    /// How many earlier slots were folded into it.
+    pub folded: u64,
+    /// The current or last attempt, from 1; 0 before the first. The fence of its lease.
+    pub attempt: u32,
+    /// When an executor took it, and which.
+    pub claimed: Option<(Timestamp, InstanceId)>,
+    /// When the last attempt began.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+    /// Until when its executor must be heard of.
+    pub lease_until: Option<Timestamp>,
+    /// Somebody asked it to stop.
+    pub cancel_requested: bool,
+    /// Why it failed.
+    pub failure: Option<Failure>,
+    /// What the handler returned.
+    pub result: Option<Json>,
+    /// The end of what it printed.
+    pub output: Option<String>,
+}
+
+impl Run {
+    /// The same for the same slot on every instance and for every attempt.
+    pub fn idempotency_key(&self) -> String {
+        idempotency_key(self.job_key.as_ref(), self.org.as_ref(), self.slot_at, self.id)
+    }
+}
+
+/// `schedule:<job key>:<unix seconds>`, with `:<org>` for an org; `run:<id>` for a run that has no slot.
+pub fn idempotency_key(key: Option<&JobKey>, org: Option<&OrgId>, slot: Option<Timestamp>, id: RunId) -> String {
+    match (key, slot, org) {
+        (Some(key), Some(slot), None) => format!("schedule:{key}:{}", slot.as_second()),
+        (Some(key), Some(slot), Some(org)) => format!("schedule:{key}:{}:{org}", slot.as_second()),
+        _ => format!("run:{id}"),
+    }
+}
+
+/// A stable word for why a run failed: one of the constants, or a handler's own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FailureCode(Cow<'static, str>);
+
+impl FailureCode {
+    /// The handler returned an error.
+    pub const HANDLER_ERROR: FailureCode = FailureCode(Cow::Borrowed("handler_error"));
+    /// The handler panicked.
+    pub const PANIC: FailureCode = FailureCode(Cow::Borrowed("panic"));
+    /// It took longer than its timeout.
+    pub const TIMEOUT: FailureCode = FailureCode(Cow::Borrowed("timeout"));
+    /// Its executor was not heard of any more.
+    pub const LOST: FailureCode = FailureCode(Cow::Borrowed("lost"));
+    /// Somebody stopped it.
+    pub const CANCELED: FailureCode = FailureCode(Cow::Borrowed("canceled"));
+    /// The payload is not what the handler takes.
+    pub const INVALID_PAYLOAD: FailureCode = FailureCode(Cow::Borrowed("invalid_payload"));
+    /// An HTTP target answered with a status that is no success.
+    pub const HTTP_STATUS: FailureCode = FailureCode(Cow::Borrowed("http_status"));
+    /// An HTTP target could not be reached.
+    pub const HTTP_CONNECT: FailureCode = FailureCode(Cow::Borrowed("http_connect"));
+    /// A command ended with another code than 0.
+    pub const EXIT_CODE: FailureCode = FailureCode(Cow::Borrowed("exit_code"));
+    /// A command was ended by a signal.
+    pub const SIGNAL: FailureCode = FailureCode(Cow::Borrowed("signal"));
+
+    /// A handler's own word: 1 to 64 of `a-z`, `0-9` and `_`.
+    pub fn new(word: &str) -> Result<FailureCode, Invalid> {
+        let fits = (1..=64).contains(&word.len());
+        if fits && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_') {
+            Ok(FailureCode(Cow::Owned(word.to_owned())))
+        } else {
+            Err(Invalid::new("failureCode", "must be 1 to 64 of a-z, 0-9 and _"))
+        }
+    }
+
+    /// The word.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Why a run failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// For programs.
+    pub code: FailureCode,
+    /// For people.
+    pub message: String,
+    /// More, for both.
+    pub details: Option<Json>,
+}
+
+/// The longest failure message that is kept.
+pub const MAX_FAILURE_MESSAGE_BYTES: usize = 8 * 1024;
+
+impl Failure {
+    /// A failure whose message can be stored whatever the handler put into it.
+    pub fn new(code: FailureCode, message: &str) -> Failure {
+        Failure { code, message: storable_text(message, MAX_FAILURE_MESSAGE_BYTES), details: None }
+    }
+}
+
+/// Slots that got no run, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The first of them.
+    pub first_slot_at: Timestamp,
+    /// The last of them.
+    pub last_slot_at: Timestamp,
+    /// How many slots of the schedule lie in this range and have no other outcome.
+    pub slots: u64,
+    /// Why.
+    pub reason: GapReason,
+    /// Who, for what people did.
+    pub actor: Option<String>,
+}
+
+/// Why slots got no run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GapReason {
+    /// Nothing was running, and the job does not catch up (so far back).
+    Missed,
+    /// Folded into the run of a later slot.
+    Coalesced,
+    /// The job was paused.
+    Paused,
+    /// The local time did not exist.
+    DstGap,
+    /// Older than the catch-up window.
+    Expired,
+    /// The schedule could not be read.
+    Errored,
+}
+words!(GapReason {
+    Missed = "missed",
+    Coalesced = "coalesced",
+    Paused = "paused",
+    DstGap = "dst_gap",
+    Expired = "expired",
+    Errored = "errored",
+});

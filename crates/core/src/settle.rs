@@ -1,0 +1,279 @@
+//! [`settle`]: what becomes of a run when its handler is done with it. The second of the two decisions.
+//!
+//! ```text
+//!              Succeeded ─────────────────────────────► succeeded
+//!   running ─┬ Failed, TimedOut, Panicked ─┬ tries left ► pending, after the backoff
+//!            │                             └ none left ─► failed
+//!            ├ Lost ───────────────────────────────────► failed (`lost`; never tried again: it may still be at work)
+//!            └ Canceled ───────────────────────────────► canceled
+//!   pending ── Canceled ───────────────────────────────► canceled
+//!   terminal ─ anything ───────────────────────────────► stays
+//! ```
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::ids::RunId;
+use crate::json::{Json, storable_text};
+use crate::policy::Backoff;
+use crate::run::{Failure, FailureCode, RunStatus};
+
+/// The most bytes of output that are kept: the end of it.
+pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
+
+/// What `settle` must know of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settling {
+    /// Which.
+    pub id: RunId,
+    /// The attempt that the outcome belongs to: the fence of its lease.
+    pub attempt: u32,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// How often it may be tried.
+    pub max_attempts: u32,
+    /// The waits between.
+    pub backoff: Backoff,
+}
+
+/// What a handler, a timer or an operator says about a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The handler was done.
+    Succeeded {
+        /// What it returned.
+        result: Option<Json>,
+    },
+    /// The handler failed.
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// Whether another attempt makes sense.
+        retryable: bool,
+    },
+    /// The handler panicked, with this message.
+    Panicked(String),
+    /// It was stopped after this time.
+    TimedOut(Duration),
+    /// Its lease ran out.
+    Lost,
+    /// Somebody stopped it.
+    Canceled {
+        /// Who.
+        by: String,
+    },
+}
+
+/// What is to be written about a run, guarded by its id, attempt and status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transition {
+    /// Which.
+    pub run_id: RunId,
+    /// The attempt that must still be the current one.
+    pub attempt: u32,
+    /// The status that it must still have.
+    pub from: RunStatus,
+    /// What it becomes.
+    pub to: Next,
+    /// The end of what the handler printed.
+    pub output: Option<String>,
+}
+
+/// What a run becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Terminal.
+    Finish {
+        /// Succeeded, failed or canceled.
+        status: RunStatus,
+        /// When.
+        finished_at: Timestamp,
+        /// Why not succeeded.
+        failure: Option<Failure>,
+        /// What the handler returned.
+        result: Option<Json>,
+    },
+    /// Pending again.
+    Retry {
+        /// Not before this.
+        not_before: Timestamp,
+        /// Why the last attempt failed.
+        failure: Failure,
+    },
+}
+
+impl Transition {
+    /// With the end of what the handler printed, made fit to be stored.
+    #[must_use]
+    pub fn with_output(self, output: &str) -> Transition {
+        let clean = storable_text(end_of(output), usize::MAX);
+        let tail = end_of(&clean).to_owned();
+        Transition { output: (!tail.is_empty()).then_some(tail), ..self }
+    }
+}
+
+/// The last bytes of a text, as many as are kept, cut between characters.
+fn end_of(text: &str) -> &str {
+    let mut start = text.len().saturating_sub(MAX_OUTPUT_BYTES);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
+/// Decides what becomes of a run. `None`: nothing, because it is terminal or the outcome is not possible where it stands.
+pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transition> {
+    let to = match (run.status, outcome) {
+        (RunStatus::Running, Outcome::Succeeded { result }) => {
+            Next::Finish { status: RunStatus::Succeeded, finished_at: now, failure: None, result }
+        }
+        (RunStatus::Running, Outcome::Failed { failure, retryable }) => failed(run, failure, retryable, now),
+        (RunStatus::Running, Outcome::Panicked(message)) => {
+            failed(run, Failure::new(FailureCode::PANIC, &message), true, now)
+        }
+        (RunStatus::Running, Outcome::TimedOut(after)) => {
+            let message = format!("stopped after {} s", after.as_secs_f64());
+            failed(run, Failure::new(FailureCode::TIMEOUT, &message), true, now)
+        }
+        (RunStatus::Running, Outcome::Lost) => {
+            let message = "its executor was not heard of until the lease ran out";
+            failed(run, Failure::new(FailureCode::LOST, message), false, now)
+        }
+        (RunStatus::Running | RunStatus::Pending, Outcome::Canceled { by }) => Next::Finish {
+            status: RunStatus::Canceled,
+            finished_at: now,
+            failure: Some(Failure::new(FailureCode::CANCELED, &format!("canceled by {by}"))),
+            result: None,
+        },
+        (
+            RunStatus::Pending,
+            Outcome::Succeeded { .. }
+            | Outcome::Failed { .. }
+            | Outcome::Panicked(_)
+            | Outcome::TimedOut(_)
+            | Outcome::Lost,
+        )
+        | (RunStatus::Succeeded | RunStatus::Failed | RunStatus::Canceled | RunStatus::Skipped, _) => return None,
+    };
+    Some(Transition { run_id: run.id, attempt: run.attempt, from: run.status, to, output: None })
+}
+
+fn failed(run: &Settling, failure: Failure, retryable: bool, now: Timestamp) -> Next {
+    let wait = SignedDuration::try_from(run.backoff.after(run.attempt)).ok();
+    match wait.and_then(|wait| now.checked_add(wait).ok()) {
+        Some(not_before) if retryable && run.attempt < run.max_attempts => Next::Retry { not_before, failure },
+        _ => Next::Finish { status: RunStatus::Failed, finished_at: now, failure: Some(failure), result: None },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(status: RunStatus, attempt: u32, max_attempts: u32) -> Settling {
+        let id = RunId::by_hand(Timestamp::UNIX_EPOCH, [1; 10]);
+        Settling { id, attempt, status, max_attempts, backoff: Backoff::default() }
+    }
+
+    fn now() -> Timestamp {
+        "2026-11-15T12:00:00Z".parse().unwrap()
+    }
+
+    fn outcomes() -> Vec<Outcome> {
+        let failure = Failure::new(FailureCode::HANDLER_ERROR, "no");
+        vec![
+            Outcome::Succeeded { result: None },
+            Outcome::Failed { failure: failure.clone(), retryable: true },
+            Outcome::Failed { failure, retryable: false },
+            Outcome::Panicked("boom".to_owned()),
+            Outcome::TimedOut(Duration::from_mins(15)),
+            Outcome::Lost,
+            Outcome::Canceled { by: "ana".to_owned() },
+        ]
+    }
+
+    /// What a running run on its only, or on its first of two attempts becomes, one line for each outcome.
+    fn said(max_attempts: u32) -> Vec<String> {
+        let say = |outcome| match settle(&run(RunStatus::Running, 1, max_attempts), outcome, now()).unwrap().to {
+            Next::Finish { status, failure, finished_at, .. } => {
+                assert_eq!(finished_at, now());
+                let why = failure.map_or("-".to_owned(), |f| format!("{}: {}", f.code.as_str(), f.message));
+                format!("{status} {why}")
+            }
+            Next::Retry { not_before, failure } => format!("retry at {not_before} {}", failure.code.as_str()),
+        };
+        outcomes().into_iter().map(say).collect()
+    }
+
+    #[test]
+    fn a_single_attempt_ends_with_its_outcome() {
+        assert_eq!(
+            said(1),
+            [
+                "succeeded -",
+                "failed handler_error: no",
+                "failed handler_error: no",
+                "failed panic: boom",
+                "failed timeout: stopped after 900 s",
+                "failed lost: its executor was not heard of until the lease ran out",
+                "canceled canceled: canceled by ana",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_makes_sense_is_tried_again() {
+        assert_eq!(
+            said(2),
+            [
+                "succeeded -",
+                "retry at 2026-11-15T12:00:10Z handler_error",
+                "failed handler_error: no",
+                "retry at 2026-11-15T12:00:10Z panic",
+                "retry at 2026-11-15T12:00:10Z timeout",
+                "failed lost: its executor was not heard of until the lease ran out",
+                "canceled canceled: canceled by ana",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_last_attempt_is_the_last() {
+        let outcome = Outcome::Panicked("boom".to_owned());
+        let to = settle(&run(RunStatus::Running, 2, 2), outcome, now()).unwrap().to;
+        assert!(matches!(to, Next::Finish { status: RunStatus::Failed, .. }));
+    }
+
+    #[test]
+    fn terminal_stays_terminal_and_pending_can_only_be_canceled() {
+        for status in RunStatus::ALL.iter().copied().filter(|status| *status != RunStatus::Running) {
+            for outcome in outcomes() {
+                let possible = status == RunStatus::Pending && matches!(outcome, Outcome::Canceled { .. });
+                assert_eq!(settle(&run(status, 1, 3), outcome, now()).is_some(), possible, "{status}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_transition_is_fenced_and_goes_where_it_may() {
+        for status in RunStatus::ALL {
+            for outcome in outcomes() {
+                let Some(transition) = settle(&run(*status, 7, 9), outcome, now()) else { continue };
+                assert_eq!((transition.attempt, transition.from), (7, *status));
+                if let Next::Finish { status, .. } = transition.to {
+                    assert!(status.is_terminal());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_output_is_kept() {
+        let transition = settle(&run(RunStatus::Running, 1, 1), Outcome::Lost, now()).unwrap();
+        assert_eq!(transition.clone().with_output("").output, None);
+        let long = format!("{}é\0end", "x".repeat(MAX_OUTPUT_BYTES));
+        let kept = transition.with_output(&long).output.unwrap();
+        assert!(kept.len() <= MAX_OUTPUT_BYTES && kept.ends_with("é\u{fffd}end"), "{}", kept.len());
+    }
+}

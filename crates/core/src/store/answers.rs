@@ -1,0 +1,230 @@
+//! What a store answers.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::requests::Cursor;
+use crate::ids::{InstanceId, JobId, RunId, Target};
+use crate::job::{Definition, Job, Timer};
+use crate::run::{ActiveRun, Gap, Run, RunStatus};
+use crate::spec::Spec;
+
+/// What a store is and how it fares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreStatus {
+    /// Such as `sqlite 3.50` or `postgres 15.18`.
+    pub product: String,
+    /// The number of the last migration.
+    pub schema_version: u32,
+    /// Bytes on disk, if that can be told.
+    pub size_bytes: Option<u64>,
+    /// Timers that are due but not planned.
+    pub due_timers: u64,
+    /// The beginning of the oldest open transaction elsewhere, which keeps dead rows alive.
+    pub oldest_transaction_at: Option<Timestamp>,
+    /// What works less well than it could, such as a pooler that swallows notifications.
+    pub notes: Vec<String>,
+}
+
+/// A job as lists and pages show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobRow {
+    /// Definition and state.
+    pub job: Job,
+    /// Its timer; `None` for a job with one for each org.
+    pub timer: Option<Timer>,
+    /// The run that was scheduled last.
+    pub last_run: Option<Run>,
+}
+
+/// What became of a request to change a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// The job afterwards.
+    pub job: JobRow,
+    /// The version that took over.
+    pub successor: Option<JobRow>,
+    /// The runs that were inserted, also skipped ones.
+    pub runs: Vec<Run>,
+    /// The gaps that were written.
+    pub gaps: Vec<Gap>,
+}
+
+/// A timer that is due, with everything that its plan needs.
+#[derive(Clone, Debug)]
+pub struct Due {
+    /// Its job.
+    pub job: Arc<Definition>,
+    /// The timer.
+    pub timer: Timer,
+    /// The schedule of its org, where it has its own.
+    pub org_spec: Option<Spec>,
+    /// The pending and running runs of its job and org, oldest first.
+    pub active: Vec<ActiveRun>,
+    /// When the job that it depends on last succeeded.
+    pub upstream_succeeded_at: Option<Timestamp>,
+}
+
+/// What a round of planning did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Planned {
+    /// How many timers were advanced. As many as the limit: there may be more.
+    pub timers: u32,
+    /// The runs that were inserted.
+    pub runs: Vec<PlannedRun>,
+    /// The gaps that were written, with their jobs.
+    pub gaps: Vec<(JobId, Gap)>,
+    /// Jobs that turned out to be unschedulable.
+    pub errored: Vec<(JobId, String)>,
+    /// The earliest fire that is not due yet, among the targets asked for.
+    pub next_due_at: Option<Timestamp>,
+}
+
+/// A run that a plan inserted, as far as events and metrics care.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedRun {
+    /// Which.
+    pub id: RunId,
+    /// Of which job.
+    pub job: Arc<Definition>,
+    /// For which slot.
+    pub slot_at: Option<Timestamp>,
+    /// Why it is skipped, if so.
+    pub skipped: Option<&'static str>,
+}
+
+/// A run that an instance may execute: the right to do so ends at `lease_until` unless it is extended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The run, `running`, with its attempt as the fence.
+    pub run: Run,
+    /// Its job; `None` for a trial of a target.
+    pub job: Option<Arc<Definition>>,
+    /// Until when.
+    pub lease_until: Timestamp,
+}
+
+/// A run that an instance still holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseReport {
+    /// Which.
+    pub run: RunId,
+    /// The attempt that is leased.
+    pub attempt: u32,
+    /// Somebody wants it stopped.
+    pub cancel_requested: bool,
+}
+
+/// What became of a transition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// It was written.
+    Applied {
+        /// The failed runs of its job since the last success, to ask
+        /// [`Policies::pause_reason`](crate::Policies::pause_reason) about.
+        consecutive_failures: u32,
+    },
+    /// The run has another attempt or status by now; nothing was written.
+    LeaseLost,
+}
+
+/// What became of a wish to cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Canceled {
+    /// It was pending and is canceled.
+    AtOnce,
+    /// It is running; its executor will stop it.
+    Requested,
+    /// It had ended before, so.
+    TooLate(RunStatus),
+}
+
+/// What became of a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SlotOutcome {
+    /// A run.
+    Run(Box<Run>),
+    /// No run.
+    Gap(Gap),
+}
+
+/// One running process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// Which.
+    pub id: InstanceId,
+    /// On which host.
+    pub host: String,
+    /// Under which process id.
+    pub pid: u32,
+    /// Of which release.
+    pub version: String,
+    /// Such as `scheduler`, `api`.
+    pub roles: Vec<String>,
+    /// What it executes.
+    pub targets: Vec<Target>,
+    /// Since when.
+    pub started_at: Timestamp,
+    /// Heard of last.
+    pub heartbeat_at: Timestamp,
+    /// Takes no more work.
+    pub draining: bool,
+    /// How far its host's clock is from the database's.
+    pub clock_skew_ms: i64,
+}
+
+/// A token, without its hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Unique.
+    pub name: String,
+    /// `viewer`, `operator` or `admin`.
+    pub role: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends by itself, if ever.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+    /// When it was used last, to the minute.
+    pub last_used_at: Option<Timestamp>,
+}
+
+/// What is known of an earlier request with the same key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remembered {
+    /// Nothing: answer it.
+    New,
+    /// It is being answered.
+    InProgress,
+    /// It was another request.
+    Different,
+    /// It was answered so: status and body.
+    Answered(u16, String),
+}
+
+/// What a round of pruning deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Ended runs.
+    pub runs: u64,
+    /// Gaps.
+    pub gaps: u64,
+    /// Audit entries.
+    pub audit: u64,
+    /// Remembered answers.
+    pub answers: u64,
+}
+
+/// A part of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The rows.
+    pub items: Vec<T>,
+    /// Where to go on; `None` at the end.
+    pub next: Option<Cursor>,
+    /// Ids of rows that could not be read and were left out.
+    pub unreadable: Vec<Uuid>,
+}

@@ -1,0 +1,204 @@
+//! The contract between everbell and its databases.
+//!
+//! A [`Store`] reads, asks a decision of this crate, and commits, all in one short transaction. It never decides itself:
+//! SQL guards (unique keys, `where status = …`), Rust decides. Three stores keep this contract, SQLite, PostgreSQL and a
+//! model in memory, and one conformance suite is its meaning in code.
+//!
+//! Rules for every verb:
+//! - **Time is an argument.** No verb but [`Store::now`] reads a clock.
+//! - **All or nothing.** A verb that fails has changed nothing, or, when the answer to a commit was lost
+//!   ([`StoreError::Unavailable`] with `maybe_done`), everything; asking again is always safe, because slots are unique,
+//!   transitions are fenced and revisions are checked.
+//! - **Microseconds.** Times are kept to the microsecond; what is finer is dropped.
+//! - **Bounded.** Whatever can be many has a limit, and a page that is full says how to go on.
+//! - **Isolated.** A row that cannot be read is [`StoreError::Corrupt`] where it is asked for by name, and is left out and
+//!   reported where it is one of many; it never hides the others.
+
+mod answers;
+mod error;
+mod requests;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+pub use answers::{
+    Canceled, Changed, Claim, Due, Instance, JobRow, LeaseReport, Page, Planned, PlannedRun, Pruned, Recorded,
+    Remembered, SlotOutcome, StoreStatus, Token,
+};
+pub use error::{StoreError, StoreResult};
+pub use requests::{
+    AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, NewToken, PageRequest, RunFilter, StartRuns, TargetRoom,
+};
+
+use crate::change::{JobChange, JobView, NewJob};
+use crate::ids::{InstanceId, Invalid, JobId, OrgId, RunId};
+use crate::plan::Plan;
+use crate::run::{Gap, Run};
+use crate::settle::{Settling, Transition};
+
+/// What a store asks about each timer that is due: [`crate::plan::plan`], or a test's own idea.
+pub type PlanFn<'a> = dyn Fn(&Due, Timestamp) -> Plan + Send + Sync + 'a;
+
+/// What a store asks about a job that somebody wants changed: one of [`crate::change`].
+pub type DecideFn<'a> = dyn Fn(&JobView) -> Result<JobChange, Invalid> + Send + Sync + 'a;
+
+/// Where jobs, timers, runs and everything about them live.
+#[async_trait]
+pub trait Store: Send + Sync + std::fmt::Debug {
+    // ---- the store itself
+
+    /// The database's own clock, which every instance anchors itself on. For SQLite that is the host's.
+    async fn now(&self) -> StoreResult<Timestamp>;
+
+    /// What it is, which schema it has, how large it is, and what may slow it down.
+    async fn status(&self) -> StoreResult<StoreStatus>;
+
+    /// Resolves after somebody, here or on another instance, did something that may make a loop look again: a job armed
+    /// earlier, a run inserted, a cancellation. Only wakes: it may resolve for nothing, and it may miss things (behind a
+    /// pooler it always does), so every loop also polls. What happens after the call began is not missed in-process.
+    async fn woken(&self);
+
+    // ---- jobs
+
+    /// Inserts a job with its timer. A living job of the same key is a [`StoreError::Conflict`].
+    async fn create_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow>;
+
+    /// Locks the job and its timer, asks `decide`, and commits the answer with the audit entry. `expected_revision` that
+    /// is not the current one is a [`StoreError::Conflict`]; a refusal is [`StoreError::Invalid`] and changes nothing.
+    async fn change_job(
+        &self,
+        job: &JobRef,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed>;
+
+    /// The job with its timer and last run.
+    async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow>;
+
+    /// Jobs, a page at a time.
+    async fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>>;
+
+    // ---- the way of a run
+
+    /// Locks up to `limit` timers with `next_run_at <= now` of these targets, oldest first, passing over those that others
+    /// hold; asks `plan` about each; writes what it says. One transaction.
+    ///
+    /// Written are: runs (one whose slot exists already is passed over and not reported), gaps, and the timer. A run in
+    /// `plan.cancel` that is pending is canceled, one that is running is asked to stop. `plan.retire` retires the job,
+    /// `plan.error` makes it errored, both in the name of `everbell`.
+    async fn plan_due(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        targets: &[crate::Target],
+        plan: &PlanFn<'_>,
+    ) -> StoreResult<Planned>;
+
+    /// Takes pending runs, in the order of `scheduled_at` and id, as many as there is room for: `running`, attempt + 1,
+    /// leased to the instance. A retry not before its time. A held run only if it is the first held one of its job and org
+    /// and fewer than `maxConcurrentRuns` others of them are active and not held; it is not held any more then. Runs that
+    /// others are taking at this moment are passed over.
+    async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>>;
+
+    /// Extends every lease of the instance that has not run out at `now`, and tells which runs it still holds and which of
+    /// them somebody wants stopped. A run that is missing from the answer is lost.
+    async fn extend_leases(
+        &self,
+        instance: InstanceId,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<Vec<LeaseReport>>;
+
+    /// Writes transitions, each guarded by run, attempt and status. One transaction, one answer for each in the same order.
+    ///
+    /// A failure adds one to the failures in a row of its job, a success sets them to none. A one-time job whose slot had
+    /// its run, and that run ended, is retired. A retry is pending again, not held, and keeps its attempt until it starts.
+    async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>>;
+
+    /// Running runs whose lease ended before `now`, oldest first.
+    async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>>;
+
+    // ---- runs
+
+    /// Inserts a pending run that belongs to no job: a trial of a target.
+    async fn insert_run(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()>;
+
+    /// Ends a pending run at once, or asks the executor of a running one to stop.
+    async fn cancel_run(&self, run: RunId, by: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<Canceled>;
+
+    /// One run.
+    async fn get_run(&self, run: RunId) -> StoreResult<Run>;
+
+    /// Runs, a page at a time, newest first.
+    async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>>;
+
+    /// Gaps, a page at a time, newest first.
+    async fn list_gaps(&self, filter: &GapFilter, page: &PageRequest)
+    -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>>;
+
+    /// What became of a slot, if anything is written about it.
+    async fn slot_outcome(&self, job: JobId, org: Option<&OrgId>, slot: Timestamp) -> StoreResult<Option<SlotOutcome>>;
+
+    // ---- instances
+
+    /// Writes down that the instance is alive, and what it is and serves. Tells whether it is asked to drain.
+    async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool>;
+
+    /// Every instance that is known, the oldest first.
+    async fn list_instances(&self) -> StoreResult<Vec<Instance>>;
+
+    /// Asks an instance to take no more work, or to take work again.
+    async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()>;
+
+    /// Forgets instances that were not heard of since `before`.
+    async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64>;
+
+    // ---- access and memory
+
+    /// Stores a token; only its hash is ever known here. A taken name is a [`StoreError::Conflict`].
+    async fn create_token(&self, token: &NewToken, audit: &AuditEntry) -> StoreResult<Token>;
+
+    /// The token of this hash, if it is neither revoked nor expired at `now`; remembers that it was used.
+    async fn find_token(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Token>>;
+
+    /// Every token, without its hash.
+    async fn list_tokens(&self) -> StoreResult<Vec<Token>>;
+
+    /// Ends a token.
+    async fn revoke_token(&self, name: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<()>;
+
+    /// Writes down what somebody did, for what no other verb writes down.
+    async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()>;
+
+    /// The audit trail, a page at a time, newest first, of one object or of all.
+    async fn list_audit(&self, object: Option<&str>, page: &PageRequest) -> StoreResult<Page<AuditEntry>>;
+
+    /// Remembers that a request with this key is being answered, or tells what became of an earlier one.
+    async fn begin_request(&self, key: &str, fingerprint: &[u8; 32], now: Timestamp) -> StoreResult<Remembered>;
+
+    /// Remembers the answer to the request of this key; `None` forgets the request.
+    async fn end_request(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()>;
+
+    /// Deletes ended runs, gaps, audit entries and answers that are older, at most `limit` of each kind. Gives way to the
+    /// hot path: a call holds its locks only briefly, and the caller waits between calls.
+    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<Pruned>;
+}
+
+/// How long an instance may be silent before its runs are lost, and how often it speaks. Kept together because the one
+/// makes no sense without the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseTerms {
+    /// The time that each heartbeat grants.
+    pub duration: Duration,
+    /// The time between heartbeats: at most a third of the duration, so that two may fail.
+    pub heartbeat: Duration,
+}
+
+impl Default for LeaseTerms {
+    fn default() -> Self {
+        LeaseTerms { duration: Duration::from_secs(30), heartbeat: Duration::from_secs(5) }
+    }
+}

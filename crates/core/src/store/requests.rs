@@ -1,0 +1,172 @@
+//! What a store is asked.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::ids::{InstanceId, JobId, JobKey, OrgId, Target};
+use crate::job::{JobStatus, Source};
+use crate::json::Json;
+use crate::run::{GapReason, RunStatus, TriggerType};
+
+/// How a job is named.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum JobRef {
+    /// One version, by its id.
+    Id(JobId),
+    /// The living version of this key, or the newest when all are retired.
+    Key(JobKey),
+    /// This version of this key.
+    Version(JobKey, u32),
+}
+
+/// Which jobs. Everything that is given must hold; empty lists ask for nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobFilter {
+    /// One of these.
+    pub status: Vec<JobStatus>,
+    /// One of these.
+    pub target: Vec<Target>,
+    /// All versions of this key.
+    pub key: Option<JobKey>,
+    /// Key, target or description contains this, in any case.
+    pub text: Option<String>,
+    /// Owned by this.
+    pub source: Option<Source>,
+    /// The last run ended so.
+    pub last_status: Vec<RunStatus>,
+    /// Cannot fire: errored.
+    pub errored: Option<bool>,
+    /// How to order.
+    pub sort: JobSort,
+}
+
+/// The order of a list of jobs; ties by id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JobSort {
+    /// By key, then newest version first.
+    #[default]
+    Key,
+    /// The next to fire first; those that never fire last.
+    NextRunAt,
+    /// The newest first.
+    CreatedAt,
+}
+
+/// Which runs. Everything that is given must hold; empty lists ask for nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Of this version.
+    pub job_id: Option<JobId>,
+    /// Of any version of this key.
+    pub job_key: Option<JobKey>,
+    /// One of these.
+    pub status: Vec<RunStatus>,
+    /// One of these.
+    pub target: Vec<Target>,
+    /// Made so.
+    pub trigger: Option<TriggerType>,
+    /// Of this org.
+    pub org: Option<OrgId>,
+    /// Executed there.
+    pub instance: Option<InstanceId>,
+    /// Failed with this code.
+    pub failure_code: Option<String>,
+    /// `scheduled_at` at or after this.
+    pub from: Option<Timestamp>,
+    /// `scheduled_at` before this.
+    pub to: Option<Timestamp>,
+}
+
+/// Which gaps. Everything that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GapFilter {
+    /// Of this version.
+    pub job_id: Option<JobId>,
+    /// Of this org.
+    pub org: Option<OrgId>,
+    /// For this reason.
+    pub reason: Option<GapReason>,
+    /// Ends at or after this.
+    pub from: Option<Timestamp>,
+    /// Begins before this.
+    pub to: Option<Timestamp>,
+}
+
+/// How much of a list, and where to go on. Pages are keyed by (time or text, id), so rows that come or go in between
+/// neither repeat nor hide others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageRequest {
+    /// 1 to 1,000.
+    pub limit: u32,
+    /// The `next` of the page before.
+    pub after: Option<Cursor>,
+}
+
+/// Behind which row a page begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The sort value of that row.
+    pub value: String,
+    /// Its id.
+    pub id: Uuid,
+}
+
+/// A request for work.
+#[derive(Clone, Copy, Debug)]
+pub struct StartRuns<'a> {
+    /// Who asks.
+    pub instance: InstanceId,
+    /// What it serves, and how much more of each it takes.
+    pub targets: &'a [TargetRoom],
+    /// How much it takes in all.
+    pub limit: u32,
+    /// When.
+    pub now: Timestamp,
+    /// Until when it must be heard of again.
+    pub lease_until: Timestamp,
+}
+
+/// A target and how many more of its runs an instance takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetRoom {
+    /// Which.
+    pub target: Target,
+    /// How many.
+    pub room: u32,
+}
+
+/// What somebody did, for the audit trail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Time-ordered.
+    pub id: Uuid,
+    /// When.
+    pub at: Timestamp,
+    /// Who, such as `token:ops`.
+    pub actor: String,
+    /// What, such as `job.pause`.
+    pub action: String,
+    /// To what, such as `job:daily-briefing`.
+    pub object: String,
+    /// Why, if that was said.
+    pub reason: Option<String>,
+    /// How it was, as far as it changed.
+    pub before: Option<Json>,
+    /// How it is, as far as it changed.
+    pub after: Option<Json>,
+}
+
+/// A token to be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewToken {
+    /// Unique, for people and the audit trail.
+    pub name: String,
+    /// SHA-256 of the token.
+    pub hash: [u8; 32],
+    /// `viewer`, `operator` or `admin`.
+    pub role: String,
+    /// When.
+    pub created_at: Timestamp,
+    /// When it ends by itself, if ever.
+    pub expires_at: Option<Timestamp>,
+}

@@ -1,0 +1,17 @@
+//! Tests of the core through its public face.
+#![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
+
+mod change;
+mod describe;
+mod fuzz;
+mod fuzz_check;
+mod given;
+mod jitter;
+mod oracle;
+mod parse;
+mod plan;
+mod plan_properties;
+mod properties;
+mod random;
+mod vectors;
+mod warnings;
