@@ -1,0 +1,79 @@
+//! `everbell cron explain EXPR`: what an expression means, in words.
+
+use everbell_core::cron::{Expression, Warning};
+use everbell_core::{Spec, When};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::fires::{Fire, GAPS};
+use super::wire::{FireDocument, WarningDocument};
+use super::{Bounds, Question};
+use crate::cli::output::{Output, aligned};
+use crate::cli::{CliError, Exit, ExplainArgs};
+
+const SHOWN_FIRES: u16 = 5;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    valid: bool,
+    expression: &'a str,
+    normalized: &'a str,
+    description: String,
+    timezone: &'a str,
+    next: Vec<FireDocument>,
+    warnings: Vec<WarningDocument>,
+}
+
+pub(super) fn run(args: &ExplainArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let question = Question::new(&args.expr, &args.reading, &Bounds::default(), now)?;
+    let Some(expression) = question.spec.expression() else {
+        return Ok(Exit::Success);
+    };
+    let fires = Fire::next(&question, SHOWN_FIRES);
+    let warnings = question.spec.warnings(question.from);
+    if args.json {
+        output.json(&Document {
+            valid: true,
+            expression: expression.as_str(),
+            normalized: expression.normalized(),
+            description: expression.describe(),
+            timezone: question.spec.zone().name(),
+            next: fires.into_iter().map(Fire::document).collect(),
+            warnings: warnings.iter().map(WarningDocument::from).collect(),
+        })?;
+        return Ok(Exit::Success);
+    }
+    for line in lines(&question, expression, &fires, &warnings) {
+        output.line(&line)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn lines(question: &Question, expression: &Expression, fires: &[Fire], warnings: &[Warning]) -> Vec<String> {
+    let mut lines = vec![
+        expression.describe(),
+        format!("  Original   {expression}"),
+        format!("  Normalized {}", expression.normalized()),
+    ];
+    lines.extend(warnings.iter().map(|warning| format!("  note: {}", warning.detail)));
+    lines.extend(anchor(&question.spec).map(|anchor| {
+        format!(
+            "  note: a fixed rate counts from its start; here that is --from, {anchor} \
+             (`cron next` takes another one as --start-at)"
+        )
+    }));
+    // A column of zeros tells nothing.
+    let time_format = if fires.iter().any(Fire::has_seconds) { "%H:%M:%S" } else { "%H:%M" };
+    let rows: Vec<_> = fires.iter().map(|fire| fire.row(question.from, time_format)).collect();
+    for (index, row) in aligned(&rows, GAPS).into_iter().enumerate() {
+        lines.push(format!("  {}  {row}", if index == 0 { "Next" } else { "    " }));
+    }
+    lines
+}
+
+fn anchor(spec: &Spec) -> Option<Timestamp> {
+    match spec.when() {
+        When::Every { anchor, .. } => Some(*anchor),
+        When::Cron(_) | When::Once(_) => None,
+    }
+}

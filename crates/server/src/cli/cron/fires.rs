@@ -1,0 +1,89 @@
+//! Fires as they are shown: a row for people, an object for programs.
+
+use everbell_core::Spec;
+use jiff::{Timestamp, Zoned};
+
+use super::Question;
+use super::notes::note;
+use super::wire::FireDocument;
+use crate::cli::output::Gaps;
+
+/// Weekday, date, time and abbreviation read as one; the rest stands apart.
+pub(super) const GAPS: Gaps = &[1, 1, 1, 2];
+
+/// One instant at which a schedule fires.
+pub(super) struct Fire {
+    local: Zoned,
+    note: Option<String>,
+}
+
+impl Fire {
+    /// The next fires, fewer if the schedule ends.
+    pub(super) fn next(Question { spec, from }: &Question, count: u16) -> Vec<Fire> {
+        spec.slots_after(*from).take(usize::from(count)).map(|at| Fire::new(spec, at)).collect()
+    }
+
+    fn new(spec: &Spec, at: Timestamp) -> Fire {
+        Fire { local: at.to_zoned(spec.zone().as_jiff().clone()), note: note(spec, at) }
+    }
+
+    pub(super) fn document(self) -> FireDocument {
+        FireDocument { at: self.local.timestamp().to_string(), local: self.local.to_string(), note: self.note }
+    }
+
+    /// Weekday, local date, local time, abbreviation of the zone, instant, time to wait; and a note if there is one.
+    pub(super) fn row(&self, from: Timestamp, time_format: &str) -> Vec<String> {
+        let at = self.local.timestamp();
+        let zone = self.local.time_zone().to_offset_info(at);
+        let mut row = vec![
+            self.local.strftime("%a").to_string(),
+            self.local.date().to_string(),
+            self.local.strftime(time_format).to_string(),
+            zone.abbreviation().to_owned(),
+            at.to_string(),
+            format!("in {}", wait(at.duration_since(from).as_secs())),
+        ];
+        row.extend(self.note.clone());
+        row
+    }
+
+    pub(super) fn has_seconds(&self) -> bool {
+        self.local.second() != 0
+    }
+}
+
+/// A time to wait in two units at most; from a week on, in days.
+fn wait(seconds: i64) -> String {
+    const MINUTE: i64 = 60;
+    const HOUR: i64 = 60 * MINUTE;
+    const DAY: i64 = 24 * HOUR;
+    let two = |(large, large_name): (i64, char), (small, small_name): (i64, char)| match seconds % large / small {
+        0 => format!("{}{large_name}", seconds / large),
+        rest => format!("{}{large_name} {rest}{small_name}", seconds / large),
+    };
+    match seconds {
+        ..MINUTE => format!("{seconds}s"),
+        MINUTE..HOUR => two((MINUTE, 'm'), (1, 's')),
+        HOUR..DAY => two((HOUR, 'h'), (MINUTE, 'm')),
+        _ if seconds < 7 * DAY => two((DAY, 'd'), (HOUR, 'h')),
+        _ => format!("{}d", (seconds + DAY / 2) / DAY),
+    }
+}
+
+#[test]
+fn waits_are_short_to_read() {
+    for (seconds, shown) in [
+        (0, "0s"),
+        (59, "59s"),
+        (60, "1m"),
+        (192, "3m 12s"),
+        (3_600, "1h"),
+        (65_922, "18h 18m"),
+        (86_399, "23h 59m"),
+        (86_400 * 5 + 3_700, "5d 1h"),
+        (86_400 * 7 + 65_922, "8d"),
+        (86_400 * 1_461, "1461d"),
+    ] {
+        assert_eq!(wait(seconds), shown);
+    }
+}

@@ -1,0 +1,126 @@
+//! How a command ends: the exit codes, and what is said on stderr.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use everbell_core::UnknownZone;
+use everbell_core::cron::ParseError;
+
+/// The exit codes of every command.
+///
+/// | code | meaning |
+/// |---|---|
+/// | 0 | success |
+/// | 1 | the operation failed, or what was looked at is not in order |
+/// | 2 | usage or validation error; nothing was changed |
+/// | 3 | not found |
+/// | 4 | not authenticated or not allowed |
+/// | 5 | conflict |
+/// | 6 | waited for a run, and it failed |
+/// | 7 | timed out, or the server cannot be reached |
+/// | 130 | interrupted |
+///
+/// Only those that some command uses have a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    Success = 0,
+    Failed = 1,
+    Usage = 2,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub(crate) enum CliError {
+    /// What clap says about the command line; also how it answers `--help` and `--version`.
+    Usage(clap::Error),
+    /// A value that cannot be used, and what to try instead.
+    Invalid {
+        message: String,
+        hint: Option<String>,
+    },
+    Expression(ParseError),
+    Zone(UnknownZone),
+    /// Standard input or output failed.
+    Io(io::Error),
+}
+
+impl CliError {
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            CliError::Usage(error) if error.exit_code() == 0 => Exit::Success,
+            // The reader has seen enough, as `head` has after ten lines.
+            CliError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
+            CliError::Io(_) => Exit::Failed,
+            CliError::Usage(_) | CliError::Invalid { .. } | CliError::Expression(_) | CliError::Zone(_) => Exit::Usage,
+        }
+    }
+
+    /// Tells the person at the terminal. There is nobody to tell when that fails.
+    pub(crate) fn report(&self) {
+        match self {
+            CliError::Usage(error) => drop(error.print()),
+            CliError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            _ => say("error", AnsiColor::Red, self),
+        }
+    }
+}
+
+/// Tells what went on in spite of something that may surprise.
+pub(crate) fn warn(message: impl fmt::Display) {
+    say("warning", AnsiColor::Yellow, message);
+}
+
+/// A message that is neither data nor trouble.
+pub(crate) fn note(message: impl fmt::Display) {
+    let _ = writeln!(anstream::stderr(), "{message}");
+}
+
+fn say(label: &str, color: AnsiColor, message: impl fmt::Display) {
+    let style = Style::new().bold().fg_color(Some(color.into()));
+    let _ = writeln!(anstream::stderr(), "{style}{label}:{style:#} {message}");
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CliError::Usage(error) => write!(f, "{error}"),
+            CliError::Invalid { message, hint } => {
+                f.write_str(message)?;
+                hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))
+            }
+            CliError::Expression(error) => {
+                write!(f, "invalid cron expression\n{}\n  allowed: {}", error.render(), error.allowed())?;
+                error.hint().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))
+            }
+            CliError::Zone(error) => write!(f, "{error}"),
+            CliError::Io(error) => write!(f, "standard input or output failed: {error}"),
+        }
+    }
+}
+
+impl From<ParseError> for CliError {
+    fn from(error: ParseError) -> CliError {
+        CliError::Expression(error)
+    }
+}
+
+impl From<UnknownZone> for CliError {
+    fn from(error: UnknownZone) -> CliError {
+        CliError::Zone(error)
+    }
+}
+
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> CliError {
+        CliError::Io(error)
+    }
+}

@@ -1,0 +1,203 @@
+//! The command line as it is typed: every command, flag and help text stands here.
+//!
+//! These structs hold what was written, mostly as text. Each command turns them into what is meant (a zone, an instant,
+//! a schedule) in a file of its own, and refuses there what makes no sense.
+
+pub(crate) mod cron;
+mod error;
+pub(crate) mod output;
+mod time_input;
+pub(crate) mod version;
+
+use std::ffi::OsString;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use everbell_core::cron::{DstFold, DstGap, Expression};
+
+pub(crate) use error::{CliError, Exit};
+
+/// A durable, distributed cron: exactly one outcome for every slot
+#[derive(Debug, Parser)]
+#[command(name = "everbell", version, before_help = ROOT_EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Work with cron expressions, offline
+    #[command(before_help = CRON_EXAMPLES, arg_required_else_help = true)]
+    Cron {
+        #[command(subcommand)]
+        command: CronCommand,
+    },
+    /// Show the version of everbell and of its time zone data
+    #[command(before_help = VERSION_EXAMPLES)]
+    Version(VersionArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CronCommand {
+    /// Show when an expression fires next
+    #[command(before_help = NEXT_EXAMPLES)]
+    Next(NextArgs),
+    /// Say in words what an expression means, and what may surprise
+    #[command(before_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
+    /// Tell valid expressions from invalid ones
+    ///
+    /// Exits with 0 if all are valid and with 2 otherwise.
+    #[command(before_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NextArgs {
+    /// The schedule: five fields, six with leading seconds, a macro such as `@daily`, or `@every 90s`.
+    #[arg(value_name = "EXPR", required_unless_present = "batch", conflicts_with = "batch")]
+    pub(crate) expr: Option<String>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    /// Show this many fires, from 1 to 10000, or fewer if the schedule ends before.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(crate) count: u16,
+    /// Leave out fires before this time; an `@every` expression counts from it.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) start_at: Option<String>,
+    /// Leave out fires after this time.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) end_at: Option<String>,
+    /// Print one JSON document: `{"items":[{"at":…,"local":…}]}`.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Answer the questions on standard input, one JSON object per line.
+    ///
+    /// A question is `{"expr":"30 2 * * *","tz":"America/New_York","start":"2027-03-13T00:00:00Z","count":3}`; `tz` is
+    /// UTC and `count` is 1 if absent, and `dstGap` and `dstFold` are possible. Each is answered by one line,
+    /// `{"items":[{"at":…,"local":…}]}` or `{"error":…}`; empty lines are ignored.
+    #[arg(long, conflicts_with_all = ["tz", "from", "dst_gap", "dst_fold", "count", "start_at", "end_at"])]
+    pub(crate) batch: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The schedule: five fields, six with leading seconds, a macro such as `@daily`, or `@every 90s`.
+    #[arg(value_name = "EXPR")]
+    pub(crate) expr: String,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    /// Print one JSON document, the same as the cron preview of the API.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The expressions to check, each as one argument.
+    #[arg(value_name = "EXPR", required = true)]
+    pub(crate) exprs: Vec<String>,
+    /// Look for surprises in this IANA time zone.
+    #[arg(long, value_name = "ZONE", default_value = "UTC")]
+    pub(crate) tz: String,
+    /// Exit with 1 if all expressions are valid and one of them has a warning.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print one JSON document, with the errors in it: `{"items":[{"expression":…,"valid":…}]}`.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How an expression is read: where, from when on, and what happens when clocks change.
+#[derive(Debug, Args)]
+pub(crate) struct ReadingArgs {
+    /// Read the expression, and times without an offset, in this IANA time zone.
+    #[arg(long, value_name = "ZONE", default_value = "UTC")]
+    pub(crate) tz: String,
+    /// Show only fires after this time: RFC 3339, a local time, `now`, `+15m` or `tomorrow 08:00`.
+    #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
+    pub(crate) from: String,
+    /// Choose what happens to times that do not exist because clocks go forward: `shift` fires once at the first
+    /// instant after the gap, `skip` does not fire.
+    #[arg(long, value_name = "RULE", default_value = DstGap::default().as_str(), value_parser = dst_gap())]
+    pub(crate) dst_gap: DstGap,
+    /// Choose which of two equal times fires when clocks go back.
+    #[arg(long, value_name = "RULE", default_value = DstFold::default().as_str(), value_parser = dst_fold())]
+    pub(crate) dst_fold: DstFold,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VersionArgs {
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const ROOT_EXAMPLES: &str = "\
+Examples:
+  everbell cron next \"0 9 * * mon-fri\" --tz Europe/Paris
+  everbell cron explain \"0 9 1,15 * mon\"
+  everbell version";
+
+const CRON_EXAMPLES: &str = "\
+Examples:
+  everbell cron next \"*/15 * * * *\" --count 3
+  everbell cron explain \"0 0 L * *\" --tz Asia/Tokyo
+  everbell cron check \"0 9 * * mon-fri\" @daily";
+
+const NEXT_EXAMPLES: &str = "\
+Examples:
+  everbell cron next \"0 9 * * mon-fri\" --tz Europe/Paris --from \"tomorrow 08:00\"
+  everbell cron next \"30 2 * * *\" --tz America/New_York --from 2027-03-13 --dst-gap skip
+  echo '{\"expr\":\"@daily\",\"start\":\"2027-03-13T00:00:00Z\"}' | everbell cron next --batch";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  everbell cron explain \"0 9 1,15 * mon\" --tz Europe/Paris
+  everbell cron explain \"30 2 * * *\" --tz America/New_York --from 2027-03-13
+  everbell cron explain \"@every 90s\" --json";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  everbell cron check \"0 9 * * mon-fri\"
+  everbell cron check \"0 9 * * mon-fri\" \"@every 90s\" --strict
+  everbell cron check \"30 2 * * *\" --tz America/New_York --json";
+
+const VERSION_EXAMPLES: &str = "\
+Examples:
+  everbell version
+  everbell version --json
+  everbell --version";
+
+/// Reads the command line.
+pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, CliError> {
+    let args: Vec<OsString> = args.collect();
+    Cli::try_parse_from(&args).map_err(|error| misread_expression(&args, &error).unwrap_or(CliError::Usage(error)))
+}
+
+/// `-1 * * * *` looks like a flag, but who writes it is better served by what is wrong with the expression.
+fn misread_expression(args: &[OsString], error: &clap::Error) -> Option<CliError> {
+    if error.kind() != clap::error::ErrorKind::UnknownArgument {
+        return None;
+    }
+    let text = args.iter().filter_map(|arg| arg.to_str()).find(|arg| arg.starts_with('-') && arg.contains(' '))?;
+    Expression::parse(text).err().map(CliError::Expression)
+}
+
+fn dst_gap() -> impl TypedValueParser<Value = DstGap> {
+    one_of(&DstGap::ALL, DstGap::as_str)
+}
+
+fn dst_fold() -> impl TypedValueParser<Value = DstFold> {
+    one_of(&DstFold::ALL, DstFold::as_str)
+}
+
+/// Reads one of the words of a choice that core defines.
+fn one_of<T: Copy + Default + Send + Sync + 'static>(
+    all: &'static [T],
+    word: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.iter().map(|choice| word(*choice)))
+        .map(move |typed| all.iter().copied().find(|choice| word(*choice) == typed).unwrap_or_default())
+}

@@ -1,0 +1,11 @@
+//! The wall clock. Everything else takes the time as an argument.
+
+use jiff::{Timestamp, Unit};
+
+/// The present, in whole seconds: no schedule knows a finer time, and none is shown.
+#[allow(clippy::disallowed_methods, reason = "the one place of this binary that reads the clock")]
+pub(crate) fn now() -> Timestamp {
+    let now = Timestamp::now();
+    // Rounding to seconds fails for no time that a clock can show.
+    now.round(jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Floor)).unwrap_or(now)
+}

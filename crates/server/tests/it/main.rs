@@ -1,0 +1,4 @@
+//! The integration tests of the server crate, in one binary.
+
+mod cron;
+mod tidy;
