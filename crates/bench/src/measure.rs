@@ -1,0 +1,58 @@
+//! How long something takes: many passes, several rounds, the median of them.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 9;
+const SHORTEST_ROUND: Duration = Duration::from_millis(8);
+
+/// Something to be timed: one pass does `items` things.
+pub(crate) struct Work<'a> {
+    pub(crate) items: u32,
+    pub(crate) pass: Box<dyn Fn() -> i64 + 'a>,
+}
+
+/// Nanoseconds for one thing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    pub(crate) median: f64,
+    /// Half the distance between the quarters, as a share of the median: how far to trust it.
+    pub(crate) spread: f64,
+}
+
+/// Times all of them in turns, so that a busy moment of the machine falls on each alike.
+pub(crate) fn time(works: &[Work<'_>]) -> Vec<Timing> {
+    let passes: Vec<u32> = works.iter().map(passes_of_a_round).collect();
+    let mut rounds = vec![Vec::with_capacity(ROUNDS); works.len()];
+    for _ in 0..ROUNDS {
+        for ((work, passes), samples) in works.iter().zip(&passes).zip(&mut rounds) {
+            let each = f64::from(*passes) * f64::from(work.items);
+            samples.push(round(work, *passes).as_secs_f64() * 1e9 / each);
+        }
+    }
+    rounds.into_iter().map(summary).collect()
+}
+
+/// Enough passes that reading the clock twice does not count; the search for it warms the caches.
+fn passes_of_a_round(work: &Work<'_>) -> u32 {
+    let mut passes = 1;
+    while round(work, passes) < SHORTEST_ROUND {
+        passes *= 2;
+    }
+    passes
+}
+
+#[allow(clippy::disallowed_methods, reason = "measuring time is reading a clock")]
+fn round(work: &Work<'_>, passes: u32) -> Duration {
+    let started = Instant::now();
+    for _ in 0..passes {
+        black_box((work.pass)());
+    }
+    started.elapsed()
+}
+
+fn summary(mut samples: Vec<f64>) -> Timing {
+    samples.sort_by(f64::total_cmp);
+    let (low, median, high) = (samples[ROUNDS / 4], samples[ROUNDS / 2], samples[ROUNDS - 1 - ROUNDS / 4]);
+    Timing { median, spread: (high - low) / 2.0 / median }
+}
