@@ -111,10 +111,28 @@ impl RunId {
         RunId(time_ordered(slot, &hash[..10]))
     }
 
+    /// The time that the id begins with, in whole milliseconds: the slot, or the request of a run by hand.
+    ///
+    /// Ids sort by it, so the order of ids is the order of history.
+    pub fn time(&self) -> Timestamp {
+        let millis = (self.0.as_u128() >> 80) as i64;
+        Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+
+    /// The smallest id that begins with this time: a bound for ranges of history.
+    pub fn first_at(time: Timestamp) -> RunId {
+        RunId(Uuid::from_u128((time.as_millisecond().max(0) as u128) << 80))
+    }
+
     /// The id of a run that no slot asked for, from the time of the request and 80 random bits that the caller brings.
     pub fn by_hand(requested_at: Timestamp, random: [u8; 10]) -> RunId {
         RunId(time_ordered(requested_at, &random))
     }
+}
+
+/// The id of a gap, from its reason and first slot.
+pub(crate) fn gap_id(reason: &str, job: JobId, org: Option<&OrgId>, first_slot: Timestamp) -> Uuid {
+    time_ordered(first_slot, &slot_hash(reason.as_bytes(), job, org, first_slot)[..10])
 }
 
 /// 48 bits of time, then `tail`, in the form of a version 8 UUID (RFC 9562): sorts by time like version 7, but does not
@@ -217,6 +235,8 @@ mod tests {
         let org = OrgId::new("acme").unwrap();
         assert_ne!(id, RunId::for_slot(job(), Some(&org), slot));
         assert!(RunId::for_slot(job(), None, "2026-11-15T13:46:00Z".parse().unwrap()) > id, "ids sort by slot");
+        assert_eq!(id.time(), slot);
+        assert!(RunId::first_at(slot) < id && RunId::first_at("2026-11-15T13:45:00.001Z".parse().unwrap()) > id);
     }
 
     #[test]

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use uuid::Uuid;
 
-use crate::ids::{BackfillId, InstanceId, Invalid, JobId, JobKey, OrgId, RunId, Target};
+use crate::ids::{BackfillId, InstanceId, Invalid, JobId, JobKey, OrgId, RunId, Target, gap_id};
 use crate::json::{Json, storable_text};
 use crate::policy::words;
 
@@ -320,6 +321,13 @@ pub struct Gap {
     pub reason: GapReason,
     /// Who, for what people did.
     pub actor: Option<String>,
+}
+
+impl Gap {
+    /// An id that is the same wherever it is computed, ordered by the first slot.
+    pub fn id(&self, job: JobId, org: Option<&OrgId>) -> Uuid {
+        gap_id(self.reason.as_str(), job, org, self.first_slot_at)
+    }
 }
 
 /// Why slots got no run.

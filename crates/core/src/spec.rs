@@ -71,10 +71,10 @@ impl Spec {
         Spec { when, zone, dst: Dst::default(), start_at: None, end_at: None }
     }
 
-    /// Fires once, to the microsecond, which is what databases keep. The zone only says how the time is shown.
+    /// Fires once, to the millisecond, which is what the id of its run can tell. The zone only says how the time is shown.
     pub fn once(at: Timestamp, zone: Zone) -> Result<Spec, SpecError> {
         check_range("runAt", at)?;
-        let at = Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at);
+        let at = Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at);
         Ok(Spec { when: When::Once(at), zone, dst: Dst::default(), start_at: None, end_at: None })
     }
 

@@ -226,7 +226,7 @@ impl ParseError {
         if self.expression.trim().is_empty() {
             return format!("   {self}");
         }
-        // What is shown has the width that the terminal will give it: one column a character, and nothing that moves it.
+        // What is shown is as wide as the terminal will make it: one column a character, and nothing that moves it.
         let replaced = |c: char| match c {
             '\t' => ' ',
             c if is_plain(c) => c,

@@ -11,7 +11,7 @@
 //! behind the last of them. Nothing here reads a clock or a database: the same arguments give the same plan, so a crash
 //! before the commit costs nothing, and after it the unique slot key makes a repetition harmless.
 //!
-//! What operators do to a schedule is decided in [`operator`], with the same parts.
+//! What operators do to a schedule is decided in `operator`, with the same parts.
 
 mod operator;
 mod overlap;

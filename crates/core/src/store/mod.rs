@@ -132,10 +132,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// One run.
     async fn get_run(&self, run: RunId) -> StoreResult<Run>;
 
-    /// Runs, a page at a time, newest first.
+    /// Runs, a page at a time, newest first: by id, which begins with the time of the slot or of the request.
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>>;
 
-    /// Gaps, a page at a time, newest first.
+    /// Gaps, a page at a time, those with the latest first slot first; ties by their id ([`Gap::id`]).
     async fn list_gaps(&self, filter: &GapFilter, page: &PageRequest)
     -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>>;
 

@@ -71,9 +71,9 @@ pub struct RunFilter {
     pub instance: Option<InstanceId>,
     /// Failed with this code.
     pub failure_code: Option<String>,
-    /// `scheduled_at` at or after this.
+    /// The slot, or the time of the request of a run by hand ([`RunId::time`](crate::RunId::time)), at or after this.
     pub from: Option<Timestamp>,
-    /// `scheduled_at` before this.
+    /// The same before this.
     pub to: Option<Timestamp>,
 }
 
@@ -92,7 +92,9 @@ pub struct GapFilter {
     pub to: Option<Timestamp>,
 }
 
-/// How much of a list, and where to go on. Pages are keyed by (time or text, id), so rows that come or go in between
+/// How much of a list, and where to go on.
+///
+/// Pages are keyed by (time or text, id), so rows that come or go in between
 /// neither repeat nor hide others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRequest {

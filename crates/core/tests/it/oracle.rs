@@ -1,8 +1,8 @@
 //! The evaluator against brute force.
 //!
-//! Random schedules are made as data and printed, so nothing here parses. What should happen is found by looking at every
-//! minute of a few days on jiff's wall clock. No code is shared with the evaluator: no bit sets, no calendar, no table of
-//! offset changes.
+//! Random schedules are made as data and printed, so nothing here parses. What should happen is found by looking at
+//! every minute of a few days on jiff's wall clock. No code is shared with the evaluator: no bit sets, no calendar, no
+//! table of offset changes.
 //!
 //! A failure names a seed and a case. `EVERBELL_ORACLE_SEED` repeats a seed, `EVERBELL_ORACLE_CASES` runs more of them.
 

@@ -173,8 +173,14 @@ proptest! {
     }
 
     #[test]
-    fn a_fixed_rate_counts_from_its_anchor(seconds in 1_u64..31_622_400, anchor in instant(), t in instant(), start in option::of(instant())) {
-        let spec = Spec::recurring(Expression::every(seconds).unwrap(), Zone::utc(), anchor).with_bounds(start, None).unwrap();
+    fn a_fixed_rate_counts_from_its_anchor(
+        seconds in 1_u64..31_622_400,
+        anchor in instant(),
+        t in instant(),
+        start in option::of(instant()),
+    ) {
+        let every = Expression::every(seconds).unwrap();
+        let spec = Spec::recurring(every, Zone::utc(), anchor).with_bounds(start, None).unwrap();
         let from = start.unwrap_or(anchor);
         // A start with a part of a second has its first slot at the next whole one; an anchor is cut.
         let Some(first) = spec.next_after(Timestamp::MIN) else {
@@ -202,8 +208,9 @@ proptest! {
         let skipped = spec.dst_skipped_between(after, until);
         prop_assert!(spec.dst().gap == DstGap::Skip || skipped.is_empty());
         let shifting = spec.clone().with_dst(Dst { gap: DstGap::Shift, ..spec.dst() });
-        prop_assert!(skipped.iter().all(|at| *at > after && *at <= until && !spec.matches(*at) && shifting.matches(*at)));
+        prop_assert!(skipped.iter().all(|at| *at > after && *at <= until));
+        prop_assert!(skipped.iter().all(|at| !spec.matches(*at) && shifting.matches(*at)));
         let count = |spec: &Spec| spec.count_between(after, until);
-        prop_assert_eq!(count(&shifting), count(&spec) + if spec.dst().gap == DstGap::Skip { skipped.len() as u64 } else { 0 });
+        prop_assert_eq!(count(&shifting), count(&spec) + skipped.len() as u64);
     }
 }
