@@ -116,7 +116,7 @@ impl RunId {
     /// Ids sort by it, so the order of ids is the order of history.
     pub fn time(&self) -> Timestamp {
         let millis = (self.0.as_u128() >> 80) as i64;
-        Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH)
+        Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX)
     }
 
     /// The smallest id that begins with this time: a bound for ranges of history.

@@ -67,6 +67,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Locks the job and its timer, asks `decide`, and commits the answer with the audit entry. `expected_revision` that
     /// is not the current one is a [`StoreError::Conflict`]; a refusal is [`StoreError::Invalid`] and changes nothing.
+    /// The time and the actor of the entry are those of the change: runs are inserted and canceled at that time, by them.
     async fn change_job(
         &self,
         job: &JobRef,
@@ -98,9 +99,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     ) -> StoreResult<Planned>;
 
     /// Takes pending runs, in the order of `scheduled_at` and id, as many as there is room for: `running`, attempt + 1,
-    /// leased to the instance. A retry not before its time. A held run only if it is the first held one of its job and org
-    /// and fewer than `maxConcurrentRuns` others of them are active and not held; it is not held any more then. Runs that
-    /// others are taking at this moment are passed over.
+    /// leased to the instance. A retry not before its time, and in the order of that. A held run only if it is the first
+    /// held one of its job and org and fewer than `maxConcurrentRuns` others of them are active and not held; it is not
+    /// held any more then. Who may start is judged before anybody does, so one call takes at most one held run of a job
+    /// and org. Runs that others are taking at this moment are passed over.
     async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>>;
 
     /// Extends every lease of the instance that has not run out at `now`, and tells which runs it still holds and which of
@@ -114,8 +116,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Writes transitions, each guarded by run, attempt and status. One transaction, one answer for each in the same order.
     ///
-    /// A failure adds one to the failures in a row of its job, a success sets them to none. A one-time job whose slot had
-    /// its run, and that run ended, is retired. A retry is pending again, not held, and keeps its attempt until it starts.
+    /// A failure adds one to the failures in a row of its job, a success sets them to none, in the order of the batch;
+    /// neither is an edit, so the revision stays. The same run again in a batch is [`Recorded::LeaseLost`]. A one-time job
+    /// whose slot had its run, and that run ended, is retired. A retry is pending again, not held, and keeps its attempt
+    /// until it starts.
     async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>>;
 
     /// Running runs whose lease ended before `now`, oldest first.
@@ -182,7 +186,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Remembers the answer to the request of this key; `None` forgets the request.
     async fn end_request(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()>;
 
-    /// Deletes ended runs, gaps, audit entries and answers that are older, at most `limit` of each kind. Gives way to the
+    /// Deletes ended runs, gaps, audit entries and answers that are older, at most `limit` of each kind. A run is as old
+    /// as the later of its slot and its end, so one of a backfill is not deleted as soon as it ends. Gives way to the
     /// hot path: a call holds its locks only briefly, and the caller waits between calls.
     async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<Pruned>;
 }

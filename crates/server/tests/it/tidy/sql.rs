@@ -3,6 +3,9 @@
 const POSTGRES: &str = "crates/store/src/postgres/sql/";
 const SQLITE: &str = "crates/store/src/sqlite/sql/";
 
+/// Halves of a statement that PostgreSQL has as one: SQLite knows no `with` that writes.
+const SPLIT_IN_SQLITE: [&str; 2] = ["insert_active_runs.sql", "read_claims.sql"];
+
 /// Ways to ask the database for the time or for a time zone, as the words and signs they consist of.
 const CLOCKS: [&[&str]; 4] = [&["now", "(", ")"], &["current_timestamp"], &["at", "time", "zone"], &["'", "now", "'"]];
 
@@ -12,7 +15,8 @@ pub(super) fn unpaired(paths: &[&str]) -> Vec<String> {
     for (here, there) in [(POSTGRES, SQLITE), (SQLITE, POSTGRES)] {
         for name in paths.iter().filter_map(|path| path.strip_prefix(here)) {
             let twin = format!("{there}{name}");
-            if !paths.contains(&twin.as_str()) {
+            let is_half = here == SQLITE && SPLIT_IN_SQLITE.contains(&name);
+            if !is_half && !paths.contains(&twin.as_str()) {
                 complaints.push(format!("{here}{name}:1: the other database lacks this statement: write {twin}"));
             }
         }
@@ -70,6 +74,8 @@ fn equal_lists_pass() {
     assert!(
         unpaired(&["crates/store/src/postgres/sql/a.sql", "crates/store/src/sqlite/sql/a.sql", migration]).is_empty()
     );
+    assert!(unpaired(&["crates/store/src/sqlite/sql/read_claims.sql"]).is_empty());
+    assert!(!unpaired(&["crates/store/src/postgres/sql/read_claims.sql"]).is_empty());
 }
 
 #[test]

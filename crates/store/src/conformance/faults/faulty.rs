@@ -1,0 +1,222 @@
+//! [`Faulty`]: any store, with failures at chosen calls.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use everbell_core::change::NewJob;
+use everbell_core::settle::{Settling, Transition};
+use everbell_core::store::{
+    AuditEntry, Canceled, Changed, Claim, DecideFn, GapFilter, Instance, JobFilter, JobRef, JobRow, LeaseReport,
+    NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, SlotOutcome, StartRuns,
+    Store, StoreResult, StoreStatus, Token,
+};
+use everbell_core::{Gap, InstanceId, JobId, OrgId, Run, RunId, Target};
+use jiff::Timestamp;
+
+use crate::memory::FaultPoint;
+
+/// The call that fails, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Which call, from 0.
+    pub at: u32,
+    /// Before or after it was done.
+    pub point: FaultPoint,
+}
+
+type Script = dyn Fn(u32) -> Option<FaultPoint> + Send + Sync;
+
+/// A store whose calls fail as a script says: before they reach the store within, or after, so that only the answer is
+/// lost. Calls are counted over all verbs but [`Store::woken`].
+pub struct Faulty {
+    inner: Arc<dyn Store>,
+    calls: AtomicU32,
+    script: Box<Script>,
+}
+
+impl Faulty {
+    /// Fails where the script says so; it is asked with the number of the call, from 0.
+    pub fn new(inner: Arc<dyn Store>, script: impl Fn(u32) -> Option<FaultPoint> + Send + Sync + 'static) -> Faulty {
+        Faulty { inner, calls: AtomicU32::new(0), script: Box::new(script) }
+    }
+
+    /// Fails once.
+    pub fn once(inner: Arc<dyn Store>, fault: Fault) -> Faulty {
+        Faulty::new(inner, move |call| (call == fault.at).then_some(fault.point))
+    }
+
+    /// How many calls there were.
+    pub fn calls(&self) -> u32 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    async fn around<T>(&self, verb: impl Future<Output = StoreResult<T>> + Send) -> StoreResult<T> {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        let fault = (self.script)(call);
+        if fault == Some(FaultPoint::Before) {
+            return Err(FaultPoint::Before.error());
+        }
+        let answer = verb.await?;
+        match fault {
+            Some(point) => Err(point.error()),
+            None => Ok(answer),
+        }
+    }
+}
+
+impl fmt::Debug for Faulty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Faulty").field("inner", &self.inner).field("calls", &self.calls).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Store for Faulty {
+    async fn woken(&self) {
+        self.inner.woken().await;
+    }
+
+    async fn now(&self) -> StoreResult<Timestamp> {
+        self.around(self.inner.now()).await
+    }
+
+    async fn status(&self) -> StoreResult<StoreStatus> {
+        self.around(self.inner.status()).await
+    }
+
+    async fn create_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
+        self.around(self.inner.create_job(job, audit)).await
+    }
+
+    async fn change_job(
+        &self,
+        job: &JobRef,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        self.around(self.inner.change_job(job, expected_revision, decide, audit)).await
+    }
+
+    async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
+        self.around(self.inner.get_job(job)).await
+    }
+
+    async fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
+        self.around(self.inner.list_jobs(filter, page)).await
+    }
+
+    async fn plan_due(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        targets: &[Target],
+        plan: &PlanFn<'_>,
+    ) -> StoreResult<Planned> {
+        self.around(self.inner.plan_due(now, limit, targets, plan)).await
+    }
+
+    async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
+        self.around(self.inner.start_runs(request)).await
+    }
+
+    async fn extend_leases(
+        &self,
+        instance: InstanceId,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<Vec<LeaseReport>> {
+        self.around(self.inner.extend_leases(instance, now, until)).await
+    }
+
+    async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
+        self.around(self.inner.record(transitions, now)).await
+    }
+
+    async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
+        self.around(self.inner.expired_leases(now, limit)).await
+    }
+
+    async fn insert_run(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()> {
+        self.around(self.inner.insert_run(run, audit)).await
+    }
+
+    async fn cancel_run(&self, run: RunId, by: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<Canceled> {
+        self.around(self.inner.cancel_run(run, by, now, audit)).await
+    }
+
+    async fn get_run(&self, run: RunId) -> StoreResult<Run> {
+        self.around(self.inner.get_run(run)).await
+    }
+
+    async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
+        self.around(self.inner.list_runs(filter, page)).await
+    }
+
+    async fn list_gaps(
+        &self,
+        filter: &GapFilter,
+        page: &PageRequest,
+    ) -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>> {
+        self.around(self.inner.list_gaps(filter, page)).await
+    }
+
+    async fn slot_outcome(&self, job: JobId, org: Option<&OrgId>, slot: Timestamp) -> StoreResult<Option<SlotOutcome>> {
+        self.around(self.inner.slot_outcome(job, org, slot)).await
+    }
+
+    async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {
+        self.around(self.inner.heartbeat(instance)).await
+    }
+
+    async fn list_instances(&self) -> StoreResult<Vec<Instance>> {
+        self.around(self.inner.list_instances()).await
+    }
+
+    async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()> {
+        self.around(self.inner.drain_instance(instance, draining, audit)).await
+    }
+
+    async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64> {
+        self.around(self.inner.remove_instances(before)).await
+    }
+
+    async fn create_token(&self, token: &NewToken, audit: &AuditEntry) -> StoreResult<Token> {
+        self.around(self.inner.create_token(token, audit)).await
+    }
+
+    async fn find_token(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Token>> {
+        self.around(self.inner.find_token(hash, now)).await
+    }
+
+    async fn list_tokens(&self) -> StoreResult<Vec<Token>> {
+        self.around(self.inner.list_tokens()).await
+    }
+
+    async fn revoke_token(&self, name: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<()> {
+        self.around(self.inner.revoke_token(name, now, audit)).await
+    }
+
+    async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()> {
+        self.around(self.inner.append_audit(audit)).await
+    }
+
+    async fn list_audit(&self, object: Option<&str>, page: &PageRequest) -> StoreResult<Page<AuditEntry>> {
+        self.around(self.inner.list_audit(object, page)).await
+    }
+
+    async fn begin_request(&self, key: &str, fingerprint: &[u8; 32], now: Timestamp) -> StoreResult<Remembered> {
+        self.around(self.inner.begin_request(key, fingerprint, now)).await
+    }
+
+    async fn end_request(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()> {
+        self.around(self.inner.end_request(key, answer)).await
+    }
+
+    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
+        self.around(self.inner.prune(before, limit)).await
+    }
+}

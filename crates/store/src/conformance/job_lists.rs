@@ -1,0 +1,183 @@
+//! Lists of jobs: filters, orders, pages.
+
+use everbell_core::change;
+use everbell_core::store::{JobFilter, JobRow, JobSort, PageRequest};
+use everbell_core::{Definition, JobKey, JobStatus, RunStatus, Source};
+
+use super::Fresh;
+use super::given::{MAIL, at, job, job_at, job_id, target, to};
+use super::world::{World, failure, success};
+
+pub async fn jobs_are_found_by_status(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for key in ["active", "paused", "retired"] {
+        world.create(job(key, "@hourly")).await;
+    }
+    world.pause("paused", at("00:10")).await;
+    world.retire("retired", at("00:10")).await;
+    let with = |status: &[JobStatus]| JobFilter { status: status.to_vec(), ..JobFilter::default() };
+    assert_eq!(world.keys(&with(&[])).await, ["active", "paused", "retired"]);
+    assert_eq!(world.keys(&with(&[JobStatus::Paused])).await, ["paused"]);
+    assert_eq!(world.keys(&with(&[JobStatus::Retired, JobStatus::Active])).await, ["active", "retired"]);
+}
+
+pub async fn jobs_are_found_by_target_key_and_source(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("a", "@hourly")).await;
+    world.create(to(job("b", "@hourly"), MAIL)).await;
+    world.create(Definition { source: Source::Code, ..to(job("c", "@hourly"), MAIL) }).await;
+    let all = JobFilter::default();
+    let mail = JobFilter { target: vec![target(MAIL)], ..all.clone() };
+    assert_eq!(world.keys(&mail).await, ["b", "c"]);
+    assert_eq!(world.keys(&JobFilter { source: Some(Source::Code), ..mail.clone() }).await, ["c"]);
+    assert_eq!(world.keys(&JobFilter { source: Some(Source::Config), ..mail.clone() }).await, [""; 0]);
+    let key = Some(JobKey::new("a").unwrap());
+    assert_eq!(world.keys(&JobFilter { key: key.clone(), ..all }).await, ["a"]);
+    assert_eq!(world.keys(&JobFilter { key, ..mail }).await, [""; 0], "everything that is given must hold");
+}
+
+pub async fn jobs_are_found_by_how_their_last_run_stands(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for (key, schedule) in [("good", "0 1 * * *"), ("bad", "0 2 * * *"), ("waits", "0 3 * * *"), ("new", "0 4 * * *")] {
+        world.create(job(key, schedule)).await;
+    }
+    world.run_due(&success(), at("01:00")).await;
+    world.run_due(&failure(), at("02:00")).await;
+    world.plan(at("03:00")).await;
+    let with = |status: &[RunStatus]| JobFilter { last_status: status.to_vec(), ..JobFilter::default() };
+    assert_eq!(world.keys(&with(&[RunStatus::Failed])).await, ["bad"]);
+    assert_eq!(world.keys(&with(&[RunStatus::Succeeded, RunStatus::Pending])).await, ["good", "waits"]);
+    assert_eq!(world.keys(&with(&[RunStatus::Skipped])).await, [""; 0]);
+}
+
+pub async fn errored_jobs_are_found(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("broken", "0 1 * * *")).await;
+    world.create(job("whole", "0 2 * * *")).await;
+    let broken = |due: &everbell_core::store::Due, _| {
+        let timer = everbell_core::plan::disarm(&due.timer);
+        everbell_core::plan::Plan {
+            error: Some("no such zone".to_owned()),
+            ..everbell_core::plan::Plan::nothing(&timer)
+        }
+    };
+    world.store.plan_due(at("01:00"), 10, &super::world::targets(), &broken).await.unwrap();
+    let with = |errored| JobFilter { errored: Some(errored), ..JobFilter::default() };
+    assert_eq!(world.keys(&with(true)).await, ["broken"]);
+    assert_eq!(world.keys(&with(false)).await, ["whole"]);
+}
+
+pub async fn text_is_looked_for_in_key_target_and_description(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(Definition { description: "Cleans the Attic".to_owned(), ..job("sweep", "@hourly") }).await;
+    world.create(to(job("letters", "@hourly"), MAIL)).await;
+    world.create(job("Mailbox", "@hourly")).await;
+    let found = async |text: &str| world.keys(&JobFilter { text: Some(text.to_owned()), ..JobFilter::default() }).await;
+    assert_eq!(found("attic").await, ["sweep"]);
+    assert_eq!(found("MAIL").await, ["Mailbox", "letters"], "in any case, in key and target");
+    assert_eq!(found("").await.len(), 3);
+    assert_eq!(found("cellar").await, [""; 0]);
+}
+
+pub async fn text_is_text_and_no_pattern(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for key in ["100%", "a_b", "axb", "it's", "say \"hi\"", "back\\slash", "*", "[a-z]", "größe"] {
+        world.create(job(key, "@hourly")).await;
+    }
+    let found = async |text: &str| world.keys(&JobFilter { text: Some(text.to_owned()), ..JobFilter::default() }).await;
+    for (text, expected) in [
+        ("%", "100%"),
+        ("a_b", "a_b"),
+        ("'", "it's"),
+        ("\"hi\"", "say \"hi\""),
+        ("\\", "back\\slash"),
+        ("*", "*"),
+        ("[a-z]", "[a-z]"),
+        ("öß", "größe"),
+    ] {
+        assert_eq!(found(text).await, [expected], "{text}");
+    }
+    assert_eq!(found("'; drop table jobs; --").await, [""; 0]);
+}
+
+/// Jobs that are equal in all but their ids, in pairs; some disarmed, some of several versions.
+async fn crowd(world: &World) {
+    for number in 0..12_u32 {
+        let created_at = at(&format!("00:{:02}", number / 4));
+        let schedule = format!("{} 12 * * *", number / 3);
+        world.create(job_at(&format!("job-{number:02}"), &schedule, created_at)).await;
+    }
+    world.pause("job-03", at("01:00")).await;
+    world.pause("job-08", at("01:00")).await;
+    let now = at("01:00");
+    for version in 2..4 {
+        let id = job_id("job-05", version);
+        let edit = || change::Edit { description: Some(format!("version {version}")), ..change::Edit::default() };
+        world.try_change("job-05", now, |view| change::new_version(view, edit(), id, true, "ana", now)).await.unwrap();
+    }
+}
+
+fn assert_order(rows: &[JobRow], sort: JobSort) {
+    let next = |row: &JobRow| row.timer.as_ref().and_then(|timer| timer.next_run_at);
+    for pair in rows.windows(2) {
+        let [a, b] = pair else { continue };
+        let in_order = match sort {
+            JobSort::Key => {
+                let key = |row: &JobRow| (row.job.definition.key.clone(), u32::MAX - row.job.definition.version);
+                key(a) < key(b)
+            }
+            JobSort::NextRunAt => match (next(a), next(b)) {
+                (Some(a), Some(b)) => a <= b,
+                (a, None) => a.is_some() || next(b).is_none(),
+                (None, Some(_)) => false,
+            },
+            JobSort::CreatedAt => a.job.definition.created_at >= b.job.definition.created_at,
+        };
+        assert!(in_order, "{sort:?}: {a:?} before {b:?}");
+    }
+}
+
+pub async fn lists_are_in_order_and_pages_of_any_size_hold_the_same(fresh: Fresh) {
+    let world = World::new(&fresh);
+    crowd(&world).await;
+    for sort in [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt] {
+        let filter = JobFilter { sort, ..JobFilter::default() };
+        let whole = world.jobs_in_pages(&filter, 1_000).await;
+        assert_eq!(whole.len(), 14, "{sort:?}");
+        assert_order(&whole, sort);
+        for limit in [1, 2, 7, 14] {
+            assert_eq!(world.jobs_in_pages(&filter, limit).await, whole, "{sort:?} in pages of {limit}");
+        }
+    }
+}
+
+pub async fn keys_are_ordered_by_their_bytes(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let ordered = ["A", "B", "Z", "_", "a", "a b", "a-b", "ab", "b", "é", "⏰"];
+    for key in ["ab", "⏰", "b", "B", "é", "a-b", "Z", "a", "_", "a b", "A"] {
+        world.create(job(key, "@hourly")).await;
+    }
+    assert_eq!(world.keys(&JobFilter::default()).await, ordered);
+    let in_pages = world.jobs_in_pages(&JobFilter::default(), 2).await;
+    let keys: Vec<&str> = in_pages.iter().map(|row| row.job.definition.key.as_str()).collect();
+    assert_eq!(keys, ordered);
+}
+
+pub async fn a_page_neither_repeats_nor_hides_jobs_when_others_come_and_go(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for key in ["b", "d", "f", "h"] {
+        world.create(job(key, "@hourly")).await;
+    }
+    let filter = JobFilter { status: vec![JobStatus::Active], ..JobFilter::default() };
+    let keys = |rows: &[JobRow]| rows.iter().map(|row| row.job.definition.key.to_string()).collect::<Vec<_>>();
+    let first = world.store.list_jobs(&filter, &super::given::page(2)).await.unwrap();
+    assert_eq!(keys(&first.items), ["b", "d"]);
+    // One that would be on the first page, one for the second, and the row that the cursor names goes away.
+    world.create(job("a", "@hourly")).await;
+    world.create(job("e", "@hourly")).await;
+    world.retire("d", at("00:10")).await;
+    let second = world.store.list_jobs(&filter, &PageRequest { limit: 2, after: first.next }).await.unwrap();
+    assert_eq!(keys(&second.items), ["e", "f"]);
+    let third = world.store.list_jobs(&filter, &PageRequest { limit: 2, after: second.next }).await.unwrap();
+    assert_eq!((keys(&third.items), third.next), (vec!["h".to_owned()], None));
+}

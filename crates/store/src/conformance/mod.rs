@@ -1,0 +1,67 @@
+//! The meaning of the [`Store`](everbell_core::store::Store) contract, in code: what every store does, case by case.
+//!
+//! A case is an `async fn(Fresh)`, named by the sentence that it proves. [`Fresh`] is an empty store, and more connections
+//! to it. [`conformance_tests!`](crate::conformance_tests) turns all of them into tests of one store:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use everbell_store::conformance::Fresh;
+//! use everbell_store::memory::MemoryStore;
+//!
+//! async fn fresh() -> Fresh {
+//!     Fresh::new(Arc::new(MemoryStore::new()))
+//! }
+//! everbell_store::conformance_tests!(fresh);
+//! # fn main() {}
+//! ```
+//!
+//! Beside the cases there are [`checkers`] of the invariants, a [`faults::Faulty`] store that fails when it is told to,
+//! and [`model`], which compares a store with [`MemoryStore`](crate::memory::MemoryStore) on random operations.
+//!
+//! What a case asserts is the contract. What the contract leaves open, such as the order of rows with equal keys, no case
+//! looks at.
+
+#![allow(clippy::unwrap_used, reason = "a case that cannot go on has failed")]
+#![allow(missing_docs, reason = "the name of a case is the sentence that it proves")]
+
+mod dice;
+mod fresh;
+mod given;
+mod list;
+mod plain;
+mod world;
+
+pub mod change;
+pub mod job_lists;
+pub mod jobs;
+
+pub mod planning;
+pub mod planning_effects;
+
+pub mod leases;
+pub mod recording;
+pub mod starting;
+
+pub mod gaps;
+pub mod run_lists;
+pub mod runs;
+
+pub mod audit;
+pub mod instances;
+pub mod prune;
+pub mod requests;
+pub mod tokens;
+
+pub mod text;
+pub mod time;
+pub mod waking;
+
+pub mod checkers;
+pub mod concurrency;
+pub mod faults;
+pub mod model;
+pub mod races;
+
+pub use fresh::{Case, CaseFn, Database, Fresh, run};
+pub use list::cases;

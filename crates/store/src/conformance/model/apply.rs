@@ -1,0 +1,266 @@
+//! Makes an operation happen on a store, and writes its answer in a form that can be compared.
+
+use std::fmt::Debug;
+
+use everbell_core::change::{self, Edit, JobChange, JobView};
+use everbell_core::plan::RunNow;
+use everbell_core::settle::Next;
+use everbell_core::store::{
+    Claim, GapFilter, JobFilter, JobRow, JobSort, PageRequest, Recorded, RunFilter, StartRuns, Store, StoreResult,
+};
+use everbell_core::{Invalid, JobKey, Pause, RunId};
+use jiff::Timestamp;
+
+use super::super::given::{LOG, MAIL, core_plan, job_at, kind, target};
+use super::super::plain::Plain;
+use super::super::world::{by_key, room};
+use super::operation::{Change, Operation};
+
+/// What a store answered, and what the generator learns from it.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// All of it, as text.
+    pub(super) text: String,
+    /// Runs that were started.
+    pub(super) claims: Vec<Claim>,
+    /// Runs that were inserted.
+    pub(super) runs: Vec<RunId>,
+    /// Runs that ended.
+    pub(super) ended: Vec<RunId>,
+    /// Jobs that were heard of.
+    pub(super) jobs: Vec<JobRow>,
+}
+
+impl Answer {
+    fn of<T: Debug>(answer: StoreResult<T>) -> Answer {
+        let text = match answer {
+            Ok(answer) => format!("{answer:?}"),
+            Err(error) => format!("error: {}", kind(&error)),
+        };
+        Answer { text, ..Answer::default() }
+    }
+}
+
+impl Operation {
+    pub(super) async fn apply(&self, store: &dyn Store) -> Answer {
+        match self {
+            Operation::Create(..) | Operation::Change { .. } | Operation::Get(_) => self.on_job(store).await,
+            Operation::Plan { .. }
+            | Operation::Start { .. }
+            | Operation::Record { .. }
+            | Operation::Extend { .. }
+            | Operation::Expired { .. } => self.on_the_way(store).await,
+            Operation::InsertRun(run, entry) => {
+                Answer { runs: vec![run.id], ..Answer::of(store.insert_run(run, entry).await) }
+            }
+            Operation::Cancel { run, now, entry } => Answer::of(store.cancel_run(*run, "ana", *now, entry).await),
+            Operation::GetRun(run) => Answer::of(store.get_run(*run).await.map(Plain::plain)),
+            Operation::SlotOutcome { job, slot } => Answer::of(store.slot_outcome(*job, None, *slot).await),
+            Operation::Prune { before, limit } => Answer::of(store.prune(*before, *limit).await),
+            _ => self.on_the_rest(store).await,
+        }
+    }
+
+    async fn on_job(&self, store: &dyn Store) -> Answer {
+        match self {
+            Operation::Create(new, entry) => {
+                let answer = store.create_job(new, entry).await.map(Plain::plain);
+                Answer { jobs: answer.as_ref().ok().cloned().into_iter().collect(), ..Answer::of(answer) }
+            }
+            Operation::Change { key, revision, change, now, entry } => {
+                let decide = |view: &JobView| change.decide(view, *now);
+                let answer = store.change_job(&by_key(key), *revision, &decide, entry).await.map(Plain::plain);
+                let (mut jobs, mut runs) = (Vec::new(), Vec::new());
+                if let Ok(changed) = &answer {
+                    jobs.push(changed.job.clone());
+                    jobs.extend(changed.successor.clone());
+                    runs.extend(changed.runs.iter().map(|run| run.id));
+                }
+                Answer { runs, jobs, ..Answer::of(answer) }
+            }
+            Operation::Get(key) => Answer::of(store.get_job(&by_key(key)).await.map(Plain::plain)),
+            _ => unreachable!("{self:?} is about no job"),
+        }
+    }
+
+    async fn on_the_way(&self, store: &dyn Store) -> Answer {
+        match self {
+            Operation::Plan { now, targets } => {
+                let targets: Vec<_> = targets.iter().map(|label| target(label)).collect();
+                let mut answer = store.plan_due(*now, 1_000, &targets, &core_plan).await.map(Plain::plain);
+                // Timers of the same instant are planned in any order.
+                if let Ok(planned) = &mut answer {
+                    planned.runs.sort_by_key(|run| run.id);
+                    planned.gaps.sort_by_key(|(job, gap)| (*job, gap.first_slot_at));
+                    planned.errored.sort();
+                }
+                let runs =
+                    answer.as_ref().map_or(Vec::new(), |planned| planned.runs.iter().map(|run| run.id).collect());
+                Answer { runs, ..Answer::of(answer) }
+            }
+            Operation::Start { instance, room: [log, mail], limit, now, lease_until } => {
+                let targets = room(&[(LOG, *log), (MAIL, *mail)]);
+                let request = StartRuns {
+                    instance: *instance,
+                    targets: &targets,
+                    limit: *limit,
+                    now: *now,
+                    lease_until: *lease_until,
+                };
+                let mut answer = store.start_runs(&request).await.map(Plain::plain);
+                // Where a retry stands among the others is the store's own.
+                if let Ok(claims) = &mut answer {
+                    claims.sort_by_key(|claim| claim.run.id);
+                }
+                Answer { claims: answer.as_ref().map_or(Vec::new(), Clone::clone), ..Answer::of(answer) }
+            }
+            Operation::Record { transitions, now } => {
+                let answer = store.record(transitions, *now).await;
+                let recorded = answer.as_ref().map_or(&[][..], Vec::as_slice);
+                let over = transitions.iter().zip(recorded).filter(|(transition, recorded)| {
+                    **recorded != Recorded::LeaseLost && matches!(transition.to, Next::Finish { .. })
+                });
+                let ended = over.map(|(transition, _)| transition.run_id).collect();
+                Answer { ended, ..Answer::of(answer) }
+            }
+            Operation::Extend { instance, now, until } => {
+                let mut answer = store.extend_leases(*instance, *now, *until).await;
+                if let Ok(reports) = &mut answer {
+                    reports.sort_by_key(|report| report.run);
+                }
+                Answer::of(answer)
+            }
+            Operation::Expired { now, limit } => Answer::of(store.expired_leases(*now, *limit).await),
+            _ => unreachable!("{self:?} is not on the way of a run"),
+        }
+    }
+
+    async fn on_the_rest(&self, store: &dyn Store) -> Answer {
+        match self {
+            Operation::Heartbeat(instance) => Answer::of(store.heartbeat(instance).await),
+            Operation::Drain { instance, draining, entry } => {
+                Answer::of(store.drain_instance(*instance, *draining, entry).await)
+            }
+            Operation::RemoveInstances(before) => Answer::of(store.remove_instances(*before).await),
+            Operation::CreateToken(token, entry) => Answer::of(store.create_token(token, entry).await),
+            Operation::FindToken { hash, now } => {
+                let found = store.find_token(hash, *now).await;
+                Answer::of(found.map(|token| token.map(|token| token.name)))
+            }
+            Operation::RevokeToken { name, now, entry } => Answer::of(store.revoke_token(name, *now, entry).await),
+            Operation::BeginRequest { key, byte, now } => {
+                Answer::of(store.begin_request(key, &[*byte; 32], *now).await)
+            }
+            Operation::EndRequest { key, answer } => {
+                Answer::of(store.end_request(key, answer.map(|status| (status, "{}"))).await)
+            }
+            Operation::ListInstances => Answer::of(store.list_instances().await),
+            Operation::ListTokens => {
+                let mut tokens = store.list_tokens().await.unwrap();
+                // When a token was used is kept to the minute, more or less.
+                for token in &mut tokens {
+                    token.last_used_at = None;
+                }
+                tokens.sort_by(|a, b| a.name.cmp(&b.name));
+                Answer { text: format!("{tokens:?}"), ..Answer::default() }
+            }
+            Operation::ListJobs(filter, limit) => list_jobs(store, filter, *limit).await,
+            Operation::ListRuns(filter, limit) => list_runs(store, filter, *limit).await,
+            Operation::ListGaps(limit) => list_gaps(store, *limit).await,
+            Operation::ListAudit(limit) => list_audit(store, *limit).await,
+            _ => unreachable!("{self:?} is done elsewhere"),
+        }
+    }
+}
+
+impl Change {
+    fn decide(&self, view: &JobView, now: Timestamp) -> Result<JobChange, Invalid> {
+        match self {
+            Change::Pause => {
+                let pause = Pause { reason: "because".to_owned(), by: "bo".to_owned(), at: now, until: None };
+                change::pause(view, pause)
+            }
+            Change::Resume(missed) => change::resume(view, *missed, "bo", now),
+            Change::Retire => change::retire(view, "bo", now),
+            Change::NewVersion { id, schedule, activate } => {
+                let spec = schedule.map(|schedule| job_at("x", schedule, now).spec.unwrap());
+                let edit = Edit { spec, description: Some(format!("since {now}")), ..Edit::default() };
+                change::new_version(view, edit, *id, *activate, "bo", now)
+            }
+            Change::Reschedule(to) => change::reschedule(view, *to, "bo", now),
+            Change::SkipNext(count) => change::skip_next(view, *count, "bo", now),
+            Change::RunNow { id, overlap } => {
+                change::run_now(view, &RunNow { id: *id, actor: "bo", payload: None, overlap: *overlap }, now)
+            }
+            Change::Refuse => Err(Invalid::new("reason", "not today")),
+        }
+    }
+}
+
+async fn list_jobs(store: &dyn Store, filter: &JobFilter, limit: u32) -> Answer {
+    let (mut rows, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.list_jobs(filter, &PageRequest { limit, after }).await.unwrap();
+        rows.extend(page.items.plain());
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    if filter.sort != JobSort::Key {
+        // The order of rows with equal times is the store's own.
+        let next = |row: &JobRow| row.timer.as_ref().and_then(|timer| timer.next_run_at);
+        let time = |row: &JobRow| match filter.sort {
+            JobSort::NextRunAt => (next(row).is_none(), next(row)),
+            JobSort::CreatedAt | JobSort::Key => (false, Some(row.job.definition.created_at)),
+        };
+        let ordered = if filter.sort == JobSort::NextRunAt {
+            rows.is_sorted_by_key(time)
+        } else {
+            rows.iter().rev().is_sorted_by_key(time)
+        };
+        assert!(ordered, "not in the order of {:?}", filter.sort);
+        rows.sort_by_key(|row| row.job.definition.id);
+    }
+    let names: Vec<(JobKey, u32)> =
+        rows.iter().map(|row| (row.job.definition.key.clone(), row.job.definition.version)).collect();
+    Answer { text: format!("{names:?} {rows:?}"), ..Answer::default() }
+}
+
+async fn list_runs(store: &dyn Store, filter: &RunFilter, limit: u32) -> Answer {
+    let (mut rows, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.list_runs(filter, &PageRequest { limit, after }).await.unwrap();
+        rows.extend(page.items.plain());
+        after = page.next;
+        if after.is_none() {
+            return Answer { text: format!("{rows:?}"), ..Answer::default() };
+        }
+    }
+}
+
+async fn list_gaps(store: &dyn Store, limit: u32) -> Answer {
+    let (mut rows, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.list_gaps(&GapFilter::default(), &PageRequest { limit, after }).await.unwrap();
+        rows.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    rows.sort_by_key(|(job, org, gap)| (gap.first_slot_at, gap.id(*job, org.as_ref())));
+    Answer { text: format!("{rows:?}"), ..Answer::default() }
+}
+
+async fn list_audit(store: &dyn Store, limit: u32) -> Answer {
+    let (mut rows, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.list_audit(None, &PageRequest { limit, after }).await.unwrap();
+        rows.extend(page.items.plain());
+        after = page.next;
+        if after.is_none() {
+            return Answer { text: format!("{rows:?}"), ..Answer::default() };
+        }
+    }
+}

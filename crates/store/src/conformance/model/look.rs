@@ -1,0 +1,136 @@
+//! What a sequence does beside the way of a run: access, looking, and sweeping up.
+
+use std::time::Duration;
+
+use everbell_core::settle::{Outcome, settle};
+use everbell_core::store::{Claim, JobFilter, JobSort, NewToken, RunFilter};
+use everbell_core::{JobId, JobKey, JobStatus, RunId, RunStatus};
+use jiff::{SignedDuration, Timestamp};
+
+use super::super::given::{LOG, MAIL, at, audit, instance, instance_id, job_id, settling, target, trial};
+use super::generate::Generator;
+use super::operation::{Change, Operation};
+
+impl Generator {
+    pub(super) fn access(&mut self) -> Operation {
+        let now = self.now;
+        let number = self.number();
+        let entry = |action| audit(action, "thing", now);
+        match self.dice.below(9) {
+            0 | 1 => Operation::Heartbeat(Box::new(instance(self.dice.below(3) as u8, now))),
+            2 => {
+                let instance = instance_id(self.dice.below(4) as u8);
+                Operation::Drain { instance, draining: self.dice.one_in(2), entry: entry("instance.drain") }
+            }
+            3 => Operation::RemoveInstances(now.checked_sub(SignedDuration::from_mins(10)).unwrap()),
+            4 => {
+                let name = format!("{}-{}", self.prefix, if self.dice.one_in(4) { 0 } else { number });
+                // Tokens stay after the sweep, so hashes of other sequences are taken.
+                let mut hash = [number as u8; 32];
+                hash[1..9].copy_from_slice(&self.seed.to_be_bytes());
+                let expires_at = self.dice.one_in(2).then(|| now + Duration::from_mins(20));
+                let token = NewToken { name, hash, role: "viewer".to_owned(), created_at: now, expires_at };
+                Operation::CreateToken(token, entry("token.create"))
+            }
+            5 => {
+                let name = self.dice.pick(&self.tokens).map_or("nobody".to_owned(), |(name, _)| name.clone());
+                Operation::RevokeToken { name, now, entry: entry("token.revoke") }
+            }
+            6 => Operation::FindToken { hash: self.dice.pick(&self.tokens).map_or([0; 32], |(_, hash)| *hash), now },
+            7 => {
+                let key = format!("{}-{}", self.prefix, self.dice.below(4));
+                Operation::BeginRequest { key, byte: self.dice.below(2) as u8, now }
+            }
+            _ => {
+                let key = format!("{}-{}", self.prefix, self.dice.below(4));
+                Operation::EndRequest { key, answer: self.dice.one_in(2).then_some(201) }
+            }
+        }
+    }
+
+    pub(super) fn look(&mut self) -> Operation {
+        let limit = *self.dice.pick(&[1, 2, 7, 100]).unwrap_or(&7);
+        match self.dice.below(7) {
+            0 => Operation::Get(self.key()),
+            1 => self.dice.pick(&self.runs).map_or(Operation::ListInstances, |run| Operation::GetRun(*run)),
+            2 => {
+                let job = self.dice.pick(&self.jobs).map_or_else(|| job_id("unknown", 1), |(id, ..)| *id);
+                let minutes = self.dice.below(120) as i64;
+                let whole = self.now.as_second() / 60 * 60 - minutes * 60;
+                Operation::SlotOutcome { job, slot: Timestamp::from_second(whole).unwrap() }
+            }
+            3 => {
+                let run = trial(&self.fresh_name(), MAIL, self.now);
+                Operation::InsertRun(Box::new(run), audit("target.try", "target:mail", self.now))
+            }
+            4 => {
+                let status = RunStatus::ALL[self.dice.below(6)];
+                let target = if self.dice.one_in(3) { vec![target(LOG)] } else { Vec::new() };
+                Operation::ListRuns(RunFilter { status: vec![status], target, ..RunFilter::default() }, limit)
+            }
+            5 => {
+                let key = Some(JobKey::new(&self.key()).unwrap());
+                Operation::ListRuns(RunFilter { job_key: key, ..RunFilter::default() }, limit)
+            }
+            _ => {
+                let text = Some(self.prefix.clone());
+                let sort = [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt][self.dice.below(3)];
+                Operation::ListJobs(JobFilter { text, sort, ..JobFilter::default() }, limit)
+            }
+        }
+    }
+
+    /// Everything that can be looked at.
+    pub(super) fn look_around(&self) -> Vec<Operation> {
+        let text = Some(self.prefix.clone());
+        let jobs = |sort| Operation::ListJobs(JobFilter { text: text.clone(), sort, ..JobFilter::default() }, 10);
+        let mut operations = vec![
+            jobs(JobSort::Key),
+            jobs(JobSort::NextRunAt),
+            jobs(JobSort::CreatedAt),
+            Operation::ListRuns(RunFilter::default(), 25),
+            Operation::ListGaps(25),
+            Operation::ListAudit(100),
+            Operation::ListInstances,
+            Operation::ListTokens,
+        ];
+        operations.extend(self.runs.iter().step_by(9).map(|run| Operation::GetRun(*run)));
+        operations
+    }
+
+    /// Ends everything and deletes what has ended, so that the next sequence begins with little.
+    pub(super) fn sweep(&mut self) -> Vec<Operation> {
+        self.swept += 1;
+        self.now = self.now.checked_add(SignedDuration::from_hours(2)).unwrap();
+        let now = self.now;
+        match self.swept {
+            1 => {
+                let living = self.jobs.iter().filter(|(_, _, status)| *status != JobStatus::Retired);
+                let retire = |(_, key, _): &(JobId, String, JobStatus)| Operation::Change {
+                    key: key.clone(),
+                    revision: None,
+                    change: Change::Retire,
+                    now,
+                    entry: audit("job.retire", key, now),
+                };
+                living.map(retire).collect()
+            }
+            2 => {
+                let cancel = |run: &RunId| Operation::Cancel { run: *run, now, entry: audit("run.cancel", "run", now) };
+                self.alive.iter().map(cancel).collect()
+            }
+            3 => {
+                let end = |claim: &Claim| settle(&settling(claim), Outcome::Lost, now);
+                let transitions = self.claims.iter().filter_map(end).collect();
+                vec![Operation::Record { transitions, now }]
+            }
+            4 => vec![Operation::Expired { now, limit: 1_000 }],
+            5 => (0..3)
+                .map(|_| Operation::Prune { before: at("2190-01-01T00:00:00Z"), limit: 500 })
+                .chain([Operation::RemoveInstances(at("2190-01-01T00:00:00Z"))])
+                .chain([Operation::ListRuns(RunFilter::default(), 100), Operation::ListGaps(100)])
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+}

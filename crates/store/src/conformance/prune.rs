@@ -1,0 +1,126 @@
+//! Pruning: what is old and over goes, in bounded steps.
+
+use everbell_core::plan::Missed;
+use everbell_core::store::{GapFilter, JobFilter, Pruned, Remembered, RunFilter};
+use everbell_core::{Overlap, RunStatus};
+
+use super::Fresh;
+use super::given::{assert_refused, at, audit, job, with};
+use super::world::{World, by_key, failure, success};
+
+const TOMORROW: &str = "2026-11-16T12:00:00Z";
+
+pub async fn old_runs_go_and_young_ones_stay(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let row = world.create(job("hourly", "0 * * * *")).await;
+    for hour in ["01:00", "02:00", "03:00", "04:00"] {
+        let outcome = if hour == "02:00" { failure() } else { success() };
+        world.run_due(&outcome, at(hour)).await;
+    }
+    let gone = world.runs().await[3].id;
+    let pruned = world.store.prune(at("03:00"), 100).await.unwrap();
+    assert_eq!(pruned.runs, 2);
+    let left: Vec<_> = world.runs().await.iter().map(|run| run.slot_at).collect();
+    assert_eq!(left, [Some(at("04:00")), Some(at("03:00"))]);
+    assert_refused(world.store.get_run(gone).await, "not found");
+    assert_eq!(world.store.slot_outcome(row.job.definition.id, None, at("01:00")).await.unwrap(), None);
+    assert_eq!(world.store.prune(at("03:00"), 100).await.unwrap().runs, 0, "nothing is left to do");
+}
+
+pub async fn a_run_of_an_old_slot_that_ended_lately_stays(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("hourly", "0 * * * *")).await;
+    world.plan(at("01:00")).await;
+    let claims = world.start(at("01:00")).await;
+    world.finish(&claims, &success(), at("09:00")).await;
+    assert_eq!(world.store.prune(at("05:00"), 100).await.unwrap().runs, 0);
+    assert_eq!(world.store.prune(at("10:00"), 100).await.unwrap().runs, 1);
+}
+
+pub async fn active_runs_are_never_pruned(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(with(job("hourly", "0 * * * *"), |values| values.overlap = Overlap::Queue)).await;
+    world.plan(at("01:00")).await;
+    world.start(at("01:00")).await;
+    world.plan(at("02:00")).await;
+    assert_eq!(world.store.prune(at(TOMORROW), 100).await.unwrap().runs, 0);
+    let statuses: Vec<_> = world.runs().await.iter().map(|run| (run.status, run.held)).collect();
+    assert_eq!(statuses, [(RunStatus::Pending, true), (RunStatus::Running, false)]);
+}
+
+pub async fn skipped_and_canceled_runs_are_pruned_too(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("hourly", "0 * * * *")).await;
+    let pending = world.plan(at("01:00")).await.runs[0].id;
+    world.plan(at("02:00")).await;
+    let entry = audit("run.cancel", "run", at("02:30"));
+    world.store.cancel_run(pending, "ana", at("02:30"), &entry).await.unwrap();
+    assert_eq!(world.store.prune(at(TOMORROW), 100).await.unwrap().runs, 2);
+    assert_eq!(world.runs().await, []);
+}
+
+pub async fn no_more_of_a_kind_goes_than_the_limit(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("hourly", "0 * * * *")).await;
+    for hour in 1..=7 {
+        world.run_due(&success(), at(&format!("{hour:02}:00"))).await;
+        begin(&world, &format!("key-{hour}"), "01:00").await;
+        world.store.append_audit(&audit("did", "it", at("01:00"))).await.unwrap();
+    }
+    let mut rounds = Vec::new();
+    for _ in 0..4 {
+        let pruned = world.store.prune(at(TOMORROW), 3).await.unwrap();
+        rounds.push((pruned.runs, pruned.audit, pruned.answers));
+    }
+    // One entry more: that of the job's creation.
+    assert_eq!(rounds, [(3, 3, 3), (3, 3, 3), (1, 2, 1), (0, 0, 0)]);
+}
+
+async fn begin(world: &World, key: &str, now: &str) -> Remembered {
+    world.store.begin_request(key, &[1; 32], at(now)).await.unwrap()
+}
+
+pub async fn gaps_audit_entries_and_answers_go_with_their_time(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("hourly", "0 * * * *")).await;
+    world.pause("hourly", at("00:30")).await;
+    world.resume("hourly", Missed::Skip, at("02:30")).await;
+    world.pause("hourly", at("05:30")).await;
+    world.resume("hourly", Missed::Skip, at("08:30")).await;
+    begin(&world, "old", "02:00").await;
+    world.store.end_request("old", Some((200, "old"))).await.unwrap();
+    begin(&world, "young", "05:00").await;
+    world.store.end_request("young", Some((200, "young"))).await.unwrap();
+
+    let pruned = world.store.prune(at("04:00"), 100).await.unwrap();
+    assert_eq!(pruned, Pruned { runs: 0, gaps: 1, audit: 3, answers: 1 });
+    let gaps = world.gaps(&GapFilter::default()).await;
+    assert_eq!((gaps.len(), gaps[0].last_slot_at), (1, at("08:00")));
+    assert_eq!(world.actions(None).await.len(), 2);
+    assert_eq!(begin(&world, "old", "09:00").await, Remembered::New);
+    assert_eq!(begin(&world, "young", "09:00").await, Remembered::Answered(200, "young".to_owned()));
+}
+
+pub async fn jobs_timers_and_tokens_stay(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("active", "0 * * * *")).await;
+    world.create(job("retired", "0 * * * *")).await;
+    world.retire("retired", at("00:10")).await;
+    world.run_due(&success(), at("01:00")).await;
+    let before = world.get("active").await;
+    world.store.prune(at("2027-11-15T00:00:00Z"), 1_000).await.unwrap();
+    let after = world.get("active").await;
+    assert_eq!((after.job, after.timer, after.last_run), (before.job, before.timer, None));
+    assert_eq!(world.keys(&JobFilter::default()).await, ["active", "retired"]);
+    assert!(world.store.get_job(&by_key("retired")).await.is_ok());
+    assert_eq!(world.plan(at("02:00")).await.runs.len(), 1, "it goes on");
+}
+
+pub async fn a_slot_whose_run_was_pruned_does_not_run_again(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("hourly", "0 * * * *")).await;
+    world.run_due(&success(), at("01:00")).await;
+    world.store.prune(at(TOMORROW), 100).await.unwrap();
+    assert_eq!(world.plan(at("01:30")).await.timers, 0, "the mark is behind it");
+    assert_eq!(world.runs_like(&RunFilter::default()).await, []);
+}

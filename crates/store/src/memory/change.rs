@@ -1,0 +1,59 @@
+//! What operators do to a job: read, decide, commit.
+
+use everbell_core::change::JobView;
+use everbell_core::store::{AuditEntry, Changed, DecideFn, JobRef, StoreError, StoreResult};
+use everbell_core::{JobStatus, Run};
+
+use super::jobs::state_to_keep;
+use super::state::{State, micros};
+
+impl State {
+    pub(super) fn change_job(
+        &mut self,
+        job: &JobRef,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        let view = self.view(job)?;
+        let id = view.job.definition.id;
+        let revision = view.job.state.revision;
+        if let Some(expected) = expected_revision.filter(|expected| *expected != revision) {
+            let what = format!("job `{}` is at revision {revision}, not {expected}", view.job.definition.key);
+            return Err(StoreError::Conflict { what });
+        }
+        let change = decide(&view)?;
+        let retiring = (change.state.status == JobStatus::Retired).then_some(id);
+        if let Some(successor) = &change.successor {
+            self.check_new(successor, retiring)?;
+        }
+
+        let owner = (id, view.timer.org.clone());
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.state = state_to_keep(&change.state);
+        }
+        let written = self.write_plan(&owner, &change.plan, &audit.actor, micros(audit.at));
+        if let Some(successor) = &change.successor {
+            self.insert_job(successor);
+        }
+        self.write_audit(audit);
+        let successor = change.successor.as_ref().map(|new| self.job_row(new.definition.id)).transpose()?;
+        let runs: Vec<Run> = written.runs.iter().filter_map(|id| self.run(*id)).cloned().collect();
+        Ok(Changed { job: self.job_row(id)?, successor, runs, gaps: written.gaps })
+    }
+
+    /// The job as it is. A job with a timer for each org is seen through the first of them until one can be asked about.
+    fn view(&self, job: &JobRef) -> StoreResult<JobView> {
+        let job = self.find_job(job)?;
+        let id = job.definition.id;
+        let timer = self.timers.values().find(|timer| timer.job_id == id);
+        let timer = timer.ok_or_else(|| StoreError::Corrupt { what: format!("job {id} has no timer") })?;
+        Ok(JobView {
+            job: job.clone(),
+            timer: timer.clone(),
+            org_spec: None,
+            active: self.active_of(&(id, timer.org.clone())),
+            upstream_succeeded_at: self.upstream_succeeded_at(&job.definition),
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! Jobs: insert, find, list.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use everbell_core::change::NewJob;
+use everbell_core::store::{
+    AuditEntry, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
+};
+use everbell_core::{
+    Definition, Job, JobId, JobKey, JobState, JobStatus, Pause, Run, Scope, Spec, Timer, Unschedulable, When,
+};
+use jiff::Timestamp;
+
+use super::pages::{self, Direction};
+use super::state::{State, micros};
+
+/// Behind every slot.
+const NEVER: Timestamp = Timestamp::constant(253_000_000_000, 0);
+
+impl State {
+    pub(super) fn create_job(&mut self, new: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
+        self.check_new(new, None)?;
+        self.insert_job(new);
+        self.write_audit(audit);
+        self.job_row(new.definition.id)
+    }
+
+    /// Refuses a job whose id, key and version, or living key is taken. `retiring` makes room in the same transaction.
+    pub(super) fn check_new(&self, new: &NewJob, retiring: Option<JobId>) -> StoreResult<()> {
+        let Definition { id, key, version, .. } = &*new.definition;
+        let living = new.state.status != JobStatus::Retired;
+        for (other, job) in &self.jobs {
+            let same_key = job.definition.key == *key;
+            let still_living = job.state.status != JobStatus::Retired && retiring != Some(*other);
+            let what = if other == id {
+                format!("a job with the id `{id}` exists")
+            } else if same_key && job.definition.version == *version {
+                format!("job `{key}` has a version {version}")
+            } else if same_key && living && still_living {
+                format!("job `{key}` exists, as version {}", job.definition.version)
+            } else {
+                continue;
+            };
+            return Err(StoreError::Conflict { what });
+        }
+        Ok(())
+    }
+
+    pub(super) fn insert_job(&mut self, new: &NewJob) {
+        let definition = definition_to_keep(&new.definition);
+        let id = definition.id;
+        self.jobs.insert(id, Job { definition: Arc::new(definition), state: state_to_keep(&new.state) });
+        let timer = Timer {
+            job_id: id,
+            org: new.timer.org.clone(),
+            next_run_at: new.timer.next_run_at.map(micros),
+            last_slot_at: micros(new.timer.last_slot_at),
+            rescheduled_from: new.timer.rescheduled_from.map(micros),
+            last_local_date: new.timer.last_local_date,
+        };
+        self.timers.insert((id, timer.org.clone()), timer);
+    }
+
+    /// A living version before a retired one, a newer before an older.
+    pub(super) fn find_job(&self, job: &JobRef) -> StoreResult<&Job> {
+        match job {
+            JobRef::Id(id) => self.jobs.get(id).ok_or_else(|| StoreError::not_found("job", id)),
+            JobRef::Key(key) => self
+                .versions(key)
+                .max_by_key(|job| (job.state.status != JobStatus::Retired, job.definition.version))
+                .ok_or_else(|| StoreError::not_found("job", key)),
+            JobRef::Version(key, version) => self
+                .versions(key)
+                .find(|job| job.definition.version == *version)
+                .ok_or_else(|| StoreError::not_found("job", format_args!("{key}@{version}"))),
+        }
+    }
+
+    fn versions(&self, key: &JobKey) -> impl Iterator<Item = &Job> {
+        self.jobs.values().filter(move |job| job.definition.key == *key)
+    }
+
+    pub(super) fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
+        self.job_row(self.find_job(job)?.definition.id)
+    }
+
+    pub(super) fn job_row(&self, id: JobId) -> StoreResult<JobRow> {
+        let job = self.jobs.get(&id).ok_or_else(|| StoreError::not_found("job", id))?;
+        let global = job.definition.scope == Scope::Global;
+        let timer = self.timers.get(&(id, None)).filter(|_| global).cloned();
+        Ok(JobRow { job: job.clone(), timer, last_run: self.last_run(id).cloned() })
+    }
+
+    fn last_run(&self, id: JobId) -> Option<&Run> {
+        self.runs().filter(|run| run.job_id == Some(id)).max_by_key(|run| run.id)
+    }
+
+    pub(super) fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
+        let keys: BTreeSet<JobId> = self.jobs.keys().copied().collect();
+        let rows: Vec<JobRow> = keys.into_iter().filter_map(|id| self.job_row(id).ok()).collect();
+        let wanted = rows.into_iter().filter(|row| is_wanted(row, filter));
+        let by_id = |row: &JobRow| row.job.definition.id.as_uuid();
+        match filter.sort {
+            JobSort::Key => Ok(pages::by_text(wanted.collect(), page, Direction::Up, |row| {
+                // Newest version first below an ascending key: the complement sorts the other way round.
+                let version = u32::MAX - row.job.definition.version;
+                (format!("{}\0{version:010}", row.job.definition.key), by_id(row))
+            })),
+            JobSort::NextRunAt => pages::by_time(wanted.collect(), page, Direction::Up, |row| {
+                let next = row.timer.as_ref().and_then(|timer| timer.next_run_at);
+                (next.unwrap_or(NEVER), by_id(row))
+            }),
+            JobSort::CreatedAt => pages::by_time(wanted.collect(), page, Direction::Down, |row| {
+                (row.job.definition.created_at, by_id(row))
+            }),
+        }
+    }
+}
+
+fn is_wanted(row: &JobRow, filter: &JobFilter) -> bool {
+    let Job { definition, state } = &row.job;
+    let text = filter.text.as_ref().map(|text| text.to_lowercase());
+    let contains = |text: &String| {
+        [definition.key.as_str(), definition.target.as_str(), &definition.description]
+            .iter()
+            .any(|own| own.to_lowercase().contains(text))
+    };
+    (filter.status.is_empty() || filter.status.contains(&state.status))
+        && (filter.target.is_empty() || filter.target.contains(&definition.target))
+        && filter.key.as_ref().is_none_or(|key| definition.key == *key)
+        && text.as_ref().is_none_or(contains)
+        && filter.source.is_none_or(|source| definition.source == source)
+        && (filter.last_status.is_empty()
+            || row.last_run.as_ref().is_some_and(|run| filter.last_status.contains(&run.status)))
+        && filter.errored.is_none_or(|errored| state.error.is_some() == errored)
+}
+
+pub(super) fn state_to_keep(state: &JobState) -> JobState {
+    let pause = state.pause.as_ref().map(|pause| Pause {
+        at: micros(pause.at),
+        until: pause.until.map(micros),
+        ..pause.clone()
+    });
+    JobState { pause, updated_at: micros(state.updated_at), ..state.clone() }
+}
+
+fn definition_to_keep(definition: &Definition) -> Definition {
+    let spec: Result<Spec, Unschedulable> = definition.spec.as_ref().map_err(Clone::clone).map(spec_to_keep);
+    Definition { spec, created_at: micros(definition.created_at), ..definition.clone() }
+}
+
+/// Only bounds can be finer than a microsecond; a bound that cannot be set again was set before, so it stays.
+fn spec_to_keep(spec: &Spec) -> Spec {
+    let bounds = (spec.start_at().map(micros), spec.end_at().map(micros));
+    if matches!(spec.when(), When::Once(_)) || bounds == (spec.start_at(), spec.end_at()) {
+        return spec.clone();
+    }
+    spec.clone().with_bounds(bounds.0, bounds.1).unwrap_or_else(|_| spec.clone())
+}

@@ -1,0 +1,100 @@
+//! [`MemoryStore`]: the contract in its simplest form, and the model that the databases are compared with.
+//!
+//! One mutex guards plain maps, so every verb is one transaction by itself. A verb checks everything before it writes
+//! anything: nothing after the first write can fail. What a decision returns is written down in [`state`]; each family of
+//! verbs has its file.
+//!
+//! It reads no clock: [`MemoryStore::set_now`] says what [`Store::now`](everbell_core::store::Store::now) answers.
+
+mod access;
+mod change;
+mod jobs;
+mod pages;
+mod planning;
+mod runs;
+mod starting;
+mod state;
+mod verbs;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use everbell_core::store::{StoreError, StoreResult};
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use state::State;
+
+/// A store that lives as long as its process: for tests, and as the reference for the databases.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+    clock: Mutex<Timestamp>,
+    fault: Mutex<Option<FaultPoint>>,
+    notify: Notify,
+}
+
+/// Where a call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultPoint {
+    /// Nothing has happened.
+    Before,
+    /// It has happened, but nobody hears of it.
+    After,
+}
+
+impl FaultPoint {
+    /// The error that the caller sees.
+    pub fn error(self) -> StoreError {
+        let (what, maybe_done) = match self {
+            FaultPoint::Before => ("a fault that a test asked for", false),
+            FaultPoint::After => ("an answer that a test wanted lost", true),
+        };
+        StoreError::Unavailable { what: what.to_owned(), maybe_done, source: None }
+    }
+}
+
+impl MemoryStore {
+    /// An empty store, whose clock stands at the Unix epoch.
+    pub fn new() -> MemoryStore {
+        MemoryStore::default()
+    }
+
+    /// Sets the clock that [`Store::now`](everbell_core::store::Store::now) reads.
+    pub fn set_now(&self, now: Timestamp) {
+        *guard(&self.clock) = state::micros(now);
+    }
+
+    /// Makes the next call of any verb fail, once.
+    pub fn fail_next(&self, point: FaultPoint) {
+        *guard(&self.fault) = Some(point);
+    }
+
+    fn clock(&self) -> Timestamp {
+        *guard(&self.clock)
+    }
+
+    /// One verb: one transaction, and the fault that a test asked for.
+    fn with<T>(&self, verb: impl FnOnce(&mut State) -> StoreResult<T>) -> StoreResult<T> {
+        let fault = guard(&self.fault).take();
+        if fault == Some(FaultPoint::Before) {
+            return Err(FaultPoint::Before.error());
+        }
+        let answer = verb(&mut guard(&self.state));
+        if fault == Some(FaultPoint::After) {
+            return Err(FaultPoint::After.error());
+        }
+        answer
+    }
+
+    /// The same, for a verb that may make a loop look again.
+    fn with_notice<T>(&self, verb: impl FnOnce(&mut State) -> StoreResult<T>) -> StoreResult<T> {
+        let answer = self.with(verb);
+        self.notify.notify_waiters();
+        answer
+    }
+}
+
+/// A decision that panics does so before anything is written, so what the mutex holds is still whole.
+fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,64 @@
+//! Timers that are due: read, decide, commit.
+
+use std::sync::Arc;
+
+use everbell_core::Target;
+use everbell_core::plan::Plan;
+use everbell_core::store::{Due, PlanFn, Planned, PlannedRun};
+use jiff::Timestamp;
+
+use super::state::{EVERBELL, Owner, State, micros};
+
+impl State {
+    pub(super) fn plan_due(&mut self, now: Timestamp, limit: u32, targets: &[Target], plan: &PlanFn<'_>) -> Planned {
+        let now = micros(now);
+        let due = self.due(now, limit, targets);
+        let plans: Vec<(Owner, Plan)> =
+            due.iter().map(|due| ((due.job.id, due.timer.org.clone()), plan(due, now))).collect();
+
+        let mut planned = Planned { timers: due.len() as u32, ..Planned::default() };
+        for (due, (owner, plan)) in due.iter().zip(&plans) {
+            let written = self.write_plan(owner, plan, EVERBELL, now);
+            planned.runs.extend(written.runs.iter().filter_map(|id| self.run(*id)).map(|run| PlannedRun {
+                id: run.id,
+                job: Arc::clone(&due.job),
+                slot_at: run.slot_at,
+                skipped: run.skip.as_ref().map(everbell_core::SkipReason::as_str),
+            }));
+            planned.gaps.extend(written.gaps.into_iter().map(|gap| (due.job.id, gap)));
+            planned.errored.extend(plan.error.iter().map(|reason| (due.job.id, reason.clone())));
+        }
+        planned.next_due_at = self.armed(targets).map(|(at, _)| at).filter(|at| *at > now).min();
+        planned
+    }
+
+    /// Oldest first; those of the same instant in the order of job and org.
+    fn due(&self, now: Timestamp, limit: u32, targets: &[Target]) -> Vec<Due> {
+        let mut owners: Vec<(Timestamp, &Owner)> = self.armed(targets).filter(|(at, _)| *at <= now).collect();
+        owners.sort();
+        owners.truncate(limit as usize);
+        owners.into_iter().filter_map(|(_, owner)| self.due_of(owner)).collect()
+    }
+
+    fn armed(&self, targets: &[Target]) -> impl Iterator<Item = (Timestamp, &Owner)> {
+        let serves =
+            |owner: &Owner| self.jobs.get(&owner.0).is_some_and(|job| targets.contains(&job.definition.target));
+        let armed = self.timers.iter().filter_map(|(owner, timer)| Some((timer.next_run_at?, owner)));
+        armed.filter(move |(_, owner)| serves(owner))
+    }
+
+    fn due_of(&self, owner: &Owner) -> Option<Due> {
+        let job = &self.jobs.get(&owner.0)?.definition;
+        Some(Due {
+            job: Arc::clone(job),
+            timer: self.timers.get(owner)?.clone(),
+            org_spec: None,
+            active: self.active_of(owner),
+            upstream_succeeded_at: self.upstream_succeeded_at(job),
+        })
+    }
+
+    pub(super) fn due_timers(&self, now: Timestamp) -> u64 {
+        self.timers.values().filter(|timer| timer.next_run_at.is_some_and(|at| at <= now)).count() as u64
+    }
+}

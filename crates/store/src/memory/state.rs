@@ -1,0 +1,282 @@
+//! Everything that is stored, and the writes that more than one verb makes.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use everbell_core::plan::Plan;
+use everbell_core::settle::{Next, Outcome, Settling, settle};
+use everbell_core::store::{AuditEntry, Instance, NewToken, Token};
+use everbell_core::{
+    ActiveRun, Backoff, Definition, Failure, Gap, Job, JobId, Json, NewRun, OrgId, Run, RunId, RunStatus, Timer,
+};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+/// Who does what nobody asked for.
+pub(super) const EVERBELL: &str = "everbell";
+
+/// Whose timer, whose overlap: a job, or a job for an org.
+pub(super) type Owner = (JobId, Option<OrgId>);
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) jobs: BTreeMap<JobId, Job>,
+    pub(super) timers: BTreeMap<Owner, Timer>,
+    /// Pending and running.
+    pub(super) active: BTreeMap<RunId, Active>,
+    /// Terminal.
+    pub(super) ended: BTreeMap<RunId, Run>,
+    /// The unique slot key, of active and ended runs.
+    pub(super) slots: BTreeMap<(Owner, Timestamp), RunId>,
+    pub(super) gaps: BTreeMap<Uuid, StoredGap>,
+    pub(super) instances: BTreeMap<Uuid, Instance>,
+    pub(super) tokens: BTreeMap<String, StoredToken>,
+    pub(super) audit: BTreeMap<Uuid, AuditEntry>,
+    pub(super) requests: BTreeMap<String, StoredRequest>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Active {
+    pub(super) run: Run,
+    /// Not before: when it was meant to start, or when a retry may.
+    pub(super) available_at: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct StoredGap {
+    pub(super) owner: Owner,
+    pub(super) gap: Gap,
+    pub(super) created_at: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct StoredToken {
+    pub(super) token: Token,
+    pub(super) hash: [u8; 32],
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct StoredRequest {
+    pub(super) fingerprint: [u8; 32],
+    pub(super) begun_at: Timestamp,
+    pub(super) answer: Option<(u16, String)>,
+}
+
+/// What is written down about an owner by a plan.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    pub(super) runs: Vec<RunId>,
+    pub(super) gaps: Vec<Gap>,
+}
+
+impl State {
+    pub(super) fn run(&self, id: RunId) -> Option<&Run> {
+        self.active.get(&id).map(|active| &active.run).or_else(|| self.ended.get(&id))
+    }
+
+    pub(super) fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.active.values().map(|active| &active.run).chain(self.ended.values())
+    }
+
+    /// The pending and running runs of a job and org, oldest first: ids begin with a time.
+    pub(super) fn active_of(&self, owner: &Owner) -> Vec<ActiveRun> {
+        let seen = |run: &Run| ActiveRun { id: run.id, held: run.held, cancel_requested: run.cancel_requested };
+        self.active.values().map(|active| &active.run).filter(|run| is_of(run, owner)).map(seen).collect()
+    }
+
+    pub(super) fn upstream_succeeded_at(&self, job: &Definition) -> Option<Timestamp> {
+        let upstream = &job.policies.depends_on.as_ref()?.job_key;
+        let succeeded = |run: &&Run| run.status == RunStatus::Succeeded && run.job_key.as_ref() == Some(upstream);
+        self.ended.values().filter(succeeded).filter_map(|run| run.finished_at).max()
+    }
+
+    /// Writes what a plan says about an owner.
+    pub(super) fn write_plan(&mut self, owner: &Owner, plan: &Plan, by: &str, now: Timestamp) -> Written {
+        let Some(job) = self.jobs.get(&owner.0).map(|job| Arc::clone(&job.definition)) else {
+            return Written::default();
+        };
+        for id in &plan.cancel {
+            self.cancel(*id, by, now);
+        }
+        let inserted = plan.runs.iter().filter(|run| self.insert_planned(&job, owner, run, now));
+        let runs = inserted.map(|run| run.id).collect();
+        let mut gaps = Vec::new();
+        for gap in plan.gaps.iter().map(gap_to_keep) {
+            // The same gap again is the same row.
+            if let Entry::Vacant(entry) = self.gaps.entry(gap.id(owner.0, owner.1.as_ref())) {
+                entry.insert(StoredGap { owner: owner.clone(), gap: gap.clone(), created_at: now });
+                gaps.push(gap);
+            }
+        }
+        if let Some(timer) = self.timers.get_mut(owner) {
+            *timer = Timer {
+                job_id: owner.0,
+                org: owner.1.clone(),
+                next_run_at: plan.timer.next_run_at.map(micros),
+                // The mark never goes back, whatever a plan says.
+                last_slot_at: timer.last_slot_at.max(micros(plan.timer.last_slot_at)),
+                rescheduled_from: plan.timer.rescheduled_from.map(micros),
+                last_local_date: plan.timer.last_local_date,
+            };
+        }
+        if plan.retire {
+            self.retire(owner.0, now);
+        }
+        if let Some(reason) = &plan.error {
+            self.set_errored(owner.0, reason, now);
+        }
+        Written { runs, gaps }
+    }
+
+    /// Inserts a run of a plan, unless its slot or its id is there already.
+    fn insert_planned(&mut self, job: &Definition, owner: &Owner, new: &NewRun, now: Timestamp) -> bool {
+        let slot = new.slot_at.map(|slot| (owner.clone(), micros(slot)));
+        if self.run(new.id).is_some() || slot.as_ref().is_some_and(|slot| self.slots.contains_key(slot)) {
+            return false;
+        }
+        if let Some(slot) = slot {
+            self.slots.insert(slot, new.id);
+        }
+        let run = planned_run(job, owner, new, now);
+        if run.status.is_terminal() {
+            self.ended.insert(run.id, run);
+        } else {
+            self.active.insert(run.id, Active { available_at: run.scheduled_at, run });
+        }
+        true
+    }
+
+    /// Ends a pending run at once, and asks a running one to stop. `None`: it had ended before.
+    pub(super) fn cancel(&mut self, id: RunId, by: &str, now: Timestamp) -> Option<RunStatus> {
+        let run = &mut self.active.get_mut(&id)?.run;
+        let was = run.status;
+        if was == RunStatus::Running {
+            run.cancel_requested = true;
+            return Some(was);
+        }
+        let settling = Settling { id, attempt: run.attempt, status: was, max_attempts: 1, backoff: Backoff::default() };
+        if let Some(Next::Finish { status, finished_at, failure, result }) =
+            settle(&settling, Outcome::Canceled { by: by.to_owned() }, now).map(|transition| transition.to)
+        {
+            self.end(id, status, finished_at, failure, result, None, now);
+        }
+        Some(was)
+    }
+
+    /// Ends an active run.
+    #[expect(clippy::too_many_arguments, reason = "they are the parts of a transition")]
+    pub(super) fn end(
+        &mut self,
+        id: RunId,
+        status: RunStatus,
+        finished_at: Timestamp,
+        failure: Option<Failure>,
+        result: Option<Json>,
+        output: Option<String>,
+        now: Timestamp,
+    ) {
+        let Some(Active { run, .. }) = self.active.remove(&id) else { return };
+        let ended = Run {
+            status,
+            finished_at: Some(micros(finished_at)),
+            failure,
+            result,
+            output,
+            held: false,
+            lease_until: None,
+            cancel_requested: false,
+            ..run
+        };
+        if let (Some(job), Some(_)) = (ended.job_id, ended.slot_at)
+            && self.jobs.get(&job).is_some_and(|job| job.definition.is_one_time())
+        {
+            self.retire(job, now);
+        }
+        self.ended.insert(id, ended);
+    }
+
+    /// Retires a job in the name of everbell. One that is retired already stays as it is.
+    fn retire(&mut self, id: JobId, now: Timestamp) {
+        if let Some(job) = self.jobs.get_mut(&id)
+            && let Ok(state) = job.state.retired(EVERBELL, micros(now))
+        {
+            job.state = state;
+        }
+    }
+
+    fn set_errored(&mut self, id: JobId, reason: &str, now: Timestamp) {
+        if let Some(job) = self.jobs.get_mut(&id)
+            && let Ok(state) = job.state.errored(reason, EVERBELL, micros(now))
+        {
+            job.state = state;
+        }
+    }
+
+    /// The same entry twice is one entry: a caller whose answer was lost may ask again.
+    pub(super) fn write_audit(&mut self, audit: &AuditEntry) {
+        let entry = AuditEntry { at: micros(audit.at), ..audit.clone() };
+        self.audit.entry(audit.id).or_insert(entry);
+    }
+}
+
+fn planned_run(job: &Definition, owner: &Owner, new: &NewRun, now: Timestamp) -> Run {
+    let skipped = new.skip.is_some();
+    Run {
+        id: new.id,
+        job_id: Some(job.id),
+        job_key: Some(job.key.clone()),
+        job_version: Some(job.version),
+        org: owner.1.clone(),
+        local_date: new.local_date,
+        target: job.target.clone(),
+        payload: new.payload.clone().unwrap_or_else(|| job.payload.clone()),
+        trigger: new.trigger.clone(),
+        slot_at: new.slot_at.map(micros),
+        scheduled_at: micros(new.scheduled_at),
+        created_at: micros(now),
+        status: if skipped { RunStatus::Skipped } else { RunStatus::Pending },
+        skip: new.skip.clone(),
+        held: new.held && !skipped,
+        catch_up: new.catch_up,
+        folded: new.folded,
+        attempt: 0,
+        claimed: None,
+        started_at: None,
+        // What never began does not end.
+        finished_at: None,
+        lease_until: None,
+        cancel_requested: false,
+        failure: None,
+        result: None,
+        output: None,
+    }
+}
+
+fn gap_to_keep(gap: &Gap) -> Gap {
+    Gap { first_slot_at: micros(gap.first_slot_at), last_slot_at: micros(gap.last_slot_at), ..gap.clone() }
+}
+
+pub(super) fn is_of(run: &Run, owner: &Owner) -> bool {
+    run.job_id == Some(owner.0) && run.org == owner.1
+}
+
+/// Databases keep microseconds; what is finer is dropped.
+pub(super) fn micros(t: Timestamp) -> Timestamp {
+    // Towards the past, so that nothing becomes due before its time.
+    Timestamp::from_microsecond(t.as_nanosecond().div_euclid(1_000) as i64).unwrap_or(t)
+}
+
+pub(super) fn new_token(token: &NewToken) -> StoredToken {
+    StoredToken {
+        hash: token.hash,
+        token: Token {
+            name: token.name.clone(),
+            role: token.role.clone(),
+            created_at: micros(token.created_at),
+            expires_at: token.expires_at.map(micros),
+            revoked_at: None,
+            last_used_at: None,
+        },
+    }
+}

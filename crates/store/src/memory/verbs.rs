@@ -1,0 +1,179 @@
+//! The verbs of the contract, each one transaction over [`State`](super::state::State).
+
+use async_trait::async_trait;
+use everbell_core::change::NewJob;
+use everbell_core::settle::{Settling, Transition};
+use everbell_core::store::{
+    AuditEntry, Canceled, Changed, Claim, DecideFn, GapFilter, Instance, JobFilter, JobRef, JobRow, LeaseReport,
+    NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, SlotOutcome, StartRuns,
+    Store, StoreResult, StoreStatus, Token,
+};
+use everbell_core::{Gap, InstanceId, JobId, OrgId, Run, RunId, Target};
+use jiff::Timestamp;
+
+use super::MemoryStore;
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn now(&self) -> StoreResult<Timestamp> {
+        let now = self.clock();
+        self.with(|_| Ok(now))
+    }
+
+    async fn status(&self) -> StoreResult<StoreStatus> {
+        let now = self.clock();
+        self.with(|state| {
+            Ok(StoreStatus {
+                product: "memory".to_owned(),
+                schema_version: 0,
+                size_bytes: None,
+                due_timers: state.due_timers(now),
+                oldest_transaction_at: None,
+                notes: vec!["nothing outlives the process".to_owned()],
+            })
+        })
+    }
+
+    async fn woken(&self) {
+        self.notify.notified().await;
+    }
+
+    async fn create_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
+        self.with_notice(|state| state.create_job(job, audit))
+    }
+
+    async fn change_job(
+        &self,
+        job: &JobRef,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        self.with_notice(|state| state.change_job(job, expected_revision, decide, audit))
+    }
+
+    async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
+        self.with(|state| state.get_job(job))
+    }
+
+    async fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
+        self.with(|state| state.list_jobs(filter, page))
+    }
+
+    async fn plan_due(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        targets: &[Target],
+        plan: &PlanFn<'_>,
+    ) -> StoreResult<Planned> {
+        self.with_notice(|state| Ok(state.plan_due(now, limit, targets, plan)))
+    }
+
+    async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
+        self.with(|state| Ok(state.start_runs(request)))
+    }
+
+    async fn extend_leases(
+        &self,
+        instance: InstanceId,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<Vec<LeaseReport>> {
+        self.with(|state| Ok(state.extend_leases(instance, now, until)))
+    }
+
+    async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
+        self.with_notice(|state| Ok(state.record(transitions, now)))
+    }
+
+    async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
+        self.with(|state| Ok(state.expired_leases(now, limit)))
+    }
+
+    async fn insert_run(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()> {
+        self.with_notice(|state| state.insert_run(run, audit))
+    }
+
+    async fn cancel_run(&self, run: RunId, by: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<Canceled> {
+        self.with_notice(|state| state.cancel_run(run, by, now, audit))
+    }
+
+    async fn get_run(&self, run: RunId) -> StoreResult<Run> {
+        self.with(|state| state.get_run(run).cloned())
+    }
+
+    async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
+        self.with(|state| state.list_runs(filter, page))
+    }
+
+    async fn list_gaps(
+        &self,
+        filter: &GapFilter,
+        page: &PageRequest,
+    ) -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>> {
+        self.with(|state| state.list_gaps(filter, page))
+    }
+
+    async fn slot_outcome(&self, job: JobId, org: Option<&OrgId>, slot: Timestamp) -> StoreResult<Option<SlotOutcome>> {
+        self.with(|state| Ok(state.slot_outcome(job, org, slot)))
+    }
+
+    async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {
+        self.with(|state| Ok(state.heartbeat(instance)))
+    }
+
+    async fn list_instances(&self) -> StoreResult<Vec<Instance>> {
+        self.with(|state| Ok(state.list_instances()))
+    }
+
+    async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()> {
+        self.with_notice(|state| state.drain_instance(instance, draining, audit))
+    }
+
+    async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64> {
+        self.with(|state| Ok(state.remove_instances(before)))
+    }
+
+    async fn create_token(&self, token: &NewToken, audit: &AuditEntry) -> StoreResult<Token> {
+        self.with(|state| state.create_token(token, audit))
+    }
+
+    async fn find_token(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Token>> {
+        self.with(|state| Ok(state.find_token(hash, now)))
+    }
+
+    async fn list_tokens(&self) -> StoreResult<Vec<Token>> {
+        self.with(|state| Ok(state.list_tokens()))
+    }
+
+    async fn revoke_token(&self, name: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<()> {
+        self.with(|state| state.revoke_token(name, now, audit))
+    }
+
+    async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()> {
+        self.with(|state| {
+            state.write_audit(audit);
+            Ok(())
+        })
+    }
+
+    async fn list_audit(&self, object: Option<&str>, page: &PageRequest) -> StoreResult<Page<AuditEntry>> {
+        self.with(|state| state.list_audit(object, page))
+    }
+
+    async fn begin_request(&self, key: &str, fingerprint: &[u8; 32], now: Timestamp) -> StoreResult<Remembered> {
+        self.with(|state| Ok(state.begin_request(key, fingerprint, now)))
+    }
+
+    async fn end_request(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()> {
+        self.with(|state| {
+            state.end_request(key, answer);
+            Ok(())
+        })
+    }
+
+    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
+        self.with(|state| Ok(state.prune(before, limit)))
+    }
+}

@@ -1,0 +1,75 @@
+//! Times as databases keep them: whole microseconds. `timestamptz` in PostgreSQL, an integer in SQLite.
+
+use jiff::Timestamp;
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo, PgValueRef};
+use sqlx::sqlite::{SqliteArgumentsBuffer, SqliteTypeInfo, SqliteValueRef};
+use sqlx::{Decode, Encode, Postgres, Sqlite, Type};
+
+/// 2000-01-01T00:00:00Z in microseconds since 1970, where PostgreSQL begins to count.
+const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
+
+/// Microseconds since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Micros(pub(crate) i64);
+
+impl From<Timestamp> for Micros {
+    fn from(t: Timestamp) -> Self {
+        // Towards the past, so that nothing becomes due before its time.
+        Micros(t.as_nanosecond().div_euclid(1_000) as i64)
+    }
+}
+
+impl From<Micros> for Timestamp {
+    fn from(micros: Micros) -> Self {
+        Timestamp::from_microsecond(micros.0).unwrap_or(if micros.0 < 0 { Timestamp::MIN } else { Timestamp::MAX })
+    }
+}
+
+impl Type<Postgres> for Micros {
+    fn type_info() -> PgTypeInfo {
+        PgTypeInfo::with_name("timestamptz")
+    }
+}
+
+impl PgHasArrayType for Micros {
+    fn array_type_info() -> PgTypeInfo {
+        PgTypeInfo::with_name("_timestamptz")
+    }
+}
+
+impl Encode<'_, Postgres> for Micros {
+    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        <i64 as Encode<'_, Postgres>>::encode(self.0 - POSTGRES_EPOCH, buffer)
+    }
+}
+
+impl Decode<'_, Postgres> for Micros {
+    fn decode(value: PgValueRef<'_>) -> Result<Self, BoxDynError> {
+        let bytes: [u8; 8] = value.as_bytes()?.try_into()?;
+        Ok(Micros(i64::from_be_bytes(bytes).saturating_add(POSTGRES_EPOCH)))
+    }
+}
+
+impl Type<Sqlite> for Micros {
+    fn type_info() -> SqliteTypeInfo {
+        <i64 as Type<Sqlite>>::type_info()
+    }
+
+    fn compatible(ty: &SqliteTypeInfo) -> bool {
+        <i64 as Type<Sqlite>>::compatible(ty)
+    }
+}
+
+impl Encode<'_, Sqlite> for Micros {
+    fn encode_by_ref(&self, buffer: &mut SqliteArgumentsBuffer) -> Result<IsNull, BoxDynError> {
+        <i64 as Encode<'_, Sqlite>>::encode_by_ref(&self.0, buffer)
+    }
+}
+
+impl Decode<'_, Sqlite> for Micros {
+    fn decode(value: SqliteValueRef<'_>) -> Result<Self, BoxDynError> {
+        Ok(Micros(<i64 as Decode<'_, Sqlite>>::decode(value)?))
+    }
+}

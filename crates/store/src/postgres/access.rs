@@ -1,0 +1,200 @@
+//! Instances, tokens, the audit trail, remembered requests.
+
+use everbell_core::InstanceId;
+use everbell_core::store::{
+    AuditEntry, Cursor, Instance, NewToken, Page, PageRequest, Remembered, StoreError, StoreResult, Token,
+};
+use jiff::{SignedDuration, Timestamp};
+
+use super::PostgresStore;
+use super::connect::{Conn, check_limit, on};
+use crate::micros::Micros;
+use crate::rows::{AuditColumns, InstanceColumns, TokenColumns, audit_json, readable, words_of};
+
+impl PostgresStore {
+    pub(super) async fn write_instance(&self, instance: &Instance) -> StoreResult<bool> {
+        let query = sqlx::query_scalar(include_str!("sql/upsert_instance.sql"))
+            .bind(instance.id.as_uuid())
+            .bind(instance.host.clone())
+            .bind(i64::from(instance.pid))
+            .bind(instance.version.clone())
+            .bind(words_of(instance.roles.iter()))
+            .bind(words_of(instance.targets.iter().map(everbell_core::Target::as_str)))
+            .bind(Micros::from(instance.started_at))
+            .bind(Micros::from(instance.heartbeat_at))
+            .bind(instance.draining)
+            .bind(instance.clock_skew_ms);
+        self.within("writing a heartbeat", query.fetch_one(&self.pool)).await
+    }
+
+    pub(super) async fn read_instances(&self) -> StoreResult<Vec<Instance>> {
+        let query = sqlx::query_as(include_str!("sql/list_instances.sql"));
+        let rows: Vec<InstanceColumns> = self.within("listing instances", query.fetch_all(&self.pool)).await?;
+        rows.into_iter().map(InstanceColumns::read).collect()
+    }
+
+    pub(super) async fn write_draining(
+        &self,
+        instance: InstanceId,
+        draining: bool,
+        audit: &AuditEntry,
+    ) -> StoreResult<()> {
+        const WHAT: &str = "draining an instance";
+        let mut tx = self.begin(WHAT).await?;
+        let query = sqlx::query(include_str!("sql/drain_instance.sql")).bind(instance.as_uuid()).bind(draining);
+        let done = async {
+            if on(WHAT, query.execute(&mut *tx)).await?.rows_affected() == 0 {
+                return Err(StoreError::not_found("instance", instance));
+            }
+            insert_audit(&mut tx, audit).await
+        };
+        let done = done.await;
+        self.settle(WHAT, tx, done, |()| true).await
+    }
+
+    pub(super) async fn delete_instances(&self, before: Timestamp) -> StoreResult<u64> {
+        let query = sqlx::query(include_str!("sql/remove_instances.sql")).bind(Micros::from(before));
+        Ok(self.within("removing instances", query.execute(&self.pool)).await?.rows_affected())
+    }
+
+    pub(super) async fn insert_token(&self, token: &NewToken, audit: &AuditEntry) -> StoreResult<Token> {
+        let what = format!("creating token `{}`", token.name);
+        let mut tx = self.begin(&what).await?;
+        let query = sqlx::query(include_str!("sql/insert_token.sql"))
+            .bind(token.name.clone())
+            .bind(token.hash.to_vec())
+            .bind(token.role.clone())
+            .bind(Micros::from(token.created_at))
+            .bind(token.expires_at.map(Micros::from));
+        let done = async {
+            on(&what, query.execute(&mut *tx)).await?;
+            insert_audit(&mut tx, audit).await
+        };
+        let done = done.await;
+        self.settle(&what, tx, done, |()| false).await?;
+        let kept = |t: Timestamp| Timestamp::from(Micros::from(t));
+        Ok(Token {
+            name: token.name.clone(),
+            role: token.role.clone(),
+            created_at: kept(token.created_at),
+            expires_at: token.expires_at.map(kept),
+            revoked_at: None,
+            last_used_at: None,
+        })
+    }
+
+    pub(super) async fn use_token(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Token>> {
+        const WHAT: &str = "looking for a token";
+        let query = sqlx::query_as(include_str!("sql/find_token.sql")).bind(hash.to_vec()).bind(Micros::from(now));
+        let row: Option<TokenColumns> = self.within(WHAT, query.fetch_optional(&self.pool)).await?;
+        let Some(mut token) = row.map(TokenColumns::read) else { return Ok(None) };
+        let minute = to_the_minute(now);
+        if token.last_used_at.is_none_or(|used| used < minute) {
+            let query =
+                sqlx::query(include_str!("sql/touch_token.sql")).bind(token.name.clone()).bind(Micros::from(minute));
+            self.within(WHAT, query.execute(&self.pool)).await?;
+            token.last_used_at = Some(minute);
+        }
+        Ok(Some(token))
+    }
+
+    pub(super) async fn read_tokens(&self) -> StoreResult<Vec<Token>> {
+        let query = sqlx::query_as(include_str!("sql/list_tokens.sql"));
+        let rows: Vec<TokenColumns> = self.within("listing tokens", query.fetch_all(&self.pool)).await?;
+        Ok(rows.into_iter().map(TokenColumns::read).collect())
+    }
+
+    pub(super) async fn end_token(&self, name: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<()> {
+        const WHAT: &str = "revoking a token";
+        let mut tx = self.begin(WHAT).await?;
+        let query = sqlx::query(include_str!("sql/revoke_token.sql")).bind(name.to_owned()).bind(Micros::from(now));
+        let done = async {
+            if on(WHAT, query.execute(&mut *tx)).await?.rows_affected() == 0 {
+                return Err(StoreError::not_found("token", name));
+            }
+            insert_audit(&mut tx, audit).await
+        };
+        let done = done.await;
+        self.settle(WHAT, tx, done, |()| false).await
+    }
+
+    pub(super) async fn write_audit(&self, audit: &AuditEntry) -> StoreResult<()> {
+        let mut conn = self.within("writing the audit trail", self.pool.acquire()).await?;
+        insert_audit(&mut conn, audit).await
+    }
+
+    pub(super) async fn read_audit_page(
+        &self,
+        object: Option<&str>,
+        page: &PageRequest,
+    ) -> StoreResult<Page<AuditEntry>> {
+        check_limit(page.limit)?;
+        let query = sqlx::query_as(include_str!("sql/list_audit.sql"))
+            .persistent(false)
+            .bind(object.map(str::to_owned))
+            .bind(page.after.as_ref().map(|cursor| cursor.id))
+            .bind(i64::from(page.limit) + 1);
+        let mut rows: Vec<AuditColumns> = self.within("listing the audit trail", query.fetch_all(&self.pool)).await?;
+        let more = rows.len() > page.limit as usize;
+        rows.truncate(page.limit as usize);
+        let next = rows.last().filter(|_| more).map(|row| Cursor { value: String::new(), id: row.id });
+        let (items, unreadable) = readable(rows, |row| row.id, AuditColumns::read);
+        Ok(Page { items, next, unreadable })
+    }
+
+    pub(super) async fn remember_request(
+        &self,
+        key: &str,
+        fingerprint: &[u8; 32],
+        now: Timestamp,
+    ) -> StoreResult<Remembered> {
+        type Row = (Vec<u8>, Option<i32>, Option<String>);
+        const WHAT: &str = "remembering a request";
+        let query = sqlx::query(include_str!("sql/begin_request.sql"))
+            .bind(key.to_owned())
+            .bind(fingerprint.to_vec())
+            .bind(Micros::from(now));
+        if self.within(WHAT, query.execute(&self.pool)).await?.rows_affected() == 1 {
+            return Ok(Remembered::New);
+        }
+        let query = sqlx::query_as::<_, Row>(include_str!("sql/read_request.sql")).bind(key.to_owned());
+        Ok(match self.within(WHAT, query.fetch_optional(&self.pool)).await? {
+            Some((known, _, _)) if known != fingerprint => Remembered::Different,
+            Some((_, Some(status), Some(body))) => Remembered::Answered(u16::try_from(status).unwrap_or(0), body),
+            // Forgotten in between counts as being answered: the caller tries again.
+            _ => Remembered::InProgress,
+        })
+    }
+
+    pub(super) async fn remember_answer(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()> {
+        let query = match answer {
+            Some((status, body)) => sqlx::query(include_str!("sql/end_request.sql"))
+                .bind(key.to_owned())
+                .bind(i32::from(status))
+                .bind(body.to_owned()),
+            None => sqlx::query(include_str!("sql/forget_request.sql")).bind(key.to_owned()),
+        };
+        self.within("remembering an answer", query.execute(&self.pool)).await?;
+        Ok(())
+    }
+}
+
+pub(super) async fn insert_audit(conn: Conn<'_>, audit: &AuditEntry) -> StoreResult<()> {
+    let query = sqlx::query(include_str!("sql/insert_audit.sql"))
+        .bind(audit.id)
+        .bind(Micros::from(audit.at))
+        .bind(audit.actor.clone())
+        .bind(audit.action.clone())
+        .bind(audit.object.clone())
+        .bind(audit.reason.clone())
+        .bind(audit_json(audit.before.as_ref()))
+        .bind(audit_json(audit.after.as_ref()));
+    on("writing the audit trail", query.execute(&mut *conn)).await?;
+    Ok(())
+}
+
+/// Tokens remember when they were used to the minute.
+fn to_the_minute(t: Timestamp) -> Timestamp {
+    let second = t.as_second();
+    t.checked_sub(SignedDuration::new(second.rem_euclid(60), t.subsec_nanosecond())).unwrap_or(t)
+}

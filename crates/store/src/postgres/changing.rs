@@ -1,0 +1,135 @@
+//! What operators do to a job: lock it, ask the decision, write the answer.
+
+use std::collections::HashSet;
+
+use everbell_core::change::{JobChange, JobView};
+use everbell_core::store::{AuditEntry, Changed, DecideFn, JobRef, StoreError, StoreResult};
+use everbell_core::{Gap, Job, JobState, Run, Timer};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::connect::{Conn, on};
+use super::jobs;
+use super::planning::{active_of, upstream_of, write};
+use crate::micros::Micros;
+use crate::rows::{JobColumns, PlanBatch, RunColumns, TimerColumns};
+
+impl PostgresStore {
+    pub(super) async fn decide_change(
+        &self,
+        job: &JobRef,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        let what = format!("changing {}", audit.object);
+        let mut tx = self.begin(&what).await?;
+        let done = self.decide_in(&mut tx, &what, job, expected_revision, decide, audit).await;
+        let done = self.settle(&what, tx, done, |_| true).await?;
+        let runs = self.new_runs(&done.wanted, &done.inserted).await?;
+        let successor = match done.successor {
+            Some(id) => Some(self.job_row(id).await?),
+            None => None,
+        };
+        Ok(Changed { job: self.job_row(done.id).await?, successor, runs, gaps: done.gaps })
+    }
+
+    async fn decide_in(
+        &self,
+        tx: Conn<'_>,
+        what: &str,
+        job: &JobRef,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Decided> {
+        let id = jobs::find(&mut *tx, job).await?;
+        let view = self.lock(&mut *tx, id).await?;
+        if let Some(expected) = expected_revision.filter(|expected| *expected != view.job.state.revision) {
+            let found = view.job.state.revision;
+            let what = format!("job `{}` has revision {found}, not {expected}", view.job.definition.key);
+            return Err(StoreError::Conflict { what });
+        }
+        let JobChange { state, plan, successor } = decide(&view)?;
+        let mut batch = PlanBatch::default();
+        let (gaps, wanted): (Vec<Gap>, Vec<Uuid>) =
+            (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect());
+        batch.add(&view.job.definition, plan);
+        // The state first: a plan may find that the job is over, and has the last word.
+        if state != view.job.state {
+            update_state(&mut *tx, what, id, &state).await?;
+        }
+        let inserted = write(&mut *tx, what, &batch, &audit.actor, audit.at).await?;
+        if let Some(new) = &successor {
+            jobs::insert_job(&mut *tx, what, new).await?;
+        }
+        super::access::insert_audit(&mut *tx, audit).await?;
+        let successor = successor.map(|new| new.definition.id.as_uuid());
+        Ok(Decided { id, successor, wanted, inserted, gaps })
+    }
+
+    /// The job as it is, with its timer and itself locked, in this order.
+    async fn lock(&self, conn: Conn<'_>, id: Uuid) -> StoreResult<JobView> {
+        let query = sqlx::query_as(include_str!("sql/lock_timer.sql")).bind(id).bind("");
+        let timer: Option<TimerColumns> = on("locking a timer", query.fetch_optional(&mut *conn)).await?;
+        let query = sqlx::query_as(include_str!("sql/lock_job.sql")).bind(id);
+        let row: Option<JobColumns> = on("locking a job", query.fetch_optional(&mut *conn)).await?;
+        let row = row.ok_or_else(|| StoreError::not_found("job", id))?;
+        let Job { definition, state } = row.read(&self.known)?;
+        let timer = match timer {
+            Some(timer) => timer.read()?,
+            None => blank(&definition.id, definition.created_at),
+        };
+        let active = active_of(conn, vec![id]).await?.remove(&(id, String::new())).unwrap_or_default();
+        let key = definition.policies.depends_on.as_ref().map(|on| on.job_key.to_string());
+        let upstream = upstream_of(conn, key.into_iter().collect()).await?.into_values().next();
+        Ok(JobView { job: Job { definition, state }, timer, org_spec: None, active, upstream_succeeded_at: upstream })
+    }
+
+    /// The runs that a change inserted, in the order of its plan.
+    async fn new_runs(&self, wanted: &[Uuid], inserted: &HashSet<Uuid>) -> StoreResult<Vec<Run>> {
+        let ids: Vec<Uuid> = wanted.iter().copied().filter(|id| inserted.contains(id)).collect();
+        let mut rows = self.runs_of(&ids).await?;
+        ids.iter().filter_map(|id| rows.remove(id)).map(RunColumns::read).collect()
+    }
+}
+
+/// What a change wrote, to be read back.
+struct Decided {
+    id: Uuid,
+    successor: Option<Uuid>,
+    wanted: Vec<Uuid>,
+    inserted: HashSet<Uuid>,
+    gaps: Vec<Gap>,
+}
+
+/// The timer of a job that has one for each org, as far as a decision about the whole job cares.
+fn blank(job: &everbell_core::JobId, since: Timestamp) -> Timer {
+    Timer {
+        job_id: *job,
+        org: None,
+        next_run_at: None,
+        last_slot_at: since,
+        rescheduled_from: None,
+        last_local_date: None,
+    }
+}
+
+async fn update_state(conn: Conn<'_>, what: &str, id: Uuid, state: &JobState) -> StoreResult<()> {
+    let pause = state.pause.as_ref();
+    let query = sqlx::query(include_str!("sql/update_job_state.sql"))
+        .bind(id)
+        .bind(state.status.as_str())
+        .bind(state.error.clone())
+        .bind(pause.map(|pause| pause.reason.clone()))
+        .bind(pause.map(|pause| pause.by.clone()))
+        .bind(pause.map(|pause| Micros::from(pause.at)))
+        .bind(pause.and_then(|pause| pause.until).map(Micros::from))
+        .bind(state.revision as i64)
+        .bind(state.consecutive_failures as i32)
+        .bind(state.updated_by.clone())
+        .bind(Micros::from(state.updated_at));
+    on(what, query.execute(&mut *conn)).await?;
+    Ok(())
+}

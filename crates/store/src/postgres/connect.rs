@@ -1,0 +1,155 @@
+//! Connections: few of them, each statement with a deadline, each transaction short.
+
+use std::future::Future;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use everbell_core::store::{StoreError, StoreResult, StoreStatus};
+use jiff::Timestamp;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgConnection, Postgres, Transaction};
+use tokio::sync::Notify;
+
+use super::{DEADLINE, PostgresStore, fault, listen, migrate};
+use crate::micros::Micros;
+use crate::rows::Definitions;
+
+/// Enough for the loops and a few readers; more only make the database slower.
+const MOST_CONNECTIONS: u32 = 10;
+/// How long a caller waits for a connection before the database counts as unavailable.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl PostgresStore {
+    /// Connects to `postgres://user:password@host/database`, and brings the schema up to date.
+    ///
+    /// The address is never shown with its password, whatever goes wrong.
+    pub async fn connect(url: &str) -> StoreResult<PostgresStore> {
+        let options = PgConnectOptions::from_str(url)
+            .map_err(|error| fault::unavailable("reading the address of the database", error))?
+            .application_name("everbell");
+        // The pool would try again until its patience ends and then forget why; the first connection says it at once.
+        let what = format!("connecting to {}", shown(&options));
+        match tokio::time::timeout(PATIENCE, PgConnection::connect_with(&options)).await {
+            Ok(Ok(connection)) => on(&what, connection.close()).await?,
+            Ok(Err(error)) => return Err(fault::unavailable(&what, error)),
+            Err(_) => return Err(fault::too_late(&what, false)),
+        }
+        let pool = PgPoolOptions::new()
+            .max_connections(MOST_CONNECTIONS)
+            .acquire_timeout(PATIENCE)
+            // A round trip before each use costs two thirds of the speed; a dead connection shows by itself.
+            .test_before_acquire(false)
+            .connect_with(options.clone())
+            .await
+            .map_err(|error| fault::unavailable(&what, error))?;
+        migrate::run(&pool).await?;
+        let wake = Arc::new(Notify::new());
+        let listener = listen::Listener::start(options, Arc::clone(&wake));
+        Ok(PostgresStore { pool, known: Definitions::default(), wake, listener })
+    }
+
+    /// One statement or several, within the deadline.
+    pub(super) async fn within<T>(
+        &self,
+        what: &str,
+        work: impl Future<Output = Result<T, sqlx::Error>> + Send,
+    ) -> StoreResult<T> {
+        match tokio::time::timeout(DEADLINE, work).await {
+            Ok(answer) => answer.map_err(|error| fault::from_sqlx(what, error)),
+            Err(_) => Err(fault::too_late(what, false)),
+        }
+    }
+
+    pub(super) async fn begin(&self, what: &str) -> StoreResult<Transaction<'static, Postgres>> {
+        self.within(what, self.pool.begin()).await
+    }
+
+    /// Ends what a transaction did, at once. Dropping it would leave its locks until the connection is used again, and
+    /// whoever passes over locked rows would pass over these.
+    pub(super) async fn settle<T>(
+        &self,
+        what: &str,
+        tx: Transaction<'static, Postgres>,
+        done: StoreResult<T>,
+        wake: impl FnOnce(&T) -> bool,
+    ) -> StoreResult<T> {
+        match done {
+            Ok(value) => {
+                let wake = wake(&value);
+                self.commit(what, tx, wake).await?;
+                Ok(value)
+            }
+            Err(error) => {
+                // What cannot be rolled back has lost its connection, which the server ends too.
+                let _ended = tokio::time::timeout(DEADLINE, tx.rollback()).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Commits, tells everybody to look again if there is something to see, and says so when the answer was lost.
+    async fn commit(&self, what: &str, mut tx: Transaction<'static, Postgres>, wake: bool) -> StoreResult<()> {
+        if wake {
+            listen::notify(&mut tx, what).await?;
+        }
+        let answer = match tokio::time::timeout(DEADLINE, tx.commit()).await {
+            Ok(answer) => answer.map_err(|error| fault::commit(what, error)),
+            Err(_) => Err(fault::too_late(what, true)),
+        };
+        if wake {
+            self.wake.notify_waiters();
+        }
+        answer
+    }
+
+    pub(super) async fn read_now(&self) -> StoreResult<Timestamp> {
+        let now: Micros = self
+            .within("reading the clock", sqlx::query_scalar(include_str!("sql/now.sql")).fetch_one(&self.pool))
+            .await?;
+        Ok(now.into())
+    }
+
+    pub(super) async fn read_status(&self) -> StoreResult<StoreStatus> {
+        type Row = (String, i64, i64, Option<Micros>);
+        let now = self.read_now().await?;
+        let query = sqlx::query_as::<_, Row>(include_str!("sql/status.sql")).bind(Micros::from(now));
+        let (product, size, due, oldest) = self.within("reading the status", query.fetch_one(&self.pool)).await?;
+        let mut notes = Vec::new();
+        if !self.listener.hears() {
+            notes.push("notifications do not arrive (a pooler?): loops notice changes when they poll".to_owned());
+        }
+        Ok(StoreStatus {
+            product: format!("postgres {product}"),
+            schema_version: migrate::latest(),
+            size_bytes: u64::try_from(size).ok(),
+            due_timers: u64::try_from(due).unwrap_or(0),
+            oldest_transaction_at: oldest.map(Into::into),
+            notes,
+        })
+    }
+}
+
+/// One statement of a transaction, within the deadline.
+pub(super) async fn on<T>(what: &str, work: impl Future<Output = Result<T, sqlx::Error>> + Send) -> StoreResult<T> {
+    match tokio::time::timeout(DEADLINE, work).await {
+        Ok(answer) => answer.map_err(|error| fault::from_sqlx(what, error)),
+        Err(_) => Err(fault::too_late(what, false)),
+    }
+}
+
+/// The connection of a transaction, for statements.
+pub(super) type Conn<'a> = &'a mut PgConnection;
+
+/// Where, without who and how.
+fn shown(options: &PgConnectOptions) -> String {
+    format!("postgres://{}:{}/{}", options.get_host(), options.get_port(), options.get_database().unwrap_or(""))
+}
+
+/// A page must have a size.
+pub(crate) fn check_limit(limit: u32) -> StoreResult<()> {
+    if (1..=1_000).contains(&limit) {
+        return Ok(());
+    }
+    Err(StoreError::Invalid(everbell_core::Invalid::new("limit", format!("must be from 1 to 1000, not {limit}"))))
+}

@@ -1,0 +1,148 @@
+//! History: runs, gaps, what became of a slot, and what is old enough to go.
+
+use everbell_core::store::{
+    Cursor, GapFilter, Page, PageRequest, Pruned, RunFilter, SlotOutcome, StoreError, StoreResult,
+};
+use everbell_core::{Gap, JobId, OrgId, Run, RunId};
+use jiff::Timestamp;
+use sqlx::Postgres;
+use sqlx::postgres::PgArguments;
+use sqlx::query::QueryAs;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::connect::check_limit;
+use crate::micros::Micros;
+use crate::rows::scan::{self, Scan};
+use crate::rows::{GapColumns, RunColumns, org_text, readable};
+
+impl PostgresStore {
+    pub(super) async fn read_run(&self, run: RunId) -> StoreResult<Run> {
+        let id = run.as_uuid();
+        let found = self.runs_of(&[id]).await?.remove(&id);
+        found.ok_or_else(|| StoreError::not_found("run", run))?.read()
+    }
+
+    pub(super) async fn read_runs_page(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
+        check_limit(page.limit)?;
+        let mut rows = Vec::new();
+        for scan in Scan::choose(filter) {
+            if scan == Scan::ByJob {
+                for job in self.jobs_of(filter).await? {
+                    let range = scan::id_range(filter, page);
+                    let (first, end) = (RunId::from_uuid(range.0).time(), RunId::from_uuid(range.1).time());
+                    let query = listing(scan, filter, page)
+                        .bind(job)
+                        .bind(Micros::from(end.min(everbell_core::LATEST)))
+                        .bind(Micros::from(first));
+                    rows.extend(self.within("listing runs", query.fetch_all(&self.pool)).await?);
+                }
+            } else {
+                rows.extend(self.within("listing runs", listing(scan, filter, page).fetch_all(&self.pool)).await?);
+            }
+        }
+        Ok(scan::page(rows, page.limit))
+    }
+
+    /// The versions whose runs are asked for.
+    async fn jobs_of(&self, filter: &RunFilter) -> StoreResult<Vec<Uuid>> {
+        let mut jobs = match &filter.job_key {
+            None => return Ok(filter.job_id.iter().map(JobId::as_uuid).collect()),
+            Some(key) => {
+                let query = sqlx::query_scalar(include_str!("sql/find_job_versions.sql")).bind(key.as_str().to_owned());
+                self.within::<Vec<Uuid>>("finding versions", query.fetch_all(&self.pool)).await?
+            }
+        };
+        jobs.retain(|job| filter.job_id.is_none_or(|wanted| wanted.as_uuid() == *job));
+        Ok(jobs)
+    }
+
+    pub(super) async fn read_gaps_page(
+        &self,
+        filter: &GapFilter,
+        page: &PageRequest,
+    ) -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>> {
+        check_limit(page.limit)?;
+        let after = page.after.as_ref();
+        let value = after.map(|cursor| cursor.value.parse().map(Micros)).transpose();
+        let value = value.map_err(|_| everbell_core::Invalid::new("cursor", "is not one that a page gave"))?;
+        let query = sqlx::query_as(include_str!("sql/list_gaps.sql"))
+            .bind(filter.job_id.map(|job| job.as_uuid()))
+            .bind(filter.org.as_ref().map(ToString::to_string))
+            .bind(filter.reason.map(everbell_core::GapReason::as_str))
+            .bind(filter.from.map(Micros::from))
+            .bind(filter.to.map(Micros::from))
+            .bind(value)
+            .bind(after.map(|cursor| cursor.id))
+            .bind(i64::from(page.limit) + 1);
+        let mut rows: Vec<GapColumns> = self.within("listing gaps", query.fetch_all(&self.pool)).await?;
+        let more = rows.len() > page.limit as usize;
+        rows.truncate(page.limit as usize);
+        let cursor = |row: &GapColumns| Cursor { value: row.first_slot_at.0.to_string(), id: row.id };
+        let next = rows.last().filter(|_| more).map(cursor);
+        let (items, unreadable) = readable(rows, |row| row.id, GapColumns::read);
+        Ok(Page { items, next, unreadable })
+    }
+
+    pub(super) async fn read_slot(
+        &self,
+        job: JobId,
+        org: Option<&OrgId>,
+        slot: Timestamp,
+    ) -> StoreResult<Option<SlotOutcome>> {
+        let id = RunId::for_slot(job, org, slot).as_uuid();
+        if let Some(run) = self.runs_of(&[id]).await?.remove(&id) {
+            return Ok(Some(SlotOutcome::Run(Box::new(run.read()?))));
+        }
+        let query = sqlx::query_as(include_str!("sql/find_gap.sql"))
+            .bind(job.as_uuid())
+            .bind(org_text(org).to_owned())
+            .bind(Micros::from(slot));
+        let gap: Option<GapColumns> = self.within("looking for a gap", query.fetch_optional(&self.pool)).await?;
+        gap.map(|gap| gap.read().map(|(_, _, gap)| SlotOutcome::Gap(gap))).transpose()
+    }
+
+    pub(super) async fn prune_all(&self, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
+        let (bound, limit) = (Micros::from(before), i64::from(limit));
+        let runs = sqlx::query(include_str!("sql/prune_runs.sql"))
+            .bind(bound)
+            .bind(limit)
+            .bind(RunId::first_at(before).as_uuid());
+        let gaps = sqlx::query(include_str!("sql/prune_gaps.sql")).bind(bound).bind(limit);
+        let audit = sqlx::query(include_str!("sql/prune_audit.sql")).bind(bound).bind(limit);
+        let answers = sqlx::query(include_str!("sql/prune_requests.sql")).bind(bound).bind(limit);
+        // Each on its own, so that no lock outlives its statement.
+        Ok(Pruned {
+            runs: self.within("pruning runs", runs.execute(&self.pool)).await?.rows_affected(),
+            gaps: self.within("pruning gaps", gaps.execute(&self.pool)).await?.rows_affected(),
+            audit: self.within("pruning the audit trail", audit.execute(&self.pool)).await?.rows_affected(),
+            answers: self.within("pruning answers", answers.execute(&self.pool)).await?.rows_affected(),
+        })
+    }
+}
+
+type Listing = QueryAs<'static, Postgres, RunColumns, PgArguments>;
+
+fn listing(scan: Scan, filter: &RunFilter, page: &PageRequest) -> Listing {
+    let sql = match scan {
+        Scan::All => include_str!("sql/list_runs_all.sql"),
+        Scan::Active => include_str!("sql/list_runs_active.sql"),
+        Scan::Bad => include_str!("sql/list_runs_bad.sql"),
+        Scan::Skipped => include_str!("sql/list_runs_skipped.sql"),
+        Scan::ByJob => include_str!("sql/list_runs_by_job.sql"),
+    };
+    let words = |words: Vec<String>| (!words.is_empty()).then_some(words);
+    let (first, end) = scan::id_range(filter, page);
+    sqlx::query_as(sql)
+        // Planned anew for its values: with a plan for any values the optional filters would hide the indexes.
+        .persistent(false)
+        .bind(end)
+        .bind(first)
+        .bind(words(filter.status.iter().map(ToString::to_string).collect()))
+        .bind(words(filter.target.iter().map(ToString::to_string).collect()))
+        .bind(filter.trigger.map(everbell_core::TriggerType::as_str))
+        .bind(filter.org.as_ref().map(ToString::to_string))
+        .bind(filter.instance.map(|instance| instance.as_uuid()))
+        .bind(filter.failure_code.clone())
+        .bind(i64::from(page.limit) + 1)
+}

@@ -1,0 +1,205 @@
+//! Jobs: finding, listing, inserting.
+
+use std::collections::HashMap;
+
+use everbell_core::change::NewJob;
+use everbell_core::store::{
+    AuditEntry, Cursor, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
+};
+use sqlx::postgres::PgArguments;
+use sqlx::query::QueryAs;
+use sqlx::{PgExecutor, Postgres};
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::connect::{Conn, check_limit, on};
+use crate::micros::Micros;
+use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns};
+
+impl PostgresStore {
+    pub(super) async fn insert_new_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
+        let what = format!("creating job `{}`", job.definition.key);
+        let mut tx = self.begin(&what).await?;
+        let done = async {
+            insert_job(&mut tx, &what, job).await?;
+            super::access::insert_audit(&mut tx, audit).await
+        };
+        let done = done.await;
+        self.settle(&what, tx, done, |()| true).await?;
+        self.job_row(job.definition.id.as_uuid()).await
+    }
+
+    pub(super) async fn read_job(&self, job: &JobRef) -> StoreResult<JobRow> {
+        let id = find(&self.pool, job).await?;
+        self.job_row(id).await
+    }
+
+    /// A job that is known to exist.
+    pub(super) async fn job_row(&self, id: Uuid) -> StoreResult<JobRow> {
+        let query = sqlx::query_as(include_str!("sql/read_job_rows.sql")).bind(vec![id]);
+        let rows: Vec<JobListColumns> = self.within("reading a job", query.fetch_all(&self.pool)).await?;
+        let row = rows.into_iter().next().ok_or_else(|| StoreError::not_found("job", id))?;
+        let last_run = row.last_run_id;
+        let (job, timer, _) = row.read(&self.known)?;
+        let last_run = match last_run {
+            Some(id) => self.runs_of(&[id]).await?.remove(&id).map(RunColumns::read).transpose()?,
+            None => None,
+        };
+        Ok(JobRow { job, timer, last_run })
+    }
+
+    pub(super) async fn read_jobs_page(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
+        check_limit(page.limit)?;
+        let query = listing(filter, page)?;
+        let mut rows = self.within("listing jobs", query.fetch_all(&self.pool)).await?;
+        let more = rows.len() > page.limit as usize;
+        rows.truncate(page.limit as usize);
+        let next = rows.last().filter(|_| more).map(|row| cursor(filter.sort, row));
+        let last_runs: Vec<Uuid> = rows.iter().filter_map(|row| row.last_run_id).collect();
+        let mut runs = self.runs_of(&last_runs).await?;
+        let mut read = Page { items: Vec::with_capacity(rows.len()), next, unreadable: Vec::new() };
+        for row in rows {
+            let id = row.job.id;
+            let run = row.last_run_id.and_then(|id| runs.remove(&id)).map(RunColumns::read).transpose();
+            match (row.read(&self.known), run) {
+                (Ok((job, timer, _)), Ok(last_run)) => read.items.push(JobRow { job, timer, last_run }),
+                _ => read.unreadable.push(id),
+            }
+        }
+        Ok(read)
+    }
+
+    /// Runs by their ids, in no order.
+    pub(super) async fn runs_of(&self, ids: &[Uuid]) -> StoreResult<HashMap<Uuid, RunColumns>> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let query = sqlx::query_as(include_str!("sql/get_runs.sql")).bind(ids.to_vec());
+        let rows: Vec<RunColumns> = self.within("reading runs", query.fetch_all(&self.pool)).await?;
+        Ok(rows.into_iter().map(|row| (row.id, row)).collect())
+    }
+}
+
+/// The id of a job that is named somehow.
+pub(super) async fn find<'e>(executor: impl PgExecutor<'e>, job: &JobRef) -> StoreResult<Uuid> {
+    let (query, name) = match job {
+        JobRef::Id(id) => return Ok(id.as_uuid()),
+        JobRef::Key(key) => {
+            (sqlx::query_scalar(include_str!("sql/find_job.sql")).bind(key.as_str().to_owned()), key.to_string())
+        }
+        JobRef::Version(key, version) => {
+            let query = sqlx::query_scalar(include_str!("sql/find_job_version.sql"));
+            (query.bind(key.as_str().to_owned()).bind(*version as i32), format!("{key}@{version}"))
+        }
+    };
+    let found: Option<Uuid> = on("finding a job", query.fetch_optional(executor)).await?;
+    found.ok_or_else(|| StoreError::not_found("job", name))
+}
+
+/// Writes a job and its timer.
+pub(super) async fn insert_job(conn: Conn<'_>, what: &str, job: &NewJob) -> StoreResult<()> {
+    let JobValues { columns: c, schedule_type, content_hash } = JobValues::new(&job.definition, &job.state);
+    let target = c.target.clone();
+    let query = sqlx::query(include_str!("sql/insert_job.sql"))
+        .bind(c.id)
+        .bind(c.job_key)
+        .bind(c.version)
+        .bind(c.target)
+        .bind(c.payload)
+        .bind(schedule_type)
+        .bind(c.cron_expression)
+        .bind(c.run_at)
+        .bind(c.timezone)
+        .bind(c.anchor_at)
+        .bind(c.start_at)
+        .bind(c.end_at)
+        .bind(c.dst_gap)
+        .bind(c.dst_fold)
+        .bind(c.scope)
+        .bind(c.policies)
+        .bind(c.labels)
+        .bind(c.description)
+        .bind(c.source)
+        .bind(content_hash)
+        .bind(c.supersedes_job_id)
+        .bind(c.created_by)
+        .bind(c.created_at)
+        .bind(c.status)
+        .bind(c.error)
+        .bind(c.pause_reason)
+        .bind(c.paused_by)
+        .bind(c.paused_at)
+        .bind(c.paused_until)
+        .bind(c.revision)
+        .bind(c.consecutive_failures)
+        .bind(c.updated_by)
+        .bind(c.updated_at);
+    on(what, query.execute(&mut *conn)).await?;
+    let timer = TimerColumns::from(&job.timer);
+    let query = sqlx::query(include_str!("sql/insert_timer.sql"))
+        .bind(timer.job_id)
+        .bind(timer.org_id)
+        .bind(target)
+        .bind(timer.next_run_at)
+        .bind(timer.last_slot_at)
+        .bind(timer.rescheduled_from)
+        .bind(timer.last_local_date);
+    on(what, query.execute(&mut *conn)).await?;
+    Ok(())
+}
+
+type Listing = QueryAs<'static, Postgres, JobListColumns, PgArguments>;
+
+fn listing(filter: &JobFilter, page: &PageRequest) -> StoreResult<Listing> {
+    let sql = match filter.sort {
+        JobSort::Key => include_str!("sql/list_jobs_by_key.sql"),
+        JobSort::NextRunAt => include_str!("sql/list_jobs_by_next.sql"),
+        JobSort::CreatedAt => include_str!("sql/list_jobs_by_created.sql"),
+    };
+    let words = |words: Vec<String>| (!words.is_empty()).then_some(words);
+    let query = sqlx::query_as(sql)
+        .bind(words(filter.status.iter().map(ToString::to_string).collect()))
+        .bind(words(filter.target.iter().map(ToString::to_string).collect()))
+        .bind(filter.key.as_ref().map(ToString::to_string))
+        .bind(filter.text.clone())
+        .bind(filter.source.map(|source| source.to_string()))
+        .bind(words(filter.last_status.iter().map(ToString::to_string).collect()))
+        .bind(filter.errored);
+    let after = page.after.as_ref();
+    let limit = i64::from(page.limit) + 1;
+    Ok(match filter.sort {
+        JobSort::Key => {
+            let (version, key) = after.map(|cursor| key_of(&cursor.value)).transpose()?.unzip();
+            query.bind(key).bind(version).bind(limit)
+        }
+        JobSort::NextRunAt | JobSort::CreatedAt => {
+            let value = after.map(|cursor| micros_of(&cursor.value)).transpose()?.flatten();
+            query.bind(value).bind(after.map(|cursor| cursor.id)).bind(limit)
+        }
+    })
+}
+
+fn cursor(sort: JobSort, row: &JobListColumns) -> Cursor {
+    let value = match sort {
+        JobSort::Key => format!("{} {}", row.job.version, row.job.job_key),
+        JobSort::NextRunAt => row.next_run_at.map_or("-".to_owned(), |at| at.0.to_string()),
+        JobSort::CreatedAt => row.job.created_at.0.to_string(),
+    };
+    Cursor { value, id: row.job.id }
+}
+
+fn key_of(value: &str) -> StoreResult<(i32, String)> {
+    let read = value.split_once(' ').and_then(|(version, key)| Some((version.parse().ok()?, key.to_owned())));
+    read.ok_or_else(bad_cursor)
+}
+
+fn micros_of(value: &str) -> StoreResult<Option<Micros>> {
+    if value == "-" {
+        return Ok(None);
+    }
+    value.parse().map(|micros| Some(Micros(micros))).map_err(|_| bad_cursor())
+}
+
+fn bad_cursor() -> StoreError {
+    StoreError::Invalid(everbell_core::Invalid::new("cursor", "is not one that a page gave"))
+}

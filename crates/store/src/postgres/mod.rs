@@ -1,0 +1,194 @@
+//! The PostgreSQL store: one database for many instances.
+//!
+//! The hot path is a handful of batched statements on few connections: arrays go in through `unnest`, a claim is one short
+//! transaction. Locks are taken in one order everywhere, `timers`, `active_runs`, `jobs`, so that no two verbs can wait for
+//! each other. Nothing depends on a session: no advisory locks, no temporary tables; `LISTEN` has a connection of its own
+//! and only wakes, so a pooler in transaction mode costs wake-ups and nothing else.
+
+mod access;
+mod changing;
+mod connect;
+mod fault;
+mod history;
+mod jobs;
+mod listen;
+mod migrate;
+mod planning;
+mod running;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use everbell_core::change::NewJob;
+use everbell_core::settle::{Settling, Transition};
+use everbell_core::store::{
+    AuditEntry, Canceled, Changed, Claim, DecideFn, GapFilter, Instance, JobFilter, JobRef, JobRow, LeaseReport,
+    NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, SlotOutcome, StartRuns,
+    Store, StoreResult, StoreStatus, Token,
+};
+use everbell_core::{Gap, InstanceId, JobId, OrgId, Run, RunId, Target};
+use jiff::Timestamp;
+use sqlx::PgPool;
+use tokio::sync::Notify;
+
+use crate::rows::Definitions;
+
+/// No statement may take longer, so that a connection that hangs never stops the others.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A store in a PostgreSQL database. See [`PostgresStore::connect`].
+#[derive(Debug)]
+pub struct PostgresStore {
+    pool: PgPool,
+    known: Definitions,
+    wake: std::sync::Arc<Notify>,
+    listener: listen::Listener,
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn now(&self) -> StoreResult<Timestamp> {
+        self.read_now().await
+    }
+
+    async fn status(&self) -> StoreResult<StoreStatus> {
+        self.read_status().await
+    }
+
+    async fn woken(&self) {
+        self.wake.notified().await;
+    }
+
+    async fn create_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
+        self.insert_new_job(job, audit).await
+    }
+
+    async fn change_job(
+        &self,
+        job: &JobRef,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        self.decide_change(job, expected_revision, decide, audit).await
+    }
+
+    async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
+        self.read_job(job).await
+    }
+
+    async fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
+        self.read_jobs_page(filter, page).await
+    }
+
+    async fn plan_due(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        targets: &[Target],
+        plan: &PlanFn<'_>,
+    ) -> StoreResult<Planned> {
+        self.plan_timers(now, limit, targets, plan).await
+    }
+
+    async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
+        self.claim_runs(request).await
+    }
+
+    async fn extend_leases(
+        &self,
+        instance: InstanceId,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<Vec<LeaseReport>> {
+        self.extend(instance, now, until).await
+    }
+
+    async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
+        self.record_all(transitions, now).await
+    }
+
+    async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
+        self.read_expired(now, limit).await
+    }
+
+    async fn insert_run(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()> {
+        self.insert_trial(run, audit).await
+    }
+
+    async fn cancel_run(&self, run: RunId, by: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<Canceled> {
+        self.cancel(run, by, now, audit).await
+    }
+
+    async fn get_run(&self, run: RunId) -> StoreResult<Run> {
+        self.read_run(run).await
+    }
+
+    async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
+        self.read_runs_page(filter, page).await
+    }
+
+    async fn list_gaps(
+        &self,
+        filter: &GapFilter,
+        page: &PageRequest,
+    ) -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>> {
+        self.read_gaps_page(filter, page).await
+    }
+
+    async fn slot_outcome(&self, job: JobId, org: Option<&OrgId>, slot: Timestamp) -> StoreResult<Option<SlotOutcome>> {
+        self.read_slot(job, org, slot).await
+    }
+
+    async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {
+        self.write_instance(instance).await
+    }
+
+    async fn list_instances(&self) -> StoreResult<Vec<Instance>> {
+        self.read_instances().await
+    }
+
+    async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()> {
+        self.write_draining(instance, draining, audit).await
+    }
+
+    async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64> {
+        self.delete_instances(before).await
+    }
+
+    async fn create_token(&self, token: &NewToken, audit: &AuditEntry) -> StoreResult<Token> {
+        self.insert_token(token, audit).await
+    }
+
+    async fn find_token(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Token>> {
+        self.use_token(hash, now).await
+    }
+
+    async fn list_tokens(&self) -> StoreResult<Vec<Token>> {
+        self.read_tokens().await
+    }
+
+    async fn revoke_token(&self, name: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<()> {
+        self.end_token(name, now, audit).await
+    }
+
+    async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()> {
+        self.write_audit(audit).await
+    }
+
+    async fn list_audit(&self, object: Option<&str>, page: &PageRequest) -> StoreResult<Page<AuditEntry>> {
+        self.read_audit_page(object, page).await
+    }
+
+    async fn begin_request(&self, key: &str, fingerprint: &[u8; 32], now: Timestamp) -> StoreResult<Remembered> {
+        self.remember_request(key, fingerprint, now).await
+    }
+
+    async fn end_request(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()> {
+        self.remember_answer(key, answer).await
+    }
+
+    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
+        self.prune_all(before, limit).await
+    }
+}

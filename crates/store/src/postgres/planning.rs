@@ -1,0 +1,264 @@
+//! The claim: lock due timers, ask for a plan for each, write everything. One short transaction.
+
+use std::collections::{HashMap, HashSet};
+
+use everbell_core::store::{Due, PlanFn, Planned, StoreError, StoreResult};
+use everbell_core::{ActiveRun, JobId, MAX_FAILURE_MESSAGE_BYTES, Target, Timer, storable_text};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::connect::{Conn, on};
+use crate::micros::Micros;
+use crate::rows::{ActiveColumns, JobColumns, PlanBatch, RunValues, TimerColumns, org_text};
+
+const WHAT: &str = "planning due timers";
+
+impl PostgresStore {
+    pub(super) async fn plan_timers(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        targets: &[Target],
+        plan: &PlanFn<'_>,
+    ) -> StoreResult<Planned> {
+        let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
+        let mut tx = self.begin(WHAT).await?;
+        let done = self.plan_in(&mut tx, now, limit, targets, plan).await;
+        // A full batch is followed by another, which tells everybody: notifications make commits wait for each other.
+        let news = |(batch, inserted, _): &(PlanBatch, HashSet<Uuid>, _)| {
+            let news = !inserted.is_empty() || !batch.cancel.is_empty();
+            news && batch.timers.len() < limit as usize
+        };
+        let (batch, inserted, next) = self.settle(WHAT, tx, done, news).await?;
+        self.wake.notify_waiters();
+        Ok(batch.told(&inserted, next))
+    }
+
+    async fn plan_in(
+        &self,
+        tx: Conn<'_>,
+        now: Timestamp,
+        limit: u32,
+        targets: Vec<String>,
+        plan: &PlanFn<'_>,
+    ) -> StoreResult<(PlanBatch, HashSet<Uuid>, Option<Micros>)> {
+        let query = sqlx::query_as(include_str!("sql/lock_due_timers.sql"))
+            .bind(Micros::from(now))
+            .bind(targets.clone())
+            .bind(i64::from(limit));
+        let timers: Vec<TimerColumns> = on(WHAT, query.fetch_all(&mut *tx)).await?;
+        let mut batch = PlanBatch::default();
+        if !timers.is_empty() {
+            let timers: Vec<Timer> = timers.into_iter().map(TimerColumns::read).collect::<StoreResult<_>>()?;
+            self.ask(&mut *tx, timers, now, plan, &mut batch).await?;
+        }
+        let inserted = write(&mut *tx, WHAT, &batch, "everbell", now).await?;
+        let query = sqlx::query_scalar(include_str!("sql/next_due.sql")).bind(Micros::from(now)).bind(targets);
+        let next: Option<Micros> = on(WHAT, query.fetch_one(&mut *tx)).await?;
+        Ok((batch, inserted, next))
+    }
+
+    /// Collects what each plan needs and what it says.
+    async fn ask(
+        &self,
+        conn: Conn<'_>,
+        timers: Vec<Timer>,
+        now: Timestamp,
+        plan: &PlanFn<'_>,
+        batch: &mut PlanBatch,
+    ) -> StoreResult<()> {
+        let unreadable = self.learn(conn, timers.iter().map(|timer| timer.job_id)).await?;
+        let mut active = active_of(conn, timers.iter().map(|timer| timer.job_id.as_uuid()).collect()).await?;
+        let mut known = Vec::with_capacity(timers.len());
+        for timer in timers {
+            let job = self.known.get(timer.job_id).or_else(|| unreadable.specs.get(&timer.job_id).cloned());
+            if let Some(job) = job {
+                known.push((job, timer));
+            } else {
+                let why = unreadable.reasons.get(&timer.job_id).cloned();
+                batch.add_unreadable(&timer, why.unwrap_or_else(|| "its job is missing".to_owned()));
+            }
+        }
+        let keys =
+            known.iter().filter_map(|(job, _)| job.policies.depends_on.as_ref().map(|on| on.job_key.to_string()));
+        let upstream = upstream_of(conn, keys.collect()).await?;
+        for (job, timer) in known {
+            let key = (timer.job_id.as_uuid(), org_text(timer.org.as_ref()).to_owned());
+            let on = job.policies.depends_on.as_ref();
+            let due = Due {
+                active: active.remove(&key).unwrap_or_default(),
+                upstream_succeeded_at: on.and_then(|on| upstream.get(on.job_key.as_str()).copied()),
+                job,
+                timer,
+                org_spec: None,
+            };
+            let decided = plan(&due, now);
+            batch.add(&due.job, decided);
+        }
+        Ok(())
+    }
+
+    /// Reads the definitions that are not known yet. What cannot be read is told, and hides none of the others.
+    pub(super) async fn learn(&self, conn: Conn<'_>, ids: impl Iterator<Item = JobId>) -> StoreResult<Unreadable> {
+        let mut unreadable = Unreadable::default();
+        let missing = self.known.missing(ids);
+        if missing.is_empty() {
+            return Ok(unreadable);
+        }
+        let query = sqlx::query_as(include_str!("sql/read_jobs.sql")).bind(missing);
+        let rows: Vec<JobColumns> = on("reading jobs", query.fetch_all(&mut *conn)).await?;
+        for row in rows {
+            let id = JobId::from_uuid(row.id);
+            match row.read(&self.known) {
+                Ok(job) if job.definition.spec.is_err() => drop(unreadable.specs.insert(id, job.definition)),
+                Ok(_) => {}
+                Err(StoreError::Corrupt { what }) => drop(unreadable.reasons.insert(id, what)),
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(unreadable)
+    }
+}
+
+/// Jobs that were read and cannot be planned: a schedule that is no more, or a row that makes no sense.
+#[derive(Default)]
+pub(super) struct Unreadable {
+    pub(super) specs: HashMap<JobId, std::sync::Arc<everbell_core::Definition>>,
+    reasons: HashMap<JobId, String>,
+}
+
+/// The active runs of these jobs, oldest first, by job and org.
+pub(super) async fn active_of(conn: Conn<'_>, jobs: Vec<Uuid>) -> StoreResult<HashMap<(Uuid, String), Vec<ActiveRun>>> {
+    let query = sqlx::query_as(include_str!("sql/read_active.sql")).bind(jobs);
+    let rows: Vec<ActiveColumns> = on("reading active runs", query.fetch_all(&mut *conn)).await?;
+    let mut active: HashMap<(Uuid, String), Vec<ActiveRun>> = HashMap::new();
+    for row in rows {
+        let run = row.read();
+        active.entry((row.job_id, row.org_id)).or_default().push(run);
+    }
+    Ok(active)
+}
+
+/// When the jobs of these keys last succeeded.
+pub(super) async fn upstream_of(conn: Conn<'_>, mut keys: Vec<String>) -> StoreResult<HashMap<String, Timestamp>> {
+    if keys.is_empty() {
+        return Ok(HashMap::new());
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    let query = sqlx::query_as(include_str!("sql/read_upstream.sql")).bind(keys);
+    let rows: Vec<(String, Option<Micros>)> = on("reading successes", query.fetch_all(&mut *conn)).await?;
+    Ok(rows.into_iter().filter_map(|(key, at)| Some((key, at?.into()))).collect())
+}
+
+/// Writes what plans want written, and tells which runs were new. Timers are locked by now; then `active_runs`, then `jobs`.
+pub(super) async fn write(
+    conn: Conn<'_>,
+    what: &str,
+    batch: &PlanBatch,
+    by: &str,
+    now: Timestamp,
+) -> StoreResult<HashSet<Uuid>> {
+    let now = Micros::from(now);
+    let inserted = insert_runs(conn, what, &batch.runs, now).await?;
+    insert_gaps(conn, what, batch, now).await?;
+    if !batch.timers.is_empty() {
+        let t = &batch.timers;
+        let query = sqlx::query(include_str!("sql/advance_timers.sql"))
+            .bind(column(t, |t| t.job_id))
+            .bind(column(t, |t| t.org_id.clone()))
+            .bind(column(t, |t| t.next_run_at))
+            .bind(column(t, |t| t.last_slot_at))
+            .bind(column(t, |t| t.rescheduled_from))
+            .bind(column(t, |t| t.last_local_date.clone()));
+        on(what, query.execute(&mut *conn)).await?;
+    }
+    if !batch.cancel.is_empty() {
+        cancel(conn, what, &batch.cancel, now, by).await?;
+    }
+    if !batch.retire.is_empty() {
+        let query = sqlx::query(include_str!("sql/retire_jobs.sql")).bind(batch.retire.clone()).bind(now);
+        on(what, query.execute(&mut *conn)).await?;
+    }
+    if !batch.errors.is_empty() {
+        let query = sqlx::query(include_str!("sql/set_job_errors.sql"))
+            .bind(column(&batch.errors, |(id, _)| *id))
+            .bind(column(&batch.errors, |(_, error)| error.clone()))
+            .bind(now);
+        on(what, query.execute(&mut *conn)).await?;
+    }
+    Ok(inserted)
+}
+
+/// Ends what is pending, asks what is running to stop.
+pub(super) async fn cancel(
+    conn: Conn<'_>,
+    what: &str,
+    runs: &[Uuid],
+    now: Micros,
+    by: &str,
+) -> StoreResult<(u64, u64)> {
+    let why = storable_text(&format!("canceled by {by}"), MAX_FAILURE_MESSAGE_BYTES);
+    let query = sqlx::query(include_str!("sql/cancel_pending.sql")).bind(runs.to_vec()).bind(now).bind(why);
+    let ended = on(what, query.execute(&mut *conn)).await?.rows_affected();
+    let query = sqlx::query(include_str!("sql/request_cancel.sql")).bind(runs.to_vec());
+    let asked = on(what, query.execute(&mut *conn)).await?.rows_affected();
+    Ok((ended, asked))
+}
+
+/// Appends runs; those whose slot exists already are passed over. Tells which were new.
+pub(super) async fn insert_runs(
+    conn: Conn<'_>,
+    what: &str,
+    runs: &[RunValues],
+    now: Micros,
+) -> StoreResult<HashSet<Uuid>> {
+    if runs.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let query = sqlx::query_scalar(include_str!("sql/insert_runs.sql"))
+        .bind(column(runs, |r| r.id))
+        .bind(column(runs, |r| r.job_id))
+        .bind(column(runs, |r| r.org_id.clone()))
+        .bind(column(runs, |r| r.at))
+        .bind(column(runs, |r| r.nonce))
+        .bind(column(runs, |r| r.scheduled_at))
+        .bind(column(runs, |r| r.trigger.clone()))
+        .bind(column(runs, |r| r.target.clone()))
+        .bind(column(runs, |r| r.payload.clone()))
+        .bind(column(runs, |r| r.skip_reason))
+        .bind(column(runs, |r| r.skip_detail.clone()))
+        .bind(column(runs, |r| r.catch_up))
+        .bind(column(runs, |r| r.folded))
+        .bind(column(runs, |r| r.local_date.clone()))
+        .bind(column(runs, |r| r.held))
+        .bind(column(runs, |r| r.max_concurrent))
+        .bind(now);
+    let ids: Vec<Uuid> = on(what, query.fetch_all(&mut *conn)).await?;
+    Ok(ids.into_iter().collect())
+}
+
+async fn insert_gaps(conn: Conn<'_>, what: &str, batch: &PlanBatch, now: Micros) -> StoreResult<()> {
+    if batch.gaps.is_empty() {
+        return Ok(());
+    }
+    let g = &batch.gaps;
+    let query = sqlx::query(include_str!("sql/insert_gaps.sql"))
+        .bind(column(g, |g| g.id))
+        .bind(column(g, |g| g.job_id))
+        .bind(column(g, |g| g.org_id.clone()))
+        .bind(column(g, |g| Micros::from(g.gap.first_slot_at)))
+        .bind(column(g, |g| Micros::from(g.gap.last_slot_at)))
+        .bind(column(g, |g| i64::try_from(g.gap.slots).unwrap_or(i64::MAX)))
+        .bind(column(g, |g| g.gap.reason.as_str()))
+        .bind(column(g, |g| g.gap.actor.clone()))
+        .bind(now);
+    on(what, query.execute(&mut *conn)).await?;
+    Ok(())
+}
+
+/// One column of many rows, for `unnest`.
+pub(super) fn column<R, T>(rows: &[R], value: impl Fn(&R) -> T) -> Vec<T> {
+    rows.iter().map(value).collect()
+}

@@ -1,0 +1,265 @@
+//! From pending to terminal: start, extend, record, and what was lost.
+
+use std::collections::{BTreeMap, HashMap};
+
+use everbell_core::settle::{Next, Settling, Transition};
+use everbell_core::store::{AuditEntry, Canceled, Claim, LeaseReport, Recorded, StartRuns, StoreError, StoreResult};
+use everbell_core::{Failure, InstanceId, JobId, Run, RunId, RunStatus};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::connect::{Conn, on};
+use super::planning::{Unreadable, cancel, column, insert_runs};
+use crate::micros::Micros;
+use crate::rows::{ClaimColumns, Recording, RunValues, SettlingColumns};
+
+impl PostgresStore {
+    pub(super) async fn claim_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
+        const WHAT: &str = "starting runs";
+        let query = sqlx::query_as(include_str!("sql/start_runs.sql"))
+            .bind(column(request.targets, |wanted| wanted.target.to_string()))
+            .bind(column(request.targets, |wanted| i64::from(wanted.room)))
+            .bind(i64::from(request.limit))
+            .bind(Micros::from(request.now))
+            .bind(request.instance.as_uuid())
+            .bind(Micros::from(request.lease_until));
+        let rows: Vec<ClaimColumns> = self.within(WHAT, query.fetch_all(&self.pool)).await?;
+        let unreadable = self.learn_apart(rows.iter().filter_map(|row| row.job_id)).await?;
+        let claim = |row: ClaimColumns| {
+            let id = row.job_id.map(JobId::from_uuid);
+            let job = id.and_then(|id| self.known.get(id).or_else(|| unreadable.specs.get(&id).cloned()));
+            row.read(job, request.instance, request.now, request.lease_until)
+        };
+        rows.into_iter().map(claim).collect()
+    }
+
+    /// Reads the definitions that are not known yet, outside of a transaction; seldom there is one.
+    async fn learn_apart(&self, jobs: impl Iterator<Item = Uuid>) -> StoreResult<Unreadable> {
+        let jobs: Vec<JobId> = jobs.map(JobId::from_uuid).collect();
+        if self.known.missing(jobs.iter().copied()).is_empty() {
+            return Ok(Unreadable::default());
+        }
+        let mut conn = self.within("reading jobs", self.pool.acquire()).await?;
+        self.learn(&mut conn, jobs.into_iter()).await
+    }
+
+    pub(super) async fn extend(
+        &self,
+        instance: InstanceId,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<Vec<LeaseReport>> {
+        let query = sqlx::query_as(include_str!("sql/extend_leases.sql"))
+            .bind(instance.as_uuid())
+            .bind(Micros::from(now))
+            .bind(Micros::from(until));
+        let mut rows: Vec<(Uuid, i32, bool)> = self.within("extending leases", query.fetch_all(&self.pool)).await?;
+        rows.sort_unstable_by_key(|(run, _, _)| *run);
+        let report = |(run, attempt, cancel_requested): (Uuid, i32, bool)| LeaseReport {
+            run: RunId::from_uuid(run),
+            attempt: u32::try_from(attempt).unwrap_or(0),
+            cancel_requested,
+        };
+        Ok(rows.into_iter().map(report).collect())
+    }
+
+    pub(super) async fn read_expired(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
+        const WHAT: &str = "looking for expired leases";
+        let query =
+            sqlx::query_as(include_str!("sql/expired_leases.sql")).bind(Micros::from(now)).bind(i64::from(limit));
+        let rows: Vec<SettlingColumns> = self.within(WHAT, query.fetch_all(&self.pool)).await?;
+        let unreadable = self.learn_apart(rows.iter().filter_map(|row| row.job_id)).await?;
+        let settling = |row: &SettlingColumns| {
+            let id = row.job_id.map(JobId::from_uuid);
+            let job = id.and_then(|id| self.known.get(id).or_else(|| unreadable.specs.get(&id).cloned()));
+            row.read(job.as_deref())
+        };
+        Ok(rows.iter().map(settling).collect())
+    }
+
+    pub(super) async fn record_all(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
+        const WHAT: &str = "recording runs";
+        if transitions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut tx = self.begin(WHAT).await?;
+        let done = self.record_in(&mut tx, WHAT, transitions, now).await;
+        let recording = self.settle(WHAT, tx, done, |_| false).await?;
+        // A retry or a held run may start now.
+        self.wake.notify_waiters();
+        Ok(recording.told())
+    }
+
+    async fn record_in(
+        &self,
+        tx: Conn<'_>,
+        what: &str,
+        transitions: &[Transition],
+        now: Timestamp,
+    ) -> StoreResult<Recording> {
+        let mut recording = Recording::new(transitions);
+        for wave in Recording::waves(transitions) {
+            let those: Vec<&Transition> = wave.iter().map(|place| &transitions[*place]).collect();
+            let mut applied = end(&mut *tx, what, &those).await?;
+            applied.extend(retry(&mut *tx, what, &those).await?);
+            recording.applied(transitions, &wave, &applied);
+        }
+        let (jobs, only_successes) = recording.jobs(transitions);
+        if !only_successes {
+            let had = lock_failures(&mut *tx, what, jobs).await?;
+            let now_have = recording.count(transitions, &had);
+            let query = sqlx::query(include_str!("sql/set_failures.sql"))
+                .bind(now_have.keys().copied().collect::<Vec<_>>())
+                .bind(now_have.values().map(|failures| *failures as i32).collect::<Vec<_>>());
+            on(what, query.execute(&mut *tx)).await?;
+        } else if !jobs.is_empty() {
+            // The usual case: nothing failed, and nothing had.
+            let query = sqlx::query(include_str!("sql/clear_failures.sql")).bind(jobs);
+            on(what, query.execute(&mut *tx)).await?;
+        }
+        self.retire_finished(&mut *tx, &recording.ended(transitions), now).await?;
+        Ok(recording)
+    }
+
+    /// Retires one-time jobs whose run ended. Asked only when a one-time job is among them.
+    async fn retire_finished(&self, conn: Conn<'_>, ended: &[(Uuid, Uuid)], now: Timestamp) -> StoreResult<()> {
+        self.learn(&mut *conn, ended.iter().map(|(_, job)| JobId::from_uuid(*job))).await?;
+        let one_time = |job: Uuid| self.known.get(JobId::from_uuid(job)).is_none_or(|job| job.is_one_time());
+        let ended: Vec<Uuid> = ended.iter().filter(|(_, job)| one_time(*job)).map(|(run, _)| *run).collect();
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let query = sqlx::query(include_str!("sql/retire_one_time.sql")).bind(ended).bind(Micros::from(now));
+        on("retiring one-time jobs", query.execute(&mut *conn)).await?;
+        Ok(())
+    }
+
+    pub(super) async fn insert_trial(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()> {
+        const WHAT: &str = "inserting a run";
+        let mut tx = self.begin(WHAT).await?;
+        let done = async {
+            let values = RunValues::of_trial(run);
+            if insert_runs(&mut tx, WHAT, &[values], Micros::from(run.created_at)).await?.is_empty() {
+                return Err(StoreError::Conflict { what: format!("run `{}` exists already", run.id) });
+            }
+            super::access::insert_audit(&mut tx, audit).await
+        };
+        let done = done.await;
+        self.settle(WHAT, tx, done, |()| true).await
+    }
+
+    pub(super) async fn cancel(
+        &self,
+        run: RunId,
+        by: &str,
+        now: Timestamp,
+        audit: &AuditEntry,
+    ) -> StoreResult<Canceled> {
+        const WHAT: &str = "canceling a run";
+        let mut tx = self.begin(WHAT).await?;
+        let done = self.cancel_in(&mut tx, WHAT, run, by, now, audit).await;
+        self.settle(WHAT, tx, done, |outcome| !matches!(outcome, Canceled::TooLate(_))).await
+    }
+
+    async fn cancel_in(
+        &self,
+        tx: Conn<'_>,
+        what: &str,
+        run: RunId,
+        by: &str,
+        now: Timestamp,
+        audit: &AuditEntry,
+    ) -> StoreResult<Canceled> {
+        let done = cancel(&mut *tx, what, &[run.as_uuid()], Micros::from(now), by).await?;
+        let outcome = match done {
+            (0, 0) => {
+                let status = self.read_run(run).await?.status;
+                match status {
+                    RunStatus::Pending | RunStatus::Running => return Err(moving(run)),
+                    status => return Ok(Canceled::TooLate(status)),
+                }
+            }
+            (0, _) => Canceled::Requested,
+            _ => Canceled::AtOnce,
+        };
+        if outcome == Canceled::AtOnce {
+            // A one-time job whose only run will not happen has had its slot.
+            let query =
+                sqlx::query(include_str!("sql/retire_one_time.sql")).bind(vec![run.as_uuid()]).bind(Micros::from(now));
+            on(what, query.execute(&mut *tx)).await?;
+        }
+        super::access::insert_audit(&mut *tx, audit).await?;
+        Ok(outcome)
+    }
+}
+
+/// It was neither pending nor running a moment ago, and is now: the caller looks again.
+fn moving(run: RunId) -> StoreError {
+    StoreError::Conflict { what: format!("run `{run}` is changing at this moment") }
+}
+
+/// Ends what is still guarded; tells which runs that were, with their jobs.
+async fn end(conn: Conn<'_>, what: &str, transitions: &[&Transition]) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
+    type Ended<'a> = (&'a Transition, RunStatus, Timestamp, Option<&'a Failure>, Option<String>);
+    let ended: Vec<Ended<'_>> = transitions
+        .iter()
+        .copied()
+        .filter_map(|transition| match &transition.to {
+            Next::Finish { status, finished_at, failure, result } => {
+                Some((transition, *status, *finished_at, failure.as_ref(), result.as_ref().map(ToString::to_string)))
+            }
+            Next::Retry { .. } => None,
+        })
+        .collect();
+    if ended.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let query = sqlx::query_as(include_str!("sql/end_runs.sql"))
+        .bind(column(&ended, |e| e.0.run_id.as_uuid()))
+        .bind(column(&ended, |e| e.0.attempt as i32))
+        .bind(column(&ended, |e| e.0.from.as_str()))
+        .bind(column(&ended, |e| e.1.as_str()))
+        .bind(column(&ended, |e| Micros::from(e.2)))
+        .bind(column(&ended, |e| e.3.map(|failure| failure.code.as_str().to_owned())))
+        .bind(column(&ended, |e| e.3.map(|failure| failure.message.clone())))
+        .bind(column(&ended, |e| details(e.3)))
+        .bind(column(&ended, |e| e.4.clone()))
+        .bind(column(&ended, |e| e.0.output.clone()));
+    let rows: Vec<(Uuid, Option<Uuid>)> = on(what, query.fetch_all(&mut *conn)).await?;
+    Ok(rows.into_iter().collect())
+}
+
+/// Puts back what shall be tried again; tells which runs that were, with their jobs.
+async fn retry(conn: Conn<'_>, what: &str, transitions: &[&Transition]) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
+    let again: Vec<(&Transition, Timestamp, &Failure)> = transitions
+        .iter()
+        .copied()
+        .filter_map(|transition| match &transition.to {
+            Next::Retry { not_before, failure } => Some((transition, *not_before, failure)),
+            Next::Finish { .. } => None,
+        })
+        .collect();
+    if again.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let query = sqlx::query_as(include_str!("sql/retry_runs.sql"))
+        .bind(column(&again, |r| r.0.run_id.as_uuid()))
+        .bind(column(&again, |r| r.0.attempt as i32))
+        .bind(column(&again, |r| Micros::from(r.1)))
+        .bind(column(&again, |r| r.2.code.as_str().to_owned()))
+        .bind(column(&again, |r| r.2.message.clone()))
+        .bind(column(&again, |r| details(Some(r.2))));
+    let rows: Vec<(Uuid, Option<Uuid>)> = on(what, query.fetch_all(&mut *conn)).await?;
+    Ok(rows.into_iter().collect())
+}
+
+fn details(failure: Option<&Failure>) -> Option<String> {
+    failure.and_then(|failure| failure.details.as_ref()).map(ToString::to_string)
+}
+
+async fn lock_failures(conn: Conn<'_>, what: &str, jobs: Vec<Uuid>) -> StoreResult<BTreeMap<Uuid, u32>> {
+    let query = sqlx::query_as(include_str!("sql/lock_failures.sql")).bind(jobs);
+    let rows: Vec<(Uuid, i32)> = on(what, query.fetch_all(&mut *conn)).await?;
+    Ok(rows.into_iter().map(|(id, failures)| (id, u32::try_from(failures).unwrap_or(0))).collect())
+}

@@ -1,0 +1,1 @@
+update instances set draining = $2 where id = $1

@@ -1,0 +1,17 @@
+-- What is still guarded by attempt and status leaves active_runs and enters outcomes; the rest is not mentioned.
+with given as (
+  select * from unnest($1::uuid[], $2::integer[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[],
+                       $8::text[], $9::text[], $10::text[])
+    as g (run_id, attempt, from_status, status, finished_at, failure_code, failure_message, failure_details, result, output)
+), gone as (
+  delete from active_runs a using given g
+  where a.run_id = g.run_id and a.attempt = g.attempt and a.status = g.from_status
+  returning a.run_id, a.job_id, a.attempt, a.runner_id, a.claimed_at, a.started_at
+), ended as (
+  insert into outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at, failure_code,
+                        failure_message, failure_details, result, output)
+  select g.run_id, g.status, d.attempt, d.runner_id, d.claimed_at, d.started_at, g.finished_at, g.failure_code,
+         g.failure_message, g.failure_details, g.result, g.output
+  from gone d join given g on g.run_id = d.run_id
+)
+select run_id, job_id from gone

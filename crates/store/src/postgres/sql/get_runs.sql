@@ -1,0 +1,1 @@
+select * from run_rows where id = any($1)

@@ -1,0 +1,2 @@
+insert into audit (id, at, actor, action, object, reason, before, after) values ($1, $2, $3, $4, $5, $6, $7, $8)
+on conflict do nothing

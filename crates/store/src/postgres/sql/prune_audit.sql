@@ -1,0 +1,1 @@
+delete from audit where id in (select id from audit where at < $1 order by id limit $2)

@@ -1,0 +1,191 @@
+//! Plans and transitions as the rows that carry them: what both databases write, before either is asked.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use everbell_core::plan::Plan;
+use everbell_core::settle::{Next, Transition};
+use everbell_core::store::{Planned, PlannedRun, Recorded};
+use everbell_core::{Definition, Gap, JobId, NewRun, OrgId, RunId, RunStatus, SkipReason, Timer};
+use uuid::Uuid;
+
+use super::{RunValues, TimerColumns, org_text};
+use crate::micros::Micros;
+
+/// A row for `gaps`.
+#[derive(Clone, Debug)]
+pub(crate) struct GapValues {
+    pub(crate) id: Uuid,
+    pub(crate) job_id: Uuid,
+    pub(crate) org_id: String,
+    pub(crate) gap: Gap,
+}
+
+impl From<&Timer> for TimerColumns {
+    fn from(timer: &Timer) -> Self {
+        TimerColumns {
+            job_id: timer.job_id.as_uuid(),
+            org_id: org_text(timer.org.as_ref()).to_owned(),
+            next_run_at: timer.next_run_at.map(Into::into),
+            last_slot_at: timer.last_slot_at.into(),
+            rescheduled_from: timer.rescheduled_from.map(Into::into),
+            last_local_date: timer.last_local_date.map(|date| date.to_string()),
+        }
+    }
+}
+
+/// Everything that a round of plans wants written.
+#[derive(Default)]
+pub(crate) struct PlanBatch {
+    pub(crate) runs: Vec<RunValues>,
+    pub(crate) gaps: Vec<GapValues>,
+    pub(crate) timers: Vec<TimerColumns>,
+    pub(crate) cancel: Vec<Uuid>,
+    pub(crate) retire: Vec<Uuid>,
+    pub(crate) errors: Vec<(Uuid, String)>,
+    planned: Vec<(Arc<Definition>, NewRun)>,
+    planned_gaps: Vec<(JobId, Gap)>,
+}
+
+impl PlanBatch {
+    pub(crate) fn add(&mut self, job: &Arc<Definition>, plan: Plan) {
+        let org: Option<&OrgId> = plan.timer.org.as_ref();
+        for run in plan.runs {
+            self.runs.push(RunValues::of_plan(&run, job, org));
+            self.planned.push((Arc::clone(job), run));
+        }
+        for gap in plan.gaps {
+            let (id, job_id) = (gap.id(job.id, org), job.id.as_uuid());
+            self.gaps.push(GapValues { id, job_id, org_id: org_text(org).to_owned(), gap: gap.clone() });
+            self.planned_gaps.push((job.id, gap));
+        }
+        self.cancel.extend(plan.cancel.iter().map(RunId::as_uuid));
+        if plan.retire {
+            self.retire.push(job.id.as_uuid());
+        }
+        if let Some(error) = plan.error {
+            self.errors.push((job.id.as_uuid(), error));
+        }
+        self.timers.push(TimerColumns::from(&plan.timer));
+    }
+
+    /// A timer whose job cannot be read: it is disarmed and the job errored, and nobody else notices.
+    pub(crate) fn add_unreadable(&mut self, timer: &Timer, why: String) {
+        self.errors.push((timer.job_id.as_uuid(), why));
+        self.timers.push(TimerColumns::from(&everbell_core::plan::disarm(timer)));
+    }
+
+    /// What happened, when only these runs were new.
+    pub(crate) fn told(self, inserted: &HashSet<Uuid>, next_due_at: Option<Micros>) -> Planned {
+        let new = self.planned.into_iter().filter(|(_, run)| inserted.contains(&run.id.as_uuid()));
+        Planned {
+            timers: self.timers.len() as u32,
+            runs: new
+                .map(|(job, run)| PlannedRun {
+                    id: run.id,
+                    job,
+                    slot_at: run.slot_at,
+                    skipped: run.skip.as_ref().map(SkipReason::as_str),
+                })
+                .collect(),
+            gaps: self.planned_gaps,
+            errored: self.errors.into_iter().map(|(id, error)| (JobId::from_uuid(id), error)).collect(),
+            next_due_at: next_due_at.map(Into::into),
+        }
+    }
+}
+
+/// What `record` will tell, put together as the statements answer.
+pub(crate) struct Recording {
+    answers: Vec<Option<Applied>>,
+}
+
+#[derive(Clone, Copy)]
+struct Applied {
+    job: Option<Uuid>,
+    failures: u32,
+}
+
+impl Recording {
+    pub(crate) fn new(transitions: &[Transition]) -> Recording {
+        Recording { answers: vec![None; transitions.len()] }
+    }
+
+    /// The places of the transitions, so that no run is twice in a wave: one wave, unless somebody says two things about
+    /// the same run in one batch, which are then written one after the other.
+    pub(crate) fn waves(transitions: &[Transition]) -> Vec<Vec<usize>> {
+        let mut times: HashMap<RunId, usize> = HashMap::with_capacity(transitions.len());
+        let mut waves: Vec<Vec<usize>> = Vec::new();
+        for (place, transition) in transitions.iter().enumerate() {
+            let wave = times.entry(transition.run_id).or_default();
+            if *wave == waves.len() {
+                waves.push(Vec::new());
+            }
+            waves[*wave].push(place);
+            *wave += 1;
+        }
+        waves
+    }
+
+    /// Of this wave, these runs were still guarded: with their jobs.
+    pub(crate) fn applied(&mut self, transitions: &[Transition], wave: &[usize], runs: &HashMap<Uuid, Option<Uuid>>) {
+        for place in wave {
+            let job = runs.get(&transitions[*place].run_id.as_uuid());
+            self.answers[*place] = job.map(|job| Applied { job: *job, failures: 0 });
+        }
+    }
+
+    /// The runs that ended, with their jobs.
+    pub(crate) fn ended(&self, transitions: &[Transition]) -> Vec<(Uuid, Uuid)> {
+        let pairs = transitions.iter().zip(&self.answers);
+        pairs
+            .filter(|(transition, _)| ended(transition).is_some())
+            .filter_map(|(transition, answer)| Some((transition.run_id.as_uuid(), answer.as_ref()?.job?)))
+            .collect()
+    }
+
+    /// The jobs whose failures in a row are to be counted or told, and whether all succeeded: then clearing is enough.
+    pub(crate) fn jobs(&self, transitions: &[Transition]) -> (Vec<Uuid>, bool) {
+        let mut jobs = Vec::new();
+        let mut only_successes = true;
+        for (transition, answer) in transitions.iter().zip(&self.answers) {
+            let Some(job) = answer.and_then(|applied| applied.job) else { continue };
+            only_successes &= ended(transition) == Some(RunStatus::Succeeded);
+            jobs.push(job);
+        }
+        jobs.sort_unstable();
+        jobs.dedup();
+        (jobs, only_successes)
+    }
+
+    /// Counts failures in a row in the order of the transitions, from what each job had. The answer is what each has now.
+    pub(crate) fn count(&mut self, transitions: &[Transition], had: &BTreeMap<Uuid, u32>) -> BTreeMap<Uuid, u32> {
+        let mut now = had.clone();
+        for (transition, answer) in transitions.iter().zip(&mut self.answers) {
+            let Some(applied) = answer else { continue };
+            let Some(failures) = applied.job.and_then(|job| now.get_mut(&job)) else { continue };
+            match ended(transition) {
+                Some(RunStatus::Failed) => *failures += 1,
+                Some(RunStatus::Succeeded) => *failures = 0,
+                _ => {}
+            }
+            applied.failures = *failures;
+        }
+        now
+    }
+
+    pub(crate) fn told(self) -> Vec<Recorded> {
+        let tell = |answer: Option<Applied>| match answer {
+            Some(Applied { failures, .. }) => Recorded::Applied { consecutive_failures: failures },
+            None => Recorded::LeaseLost,
+        };
+        self.answers.into_iter().map(tell).collect()
+    }
+}
+
+fn ended(transition: &Transition) -> Option<RunStatus> {
+    match &transition.to {
+        Next::Finish { status, .. } => Some(*status),
+        Next::Retry { .. } => None,
+    }
+}

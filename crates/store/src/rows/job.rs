@@ -1,0 +1,254 @@
+//! Rows of `jobs`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use everbell_core::cron::{Dst, DstFold, DstGap, Expression};
+use everbell_core::store::StoreResult;
+use everbell_core::{
+    Definition, Invalid, Job, JobId, JobKey, JobState, JobStatus, Json, Pause, Scope, Source, Spec, Target, Timer,
+    Unschedulable, When, Zone,
+};
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{TimerColumns, corrupt, policies, word};
+use crate::micros::Micros;
+
+/// A job as it is stored.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct JobColumns {
+    pub(crate) id: Uuid,
+    pub(crate) job_key: String,
+    pub(crate) version: i32,
+    pub(crate) target: String,
+    pub(crate) payload: String,
+    pub(crate) cron_expression: Option<String>,
+    pub(crate) run_at: Option<Micros>,
+    pub(crate) timezone: String,
+    pub(crate) anchor_at: Micros,
+    pub(crate) start_at: Option<Micros>,
+    pub(crate) end_at: Option<Micros>,
+    pub(crate) dst_gap: String,
+    pub(crate) dst_fold: String,
+    pub(crate) scope: String,
+    pub(crate) policies: String,
+    pub(crate) labels: String,
+    pub(crate) description: String,
+    pub(crate) source: String,
+    pub(crate) supersedes_job_id: Option<Uuid>,
+    pub(crate) created_by: String,
+    pub(crate) created_at: Micros,
+    pub(crate) status: String,
+    pub(crate) error: Option<String>,
+    pub(crate) pause_reason: Option<String>,
+    pub(crate) paused_by: Option<String>,
+    pub(crate) paused_at: Option<Micros>,
+    pub(crate) paused_until: Option<Micros>,
+    pub(crate) revision: i64,
+    pub(crate) consecutive_failures: i32,
+    pub(crate) updated_by: String,
+    pub(crate) updated_at: Micros,
+}
+
+impl JobColumns {
+    /// Definition and state; the definition from `known` if it is there.
+    pub(crate) fn read(self, known: &Definitions) -> StoreResult<Job> {
+        let id = JobId::from_uuid(self.id);
+        let definition = match known.get(id) {
+            Some(definition) => definition,
+            None => known.keep(self.definition().map_err(|why| corrupt("jobs", id, why))?),
+        };
+        let state = self.state().map_err(|why| corrupt("jobs", id, why))?;
+        Ok(Job { definition, state })
+    }
+
+    fn definition(&self) -> Result<Definition, Invalid> {
+        let labels: BTreeMap<String, String> =
+            serde_json::from_str(&self.labels).map_err(|error| Invalid::new("labels", error.to_string()))?;
+        Ok(Definition {
+            id: JobId::from_uuid(self.id),
+            key: JobKey::new(&self.job_key)?,
+            version: u32::try_from(self.version).unwrap_or(0),
+            target: Target::new(&self.target)?,
+            payload: Json::parse("payload", &self.payload)?,
+            spec: self.spec().map_err(|reason| Unschedulable {
+                expression: self.cron_expression.clone(),
+                timezone: self.timezone.clone(),
+                reason,
+            }),
+            policies: policies::read(&self.policies)?,
+            scope: word(Scope::ALL, Scope::as_str, &self.scope)?,
+            description: self.description.clone(),
+            labels,
+            source: word(Source::ALL, Source::as_str, &self.source)?,
+            supersedes: self.supersedes_job_id.map(JobId::from_uuid),
+            created_by: self.created_by.clone(),
+            created_at: self.created_at.into(),
+        })
+    }
+
+    /// The schedule, or why it cannot be read any more. Never another one in its place.
+    fn spec(&self) -> Result<Spec, String> {
+        let zone = Zone::get(&self.timezone).map_err(|error| error.to_string())?;
+        let spec = match (&self.cron_expression, self.run_at) {
+            (Some(text), _) => {
+                let expression = Expression::parse(text).map_err(|error| error.to_string())?;
+                Spec::recurring(expression, zone, self.anchor_at.into())
+            }
+            (None, Some(at)) => Spec::once(at.into(), zone).map_err(|error| error.to_string())?,
+            (None, None) => return Err("neither an expression nor a time".to_owned()),
+        };
+        let dst = Dst {
+            gap: word(&DstGap::ALL, DstGap::as_str, &self.dst_gap).map_err(|error| error.to_string())?,
+            fold: word(&DstFold::ALL, DstFold::as_str, &self.dst_fold).map_err(|error| error.to_string())?,
+        };
+        let bounds = (self.start_at.map(Into::into), self.end_at.map(Into::into));
+        spec.with_dst(dst).with_bounds(bounds.0, bounds.1).map_err(|error| error.to_string())
+    }
+
+    fn state(self) -> Result<JobState, Invalid> {
+        let pause = match (self.pause_reason, self.paused_by, self.paused_at) {
+            (Some(reason), Some(by), Some(at)) => {
+                Some(Pause { reason, by, at: at.into(), until: self.paused_until.map(Into::into) })
+            }
+            _ => None,
+        };
+        Ok(JobState {
+            status: word(JobStatus::ALL, JobStatus::as_str, &self.status)?,
+            error: self.error,
+            pause,
+            revision: super::count(self.revision),
+            consecutive_failures: u32::try_from(self.consecutive_failures).unwrap_or(0),
+            updated_by: self.updated_by,
+            updated_at: self.updated_at.into(),
+        })
+    }
+}
+
+/// What is written about a job, in the order of the insert statement.
+pub(crate) struct JobValues {
+    pub(crate) columns: JobColumns,
+    pub(crate) schedule_type: &'static str,
+    pub(crate) content_hash: Vec<u8>,
+}
+
+impl JobValues {
+    pub(crate) fn new(definition: &Definition, state: &JobState) -> JobValues {
+        let unreadable = |broken: &Unschedulable| (broken.expression.clone(), None, broken.timezone.clone());
+        let (cron_expression, run_at, timezone) = match &definition.spec {
+            Ok(spec) => match spec.when() {
+                When::Once(at) => (None, Some(Micros::from(*at)), spec.zone().name().to_owned()),
+                When::Cron(expression) | When::Every { expression, .. } => {
+                    (Some(expression.as_str().to_owned()), None, spec.zone().name().to_owned())
+                }
+            },
+            Err(broken) => unreadable(broken),
+        };
+        let spec = definition.spec.as_ref().ok();
+        let anchor = spec.and_then(|spec| match spec.when() {
+            When::Every { anchor, .. } => Some(*anchor),
+            _ => None,
+        });
+        let dst = spec.map_or_else(Dst::default, Spec::dst);
+        let pause = state.pause.as_ref();
+        let columns = JobColumns {
+            id: definition.id.as_uuid(),
+            job_key: definition.key.to_string(),
+            version: definition.version as i32,
+            target: definition.target.to_string(),
+            payload: definition.payload.to_string(),
+            cron_expression,
+            run_at,
+            timezone,
+            anchor_at: anchor.unwrap_or(definition.created_at).into(),
+            start_at: spec.and_then(Spec::start_at).map(Into::into),
+            end_at: spec.and_then(Spec::end_at).map(Into::into),
+            dst_gap: dst.gap.as_str().to_owned(),
+            dst_fold: dst.fold.as_str().to_owned(),
+            scope: definition.scope.to_string(),
+            policies: policies::write(&definition.policies),
+            labels: serde_json::to_string(&definition.labels).unwrap_or_else(|_| "{}".to_owned()),
+            description: definition.description.clone(),
+            source: definition.source.to_string(),
+            supersedes_job_id: definition.supersedes.map(|id| id.as_uuid()),
+            created_by: definition.created_by.clone(),
+            created_at: definition.created_at.into(),
+            status: state.status.to_string(),
+            error: state.error.clone(),
+            pause_reason: pause.map(|pause| pause.reason.clone()),
+            paused_by: pause.map(|pause| pause.by.clone()),
+            paused_at: pause.map(|pause| pause.at.into()),
+            paused_until: pause.and_then(|pause| pause.until).map(Into::into),
+            revision: state.revision as i64,
+            consecutive_failures: state.consecutive_failures as i32,
+            updated_by: state.updated_by.clone(),
+            updated_at: state.updated_at.into(),
+        };
+        let schedule_type = if columns.run_at.is_some() { "one_time" } else { "recurring" };
+        JobValues { schedule_type, content_hash: definition.content_hash().to_vec(), columns }
+    }
+}
+
+/// Definitions that were read before. They never change, so a copy is as good as the row.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions(Mutex<HashMap<JobId, Arc<Definition>>>);
+
+/// When there are more, all are forgotten: reading them again is cheap, and nothing grows without bound.
+const MOST_DEFINITIONS: usize = 50_000;
+
+impl Definitions {
+    pub(crate) fn get(&self, id: JobId) -> Option<Arc<Definition>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+
+    /// Remembers the definition. One whose schedule cannot be read is not kept: another release may read it.
+    pub(crate) fn keep(&self, definition: Definition) -> Arc<Definition> {
+        let definition = Arc::new(definition);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST_DEFINITIONS {
+            known.clear();
+        }
+        if definition.spec.is_ok() {
+            known.insert(definition.id, Arc::clone(&definition));
+        }
+        definition
+    }
+
+    /// Which of these are not known yet.
+    pub(crate) fn missing(&self, ids: impl Iterator<Item = JobId>) -> Vec<Uuid> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut missing: Vec<Uuid> = ids.filter(|id| !known.contains_key(id)).map(|id| id.as_uuid()).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        missing
+    }
+}
+
+/// A job with its timer, and the id of its last run.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct JobListColumns {
+    #[sqlx(flatten)]
+    pub(crate) job: JobColumns,
+    pub(crate) next_run_at: Option<Micros>,
+    pub(crate) last_slot_at: Option<Micros>,
+    pub(crate) rescheduled_from: Option<Micros>,
+    pub(crate) last_local_date: Option<String>,
+    pub(crate) last_run_id: Option<Uuid>,
+}
+
+impl JobListColumns {
+    /// The job, its timer (unless it has one for each org), and its last run's id.
+    pub(crate) fn read(self, known: &Definitions) -> StoreResult<(Job, Option<Timer>, Option<Uuid>)> {
+        let timer = self.last_slot_at.map(|last_slot_at| TimerColumns {
+            job_id: self.job.id,
+            org_id: String::new(),
+            next_run_at: self.next_run_at,
+            last_slot_at,
+            rescheduled_from: self.rescheduled_from,
+            last_local_date: self.last_local_date,
+        });
+        let job = self.job.read(known)?;
+        Ok((job, timer.map(TimerColumns::read).transpose()?, self.last_run_id))
+    }
+}

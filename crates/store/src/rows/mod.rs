@@ -1,0 +1,66 @@
+//! Rows of both databases and what they mean. The columns have the same names and order of meaning everywhere, so one
+//! set of structs reads them all.
+
+mod batch;
+mod few;
+mod job;
+mod policies;
+mod run;
+pub(crate) mod scan;
+
+pub(crate) use batch::{GapValues, PlanBatch, Recording};
+pub(crate) use few::{AuditColumns, GapColumns, InstanceColumns, TimerColumns, TokenColumns, audit_json, words_of};
+pub(crate) use job::{Definitions, JobColumns, JobListColumns, JobValues};
+pub(crate) use run::{ActiveColumns, ClaimColumns, RunColumns, RunValues, SettlingColumns};
+
+use everbell_core::store::{StoreError, StoreResult};
+use everbell_core::{Invalid, Json, OrgId};
+
+/// A row that cannot be read.
+pub(crate) fn corrupt(table: &str, id: impl std::fmt::Display, why: impl std::fmt::Display) -> StoreError {
+    StoreError::Corrupt { what: format!("{table} {id}: {why}") }
+}
+
+/// The org of a key column, in which no org is the empty text.
+pub(crate) fn org(text: &str) -> Result<Option<OrgId>, Invalid> {
+    if text.is_empty() { Ok(None) } else { OrgId::new(text).map(Some) }
+}
+
+/// The key column of an org.
+pub(crate) fn org_text(org: Option<&OrgId>) -> &str {
+    org.map_or("", OrgId::as_str)
+}
+
+/// A JSON column that may be empty.
+pub(crate) fn json(field: &'static str, text: Option<&str>) -> Result<Option<Json>, Invalid> {
+    text.map(|text| Json::parse(field, text)).transpose()
+}
+
+/// A word of an enum, or why it is none.
+pub(crate) fn word<T: Copy>(all: &[T], as_str: fn(T) -> &'static str, text: &str) -> Result<T, Invalid> {
+    let found = all.iter().copied().find(|choice| as_str(*choice) == text);
+    found.ok_or_else(|| Invalid::new("word", format!("`{text}` is not known")))
+}
+
+/// Numbers that the schema keeps positive.
+pub(crate) fn count(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+/// Reads every row; those that cannot be read are left out and named.
+pub(crate) fn readable<R, T>(
+    rows: Vec<R>,
+    id: impl Fn(&R) -> uuid::Uuid,
+    read: impl Fn(R) -> StoreResult<T>,
+) -> (Vec<T>, Vec<uuid::Uuid>) {
+    let mut bad = Vec::new();
+    let mut good = Vec::with_capacity(rows.len());
+    for row in rows {
+        let id = id(&row);
+        match read(row) {
+            Ok(value) => good.push(value),
+            Err(_) => bad.push(id),
+        }
+    }
+    (good, bad)
+}

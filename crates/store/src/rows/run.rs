@@ -1,0 +1,325 @@
+//! Rows of `runs`, `active_runs` and `outcomes`, and the view that reads them together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use everbell_core::settle::Settling;
+use everbell_core::store::{Claim, StoreResult};
+use everbell_core::{
+    ActiveRun, BackfillId, Definition, Failure, FailureCode, InstanceId, Invalid, JobId, JobKey, Json, NewRun, OrgId,
+    Run, RunId, RunStatus, SkipReason, Target, Trigger,
+};
+use jiff::Timestamp;
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{corrupt, count, json, org, word};
+use crate::micros::Micros;
+
+/// A row of the view `run_rows`.
+#[allow(clippy::struct_excessive_bools, reason = "columns, not states")]
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct RunColumns {
+    pub(crate) id: Uuid,
+    pub(crate) job_id: Option<Uuid>,
+    pub(crate) job_key: Option<String>,
+    pub(crate) job_version: Option<i32>,
+    pub(crate) org_id: String,
+    pub(crate) local_date: Option<String>,
+    pub(crate) target: String,
+    pub(crate) payload: String,
+    pub(crate) trigger: String,
+    pub(crate) by_slot: bool,
+    pub(crate) at: Micros,
+    pub(crate) scheduled_at: Micros,
+    pub(crate) created_at: Micros,
+    pub(crate) status: Option<String>,
+    pub(crate) skip_reason: Option<String>,
+    pub(crate) skip_detail: Option<String>,
+    pub(crate) held: bool,
+    pub(crate) catch_up: bool,
+    pub(crate) folded: i64,
+    pub(crate) attempt: i32,
+    pub(crate) runner_id: Option<Uuid>,
+    pub(crate) claimed_at: Option<Micros>,
+    pub(crate) started_at: Option<Micros>,
+    pub(crate) finished_at: Option<Micros>,
+    pub(crate) lease_until: Option<Micros>,
+    pub(crate) cancel_requested: bool,
+    pub(crate) failure_code: Option<String>,
+    pub(crate) failure_message: Option<String>,
+    pub(crate) failure_details: Option<String>,
+    pub(crate) result: Option<String>,
+    pub(crate) output: Option<String>,
+}
+
+impl RunColumns {
+    pub(crate) fn read(self) -> StoreResult<Run> {
+        let id = self.id;
+        self.try_read().map_err(|why| corrupt("runs", id, why))
+    }
+
+    fn try_read(self) -> Result<Run, Invalid> {
+        let status = self.status.as_deref().ok_or_else(|| Invalid::new("status", "neither active nor ended"))?;
+        let claimed = self.claimed_at.zip(self.runner_id);
+        Ok(Run {
+            id: RunId::from_uuid(self.id),
+            job_id: self.job_id.map(JobId::from_uuid),
+            job_key: self.job_key.as_deref().map(JobKey::new).transpose()?,
+            job_version: self.job_version.and_then(|version| u32::try_from(version).ok()),
+            org: org(&self.org_id)?,
+            local_date: date(self.local_date.as_deref())?,
+            target: Target::new(&self.target)?,
+            payload: Json::parse("payload", &self.payload)?,
+            trigger: trigger(&self.trigger)?,
+            slot_at: self.by_slot.then(|| self.at.into()),
+            scheduled_at: self.scheduled_at.into(),
+            created_at: self.created_at.into(),
+            status: word(RunStatus::ALL, RunStatus::as_str, status)?,
+            skip: skip(self.skip_reason.as_deref(), self.skip_detail.as_deref())?,
+            held: self.held,
+            catch_up: self.catch_up,
+            folded: count(self.folded),
+            attempt: u32::try_from(self.attempt).unwrap_or(0),
+            claimed: claimed.map(|(at, runner)| (at.into(), InstanceId::from_uuid(runner))),
+            started_at: self.started_at.map(Into::into),
+            finished_at: self.finished_at.map(Into::into),
+            lease_until: self.lease_until.map(Into::into),
+            cancel_requested: self.cancel_requested,
+            failure: failure(self.failure_code, self.failure_message, self.failure_details.as_deref())?,
+            result: json("result", self.result.as_deref())?,
+            output: self.output,
+        })
+    }
+}
+
+/// What is written when a run is planned: `runs`, and `active_runs` unless it is skipped.
+#[derive(Clone, Debug)]
+pub(crate) struct RunValues {
+    pub(crate) id: Uuid,
+    pub(crate) job_id: Option<Uuid>,
+    pub(crate) org_id: String,
+    pub(crate) at: Micros,
+    pub(crate) nonce: i64,
+    pub(crate) scheduled_at: Micros,
+    pub(crate) trigger: String,
+    pub(crate) target: String,
+    pub(crate) payload: Option<String>,
+    pub(crate) skip_reason: Option<&'static str>,
+    pub(crate) skip_detail: Option<String>,
+    pub(crate) catch_up: bool,
+    pub(crate) folded: i64,
+    pub(crate) local_date: Option<String>,
+    pub(crate) held: bool,
+    pub(crate) max_concurrent: i32,
+}
+
+impl RunValues {
+    /// A run that a plan of this job (and org) made.
+    pub(crate) fn of_plan(run: &NewRun, job: &Definition, org: Option<&OrgId>) -> RunValues {
+        RunValues {
+            job_id: Some(job.id.as_uuid()),
+            org_id: super::org_text(org).to_owned(),
+            target: job.target.to_string(),
+            payload: run.payload.as_ref().map(ToString::to_string),
+            skip_reason: run.skip.as_ref().map(SkipReason::as_str),
+            skip_detail: run.skip.as_ref().map(skip_detail),
+            held: run.held,
+            max_concurrent: job.policies.max_concurrent_runs as i32,
+            ..RunValues::bare(run.id, run.slot_at, run.scheduled_at, &run.trigger)
+        }
+        .with(run.catch_up, run.folded, run.local_date.map(|date| date.to_string()))
+    }
+
+    /// A trial of a target.
+    pub(crate) fn of_trial(run: &Run) -> RunValues {
+        RunValues {
+            target: run.target.to_string(),
+            payload: Some(run.payload.to_string()),
+            ..RunValues::bare(run.id, None, run.scheduled_at, &run.trigger)
+        }
+    }
+
+    fn bare(id: RunId, slot: Option<Timestamp>, scheduled_at: Timestamp, trigger: &Trigger) -> RunValues {
+        RunValues {
+            id: id.as_uuid(),
+            job_id: None,
+            org_id: String::new(),
+            at: slot.unwrap_or(id.time()).into(),
+            // Never 0 for a run by hand, so that it cannot take the place of a slot.
+            nonce: if slot.is_some() { 0 } else { (id.as_uuid().as_u128() as i64) | 1 },
+            scheduled_at: scheduled_at.into(),
+            trigger: trigger.to_string(),
+            target: String::new(),
+            payload: None,
+            skip_reason: None,
+            skip_detail: None,
+            catch_up: false,
+            folded: 0,
+            local_date: None,
+            held: false,
+            max_concurrent: 1,
+        }
+    }
+
+    fn with(self, catch_up: bool, folded: u64, local_date: Option<String>) -> RunValues {
+        RunValues { catch_up, folded: i64::try_from(folded).unwrap_or(i64::MAX), local_date, ..self }
+    }
+}
+
+/// An active run as the overlap check sees it.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct ActiveColumns {
+    pub(crate) run_id: Uuid,
+    pub(crate) job_id: Uuid,
+    pub(crate) org_id: String,
+    pub(crate) held: bool,
+    pub(crate) cancel_requested: bool,
+}
+
+impl ActiveColumns {
+    pub(crate) fn read(&self) -> ActiveRun {
+        let id = RunId::from_uuid(self.run_id);
+        ActiveRun { id, held: self.held, cancel_requested: self.cancel_requested }
+    }
+}
+
+/// A run that was just started. What its job knows is not read again.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct ClaimColumns {
+    pub(crate) id: Uuid,
+    pub(crate) job_id: Option<Uuid>,
+    pub(crate) org_id: String,
+    pub(crate) local_date: Option<String>,
+    pub(crate) target: String,
+    pub(crate) payload: Option<String>,
+    pub(crate) trigger: String,
+    pub(crate) by_slot: bool,
+    pub(crate) at: Micros,
+    pub(crate) scheduled_at: Micros,
+    pub(crate) created_at: Micros,
+    pub(crate) catch_up: bool,
+    pub(crate) folded: i64,
+    pub(crate) attempt: i32,
+    pub(crate) cancel_requested: bool,
+}
+
+impl ClaimColumns {
+    /// The claim of `runner`, which began `now` and ends at `lease_until`.
+    pub(crate) fn read(
+        self,
+        job: Option<Arc<Definition>>,
+        runner: InstanceId,
+        now: Timestamp,
+        lease_until: Timestamp,
+    ) -> StoreResult<Claim> {
+        let id = self.id;
+        let (now, lease_until): (Timestamp, Timestamp) = (Micros::from(now).into(), Micros::from(lease_until).into());
+        let payload = match (&self.payload, &job) {
+            (None, Some(job)) => job.payload.to_string(),
+            (text, _) => text.clone().unwrap_or_else(|| "{}".to_owned()),
+        };
+        let columns = RunColumns {
+            id,
+            job_id: self.job_id,
+            job_key: job.as_ref().map(|job| job.key.to_string()),
+            job_version: job.as_ref().map(|job| job.version as i32),
+            org_id: self.org_id,
+            local_date: self.local_date,
+            target: self.target,
+            payload,
+            trigger: self.trigger,
+            by_slot: self.by_slot,
+            at: self.at,
+            scheduled_at: self.scheduled_at,
+            created_at: self.created_at,
+            status: Some("running".to_owned()),
+            skip_reason: None,
+            skip_detail: None,
+            held: false,
+            catch_up: self.catch_up,
+            folded: self.folded,
+            attempt: self.attempt,
+            runner_id: Some(runner.as_uuid()),
+            claimed_at: Some(now.into()),
+            started_at: Some(now.into()),
+            finished_at: None,
+            lease_until: Some(lease_until.into()),
+            cancel_requested: self.cancel_requested,
+            failure_code: None,
+            failure_message: None,
+            failure_details: None,
+            result: None,
+            output: None,
+        };
+        Ok(Claim { run: columns.read()?, job, lease_until })
+    }
+}
+
+/// A running run whose lease ran out.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct SettlingColumns {
+    pub(crate) run_id: Uuid,
+    pub(crate) job_id: Option<Uuid>,
+    pub(crate) attempt: i32,
+}
+
+impl SettlingColumns {
+    pub(crate) fn read(&self, job: Option<&Definition>) -> Settling {
+        Settling {
+            id: RunId::from_uuid(self.run_id),
+            attempt: u32::try_from(self.attempt).unwrap_or(0),
+            status: RunStatus::Running,
+            max_attempts: job.map_or(1, |job| job.policies.max_attempts),
+            backoff: job.map_or_else(everbell_core::Backoff::default, |job| job.policies.backoff),
+        }
+    }
+}
+
+fn date(text: Option<&str>) -> Result<Option<jiff::civil::Date>, Invalid> {
+    text.map(str::parse).transpose().map_err(|error: jiff::Error| Invalid::new("localDate", error.to_string()))
+}
+
+fn trigger(text: &str) -> Result<Trigger, Invalid> {
+    let unknown = || Invalid::new("trigger", format!("`{text}` is not known"));
+    let (kind, rest) = text.split_once(':').ok_or_else(unknown)?;
+    match kind {
+        "schedule" => Ok(Trigger::Schedule(rest.to_owned())),
+        "manual" => Ok(Trigger::Manual(rest.to_owned())),
+        "backfill" => rest.parse::<BackfillId>().map(Trigger::Backfill),
+        "ad_hoc" => Ok(Trigger::AdHoc(rest.to_owned())),
+        _ => Err(unknown()),
+    }
+}
+
+fn skip_detail(reason: &SkipReason) -> String {
+    match reason {
+        SkipReason::Overlap { blocking } => blocking.to_string(),
+        SkipReason::Dependency { job_key, within } => format!("{} {job_key}", within.as_millis()),
+        SkipReason::Operator { actor } => actor.clone(),
+    }
+}
+
+fn skip(reason: Option<&str>, detail: Option<&str>) -> Result<Option<SkipReason>, Invalid> {
+    let (Some(reason), Some(detail)) = (reason, detail) else { return Ok(None) };
+    let unknown = || Invalid::new("skipReason", format!("`{reason}` `{detail}` is not known"));
+    Ok(Some(match reason {
+        "overlap" => SkipReason::Overlap { blocking: detail.parse()? },
+        "dependency" => {
+            let (within, key) = detail.split_once(' ').ok_or_else(unknown)?;
+            let within = Duration::from_millis(within.parse().map_err(|_| unknown())?);
+            SkipReason::Dependency { job_key: JobKey::new(key)?, within }
+        }
+        "operator" => SkipReason::Operator { actor: detail.to_owned() },
+        _ => return Err(unknown()),
+    }))
+}
+
+fn failure(code: Option<String>, message: Option<String>, details: Option<&str>) -> Result<Option<Failure>, Invalid> {
+    let Some(code) = code else { return Ok(None) };
+    Ok(Some(Failure {
+        code: FailureCode::new(&code)?,
+        message: message.unwrap_or_default(),
+        details: json("failureDetails", details)?,
+    }))
+}

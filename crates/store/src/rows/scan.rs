@@ -1,0 +1,71 @@
+//! Which way a list of runs is read: whatever index has the fewest rows that do not belong.
+
+use everbell_core::store::{Cursor, Page, PageRequest, RunFilter};
+use everbell_core::{Run, RunId, RunStatus};
+use jiff::SignedDuration;
+use uuid::Uuid;
+
+use super::{RunColumns, readable};
+
+/// A way through history, newest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scan {
+    /// All runs, by their id.
+    All,
+    /// The few that are pending or running.
+    Active,
+    /// The few that failed or were canceled.
+    Bad,
+    /// The few that were skipped.
+    Skipped,
+    /// The runs of given jobs.
+    ByJob,
+}
+
+impl Scan {
+    /// The ways that together reach everything that the filter wants. What does not belong is left out on the way.
+    pub(crate) fn choose(filter: &RunFilter) -> Vec<Scan> {
+        if filter.job_id.is_some() || filter.job_key.is_some() {
+            return vec![Scan::ByJob];
+        }
+        if filter.status.is_empty() && filter.failure_code.is_some() {
+            return vec![Scan::Active, Scan::Bad];
+        }
+        let mut scans: Vec<Scan> = filter
+            .status
+            .iter()
+            .map(|status| match status {
+                RunStatus::Pending | RunStatus::Running => Scan::Active,
+                RunStatus::Failed | RunStatus::Canceled => Scan::Bad,
+                RunStatus::Skipped => Scan::Skipped,
+                RunStatus::Succeeded => Scan::All,
+            })
+            .collect();
+        scans.sort_unstable();
+        scans.dedup();
+        if scans.is_empty() || scans.contains(&Scan::All) { vec![Scan::All] } else { scans }
+    }
+}
+
+/// The ids that a page may have: `[first, end)`.
+pub(crate) fn id_range(filter: &RunFilter, page: &PageRequest) -> (Uuid, Uuid) {
+    // Ids hold milliseconds, so a bound inside one begins with the next.
+    let bound = |t: jiff::Timestamp| {
+        let up = t.checked_add(SignedDuration::from_nanos(999_999)).unwrap_or(t);
+        RunId::first_at(up).as_uuid()
+    };
+    let first = filter.from.map_or(Uuid::nil(), bound);
+    let end = filter.to.map_or(Uuid::max(), bound);
+    (first, page.after.as_ref().map_or(end, |cursor| end.min(cursor.id)))
+}
+
+/// The page from what the scans found, each at most one more than the page holds.
+pub(crate) fn page(mut rows: Vec<RunColumns>, limit: u32) -> Page<Run> {
+    rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.id));
+    rows.dedup_by_key(|row| row.id);
+    let more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let next = rows.last().filter(|_| more).map(|row| Cursor { value: String::new(), id: row.id });
+    let (items, unreadable) = readable(rows, |row| row.id, RunColumns::read);
+    Page { items, next, unreadable }
+}

@@ -1,0 +1,92 @@
+//! What operators do to a job: read it, ask the decision, write the answer.
+
+use everbell_core::change::{JobChange, JobView};
+use everbell_core::store::{AuditEntry, Changed, DecideFn, JobRef, StoreError, StoreResult};
+use everbell_core::{Gap, Job, JobState, Run};
+use uuid::Uuid;
+
+use super::planning::{active_of, upstream_of, write};
+use super::transaction::Tx;
+use super::{SqliteStore, access, jobs};
+use crate::micros::Micros;
+use crate::rows::{JobColumns, PlanBatch, RunColumns, TimerColumns, corrupt, org_text};
+
+impl SqliteStore {
+    pub(super) async fn decide_change(
+        &self,
+        job: &JobRef,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        let mut held = self.writer(format!("changing {}", audit.object)).await?;
+        let mut tx = held.begin().await?;
+        let id = jobs::find(&mut tx, job).await?;
+        let view = self.view(&mut tx, id).await?;
+        if let Some(expected) = expected_revision.filter(|expected| *expected != view.job.state.revision) {
+            let found = view.job.state.revision;
+            let what = format!("job `{}` is at revision {found}, not {expected}", view.job.definition.key);
+            return Err(StoreError::Conflict { what });
+        }
+        let JobChange { state, plan, successor } = decide(&view)?;
+        let mut batch = PlanBatch::default();
+        let (gaps, runs) = (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect::<Vec<_>>());
+        batch.add(&view.job.definition, plan);
+        // The state first: a plan that retires the job or finds it unschedulable has the last word.
+        update_state(&mut tx, id, &state).await?;
+        let written = write(&mut tx, &batch, &audit.actor, audit.at).await?;
+        if let Some(new) = &successor {
+            jobs::insert_job(&mut tx, new).await?;
+        }
+        access::insert_audit(&mut tx, audit).await?;
+
+        let new = runs.into_iter().filter(|id| written.runs.contains(id)).collect();
+        let gaps = gaps.into_iter().zip(&batch.gaps).filter(|(_, row)| written.gaps.contains(&row.id));
+        let gaps: Vec<Gap> = gaps.map(|(gap, _)| gap).collect();
+        let successor = match successor {
+            Some(new) => Some(self.job_row(&mut tx, new.definition.id.as_uuid()).await?),
+            None => None,
+        };
+        let runs = new_runs(&mut tx, new).await?;
+        let changed = Changed { job: self.job_row(&mut tx, id).await?, successor, runs, gaps };
+        tx.commit_and_wake().await?;
+        Ok(changed)
+    }
+
+    /// The job as it is. Nobody else writes, so it stays so until the commit.
+    async fn view(&self, tx: &mut Tx<'_>, id: Uuid) -> StoreResult<JobView> {
+        let row: Option<JobColumns> = tx.first(sqlx::query(include_str!("sql/lock_job.sql")).bind(id)).await?;
+        let Job { definition, state } = row.ok_or_else(|| StoreError::not_found("job", id))?.read(&self.known)?;
+        let timer: Option<TimerColumns> = tx.first(sqlx::query(include_str!("sql/lock_timer.sql")).bind(id)).await?;
+        let timer = timer.ok_or_else(|| corrupt("jobs", id, "it has no timer"))?.read()?;
+        let key = (id, org_text(timer.org.as_ref()).to_owned());
+        let active = active_of(tx, [id]).await?.remove(&key).unwrap_or_default();
+        let on = definition.policies.depends_on.as_ref().map(|on| on.job_key.to_string());
+        let upstream_succeeded_at = upstream_of(tx, on.into_iter().collect()).await?.into_values().next();
+        Ok(JobView { job: Job { definition, state }, timer, org_spec: None, active, upstream_succeeded_at })
+    }
+}
+
+/// The runs that a change inserted, in the order of its plan.
+async fn new_runs(tx: &mut Tx<'_>, ids: Vec<Uuid>) -> StoreResult<Vec<Run>> {
+    let mut rows = jobs::runs_of(tx, ids.iter().copied()).await?;
+    ids.iter().filter_map(|id| rows.remove(id)).map(RunColumns::read).collect()
+}
+
+async fn update_state(tx: &mut Tx<'_>, id: Uuid, state: &JobState) -> StoreResult<()> {
+    let pause = state.pause.as_ref();
+    let query = sqlx::query(include_str!("sql/update_job_state.sql"))
+        .bind(id)
+        .bind(state.status.as_str())
+        .bind(state.error.clone())
+        .bind(pause.map(|pause| pause.reason.clone()))
+        .bind(pause.map(|pause| pause.by.clone()))
+        .bind(pause.map(|pause| Micros::from(pause.at)))
+        .bind(pause.and_then(|pause| pause.until).map(Micros::from))
+        .bind(state.revision as i64)
+        .bind(state.consecutive_failures)
+        .bind(state.updated_by.clone())
+        .bind(Micros::from(state.updated_at));
+    tx.run(query).await?;
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! Connections: one that writes, a few that read.
+//!
+//! A write begins with `begin immediate`: the one who waits does so before it has read anything, so it never finds out at
+//! the end that it must begin again. A database in memory lives in its one connection, which then does everything.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use everbell_core::store::{StoreError, StoreResult, StoreStatus};
+use jiff::Timestamp;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions, SqliteConnection, SqlitePool};
+use tokio::sync::{Mutex, Notify};
+
+use super::faults::Faults;
+use super::transaction::{Held, Line};
+use super::{SqliteStore, fault, migrate};
+use crate::micros::Micros;
+use crate::rows::Definitions;
+
+/// How long a process waits for another one to end its transaction.
+const PATIENCE: Duration = Duration::from_secs(10);
+const MOST_READERS: u32 = 4;
+/// Checkpoints of 80 MB: with the default of 4 MB the hot path spends a third of its time in them.
+const PAGES_BETWEEN_CHECKPOINTS: &str = "20000";
+/// Rows that a connection hands over at once, so that its thread does not wait for the reader of each.
+const ROWS_AT_ONCE: usize = 1_000;
+
+impl SqliteStore {
+    /// Opens or creates the database in this file, and brings its schema up to date. A new file and a new folder belong
+    /// to their owner alone.
+    pub async fn open(path: &Path) -> StoreResult<SqliteStore> {
+        create(path).map_err(|error| cannot_create(path, &error))?;
+        let options = options().filename(path).create_if_missing(false);
+        let readers = SqlitePoolOptions::new()
+            .max_connections(MOST_READERS)
+            .acquire_timeout(PATIENCE)
+            .connect_lazy_with(options.clone().pragma("query_only", "on"));
+        let writing = options
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .pragma("wal_autocheckpoint", PAGES_BETWEEN_CHECKPOINTS);
+        let store = SqliteStore::new(writing, Some(readers), Some(path.to_owned()));
+        store.prepare().await?;
+        Ok(store)
+    }
+
+    /// A new database that is gone with this value.
+    pub async fn in_memory() -> StoreResult<SqliteStore> {
+        let store = SqliteStore::new(options().in_memory(true), None, None);
+        store.prepare().await?;
+        Ok(store)
+    }
+
+    fn new(options: SqliteConnectOptions, readers: Option<SqlitePool>, path: Option<PathBuf>) -> SqliteStore {
+        SqliteStore {
+            options,
+            writer: Mutex::new(None),
+            broken: AtomicBool::new(false),
+            readers,
+            path,
+            known: Definitions::default(),
+            wake: Notify::new(),
+            faults: Faults::default(),
+        }
+    }
+
+    async fn prepare(&self) -> StoreResult<()> {
+        let mut writer = self.writer.lock().await;
+        let connection = self.connected(&mut writer).await?;
+        migrate::run(connection, clock()).await
+    }
+
+    /// The connection, opened when there is none or the last one broke. A database in memory is its connection, so that
+    /// one is kept whatever it said.
+    async fn connected<'a>(&self, writer: &'a mut Option<SqliteConnection>) -> StoreResult<&'a mut SqliteConnection> {
+        let broken = self.broken.swap(false, Ordering::Relaxed) && self.path.is_some();
+        let connection = match writer.take().filter(|_| !broken) {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        Ok(writer.insert(connection))
+    }
+
+    /// Turning on the write-ahead log needs the file alone and does not wait for it, so this tries again.
+    async fn connect(&self) -> StoreResult<SqliteConnection> {
+        let what = format!("opening {}", self.shown());
+        let pause = Duration::from_millis(20);
+        let mut waited = Duration::ZERO;
+        loop {
+            match self.options.connect().await {
+                Ok(connection) => return Ok(connection),
+                Err(error) if fault::is_busy(&error) && waited < PATIENCE => {
+                    tokio::time::sleep(pause).await;
+                    waited += pause;
+                }
+                Err(error) => return Err(fault::from_sqlx(&what, error)),
+            }
+        }
+    }
+
+    pub(super) fn shown(&self) -> String {
+        self.path.as_ref().map_or("a database in memory".to_owned(), |path| path.display().to_string())
+    }
+
+    /// The right to write, until it is dropped. `what` is said when something goes wrong.
+    pub(super) async fn writer(&self, what: impl Into<String>) -> StoreResult<Held<'_>> {
+        let mut writer = self.writer.lock().await;
+        self.connected(&mut writer).await?;
+        Ok(Held { store: self, line: Line::Writer(writer), what: what.into() })
+    }
+
+    /// A connection to read with, until it is dropped.
+    pub(super) async fn reader(&self, what: impl Into<String>) -> StoreResult<Held<'_>> {
+        let what = what.into();
+        let Some(pool) = &self.readers else { return self.writer(what).await };
+        let line = pool.acquire().await.map_err(|error| fault::from_sqlx(&what, error))?;
+        Ok(Held { store: self, line: Line::Reader(line), what })
+    }
+
+    pub(super) async fn read_now(&self) -> StoreResult<Timestamp> {
+        let mut held = self.reader("reading the database").await?;
+        let mut tx = held.begin().await?;
+        tx.run(sqlx::query(include_str!("sql/now.sql"))).await?;
+        Ok(clock())
+    }
+
+    pub(super) async fn read_status(&self) -> StoreResult<StoreStatus> {
+        let mut held = self.reader("reading the status").await?;
+        let mut tx = held.begin().await?;
+        let query = sqlx::query(include_str!("sql/status.sql")).bind(Micros::from(clock()));
+        let (product, size, due): (String, i64, i64) = tx.one(query).await?;
+        let notes = match self.path {
+            Some(_) => Vec::new(),
+            None => vec!["the database is in memory: nothing outlives the process".to_owned()],
+        };
+        Ok(StoreStatus {
+            product: format!("sqlite {product}"),
+            schema_version: migrate::latest(),
+            size_bytes: u64::try_from(size).ok(),
+            due_timers: u64::try_from(due).unwrap_or(0),
+            oldest_transaction_at: None,
+            notes,
+        })
+    }
+}
+
+/// What both kinds of connections have in common.
+fn options() -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .busy_timeout(PATIENCE)
+        .foreign_keys(true)
+        .row_buffer_size(ROWS_AT_ONCE)
+        .pragma("temp_store", "memory")
+        .disable_statement_logging()
+}
+
+/// Creates the file, and its folder, for their owner alone. The files beside it get the rights of this one from SQLite.
+fn create(path: &Path) -> io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.recursive(true).create(folder)?;
+    }
+    let mut file = std::fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
+    file.write(true).create(true).truncate(false).open(path)?;
+    Ok(())
+}
+
+fn cannot_create(path: &Path, error: &io::Error) -> StoreError {
+    let what = format!("creating {}: {error}; check that the folder exists and who may use it", path.display());
+    StoreError::Unavailable { what, maybe_done: false, source: None }
+}
+
+/// The host's clock: a database in a file has no other.
+#[expect(clippy::disallowed_methods, reason = "it is what Store::now answers with SQLite")]
+fn clock() -> Timestamp {
+    Micros::from(Timestamp::now()).into()
+}

@@ -1,0 +1,169 @@
+//! What SQLite says when something is wrong, in words that a caller can act on.
+
+use everbell_core::store::StoreError;
+use everbell_core::{Invalid, storable_text};
+use sqlx::error::ErrorKind;
+
+/// The primary result codes of SQLite (<https://www.sqlite.org/rescode.html>); the extended ones keep them in their last byte.
+mod code {
+    pub(super) const PERM: u32 = 3;
+    pub(super) const BUSY: u32 = 5;
+    pub(super) const LOCKED: u32 = 6;
+    pub(super) const READONLY: u32 = 8;
+    pub(super) const IOERR: u32 = 10;
+    pub(super) const CORRUPT: u32 = 11;
+    pub(super) const FULL: u32 = 13;
+    pub(super) const CANTOPEN: u32 = 14;
+    pub(super) const NOTADB: u32 = 26;
+}
+
+/// A statement failed. Nothing of its transaction has happened.
+pub(super) fn from_sqlx(what: &str, error: sqlx::Error) -> StoreError {
+    let corrupt = |what: String| StoreError::Corrupt { what: storable_text(&what, 2_000) };
+    let said = match &error {
+        sqlx::Error::Database(said) => said,
+        // The columns of a row are not what the schema says.
+        sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => return corrupt(format!("{what}: {error}")),
+        _ => return unavailable(what, error),
+    };
+    match (said.kind(), primary(&error)) {
+        (ErrorKind::UniqueViolation, _) => StoreError::Conflict { what: conflict(what, said.message()) },
+        (ErrorKind::CheckViolation | ErrorKind::NotNullViolation | ErrorKind::ForeignKeyViolation, _) => {
+            corrupt(format!("{what}: the schema refuses it ({})", said.message()))
+        }
+        (_, Some(code::NOTADB)) => corrupt(format!("{what}: the file is not an SQLite database; name another file")),
+        (_, Some(code::CORRUPT)) => {
+            corrupt(format!("{what}: {}; restore a backup, or save what can be with `.recover`", said.message()))
+        }
+        _ => unavailable(what, error),
+    }
+}
+
+/// The database cannot do it now.
+pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
+    let hint = match primary(&error) {
+        Some(code::BUSY | code::LOCKED) => "; another process holds the database, trying again helps",
+        Some(code::READONLY) => "; the file or its folder cannot be written: check their owner and rights",
+        Some(code::PERM | code::CANTOPEN) => "; check that the folder exists and who may use it",
+        Some(code::FULL) => "; make room on the disk",
+        Some(code::IOERR) => "; check the disk and the file system (network file systems are no place for SQLite)",
+        _ => "",
+    };
+    let said = match &error {
+        sqlx::Error::Database(said) => said.message().to_owned(),
+        sqlx::Error::PoolTimedOut => "no connection became free in time".to_owned(),
+        other => other.to_string(),
+    };
+    let what = storable_text(&format!("{what}: {said}{hint}"), 2_000);
+    StoreError::Unavailable { what, maybe_done: false, source: Some(Box::new(error)) }
+}
+
+/// A commit failed. While another process is in the way nothing was written; otherwise frames of it may have reached the
+/// disk, and the next one to open the file may find them whole.
+pub(super) fn commit(what: &str, error: sqlx::Error) -> StoreError {
+    let untouched = is_busy(&error);
+    match from_sqlx(what, error) {
+        StoreError::Unavailable { what, source, .. } => {
+            StoreError::Unavailable { what, maybe_done: !untouched, source }
+        }
+        other => other,
+    }
+}
+
+/// Another process is in the way.
+pub(super) fn is_busy(error: &sqlx::Error) -> bool {
+    matches!(primary(error), Some(code::BUSY | code::LOCKED))
+}
+
+/// Whether the connection that said this should not be used again.
+pub(super) fn is_broken(error: &sqlx::Error) -> bool {
+    match primary(error) {
+        Some(primary) => matches!(primary, code::IOERR | code::CORRUPT | code::CANTOPEN | code::NOTADB),
+        None => !matches!(error, sqlx::Error::RowNotFound | sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)),
+    }
+}
+
+/// A refusal that names the database itself.
+pub(super) fn refused(reason: String) -> StoreError {
+    Invalid::new("database", reason).into()
+}
+
+fn primary(error: &sqlx::Error) -> Option<u32> {
+    let code: u32 = error.as_database_error()?.code()?.parse().ok()?;
+    Some(code & 0xff)
+}
+
+/// SQLite names the columns: `UNIQUE constraint failed: jobs.job_key`.
+fn conflict(what: &str, said: &str) -> String {
+    match said.rsplit(": ").next().unwrap_or(said) {
+        "jobs.job_key" => format!("{what}: a job of this key is living already"),
+        "jobs.job_key, jobs.version" => format!("{what}: this version of the job exists already"),
+        "tokens.name" | "tokens.hash" => format!("{what}: a token of this name exists already"),
+        columns => format!("{what}: it exists already ({columns})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::sqlite::SqliteConnectOptions;
+    use sqlx::{ConnectOptions, SqliteConnection};
+
+    use super::*;
+
+    async fn in_memory(setup: &'static str) -> SqliteConnection {
+        let mut connection = SqliteConnectOptions::new().in_memory(true).connect().await.unwrap();
+        sqlx::raw_sql(setup).execute(&mut connection).await.unwrap();
+        connection
+    }
+
+    async fn said(setup: &'static str, sql: &'static str) -> (StoreError, StoreError) {
+        let mut connection = in_memory(setup).await;
+        let mut failed = async || sqlx::raw_sql(sql).execute(&mut connection).await.unwrap_err();
+        (from_sqlx("ringing", failed().await), commit("ringing", failed().await))
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_said_and_a_commit_may_have_happened() {
+        let setup = "create table bells (sound blob); pragma max_page_count = 10";
+        let (statement, committed) = said(setup, "insert into bells values (zeroblob(1000000))").await;
+        assert_eq!(
+            statement.to_string(),
+            "the database is not available: ringing: database or disk is full; make room on the disk"
+        );
+        assert!(matches!(committed, StoreError::Unavailable { maybe_done: true, .. }), "{committed:?}");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_written_says_why() {
+        let setup = "create table bells (sound text); pragma query_only = on";
+        let (error, _) = said(setup, "insert into bells values ('ding')").await;
+        let text = error.to_string();
+        assert!(error.is_transient() && text.contains("readonly") && text.contains("owner and rights"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn constraints_are_conflicts_or_damage() {
+        let setup = "create table jobs (job_key text unique check (job_key <> 'x')); insert into jobs values ('a')";
+        let (error, committed) = said(setup, "insert into jobs values ('a')").await;
+        for error in [error, committed] {
+            assert_eq!(error.to_string(), "conflict: ringing: a job of this key is living already");
+        }
+        let (error, _) = said(setup, "insert into jobs values ('x')").await;
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+    }
+
+    #[tokio::test]
+    async fn somebody_in_the_way_has_let_nothing_happen() {
+        let path = std::env::temp_dir().join(format!("everbell-busy-{}.db", std::process::id()));
+        let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+        let options = options.busy_timeout(std::time::Duration::ZERO);
+        let (mut one, mut other) = (options.connect().await.unwrap(), options.connect().await.unwrap());
+        sqlx::raw_sql("begin immediate").execute(&mut one).await.unwrap();
+        let error = sqlx::raw_sql("begin immediate").execute(&mut other).await.unwrap_err();
+        std::fs::remove_file(&path).unwrap();
+        assert!(is_busy(&error) && !is_broken(&error));
+        let error = commit("ringing", error);
+        assert!(matches!(error, StoreError::Unavailable { maybe_done: false, .. }), "{error:?}");
+        assert!(error.to_string().ends_with("trying again helps"), "{error}");
+    }
+}

@@ -1,0 +1,152 @@
+//! History: runs, gaps, what became of a slot, and what is old enough to go.
+
+use everbell_core::store::{
+    Cursor, GapFilter, Page, PageRequest, Pruned, RunFilter, SlotOutcome, StoreError, StoreResult,
+};
+use everbell_core::{Gap, GapReason, JobId, OrgId, Run, RunId, TriggerType};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::transaction::{Statement, Tx};
+use super::{SqliteStore, batch, check_limit, jobs};
+use crate::micros::Micros;
+use crate::rows::scan::{self, Scan};
+use crate::rows::{GapColumns, RunColumns, org_text, readable};
+
+impl SqliteStore {
+    pub(super) async fn read_run(&self, run: RunId) -> StoreResult<Run> {
+        let mut held = self.reader("reading a run").await?;
+        let mut tx = held.begin().await?;
+        let id = run.as_uuid();
+        let found = jobs::runs_of(&mut tx, [id]).await?.remove(&id);
+        found.ok_or_else(|| StoreError::not_found("run", run))?.read()
+    }
+
+    pub(super) async fn read_runs_page(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
+        check_limit(page.limit)?;
+        let mut held = self.reader("listing runs").await?;
+        // One transaction is one moment, so a run that ends while the scans go on is in exactly one of them.
+        let mut tx = held.begin().await?;
+        let mut rows: Vec<RunColumns> = Vec::new();
+        for scan in Scan::choose(filter) {
+            if scan != Scan::ByJob {
+                rows.extend(tx.all(listing(scan, filter, page)).await?);
+                continue;
+            }
+            let (first, end) = scan::id_range(filter, page);
+            for job in jobs_of(&mut tx, filter).await? {
+                let query = listing(scan, filter, page).bind(job).bind(end_of(end)).bind(begin_of(first));
+                rows.extend(tx.all(query).await?);
+            }
+        }
+        Ok(scan::page(rows, page.limit))
+    }
+
+    pub(super) async fn read_gaps_page(
+        &self,
+        filter: &GapFilter,
+        page: &PageRequest,
+    ) -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>> {
+        check_limit(page.limit)?;
+        let after = page.after.as_ref();
+        let value = after.map(|cursor| cursor.value.parse().map(Micros)).transpose();
+        let query = sqlx::query(include_str!("sql/list_gaps.sql"))
+            .bind(filter.job_id.map(|job| job.as_uuid()))
+            .bind(filter.org.as_ref().map(ToString::to_string))
+            .bind(filter.reason.map(GapReason::as_str))
+            .bind(filter.from.map(Micros::from))
+            .bind(filter.to.map(Micros::from))
+            .bind(value.map_err(|_| jobs::bad_cursor())?)
+            .bind(after.map(|cursor| cursor.id))
+            .bind(page.limit + 1);
+        let mut held = self.reader("listing gaps").await?;
+        let mut tx = held.begin().await?;
+        let mut rows: Vec<GapColumns> = tx.all(query).await?;
+        let more = rows.len() > page.limit as usize;
+        rows.truncate(page.limit as usize);
+        let cursor = |row: &GapColumns| Cursor { value: row.first_slot_at.0.to_string(), id: row.id };
+        let next = rows.last().filter(|_| more).map(cursor);
+        let (items, unreadable) = readable(rows, |row| row.id, GapColumns::read);
+        Ok(Page { items, next, unreadable })
+    }
+
+    pub(super) async fn read_slot(
+        &self,
+        job: JobId,
+        org: Option<&OrgId>,
+        slot: Timestamp,
+    ) -> StoreResult<Option<SlotOutcome>> {
+        let mut held = self.reader("reading what became of a slot").await?;
+        let mut tx = held.begin().await?;
+        let id = RunId::for_slot(job, org, slot).as_uuid();
+        if let Some(run) = jobs::runs_of(&mut tx, [id]).await?.remove(&id) {
+            return Ok(Some(SlotOutcome::Run(Box::new(run.read()?))));
+        }
+        let query = sqlx::query(include_str!("sql/find_gap.sql"))
+            .bind(job.as_uuid())
+            .bind(org_text(org).to_owned())
+            .bind(Micros::from(slot));
+        let gap: Option<GapColumns> = tx.first(query).await?;
+        gap.map(|gap| gap.read().map(|(_, _, gap)| SlotOutcome::Gap(gap))).transpose()
+    }
+
+    pub(super) async fn prune_all(&self, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
+        let mut held = self.writer("pruning history").await?;
+        let mut tx = held.begin().await?;
+        let bound = Micros::from(before);
+        let runs = sqlx::query(include_str!("sql/prune_runs.sql"));
+        let runs = runs.bind(bound).bind(limit).bind(RunId::first_at(before).as_uuid());
+        let gaps = sqlx::query(include_str!("sql/prune_gaps.sql")).bind(bound).bind(limit);
+        let audit = sqlx::query(include_str!("sql/prune_audit.sql")).bind(bound).bind(limit);
+        let answers = sqlx::query(include_str!("sql/prune_requests.sql")).bind(bound).bind(limit);
+        let pruned = Pruned {
+            runs: tx.run(runs).await?,
+            gaps: tx.run(gaps).await?,
+            audit: tx.run(audit).await?,
+            answers: tx.run(answers).await?,
+        };
+        if pruned != Pruned::default() {
+            tx.commit().await?;
+        }
+        Ok(pruned)
+    }
+}
+
+/// The versions whose runs are asked for.
+async fn jobs_of(tx: &mut Tx<'_>, filter: &RunFilter) -> StoreResult<Vec<Uuid>> {
+    let Some(key) = &filter.job_key else { return Ok(filter.job_id.iter().map(JobId::as_uuid).collect()) };
+    let query = sqlx::query(include_str!("sql/find_job_versions.sql")).bind(key.to_string());
+    let versions = tx.all::<(Uuid,)>(query).await?.into_iter().map(|(id,)| id);
+    Ok(versions.filter(|id| filter.job_id.is_none_or(|wanted| wanted.as_uuid() == *id)).collect())
+}
+
+/// The first microsecond of the millisecond that an id begins with.
+fn begin_of(id: Uuid) -> Micros {
+    if id.is_nil() { Micros(i64::MIN) } else { RunId::from_uuid(id).time().into() }
+}
+
+/// The last microsecond of the millisecond that an id begins with.
+fn end_of(id: Uuid) -> Micros {
+    if id.is_max() { Micros(i64::MAX) } else { Micros(Micros::from(RunId::from_uuid(id).time()).0 + 999) }
+}
+
+fn listing(scan: Scan, filter: &RunFilter, page: &PageRequest) -> Statement {
+    let sql = match scan {
+        Scan::All => include_str!("sql/list_runs_all.sql"),
+        Scan::Active => include_str!("sql/list_runs_active.sql"),
+        Scan::Bad => include_str!("sql/list_runs_bad.sql"),
+        Scan::Skipped => include_str!("sql/list_runs_skipped.sql"),
+        Scan::ByJob => include_str!("sql/list_runs_by_job.sql"),
+    };
+    let (first, end) = scan::id_range(filter, page);
+    sqlx::query(sql)
+        .bind(end)
+        .bind(first)
+        .bind(batch::wanted(&filter.status))
+        .bind(batch::wanted(&filter.target))
+        .bind(filter.trigger.map(TriggerType::as_str))
+        .bind(filter.org.as_ref().map(ToString::to_string))
+        .bind(filter.instance.map(|instance| instance.as_uuid()))
+        .bind(filter.failure_code.clone())
+        .bind(page.limit + 1)
+}

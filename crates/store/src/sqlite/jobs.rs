@@ -1,0 +1,224 @@
+//! Jobs: finding, listing, inserting.
+
+use std::collections::HashMap;
+
+use everbell_core::change::NewJob;
+use everbell_core::store::{
+    AuditEntry, Cursor, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
+};
+use everbell_core::{Invalid, Source};
+use uuid::Uuid;
+
+use super::transaction::{Statement, Tx};
+use super::{SqliteStore, access, batch};
+use crate::micros::Micros;
+use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns};
+
+/// How many jobs are looked at together when SQLite cannot compare the text itself.
+const STRIDE: u32 = 1_000;
+
+impl SqliteStore {
+    pub(super) async fn insert_new_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
+        let mut held = self.writer(format!("creating job `{}`", job.definition.key)).await?;
+        let mut tx = held.begin().await?;
+        insert_job(&mut tx, job).await?;
+        access::insert_audit(&mut tx, audit).await?;
+        let row = self.job_row(&mut tx, job.definition.id.as_uuid()).await?;
+        tx.commit_and_wake().await?;
+        Ok(row)
+    }
+
+    pub(super) async fn read_job(&self, job: &JobRef) -> StoreResult<JobRow> {
+        let mut held = self.reader("reading a job").await?;
+        let mut tx = held.begin().await?;
+        let id = find(&mut tx, job).await?;
+        self.job_row(&mut tx, id).await
+    }
+
+    pub(super) async fn job_row(&self, tx: &mut Tx<'_>, id: Uuid) -> StoreResult<JobRow> {
+        let query = sqlx::query(include_str!("sql/read_job_rows.sql")).bind(batch::ids([id]));
+        let row: Option<JobListColumns> = tx.first(query).await?;
+        let (job, timer, last) = row.ok_or_else(|| StoreError::not_found("job", id))?.read(&self.known)?;
+        let mut runs = runs_of(tx, last).await?;
+        let last_run = last.and_then(|id| runs.remove(&id)).map(RunColumns::read).transpose()?;
+        Ok(JobRow { job, timer, last_run })
+    }
+
+    pub(super) async fn read_jobs_page(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
+        super::check_limit(page.limit)?;
+        let mut held = self.reader("listing jobs").await?;
+        let mut tx = held.begin().await?;
+        let mut rows = listed(&mut tx, filter, page).await?;
+        let more = rows.len() > page.limit as usize;
+        rows.truncate(page.limit as usize);
+        let next = rows.last().filter(|_| more).map(|row| cursor(filter.sort, row));
+        let mut runs = runs_of(&mut tx, rows.iter().filter_map(|row| row.last_run_id)).await?;
+        let mut read = Page { items: Vec::with_capacity(rows.len()), next, unreadable: Vec::new() };
+        for row in rows {
+            let id = row.job.id;
+            let run = row.last_run_id.and_then(|id| runs.remove(&id)).map(RunColumns::read).transpose();
+            match (row.read(&self.known), run) {
+                (Ok((job, timer, _)), Ok(last_run)) => read.items.push(JobRow { job, timer, last_run }),
+                _ => read.unreadable.push(id),
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// Runs by their ids, in no order.
+pub(super) async fn runs_of(
+    tx: &mut Tx<'_>,
+    ids: impl IntoIterator<Item = Uuid>,
+) -> StoreResult<HashMap<Uuid, RunColumns>> {
+    let ids: Vec<Uuid> = ids.into_iter().collect();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows: Vec<RunColumns> = tx.all(sqlx::query(include_str!("sql/get_runs.sql")).bind(batch::ids(ids))).await?;
+    Ok(rows.into_iter().map(|row| (row.id, row)).collect())
+}
+
+/// The id of a job that is named somehow.
+pub(super) async fn find(tx: &mut Tx<'_>, job: &JobRef) -> StoreResult<Uuid> {
+    let (query, name) = match job {
+        JobRef::Id(id) => return Ok(id.as_uuid()),
+        JobRef::Key(key) => (sqlx::query(include_str!("sql/find_job.sql")).bind(key.to_string()), key.to_string()),
+        JobRef::Version(key, version) => {
+            let query = sqlx::query(include_str!("sql/find_job_version.sql")).bind(key.to_string());
+            (query.bind(i64::from(*version)), format!("{key}@{version}"))
+        }
+    };
+    let found: Option<(Uuid,)> = tx.first(query).await?;
+    found.map(|(id,)| id).ok_or_else(|| StoreError::not_found("job", name))
+}
+
+/// Writes a job and its timer.
+pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob) -> StoreResult<()> {
+    let JobValues { columns: c, schedule_type, content_hash } = JobValues::new(&job.definition, &job.state);
+    let target = c.target.clone();
+    let query = sqlx::query(include_str!("sql/insert_job.sql"))
+        .bind(c.id)
+        .bind(c.job_key)
+        .bind(c.version)
+        .bind(c.target)
+        .bind(c.payload)
+        .bind(schedule_type)
+        .bind(c.cron_expression)
+        .bind(c.run_at)
+        .bind(c.timezone)
+        .bind(c.anchor_at)
+        .bind(c.start_at)
+        .bind(c.end_at)
+        .bind(c.dst_gap)
+        .bind(c.dst_fold)
+        .bind(c.scope)
+        .bind(c.policies)
+        .bind(c.labels)
+        .bind(c.description)
+        .bind(c.source)
+        .bind(content_hash)
+        .bind(c.supersedes_job_id)
+        .bind(c.created_by)
+        .bind(c.created_at)
+        .bind(c.status)
+        .bind(c.error)
+        .bind(c.pause_reason)
+        .bind(c.paused_by)
+        .bind(c.paused_at)
+        .bind(c.paused_until)
+        .bind(c.revision)
+        .bind(c.consecutive_failures)
+        .bind(c.updated_by)
+        .bind(c.updated_at);
+    tx.run(query).await?;
+    let timer = TimerColumns::from(&job.timer);
+    let query = sqlx::query(include_str!("sql/insert_timer.sql"))
+        .bind(timer.job_id)
+        .bind(timer.org_id)
+        .bind(target)
+        .bind(timer.next_run_at)
+        .bind(timer.last_slot_at)
+        .bind(timer.rescheduled_from)
+        .bind(timer.last_local_date);
+    tx.run(query).await?;
+    Ok(())
+}
+
+/// The rows of a page and one more.
+///
+/// SQLite knows the two cases of ASCII only. A text with other letters is compared here, some jobs at a time.
+async fn listed(tx: &mut Tx<'_>, filter: &JobFilter, page: &PageRequest) -> StoreResult<Vec<JobListColumns>> {
+    let limit = page.limit + 1;
+    let text = filter.text.as_ref().map(|text| text.to_lowercase());
+    let Some(text) = text.as_ref().filter(|text| !text.is_ascii()) else {
+        return tx.all(listing(filter, text, page.after.as_ref(), limit)?).await;
+    };
+    let mut found = Vec::new();
+    let mut after = page.after.clone();
+    loop {
+        let rows: Vec<JobListColumns> = tx.all(listing(filter, None, after.as_ref(), STRIDE)?).await?;
+        after = rows.last().map(|row| cursor(filter.sort, row));
+        let at_end = rows.len() < STRIDE as usize;
+        found.extend(rows.into_iter().filter(|row| contains(row, text)));
+        if at_end || found.len() >= limit as usize {
+            found.truncate(limit as usize);
+            return Ok(found);
+        }
+    }
+}
+
+fn contains(row: &JobListColumns, text: &str) -> bool {
+    [&row.job.job_key, &row.job.target, &row.job.description].iter().any(|own| own.to_lowercase().contains(text))
+}
+
+fn listing(filter: &JobFilter, text: Option<String>, after: Option<&Cursor>, limit: u32) -> StoreResult<Statement> {
+    let sql = match filter.sort {
+        JobSort::Key => include_str!("sql/list_jobs_by_key.sql"),
+        JobSort::NextRunAt => include_str!("sql/list_jobs_by_next.sql"),
+        JobSort::CreatedAt => include_str!("sql/list_jobs_by_created.sql"),
+    };
+    let query = sqlx::query(sql)
+        .bind(batch::wanted(&filter.status))
+        .bind(batch::wanted(&filter.target))
+        .bind(filter.key.as_ref().map(ToString::to_string))
+        .bind(text)
+        .bind(filter.source.map(Source::as_str))
+        .bind(batch::wanted(&filter.last_status))
+        .bind(filter.errored);
+    Ok(match filter.sort {
+        JobSort::Key => {
+            let (version, key) = after.map(|cursor| key_of(&cursor.value)).transpose()?.unzip();
+            query.bind(key).bind(version).bind(limit)
+        }
+        JobSort::NextRunAt | JobSort::CreatedAt => {
+            let value = after.map(|cursor| micros_of(&cursor.value)).transpose()?.flatten();
+            query.bind(value).bind(after.map(|cursor| cursor.id)).bind(limit)
+        }
+    })
+}
+
+fn cursor(sort: JobSort, row: &JobListColumns) -> Cursor {
+    let value = match sort {
+        JobSort::Key => format!("{} {}", row.job.version, row.job.job_key),
+        JobSort::NextRunAt => row.next_run_at.map_or("-".to_owned(), |at| at.0.to_string()),
+        JobSort::CreatedAt => row.job.created_at.0.to_string(),
+    };
+    Cursor { value, id: row.job.id }
+}
+
+fn key_of(value: &str) -> StoreResult<(i64, String)> {
+    let read = value.split_once(' ').and_then(|(version, key)| Some((version.parse().ok()?, key.to_owned())));
+    read.ok_or_else(bad_cursor)
+}
+
+fn micros_of(value: &str) -> StoreResult<Option<Micros>> {
+    if value == "-" {
+        return Ok(None);
+    }
+    value.parse().map(|micros| Some(Micros(micros))).map_err(|_| bad_cursor())
+}
+
+pub(super) fn bad_cursor() -> StoreError {
+    Invalid::new("cursor", "is not one that a page gave").into()
+}

@@ -1,0 +1,239 @@
+//! The SQLite store: one file, for one host.
+//!
+//! A transaction that writes begins with `begin immediate`, so there is one at a time, in this process (the connection
+//! that writes stands behind a mutex) and among all processes on the file (SQLite's lock). Reading is locking therefore,
+//! and each verb is read, decide, commit. Readers have their own connections and see the last commit (write-ahead log).
+//!
+//! Batches go in as one JSON array each. Wake-ups reach the loops of this process only; others poll.
+
+mod access;
+mod batch;
+mod changing;
+mod connect;
+mod fault;
+#[cfg_attr(not(feature = "conformance"), path = "no_faults.rs")]
+mod faults;
+mod history;
+mod jobs;
+mod migrate;
+mod planning;
+mod running;
+mod transaction;
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::atomic::AtomicBool;
+
+use async_trait::async_trait;
+use everbell_core::change::NewJob;
+use everbell_core::settle::{Settling, Transition};
+use everbell_core::store::{
+    AuditEntry, Canceled, Changed, Claim, DecideFn, GapFilter, Instance, JobFilter, JobRef, JobRow, LeaseReport,
+    NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, SlotOutcome, StartRuns,
+    Store, StoreResult, StoreStatus, Token,
+};
+use everbell_core::{Gap, InstanceId, Invalid, JobId, OrgId, Run, RunId, Target};
+use jiff::Timestamp;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{SqliteConnection, SqlitePool};
+use tokio::sync::{Mutex, Notify};
+
+#[cfg(feature = "conformance")]
+pub use faults::Fault;
+
+use crate::rows::Definitions;
+
+/// Who does what nobody asked for.
+const EVERBELL: &str = "everbell";
+
+/// A store in an SQLite database. See [`SqliteStore::open`].
+#[derive(Debug)]
+pub struct SqliteStore {
+    /// How the connection that writes is opened.
+    options: SqliteConnectOptions,
+    writer: Mutex<Option<SqliteConnection>>,
+    /// The connection that writes said something after which it is not to be trusted.
+    broken: AtomicBool,
+    /// `None` for a database in memory, which only the writer can see.
+    readers: Option<SqlitePool>,
+    path: Option<PathBuf>,
+    known: Definitions,
+    wake: Notify,
+    faults: faults::Faults,
+}
+
+#[cfg(feature = "conformance")]
+impl SqliteStore {
+    /// Makes one call to the database fail, the one after `calls` others. Calls are the begin, each statement and the
+    /// commit of a transaction.
+    pub fn fail_after(&self, calls: u32, fault: Fault) {
+        self.faults.set(calls, fault);
+    }
+
+    /// Whether the fault that was asked for has not happened yet.
+    pub fn is_fault_pending(&self) -> bool {
+        self.faults.is_pending()
+    }
+}
+
+/// A page must have a size.
+fn check_limit(limit: u32) -> StoreResult<()> {
+    if (1..=1_000).contains(&limit) {
+        return Ok(());
+    }
+    Err(Invalid::new("limit", format!("must be from 1 to 1000, not {limit}")).into())
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn now(&self) -> StoreResult<Timestamp> {
+        self.read_now().await
+    }
+
+    async fn status(&self) -> StoreResult<StoreStatus> {
+        self.read_status().await
+    }
+
+    // Not an `async fn`: the wait begins with the call, not when somebody first polls it.
+    fn woken<'life0, 'async_trait>(&'life0 self) -> Pin<Box<dyn Future<Output = ()> + Send + 'async_trait>>
+    where
+        'life0: 'async_trait,
+        Self: 'async_trait,
+    {
+        Box::pin(self.wake.notified())
+    }
+
+    async fn create_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
+        self.insert_new_job(job, audit).await
+    }
+
+    async fn change_job(
+        &self,
+        job: &JobRef,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        self.decide_change(job, expected_revision, decide, audit).await
+    }
+
+    async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
+        self.read_job(job).await
+    }
+
+    async fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
+        self.read_jobs_page(filter, page).await
+    }
+
+    async fn plan_due(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        targets: &[Target],
+        plan: &PlanFn<'_>,
+    ) -> StoreResult<Planned> {
+        self.plan_timers(now, limit, targets, plan).await
+    }
+
+    async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
+        self.claim_runs(request).await
+    }
+
+    async fn extend_leases(
+        &self,
+        instance: InstanceId,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<Vec<LeaseReport>> {
+        self.extend(instance, now, until).await
+    }
+
+    async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
+        self.record_all(transitions, now).await
+    }
+
+    async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
+        self.read_expired(now, limit).await
+    }
+
+    async fn insert_run(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()> {
+        self.insert_trial(run, audit).await
+    }
+
+    async fn cancel_run(&self, run: RunId, by: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<Canceled> {
+        self.cancel(run, by, now, audit).await
+    }
+
+    async fn get_run(&self, run: RunId) -> StoreResult<Run> {
+        self.read_run(run).await
+    }
+
+    async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
+        self.read_runs_page(filter, page).await
+    }
+
+    async fn list_gaps(
+        &self,
+        filter: &GapFilter,
+        page: &PageRequest,
+    ) -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>> {
+        self.read_gaps_page(filter, page).await
+    }
+
+    async fn slot_outcome(&self, job: JobId, org: Option<&OrgId>, slot: Timestamp) -> StoreResult<Option<SlotOutcome>> {
+        self.read_slot(job, org, slot).await
+    }
+
+    async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {
+        self.write_instance(instance).await
+    }
+
+    async fn list_instances(&self) -> StoreResult<Vec<Instance>> {
+        self.read_instances().await
+    }
+
+    async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()> {
+        self.write_draining(instance, draining, audit).await
+    }
+
+    async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64> {
+        self.delete_instances(before).await
+    }
+
+    async fn create_token(&self, token: &NewToken, audit: &AuditEntry) -> StoreResult<Token> {
+        self.insert_token(token, audit).await
+    }
+
+    async fn find_token(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Token>> {
+        self.use_token(hash, now).await
+    }
+
+    async fn list_tokens(&self) -> StoreResult<Vec<Token>> {
+        self.read_tokens().await
+    }
+
+    async fn revoke_token(&self, name: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<()> {
+        self.end_token(name, now, audit).await
+    }
+
+    async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()> {
+        self.write_audit(audit).await
+    }
+
+    async fn list_audit(&self, object: Option<&str>, page: &PageRequest) -> StoreResult<Page<AuditEntry>> {
+        self.read_audit_page(object, page).await
+    }
+
+    async fn begin_request(&self, key: &str, fingerprint: &[u8; 32], now: Timestamp) -> StoreResult<Remembered> {
+        self.remember_request(key, fingerprint, now).await
+    }
+
+    async fn end_request(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()> {
+        self.remember_answer(key, answer).await
+    }
+
+    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
+        self.prune_all(before, limit).await
+    }
+}

@@ -1,0 +1,275 @@
+//! The claim: read due timers, ask for a plan for each, write everything. One short transaction.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use everbell_core::settle::{Next, Outcome, Settling, settle};
+use everbell_core::store::{Due, PlanFn, Planned, StoreError, StoreResult};
+use everbell_core::{ActiveRun, Backoff, Definition, JobId, RunId, RunStatus, Target};
+use jiff::Timestamp;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::batch::{self, Hex};
+use super::transaction::Tx;
+use super::{EVERBELL, SqliteStore};
+use crate::micros::Micros;
+use crate::rows::{ActiveColumns, GapValues, JobColumns, PlanBatch, RunValues, TimerColumns, org_text};
+
+impl SqliteStore {
+    pub(super) async fn plan_timers(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        targets: &[Target],
+        plan: &PlanFn<'_>,
+    ) -> StoreResult<Planned> {
+        let now: Timestamp = Micros::from(now).into();
+        let targets = batch::rows(targets.iter().map(Target::as_str));
+        let mut held = self.writer("planning due timers").await?;
+        let mut tx = held.begin().await?;
+        let query = sqlx::query(include_str!("sql/lock_due_timers.sql"))
+            .bind(Micros::from(now))
+            .bind(targets.clone())
+            .bind(limit);
+        let timers: Vec<TimerColumns> = tx.all(query).await?;
+        let due = !timers.is_empty();
+        let mut batch = PlanBatch::default();
+        self.ask(&mut tx, timers, now, plan, &mut batch).await?;
+        let written = write(&mut tx, &batch, EVERBELL, now).await?;
+        let query = sqlx::query(include_str!("sql/next_due.sql")).bind(Micros::from(now)).bind(targets);
+        let next: Option<(Micros,)> = tx.first(query).await?;
+        // Nothing due is the usual answer: nothing was written, so there is nothing to commit and nobody to wake.
+        if due {
+            tx.commit_and_wake().await?;
+        }
+        let mut new = batch.gaps.iter().map(|row| written.gaps.contains(&row.id)).collect::<Vec<_>>().into_iter();
+        let mut planned = batch.told(&written.runs, next.map(|(at,)| at));
+        planned.gaps.retain(|_| new.next().unwrap_or(true));
+        Ok(planned)
+    }
+
+    /// Collects what each plan needs and what it says.
+    async fn ask(
+        &self,
+        tx: &mut Tx<'_>,
+        timers: Vec<TimerColumns>,
+        now: Timestamp,
+        plan: &PlanFn<'_>,
+        batch: &mut PlanBatch,
+    ) -> StoreResult<()> {
+        if timers.is_empty() {
+            return Ok(());
+        }
+        let mut learned = self.learn(tx, timers.iter().map(|timer| JobId::from_uuid(timer.job_id))).await?;
+        let mut active = active_of(tx, timers.iter().map(|timer| timer.job_id)).await?;
+        let mut known = Vec::with_capacity(timers.len());
+        for row in timers {
+            let id = JobId::from_uuid(row.job_id);
+            let job = self.known.get(id).or_else(|| learned.unschedulable.get(&id).cloned());
+            let why = learned.unreadable.remove(&id).unwrap_or_else(|| "its job is missing".to_owned());
+            match (job, row.clone().read()) {
+                (Some(job), Ok(timer)) => known.push((job, timer)),
+                (Some(_), Err(error)) => disarm(batch, row, error.to_string()),
+                (None, _) => disarm(batch, row, why),
+            }
+        }
+        let keys = known.iter().filter_map(|(job, _)| job.policies.depends_on.as_ref());
+        let upstream = upstream_of(tx, keys.map(|on| on.job_key.to_string()).collect()).await?;
+        for (job, timer) in known {
+            let key = (timer.job_id.as_uuid(), org_text(timer.org.as_ref()).to_owned());
+            let on = job.policies.depends_on.as_ref();
+            let due = Due {
+                active: active.remove(&key).unwrap_or_default(),
+                upstream_succeeded_at: on.and_then(|on| upstream.get(on.job_key.as_str()).copied()),
+                job,
+                timer,
+                org_spec: None,
+            };
+            let decided = plan(&due, now);
+            batch.add(&due.job, decided);
+        }
+        Ok(())
+    }
+
+    /// Reads the definitions that are not known yet. What cannot be read is told, and hides none of the others.
+    pub(super) async fn learn(&self, tx: &mut Tx<'_>, ids: impl Iterator<Item = JobId>) -> StoreResult<Learned> {
+        let mut learned = Learned::default();
+        let missing = self.known.missing(ids);
+        if missing.is_empty() {
+            return Ok(learned);
+        }
+        let query = sqlx::query(include_str!("sql/read_jobs.sql")).bind(batch::ids(missing));
+        let rows: Vec<JobColumns> = tx.all(query).await?;
+        for row in rows {
+            let id = JobId::from_uuid(row.id);
+            match row.read(&self.known) {
+                Ok(job) if job.definition.spec.is_err() => drop(learned.unschedulable.insert(id, job.definition)),
+                Ok(_) => {}
+                Err(StoreError::Corrupt { what }) => drop(learned.unreadable.insert(id, what)),
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(learned)
+    }
+}
+
+/// Jobs that were read and are not kept.
+#[derive(Default)]
+pub(super) struct Learned {
+    /// The schedule is no more; another release may know it.
+    pub(super) unschedulable: HashMap<JobId, Arc<Definition>>,
+    /// The row makes no sense, and why.
+    pub(super) unreadable: HashMap<JobId, String>,
+}
+
+/// A timer that cannot be planned: it is disarmed and its job errored, and nobody else notices.
+fn disarm(batch: &mut PlanBatch, timer: TimerColumns, why: String) {
+    batch.errors.push((timer.job_id, why));
+    batch.timers.push(TimerColumns { next_run_at: None, rescheduled_from: None, ..timer });
+}
+
+/// The active runs of these jobs, oldest first, by job and org.
+pub(super) async fn active_of(
+    tx: &mut Tx<'_>,
+    jobs: impl IntoIterator<Item = Uuid>,
+) -> StoreResult<HashMap<(Uuid, String), Vec<ActiveRun>>> {
+    let query = sqlx::query(include_str!("sql/read_active.sql")).bind(batch::ids(jobs));
+    let rows: Vec<ActiveColumns> = tx.all(query).await?;
+    let mut active: HashMap<(Uuid, String), Vec<ActiveRun>> = HashMap::new();
+    for row in rows {
+        let run = row.read();
+        active.entry((row.job_id, row.org_id)).or_default().push(run);
+    }
+    Ok(active)
+}
+
+/// When the jobs of these keys last succeeded.
+pub(super) async fn upstream_of(tx: &mut Tx<'_>, mut keys: Vec<String>) -> StoreResult<HashMap<String, Timestamp>> {
+    if keys.is_empty() {
+        return Ok(HashMap::new());
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    let query = sqlx::query(include_str!("sql/read_upstream.sql")).bind(batch::rows(keys));
+    let rows: Vec<(String, Option<Micros>)> = tx.all(query).await?;
+    Ok(rows.into_iter().filter_map(|(key, at)| Some((key, at?.into()))).collect())
+}
+
+/// What of a batch was new.
+#[derive(Default)]
+pub(super) struct Written {
+    pub(super) runs: HashSet<Uuid>,
+    pub(super) gaps: HashSet<Uuid>,
+}
+
+/// Writes what plans want written, and tells what was new.
+pub(super) async fn write(tx: &mut Tx<'_>, batch: &PlanBatch, by: &str, now: Timestamp) -> StoreResult<Written> {
+    if !batch.cancel.is_empty() {
+        cancel(tx, &batch.cancel, by, now).await?;
+    }
+    let now = Micros::from(now);
+    let written = Written { runs: insert_runs(tx, &batch.runs, now).await?, gaps: insert_gaps(tx, batch, now).await? };
+    if !batch.timers.is_empty() {
+        let rows = batch::rows(batch.timers.iter().map(timer_row));
+        tx.run(sqlx::query(include_str!("sql/advance_timers.sql")).bind(rows)).await?;
+    }
+    if !batch.retire.is_empty() {
+        let ids = batch::ids(batch.retire.iter().copied());
+        tx.run(sqlx::query(include_str!("sql/retire_jobs.sql")).bind(ids).bind(now)).await?;
+    }
+    if !batch.errors.is_empty() {
+        let rows = batch::rows(batch.errors.iter().map(|(id, why)| (Hex(*id), why)));
+        tx.run(sqlx::query(include_str!("sql/set_job_errors.sql")).bind(rows).bind(now)).await?;
+    }
+    Ok(written)
+}
+
+/// Ends what is pending, asks what is running to stop. Tells how many of each there were.
+pub(super) async fn cancel(tx: &mut Tx<'_>, runs: &[Uuid], by: &str, now: Timestamp) -> StoreResult<(usize, usize)> {
+    let ids = batch::ids(runs.iter().copied());
+    let query = sqlx::query(include_str!("sql/cancel_pending.sql"));
+    let query = query.bind(ids.clone()).bind(Micros::from(now)).bind(canceled_by(by));
+    let ended: Vec<(Uuid,)> = tx.all(query).await?;
+    let asked: Vec<(Uuid,)> = tx.all(sqlx::query(include_str!("sql/request_cancel.sql")).bind(ids)).await?;
+    if !ended.is_empty() {
+        // A one-time job whose only run will not happen has had its slot.
+        let ids = batch::ids(ended.iter().map(|(id,)| *id));
+        tx.run(sqlx::query(include_str!("sql/retire_one_time.sql")).bind(ids).bind(Micros::from(now))).await?;
+    }
+    Ok((ended.len(), asked.len()))
+}
+
+/// What `settle` says about a pending run that somebody cancels: the same for each.
+fn canceled_by(by: &str) -> String {
+    let pending = Settling {
+        id: RunId::from_uuid(Uuid::nil()),
+        attempt: 0,
+        status: RunStatus::Pending,
+        max_attempts: 1,
+        backoff: Backoff::default(),
+    };
+    let settled = settle(&pending, Outcome::Canceled { by: by.to_owned() }, Timestamp::UNIX_EPOCH);
+    match settled.map(|transition| transition.to) {
+        Some(Next::Finish { failure: Some(failure), .. }) => failure.message,
+        _ => String::new(),
+    }
+}
+
+/// Appends runs; those whose slot exists already are passed over. Tells which were new.
+pub(super) async fn insert_runs(tx: &mut Tx<'_>, runs: &[RunValues], now: Micros) -> StoreResult<HashSet<Uuid>> {
+    if runs.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let rows = batch::rows(runs.iter().map(run_row));
+    let query = sqlx::query(include_str!("sql/insert_runs.sql")).bind(rows).bind(now);
+    let new: HashSet<Uuid> = tx.all::<(Uuid,)>(query).await?.into_iter().map(|(id,)| id).collect();
+    let starts = |run: &&RunValues| run.skip_reason.is_none() && new.contains(&run.id);
+    let rows = batch::rows(runs.iter().filter(starts).map(active_row));
+    tx.run(sqlx::query(include_str!("sql/insert_active_runs.sql")).bind(rows)).await?;
+    Ok(new)
+}
+
+async fn insert_gaps(tx: &mut Tx<'_>, batch: &PlanBatch, now: Micros) -> StoreResult<HashSet<Uuid>> {
+    if batch.gaps.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let rows = batch::rows(batch.gaps.iter().map(gap_row));
+    let query = sqlx::query(include_str!("sql/insert_gaps.sql")).bind(rows).bind(now);
+    Ok(tx.all::<(Uuid,)>(query).await?.into_iter().map(|(id,)| id).collect())
+}
+
+// The rows of the batches, in the order of their statements.
+
+fn timer_row(t: &TimerColumns) -> impl Serialize + '_ {
+    (Hex(t.job_id), &t.org_id, t.next_run_at, t.last_slot_at, t.rescheduled_from, &t.last_local_date)
+}
+
+fn run_row(r: &RunValues) -> impl Serialize + '_ {
+    (
+        Hex(r.id),
+        r.job_id.map(Hex),
+        &r.org_id,
+        r.at,
+        r.nonce,
+        r.scheduled_at,
+        &r.trigger,
+        &r.target,
+        &r.payload,
+        r.skip_reason,
+        &r.skip_detail,
+        r.catch_up,
+        r.folded,
+        &r.local_date,
+    )
+}
+
+fn active_row(r: &RunValues) -> impl Serialize + '_ {
+    (Hex(r.id), r.job_id.map(Hex), &r.org_id, &r.target, r.held, r.max_concurrent, r.scheduled_at)
+}
+
+fn gap_row(g: &GapValues) -> impl Serialize + '_ {
+    let (first, last) = (Micros::from(g.gap.first_slot_at), Micros::from(g.gap.last_slot_at));
+    let slots = i64::try_from(g.gap.slots).unwrap_or(i64::MAX);
+    (Hex(g.id), Hex(g.job_id), &g.org_id, first, last, slots, g.gap.reason.as_str(), &g.gap.actor)
+}

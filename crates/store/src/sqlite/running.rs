@@ -1,0 +1,246 @@
+//! From pending to terminal: start, extend, record, and what was lost.
+
+use std::collections::{BTreeMap, HashMap};
+
+use everbell_core::settle::{Next, Settling, Transition};
+use everbell_core::store::{
+    AuditEntry, Canceled, Claim, LeaseReport, Recorded, StartRuns, StoreError, StoreResult, TargetRoom,
+};
+use everbell_core::{Failure, InstanceId, JobId, Run, RunId, RunStatus};
+use jiff::Timestamp;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::batch::{self, Hex};
+use super::planning::{cancel, insert_runs};
+use super::transaction::Tx;
+use super::{SqliteStore, access, jobs};
+use crate::micros::Micros;
+use crate::rows::{ClaimColumns, Recording, RunColumns, RunValues, SettlingColumns};
+
+/// How often a claim begins again because it met rows that cannot be read.
+const ROUNDS: usize = 100;
+
+impl SqliteStore {
+    pub(super) async fn claim_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
+        let mut held = self.writer("starting runs").await?;
+        let mut unreadable = Vec::new();
+        for _ in 0..ROUNDS {
+            let mut tx = held.begin().await?;
+            let known_bad = unreadable.len();
+            let claims = self.claim(&mut tx, request, &mut unreadable).await?;
+            if unreadable.len() > known_bad {
+                // What cannot be read must not start, and must not stand in the way of the others.
+                continue;
+            }
+            if !claims.is_empty() {
+                tx.commit().await?;
+            }
+            return Ok(claims);
+        }
+        Ok(Vec::new())
+    }
+
+    /// Starts runs and reads them. Runs and jobs that cannot be read are added to `unreadable`.
+    async fn claim(
+        &self,
+        tx: &mut Tx<'_>,
+        request: &StartRuns<'_>,
+        unreadable: &mut Vec<Uuid>,
+    ) -> StoreResult<Vec<Claim>> {
+        let wanted = |wanted: &TargetRoom| (wanted.target.to_string(), wanted.room);
+        let query = sqlx::query(include_str!("sql/start_runs.sql"))
+            .bind(batch::rows(request.targets.iter().map(wanted)))
+            .bind(request.limit)
+            .bind(Micros::from(request.now))
+            .bind(request.instance.as_uuid())
+            .bind(Micros::from(request.lease_until))
+            .bind(batch::ids(unreadable.iter().copied()));
+        let started: Vec<(Uuid, Option<Uuid>)> = tx.all(query).await?;
+        if started.is_empty() {
+            return Ok(Vec::new());
+        }
+        let learned = self.learn(tx, started.iter().filter_map(|(_, job)| job.map(JobId::from_uuid))).await?;
+        unreadable.extend(learned.unreadable.keys().map(JobId::as_uuid));
+        let query = sqlx::query(include_str!("sql/read_claims.sql"));
+        let rows: Vec<ClaimColumns> = tx.all(query.bind(batch::ids(started.iter().map(|(run, _)| *run)))).await?;
+        let mut claims = Vec::with_capacity(rows.len());
+        for row in rows {
+            let (run, id) = (row.id, row.job_id.map(JobId::from_uuid));
+            let job = id.and_then(|id| self.known.get(id).or_else(|| learned.unschedulable.get(&id).cloned()));
+            if id.is_some() && job.is_none() {
+                unreadable.push(run);
+                continue;
+            }
+            match row.read(job, request.instance, request.now, request.lease_until) {
+                Ok(claim) => claims.push(claim),
+                Err(_) => unreadable.push(run),
+            }
+        }
+        Ok(claims)
+    }
+
+    pub(super) async fn extend(
+        &self,
+        instance: InstanceId,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<Vec<LeaseReport>> {
+        let mut held = self.writer("extending leases").await?;
+        let mut tx = held.begin().await?;
+        let query = sqlx::query(include_str!("sql/extend_leases.sql"))
+            .bind(instance.as_uuid())
+            .bind(Micros::from(now))
+            .bind(Micros::from(until));
+        let mut rows: Vec<(Uuid, u32, bool)> = tx.all(query).await?;
+        if !rows.is_empty() {
+            tx.commit().await?;
+        }
+        rows.sort_unstable_by_key(|(run, _, _)| *run);
+        let report =
+            |(run, attempt, cancel_requested)| LeaseReport { run: RunId::from_uuid(run), attempt, cancel_requested };
+        Ok(rows.into_iter().map(report).collect())
+    }
+
+    pub(super) async fn read_expired(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
+        let mut held = self.reader("looking for expired leases").await?;
+        let mut tx = held.begin().await?;
+        let query = sqlx::query(include_str!("sql/expired_leases.sql")).bind(Micros::from(now)).bind(limit);
+        let rows: Vec<SettlingColumns> = tx.all(query).await?;
+        let learned = self.learn(&mut tx, rows.iter().filter_map(|row| row.job_id.map(JobId::from_uuid))).await?;
+        // A run whose job cannot be read is lost all the same.
+        let settling = |row: &SettlingColumns| {
+            let id = row.job_id.map(JobId::from_uuid);
+            let job = id.and_then(|id| self.known.get(id).or_else(|| learned.unschedulable.get(&id).cloned()));
+            row.read(job.as_deref())
+        };
+        Ok(rows.iter().map(settling).collect())
+    }
+
+    pub(super) async fn record_all(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
+        if transitions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut held = self.writer("recording runs").await?;
+        let mut tx = held.begin().await?;
+        let mut recording = Recording::new(transitions);
+        for wave in Recording::waves(transitions) {
+            let ended: Vec<_> = wave.iter().filter_map(|place| end_row(&transitions[*place])).collect();
+            let again: Vec<_> = wave.iter().filter_map(|place| retry_row(&transitions[*place])).collect();
+            let mut applied = guarded(&mut tx, include_str!("sql/end_runs.sql"), &ended).await?;
+            applied.extend(guarded(&mut tx, include_str!("sql/retry_runs.sql"), &again).await?);
+            recording.applied(transitions, &wave, &applied);
+        }
+        let (jobs, only_successes) = recording.jobs(transitions);
+        if !only_successes {
+            let had = failures_of(&mut tx, jobs).await?;
+            let now_have = recording.count(transitions, &had);
+            let rows = batch::rows(now_have.iter().map(|(job, failures)| (Hex(*job), failures)));
+            tx.run(sqlx::query(include_str!("sql/set_failures.sql")).bind(rows)).await?;
+        } else if !jobs.is_empty() {
+            // The usual case: everything succeeded, and so it did before.
+            tx.run(sqlx::query(include_str!("sql/clear_failures.sql")).bind(batch::ids(jobs))).await?;
+        }
+        self.retire_finished(&mut tx, &recording.ended(transitions), now).await?;
+        // A retry or a held run may start now.
+        tx.commit_and_wake().await?;
+        Ok(recording.told())
+    }
+
+    /// Retires one-time jobs whose run ended. Asked only when a one-time job may be among them.
+    async fn retire_finished(&self, tx: &mut Tx<'_>, ended: &[(Uuid, Uuid)], now: Timestamp) -> StoreResult<()> {
+        let one_time = |job: Uuid| self.known.get(JobId::from_uuid(job)).is_none_or(|job| job.is_one_time());
+        let ended: Vec<Uuid> = ended.iter().filter(|(_, job)| one_time(*job)).map(|(run, _)| *run).collect();
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let query = sqlx::query(include_str!("sql/retire_one_time.sql"));
+        tx.run(query.bind(batch::ids(ended)).bind(Micros::from(now))).await?;
+        Ok(())
+    }
+
+    pub(super) async fn insert_trial(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()> {
+        let mut held = self.writer("inserting a run").await?;
+        let mut tx = held.begin().await?;
+        let new = insert_runs(&mut tx, &[RunValues::of_trial(run)], Micros::from(run.created_at)).await?;
+        if new.is_empty() {
+            return Err(StoreError::Conflict { what: format!("run `{}` exists already", run.id) });
+        }
+        access::insert_audit(&mut tx, audit).await?;
+        tx.commit_and_wake().await
+    }
+
+    pub(super) async fn cancel(
+        &self,
+        run: RunId,
+        by: &str,
+        now: Timestamp,
+        audit: &AuditEntry,
+    ) -> StoreResult<Canceled> {
+        let mut held = self.writer("canceling a run").await?;
+        let mut tx = held.begin().await?;
+        let id = run.as_uuid();
+        let outcome = match cancel(&mut tx, &[id], by, now).await? {
+            (0, 0) => {
+                let found: Option<RunColumns> = jobs::runs_of(&mut tx, [id]).await?.remove(&id);
+                let status: RunStatus = found.ok_or_else(|| StoreError::not_found("run", run))?.read()?.status;
+                return Ok(Canceled::TooLate(status));
+            }
+            (0, _) => Canceled::Requested,
+            _ => Canceled::AtOnce,
+        };
+        access::insert_audit(&mut tx, audit).await?;
+        tx.commit_and_wake().await?;
+        Ok(outcome)
+    }
+}
+
+/// Writes what is still guarded; tells which runs that were, with their jobs.
+async fn guarded(
+    tx: &mut Tx<'_>,
+    sql: &'static str,
+    rows: &[impl Serialize + Sync],
+) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
+    if rows.is_empty() {
+        return Ok(HashMap::new());
+    }
+    Ok(tx.all(sqlx::query(sql).bind(batch::rows(rows))).await?.into_iter().collect())
+}
+
+fn end_row(transition: &Transition) -> Option<impl Serialize + Send + Sync + '_> {
+    let Next::Finish { status, finished_at, failure, result } = &transition.to else { return None };
+    let (code, message, details) = failure_columns(failure.as_ref());
+    Some((
+        Hex(transition.run_id.as_uuid()),
+        transition.attempt,
+        transition.from.as_str(),
+        status.as_str(),
+        Micros::from(*finished_at),
+        code,
+        message,
+        details,
+        result.as_ref().map(everbell_core::Json::as_str),
+        &transition.output,
+    ))
+}
+
+fn retry_row(transition: &Transition) -> Option<impl Serialize + Send + Sync + '_> {
+    let Next::Retry { not_before, failure } = &transition.to else { return None };
+    let (code, message, details) = failure_columns(Some(failure));
+    let run = Hex(transition.run_id.as_uuid());
+    Some((run, transition.attempt, Micros::from(*not_before), code, message, details))
+}
+
+fn failure_columns(failure: Option<&Failure>) -> (Option<&str>, Option<&str>, Option<&str>) {
+    let details = failure.and_then(|failure| failure.details.as_ref());
+    (
+        failure.map(|failure| failure.code.as_str()),
+        failure.map(|failure| failure.message.as_str()),
+        details.map(everbell_core::Json::as_str),
+    )
+}
+
+async fn failures_of(tx: &mut Tx<'_>, jobs: Vec<Uuid>) -> StoreResult<BTreeMap<Uuid, u32>> {
+    let query = sqlx::query(include_str!("sql/lock_failures.sql")).bind(batch::ids(jobs));
+    Ok(tx.all::<(Uuid, u32)>(query).await?.into_iter().collect())
+}

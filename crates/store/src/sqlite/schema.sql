@@ -1,0 +1,194 @@
+CREATE TABLE active_runs (
+  run_id           blob primary key not null,
+  job_id           blob,
+  org_id           text not null default '',
+  target           text not null,
+  status           text not null check (status in ('pending', 'running')),
+  held             integer not null,
+  max_concurrent   integer not null,
+  attempt          integer not null check (attempt >= 0),
+  available_at     integer not null,
+  runner_id        blob,
+  claimed_at       integer,
+  started_at       integer,
+  lease_until      integer,
+  cancel_requested integer not null default 0,
+  failure_code     text,
+  failure_message  text,
+  failure_details  text,
+  check ((status = 'running') = (lease_until is not null)),
+  check (status = 'pending' or (runner_id is not null and not held and attempt >= 1))
+) strict, without rowid;
+CREATE INDEX active_runs_job on active_runs (job_id, org_id);
+CREATE INDEX active_runs_pending on active_runs (target, available_at) where status = 'pending';
+CREATE TABLE audit (
+  id     blob primary key not null,
+  at     integer not null,
+  actor  text not null,
+  action text not null,
+  object text not null,
+  reason text,
+  before text,
+  after  text
+) strict;
+CREATE INDEX audit_at on audit (at, id);
+CREATE INDEX audit_object on audit (object, at, id);
+CREATE TABLE gaps (
+  id            blob primary key not null,
+  job_id        blob not null,
+  org_id        text not null default '',
+  first_slot_at integer not null,
+  last_slot_at  integer not null check (last_slot_at >= first_slot_at),
+  slots         integer not null check (slots >= 1),
+  reason        text not null check (reason in ('missed', 'coalesced', 'paused', 'dst_gap', 'expired', 'errored')),
+  actor         text,
+  created_at    integer not null
+) strict;
+CREATE INDEX gaps_first on gaps (first_slot_at, id);
+CREATE INDEX gaps_job on gaps (job_id, first_slot_at, id);
+CREATE TABLE instances (
+  id            blob primary key not null,
+  host          text not null,
+  pid           integer not null,
+  version       text not null,
+  roles         text not null,
+  targets       text not null,
+  started_at    integer not null,
+  heartbeat_at  integer not null,
+  draining      integer not null default 0,
+  clock_skew_ms integer not null
+) strict;
+CREATE TABLE jobs (
+  id                   blob primary key not null,
+  job_key              text not null,
+  version              integer not null check (version >= 1),
+  target               text not null,
+  payload              text not null,
+  schedule_type        text not null check (schedule_type in ('one_time', 'recurring')),
+  cron_expression      text,
+  run_at               integer,
+  timezone             text not null,
+  anchor_at            integer not null,
+  start_at             integer,
+  end_at               integer,
+  dst_gap              text not null check (dst_gap in ('shift', 'skip')),
+  dst_fold             text not null check (dst_fold in ('first', 'last', 'both')),
+  scope                text not null check (scope in ('global', 'per_org')),
+  policies             text not null,
+  labels               text not null,
+  description          text not null,
+  source               text not null check (source in ('api', 'config', 'code')),
+  content_hash         blob not null,
+  supersedes_job_id    blob references jobs (id),
+  created_by           text not null,
+  created_at           integer not null,
+  -- state
+  status               text not null check (status in ('active', 'paused', 'retired')),
+  error                text,
+  pause_reason         text,
+  paused_by            text,
+  paused_at            integer,
+  paused_until         integer,
+  revision             integer not null check (revision >= 1),
+  consecutive_failures integer not null default 0 check (consecutive_failures >= 0),
+  updated_by           text not null,
+  updated_at           integer not null,
+  unique (job_key, version),
+  check ((schedule_type = 'recurring') = (cron_expression is not null)),
+  check ((schedule_type = 'one_time') = (run_at is not null)),
+  check ((status = 'paused') = (pause_reason is not null)),
+  check ((pause_reason is null) = (paused_at is null) and (pause_reason is null) = (paused_by is null))
+) strict;
+CREATE UNIQUE INDEX jobs_living on jobs (job_key) where status <> 'retired';
+CREATE INDEX jobs_target on jobs (target);
+CREATE TRIGGER outcomes_end after insert on outcomes begin
+  delete from active_runs where run_id = new.run_id;
+end;
+CREATE TABLE outcomes (
+  run_id          blob primary key not null,
+  status          text not null check (status in ('succeeded', 'failed', 'canceled')),
+  attempt         integer not null,
+  runner_id       blob,
+  claimed_at      integer,
+  started_at      integer,
+  finished_at     integer not null,
+  failure_code    text,
+  failure_message text,
+  failure_details text,
+  result          text,
+  output          text,
+  check ((status = 'succeeded') = (failure_code is null))
+) strict;
+CREATE INDEX outcomes_bad on outcomes (run_id) where status <> 'succeeded';
+CREATE TABLE requests (
+  key         text primary key not null,
+  fingerprint blob not null,
+  status      integer,
+  body        text,
+  created_at  integer not null,
+  check ((status is null) = (body is null))
+) strict;
+CREATE INDEX requests_created on requests (created_at);
+CREATE VIEW run_rows as
+select r.id, r.job_id, j.job_key, j.version as job_version, r.org_id, r.local_date, r.target,
+       coalesce(r.payload, j.payload, '{}') as payload,
+       r.trigger, r.nonce = 0 as by_slot, r.at, r.scheduled_at, r.created_at,
+       case when r.skip_reason is not null then 'skipped' else coalesce(a.status, o.status) end as status,
+       r.skip_reason, r.skip_detail, coalesce(a.held, 0) as held, r.catch_up, r.folded,
+       coalesce(a.attempt, o.attempt, 0) as attempt,
+       coalesce(a.runner_id, o.runner_id) as runner_id,
+       coalesce(a.claimed_at, o.claimed_at) as claimed_at,
+       coalesce(a.started_at, o.started_at) as started_at,
+       o.finished_at, a.lease_until, coalesce(a.cancel_requested, 0) as cancel_requested,
+       coalesce(a.failure_code, o.failure_code) as failure_code,
+       coalesce(a.failure_message, o.failure_message) as failure_message,
+       coalesce(a.failure_details, o.failure_details) as failure_details,
+       o.result, o.output
+from runs r
+left join jobs j on j.id = r.job_id
+left join active_runs a on a.run_id = r.id
+left join outcomes o on o.run_id = r.id;
+CREATE TRIGGER runs_gone after delete on runs begin
+  delete from outcomes where run_id = old.id;
+end;
+CREATE TABLE runs (
+  id              blob primary key not null,
+  job_id          blob,
+  org_id          text not null default '',
+  at              integer not null,
+  nonce           integer not null,
+  scheduled_at    integer not null,
+  created_at      integer not null,
+  trigger         text not null,
+  target          text not null,
+  payload         text,
+  skip_reason     text check (skip_reason in ('overlap', 'dependency', 'operator')),
+  skip_detail     text,
+  catch_up        integer not null,
+  folded          integer not null check (folded >= 0),
+  local_date      text,
+  check ((skip_reason is null) = (skip_detail is null)),
+  unique (job_id, at, org_id, nonce)
+) strict, without rowid;
+CREATE INDEX runs_skipped on runs (id) where skip_reason is not null;
+CREATE TABLE schema_migrations (version integer primary key, applied_at integer not null) strict;
+CREATE TABLE timers (
+  job_id           blob not null references jobs (id),
+  org_id           text not null default '',
+  target           text not null,
+  next_run_at      integer,
+  last_slot_at     integer not null,
+  rescheduled_from integer,
+  last_local_date  text,
+  primary key (job_id, org_id)
+) strict, without rowid;
+CREATE INDEX timers_due on timers (next_run_at) where next_run_at is not null;
+CREATE TABLE tokens (
+  name         text primary key not null,
+  hash         blob not null unique,
+  role         text not null,
+  created_at   integer not null,
+  expires_at   integer,
+  revoked_at   integer,
+  last_used_at integer
+) strict;

@@ -1,0 +1,2 @@
+update jobs set consecutive_failures = 0
+where id in (select unhex(value) from json_each(?1)) and consecutive_failures > 0

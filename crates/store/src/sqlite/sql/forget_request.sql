@@ -1,0 +1,1 @@
+delete from requests where key = ?1

@@ -1,0 +1,1 @@
+select * from run_rows where id in (select unhex(value) from json_each(?1))

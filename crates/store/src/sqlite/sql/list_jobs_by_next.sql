@@ -1,0 +1,29 @@
+-- First the ids of the page, so that last runs are looked up for its rows only.
+-- What never fires comes last, as if at the end of time.
+with page as materialized (
+  select j.id from jobs j
+  left join timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global'
+  where
+    (?1 is null or j.status in (select value from json_each(?1)))
+    and (?2 is null or j.target in (select value from json_each(?2)))
+    and (?3 is null or j.job_key = ?3)
+    and (?4 is null or instr(lower(j.job_key), ?4) or instr(lower(j.target), ?4) or instr(lower(j.description), ?4))
+    and (?5 is null or j.source = ?5)
+    and (?7 is null or (j.error is not null) = ?7)
+    and (?6 is null or (
+      select v.status from run_rows v
+      where v.id = (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1)
+    ) in (select value from json_each(?6)))
+    and (?9 is null or (coalesce(t.next_run_at, 9223372036854775807), j.id) > (coalesce(?8, 9223372036854775807), ?9))
+  order by coalesce(t.next_run_at, 9223372036854775807), j.id limit ?10
+)
+select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.timezone, j.anchor_at, j.start_at,
+       j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source, j.supersedes_job_id,
+       j.created_by, j.created_at, j.status, j.error, j.pause_reason, j.paused_by, j.paused_at, j.paused_until,
+       j.revision, j.consecutive_failures, j.updated_by, j.updated_at,
+       t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date,
+       (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1) as last_run_id
+from page p cross join jobs j
+left join timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global'
+where j.id = p.id
+order by coalesce(t.next_run_at, 9223372036854775807), j.id

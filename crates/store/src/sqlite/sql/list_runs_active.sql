@@ -1,0 +1,12 @@
+select * from run_rows where id in (
+  select a.run_id from active_runs a cross join runs r
+  where r.id = a.run_id and a.run_id < ?1 and a.run_id >= ?2
+    and (?3 is null or a.status in (select value from json_each(?3)))
+    and (?4 is null or a.target in (select value from json_each(?4)))
+    and (?5 is null or case substr(r.trigger, 1, instr(r.trigger, ':') - 1)
+                       when 'schedule' then 'scheduled' when 'ad_hoc' then 'ad_hoc' else 'manual' end = ?5)
+    and (?6 is null or r.org_id = ?6)
+    and (?7 is null or a.runner_id = ?7)
+    and (?8 is null or a.failure_code = ?8)
+  order by a.run_id desc limit ?9
+)

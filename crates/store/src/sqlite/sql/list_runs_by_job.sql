@@ -1,0 +1,17 @@
+-- By `at`, which is the order of the index; ids begin with its milliseconds, so this is the order of ids. (In the same
+-- millisecond a job has one slot at the most, and runs by hand, whose `at` is the millisecond.)
+select * from run_rows where id in (
+  select r.id from runs r
+  left join active_runs a on a.run_id = r.id
+  left join outcomes o on o.run_id = r.id
+  where r.job_id = ?10 and r.at <= ?11 and r.at >= ?12 and r.id < ?1 and r.id >= ?2
+    and (?3 is null or case when r.skip_reason is not null then 'skipped' else coalesce(a.status, o.status) end
+                       in (select value from json_each(?3)))
+    and (?4 is null or r.target in (select value from json_each(?4)))
+    and (?5 is null or case substr(r.trigger, 1, instr(r.trigger, ':') - 1)
+                       when 'schedule' then 'scheduled' when 'ad_hoc' then 'ad_hoc' else 'manual' end = ?5)
+    and (?6 is null or r.org_id = ?6)
+    and (?7 is null or coalesce(a.runner_id, o.runner_id) = ?7)
+    and (?8 is null or coalesce(a.failure_code, o.failure_code) = ?8)
+  order by r.at desc, r.id desc limit ?9
+)

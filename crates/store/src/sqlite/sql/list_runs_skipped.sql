@@ -1,0 +1,12 @@
+-- The partial index has only skipped runs. Nobody executed them, so nobody is their instance and nothing failed.
+select * from run_rows where id in (
+  select r.id from runs r indexed by runs_skipped
+  where r.skip_reason is not null and r.id < ?1 and r.id >= ?2
+    and (?3 is null or 'skipped' in (select value from json_each(?3)))
+    and (?4 is null or r.target in (select value from json_each(?4)))
+    and (?5 is null or case substr(r.trigger, 1, instr(r.trigger, ':') - 1)
+                       when 'schedule' then 'scheduled' when 'ad_hoc' then 'ad_hoc' else 'manual' end = ?5)
+    and (?6 is null or r.org_id = ?6)
+    and ?7 is null and ?8 is null
+  order by r.id desc limit ?9
+)

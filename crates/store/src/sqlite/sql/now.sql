@@ -1,0 +1,2 @@
+-- The clock is the host's, which is finer than the milliseconds of SQLite; this proves that the database can be read.
+select count(*) from schema_migrations

@@ -1,0 +1,1 @@
+select fingerprint, status, body from requests where key = ?1

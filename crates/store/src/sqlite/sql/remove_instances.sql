@@ -1,0 +1,1 @@
+delete from instances where heartbeat_at < ?1

@@ -1,0 +1,100 @@
+//! Starting the server, or joining the one that runs.
+
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::folder::Folder;
+use super::programs::{Programs, User};
+
+const WATCHDOG: &str = include_str!("watchdog.sh");
+
+/// What a crash of the machine may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Everything: nothing waits for the disk. For tests.
+    Fast,
+    /// Nothing: PostgreSQL's own defaults. For benches.
+    Durable,
+}
+
+impl Durability {
+    fn kind(self) -> &'static str {
+        match self {
+            Durability::Fast => "test",
+            Durability::Durable => "bench",
+        }
+    }
+
+    fn settings(self) -> &'static str {
+        match self {
+            Durability::Fast => "-c fsync=off -c synchronous_commit=off -c full_page_writes=off",
+            Durability::Durable => "",
+        }
+    }
+}
+
+/// A running server, and this process's say that it is needed.
+pub(super) struct Server {
+    url: String,
+    _use: File,
+}
+
+impl Server {
+    pub(super) fn join(durability: Durability) -> Result<Server, String> {
+        let folder = Folder::shared(durability.kind())?;
+        let _door = folder.lock_start()?;
+        let in_use = folder.lock_use()?;
+        let server = folder.path().join("server");
+        let listens = UnixStream::connect(server.join(".s.PGSQL.5432")).is_ok();
+        // The watchdog comes first: whatever happens from here on, somebody tidies up.
+        if !folder.is_watched() {
+            watch(folder.path())?;
+        }
+        if !listens {
+            start(&server, folder.uid, durability)?;
+        }
+        let url = format!("postgres://postgres@localhost/postgres?host={}", server.display());
+        Ok(Server { url, _use: in_use })
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+/// In a session of its own, so that no signal to the tests reaches it, and without their standard streams, which a test
+/// runner reads to their end.
+fn watch(folder: &Path) -> Result<(), String> {
+    let mut command = Command::new("setsid");
+    command.args(["--fork", "sh", "-c", WATCHDOG, "everbell-watchdog"]).arg(folder).current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let status = command.status().map_err(|e| format!("cannot run setsid: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("setsid failed: {status}")) }
+}
+
+fn start(server: &Path, uid: u32, durability: Durability) -> Result<(), String> {
+    let programs = Programs::find()?;
+    let user = User::unprivileged(uid)?;
+    // What a machine that crashed left behind.
+    if server.exists() {
+        fs::remove_dir_all(server).map_err(|e| format!("{}: {e}", server.display()))?;
+    }
+    DirBuilder::new().mode(0o700).create(server).map_err(|e| format!("{}: {e}", server.display()))?;
+    user.own(server)?;
+    let inside = |name: &str| server.join(name).display().to_string();
+    let (data, log, said) = (inside("data"), inside("log"), server.join("said"));
+    let initdb = ["-D", &data, "-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8"];
+    programs.run("initdb", &user, &initdb, &said)?;
+    // No network: the folder of the socket is closed to other users, so trust is enough.
+    let settings = format!(
+        "-k {} -c listen_addresses='' -c port=5432 -c max_connections=200 {}",
+        server.display(),
+        durability.settings()
+    );
+    let pg_ctl = ["-D", &data, "-o", &settings, "-l", &log, "-t", "60", "-w", "start"];
+    let started = programs.run("pg_ctl", &user, &pg_ctl, &said);
+    started.map_err(|said| format!("{said}\n{}", fs::read_to_string(&log).unwrap_or_default()))
+}

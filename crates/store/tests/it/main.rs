@@ -1,0 +1,13 @@
+//! One binary for all integration tests of the stores.
+#![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
+
+mod memory;
+mod postgres;
+mod postgres_own;
+mod postgres_proxy;
+mod sqlite;
+mod sqlite_faults;
+mod sqlite_own;
+mod sqlite_processes;
+mod sqlite_world;
+mod testing;

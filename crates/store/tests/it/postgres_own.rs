@@ -1,0 +1,193 @@
+//! What only PostgreSQL has: a server that may be away, migrations under locks, notifications, plans of queries.
+
+use std::time::Duration;
+
+use everbell_core::store::{Store, StoreError};
+use everbell_store::postgres::PostgresStore;
+use everbell_store::testing::TestDatabase;
+use sqlx::{Connection, PgConnection, Row};
+
+async fn raw(database: &TestDatabase) -> PgConnection {
+    PgConnection::connect(database.url()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn ten_instances_that_start_together_migrate_once() {
+    let database = TestDatabase::create().await;
+    let url = database.url().to_owned();
+    let starts: Vec<_> = (0..10)
+        .map(|_| {
+            let url = url.clone();
+            tokio::spawn(async move { PostgresStore::connect(&url).await.map(drop) })
+        })
+        .collect();
+    for start in starts {
+        start.await.unwrap().unwrap();
+    }
+    let versions: Vec<i32> =
+        sqlx::query_scalar("select version from schema_migrations").fetch_all(&mut raw(&database).await).await.unwrap();
+    assert_eq!(versions, [1]);
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused_with_what_to_do() {
+    let database = TestDatabase::create().await;
+    drop(PostgresStore::connect(database.url()).await.unwrap());
+    let note = "insert into schema_migrations (version, applied_at) values (999, clock_timestamp())";
+    sqlx::query(note).execute(&mut raw(&database).await).await.unwrap();
+    let error = PostgresStore::connect(database.url()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Invalid(_)), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "database: schema version 999 is newer than this binary knows (1); start the newer release, or restore a backup"
+    );
+}
+
+#[tokio::test]
+async fn a_migration_gives_way_to_a_reader_and_comes_back() {
+    let database = TestDatabase::create().await;
+    let mut reader = raw(&database).await;
+    sqlx::query("create table schema_migrations (version integer primary key, applied_at timestamptz not null)")
+        .execute(&mut reader)
+        .await
+        .unwrap();
+    let mut open = reader.begin().await.unwrap();
+    sqlx::query("select * from schema_migrations").fetch_all(&mut *open).await.unwrap();
+    let url = database.url().to_owned();
+    let starting = tokio::spawn(async move { PostgresStore::connect(&url).await });
+    // While it waits for its lock it stands in the way of others only briefly: this read gets through.
+    let mut other = raw(&database).await;
+    let read = sqlx::query("select * from schema_migrations").fetch_all(&mut other);
+    tokio::time::timeout(Duration::from_secs(20), read).await.unwrap().unwrap();
+    open.commit().await.unwrap();
+    starting.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn the_schema_is_the_one_on_file() {
+    let database = TestDatabase::create().await;
+    drop(PostgresStore::connect(database.url()).await.unwrap());
+    let query = "select c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
+                        || case when a.attnotnull then ' not null' else '' end as line
+                 from pg_attribute a join pg_class c on c.oid = a.attrelid
+                 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'v') and a.attnum > 0
+                   and not a.attisdropped
+                 union all
+                 select indexdef from pg_indexes where schemaname = 'public'
+                 union all
+                 select conrelid::regclass || ' ' || pg_get_constraintdef(oid) from pg_constraint
+                 where connamespace = 'public'::regnamespace and contype <> 'n'
+                 order by 1";
+    let lines: Vec<String> = sqlx::query_scalar(query).fetch_all(&mut raw(&database).await).await.unwrap();
+    let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    lines.sort_unstable();
+    let found = format!("{}\n", lines.join("\n"));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/postgres/schema.txt");
+    if std::env::var_os("EVERBELL_BLESS").is_some() {
+        std::fs::write(path, &found).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap(), found, "EVERBELL_BLESS=1 writes it anew");
+}
+
+#[tokio::test]
+async fn every_statement_prepares() {
+    let database = TestDatabase::create().await;
+    drop(PostgresStore::connect(database.url()).await.unwrap());
+    let mut conn = raw(&database).await;
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/postgres/sql");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let sql = std::fs::read_to_string(&path).unwrap();
+        let name = format!("s{count}");
+        let prepared = sqlx::raw_sql(sqlx::AssertSqlSafe(format!("prepare {name} as {sql}"))).execute(&mut conn).await;
+        assert!(prepared.is_ok(), "{}: {prepared:?}", path.display());
+        count += 1;
+    }
+    assert!(count > 50, "only {count} statements");
+}
+
+#[tokio::test]
+async fn the_due_query_reads_an_index_with_100_000_timers() {
+    let database = TestDatabase::create().await;
+    drop(PostgresStore::connect(database.url()).await.unwrap());
+    let mut conn = raw(&database).await;
+    sqlx::raw_sql(
+        "alter table timers drop constraint timers_job_id_fkey;
+         insert into timers (job_id, target, next_run_at, last_slot_at)
+         select gen_random_uuid(), 'log', timestamptz '2026-01-01' + n * interval '1 second', timestamptz '2026-01-01'
+         from generate_series(1, 100000) n;
+         analyze timers;",
+    )
+    .execute(&mut conn)
+    .await
+    .unwrap();
+    let sql = include_str!("../../src/postgres/sql/lock_due_timers.sql")
+        .replace("$1", "timestamptz '2026-01-01 00:01:00'")
+        .replace("$2", "array['log']")
+        .replace("$3", "100");
+    let rows = sqlx::query(sqlx::AssertSqlSafe(format!("explain {sql}"))).fetch_all(&mut conn).await.unwrap();
+    let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    let plan = plan.join("\n");
+    assert!(plan.contains("Index Scan using timers_due"), "{plan}");
+    assert!(!plan.contains("Seq Scan"), "{plan}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_connection_is_said_without_its_password() {
+    for (url, said) in [
+        ("postgres://user:hunter2@127.0.0.1:1/db", "connecting to postgres://127.0.0.1:1/db"),
+        ("postgres://user:hunter2@127.0.0.1:notaport/db", "the address cannot be read"),
+    ] {
+        let error = PostgresStore::connect(url).await.unwrap_err();
+        let shown = format!("{error} {error:?}");
+        assert!(error.is_transient() && error.to_string().contains(said), "{error}");
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_does_not_exist_is_named() {
+    let database = TestDatabase::create().await;
+    let url = database.url().replace(database.name(), "nowhere_to_be_found");
+    let error = PostgresStore::connect(&url).await.unwrap_err().to_string();
+    assert!(error.contains("nowhere_to_be_found") && error.contains("create the database first"), "{error}");
+}
+
+#[tokio::test]
+async fn a_read_only_server_is_told_apart() {
+    let database = TestDatabase::create().await;
+    drop(PostgresStore::connect(database.url()).await.unwrap());
+    let sql = format!("alter database {} set default_transaction_read_only = on", database.name());
+    sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut raw(&database).await).await.unwrap();
+    let error = match PostgresStore::connect(database.url()).await {
+        Ok(store) => store.remove_instances(jiff::Timestamp::UNIX_EPOCH).await.unwrap_err(),
+        Err(error) => error,
+    };
+    assert!(error.to_string().contains("this server is read-only"), "{error}");
+}
+
+#[tokio::test]
+async fn a_change_on_one_instance_wakes_another() {
+    let database = TestDatabase::create().await;
+    let one = PostgresStore::connect(database.url()).await.unwrap();
+    let other = PostgresStore::connect(database.url()).await.unwrap();
+    // Subscribed when the status no longer complains.
+    while !other.status().await.unwrap().notes.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let woken = other.woken();
+    tokio::pin!(woken);
+    let cleared = futures_poll(&mut woken).await;
+    assert!(!cleared, "nothing happened yet");
+    let mut conn = raw(&database).await;
+    sqlx::query("select pg_notify('everbell', '')").execute(&mut conn).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(20), woken).await.expect("a notification wakes");
+    drop(one);
+}
+
+/// Polls once, so that the future is waiting when what it waits for happens.
+async fn futures_poll(future: &mut (impl Future<Output = ()> + Unpin)) -> bool {
+    std::future::poll_fn(|context| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(context).is_ready()))
+        .await
+}

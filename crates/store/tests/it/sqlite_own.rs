@@ -1,0 +1,248 @@
+//! What only SQLite has: a file with rights, a schema in it, plans of queries, rows that somebody broke.
+
+use std::path::Path;
+
+use everbell_core::store::{JobFilter, JobRef, JobSort, PageRequest, RunFilter, Store, StoreError};
+use everbell_store::sqlite::SqliteStore;
+use sqlx::{AssertSqlSafe, ConnectOptions, Row, SqliteConnection};
+
+use super::sqlite::Folder;
+use super::sqlite_world::{at, audit, create, finish, job, plan_due, start};
+
+async fn raw(file: &Path) -> SqliteConnection {
+    sqlx::sqlite::SqliteConnectOptions::new().filename(file).foreign_keys(false).connect().await.unwrap()
+}
+
+async fn run(file: &Path, sql: &'static str) {
+    sqlx::raw_sql(sql).execute(&mut raw(file).await).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_database_is_migrated_once_and_opened_again() {
+    let folder = Folder::new();
+    let versions = || async {
+        let query = sqlx::query_scalar::<_, u32>("select version from schema_migrations");
+        query.fetch_all(&mut raw(&folder.file()).await).await.unwrap()
+    };
+    let store = SqliteStore::open(&folder.file()).await.unwrap();
+    create(&store, "hourly", "0 * * * *").await;
+    assert_eq!(store.status().await.unwrap().schema_version, 1);
+    drop(store);
+    let store = SqliteStore::open(&folder.file()).await.unwrap();
+    assert_eq!(versions().await, [1]);
+    assert_eq!(store.list_jobs(&JobFilter::default(), &page()).await.unwrap().items.len(), 1);
+}
+
+fn page() -> PageRequest {
+    PageRequest { limit: 1_000, after: None }
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused_with_what_to_do() {
+    let folder = Folder::new();
+    drop(SqliteStore::open(&folder.file()).await.unwrap());
+    run(&folder.file(), "insert into schema_migrations (version, applied_at) values (7, 0)").await;
+    let error = SqliteStore::open(&folder.file()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Invalid(_)), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "database: schema version 7 is newer than this binary knows (1); start the newer release, or restore a backup"
+    );
+}
+
+#[tokio::test]
+async fn the_schema_is_the_one_on_file() {
+    let folder = Folder::new();
+    drop(SqliteStore::open(&folder.file()).await.unwrap());
+    let query = "select sql from sqlite_schema where sql is not null order by tbl_name, type desc, name";
+    let parts: Vec<String> = sqlx::query_scalar(query).fetch_all(&mut raw(&folder.file()).await).await.unwrap();
+    let found = format!("{};\n", parts.join(";\n"));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/sqlite/schema.sql");
+    if std::env::var_os("EVERBELL_BLESS").is_some() {
+        std::fs::write(path, &found).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap(), found, "EVERBELL_BLESS=1 writes it anew");
+}
+
+#[tokio::test]
+async fn every_statement_prepares() {
+    let folder = Folder::new();
+    drop(SqliteStore::open(&folder.file()).await.unwrap());
+    let mut connection = raw(&folder.file()).await;
+    let mut count = 0;
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/sqlite/sql")).unwrap() {
+        let path = entry.unwrap().path();
+        let sql = std::fs::read_to_string(&path).unwrap();
+        let prepared = sqlx::raw_sql(AssertSqlSafe(format!("explain {sql}"))).execute(&mut connection).await;
+        assert!(prepared.is_ok(), "{}: {prepared:?}", path.display());
+        count += 1;
+    }
+    assert!(count > 50, "only {count} statements");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn files_and_folders_belong_to_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::new();
+    let file = folder.path().join("a/b/everbell.db");
+    let store = SqliteStore::open(&file).await.unwrap();
+    create(&store, "hourly", "0 * * * *").await;
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let beside = |end: &str| file.with_file_name(format!("everbell.db{end}"));
+    assert_eq!([mode(&folder.path().join("a")), mode(&folder.path().join("a/b"))], [0o700; 2]);
+    assert_eq!([mode(&file), mode(&beside("-wal")), mode(&beside("-shm"))], [0o600; 3]);
+}
+
+#[tokio::test]
+async fn what_is_no_database_is_left_alone() {
+    let folder = Folder::new();
+    let text = "not a database, and long enough to look like something ".repeat(100);
+    std::fs::write(folder.file(), &text).unwrap();
+    let error = SqliteStore::open(&folder.file()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+    assert!(error.to_string().contains("everbell.db: the file is not an SQLite database"), "{error}");
+    assert_eq!(std::fs::read_to_string(folder.file()).unwrap(), text);
+}
+
+#[tokio::test]
+async fn a_place_where_no_file_can_be_is_named() {
+    let folder = Folder::new();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    for path in [folder.path().join("file/everbell.db"), folder.path().to_owned()] {
+        let error = SqliteStore::open(&path).await.unwrap_err();
+        assert!(error.is_transient(), "{error:?}");
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+    }
+}
+
+/// How SQLite means to answer a statement, in its own words.
+async fn plan_of(connection: &mut SqliteConnection, sql: &str) -> String {
+    let rows = sqlx::query(AssertSqlSafe(format!("explain query plan {sql}"))).fetch_all(connection).await.unwrap();
+    rows.iter().map(|row| row.get::<String, _>("detail")).collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test]
+async fn hot_statements_read_indexes_with_100_000_timers() {
+    let folder = Folder::new();
+    drop(SqliteStore::open(&folder.file()).await.unwrap());
+    run(
+        &folder.file(),
+        "insert into timers (job_id, target, next_run_at, last_slot_at)
+         with recursive n (n) as (select 1 union all select n + 1 from n where n < 100000)
+         select randomblob(16), 'log', n, 0 from n",
+    )
+    .await;
+    let mut connection = raw(&folder.file()).await;
+    for analyze in ["select 1", "analyze"] {
+        sqlx::raw_sql(analyze).execute(&mut connection).await.unwrap();
+        let due = plan_of(&mut connection, include_str!("../../src/sqlite/sql/lock_due_timers.sql")).await;
+        assert!(due.contains("SEARCH timers USING INDEX timers_due (next_run_at<?)"), "{due}");
+        assert!(!due.contains("TEMP B-TREE"), "the index has the order\n{due}");
+        let next = plan_of(&mut connection, include_str!("../../src/sqlite/sql/next_due.sql")).await;
+        assert!(next.contains("SEARCH timers USING INDEX timers_due (next_run_at>?)"), "{next}");
+        let advance = plan_of(&mut connection, include_str!("../../src/sqlite/sql/advance_timers.sql")).await;
+        assert!(advance.contains("SEARCH timers USING PRIMARY KEY (job_id=? AND org_id=?)"), "{advance}");
+        for sql in [
+            include_str!("../../src/sqlite/sql/start_runs.sql"),
+            include_str!("../../src/sqlite/sql/end_runs.sql"),
+            include_str!("../../src/sqlite/sql/read_active.sql"),
+            include_str!("../../src/sqlite/sql/read_claims.sql"),
+            include_str!("../../src/sqlite/sql/list_runs_bad.sql"),
+            include_str!("../../src/sqlite/sql/list_runs_by_job.sql"),
+            include_str!("../../src/sqlite/sql/list_runs_skipped.sql"),
+            include_str!("../../src/sqlite/sql/get_runs.sql"),
+        ] {
+            let plan = plan_of(&mut connection, sql).await;
+            let scans: Vec<&str> = plan.lines().filter(|line| line.starts_with("SCAN ")).collect();
+            let tables = ["runs", "r", "a", "p", "active_runs", "o", "outcomes", "run_rows"];
+            let whole = |line: &&&str| tables.contains(&line["SCAN ".len()..].split(' ').next().unwrap());
+            assert!(!scans.iter().any(|line| whole(&line)), "{sql}\n{plan}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_hides_none_of_the_others() {
+    let folder = Folder::new();
+    let store = SqliteStore::open(&folder.file()).await.unwrap();
+    for key in ["bad", "good", "worse"] {
+        create(&store, key, "0 * * * *").await;
+    }
+    run(
+        &folder.file(),
+        "update jobs set policies = '{]' where job_key = 'bad';
+         update timers set last_local_date = 'soon' where job_id = (select id from jobs where job_key = 'worse')",
+    )
+    .await;
+    let (bad, worse) = (job("bad", "0 * * * *").definition.id, job("worse", "0 * * * *").definition.id);
+    // Another process, which has not read the definitions before.
+    let store = SqliteStore::open(&folder.file()).await.unwrap();
+    let planned = plan_due(&store, at("01:00:00"), 10).await.unwrap();
+    let runs: Vec<&str> = planned.runs.iter().map(|run| run.job.key.as_str()).collect();
+    assert_eq!((runs, planned.timers), (vec!["good"], 3));
+    let mut errored: Vec<_> = planned.errored.iter().map(|(id, _)| *id).collect();
+    errored.sort_unstable();
+    assert_eq!(errored, [bad, worse]);
+    assert_eq!(plan_due(&store, at("01:30:00"), 10).await.unwrap().timers, 0, "they are disarmed");
+
+    let error = store.get_job(&JobRef::Id(bad)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }) && error.to_string().contains("policies"), "{error}");
+    for sort in [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt] {
+        let page = store.list_jobs(&JobFilter { sort, ..JobFilter::default() }, &page()).await.unwrap();
+        let keys: Vec<&str> = page.items.iter().map(|row| row.job.definition.key.as_str()).collect();
+        let mut unreadable = page.unreadable;
+        unreadable.sort_unstable();
+        assert_eq!((keys, unreadable), (vec!["good"], vec![bad.as_uuid(), worse.as_uuid()]));
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_be_read_does_not_start_and_does_not_stand_in_the_way() {
+    let folder = Folder::new();
+    let store = SqliteStore::open(&folder.file()).await.unwrap();
+    for key in ["a", "b", "c"] {
+        create(&store, key, "0 * * * *").await;
+    }
+    plan_due(&store, at("01:00:00"), 10).await.unwrap();
+    run(
+        &folder.file(),
+        "update jobs set labels = 'no' where job_key = 'a';
+         update runs set trigger = '?' where job_id = (select id from jobs where job_key = 'b')",
+    )
+    .await;
+    let store = SqliteStore::open(&folder.file()).await.unwrap();
+    let claims = start(&store, 1, at("01:00:00"), 1).await.unwrap();
+    assert_eq!(claims.len(), 1, "{claims:?}");
+    assert_eq!(claims[0].job.as_ref().unwrap().key.as_str(), "c");
+    assert!(start(&store, 1, at("01:00:00"), 1).await.unwrap().is_empty());
+    finish(&store, &claims, at("01:01:00")).await.unwrap();
+    let page = store.list_runs(&RunFilter::default(), &page()).await.unwrap();
+    assert_eq!((page.items.len(), page.unreadable.len()), (2, 1));
+}
+
+#[tokio::test]
+async fn text_in_any_alphabet_is_found_in_any_case() {
+    let store = SqliteStore::in_memory().await.unwrap();
+    for (number, key) in ["Überblick", "straße", "ΟΔΟΣ", "plain"].into_iter().enumerate() {
+        let new = job(key, "0 * * * *");
+        store.create_job(&new, &audit(number as u128)).await.unwrap();
+    }
+    for (text, found) in
+        [("über", "Überblick"), ("STRASS", ""), ("Straße", "straße"), ("οδο", "ΟΔΟΣ"), ("PLAIN", "plain")]
+    {
+        let filter = JobFilter { text: Some(text.to_owned()), ..JobFilter::default() };
+        let page = store.list_jobs(&filter, &PageRequest { limit: 1, after: None }).await.unwrap();
+        let keys: Vec<&str> = page.items.iter().map(|row| row.job.definition.key.as_str()).collect();
+        assert_eq!(keys.join(" "), found, "{text}");
+        assert_eq!(page.next, None);
+    }
+}
+
+#[tokio::test]
+async fn a_database_in_memory_says_so() {
+    let status = SqliteStore::in_memory().await.unwrap().status().await.unwrap();
+    assert!(status.product.starts_with("sqlite 3."), "{status:?}");
+    assert_eq!(status.notes, ["the database is in memory: nothing outlives the process"]);
+}

@@ -1,0 +1,98 @@
+//! Jobs, and a little engine for tests of SQLite alone.
+
+use std::collections::BTreeMap;
+
+use everbell_core::change::{self, NewJob};
+use everbell_core::plan::{Plan, Seen, plan};
+use everbell_core::settle::{Outcome, Settling, Transition, settle};
+use everbell_core::store::{AuditEntry, Claim, Due, Planned, Recorded, StartRuns, Store, StoreResult, TargetRoom};
+use everbell_core::{
+    Definition, InstanceId, JobId, JobKey, Json, Policies, RunStatus, Scope, Source, Spec, Target, Zone,
+};
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+pub(super) const LEASE: SignedDuration = SignedDuration::from_secs(30);
+
+pub(super) fn at(time: &str) -> Timestamp {
+    format!("2026-11-15T{time}Z").parse().unwrap()
+}
+
+pub(super) fn target() -> Target {
+    Target::new("log").unwrap()
+}
+
+/// A job that was made at midnight.
+pub(super) fn job(key: &str, expression: &str) -> NewJob {
+    let mut tail = [0; 10];
+    let end = key.len().min(10);
+    tail[..end].copy_from_slice(&key.as_bytes()[key.len() - end..]);
+    let created_at = at("00:00:00");
+    change::create(Definition {
+        id: JobId::new(created_at, tail),
+        key: JobKey::new(key).unwrap(),
+        version: 1,
+        target: target(),
+        payload: Json::empty(),
+        spec: Ok(Spec::recurring(expression.parse().unwrap(), Zone::get("UTC").unwrap(), created_at)),
+        policies: Policies::default(),
+        scope: Scope::Global,
+        description: String::new(),
+        labels: BTreeMap::new(),
+        source: Source::Api,
+        supersedes: None,
+        created_by: "ana".to_owned(),
+        created_at,
+    })
+}
+
+pub(super) fn audit(number: u128) -> AuditEntry {
+    AuditEntry {
+        id: Uuid::from_u128(number),
+        at: at("00:00:00"),
+        actor: "ana".to_owned(),
+        action: "job.create".to_owned(),
+        object: "job".to_owned(),
+        reason: None,
+        before: None,
+        after: None,
+    }
+}
+
+pub(super) async fn create(store: &dyn Store, key: &str, expression: &str) -> JobId {
+    let new = job(key, expression);
+    let number = new.definition.id.as_uuid().as_u128();
+    store.create_job(&new, &audit(number)).await.unwrap().job.definition.id
+}
+
+fn decide(due: &Due, now: Timestamp) -> Plan {
+    let seen =
+        Seen { active: &due.active, upstream_succeeded_at: due.upstream_succeeded_at, org_spec: due.org_spec.as_ref() };
+    plan(&due.job, &due.timer, &seen, now)
+}
+
+pub(super) async fn plan_due(store: &dyn Store, now: Timestamp, limit: u32) -> StoreResult<Planned> {
+    store.plan_due(now, limit, &[target()], &decide).await
+}
+
+pub(super) async fn start(store: &dyn Store, instance: u8, now: Timestamp, limit: u32) -> StoreResult<Vec<Claim>> {
+    let targets = [TargetRoom { target: target(), room: limit }];
+    let instance = InstanceId::new(at("00:00:00"), [instance; 10]);
+    store.start_runs(&StartRuns { instance, targets: &targets, limit, now, lease_until: now + LEASE }).await
+}
+
+pub(super) async fn finish(store: &dyn Store, claims: &[Claim], now: Timestamp) -> StoreResult<Vec<Recorded>> {
+    let transitions: Vec<Transition> = claims.iter().filter_map(|claim| success(claim, now)).collect();
+    store.record(&transitions, now).await
+}
+
+fn success(claim: &Claim, now: Timestamp) -> Option<Transition> {
+    let settling = Settling {
+        id: claim.run.id,
+        attempt: claim.run.attempt,
+        status: RunStatus::Running,
+        max_attempts: 1,
+        backoff: everbell_core::Backoff::default(),
+    };
+    settle(&settling, Outcome::Succeeded { result: None }, now)
+}
