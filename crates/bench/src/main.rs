@@ -6,6 +6,8 @@
 mod cron;
 mod measure;
 mod rivals;
+mod schema;
+mod store;
 mod table;
 
 use std::process::ExitCode;
@@ -13,12 +15,26 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo run -p everbell-bench --release -- WHAT
 
-  cron    times to find the next slot, to parse and to count, against the crates cron, croner and cronexpr";
+  cron    times to find the next slot, to parse and to count, against the crates cron, croner and cronexpr
+  schema  candidates for the tables and indexes of the stores as plain SQL; --quick for a short look
+  store   claims and whole lives of runs through the stores, beside the same writes as plain SQL";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["cron"] => cron::run(),
+        ["schema", rest @ ..] if matches!(rest, [] | ["--quick"]) => {
+            if let Err(reason) = schema::run(!rest.is_empty()) {
+                eprintln!("error: {reason}");
+                return ExitCode::FAILURE;
+            }
+        }
+        ["store"] => {
+            if let Err(reason) = store::run() {
+                eprintln!("error: {reason}");
+                return ExitCode::FAILURE;
+            }
+        }
         ["help" | "--help" | "-h"] => println!("{USAGE}"),
         _ => {
             eprintln!("{USAGE}");

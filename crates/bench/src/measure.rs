@@ -51,6 +51,20 @@ fn round(work: &Work<'_>, passes: u32) -> Duration {
     started.elapsed()
 }
 
+/// Runs from its making, for work that no loop here can repeat.
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    #[allow(clippy::disallowed_methods, reason = "measuring time is reading a clock")]
+    pub(crate) fn start() -> Stopwatch {
+        Stopwatch(Instant::now())
+    }
+
+    pub(crate) fn seconds(&self) -> f64 {
+        self.0.elapsed().as_secs_f64()
+    }
+}
+
 fn summary(mut samples: Vec<f64>) -> Timing {
     samples.sort_by(f64::total_cmp);
     let (low, median, high) = (samples[ROUNDS / 4], samples[ROUNDS / 2], samples[ROUNDS - 1 - ROUNDS / 4]);

@@ -1,0 +1,138 @@
+//! Whole lives of no-op runs through the verbs of a store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use everbell_core::change;
+use everbell_core::plan::{self, Seen};
+use everbell_core::settle::{Outcome, Settling, settle};
+use everbell_core::store::{AuditEntry, Due, StartRuns, Store, StoreResult, TargetRoom};
+use everbell_core::{
+    Backoff, Definition, InstanceId, JobId, JobKey, Json, Policies, RunStatus, Scope, Source, Spec, Target, Zone,
+};
+use jiff::{SignedDuration, Timestamp};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::Rate;
+use crate::measure::Stopwatch;
+
+/// The one slot that is due.
+pub(super) const SLOT: &str = "2027-01-01T00:00:00Z";
+
+fn now() -> Timestamp {
+    let slot: Timestamp = SLOT.parse().unwrap_or(Timestamp::UNIX_EPOCH);
+    slot + SignedDuration::from_secs(1)
+}
+
+/// A yearly job to make copies of.
+pub(super) async fn template(store: &dyn Store) -> Result<(), Box<dyn std::error::Error>> {
+    let created_at: Timestamp = "2026-06-01T00:00:00Z".parse()?;
+    let definition = Definition {
+        id: JobId::new(created_at, [1; 10]),
+        key: JobKey::new("template")?,
+        version: 1,
+        target: Target::new("noop")?,
+        payload: Json::parse("payload", r#"{"message":"hello world"}"#)?,
+        spec: Ok(Spec::recurring("0 0 1 1 *".parse()?, Zone::utc(), created_at)),
+        policies: Policies::default(),
+        scope: Scope::Global,
+        description: String::new(),
+        labels: BTreeMap::new(),
+        source: Source::Api,
+        supersedes: None,
+        created_by: "bench".to_owned(),
+        created_at,
+    };
+    let audit = AuditEntry {
+        id: Uuid::from_u128(1),
+        at: created_at,
+        actor: "bench".to_owned(),
+        action: "job.create".to_owned(),
+        object: "job:template".to_owned(),
+        reason: None,
+        before: None,
+        after: None,
+    };
+    store.create_job(&change::create(definition), &audit).await?;
+    Ok(())
+}
+
+/// Plans everything that is due, then starts and ends everything, with so many tasks at once.
+pub(super) async fn lives(
+    store: &Arc<dyn Store>,
+    batch: u32,
+    tasks: usize,
+    runs: u32,
+) -> Result<Rate, Box<dyn std::error::Error>> {
+    let watch = Stopwatch::start();
+    let planned = all(store, tasks, move |store| claim(store, batch)).await?;
+    let claimed = watch.seconds();
+    let ended = all(store, tasks, move |store| run(store, batch)).await?;
+    let lived = watch.seconds();
+    assert_eq!((planned, ended), (runs, runs), "every run lives once");
+    Ok(Rate { claims: f64::from(runs) / claimed, lives: f64::from(runs) / lived })
+}
+
+async fn all<F>(
+    store: &Arc<dyn Store>,
+    tasks: usize,
+    work: impl Fn(Arc<dyn Store>) -> F,
+) -> Result<u32, Box<dyn std::error::Error>>
+where
+    F: Future<Output = StoreResult<u32>> + Send + 'static,
+{
+    let mut working = JoinSet::new();
+    for _ in 0..tasks {
+        working.spawn(work(Arc::clone(store)));
+    }
+    let mut total = 0;
+    while let Some(done) = working.join_next().await {
+        total += done??;
+    }
+    Ok(total)
+}
+
+async fn claim(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
+    let targets = [Target::new("noop")?];
+    let decide = |due: &Due, now: Timestamp| {
+        let seen = Seen { active: &due.active, upstream_succeeded_at: None, org_spec: None };
+        plan::plan(&due.job, &due.timer, &seen, now)
+    };
+    let mut total = 0;
+    loop {
+        let planned = store.plan_due(now(), batch, &targets, &decide).await?;
+        total += planned.runs.len() as u32;
+        if planned.timers == 0 {
+            return Ok(total);
+        }
+    }
+}
+
+async fn run(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
+    let targets = [TargetRoom { target: Target::new("noop")?, room: batch }];
+    let instance = InstanceId::new(now(), [3; 10]);
+    let lease_until = now() + SignedDuration::from_secs(30);
+    let mut total = 0;
+    loop {
+        let request = StartRuns { instance, targets: &targets, limit: batch, now: now(), lease_until };
+        let claims = store.start_runs(&request).await?;
+        if claims.is_empty() {
+            return Ok(total);
+        }
+        let transitions: Vec<_> = claims
+            .iter()
+            .filter_map(|claim| {
+                let run = Settling {
+                    id: claim.run.id,
+                    attempt: claim.run.attempt,
+                    status: RunStatus::Running,
+                    max_attempts: 1,
+                    backoff: Backoff::default(),
+                };
+                settle(&run, Outcome::Succeeded { result: None }, now())
+            })
+            .collect();
+        total += store.record(&transitions, now()).await?.len() as u32;
+    }
+}
