@@ -48,7 +48,7 @@ pub(super) async fn reset(path: &Path) -> sqlx::Result<()> {
     let mut connection = open(path).await?;
     let sql = format!(
         "delete from runs; delete from active_runs; delete from outcomes;
-         update timers set next_run_at = {}, last_slot_at = 0 where next_run_at is not null;",
+         update timers set next_run_at = {}, last_slot_at = 1780272000000000 where next_run_at is not null;",
         micros(SLOT)
     );
     sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
