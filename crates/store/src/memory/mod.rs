@@ -1,7 +1,7 @@
 //! [`MemoryStore`]: the contract in its simplest form, and the model that the databases are compared with.
 //!
 //! One mutex guards plain maps, so every verb is one transaction by itself. A verb checks everything before it writes
-//! anything: nothing after the first write can fail. What a decision returns is written down in [`state`]; each family of
+//! anything: nothing after the first write can fail. What a decision returns is written down in `state`; each family of
 //! verbs has its file.
 //!
 //! It reads no clock: [`MemoryStore::set_now`] says what [`Store::now`](everbell_core::store::Store::now) answers.
