@@ -6,7 +6,6 @@
 use std::fs::DirBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use everbell_core::store::{StoreError, StoreResult, StoreStatus};
@@ -59,7 +58,6 @@ impl SqliteStore {
         SqliteStore {
             options,
             writer: Mutex::new(None),
-            broken: AtomicBool::new(false),
             readers,
             path,
             known: Definitions::default(),
@@ -74,11 +72,9 @@ impl SqliteStore {
         migrate::run(connection, clock()).await
     }
 
-    /// The connection, opened when there is none or the last one broke. A database in memory is its connection, so that
-    /// one is kept whatever it said.
+    /// The connection, opened when there is none or the last one broke.
     async fn connected<'a>(&self, writer: &'a mut Option<SqliteConnection>) -> StoreResult<&'a mut SqliteConnection> {
-        let broken = self.broken.swap(false, Ordering::Relaxed) && self.path.is_some();
-        let connection = match writer.take().filter(|_| !broken) {
+        let connection = match writer.take() {
             Some(connection) => connection,
             None => self.connect().await?,
         };
@@ -110,7 +106,7 @@ impl SqliteStore {
     pub(super) async fn writer(&self, what: impl Into<String>) -> StoreResult<Held<'_>> {
         let mut writer = self.writer.lock().await;
         self.connected(&mut writer).await?;
-        Ok(Held { store: self, line: Line::Writer(writer), what: what.into() })
+        Ok(Held::new(self, Line::Writer(writer), what.into()))
     }
 
     /// A connection to read with, until it is dropped.
@@ -118,7 +114,7 @@ impl SqliteStore {
         let what = what.into();
         let Some(pool) = &self.readers else { return self.writer(what).await };
         let line = pool.acquire().await.map_err(|error| fault::from_sqlx(&what, error))?;
-        Ok(Held { store: self, line: Line::Reader(line), what })
+        Ok(Held::new(self, Line::Reader(line), what))
     }
 
     pub(super) async fn read_now(&self) -> StoreResult<Timestamp> {

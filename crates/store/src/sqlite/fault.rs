@@ -14,6 +14,7 @@ mod code {
     pub(super) const CORRUPT: u32 = 11;
     pub(super) const FULL: u32 = 13;
     pub(super) const CANTOPEN: u32 = 14;
+    pub(super) const CONSTRAINT: u32 = 19;
     pub(super) const NOTADB: u32 = 26;
 }
 
@@ -75,10 +76,10 @@ pub(super) fn is_busy(error: &sqlx::Error) -> bool {
     matches!(primary(error), Some(code::BUSY | code::LOCKED))
 }
 
-/// Whether the connection that said this should not be used again.
+/// Whether the connection that said this should not be used again. After a refusal it should: nothing happened.
 pub(super) fn is_broken(error: &sqlx::Error) -> bool {
     match primary(error) {
-        Some(primary) => matches!(primary, code::IOERR | code::CORRUPT | code::CANTOPEN | code::NOTADB),
+        Some(primary) => !matches!(primary, code::BUSY | code::LOCKED | code::READONLY | code::CONSTRAINT),
         None => !matches!(error, sqlx::Error::RowNotFound | sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)),
     }
 }

@@ -147,7 +147,8 @@ pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob) -> StoreResult<()>
 
 /// The rows of a page and one more.
 ///
-/// SQLite knows the two cases of ASCII only. A text with other letters is compared here, some jobs at a time.
+/// SQLite knows the two cases of ASCII only, so a text with other letters is looked for by its part in ASCII, and what
+/// has that is compared here, some jobs at a time.
 async fn listed(tx: &mut Tx<'_>, filter: &JobFilter, page: &PageRequest) -> StoreResult<Vec<JobListColumns>> {
     let limit = page.limit + 1;
     let text = filter.text.as_ref().map(|text| text.to_lowercase());
@@ -157,7 +158,7 @@ async fn listed(tx: &mut Tx<'_>, filter: &JobFilter, page: &PageRequest) -> Stor
     let mut found = Vec::new();
     let mut after = page.after.clone();
     loop {
-        let rows: Vec<JobListColumns> = tx.all(listing(filter, None, after.as_ref(), STRIDE)?).await?;
+        let rows: Vec<JobListColumns> = tx.all(listing(filter, ascii_part(text), after.as_ref(), STRIDE)?).await?;
         after = rows.last().map(|row| cursor(filter.sort, row));
         let at_end = rows.len() < STRIDE as usize;
         found.extend(rows.into_iter().filter(|row| contains(row, text)));
@@ -166,6 +167,12 @@ async fn listed(tx: &mut Tx<'_>, filter: &JobFilter, page: &PageRequest) -> Stor
             return Ok(found);
         }
     }
+}
+
+/// The longest part of a text that SQLite can compare.
+fn ascii_part(text: &str) -> Option<String> {
+    let longest = text.split(|c: char| !c.is_ascii()).max_by_key(|part| part.len());
+    longest.filter(|part| !part.is_empty()).map(str::to_owned)
 }
 
 fn contains(row: &JobListColumns, text: &str) -> bool {

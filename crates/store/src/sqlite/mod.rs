@@ -23,7 +23,6 @@ mod transaction;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::atomic::AtomicBool;
 
 use async_trait::async_trait;
 use everbell_core::change::NewJob;
@@ -53,8 +52,6 @@ pub struct SqliteStore {
     /// How the connection that writes is opened.
     options: SqliteConnectOptions,
     writer: Mutex<Option<SqliteConnection>>,
-    /// The connection that writes said something after which it is not to be trusted.
-    broken: AtomicBool,
     /// `None` for a database in memory, which only the writer can see.
     readers: Option<SqlitePool>,
     path: Option<PathBuf>,

@@ -224,9 +224,10 @@ pub(super) async fn insert_runs(tx: &mut Tx<'_>, runs: &[RunValues], now: Micros
     let rows = batch::rows(runs.iter().map(run_row));
     let query = sqlx::query(include_str!("sql/insert_runs.sql")).bind(rows).bind(now);
     let new: HashSet<Uuid> = tx.all::<(Uuid,)>(query).await?.into_iter().map(|(id,)| id).collect();
-    let starts = |run: &&RunValues| run.skip_reason.is_none() && new.contains(&run.id);
-    let rows = batch::rows(runs.iter().filter(starts).map(active_row));
-    tx.run(sqlx::query(include_str!("sql/insert_active_runs.sql")).bind(rows)).await?;
+    let held: Vec<_> = runs.iter().filter(|run| new.contains(&run.id)).filter_map(hold_row).collect();
+    if !held.is_empty() {
+        tx.run(sqlx::query(include_str!("sql/hold_runs.sql")).bind(batch::rows(&held))).await?;
+    }
     Ok(new)
 }
 
@@ -264,8 +265,9 @@ fn run_row(r: &RunValues) -> impl Serialize + '_ {
     )
 }
 
-fn active_row(r: &RunValues) -> impl Serialize + '_ {
-    (Hex(r.id), r.job_id.map(Hex), &r.org_id, &r.target, r.held, r.max_concurrent, r.scheduled_at)
+/// Of a run that will start, what is not as the trigger writes it.
+fn hold_row(r: &RunValues) -> Option<impl Serialize + Send + Sync + use<>> {
+    (r.skip_reason.is_none() && (r.held || r.max_concurrent != 1)).then_some((Hex(r.id), r.held, r.max_concurrent))
 }
 
 fn gap_row(g: &GapValues) -> impl Serialize + '_ {

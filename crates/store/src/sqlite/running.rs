@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use everbell_core::settle::{Next, Settling, Transition};
-use everbell_core::store::{
-    AuditEntry, Canceled, Claim, LeaseReport, Recorded, StartRuns, StoreError, StoreResult, TargetRoom,
-};
+use everbell_core::store::{AuditEntry, Canceled, Claim, LeaseReport, Recorded, StartRuns, StoreError, StoreResult};
 use everbell_core::{Failure, InstanceId, JobId, Run, RunId, RunStatus};
 use jiff::Timestamp;
 use serde::Serialize;
+use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::batch::{self, Hex};
@@ -21,60 +20,74 @@ use crate::rows::{ClaimColumns, Recording, RunColumns, RunValues, SettlingColumn
 /// How often a claim begins again because it met rows that cannot be read.
 const ROUNDS: usize = 100;
 
+/// A pending run that may start.
+#[derive(FromRow)]
+struct Waiting {
+    available_at: Micros,
+    #[sqlx(flatten)]
+    run: ClaimColumns,
+}
+
 impl SqliteStore {
     pub(super) async fn claim_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
         let mut held = self.writer("starting runs").await?;
+        let mut tx = held.begin().await?;
         let mut unreadable = Vec::new();
         for _ in 0..ROUNDS {
-            let mut tx = held.begin().await?;
             let known_bad = unreadable.len();
-            let claims = self.claim(&mut tx, request, &mut unreadable).await?;
+            let mut claims = self.startable(&mut tx, request, &mut unreadable).await?;
+            // What cannot be read must not start, and must not stand in the way of the others: look again without it.
             if unreadable.len() > known_bad {
-                // What cannot be read must not start, and must not stand in the way of the others.
                 continue;
             }
             if !claims.is_empty() {
+                let query = sqlx::query(include_str!("sql/start_runs.sql"))
+                    .bind(batch::ids(claims.iter().map(|claim| claim.run.id.as_uuid())))
+                    .bind(request.instance.as_uuid())
+                    .bind(Micros::from(request.now))
+                    .bind(Micros::from(request.lease_until));
+                tx.run(query).await?;
                 tx.commit().await?;
             }
+            claims.sort_by_key(|claim| (claim.run.scheduled_at, claim.run.id));
             return Ok(claims);
         }
         Ok(Vec::new())
     }
 
-    /// Starts runs and reads them. Runs and jobs that cannot be read are added to `unreadable`.
-    async fn claim(
+    /// The runs that may start, as they will be then: the oldest of all targets, as many of each as it has room for.
+    /// Runs and jobs that cannot be read are added to `unreadable`.
+    async fn startable(
         &self,
         tx: &mut Tx<'_>,
         request: &StartRuns<'_>,
         unreadable: &mut Vec<Uuid>,
     ) -> StoreResult<Vec<Claim>> {
-        let wanted = |wanted: &TargetRoom| (wanted.target.to_string(), wanted.room);
-        let query = sqlx::query(include_str!("sql/start_runs.sql"))
-            .bind(batch::rows(request.targets.iter().map(wanted)))
-            .bind(request.limit)
-            .bind(Micros::from(request.now))
-            .bind(request.instance.as_uuid())
-            .bind(Micros::from(request.lease_until))
-            .bind(batch::ids(unreadable.iter().copied()));
-        let started: Vec<(Uuid, Option<Uuid>)> = tx.all(query).await?;
-        if started.is_empty() {
-            return Ok(Vec::new());
+        let rooms: BTreeMap<&str, u32> = request.targets.iter().map(|want| (want.target.as_str(), want.room)).collect();
+        let bad = (!unreadable.is_empty()).then(|| batch::ids(unreadable.iter().copied()));
+        let mut waiting: Vec<Waiting> = Vec::new();
+        for (target, room) in rooms.into_iter().filter(|(_, room)| *room > 0) {
+            let query = sqlx::query(include_str!("sql/waiting_runs.sql"))
+                .bind(target.to_owned())
+                .bind(Micros::from(request.now))
+                .bind(room.min(request.limit))
+                .bind(bad.clone());
+            waiting.extend(tx.all(query).await?);
         }
-        let learned = self.learn(tx, started.iter().filter_map(|(_, job)| job.map(JobId::from_uuid))).await?;
-        unreadable.extend(learned.unreadable.keys().map(JobId::as_uuid));
-        let query = sqlx::query(include_str!("sql/read_claims.sql"));
-        let rows: Vec<ClaimColumns> = tx.all(query.bind(batch::ids(started.iter().map(|(run, _)| *run)))).await?;
-        let mut claims = Vec::with_capacity(rows.len());
-        for row in rows {
-            let (run, id) = (row.id, row.job_id.map(JobId::from_uuid));
+        waiting.sort_unstable_by_key(|row| (row.available_at, row.run.id));
+        waiting.truncate(request.limit as usize);
+        let jobs = waiting.iter().filter_map(|row| row.run.job_id.map(JobId::from_uuid));
+        let learned = self.learn(tx, jobs).await?;
+        let mut claims = Vec::with_capacity(waiting.len());
+        for Waiting { run, .. } in waiting {
+            let (run_id, id) = (run.id, run.job_id.map(JobId::from_uuid));
             let job = id.and_then(|id| self.known.get(id).or_else(|| learned.unschedulable.get(&id).cloned()));
-            if id.is_some() && job.is_none() {
-                unreadable.push(run);
-                continue;
-            }
-            match row.read(job, request.instance, request.now, request.lease_until) {
-                Ok(claim) => claims.push(claim),
-                Err(_) => unreadable.push(run),
+            match (id, job) {
+                (Some(id), None) => unreadable.push(id.as_uuid()),
+                (_, job) => match run.read(job, request.instance, request.now, request.lease_until) {
+                    Ok(claim) => claims.push(claim),
+                    Err(_) => unreadable.push(run_id),
+                },
             }
         }
         Ok(claims)

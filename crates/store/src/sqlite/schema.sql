@@ -99,6 +99,7 @@ CREATE TABLE jobs (
   check ((status = 'paused') = (pause_reason is not null)),
   check ((pause_reason is null) = (paused_at is null) and (pause_reason is null) = (paused_by is null))
 ) strict;
+CREATE INDEX jobs_failing on jobs (id) where consecutive_failures > 0;
 CREATE UNIQUE INDEX jobs_living on jobs (job_key) where status <> 'retired';
 CREATE INDEX jobs_target on jobs (target);
 CREATE TRIGGER outcomes_end after insert on outcomes begin
@@ -148,6 +149,10 @@ from runs r
 left join jobs j on j.id = r.job_id
 left join active_runs a on a.run_id = r.id
 left join outcomes o on o.run_id = r.id;
+CREATE TRIGGER runs_active after insert on runs when new.skip_reason is null begin
+  insert into active_runs (run_id, job_id, org_id, target, status, held, max_concurrent, attempt, available_at)
+  values (new.id, new.job_id, new.org_id, new.target, 'pending', 0, 1, 0, new.scheduled_at);
+end;
 CREATE TRIGGER runs_gone after delete on runs begin
   delete from outcomes where run_id = old.id;
 end;

@@ -1,6 +1,6 @@
 //! One transaction: every statement of the store passes here, and so does every fault that a test wants.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use everbell_core::store::{StoreError, StoreResult};
 use sqlx::pool::PoolConnection;
@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Connection, FromRow, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::MutexGuard;
 
-use super::faults::{Call, Later};
+use super::faults::Call;
 use super::{SqliteStore, fault};
 
 /// A statement with its values.
@@ -17,9 +17,11 @@ pub(super) type Statement = Query<'static, Sqlite, SqliteArguments>;
 
 /// A connection, and what it is wanted for.
 pub(super) struct Held<'a> {
-    pub(super) store: &'a SqliteStore,
-    pub(super) line: Line<'a>,
-    pub(super) what: String,
+    store: &'a SqliteStore,
+    line: Line<'a>,
+    what: String,
+    /// It said something after which it is not to be trusted.
+    broken: AtomicBool,
 }
 
 pub(super) enum Line<'a> {
@@ -28,11 +30,15 @@ pub(super) enum Line<'a> {
     Reader(PoolConnection<Sqlite>),
 }
 
-impl Held<'_> {
+impl<'a> Held<'a> {
+    pub(super) fn new(store: &'a SqliteStore, line: Line<'a>, what: String) -> Held<'a> {
+        Held { store, line, what, broken: AtomicBool::new(false) }
+    }
+
     /// Begins. What is not committed is undone, also when the caller is gone.
     pub(super) async fn begin(&mut self) -> StoreResult<Tx<'_>> {
-        let Held { store, line, what } = self;
-        let later = store.fault(what, Call::Statement)?;
+        let Held { store, line, what, broken } = self;
+        let later = store.faults.before(what, Call::Statement, broken)?;
         let begun = match line {
             Line::Writer(writer) => match writer.as_mut() {
                 Some(connection) => connection.begin_with("begin immediate").await,
@@ -40,9 +46,31 @@ impl Held<'_> {
             },
             Line::Reader(connection) => connection.begin().await,
         };
-        let inner = begun.map_err(|error| store.failed(what, error))?;
+        let inner = begun.map_err(|error| {
+            note(broken, &error);
+            fault::from_sqlx(what, error)
+        })?;
         later.heard()?;
-        Ok(Tx { inner, store, what })
+        Ok(Tx { inner, store, what, broken })
+    }
+}
+
+impl Drop for Held<'_> {
+    /// A connection that broke is not used again: the driver may believe that it is still in a transaction, which SQLite
+    /// has ended by itself. A database in memory is its connection, so that one is kept whatever it said.
+    fn drop(&mut self) {
+        if *self.broken.get_mut() && self.store.path.is_some() {
+            match &mut self.line {
+                Line::Writer(writer) => **writer = None,
+                Line::Reader(connection) => connection.close_on_drop(),
+            }
+        }
+    }
+}
+
+fn note(broken: &AtomicBool, error: &sqlx::Error) {
+    if fault::is_broken(error) {
+        broken.store(true, Ordering::Relaxed);
     }
 }
 
@@ -51,6 +79,7 @@ pub(super) struct Tx<'a> {
     inner: Transaction<'a, Sqlite>,
     store: &'a SqliteStore,
     what: &'a str,
+    broken: &'a AtomicBool,
 }
 
 impl Tx<'_> {
@@ -59,8 +88,8 @@ impl Tx<'_> {
     where
         T: for<'r> FromRow<'r, SqliteRow>,
     {
-        let later = self.store.fault(self.what, Call::Statement)?;
-        let rows = statement.fetch_all(&mut *self.inner).await.map_err(|error| self.store.failed(self.what, error))?;
+        let later = self.store.faults.before(self.what, Call::Statement, self.broken)?;
+        let rows = statement.fetch_all(&mut *self.inner).await.map_err(|error| self.failed(error))?;
         later.heard()?;
         let read = rows.iter().map(T::from_row).collect::<Result<Vec<T>, _>>();
         read.map_err(|error| fault::from_sqlx(self.what, error))
@@ -85,18 +114,23 @@ impl Tx<'_> {
 
     /// No row; how many were written.
     pub(super) async fn run(&mut self, statement: Statement) -> StoreResult<u64> {
-        let later = self.store.fault(self.what, Call::Statement)?;
-        let done = statement.execute(&mut *self.inner).await.map_err(|error| self.store.failed(self.what, error))?;
+        let later = self.store.faults.before(self.what, Call::Statement, self.broken)?;
+        let done = statement.execute(&mut *self.inner).await.map_err(|error| self.failed(error))?;
         later.heard()?;
         Ok(done.rows_affected())
     }
 
+    fn failed(&self, error: sqlx::Error) -> StoreError {
+        note(self.broken, &error);
+        fault::from_sqlx(self.what, error)
+    }
+
     /// Makes it last.
     pub(super) async fn commit(self) -> StoreResult<()> {
-        let Tx { inner, store, what } = self;
-        let later = store.fault(what, Call::Commit)?;
+        let Tx { inner, store, what, broken } = self;
+        let later = store.faults.before(what, Call::Commit, broken)?;
         inner.commit().await.map_err(|error| {
-            store.note(&error);
+            note(broken, &error);
             fault::commit(what, error)
         })?;
         later.heard()
@@ -111,21 +145,27 @@ impl Tx<'_> {
     }
 }
 
-impl SqliteStore {
-    /// The fault that a test wants here: an error now, or later when the call is done.
-    fn fault(&self, what: &str, call: Call) -> StoreResult<Later> {
-        self.faults.before(what, call, &self.broken)
-    }
+#[cfg(test)]
+mod tests {
+    use everbell_core::store::Store;
 
-    fn failed(&self, what: &str, error: sqlx::Error) -> StoreError {
-        self.note(&error);
-        fault::from_sqlx(what, error)
-    }
+    use super::*;
 
-    /// A connection that broke is not used again.
-    fn note(&self, error: &sqlx::Error) {
-        if fault::is_broken(error) {
-            self.broken.store(true, Ordering::Relaxed);
+    #[tokio::test]
+    async fn a_store_goes_on_when_the_disk_is_no_longer_full() {
+        let folder = std::env::temp_dir().join(format!("everbell-full-{}", std::process::id()));
+        let store = SqliteStore::open(&folder.join("everbell.db")).await.unwrap();
+        {
+            let mut held = store.writer("filling").await.unwrap();
+            let mut tx = held.begin().await.unwrap();
+            // Known to this connection only: to the next one there is room again.
+            tx.run(sqlx::query("pragma max_page_count = 1")).await.unwrap();
+            let big = "insert into requests (key, fingerprint, created_at) values ('big', zeroblob(10000000), 0)";
+            let error = tx.run(sqlx::query(big)).await.unwrap_err();
+            assert!(error.is_transient() && error.to_string().contains("make room"), "{error}");
         }
+        let answer = store.begin_request("small", &[0; 32], store.now().await.unwrap()).await;
+        std::fs::remove_dir_all(folder).unwrap();
+        assert_eq!(answer.unwrap(), everbell_core::store::Remembered::New);
     }
 }

@@ -42,6 +42,8 @@ create table jobs (
 ) strict;
 create unique index jobs_living on jobs (job_key) where status <> 'retired';
 create index jobs_target on jobs (target);
+-- Almost empty, so that a batch of successes finds out at no cost that there is nothing to clear.
+create index jobs_failing on jobs (id) where consecutive_failures > 0;
 
 -- Hot and narrow. next_run_at is null while disarmed, so the due query reads nothing else. The target stands here so
 -- that timers which nobody can serve are passed over without looking at their jobs.
@@ -125,8 +127,12 @@ create table outcomes (
 ) strict;
 create index outcomes_bad on outcomes (run_id) where status <> 'succeeded';
 
--- SQLite has no statement that writes two tables. A run that has ended is not active, and an outcome goes with its run:
--- stated here, these hold for every statement.
+-- SQLite has no statement that writes two tables, so what always goes together is said here: a run that is not skipped is
+-- active, one that has ended is not, and an outcome goes with its run.
+create trigger runs_active after insert on runs when new.skip_reason is null begin
+  insert into active_runs (run_id, job_id, org_id, target, status, held, max_concurrent, attempt, available_at)
+  values (new.id, new.job_id, new.org_id, new.target, 'pending', 0, 1, 0, new.scheduled_at);
+end;
 create trigger outcomes_end after insert on outcomes begin
   delete from active_runs where run_id = new.run_id;
 end;

@@ -5,6 +5,6 @@ set next_run_at = g.next_run_at, last_slot_at = max(timers.last_slot_at, g.last_
 from (
   select unhex(value ->> 0) as job_id, value ->> 1 as org_id, value ->> 2 as next_run_at, value ->> 3 as last_slot_at,
          value ->> 4 as rescheduled_from, value ->> 5 as last_local_date
-  from json_each(?1)
+  from jsonb_each(?1)
 ) g
 where timers.job_id = g.job_id and timers.org_id = g.org_id

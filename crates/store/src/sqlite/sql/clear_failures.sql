@@ -1,2 +1,3 @@
-update jobs set consecutive_failures = 0
+-- The partial index has only jobs with failures, which are few.
+update jobs indexed by jobs_failing set consecutive_failures = 0
 where id in (select unhex(value) from json_each(?1)) and consecutive_failures > 0

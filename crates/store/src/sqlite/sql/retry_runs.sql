@@ -4,7 +4,7 @@ set status = 'pending', held = 0, available_at = g.available_at, lease_until = n
 from (
   select unhex(value ->> 0) as run_id, value ->> 1 as attempt, value ->> 2 as available_at, value ->> 3 as failure_code,
          value ->> 4 as failure_message, value ->> 5 as failure_details
-  from json_each(?1)
+  from jsonb_each(?1)
 ) g
 where active_runs.run_id = g.run_id and active_runs.attempt = g.attempt and active_runs.status = 'running'
 returning run_id, job_id
