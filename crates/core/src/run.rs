@@ -260,6 +260,8 @@ impl FailureCode {
     pub const LOST: FailureCode = FailureCode(Cow::Borrowed("lost"));
     /// Somebody stopped it.
     pub const CANCELED: FailureCode = FailureCode(Cow::Borrowed("canceled"));
+    /// Its instance shut down before it was done.
+    pub const SHUTDOWN: FailureCode = FailureCode(Cow::Borrowed("shutdown"));
     /// The payload is not what the handler takes.
     pub const INVALID_PAYLOAD: FailureCode = FailureCode(Cow::Borrowed("invalid_payload"));
     /// An HTTP target answered with a status that is no success.

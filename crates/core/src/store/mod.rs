@@ -82,6 +82,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Jobs, a page at a time.
     async fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>>;
 
+    /// Paused jobs that resume by themselves, with the time at which they do; the earliest first.
+    async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>>;
+
     // ---- the way of a run
 
     /// Locks up to `limit` timers with `next_run_at <= now` of these targets, oldest first, passing over those that others

@@ -29,6 +29,24 @@ pub async fn pausing_disarms(fresh: Fresh) {
     assert_eq!(world.runs().await, []);
 }
 
+pub async fn pauses_that_end_are_told_earliest_first(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for (key, until) in
+        [("late", Some("23:00")), ("endless", None), ("soon", Some("02:00")), ("resumed", Some("01:00"))]
+    {
+        world.create(job(key, "0 * * * *")).await;
+        let pause = Pause { until: until.map(at), ..pause_of(at("00:30")) };
+        world.try_change(key, at("00:30"), |view| change::pause(view, pause.clone())).await.unwrap();
+    }
+    world.create(job("active", "0 * * * *")).await;
+    world.resume("resumed", Missed::Skip, at("00:40")).await;
+    let (soon, late) = ((job_id("soon", 1), at("02:00")), (job_id("late", 1), at("23:00")));
+    assert_eq!(world.store.pauses_ending(10).await.unwrap(), [soon, late]);
+    assert_eq!(world.store.pauses_ending(1).await.unwrap(), [soon]);
+    world.retire("soon", at("00:50")).await;
+    assert_eq!(world.store.pauses_ending(10).await.unwrap(), [late]);
+}
+
 pub async fn resuming_arms_and_writes_the_gap_of_the_pause(fresh: Fresh) {
     let world = World::new(&fresh);
     let row = world.create(job("hourly", "0 * * * *")).await;

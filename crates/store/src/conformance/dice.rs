@@ -1,14 +1,14 @@
 //! [`Dice`]: numbers that a seed decides, the same on every machine (splitmix64).
 
 #[derive(Clone, Debug)]
-pub(super) struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Dice {
+    pub fn new(seed: u64) -> Dice {
         Dice(seed)
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,20 +17,20 @@ impl Dice {
     }
 
     /// From 0 to `below`, without it; 0 when there is nothing below.
-    pub(super) fn below(&mut self, below: usize) -> usize {
+    pub fn below(&mut self, below: usize) -> usize {
         if below == 0 { 0 } else { (self.next() % below as u64) as usize }
     }
 
-    pub(super) fn one_in(&mut self, many: usize) -> bool {
+    pub fn one_in(&mut self, many: usize) -> bool {
         self.below(many) == 0
     }
 
-    pub(super) fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         from.get(self.below(from.len()))
     }
 
     /// Lets other tasks go first, now and then.
-    pub(super) async fn dawdle(&mut self) {
+    pub async fn dawdle(&mut self) {
         for _ in 0..self.below(4) {
             tokio::task::yield_now().await;
         }

@@ -35,6 +35,7 @@ macro_rules! conformance_cases {
             }
             change {
                 pausing_disarms,
+                pauses_that_end_are_told_earliest_first,
                 resuming_arms_and_writes_the_gap_of_the_pause,
                 resuming_may_run_what_was_missed_once,
                 retiring_is_final_and_keeps_history,

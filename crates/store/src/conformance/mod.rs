@@ -25,7 +25,7 @@
 #![allow(clippy::unwrap_used, reason = "a case that cannot go on has failed")]
 #![allow(missing_docs, reason = "the name of a case is the sentence that it proves")]
 
-mod dice;
+pub mod dice;
 mod fresh;
 mod given;
 mod list;

@@ -47,6 +47,14 @@ impl State {
         Ok(())
     }
 
+    pub(super) fn pauses_ending(&self, limit: u32) -> Vec<(JobId, Timestamp)> {
+        let until = |job: &Job| job.state.pause.as_ref()?.until;
+        let mut ending: Vec<_> = self.jobs.iter().filter_map(|(id, job)| Some((*id, until(job)?))).collect();
+        ending.sort_by_key(|(id, until)| (*until, *id));
+        ending.truncate(limit as usize);
+        ending
+    }
+
     pub(super) fn insert_job(&mut self, new: &NewJob) {
         let definition = definition_to_keep(&new.definition);
         let id = definition.id;

@@ -60,6 +60,10 @@ impl Store for MemoryStore {
         self.with(|state| state.list_jobs(filter, page))
     }
 
+    async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
+        self.with(|state| Ok(state.pauses_ending(limit)))
+    }
+
     async fn plan_due(
         &self,
         now: Timestamp,
@@ -67,7 +71,12 @@ impl Store for MemoryStore {
         targets: &[Target],
         plan: &PlanFn<'_>,
     ) -> StoreResult<Planned> {
-        self.with_notice(|state| Ok(state.plan_due(now, limit, targets, plan)))
+        let planned = self.with(|state| Ok(state.plan_due(now, limit, targets, plan)));
+        // Whoever plans looks again when it is told to, so nothing must come of nothing.
+        if planned.as_ref().map_or(true, |planned| planned.timers > 0) {
+            self.notify.notify_waiters();
+        }
+        planned
     }
 
     async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
@@ -84,7 +93,7 @@ impl Store for MemoryStore {
     }
 
     async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
-        self.with_notice(|state| Ok(state.record(transitions, now)))
+        self.with(|state| Ok(state.record(transitions, now)))
     }
 
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use everbell_core::JobId;
 use everbell_core::change::NewJob;
 use everbell_core::store::{
     AuditEntry, Cursor, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
 };
+use jiff::Timestamp;
 use sqlx::postgres::PgArguments;
 use sqlx::query::QueryAs;
 use sqlx::{PgExecutor, Postgres};
@@ -46,6 +48,12 @@ impl PostgresStore {
             None => None,
         };
         Ok(JobRow { job, timer, last_run })
+    }
+
+    pub(super) async fn read_pauses(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
+        let query = sqlx::query_as(include_str!("sql/pauses_ending.sql")).bind(i64::from(limit));
+        let rows: Vec<(Uuid, Micros)> = self.within("looking for pauses that end", query.fetch_all(&self.pool)).await?;
+        Ok(rows.into_iter().map(|(id, until)| (JobId::from_uuid(id), until.into())).collect())
     }
 
     pub(super) async fn read_jobs_page(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {

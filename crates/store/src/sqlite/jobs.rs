@@ -6,7 +6,8 @@ use everbell_core::change::NewJob;
 use everbell_core::store::{
     AuditEntry, Cursor, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
 };
-use everbell_core::{Invalid, Source};
+use everbell_core::{Invalid, JobId, Source};
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::transaction::{Statement, Tx};
@@ -42,6 +43,13 @@ impl SqliteStore {
         let mut runs = runs_of(tx, last).await?;
         let last_run = last.and_then(|id| runs.remove(&id)).map(RunColumns::read).transpose()?;
         Ok(JobRow { job, timer, last_run })
+    }
+
+    pub(super) async fn read_pauses(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
+        let mut held = self.reader("looking for pauses that end").await?;
+        let mut tx = held.begin().await?;
+        let rows: Vec<(Uuid, Micros)> = tx.all(sqlx::query(include_str!("sql/pauses_ending.sql")).bind(limit)).await?;
+        Ok(rows.into_iter().map(|(id, until)| (JobId::from_uuid(id), until.into())).collect())
     }
 
     pub(super) async fn read_jobs_page(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {

@@ -123,6 +123,10 @@ impl Store for SqliteStore {
         self.read_jobs_page(filter, page).await
     }
 
+    async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
+        self.read_pauses(limit).await
+    }
+
     async fn plan_due(
         &self,
         now: Timestamp,

@@ -101,6 +101,7 @@ CREATE TABLE jobs (
 ) strict;
 CREATE INDEX jobs_failing on jobs (id) where consecutive_failures > 0;
 CREATE UNIQUE INDEX jobs_living on jobs (job_key) where status <> 'retired';
+CREATE INDEX jobs_paused_until on jobs (paused_until) where paused_until is not null;
 CREATE INDEX jobs_target on jobs (target);
 CREATE TRIGGER outcomes_end after insert on outcomes begin
   delete from active_runs where run_id = new.run_id;

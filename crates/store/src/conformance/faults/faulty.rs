@@ -109,6 +109,10 @@ impl Store for Faulty {
         self.around(self.inner.list_jobs(filter, page)).await
     }
 
+    async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
+        self.around(self.inner.pauses_ending(limit)).await
+    }
+
     async fn plan_due(
         &self,
         now: Timestamp,

@@ -42,6 +42,7 @@ create table jobs (
 );
 create unique index jobs_living on jobs (job_key) where status <> 'retired';
 create index jobs_target on jobs (target);
+create index jobs_paused_until on jobs (paused_until) where paused_until is not null;
 
 -- Hot and narrow. next_run_at is null while disarmed, so the due query reads nothing else. The target stands here so
 -- that timers which nobody can serve are passed over without looking at their jobs.

@@ -1,0 +1,100 @@
+//! A loop: `let wait = step(); wait for it, a signal, or the end`.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use everbell_core::store::StoreResult;
+use jiff::Timestamp;
+use tokio::sync::{Notify, watch};
+use tracing::error;
+
+use super::{Shared, random};
+use crate::clock::later;
+
+/// When a loop wants to look again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// At once: there is more.
+    No,
+    /// Then, or when it is woken.
+    Until(Timestamp),
+    /// When it is woken.
+    ForSignal,
+}
+
+/// One turn of a loop, and what there is to know about it.
+pub(crate) trait Step: Send + 'static {
+    /// For the log.
+    const NAME: &'static str;
+
+    /// Looks, decides, commits.
+    fn step(&mut self) -> impl Future<Output = StoreResult<Wait>> + Send;
+
+    /// What wakes it before its time.
+    fn signal(shared: &Shared) -> Option<&Notify>;
+}
+
+const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
+
+/// Repeats a step until it is told to stop, which it notices between two steps only: a step that was begun is finished,
+/// so nothing is taken from the store without being known here.
+pub(super) async fn drive<S: Step>(mut step: S, shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
+    let mut failures = 0;
+    while !*stop.borrow() {
+        let (wait, may_wake) = match step.step().await {
+            Ok(wait) => {
+                failures = 0;
+                shared.outage.over(S::NAME, shared.now(), &shared.events);
+                (wait, true)
+            }
+            Err(error) => {
+                if error.is_transient() {
+                    shared.outage.began(S::NAME, shared.now(), &error, &shared.events);
+                } else {
+                    error!(step = S::NAME, %error, "a step failed; trying again");
+                }
+                failures += 1;
+                (Wait::Until(later(shared.now(), backoff(failures, random()[0]))), false)
+            }
+        };
+        let at = match wait {
+            Wait::No => continue,
+            Wait::Until(at) => at,
+            Wait::ForSignal => Timestamp::MAX,
+        };
+        let signal = S::signal(&shared).filter(|_| may_wake);
+        tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => {}
+            () = shared.clock.sleep_until(at) => {}
+            () = woken(signal) => {}
+        }
+    }
+}
+
+async fn woken(signal: Option<&Notify>) {
+    match signal {
+        Some(signal) => signal.notified().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Twice as long after each failure, and never the same on two instances: between a half and the whole of it.
+fn backoff(failures: u32, dice: u8) -> Duration {
+    let longest = FIRST_BACKOFF.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(LONGEST_BACKOFF);
+    longest.mul_f64(0.5 + f64::from(dice) / 512.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_up_to_a_bound_and_differ() {
+        assert_eq!(backoff(1, 0), Duration::from_millis(50));
+        assert!(backoff(1, 255) < Duration::from_millis(100));
+        assert_eq!(backoff(3, 0), Duration::from_millis(200));
+        assert!(backoff(u32::MAX, 255) < LONGEST_BACKOFF);
+    }
+}

@@ -1,0 +1,187 @@
+//! The executor: runs a handler under its timeout, stops it when it must, and decides what became of the run.
+//!
+//! The only place where code of users runs, each in a task of its own, so whatever it does, it does to itself.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use everbell_core::settle::{Outcome, Settling, Transition, settle};
+use everbell_core::store::Claim;
+use everbell_core::{Backoff, DEFAULT_TIMEOUT, Definition, Failure, FailureCode, RunStatus};
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
+use tracing::error;
+
+use super::Shared;
+use super::inflight::{Attempt, Stop};
+use crate::clock::{between, later};
+use crate::events::{Event, RunInfo};
+use crate::run::{self, Run};
+use crate::targets::Served;
+
+/// How long an aborted handler may take to let go. One that does not is blocking its thread.
+const STUCK: Duration = Duration::from_secs(1);
+
+/// A handler that has ended, and what is to be written about its run.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(super) run: RunInfo,
+    pub(super) job: Option<Arc<Definition>>,
+    pub(super) started_at: Timestamp,
+    /// `None` when the run belongs to somebody else by now.
+    pub(super) transition: Option<Transition>,
+}
+
+impl Done {
+    pub(super) fn attempt(&self) -> Attempt {
+        (self.run.id, self.run.attempt)
+    }
+}
+
+/// Begins to work on a run. Its outcome goes to the recorder.
+pub(super) fn start(shared: &Arc<Shared>, claim: Claim) {
+    let attempt = (claim.run.id, claim.run.attempt);
+    let asked = shared.inflight.begin(&claim);
+    let supervisor = {
+        let shared = Arc::clone(shared);
+        tokio::spawn(async move {
+            let done = work(&shared, claim, asked).await;
+            shared.inflight.ended(attempt);
+            // An error means that the recorder is gone, and so is everything else.
+            drop(shared.done.send(done));
+            shared.signals.record.notify_one();
+        })
+    };
+    shared.inflight.supervised(attempt, supervisor.abort_handle());
+}
+
+async fn work(shared: &Shared, claim: Claim, asked: watch::Receiver<Option<Stop>>) -> Done {
+    let started_at = claim.run.started_at.unwrap_or_else(|| shared.now());
+    let info = run::info(&claim);
+    let settling = settling(&claim);
+    let job = claim.job.clone();
+    let lag = between(claim.run.scheduled_at, started_at);
+    shared.events.tell(Event::Started { run: info.clone(), lag });
+    let (outcome, output) = match shared.targets.get(&claim.run.target) {
+        // Asked to stop while it waited for another attempt.
+        Some(_) if claim.run.cancel_requested => (Some(canceled()), String::new()),
+        Some(served) => supervise(shared, claim, served, asked).await,
+        None => (Some(failed(FailureCode::HANDLER_ERROR, "this instance does not serve its target")), String::new()),
+    };
+    let transition = outcome.and_then(|outcome| settle(&settling, outcome, shared.now()));
+    Done { run: info, job, started_at, transition: transition.map(|transition| transition.with_output(&output)) }
+}
+
+/// Runs the handler until it ends or has to: how the run ends, `None` if that is not ours to say, and what it printed.
+async fn supervise(
+    shared: &Shared,
+    claim: Claim,
+    served: &Served,
+    mut asked: watch::Receiver<Option<Stop>>,
+) -> (Option<Outcome>, String) {
+    let timeout = timeout(&claim, served);
+    let deadline = later(shared.now(), timeout);
+    let (tell, told) = watch::channel(false);
+    let run = Run::new(claim, shared.events.clone(), told);
+    let action = Arc::clone(&served.action);
+    let mut handler = {
+        let run = run.clone();
+        // The call is inside of the task, so a handler that panics before its first await is caught too.
+        Handler(tokio::spawn(async move { action(run).await }))
+    };
+    let outcome = tokio::select! {
+        biased;
+        ended = &mut handler.0 => {
+            let outcome = ended.unwrap_or_else(broken);
+            return (Some(outcome), run.output());
+        }
+        why = stop(&mut asked) => match why {
+            Stop::Canceled => Some(canceled()),
+            Stop::LeaseLost => None,
+            Stop::Shutdown => Some(Outcome::Failed {
+                failure: Failure::new(FailureCode::SHUTDOWN, "its instance shut down before it was done"),
+                retryable: true,
+            }),
+        },
+        () = shared.clock.sleep_until(deadline) => Some(Outcome::TimedOut(timeout)),
+    };
+    // It has its grace to stop by itself, and is dropped then. What it says meanwhile does not count: whether it stopped
+    // half-way or was done after all, nobody can tell.
+    tell.send_replace(true);
+    let patience = later(shared.now(), shared.options.cancel_grace);
+    tokio::select! {
+        biased;
+        _ = &mut handler.0 => {}
+        () = shared.clock.sleep_until(patience) => end(&mut handler, &run).await,
+    }
+    (outcome, run.output())
+}
+
+/// Drops a handler at its next await.
+async fn end(handler: &mut Handler, run: &Run) {
+    handler.0.abort();
+    if tokio::time::timeout(STUCK, &mut handler.0).await.is_err() {
+        let (run, target_label) = (run.id(), run.target());
+        error!(%run, %target_label, "a handler blocks its thread and cannot be stopped: use spawn_blocking for such work");
+    }
+}
+
+/// A handler's task, which does not outlive whoever waits for it.
+struct Handler(JoinHandle<Outcome>);
+
+impl Drop for Handler {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn stop(asked: &mut watch::Receiver<Option<Stop>>) -> Stop {
+    match asked.wait_for(Option::is_some).await.map(|stop| *stop) {
+        Ok(Some(stop)) => stop,
+        // Nobody is left who could ask.
+        _ => std::future::pending().await,
+    }
+}
+
+/// The shorter of the job's timeout and the target's.
+fn timeout(claim: &Claim, served: &Served) -> Duration {
+    let job = claim.job.as_ref().map_or(DEFAULT_TIMEOUT, |job| job.policies.timeout);
+    served.options.timeout.map_or(job, |target| target.min(job))
+}
+
+pub(super) fn settling(claim: &Claim) -> Settling {
+    let policies = claim.job.as_ref().map(|job| &job.policies);
+    Settling {
+        id: claim.run.id,
+        attempt: claim.run.attempt,
+        status: RunStatus::Running,
+        max_attempts: policies.map_or(1, |policies| policies.max_attempts),
+        backoff: policies.map_or_else(Backoff::default, |policies| policies.backoff),
+    }
+}
+
+fn canceled() -> Outcome {
+    Outcome::Canceled { by: "request".to_owned() }
+}
+
+fn failed(code: FailureCode, message: &str) -> Outcome {
+    Outcome::Failed { failure: Failure::new(code, message), retryable: false }
+}
+
+/// A task that did not come to its end.
+fn broken(error: JoinError) -> Outcome {
+    match error.try_into_panic() {
+        Ok(panic) => Outcome::Panicked(message(panic.as_ref())),
+        Err(_) => Outcome::Failed {
+            failure: Failure::new(FailureCode::SHUTDOWN, "its runtime shut down before it was done"),
+            retryable: true,
+        },
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a message").to_owned()
+}

@@ -1,0 +1,150 @@
+//! [`Inflight`]: the runs that this instance holds, from the claim until their outcome is recorded.
+//!
+//! Its size is the bound of everything behind: handlers at work, and outcomes that wait for the database.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use everbell_core::store::{Claim, TargetRoom};
+use everbell_core::{RunId, Target};
+use tokio::sync::{Notify, watch};
+use tokio::task::AbortHandle;
+
+use crate::targets::Targets;
+
+/// A run and its attempt: a run that is tried again may be back before the outcome of the last attempt is forgotten.
+pub(crate) type Attempt = (RunId, u32);
+
+/// Why a handler shall stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Somebody wants it.
+    Canceled,
+    /// The run does not belong to this instance any more.
+    LeaseLost,
+    /// The instance ends.
+    Shutdown,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inflight {
+    capacity: u32,
+    runs: Mutex<BTreeMap<Attempt, Entry>>,
+    left: Notify,
+}
+
+#[derive(Debug)]
+struct Entry {
+    target: Target,
+    stop: watch::Sender<Option<Stop>>,
+    supervisor: Option<AbortHandle>,
+    /// The handler has ended; what came out waits to be recorded.
+    ended: bool,
+}
+
+impl Inflight {
+    pub(super) fn new(capacity: u32) -> Inflight {
+        Inflight { capacity, runs: Mutex::default(), left: Notify::new() }
+    }
+
+    fn runs(&self) -> MutexGuard<'_, BTreeMap<Attempt, Entry>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many more runs of each target may be taken, and how many in all.
+    pub(super) fn room(&self, targets: &Targets) -> (Vec<TargetRoom>, u32) {
+        let runs = self.runs();
+        let room = self.capacity.saturating_sub(u32::try_from(runs.len()).unwrap_or(u32::MAX));
+        let mut taken: BTreeMap<&Target, u32> = BTreeMap::new();
+        for entry in runs.values() {
+            *taken.entry(&entry.target).or_default() += 1;
+        }
+        let rooms = targets.iter().filter_map(|(target, served)| {
+            let limit = served.options.concurrency.unwrap_or(self.capacity);
+            let room = limit.saturating_sub(taken.get(target).copied().unwrap_or(0)).min(room);
+            (room > 0).then(|| TargetRoom { target: target.clone(), room })
+        });
+        (rooms.collect(), room)
+    }
+
+    /// A run was claimed. Tells when it shall stop.
+    pub(super) fn begin(&self, claim: &Claim) -> watch::Receiver<Option<Stop>> {
+        let (stop, asked) = watch::channel(None);
+        let entry = Entry { target: claim.run.target.clone(), stop, supervisor: None, ended: false };
+        self.runs().insert((claim.run.id, claim.run.attempt), entry);
+        asked
+    }
+
+    /// What to abort when nobody cares any more.
+    pub(super) fn supervised(&self, attempt: Attempt, supervisor: AbortHandle) {
+        if let Some(entry) = self.runs().get_mut(&attempt) {
+            entry.supervisor = Some(supervisor);
+        }
+    }
+
+    /// Its handler has ended.
+    pub(super) fn ended(&self, attempt: Attempt) {
+        if let Some(entry) = self.runs().get_mut(&attempt) {
+            entry.ended = true;
+        }
+    }
+
+    /// Its outcome is recorded, or will never be.
+    pub(super) fn remove(&self, attempt: Attempt) {
+        let mut runs = self.runs();
+        runs.remove(&attempt);
+        if runs.is_empty() {
+            self.left.notify_waiters();
+        }
+    }
+
+    /// Asks a handler to stop, if it is at work.
+    pub(super) fn stop(&self, attempt: Attempt, why: Stop) -> bool {
+        let runs = self.runs();
+        let Some(entry) = runs.get(&attempt).filter(|entry| !entry.ended) else { return false };
+        entry.stop.send_if_modified(|stop| stop.is_none() && stop.replace(why).is_none())
+    }
+
+    /// Asks every handler to stop.
+    pub(super) fn stop_all(&self, why: Stop) {
+        for entry in self.runs().values().filter(|entry| !entry.ended) {
+            entry.stop.send_if_modified(|stop| stop.is_none() && stop.replace(why).is_none());
+        }
+    }
+
+    /// Ends everything without a word.
+    pub(super) fn abort_all(&self) {
+        for entry in self.runs().values() {
+            entry.supervisor.as_ref().inspect(|supervisor| supervisor.abort());
+        }
+    }
+
+    /// What is held.
+    pub(super) fn attempts(&self) -> Vec<Attempt> {
+        self.runs().keys().copied().collect()
+    }
+
+    pub(super) fn contains(&self, attempt: Attempt) -> bool {
+        self.runs().contains_key(&attempt)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.runs().is_empty()
+    }
+
+    /// Whether some handler has not ended.
+    pub(crate) fn is_working(&self) -> bool {
+        self.runs().values().any(|entry| !entry.ended)
+    }
+
+    /// Resolves when nothing is held.
+    pub(super) async fn emptied(&self) {
+        loop {
+            let left = self.left.notified();
+            if self.is_empty() {
+                return;
+            }
+            left.await;
+        }
+    }
+}

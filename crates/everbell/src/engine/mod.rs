@@ -1,0 +1,207 @@
+//! The engine: loops that carry values between the store and the two decisions of core.
+//!
+//! ```text
+//!   planner ──► claimer ──► executor ──► recorder          the way of a run
+//!   heartbeat, reaper, resumer, pruner, anchor              what keeps it honest
+//! ```
+//!
+//! Each loop is a [`Step`]: it looks, decides, commits and says when it wants to look again; [`drive`] repeats it, woken
+//! earlier by a signal. Steps share nothing but [`Shared`], so a test can call any of them in any order.
+
+mod anchor;
+mod claimer;
+mod drive;
+mod executor;
+mod heartbeat;
+mod inflight;
+mod options;
+mod outage;
+mod pauses;
+mod planner;
+mod pruner;
+mod reaper;
+mod recorder;
+mod resumer;
+mod shutdown;
+mod signals;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use everbell_core::InstanceId;
+use everbell_core::store::{AuditEntry, Instance, Store};
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+pub(crate) use anchor::Anchor;
+pub(crate) use claimer::Claimer;
+pub(crate) use drive::{Step, Wait};
+pub(crate) use executor::Done;
+pub(crate) use heartbeat::Heartbeat;
+pub(crate) use inflight::Inflight;
+pub use options::EngineOptions;
+pub(crate) use outage::Outage;
+pub(crate) use planner::Planner;
+pub(crate) use pruner::Pruner;
+pub(crate) use reaper::Reaper;
+pub(crate) use recorder::Recorder;
+pub(crate) use resumer::Resumer;
+pub use shutdown::EngineFailed;
+pub(crate) use signals::Signals;
+
+use crate::clock::Clock;
+use crate::events::{Event, Events};
+use crate::targets::Targets;
+
+/// Who acts when nobody asked.
+pub(crate) const EVERBELL: &str = "everbell";
+
+/// What the loops of an instance share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) targets: Targets,
+    pub(crate) options: EngineOptions,
+    pub(crate) events: Events,
+    pub(crate) instance: InstanceId,
+    pub(crate) started_at: Timestamp,
+    pub(crate) inflight: Inflight,
+    pub(crate) signals: Signals,
+    pub(crate) outage: Outage,
+    done: mpsc::UnboundedSender<Done>,
+    draining: AtomicBool,
+}
+
+/// One instance: everything that makes schedules fire.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) planner: Planner,
+    pub(crate) claimer: Claimer,
+    pub(crate) recorder: Recorder,
+    pub(crate) heartbeat: Heartbeat,
+    pub(crate) reaper: Reaper,
+    pub(crate) resumer: Resumer,
+    pub(crate) pruner: Pruner,
+    pub(crate) anchor: Anchor,
+    guard: AbortAll,
+}
+
+/// Whoever drops an engine without a shutdown wants it gone: handlers too. Their leases run out.
+#[derive(Debug)]
+struct AbortAll(Option<Arc<Shared>>);
+
+impl AbortAll {
+    fn new(shared: &Arc<Shared>) -> AbortAll {
+        AbortAll(Some(Arc::clone(shared)))
+    }
+
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for AbortAll {
+    fn drop(&mut self) {
+        self.0.as_ref().inspect(|shared| shared.inflight.abort_all());
+    }
+}
+
+impl Engine {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        targets: Targets,
+        options: EngineOptions,
+        events: Events,
+    ) -> Engine {
+        let started_at = clock.now();
+        let (done, queue) = mpsc::unbounded_channel();
+        let shared = Arc::new(Shared {
+            inflight: Inflight::new(options.concurrency),
+            instance: InstanceId::new(started_at, random()),
+            store,
+            clock,
+            targets,
+            options,
+            events,
+            started_at,
+            signals: Signals::default(),
+            outage: Outage::default(),
+            done,
+            draining: AtomicBool::new(false),
+        });
+        Engine {
+            planner: Planner::new(&shared),
+            claimer: Claimer::new(&shared),
+            recorder: Recorder::new(&shared, queue),
+            heartbeat: Heartbeat::new(&shared),
+            reaper: Reaper::new(&shared),
+            resumer: Resumer::new(&shared),
+            pruner: Pruner::new(&shared),
+            anchor: Anchor::new(&shared),
+            guard: AbortAll::new(&shared),
+            shared,
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Whether no more work shall be taken.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_draining(&self, draining: bool) {
+        if self.draining.swap(draining, Ordering::Relaxed) != draining {
+            self.events.tell(Event::Draining(draining));
+            self.signals.wake_all();
+        }
+    }
+
+    /// What other instances shall know about this one.
+    pub(crate) fn instance(&self, now: Timestamp) -> Instance {
+        Instance {
+            id: self.instance,
+            host: self.options.host.clone(),
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            roles: self.options.roles.clone(),
+            targets: self.targets.names().cloned().collect(),
+            started_at: self.started_at,
+            heartbeat_at: now,
+            draining: self.is_draining(),
+            clock_skew_ms: i64::try_from(self.clock.host_skew().as_millis()).unwrap_or(i64::MAX),
+        }
+    }
+}
+
+/// 80 bits of randomness, for ids.
+pub(crate) fn random() -> [u8; 10] {
+    let mut bits = [0; 10];
+    bits[..5].copy_from_slice(&Uuid::new_v4().as_bytes()[..5]);
+    bits[5..].copy_from_slice(&Uuid::new_v4().as_bytes()[..5]);
+    bits
+}
+
+/// What this instance did by itself, for the audit trail.
+pub(crate) fn audit(action: &str, object: String, reason: Option<String>, at: Timestamp) -> AuditEntry {
+    AuditEntry {
+        id: everbell_core::RunId::by_hand(at, random()).as_uuid(),
+        at,
+        actor: EVERBELL.to_owned(),
+        action: action.to_owned(),
+        object,
+        reason,
+        before: None,
+        after: None,
+    }
+}

@@ -1,0 +1,104 @@
+//! [`EngineOptions`]: how much, how often and how long.
+
+use std::time::Duration;
+
+use everbell_core::Invalid;
+use everbell_core::store::LeaseTerms;
+
+/// How an instance works. The defaults suit one that shares its machine and its database with others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EngineOptions {
+    /// How many runs are in flight at once, from the claim until their outcome is recorded: default 256.
+    pub concurrency: u32,
+    /// How often to look when nothing is known to be due and nobody wakes: default 5 s.
+    pub poll: Duration,
+    /// How long an instance may be silent before its runs are lost: default 30 s, with a heartbeat every 5 s.
+    pub lease: LeaseTerms,
+    /// How long a shutdown waits for handlers before it cancels them: default 30 s.
+    pub shutdown_grace: Duration,
+    /// How long a handler that was asked to stop may take before it is dropped: default 10 s.
+    pub cancel_grace: Duration,
+    /// How much history is kept: default 180 days; `None` keeps all.
+    pub retention: Option<Duration>,
+    /// How many timers, claims or outcomes go into one transaction: default 500.
+    pub batch: u32,
+    /// How long the first outcome of a group waits for others while handlers are at work: default 2 ms.
+    pub linger: Duration,
+    /// What this instance is to others: default `scheduler`.
+    pub roles: Vec<String>,
+    /// The name of its machine.
+    pub host: String,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        EngineOptions {
+            concurrency: 256,
+            poll: Duration::from_secs(5),
+            lease: LeaseTerms::default(),
+            shutdown_grace: Duration::from_secs(30),
+            cancel_grace: Duration::from_secs(10),
+            retention: Some(Duration::from_hours(180 * 24)),
+            batch: 500,
+            linger: Duration::from_millis(2),
+            roles: vec!["scheduler".to_owned()],
+            host: host_name(),
+        }
+    }
+}
+
+impl EngineOptions {
+    /// Every problem at once.
+    pub(crate) fn problems(&self) -> Vec<Invalid> {
+        let mut problems = Vec::new();
+        let mut must = |holds: bool, field, reason: &str| {
+            if !holds {
+                problems.push(Invalid::new(field, reason));
+            }
+        };
+        let seconds = Duration::from_secs;
+        must((1..=100_000).contains(&self.concurrency), "engine.concurrency", "must be from 1 to 100000");
+        must((1..=10_000).contains(&self.batch), "engine.batch", "must be from 1 to 10000");
+        let poll = Duration::from_millis(10)..=seconds(60);
+        must(poll.contains(&self.poll), "engine.poll", "must be from 10 ms to 60 s");
+        let lease = seconds(3)..=seconds(600);
+        must(lease.contains(&self.lease.duration), "engine.lease.duration", "must be from 3 s to 600 s");
+        must(
+            !self.lease.heartbeat.is_zero() && self.lease.heartbeat * 3 <= self.lease.duration,
+            "engine.lease.heartbeat",
+            "must be more than 0 and at most a third of the lease's duration, so that two may fail",
+        );
+        must(self.shutdown_grace <= seconds(86_400), "engine.shutdownGrace", "must be at most 1 day");
+        must(self.cancel_grace <= seconds(86_400), "engine.cancelGrace", "must be at most 1 day");
+        must(self.linger <= seconds(1), "engine.linger", "must be at most 1 s");
+        let retention = self.retention.is_none_or(|keep| keep >= seconds(3_600));
+        must(retention, "engine.retention", "must be at least 1 hour, or none to keep everything");
+        problems
+    }
+}
+
+/// What the machine calls itself.
+fn host_name() -> String {
+    let told = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
+    let name = told.as_deref().map(str::trim).filter(|name| !name.is_empty()).unwrap_or("unknown");
+    everbell_core::storable_text(name, 255)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_possible() {
+        assert_eq!(EngineOptions::default().problems(), []);
+    }
+
+    #[test]
+    fn every_problem_is_told() {
+        let lease = LeaseTerms { duration: Duration::from_secs(2), heartbeat: Duration::from_secs(1) };
+        let options = EngineOptions { concurrency: 0, poll: Duration::ZERO, lease, ..EngineOptions::default() };
+        let fields: Vec<_> = options.problems().into_iter().map(|problem| problem.field).collect();
+        assert_eq!(fields, ["engine.concurrency", "engine.poll", "engine.lease.duration", "engine.lease.heartbeat"]);
+    }
+}

@@ -1,0 +1,76 @@
+//! [`Outage`]: the database is away, told once when it begins and once when it ends.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use everbell_core::store::StoreError;
+use jiff::Timestamp;
+
+use crate::clock::between;
+use crate::events::{Event, Events};
+
+/// Which loops cannot reach the database, and since when.
+#[derive(Debug, Default)]
+pub(crate) struct Outage(Mutex<Option<State>>);
+
+#[derive(Debug)]
+struct State {
+    since: Timestamp,
+    failing: BTreeSet<&'static str>,
+}
+
+impl Outage {
+    /// A loop could not reach it.
+    pub(super) fn began(&self, name: &'static str, now: Timestamp, error: &StoreError, events: &Events) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.is_none() {
+            events.tell(Event::OutageBegan { error: error.to_string() });
+        }
+        state.get_or_insert_with(|| State { since: now, failing: BTreeSet::new() }).failing.insert(name);
+    }
+
+    /// A loop could.
+    pub(super) fn over(&self, name: &'static str, now: Timestamp, events: &Events) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(outage) = state.as_mut() else { return };
+        outage.failing.remove(name);
+        if outage.failing.is_empty() {
+            events.tell(Event::OutageEnded { after: between(outage.since, now) });
+            *state = None;
+        }
+    }
+
+    /// Whether some loop cannot reach the database at this moment, and since when.
+    pub(crate) fn since(&self) -> Option<Timestamp> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|state| state.since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use everbell_store::memory::FaultPoint;
+
+    use super::*;
+
+    #[test]
+    fn an_outage_is_told_once_whoever_notices() {
+        let (outage, events) = (Outage::default(), Events::new());
+        let mut heard = events.listen();
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let error = FaultPoint::Before.error();
+        outage.over("planner", at(0), &events);
+        for (name, second) in [("planner", 1), ("claimer", 2), ("planner", 3)] {
+            outage.began(name, at(second), &error, &events);
+        }
+        assert_eq!(outage.since(), Some(at(1)));
+        outage.over("planner", at(5), &events);
+        outage.over("heartbeat", at(5), &events);
+        assert_eq!(outage.since(), Some(at(1)), "the claimer still cannot reach it");
+        outage.over("claimer", at(7), &events);
+        assert_eq!(outage.since(), None);
+        assert!(matches!(&*heard.try_recv().unwrap(), Event::OutageBegan { .. }));
+        let ended = heard.try_recv().unwrap();
+        assert!(matches!(&*ended, Event::OutageEnded { after } if after.as_secs() == 6), "{ended:?}");
+        assert!(heard.try_recv().is_err());
+    }
+}

@@ -1,0 +1,73 @@
+//! The planner: due timers become runs and gaps. Read, decide and commit are one transaction of the store; the decision
+//! is [`plan::plan`].
+
+use std::sync::Arc;
+
+use everbell_core::Target;
+use everbell_core::plan::{self, Plan, Seen};
+use everbell_core::store::{Due, Planned, StoreResult};
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use super::{Shared, Step, Wait};
+use crate::clock::later;
+use crate::events::Event;
+
+#[derive(Debug)]
+pub(crate) struct Planner {
+    shared: Arc<Shared>,
+    targets: Vec<Target>,
+}
+
+impl Planner {
+    pub(super) fn new(shared: &Arc<Shared>) -> Planner {
+        Planner { targets: shared.targets.names().cloned().collect(), shared: Arc::clone(shared) }
+    }
+}
+
+impl Step for Planner {
+    const NAME: &'static str = "planner";
+
+    /// Plans what is due for the targets that this instance serves, then sleeps until the next fire.
+    async fn step(&mut self) -> StoreResult<Wait> {
+        let Shared { store, options, signals, events, .. } = &*self.shared;
+        if self.targets.is_empty() || self.shared.is_draining() {
+            return Ok(Wait::ForSignal);
+        }
+        let now = self.shared.now();
+        let planned = store.plan_due(now, options.batch, &self.targets, &decide).await?;
+        if planned.runs.iter().any(|run| run.skipped.is_none()) {
+            signals.claim.notify_one();
+        }
+        let full = planned.timers >= options.batch;
+        let next = planned.next_due_at;
+        for event in told(planned) {
+            events.tell(event);
+        }
+        let poll = later(now, options.poll);
+        Ok(if full { Wait::No } else { Wait::Until(next.map_or(poll, |next| next.min(poll))) })
+    }
+
+    fn signal(shared: &Shared) -> Option<&Notify> {
+        Some(&shared.signals.plan)
+    }
+}
+
+/// The first of the two decisions, with what the store has read for it.
+pub(crate) fn decide(due: &Due, now: Timestamp) -> Plan {
+    let seen =
+        Seen { active: &due.active, upstream_succeeded_at: due.upstream_succeeded_at, org_spec: due.org_spec.as_ref() };
+    plan::plan(&due.job, &due.timer, &seen, now)
+}
+
+fn told(planned: Planned) -> impl Iterator<Item = Event> {
+    let fired = planned.runs.into_iter().map(|run| Event::Fired {
+        run: run.id,
+        job: run.job,
+        slot: run.slot_at,
+        skipped: run.skipped,
+    });
+    let gaps = planned.gaps.into_iter().map(|(job, gap)| Event::Gap { job, gap });
+    let errored = planned.errored.into_iter().map(|(job, reason)| Event::Errored { job, reason });
+    fired.chain(gaps).chain(errored)
+}

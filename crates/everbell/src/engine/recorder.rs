@@ -1,0 +1,157 @@
+//! The recorder: writes down what became of runs, in groups.
+//!
+//! What comes in while a group is being written is the next group. The first outcome of a group waits a moment for
+//! others, but only while handlers are at work: a lone one is written at once. While the database is away outcomes stay
+//! here; there are never more of them than runs in flight.
+
+use std::sync::Arc;
+
+use everbell_core::settle::{Next, Transition};
+use everbell_core::store::{Recorded, StoreError, StoreResult};
+use everbell_core::{Failure, FailureCode, Run, RunStatus};
+use jiff::Timestamp;
+use tokio::sync::{Notify, mpsc};
+use tracing::error;
+
+use super::executor::Done;
+use super::{Shared, Step, Wait};
+use crate::clock::between;
+use crate::events::Event;
+
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    shared: Arc<Shared>,
+    queue: mpsc::UnboundedReceiver<Done>,
+    group: Vec<Done>,
+    /// The group may have been written already: the answer to a commit was lost.
+    in_doubt: bool,
+}
+
+impl Recorder {
+    pub(super) fn new(shared: &Arc<Shared>, queue: mpsc::UnboundedReceiver<Done>) -> Recorder {
+        Recorder { shared: Arc::clone(shared), queue, group: Vec::new(), in_doubt: false }
+    }
+
+    fn gather(&mut self) {
+        while self.group.len() < self.shared.options.batch as usize
+            && let Ok(done) = self.queue.try_recv()
+        {
+            self.group.push(done);
+        }
+    }
+
+    /// Writes the group, which stays as it is if that fails.
+    async fn write(&mut self) -> StoreResult<()> {
+        let now = self.shared.now();
+        let transitions: Vec<Transition> = self.group.iter().filter_map(|done| done.transition.clone()).collect();
+        let recorded = match self.shared.store.record(&transitions, now).await {
+            Ok(recorded) => recorded,
+            Err(error) if error.is_transient() => {
+                self.in_doubt |= matches!(error, StoreError::Unavailable { maybe_done: true, .. });
+                return Err(error);
+            }
+            Err(error) => self.one_by_one(&error, now).await?,
+        };
+        let mut recorded = recorded.into_iter();
+        for done in std::mem::take(&mut self.group) {
+            let applied = match done.transition.as_ref().and_then(|_| recorded.next()) {
+                Some(Recorded::Applied { .. }) => true,
+                Some(Recorded::LeaseLost) if self.in_doubt => is_written(&self.shared, &done).await,
+                Some(Recorded::LeaseLost) | None => false,
+            };
+            self.shared.inflight.remove(done.attempt());
+            self.tell(done, applied).await;
+        }
+        self.in_doubt = false;
+        Ok(())
+    }
+
+    /// One of them cannot be written as it is: it must not take the others with it, and is written as a plain failure.
+    async fn one_by_one(&mut self, error: &StoreError, now: Timestamp) -> StoreResult<Vec<Recorded>> {
+        error!(%error, "outcomes could not be recorded together; recording them one by one");
+        let store = &self.shared.store;
+        let mut recorded = Vec::new();
+        for done in &mut self.group {
+            let Some(transition) = &mut done.transition else { continue };
+            let answer = match store.record(std::slice::from_ref(transition), now).await {
+                Err(error) if !error.is_transient() => {
+                    error!(run = %transition.run_id, %error, "an outcome could not be recorded; recording a failure");
+                    *transition = plain_failure(transition, &error, now);
+                    store.record(std::slice::from_ref(transition), now).await?
+                }
+                answer => answer?,
+            };
+            recorded.extend(answer);
+        }
+        Ok(recorded)
+    }
+
+    /// What follows from an outcome: events, another look by the claimer, a pause.
+    async fn tell(&self, done: Done, applied: bool) {
+        let Shared { events, signals, .. } = &*self.shared;
+        let Done { run, job, started_at, transition } = done;
+        match transition.map(|transition| transition.to).filter(|_| applied) {
+            Some(Next::Finish { status, finished_at, failure, .. }) => {
+                let code = failure.map(|failure| failure.code);
+                events.tell(Event::Finished { run, status, code, took: between(started_at, finished_at) });
+                if let Some(job) =
+                    job.filter(|job| status == RunStatus::Failed && job.policies.pause_after_failures.is_some())
+                {
+                    super::pauses::pause_failing(&self.shared, job.id).await;
+                }
+            }
+            Some(Next::Retry { not_before, failure }) => {
+                signals.claim_at(not_before);
+                events.tell(Event::Retrying { run, code: failure.code, not_before });
+            }
+            None => events.tell(Event::LeaseLost { run }),
+        }
+    }
+}
+
+impl Step for Recorder {
+    const NAME: &'static str = "recorder";
+
+    async fn step(&mut self) -> StoreResult<Wait> {
+        self.gather();
+        if self.group.is_empty() {
+            return Ok(Wait::ForSignal);
+        }
+        let batch = self.shared.options.batch as usize;
+        if self.group.len() < batch && !self.shared.options.linger.is_zero() && self.shared.inflight.is_working() {
+            tokio::time::sleep(self.shared.options.linger).await;
+            self.gather();
+        }
+        self.write().await?;
+        self.shared.signals.claim.notify_one();
+        Ok(Wait::No)
+    }
+
+    fn signal(shared: &Shared) -> Option<&Notify> {
+        Some(&shared.signals.record)
+    }
+}
+
+/// Whether a transition was written although the answer to its commit was lost.
+async fn is_written(shared: &Shared, done: &Done) -> bool {
+    let Some(transition) = &done.transition else { return false };
+    let Ok(Run { attempt, status, finished_at, .. }) = shared.store.get_run(transition.run_id).await else {
+        return false;
+    };
+    match &transition.to {
+        Next::Finish { status: wanted, finished_at: when, .. } => {
+            let same_time = finished_at.is_some_and(|at| at.as_microsecond() == when.as_microsecond());
+            attempt == transition.attempt && status == *wanted && same_time
+        }
+        // Somebody may have started it again by now.
+        Next::Retry { .. } => attempt > transition.attempt || status == RunStatus::Pending,
+    }
+}
+
+/// What can be written in any case.
+fn plain_failure(transition: &Transition, error: &StoreError, now: Timestamp) -> Transition {
+    let message = format!("its outcome could not be recorded: {error}");
+    let failure = Some(Failure::new(FailureCode::HANDLER_ERROR, &message));
+    let to = Next::Finish { status: RunStatus::Failed, finished_at: now, failure, result: None };
+    Transition { to, output: None, ..transition.clone() }
+}

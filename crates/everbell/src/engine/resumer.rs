@@ -1,0 +1,80 @@
+//! The resumer: ends pauses whose time has come.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use everbell_core::change::{self, JobChange, JobView};
+use everbell_core::plan::Missed;
+use everbell_core::store::{JobRef, StoreError, StoreResult};
+use everbell_core::{Invalid, JobId};
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use super::{EVERBELL, Shared, Step, Wait, audit};
+use crate::clock::later;
+use crate::events::Event;
+
+/// How many pauses are ended at once.
+const BATCH: u32 = 100;
+/// How often to look when no pause is known to end and nobody wakes.
+const EVERY: Duration = Duration::from_secs(30);
+/// Looks that a signal asks for are at least so far apart: most signals are about something else.
+const CLOSEST: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(crate) struct Resumer {
+    shared: Arc<Shared>,
+    last: Option<Timestamp>,
+}
+
+impl Resumer {
+    pub(super) fn new(shared: &Arc<Shared>) -> Resumer {
+        Resumer { shared: Arc::clone(shared), last: None }
+    }
+
+    /// Resumes one, if its pause still ends: somebody may have paused it anew, or resumed it by hand.
+    async fn resume(&self, job: JobId, now: Timestamp) -> StoreResult<()> {
+        let decide = |view: &JobView| over(view, now);
+        let entry = audit("job.resume", format!("job:{job}"), Some("its pause is over".to_owned()), now);
+        match self.shared.store.change_job(&JobRef::Id(job), None, &decide, &entry).await {
+            Ok(_) => {
+                self.shared.events.tell(Event::Resumed { job });
+                self.shared.signals.plan.notify_one();
+                Ok(())
+            }
+            Err(StoreError::Invalid(_) | StoreError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn over(view: &JobView, now: Timestamp) -> Result<JobChange, Invalid> {
+    let until = view.job.state.pause.as_ref().and_then(|pause| pause.until);
+    if until.is_none_or(|until| until > now) {
+        return Err(Invalid::new("until", "the pause is not over"));
+    }
+    change::resume(view, Missed::Skip, EVERBELL, now)
+}
+
+impl Step for Resumer {
+    const NAME: &'static str = "resumer";
+
+    async fn step(&mut self) -> StoreResult<Wait> {
+        let now = self.shared.now();
+        if let Some(soonest) = self.last.map(|last| later(last, CLOSEST)).filter(|soonest| now < *soonest) {
+            return Ok(Wait::Until(soonest));
+        }
+        let ending = self.shared.store.pauses_ending(BATCH).await?;
+        for (job, _) in ending.iter().filter(|(_, until)| *until <= now) {
+            self.resume(*job, now).await?;
+        }
+        self.last = Some(now);
+        let next = ending.iter().map(|(_, until)| *until).find(|until| *until > now);
+        let poll = later(now, EVERY);
+        Ok(Wait::Until(next.map_or(poll, |next| next.min(poll))))
+    }
+
+    fn signal(shared: &Shared) -> Option<&Notify> {
+        Some(&shared.signals.resume)
+    }
+}

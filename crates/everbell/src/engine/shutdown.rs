@@ -1,0 +1,123 @@
+//! An instance from its start to its orderly end.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tracing::{error, info};
+
+use super::drive::drive;
+use super::inflight::Stop;
+use super::{AbortAll, Engine, Shared, Step};
+use crate::clock::later;
+
+/// A loop of the engine ended although nobody asked it to: a defect. The process should be started again.
+#[derive(Debug)]
+pub struct EngineFailed {
+    what: String,
+}
+
+impl fmt::Display for EngineFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a loop of the engine ended unexpectedly: {}; start the process again", self.what)
+    }
+}
+
+impl std::error::Error for EngineFailed {}
+
+/// What can be stopped: first what takes work, at the end what keeps it.
+struct Stops {
+    taking: watch::Sender<bool>,
+    keeping: watch::Sender<bool>,
+}
+
+impl Engine {
+    /// Works until `shutdown` resolves, then takes no more work, lets handlers finish for a while, stops the others, and
+    /// records everything. Dropping the future ends all of it at once.
+    pub(crate) async fn run_until(mut self, shutdown: impl Future<Output = ()>) -> Result<(), EngineFailed> {
+        let shared = Arc::clone(&self.shared);
+        let _guard = AbortAll::new(&shared);
+        info!(instance = %shared.instance, targets = shared.targets.names().count(), "engine started");
+        self.first_look().await;
+        let stops = Stops { taking: watch::channel(false).0, keeping: watch::channel(false).0 };
+        let (mut taking, mut keeping) = self.spawn(&stops);
+        let failed = tokio::select! {
+            () = shutdown => None,
+            failed = ended(&mut taking) => Some(failed),
+            failed = ended(&mut keeping) => Some(failed),
+            () = shared.signals.relay(&*shared.store) => None,
+        };
+        info!(instance = %shared.instance, "engine stopping");
+        stops.taking.send_replace(true);
+        while taking.join_next().await.is_some() {}
+        wind_down(&shared).await;
+        stops.keeping.send_replace(true);
+        while keeping.join_next().await.is_some() {}
+        info!(instance = %shared.instance, "engine stopped");
+        failed.map_or(Ok(()), |what| Err(EngineFailed { what }))
+    }
+
+    /// Says that it is there, and takes what others left behind before anything new is planned. What fails here is tried
+    /// again by the loops.
+    async fn first_look(&mut self) {
+        let heard = self.heartbeat.step().await;
+        let looked = self.claimer.step().await;
+        for error in [heard.err(), looked.err()].into_iter().flatten() {
+            error!(%error, "the first look at the database failed; trying again");
+        }
+    }
+
+    fn spawn(self, stops: &Stops) -> (JoinSet<()>, JoinSet<()>) {
+        let Engine { planner, claimer, recorder, heartbeat, reaper, resumer, pruner, anchor, shared, guard } = self;
+        // Whoever waits for the loops holds a guard of its own.
+        guard.disarm();
+        let (mut taking, mut keeping) = (JoinSet::new(), JoinSet::new());
+        let stop = || stops.taking.subscribe();
+        taking.spawn(drive(planner, Arc::clone(&shared), stop()));
+        taking.spawn(drive(claimer, Arc::clone(&shared), stop()));
+        taking.spawn(drive(resumer, Arc::clone(&shared), stop()));
+        taking.spawn(drive(pruner, Arc::clone(&shared), stop()));
+        let stop = || stops.keeping.subscribe();
+        keeping.spawn(drive(recorder, Arc::clone(&shared), stop()));
+        keeping.spawn(drive(heartbeat, Arc::clone(&shared), stop()));
+        keeping.spawn(drive(reaper, Arc::clone(&shared), stop()));
+        keeping.spawn(drive(anchor, shared, stop()));
+        (taking, keeping)
+    }
+}
+
+/// Resolves when a loop ends, with the reason.
+async fn ended(loops: &mut JoinSet<()>) -> String {
+    match loops.join_next().await {
+        Some(Err(error)) => error.to_string(),
+        Some(Ok(())) => "it returned".to_owned(),
+        None => std::future::pending().await,
+    }
+}
+
+/// Lets handlers finish, then stops them; ends when every outcome is recorded, or when that takes too long.
+async fn wind_down(shared: &Shared) {
+    let options = &shared.options;
+    if emptied_within(shared, options.shutdown_grace).await {
+        return;
+    }
+    info!(runs = shared.inflight.attempts().len(), "stopping the runs that are left");
+    shared.inflight.stop_all(Stop::Shutdown);
+    if !emptied_within(shared, options.cancel_grace + options.lease.duration).await {
+        let runs = shared.inflight.attempts().len();
+        error!(
+            runs,
+            "could not record how the last runs ended; they will be recorded as lost when their leases run out"
+        );
+    }
+}
+
+async fn emptied_within(shared: &Shared, time: std::time::Duration) -> bool {
+    tokio::select! {
+        biased;
+        () = shared.inflight.emptied() => true,
+        () = shared.clock.sleep_until(later(shared.now(), time)) => false,
+    }
+}

@@ -1,0 +1,6 @@
+//! The engine, step by step: no loop, no clock of the machine, no waiting.
+
+mod lab;
+mod leases;
+mod simulation;
+mod steps;

@@ -1,0 +1,114 @@
+//! Many instances on one store, with everything that can go wrong, decided by a seed.
+//!
+//! An instance crashes between any two steps, stands still for longer than its lease, has a clock that is off, gets
+//! errors from the store before or after a call did its work, and its handlers are slow, fail, panic or hang. Operators
+//! pause, resume, edit, run by hand and cancel meanwhile. Afterwards the checkers must find nothing.
+//!
+//! A failing seed is printed; `EVERBELL_SEED=<seed> cargo nextest run -p everbell simulation` plays it again.
+
+mod operator;
+mod world;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use everbell_store::conformance::checkers::Snapshot;
+
+use super::lab::told;
+use world::World;
+
+/// How many things happen before everything is mended.
+const ACTIONS: usize = 1_500;
+
+/// What the world is like afterwards, and what is wrong with it.
+async fn play(seed: u64) -> (Snapshot, Vec<String>) {
+    let mut world = World::new(seed).await;
+    for _ in 0..ACTIONS {
+        world.act().await;
+    }
+    let mut complaints = world.mend_and_drain().await;
+    let snapshot = Snapshot::read(&*world.store).await;
+    complaints.extend(snapshot.complaints());
+    complaints.extend(snapshot.unfinished_runs());
+    complaints.extend(world.witnesses.complaints(&snapshot));
+    (snapshot, complaints)
+}
+
+fn played(seed: u64) -> (Snapshot, Vec<String>) {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(play(seed))
+}
+
+/// How runs ended and why, and why slots got none: a play in which nothing goes wrong proves nothing.
+fn fates(snapshot: &Snapshot) -> BTreeSet<String> {
+    let runs = snapshot.runs.iter().map(|run| told(run).split_once(' ').unwrap().1.to_owned());
+    let tries = snapshot.runs.iter().filter(|run| run.attempt > 1).map(|run| format!("{} again", run.status));
+    let gaps = snapshot.gaps.iter().map(|(_, _, gap)| format!("gap {}", gap.reason));
+    runs.chain(tries).chain(gaps).collect()
+}
+
+const FATES: [&str; 13] = [
+    "succeeded",
+    "succeeded again",
+    "failed again",
+    "failed handler_error",
+    "failed lost",
+    "failed panic",
+    "failed timeout",
+    "canceled canceled",
+    "skipped overlap",
+    "skipped operator",
+    "gap coalesced",
+    "gap missed",
+    "gap paused",
+];
+
+fn play_all(seeds: std::ops::Range<u64>) {
+    let seeds = match std::env::var("EVERBELL_SEED") {
+        Ok(seed) => {
+            let seed = seed.parse().unwrap();
+            seed..seed + 1
+        }
+        Err(_) => seeds,
+    };
+    let mut failed = String::new();
+    let mut seen = BTreeSet::new();
+    let enough = seeds.clone().count() > 1;
+    for seed in seeds {
+        let (snapshot, complaints) = played(seed);
+        seen.extend(fates(&snapshot));
+        if !complaints.is_empty() {
+            writeln!(failed, "seed {seed}:\n  {}", complaints.join("\n  ")).unwrap();
+        }
+    }
+    assert!(failed.is_empty(), "{failed}");
+    let unseen: Vec<_> = FATES.into_iter().filter(|fate| !seen.contains(*fate)).collect();
+    assert!(!enough || unseen.is_empty(), "never seen: {unseen:?}, but {seen:?}");
+}
+
+#[test]
+fn seeds_of_the_first_hundred() {
+    play_all(0..100);
+}
+
+#[test]
+fn seeds_of_the_second_hundred() {
+    play_all(100..200);
+}
+
+#[test]
+fn seeds_of_the_third_hundred() {
+    play_all(200..300);
+}
+
+#[test]
+fn seeds_of_the_fourth_hundred() {
+    play_all(300..400);
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    let play = || played(7).0.runs.iter().map(told).collect::<Vec<_>>();
+    let (once, again) = (play(), play());
+    assert!(once.len() > 100, "something happens: {}", once.len());
+    assert_eq!(once, again);
+}

@@ -1,0 +1,202 @@
+//! [`Run`]: what a handler knows about the run it works on, and what it can say meanwhile.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use everbell_core::store::Claim;
+use everbell_core::{Definition, JobKey, Json, OrgId, RunId, Target};
+use jiff::civil::Date;
+use jiff::{Timestamp, Zoned};
+use tokio::sync::watch;
+
+use crate::events::{Event, Events, RunInfo};
+
+/// The most bytes of output that are kept: the end of it.
+const MAX_OUTPUT_BYTES: usize = everbell_core::settle::MAX_OUTPUT_BYTES;
+
+/// The run that a handler works on. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Run(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    claim: Claim,
+    events: Events,
+    stop: watch::Receiver<bool>,
+    output: Mutex<Tail>,
+}
+
+/// The end of what was said.
+#[derive(Debug, Default)]
+struct Tail(VecDeque<u8>);
+
+impl Tail {
+    fn push(&mut self, text: &[u8]) {
+        let text = &text[text.len().saturating_sub(MAX_OUTPUT_BYTES)..];
+        let surplus = (self.0.len() + text.len()).saturating_sub(MAX_OUTPUT_BYTES);
+        self.0.drain(..surplus);
+        self.0.extend(text);
+    }
+}
+
+impl Run {
+    pub(crate) fn new(claim: Claim, events: Events, stop: watch::Receiver<bool>) -> Run {
+        Run(Arc::new(Inner { claim, events, stop, output: Mutex::default() }))
+    }
+
+    /// Which run.
+    pub fn id(&self) -> RunId {
+        self.0.claim.run.id
+    }
+
+    /// The job's name; `None` for a trial of a target.
+    pub fn job_key(&self) -> Option<&JobKey> {
+        self.0.claim.run.job_key.as_ref()
+    }
+
+    /// The version of the job.
+    pub fn job_version(&self) -> Option<u32> {
+        self.0.claim.run.job_version
+    }
+
+    /// The job, with its schedule and policies; `None` for a trial of a target.
+    pub fn job(&self) -> Option<&Definition> {
+        self.0.claim.job.as_deref()
+    }
+
+    /// The label that led here.
+    pub fn target(&self) -> &Target {
+        &self.0.claim.run.target
+    }
+
+    /// The payload as text. [`Payload`](crate::Payload) reads it into a type.
+    pub fn payload(&self) -> &Json {
+        &self.0.claim.run.payload
+    }
+
+    /// The org, for a job that fires for each.
+    pub fn org(&self) -> Option<&OrgId> {
+        self.0.claim.run.org.as_ref()
+    }
+
+    /// The org-local date of the slot.
+    pub fn local_date(&self) -> Option<Date> {
+        self.0.claim.run.local_date
+    }
+
+    /// The nominal instant, in the job's zone; `None` for a run by hand.
+    pub fn slot(&self) -> Option<Zoned> {
+        let zone = self.job()?.spec.as_ref().ok()?.zone().as_jiff().clone();
+        Some(self.slot_utc()?.to_zoned(zone))
+    }
+
+    /// The nominal instant; `None` for a run by hand.
+    pub fn slot_utc(&self) -> Option<Timestamp> {
+        self.0.claim.run.slot_at
+    }
+
+    /// When it was meant to start: the slot, or where an operator moved it.
+    pub fn scheduled_at(&self) -> Timestamp {
+        self.0.claim.run.scheduled_at
+    }
+
+    /// When this attempt started.
+    pub fn started_at(&self) -> Timestamp {
+        self.0.claim.run.started_at.unwrap_or(self.0.claim.run.scheduled_at)
+    }
+
+    /// Whether the slot was older than the job's grace when it was planned: nothing was running when it was due.
+    pub fn is_catch_up(&self) -> bool {
+        self.0.claim.run.catch_up
+    }
+
+    /// How many earlier slots were folded into this run.
+    pub fn folded(&self) -> u64 {
+        self.0.claim.run.folded
+    }
+
+    /// 1 for the first attempt.
+    pub fn attempt(&self) -> u32 {
+        self.0.claim.run.attempt
+    }
+
+    /// A number that grows with every attempt, also on other instances: a resource that has seen a larger one should
+    /// refuse this one.
+    pub fn fence(&self) -> u32 {
+        self.attempt()
+    }
+
+    /// The same for the same slot on every instance and for every attempt: give it to whoever must do a thing once.
+    pub fn idempotency_key(&self) -> String {
+        self.0.claim.run.idempotency_key()
+    }
+
+    /// Whether this run shall stop: it took too long, somebody canceled it, its lease is lost, or its instance shuts
+    /// down. Some time after that it is dropped at its next `.await`.
+    pub fn is_canceled(&self) -> bool {
+        *self.0.stop.borrow()
+    }
+
+    /// Resolves when this run shall stop.
+    pub async fn canceled(&self) {
+        let mut stop = self.0.stop.clone();
+        // An error means that nobody is left who could ask.
+        if stop.wait_for(|stop| *stop).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Adds a line to the output of the run. The last 64 KiB are kept.
+    pub fn log(&self, line: impl AsRef<str>) {
+        let line = line.as_ref();
+        let mut output = self.0.output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.push(line.as_bytes());
+        if !line.ends_with('\n') {
+            output.push(b"\n");
+        }
+    }
+
+    /// Adds bytes to the output of the run, as they come. The last 64 KiB are kept.
+    pub fn write_output(&self, bytes: &[u8]) {
+        self.0.output.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+    }
+
+    /// Tells how far it is, from 0 to 1, to whoever is watching.
+    pub fn progress(&self, done: f64, message: impl Into<String>) {
+        self.0.events.tell(Event::Progress { run: self.info(), done: done.clamp(0.0, 1.0), message: message.into() });
+    }
+
+    /// The output so far.
+    pub fn output(&self) -> String {
+        let tail = self.0.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = tail.0.iter().copied().collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    pub(crate) fn info(&self) -> RunInfo {
+        info(&self.0.claim)
+    }
+}
+
+pub(crate) fn info(claim: &Claim) -> RunInfo {
+    let run = &claim.run;
+    RunInfo { id: run.id, job: run.job_key.clone(), target: run.target.clone(), attempt: run.attempt }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_the_output_is_kept() {
+        let mut tail = Tail::default();
+        for n in 0..MAX_OUTPUT_BYTES {
+            tail.push(format!("{n},").as_bytes());
+        }
+        assert_eq!(tail.0.len(), MAX_OUTPUT_BYTES);
+        let text = String::from_utf8(tail.0.iter().copied().collect()).unwrap();
+        assert!(text.ends_with(&format!(",{},", MAX_OUTPUT_BYTES - 1)), "{}", &text[text.len() - 20..]);
+        tail.push(&vec![b'x'; 3 * MAX_OUTPUT_BYTES]);
+        assert!(tail.0.iter().all(|b| *b == b'x') && tail.0.len() == MAX_OUTPUT_BYTES);
+    }
+}

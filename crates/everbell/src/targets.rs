@@ -1,0 +1,79 @@
+//! [`Targets`]: the labels that an instance serves, and what each of them does.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use everbell_core::Target;
+use everbell_core::settle::Outcome;
+
+use crate::clock::BoxFuture;
+use crate::run::Run;
+
+/// What a label does, whatever its handler looked like: a run goes in, an outcome comes out.
+pub type Action = Arc<dyn Fn(Run) -> BoxFuture<'static, Outcome> + Send + Sync>;
+
+/// How the runs of a target are executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TargetOptions {
+    /// How many at once on this instance: as many as the instance takes, unless it is said.
+    pub concurrency: Option<u32>,
+    /// How long a run may take, at the most: the job's timeout, unless this is shorter.
+    pub timeout: Option<Duration>,
+}
+
+impl TargetOptions {
+    /// So many at once on this instance.
+    #[must_use]
+    pub fn concurrency(self, runs: u32) -> TargetOptions {
+        TargetOptions { concurrency: Some(runs), ..self }
+    }
+
+    /// At most so long.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> TargetOptions {
+        TargetOptions { timeout: Some(timeout), ..self }
+    }
+}
+
+/// A label's action and options.
+#[derive(Clone)]
+pub(crate) struct Served {
+    pub(crate) action: Action,
+    pub(crate) options: TargetOptions,
+}
+
+impl fmt::Debug for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Served").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// Everything that an instance serves.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Targets(BTreeMap<Target, Served>);
+
+impl Targets {
+    /// Serves a label. Tells whether it was free.
+    pub(crate) fn add(&mut self, target: Target, action: Action, options: TargetOptions) -> bool {
+        self.0.insert(target, Served { action, options }).is_none()
+    }
+
+    pub(crate) fn get(&self, target: &Target) -> Option<&Served> {
+        self.0.get(target)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Target> {
+        self.0.keys()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Target, &Served)> {
+        self.0.iter()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
