@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use everbell_core::change::{JobChange, JobView};
 use everbell_core::store::{AuditEntry, Changed, DecideFn, JobRef, StoreError, StoreResult};
-use everbell_core::{Gap, Job, JobState, Run, Timer};
+use everbell_core::{Gap, Job, JobState, Run, RunId, Timer};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -27,7 +27,7 @@ impl PostgresStore {
         let mut tx = self.begin(&what).await?;
         let done = self.decide_in(&mut tx, &what, job, expected_revision, decide, audit).await;
         let done = self.settle(&what, tx, done, |_| true).await?;
-        let runs = self.new_runs(&done.wanted, &done.inserted).await?;
+        let runs = self.read_in_order(&done.new_ids()).await?;
         let successor = match done.successor {
             Some(id) => Some(self.job_row(id).await?),
             None => None,
@@ -35,7 +35,7 @@ impl PostgresStore {
         Ok(Changed { job: self.job_row(done.id).await?, successor, runs, gaps: done.gaps })
     }
 
-    async fn decide_in(
+    pub(super) async fn decide_in(
         &self,
         tx: Conn<'_>,
         what: &str,
@@ -87,21 +87,31 @@ impl PostgresStore {
         Ok(JobView { job: Job { definition, state }, timer, org_spec: None, active, upstream_succeeded_at: upstream })
     }
 
-    /// The runs that a change inserted, in the order of its plan.
-    async fn new_runs(&self, wanted: &[Uuid], inserted: &HashSet<Uuid>) -> StoreResult<Vec<Run>> {
-        let ids: Vec<Uuid> = wanted.iter().copied().filter(|id| inserted.contains(id)).collect();
-        let mut rows = self.runs_of(&ids).await?;
+    /// These runs, in this order.
+    async fn read_in_order(&self, ids: &[Uuid]) -> StoreResult<Vec<Run>> {
+        let mut rows = self.runs_of(ids).await?;
         ids.iter().filter_map(|id| rows.remove(id)).map(RunColumns::read).collect()
     }
 }
 
 /// What a change wrote, to be read back.
-struct Decided {
+pub(super) struct Decided {
     id: Uuid,
     successor: Option<Uuid>,
     wanted: Vec<Uuid>,
     inserted: HashSet<Uuid>,
     gaps: Vec<Gap>,
+}
+
+impl Decided {
+    /// The runs that are new, in the order of the plan.
+    pub(super) fn runs(&self) -> Vec<RunId> {
+        self.new_ids().into_iter().map(RunId::from_uuid).collect()
+    }
+
+    fn new_ids(&self) -> Vec<Uuid> {
+        self.wanted.iter().copied().filter(|id| self.inserted.contains(id)).collect()
+    }
 }
 
 /// The timer of a job that has one for each org, as far as a decision about the whole job cares.

@@ -67,7 +67,7 @@ async fn listen(options: PgConnectOptions, wake: Arc<Notify>, hears: Arc<AtomicB
 }
 
 /// Tells every instance to look again, when the transaction commits.
-pub(super) async fn notify(tx: &mut Transaction<'static, Postgres>, what: &str) -> StoreResult<()> {
+pub(super) async fn notify(tx: &mut Transaction<'_, Postgres>, what: &str) -> StoreResult<()> {
     on(what, sqlx::query("select pg_notify('everbell', '')").execute(&mut **tx)).await?;
     Ok(())
 }

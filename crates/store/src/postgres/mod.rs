@@ -10,6 +10,7 @@ mod changing;
 mod connect;
 mod fault;
 mod history;
+mod inside;
 mod jobs;
 mod listen;
 mod migrate;

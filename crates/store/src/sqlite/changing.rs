@@ -21,8 +21,21 @@ impl SqliteStore {
     ) -> StoreResult<Changed> {
         let mut held = self.writer(format!("changing {}", audit.object)).await?;
         let mut tx = held.begin().await?;
-        let id = jobs::find(&mut tx, job).await?;
-        let view = self.view(&mut tx, id).await?;
+        let changed = self.decide_in(&mut tx, job, expected_revision, decide, audit).await?;
+        tx.commit_and_wake().await?;
+        Ok(changed)
+    }
+
+    pub(super) async fn decide_in(
+        &self,
+        tx: &mut Tx<'_>,
+        job: &JobRef,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        let id = jobs::find(tx, job).await?;
+        let view = self.view(tx, id).await?;
         if let Some(expected) = expected_revision.filter(|expected| *expected != view.job.state.revision) {
             let found = view.job.state.revision;
             let what = format!("job `{}` is at revision {found}, not {expected}", view.job.definition.key);
@@ -33,24 +46,22 @@ impl SqliteStore {
         let (gaps, runs) = (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect::<Vec<_>>());
         batch.add(&view.job.definition, plan);
         // The state first: a plan that retires the job or finds it unschedulable has the last word.
-        update_state(&mut tx, id, &state).await?;
-        let written = write(&mut tx, &batch, &audit.actor, audit.at).await?;
+        update_state(tx, id, &state).await?;
+        let written = write(tx, &batch, &audit.actor, audit.at).await?;
         if let Some(new) = &successor {
-            jobs::insert_job(&mut tx, new).await?;
+            jobs::insert_job(tx, new).await?;
         }
-        access::insert_audit(&mut tx, audit).await?;
+        access::insert_audit(tx, audit).await?;
 
         let new = runs.into_iter().filter(|id| written.runs.contains(id)).collect();
         let gaps = gaps.into_iter().zip(&batch.gaps).filter(|(_, row)| written.gaps.contains(&row.id));
         let gaps: Vec<Gap> = gaps.map(|(gap, _)| gap).collect();
         let successor = match successor {
-            Some(new) => Some(self.job_row(&mut tx, new.definition.id.as_uuid()).await?),
+            Some(new) => Some(self.job_row(tx, new.definition.id.as_uuid()).await?),
             None => None,
         };
-        let runs = new_runs(&mut tx, new).await?;
-        let changed = Changed { job: self.job_row(&mut tx, id).await?, successor, runs, gaps };
-        tx.commit_and_wake().await?;
-        Ok(changed)
+        let runs = new_runs(tx, new).await?;
+        Ok(Changed { job: self.job_row(tx, id).await?, successor, runs, gaps })
     }
 
     /// The job as it is. Nobody else writes, so it stays so until the commit.

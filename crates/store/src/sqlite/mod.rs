@@ -14,6 +14,7 @@ mod fault;
 #[cfg_attr(not(feature = "conformance"), path = "no_faults.rs")]
 mod faults;
 mod history;
+mod inside;
 mod jobs;
 mod migrate;
 mod planning;

@@ -82,7 +82,18 @@ pub(super) struct Tx<'a> {
     broken: &'a AtomicBool,
 }
 
-impl Tx<'_> {
+impl<'a> Tx<'a> {
+    /// A part of somebody else's transaction: what it does is undone with it, or alone.
+    pub(super) async fn inside(
+        store: &'a SqliteStore,
+        connection: &'a mut SqliteConnection,
+        what: &'a str,
+        broken: &'a AtomicBool,
+    ) -> StoreResult<Tx<'a>> {
+        let inner = connection.begin().await.map_err(|error| fault::from_sqlx(what, error))?;
+        Ok(Tx { inner, store, what, broken })
+    }
+
     /// Every row.
     pub(super) async fn all<T>(&mut self, statement: Statement) -> StoreResult<Vec<T>>
     where
