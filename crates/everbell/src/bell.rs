@@ -1,0 +1,106 @@
+//! [`Everbell`]: everything together, ready to run.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use everbell_core::store::{Instance, Store, StoreResult};
+use jiff::Timestamp;
+use tokio::sync::broadcast;
+
+use crate::builder::Builder;
+use crate::client::{Context, Jobs, Runs, TargetReport};
+use crate::clock::Clock;
+use crate::engine::{Engine, EngineFailed, EngineOptions};
+use crate::events::{Event, Events};
+use crate::sync::SyncPlan;
+use crate::targets::Targets;
+
+/// Durable cron inside of a program. Cheap to clone; all clones are the same.
+///
+/// Jobs can be made and changed at once; they fire while [`Everbell::run_until`] is at work, here or on another instance
+/// with the same database.
+#[derive(Clone, Debug)]
+pub struct Everbell {
+    parts: Arc<Parts>,
+    synced: Arc<SyncPlan>,
+}
+
+/// What everything is made of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) targets: Targets,
+    pub(crate) options: EngineOptions,
+    pub(crate) events: Events,
+}
+
+impl Everbell {
+    /// Begins to describe what there shall be.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn new(parts: Arc<Parts>, synced: SyncPlan) -> Everbell {
+        Everbell { parts, synced: Arc::new(synced) }
+    }
+
+    /// Works until `shutdown` resolves: fires schedules and runs handlers. Then it takes no more work, lets handlers finish
+    /// for a while, stops the others, and records everything. Dropping the future ends all of it at once.
+    ///
+    /// It may be called again after it has ended, and several times at once: each call is an instance of its own.
+    pub async fn run_until(&self, shutdown: impl Future<Output = ()>) -> Result<(), EngineFailed> {
+        self.engine().run_until(shutdown).await
+    }
+
+    /// An instance that has not begun.
+    pub(crate) fn engine(&self) -> Engine {
+        let Parts { store, clock, targets, options, events } = &*self.parts;
+        Engine::new(Arc::clone(store), Arc::clone(clock), targets.clone(), options.clone(), events.clone())
+    }
+
+    /// What people and programs do with jobs.
+    pub fn jobs(&self) -> Jobs {
+        Jobs::new(Context::new(&self.parts))
+    }
+
+    /// What people and programs do with runs.
+    pub fn runs(&self) -> Runs {
+        Runs::new(Context::new(&self.parts))
+    }
+
+    /// Which targets live instances serve, and which jobs name one that nobody serves.
+    pub async fn targets(&self) -> StoreResult<TargetReport> {
+        self.parts.target_report().await
+    }
+
+    /// Every instance that is known, the oldest first; also those that were not heard of lately.
+    pub async fn instances(&self) -> StoreResult<Vec<Instance>> {
+        self.parts.store.list_instances().await
+    }
+
+    /// What happens on the instances of this program from now on. Who is too slow misses some of it.
+    pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.parts.events.listen()
+    }
+
+    /// What the builder did with the schedules of the program.
+    pub fn synced(&self) -> &SyncPlan {
+        &self.synced
+    }
+
+    /// Where everything is kept.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.parts.store
+    }
+
+    /// What tells the time.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.parts.clock
+    }
+
+    /// What time it is, for everybody with the same database.
+    pub fn now(&self) -> Timestamp {
+        self.parts.clock.now()
+    }
+}

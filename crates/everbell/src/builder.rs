@@ -1,0 +1,275 @@
+//! [`Builder`]: what there shall be, checked as a whole before anything begins.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use everbell_core::store::{Store, StoreError};
+use everbell_core::{Source, Target};
+
+use crate::bell::{Everbell, Parts};
+use crate::client::listed;
+use crate::clock::{Clock, DatabaseClock};
+use crate::engine::EngineOptions;
+use crate::events::Events;
+use crate::extract::States;
+use crate::handler::Handler;
+use crate::nearest::nearest;
+use crate::schedule::Schedule;
+use crate::sync::{Removed, SyncPlan, Syncer};
+use crate::targets::{Action, TargetOptions, Targets};
+
+/// How many known targets a problem names.
+const TOLD: usize = 5;
+
+/// Describes an [`Everbell`]. Nothing happens before [`Builder::build`].
+#[derive(Default)]
+#[must_use = "nothing happens until it is built"]
+pub struct Builder {
+    database: Option<String>,
+    store: Option<Arc<dyn Store>>,
+    clock: Option<Arc<dyn Clock>>,
+    states: States,
+    targets: Vec<Registered>,
+    schedules: Vec<Schedule>,
+    removed: Removed,
+    adopt: bool,
+    options: EngineOptions,
+    problems: Vec<String>,
+}
+
+/// A target whose handler waits for the states.
+struct Registered {
+    name: String,
+    options: TargetOptions,
+    check: fn(&States) -> Vec<String>,
+    erase: Box<dyn FnOnce(Arc<States>) -> Action + Send>,
+}
+
+/// What is needed to begin, known to be good.
+struct Checked {
+    targets: Targets,
+    schedules: Vec<Schedule>,
+}
+
+impl Builder {
+    /// Where everything is kept: `sqlite:PATH`, `sqlite::memory:`, or `postgres://user:password@host/database`.
+    pub fn database(mut self, url: impl Into<String>) -> Builder {
+        self.database = Some(url.into());
+        self
+    }
+
+    /// A store that is open already, instead of [`Builder::database`].
+    pub fn store(mut self, store: Arc<dyn Store>) -> Builder {
+        self.store = Some(store);
+        self
+    }
+
+    /// Another source of time than the database: for tests.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Builder {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Something that handlers take as [`State`](crate::State): one value of each type.
+    pub fn state<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Builder {
+        if !self.states.add(value) {
+            let name = crate::extract::short_name(std::any::type_name::<T>());
+            self.problems.push(format!("there are two states of the type `{name}`"));
+        }
+        self
+    }
+
+    /// Serves a label with a function.
+    pub fn target<A: 'static>(self, name: impl Into<String>, handler: impl Handler<A>) -> Builder {
+        self.target_with(name, handler, TargetOptions::default())
+    }
+
+    /// Serves a label with a function, so many at once or only so long.
+    pub fn target_with<A: 'static, H: Handler<A>>(
+        mut self,
+        name: impl Into<String>,
+        handler: H,
+        options: TargetOptions,
+    ) -> Builder {
+        let erase = Box::new(move |states| handler.into_action(states));
+        self.targets.push(Registered { name: name.into(), options, check: H::check, erase });
+        self
+    }
+
+    /// Serves a label with something that is no function of the program: for those who bring targets of their own.
+    pub fn action(mut self, name: impl Into<String>, action: Action, options: TargetOptions) -> Builder {
+        let (check, erase) = (|_: &States| Vec::new(), Box::new(move |_| action));
+        self.targets.push(Registered { name: name.into(), options, check, erase });
+        self
+    }
+
+    /// Declares a job. [`Builder::build`] brings the database up to it.
+    pub fn schedule(mut self, schedule: Schedule) -> Builder {
+        self.schedules.push(schedule);
+        self
+    }
+
+    /// Declares several jobs.
+    pub fn schedules(mut self, schedules: impl IntoIterator<Item = Schedule>) -> Builder {
+        self.schedules.extend(schedules);
+        self
+    }
+
+    /// What becomes of jobs that the program declared once and does not any more: default [`Removed::Keep`].
+    pub fn removed(mut self, removed: Removed) -> Builder {
+        self.removed = removed;
+        self
+    }
+
+    /// Whether to take over jobs that were made elsewhere, by the API or a configuration file: default not.
+    pub fn adopt(mut self, adopt: bool) -> Builder {
+        self.adopt = adopt;
+        self
+    }
+
+    /// How the engine works.
+    pub fn options(mut self, options: EngineOptions) -> Builder {
+        self.options = options;
+        self
+    }
+
+    /// Checks everything, opens the database and brings its schema and the declared jobs up to date.
+    ///
+    /// All problems are told at once, before anything is opened.
+    pub async fn build(self) -> Result<Everbell, BuildError> {
+        let (parts, syncer) = self.open().await?;
+        let synced = syncer.apply(&parts).await?;
+        Ok(Everbell::new(parts, synced))
+    }
+
+    /// What [`Builder::build`] would do with the declared jobs, without doing it. The schema is brought up to date.
+    pub async fn plan(self) -> Result<SyncPlan, BuildError> {
+        let (parts, syncer) = self.open().await?;
+        Ok(syncer.plan(&parts).await?)
+    }
+
+    async fn open(mut self) -> Result<(Arc<Parts>, Syncer), BuildError> {
+        let Checked { targets, schedules } = self.check()?;
+        let store = match (self.store, self.database) {
+            (Some(store), _) => store,
+            (None, url) => everbell_store::connect(&url.unwrap_or_default()).await?,
+        };
+        let clock = match self.clock {
+            Some(clock) => clock,
+            None => Arc::new(DatabaseClock::start(&*store).await?),
+        };
+        let parts = Parts { store, clock, targets, options: self.options, events: Events::new() };
+        let syncer = Syncer { schedules, source: Source::Code, removed: self.removed, adopt: self.adopt };
+        Ok((Arc::new(parts), syncer))
+    }
+
+    fn check(&mut self) -> Result<Checked, BuildError> {
+        let mut problems = std::mem::take(&mut self.problems);
+        match (&self.database, &self.store) {
+            (None, None) => problems.push("a database is missing; say `.database(\"sqlite:everbell.db\")`".to_owned()),
+            (Some(_), Some(_)) => problems.push("there are both a database and a store; say one of them".to_owned()),
+            _ => {}
+        }
+        problems.extend(self.options.problems().iter().map(ToString::to_string));
+        let known: BTreeSet<String> = self.targets.iter().map(|target| target.name.clone()).collect();
+        let targets = self.check_targets(&mut problems);
+        let schedules = self.check_schedules(&known, &mut problems);
+        if problems.is_empty() { Ok(Checked { targets, schedules }) } else { Err(BuildError::Invalid(problems)) }
+    }
+
+    fn check_targets(&mut self, problems: &mut Vec<String>) -> Targets {
+        let states = Arc::new(std::mem::take(&mut self.states));
+        let mut targets = Targets::default();
+        for Registered { name, options, check, erase } in std::mem::take(&mut self.targets) {
+            problems.extend(check(&states).into_iter().map(|missing| format!("target `{name}`: {missing}")));
+            if options.concurrency == Some(0) {
+                problems.push(format!("target `{name}`: concurrency must be at least 1"));
+            }
+            if options.timeout.is_some_and(|timeout| timeout.is_zero()) {
+                problems.push(format!("target `{name}`: timeout must be more than 0"));
+            }
+            match Target::new(&name) {
+                Ok(target) => {
+                    if !targets.add(target, erase(Arc::clone(&states)), options) {
+                        problems.push(format!("target `{name}` is there twice"));
+                    }
+                }
+                Err(problem) => problems.push(format!("target `{}`: {}", name.escape_debug(), problem.reason)),
+            }
+        }
+        targets
+    }
+
+    fn check_schedules(&mut self, known: &BTreeSet<String>, problems: &mut Vec<String>) -> Vec<Schedule> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for schedule in &self.schedules {
+            let key = schedule.key();
+            let count = counts.entry(key).or_default();
+            *count += 1;
+            if *count == 2 {
+                problems.push(format!("schedule `{key}` is there twice"));
+            }
+            let found = schedule.check().err().unwrap_or_default();
+            problems.extend(found.iter().map(|problem| format!("schedule `{}`: {problem}", key.escape_debug())));
+            if let Some(target) = schedule.target_name().filter(|target| !known.contains(*target)) {
+                let names = listed(&nearest(target, known.iter().map(String::as_str), TOLD));
+                problems.push(format!("schedule `{key}` names unknown target `{target}`; known: {names}"));
+            }
+        }
+        std::mem::take(&mut self.schedules)
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let targets: Vec<&str> = self.targets.iter().map(|target| target.name.as_str()).collect();
+        // The address may hold a password.
+        f.debug_struct("Builder")
+            .field("states", &self.states)
+            .field("targets", &targets)
+            .field("schedules", &self.schedules)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no [`Everbell`].
+#[derive(Debug)]
+pub enum BuildError {
+    /// What the program describes is not possible: every problem there is.
+    Invalid(Vec<String>),
+    /// The database could not be opened or asked.
+    Store(StoreError),
+}
+
+impl From<StoreError> for BuildError {
+    fn from(error: StoreError) -> Self {
+        BuildError::Store(error)
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::Invalid(problems) => match problems.as_slice() {
+                [problem] => f.write_str(problem),
+                problems => {
+                    write!(f, "{} problems:", problems.len())?;
+                    problems.iter().try_for_each(|problem| write!(f, "\n- {problem}"))
+                }
+            },
+            BuildError::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            BuildError::Invalid(_) => None,
+            // Its text is this one's already.
+            BuildError::Store(error) => error.source(),
+        }
+    }
+}

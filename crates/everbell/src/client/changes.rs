@@ -1,0 +1,237 @@
+//! What changes a job: read it, decide, commit with what was read, and again if somebody was faster.
+
+use std::fmt::Debug;
+use std::future::IntoFuture;
+
+use everbell_core::change::{self, Edit, JobChange, JobView};
+use everbell_core::plan::Missed;
+use everbell_core::store::{Changed, JobRef, JobRow, StoreError, StoreResult};
+use everbell_core::{Invalid, JobId, Pause, Target, Timer};
+use jiff::Timestamp;
+
+use super::jobs::Jobs;
+use super::names::IntoJobRef;
+use super::trail::{facts, facts_of};
+use super::{ATTEMPTS, Context};
+use crate::clock::BoxFuture;
+
+/// A change that happens when it is awaited.
+#[derive(Clone, Debug)]
+#[must_use = "nothing happens until it is awaited"]
+pub struct Change<V> {
+    jobs: Jobs,
+    job: Result<JobRef, Invalid>,
+    if_revision: Option<u64>,
+    verb: V,
+}
+
+/// What is done to a job: one of those of this crate.
+pub trait Verb: Clone + Debug + Send + Sync + sealed::Decide + 'static {}
+
+mod sealed {
+    use super::{Invalid, JobChange, JobView, Target, Timestamp};
+
+    pub trait Decide {
+        const ACTION: &'static str;
+
+        fn decide(&self, view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid>;
+
+        /// A target that must be known.
+        fn target(&self) -> Option<&Target> {
+            None
+        }
+    }
+}
+use sealed::Decide;
+
+impl<V: Verb> Change<V> {
+    pub(super) fn new(jobs: Jobs, job: impl IntoJobRef, verb: V) -> Change<V> {
+        Change { jobs, job: job.into_job_ref(), if_revision: None, verb }
+    }
+
+    /// Only if the job is still at this revision; else a conflict.
+    pub fn if_revision(self, revision: u64) -> Change<V> {
+        Change { if_revision: Some(revision), ..self }
+    }
+
+    async fn commit(self) -> StoreResult<Changed> {
+        let job = self.job.clone()?;
+        if let Some(target) = self.verb.target() {
+            self.jobs.context.parts.expect_known(target).await?;
+        }
+        for _ in 1..ATTEMPTS {
+            match self.attempt(&job).await {
+                Err(StoreError::Conflict { .. }) if self.if_revision.is_none() => {}
+                answer => return answer,
+            }
+        }
+        self.attempt(&job).await
+    }
+
+    /// The audit trail tells what changed, so the job is read before, and must still be as it was read.
+    async fn attempt(&self, job: &JobRef) -> StoreResult<Changed> {
+        let Context { parts, actor, .. } = &self.jobs.context;
+        let row = parts.store.get_job(job).await?;
+        let definition = &row.job.definition;
+        let revision = row.job.state.revision;
+        if let Some(expected) = self.if_revision.filter(|expected| *expected != revision) {
+            let what = format!("job `{}` is at revision {revision}, not {expected}", definition.key);
+            return Err(StoreError::Conflict { what });
+        }
+        let now = self.jobs.context.now();
+        let planned = self.verb.decide(&view_of(&row), actor, now)?;
+        let after = match &planned.successor {
+            Some(next) => facts(&next.definition, &next.state, next.timer.next_run_at),
+            None => facts(definition, &planned.state, planned.plan.timer.next_run_at),
+        };
+        let object = format!("job:{}", definition.key);
+        let audit = self.jobs.context.entry(V::ACTION, object, now, Some(&facts_of(&row)), Some(&after));
+        let decide = |view: &JobView| self.verb.decide(view, actor, now);
+        parts.store.change_job(&JobRef::Id(definition.id), Some(revision), &decide, &audit).await
+    }
+}
+
+impl<V: Verb> IntoFuture for Change<V> {
+    type Output = StoreResult<Changed>;
+    type IntoFuture = BoxFuture<'static, StoreResult<Changed>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.commit())
+    }
+}
+
+/// A job as it was read, without its active runs: they decide what becomes of a run, never what becomes of the job.
+fn view_of(row: &JobRow) -> JobView {
+    let definition = &row.job.definition;
+    let timer = row.timer.clone().unwrap_or_else(|| Timer {
+        job_id: definition.id,
+        org: None,
+        next_run_at: None,
+        last_slot_at: definition.created_at,
+        rescheduled_from: None,
+        last_local_date: None,
+    });
+    JobView { job: row.job.clone(), timer, org_spec: None, active: Vec::new(), upstream_succeeded_at: None }
+}
+
+/// See [`Jobs::pause`].
+#[derive(Clone, Debug)]
+pub struct Pausing {
+    pub(super) reason: String,
+    pub(super) until: Option<Timestamp>,
+}
+
+impl Verb for Pausing {}
+
+impl Decide for Pausing {
+    const ACTION: &'static str = "job.pause";
+
+    fn decide(&self, view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
+        change::pause(view, Pause { reason: self.reason.clone(), by: by.to_owned(), at: now, until: self.until })
+    }
+}
+
+impl Change<Pausing> {
+    /// Resumes by itself then.
+    pub fn until(self, at: Timestamp) -> Change<Pausing> {
+        Change { verb: Pausing { until: Some(at), ..self.verb }, ..self }
+    }
+}
+
+/// See [`Jobs::resume`].
+#[derive(Clone, Debug, Default)]
+pub struct Resuming {
+    missed: Missed,
+}
+
+impl Verb for Resuming {}
+
+impl Decide for Resuming {
+    const ACTION: &'static str = "job.resume";
+
+    fn decide(&self, view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
+        change::resume(view, self.missed, by, now)
+    }
+}
+
+impl Change<Resuming> {
+    /// With one run for the latest slot that went by.
+    pub fn run_missed_once(self) -> Change<Resuming> {
+        Change { verb: Resuming { missed: Missed::RunOnce }, ..self }
+    }
+}
+
+/// See [`Jobs::new_version`].
+#[derive(Clone, Debug)]
+pub struct Editing {
+    pub(super) edit: Edit,
+    pub(super) id: JobId,
+    pub(super) activate: bool,
+}
+
+impl Verb for Editing {}
+
+impl Decide for Editing {
+    const ACTION: &'static str = "job.new_version";
+
+    fn decide(&self, view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
+        change::new_version(view, self.edit.clone(), self.id, self.activate, by, now)
+    }
+
+    fn target(&self) -> Option<&Target> {
+        self.edit.target.as_ref()
+    }
+}
+
+impl Change<Editing> {
+    /// The new version is active, also if the job is paused.
+    pub fn activate(self) -> Change<Editing> {
+        Change { verb: Editing { activate: true, ..self.verb }, ..self }
+    }
+}
+
+/// See [`Jobs::reschedule`].
+#[derive(Clone, Debug)]
+pub struct Rescheduling {
+    pub(super) to: Timestamp,
+}
+
+impl Verb for Rescheduling {}
+
+impl Decide for Rescheduling {
+    const ACTION: &'static str = "job.reschedule";
+
+    fn decide(&self, view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
+        change::reschedule(view, self.to, by, now)
+    }
+}
+
+/// See [`Jobs::skip_next`].
+#[derive(Clone, Debug)]
+pub struct Skipping {
+    pub(super) count: u32,
+}
+
+impl Verb for Skipping {}
+
+impl Decide for Skipping {
+    const ACTION: &'static str = "job.skip_next";
+
+    fn decide(&self, view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
+        change::skip_next(view, self.count, by, now)
+    }
+}
+
+/// See [`Jobs::retire`].
+#[derive(Clone, Debug)]
+pub struct Retiring(pub(super) ());
+
+impl Verb for Retiring {}
+
+impl Decide for Retiring {
+    const ACTION: &'static str = "job.retire";
+
+    fn decide(&self, view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
+        change::retire(view, by, now)
+    }
+}

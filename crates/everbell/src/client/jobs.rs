@@ -1,0 +1,132 @@
+//! [`Jobs`]: everything that is done with jobs.
+
+use everbell_core::change::{self, Edit, NewJob};
+use everbell_core::store::{AuditEntry, JobFilter, JobRow, Page, PageRequest, StoreError, StoreResult};
+use everbell_core::{Invalid, JobId, JobKey, Source};
+use jiff::Timestamp;
+
+use super::changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping};
+use super::names::IntoJobRef;
+use super::run_now::RunNowRequest;
+use super::{Context, facts, refusal};
+use crate::engine::random;
+use crate::schedule::{Made, Schedule};
+
+/// The most versions of a job that are listed.
+const MOST_VERSIONS: u32 = 1_000;
+
+/// Jobs, for whoever acts: `bell.jobs().by("ana").pause("daily-briefing", "the mail server is down").await?`.
+#[derive(Clone, Debug)]
+pub struct Jobs {
+    pub(super) context: Context,
+}
+
+impl Jobs {
+    pub(crate) fn new(context: Context) -> Jobs {
+        Jobs { context }
+    }
+
+    /// In the name of this actor: default `code`.
+    #[must_use]
+    pub fn by(self, actor: &str) -> Jobs {
+        Jobs { context: self.context.by(actor) }
+    }
+
+    /// For this reason, which the audit trail keeps.
+    #[must_use]
+    pub fn because(self, reason: &str) -> Jobs {
+        Jobs { context: self.context.because(reason) }
+    }
+
+    /// Makes a job. Its slots begin now, and nothing fires at once. A living job of the same key is a conflict, and a
+    /// target that nobody serves is refused.
+    ///
+    /// It belongs to nobody's declarations: a sync neither edits nor removes it.
+    pub async fn create(&self, schedule: Schedule) -> StoreResult<JobRow> {
+        let (new, audit) = self.prepare(&schedule).await?;
+        self.context.parts.store.create_job(&new, &audit).await
+    }
+
+    /// What [`Jobs::create`] writes, for whoever wants to write it together with something else.
+    ///
+    /// A key whose every version is retired goes on with the next version.
+    pub async fn prepare(&self, schedule: &Schedule) -> StoreResult<(NewJob, AuditEntry)> {
+        let Context { parts, actor, .. } = &self.context;
+        let now = self.context.now();
+        let made = Made { id: JobId::new(now, random()), source: Source::Api, by: actor, at: now };
+        let mut definition = schedule.definition(&made).map_err(refusal)?;
+        parts.expect_known(&definition.target).await?;
+        match parts.store.get_job(&(&definition.key).into_job_ref()?).await {
+            Ok(last) => {
+                definition.version = last.job.definition.version + 1;
+                definition.supersedes = Some(last.job.definition.id);
+            }
+            Err(StoreError::NotFound { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let new = change::create(definition);
+        if new.definition.is_one_time() && new.timer.next_run_at.is_none() {
+            return Err(Invalid::new("runAt", "must be in the future").into());
+        }
+        let after = facts(&new.definition, &new.state, new.timer.next_run_at);
+        let object = format!("job:{}", new.definition.key);
+        let audit = self.context.entry("job.create", object, now, None, Some(&after));
+        Ok((new, audit))
+    }
+
+    /// The job, with its timer and last run.
+    pub async fn get(&self, job: impl IntoJobRef) -> StoreResult<JobRow> {
+        self.context.parts.store.get_job(&job.into_job_ref()?).await
+    }
+
+    /// Jobs, a page at a time.
+    pub async fn list(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
+        self.context.parts.store.list_jobs(filter, page).await
+    }
+
+    /// All versions of a job, the newest first.
+    pub async fn versions(&self, key: &str) -> StoreResult<Vec<JobRow>> {
+        let filter = JobFilter { key: Some(JobKey::new(key)?), ..JobFilter::default() };
+        let page = PageRequest { limit: MOST_VERSIONS, after: None };
+        let versions = self.list(&filter, &page).await?.items;
+        if versions.is_empty() { Err(StoreError::not_found("job", key)) } else { Ok(versions) }
+    }
+
+    /// Stops firing. The reason is kept and shown; slots that go by become a `paused` gap.
+    pub fn pause(&self, job: impl IntoJobRef, reason: impl Into<String>) -> Change<Pausing> {
+        let reason = reason.into();
+        let jobs = self.clone().because(&reason);
+        Change::new(jobs, job, Pausing { reason, until: None })
+    }
+
+    /// Fires again, from now on.
+    pub fn resume(&self, job: impl IntoJobRef) -> Change<Resuming> {
+        Change::new(self.clone(), job, Resuming::default())
+    }
+
+    /// Replaces the job by its next version, which differs in what the edit says. Its slots begin now.
+    pub fn new_version(&self, job: impl IntoJobRef, edit: Edit) -> Change<Editing> {
+        let id = JobId::new(self.context.now(), random());
+        Change::new(self.clone(), job, Editing { edit, id, activate: false })
+    }
+
+    /// Moves the next fire, and only that.
+    pub fn reschedule(&self, job: impl IntoJobRef, to: Timestamp) -> Change<Rescheduling> {
+        Change::new(self.clone(), job, Rescheduling { to })
+    }
+
+    /// Passes over the next slots, 1 to 100 of them; each is recorded as skipped.
+    pub fn skip_next(&self, job: impl IntoJobRef, count: u32) -> Change<Skipping> {
+        Change::new(self.clone(), job, Skipping { count })
+    }
+
+    /// Ends the job for good. Its history stays.
+    pub fn retire(&self, job: impl IntoJobRef) -> Change<Retiring> {
+        Change::new(self.clone(), job, Retiring(()))
+    }
+
+    /// Runs the job at once, and leaves its next fire alone. Obeys the job's overlap policy.
+    pub fn run_now(&self, job: impl IntoJobRef) -> RunNowRequest {
+        RunNowRequest::new(self.context.clone(), job.into_job_ref())
+    }
+}

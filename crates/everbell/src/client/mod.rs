@@ -1,0 +1,96 @@
+//! What people and programs do with jobs and runs: [`Jobs`] and [`Runs`].
+//!
+//! Each action is a decision of core, committed by one call of the store together with an entry of the audit trail that
+//! says who did it, why, and what changed. The HTTP API, the command line and the web pages do nothing else.
+
+mod changes;
+mod explain;
+mod jobs;
+mod names;
+mod run_now;
+mod runs;
+mod served;
+mod trail;
+
+use std::sync::Arc;
+
+use everbell_core::storable_text;
+use everbell_core::store::{AuditEntry, StoreError};
+use everbell_core::{Invalid, Json};
+use jiff::Timestamp;
+use serde::Serialize;
+
+pub use changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping, Verb};
+pub use explain::Explanation;
+pub use jobs::Jobs;
+pub use names::IntoJobRef;
+pub use run_now::{RunNow, RunNowRequest};
+pub use runs::Runs;
+pub(crate) use served::listed;
+pub use served::{ServedTarget, TargetReport, UnservedTarget};
+pub(crate) use trail::{Facts, audit_entry, facts};
+
+use crate::bell::Parts;
+
+/// How often something is tried again after somebody else was faster.
+pub(crate) const ATTEMPTS: u32 = 10;
+
+/// The longest name of an actor and the longest reason, in bytes.
+const MAX_ACTOR_BYTES: usize = 200;
+const MAX_REASON_BYTES: usize = 2_000;
+
+/// Who acts, why, and with what.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    pub(crate) parts: Arc<Parts>,
+    pub(crate) actor: String,
+    reason: Option<String>,
+}
+
+impl Context {
+    pub(crate) fn new(parts: &Arc<Parts>) -> Context {
+        Context { parts: Arc::clone(parts), actor: "code".to_owned(), reason: None }
+    }
+
+    fn by(self, actor: &str) -> Context {
+        Context { actor: storable_text(actor, MAX_ACTOR_BYTES), ..self }
+    }
+
+    fn because(self, reason: &str) -> Context {
+        Context { reason: Some(storable_text(reason, MAX_REASON_BYTES)), ..self }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.parts.clock.now()
+    }
+
+    /// An entry of the audit trail about something that changes from `before` to `after`.
+    fn entry(
+        &self,
+        action: &str,
+        object: String,
+        at: Timestamp,
+        before: Option<&Facts>,
+        after: Option<&Facts>,
+    ) -> AuditEntry {
+        audit_entry(&self.actor, action, object, self.reason.as_deref(), at, (before, after))
+    }
+}
+
+/// A payload that somebody brings.
+fn payload_of(payload: &impl Serialize) -> Result<Json, Invalid> {
+    let text = serde_json::to_string(payload)
+        .map_err(|error| Invalid::new("payload", format!("cannot be written as JSON: {error}")))?;
+    Json::parse("payload", &text)
+}
+
+/// Many problems as one refusal: the field of the first, and all texts.
+pub(crate) fn refusal(problems: Vec<Invalid>) -> StoreError {
+    let mut problems = problems.into_iter();
+    let Some(mut first) = problems.next() else { return Invalid::new("schedule", "is refused").into() };
+    for other in problems {
+        first.reason.push_str("; ");
+        first.reason.push_str(&other.to_string());
+    }
+    StoreError::Invalid(first)
+}

@@ -1,0 +1,130 @@
+//! A run by hand.
+
+use std::future::IntoFuture;
+
+use everbell_core::change::{self, JobView};
+use everbell_core::plan;
+use everbell_core::store::{Changed, JobRef, StoreError, StoreResult};
+use everbell_core::{Invalid, Json, Overlap, Run as RunRecord, RunId, SkipReason};
+use serde::Serialize;
+use serde_json::json;
+
+use super::{Context, Facts, payload_of};
+use crate::clock::BoxFuture;
+use crate::engine::random;
+
+/// What became of a run by hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunNow {
+    /// It waits for an executor, and nothing else.
+    Started(RunRecord),
+    /// It waits until the active runs of its job have ended.
+    Queued(RunRecord),
+    /// It will not start, because the job's policy is to skip.
+    Skipped {
+        /// The run that says so.
+        recorded: RunRecord,
+        /// The run in the way.
+        blocking: RunId,
+    },
+}
+
+impl RunNow {
+    /// The run, whatever became of it.
+    pub fn run(&self) -> &RunRecord {
+        match self {
+            RunNow::Started(run) | RunNow::Queued(run) | RunNow::Skipped { recorded: run, .. } => run,
+        }
+    }
+}
+
+/// A run by hand that is made when it is awaited. See [`Jobs::run_now`](super::Jobs::run_now).
+#[derive(Clone, Debug)]
+#[must_use = "nothing happens until it is awaited"]
+pub struct RunNowRequest {
+    context: Context,
+    job: Result<JobRef, Invalid>,
+    if_revision: Option<u64>,
+    payload: Result<Option<Json>, Invalid>,
+    overlap: Option<Overlap>,
+}
+
+impl RunNowRequest {
+    pub(super) fn new(context: Context, job: Result<JobRef, Invalid>) -> RunNowRequest {
+        RunNowRequest { context, job, if_revision: None, payload: Ok(None), overlap: None }
+    }
+
+    /// With another payload than the job's.
+    pub fn payload(self, payload: impl Serialize) -> RunNowRequest {
+        RunNowRequest { payload: payload_of(&payload).map(Some), ..self }
+    }
+
+    /// Starts whatever else is active.
+    pub fn force(self) -> RunNowRequest {
+        RunNowRequest { overlap: Some(Overlap::Allow), ..self }
+    }
+
+    /// Waits for the runs that are active instead of being skipped.
+    pub fn queue(self) -> RunNowRequest {
+        RunNowRequest { overlap: Some(Overlap::Queue), ..self }
+    }
+
+    /// Only if the job is still at this revision; else a conflict.
+    pub fn if_revision(self, revision: u64) -> RunNowRequest {
+        RunNowRequest { if_revision: Some(revision), ..self }
+    }
+
+    pub(super) fn stored_payload(self, payload: Json) -> RunNowRequest {
+        RunNowRequest { payload: Ok(Some(payload)), ..self }
+    }
+
+    /// `of` is the run that is repeated, if it is one.
+    pub(super) async fn commit(self, of: Option<RunId>) -> StoreResult<RunNow> {
+        let RunNowRequest { context, job, if_revision, payload, overlap } = self;
+        let (job, payload) = (job?, payload?);
+        let now = context.now();
+        let id = RunId::by_hand(now, random());
+        let mut after = Facts::from_iter([("runId".to_owned(), json!(id.to_string()))]);
+        if let Some(overlap) = overlap {
+            after.insert("overlap".to_owned(), json!(overlap.as_str()));
+        }
+        let (action, object) = match of {
+            Some(run) => ("run.rerun", format!("run:{run}")),
+            None => {
+                after.insert("payloadOverridden".to_owned(), json!(payload.is_some()));
+                ("job.run_now", named(&context, &job).await?)
+            }
+        };
+        let audit = context.entry(action, object, now, None, Some(&after));
+        let request = plan::RunNow { id, actor: &context.actor, payload, overlap };
+        let decide = |view: &JobView| change::run_now(view, &request, now);
+        let changed = context.parts.store.change_job(&job, if_revision, &decide, &audit).await?;
+        outcome(changed, id)
+    }
+}
+
+impl IntoFuture for RunNowRequest {
+    type Output = StoreResult<RunNow>;
+    type IntoFuture = BoxFuture<'static, StoreResult<RunNow>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.commit(None))
+    }
+}
+
+/// The object of an audit entry: jobs are known by their key.
+async fn named(context: &Context, job: &JobRef) -> StoreResult<String> {
+    Ok(match job {
+        JobRef::Key(key) | JobRef::Version(key, _) => format!("job:{key}"),
+        JobRef::Id(_) => format!("job:{}", context.parts.store.get_job(job).await?.job.definition.key),
+    })
+}
+
+fn outcome(changed: Changed, id: RunId) -> StoreResult<RunNow> {
+    let run = changed.runs.into_iter().find(|run| run.id == id).ok_or_else(|| StoreError::not_found("run", id))?;
+    Ok(match run.skip {
+        Some(SkipReason::Overlap { blocking }) => RunNow::Skipped { blocking, recorded: run },
+        _ if run.held => RunNow::Queued(run),
+        _ => RunNow::Started(run),
+    })
+}

@@ -1,0 +1,139 @@
+//! [`Runs`]: everything that is done with runs.
+
+use everbell_core::store::{Canceled, GapFilter, JobRef, Page, PageRequest, RunFilter, StoreResult};
+use everbell_core::{Gap, JobId, OrgId, Run as RunRecord, RunId, RunStatus, Target, Trigger};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::json;
+
+use super::run_now::{RunNow, RunNowRequest};
+use super::{Context, Facts, payload_of};
+use crate::engine::random;
+
+/// Runs, for whoever acts: `bell.runs().by("ana").cancel(id).await?`.
+#[derive(Clone, Debug)]
+pub struct Runs {
+    context: Context,
+}
+
+impl Runs {
+    pub(crate) fn new(context: Context) -> Runs {
+        Runs { context }
+    }
+
+    /// In the name of this actor: default `code`.
+    #[must_use]
+    pub fn by(self, actor: &str) -> Runs {
+        Runs { context: self.context.by(actor) }
+    }
+
+    /// For this reason, which the audit trail keeps.
+    #[must_use]
+    pub fn because(self, reason: &str) -> Runs {
+        Runs { context: self.context.because(reason) }
+    }
+
+    /// One run.
+    pub async fn get(&self, run: RunId) -> StoreResult<RunRecord> {
+        self.context.parts.store.get_run(run).await
+    }
+
+    /// Runs, a page at a time, newest first.
+    pub async fn list(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<RunRecord>> {
+        self.context.parts.store.list_runs(filter, page).await
+    }
+
+    /// Slots that got no run, a page at a time, newest first.
+    pub async fn gaps(&self, filter: &GapFilter, page: &PageRequest) -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>> {
+        self.context.parts.store.list_gaps(filter, page).await
+    }
+
+    /// Ends a pending run at once; asks the handler of a running one to stop.
+    pub async fn cancel(&self, run: RunId) -> StoreResult<Canceled> {
+        let Context { parts, actor, .. } = &self.context;
+        let found = parts.store.get_run(run).await?;
+        if found.status.is_terminal() {
+            return Ok(Canceled::TooLate(found.status));
+        }
+        let status = |status: RunStatus| ("status".to_owned(), json!(status.as_str()));
+        let before = Facts::from_iter([status(found.status)]);
+        let after = Facts::from_iter([match found.status {
+            RunStatus::Pending => status(RunStatus::Canceled),
+            _ => ("cancelRequested".to_owned(), json!(true)),
+        }]);
+        let now = self.context.now();
+        let audit = self.context.entry("run.cancel", format!("run:{run}"), now, Some(&before), Some(&after));
+        parts.store.cancel_run(run, actor, now, &audit).await
+    }
+
+    /// Runs the same again: the job as it is now, with the payload of that run. Obeys the job's overlap policy.
+    pub async fn rerun(&self, run: RunId) -> StoreResult<RunNow> {
+        let found = self.get(run).await?;
+        match found.job_key {
+            Some(key) => {
+                let request = RunNowRequest::new(self.context.clone(), Ok(JobRef::Key(key)));
+                request.stored_payload(found.payload).commit(Some(run)).await
+            }
+            None => self.insert(found.target, found.payload, "run.rerun", Some(run)).await.map(RunNow::Started),
+        }
+    }
+
+    /// Runs a target once, without a job. Refused when no live instance serves it.
+    pub async fn try_target(&self, target: &str, payload: impl Serialize) -> StoreResult<RunRecord> {
+        let (target, payload) = (Target::new(target)?, payload_of(&payload)?);
+        self.insert(target, payload, "target.try", None).await
+    }
+
+    async fn insert(
+        &self,
+        target: Target,
+        payload: everbell_core::Json,
+        action: &str,
+        of: Option<RunId>,
+    ) -> StoreResult<RunRecord> {
+        let Context { parts, actor, .. } = &self.context;
+        parts.expect_served(&target).await?;
+        let now = self.context.now();
+        let run = ad_hoc(target, payload, actor, now);
+        let after = Facts::from_iter([
+            ("runId".to_owned(), json!(run.id.to_string())),
+            ("target".to_owned(), json!(run.target.as_str())),
+        ]);
+        let object = format!("run:{}", of.unwrap_or(run.id));
+        let audit = self.context.entry(action, object, now, None, Some(&after));
+        parts.store.insert_run(&run, &audit).await?;
+        parts.store.get_run(run.id).await
+    }
+}
+
+/// A run without a job, as it begins.
+fn ad_hoc(target: Target, payload: everbell_core::Json, actor: &str, now: Timestamp) -> RunRecord {
+    RunRecord {
+        id: RunId::by_hand(now, random()),
+        job_id: None,
+        job_key: None,
+        job_version: None,
+        org: None,
+        local_date: None,
+        target,
+        payload,
+        trigger: Trigger::AdHoc(actor.to_owned()),
+        slot_at: None,
+        scheduled_at: now,
+        created_at: now,
+        status: RunStatus::Pending,
+        skip: None,
+        held: false,
+        catch_up: false,
+        folded: 0,
+        attempt: 0,
+        claimed: None,
+        started_at: None,
+        finished_at: None,
+        lease_until: None,
+        cancel_requested: false,
+        failure: None,
+        result: None,
+        output: None,
+    }
+}

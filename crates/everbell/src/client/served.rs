@@ -1,0 +1,117 @@
+//! Which targets somebody serves, and which jobs wait for one that nobody does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use everbell_core::store::{Instance, JobFilter, PageRequest, StoreResult};
+use everbell_core::{InstanceId, Invalid, JobKey, JobStatus, Target};
+
+use crate::bell::Parts;
+use crate::clock::earlier;
+use crate::nearest::nearest;
+
+/// How many names a refusal tells.
+const TOLD: usize = 5;
+const PAGE: u32 = 1_000;
+
+/// What is served, and what is not although jobs need it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetReport {
+    /// The labels that live instances serve.
+    pub served: Vec<ServedTarget>,
+    /// The labels that living jobs name and nobody serves: those jobs do not fire.
+    pub unserved: Vec<UnservedTarget>,
+}
+
+/// A label and who serves it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedTarget {
+    /// The label.
+    pub target: Target,
+    /// The live instances, the oldest first.
+    pub instances: Vec<InstanceId>,
+}
+
+/// A label and who needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnservedTarget {
+    /// The label.
+    pub target: Target,
+    /// The jobs, in order.
+    pub jobs: Vec<JobKey>,
+}
+
+impl Parts {
+    /// Instances that were heard of within a lease, the oldest first.
+    pub(crate) async fn live_instances(&self) -> StoreResult<Vec<Instance>> {
+        let since = earlier(self.clock.now(), self.options.lease.duration);
+        let instances = self.store.list_instances().await?;
+        Ok(instances.into_iter().filter(|instance| instance.heartbeat_at >= since).collect())
+    }
+
+    pub(crate) async fn target_report(&self) -> StoreResult<TargetReport> {
+        let mut served: BTreeMap<Target, Vec<InstanceId>> = BTreeMap::new();
+        for instance in self.live_instances().await? {
+            for target in instance.targets {
+                served.entry(target).or_default().push(instance.id);
+            }
+        }
+        let mut unserved: BTreeMap<Target, BTreeSet<JobKey>> = BTreeMap::new();
+        let filter = JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
+        let mut page = PageRequest { limit: PAGE, after: None };
+        loop {
+            let jobs = self.store.list_jobs(&filter, &page).await?;
+            for row in jobs.items {
+                let definition = &row.job.definition;
+                if !served.contains_key(&definition.target) {
+                    unserved.entry(definition.target.clone()).or_default().insert(definition.key.clone());
+                }
+            }
+            page.after = jobs.next;
+            if page.after.is_none() {
+                break;
+            }
+        }
+        let served = served.into_iter().map(|(target, instances)| ServedTarget { target, instances });
+        let unserved =
+            unserved.into_iter().map(|(target, jobs)| UnservedTarget { target, jobs: jobs.into_iter().collect() });
+        Ok(TargetReport { served: served.collect(), unserved: unserved.collect() })
+    }
+
+    /// Refuses a target that neither this program nor a live instance knows.
+    pub(super) async fn expect_known(&self, target: &Target) -> StoreResult<()> {
+        if self.targets.get(target).is_some() {
+            return Ok(());
+        }
+        let mut known: BTreeSet<Target> = self.targets.names().cloned().collect();
+        known.extend(self.live_instances().await?.into_iter().flat_map(|instance| instance.targets));
+        if known.contains(target) { Ok(()) } else { Err(unknown(target, &known).into()) }
+    }
+
+    /// Refuses a target that no live instance would work on now.
+    pub(super) async fn expect_served(&self, target: &Target) -> StoreResult<()> {
+        let live = self.live_instances().await?;
+        let working = live.into_iter().filter(|instance| !instance.draining);
+        let known: BTreeSet<Target> = working.flat_map(|instance| instance.targets).collect();
+        if known.contains(target) {
+            return Ok(());
+        }
+        if self.targets.get(target).is_some() {
+            let reason = format!("no live instance serves `{target}` at this moment; start one");
+            return Err(Invalid::new("target", reason).into());
+        }
+        Err(unknown(target, &known).into())
+    }
+}
+
+fn unknown(target: &Target, known: &BTreeSet<Target>) -> Invalid {
+    let names = nearest(target.as_str(), known.iter().map(Target::as_str), TOLD);
+    Invalid::new("target", format!("unknown target `{target}`; known: {}", listed(&names)))
+}
+
+/// Names for people: `a`, `b`.
+pub(crate) fn listed(names: &[&str]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

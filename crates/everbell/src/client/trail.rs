@@ -1,0 +1,98 @@
+//! What the audit trail says about a job: its facts, and which of them changed.
+
+use everbell_core::store::{AuditEntry, JobRow};
+use everbell_core::{Definition, JobState, Json, RunId, When, storable_text};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::engine::random;
+
+/// Names and values, as the API spells them.
+pub(crate) type Facts = Map<String, Value>;
+
+/// A longer text is cut: an entry tells what changed, the version has the whole of it.
+const LONGEST_TEXT: usize = 4_096;
+
+/// An entry about something that changes.
+pub(crate) fn audit_entry(
+    actor: &str,
+    action: &str,
+    object: String,
+    reason: Option<&str>,
+    at: Timestamp,
+    (before, after): (Option<&Facts>, Option<&Facts>),
+) -> AuditEntry {
+    let (before, after) = changed(before, after);
+    AuditEntry {
+        id: RunId::by_hand(at, random()).as_uuid(),
+        at,
+        actor: actor.to_owned(),
+        action: action.to_owned(),
+        object,
+        reason: reason.map(str::to_owned),
+        before,
+        after,
+    }
+}
+
+/// Everything about a job that somebody can change.
+pub(crate) fn facts(job: &Definition, state: &JobState, next_run_at: Option<Timestamp>) -> Facts {
+    let (schedule, timezone) = match &job.spec {
+        Ok(spec) => match spec.when() {
+            When::Cron(expression) | When::Every { expression, .. } => {
+                (expression.as_str().to_owned(), spec.zone().name())
+            }
+            When::Once(at) => (format!("once {at}"), spec.zone().name()),
+        },
+        Err(broken) => (broken.expression.clone().unwrap_or_else(|| "once".to_owned()), broken.timezone.as_str()),
+    };
+    let spec = job.spec.as_ref().ok();
+    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+    let policies: Map<String, Value> =
+        job.policies.changed().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    let facts = json!({
+        "version": job.version,
+        "status": state.status.as_str(),
+        "error": state.error,
+        "pauseReason": state.pause.as_ref().map(|pause| pause.reason.as_str()),
+        "pausedUntil": time(state.pause.as_ref().and_then(|pause| pause.until)),
+        "nextRunAt": time(next_run_at),
+        "target": job.target.as_str(),
+        "payload": storable_text(job.payload.as_str(), LONGEST_TEXT),
+        "schedule": schedule,
+        "timezone": timezone,
+        "dstGap": spec.map(|spec| spec.dst().gap.as_str()),
+        "dstFold": spec.map(|spec| spec.dst().fold.as_str()),
+        "startAt": time(spec.and_then(everbell_core::Spec::start_at)),
+        "endAt": time(spec.and_then(everbell_core::Spec::end_at)),
+        "policies": policies,
+        "description": storable_text(&job.description, LONGEST_TEXT),
+        "labels": job.labels,
+        "source": job.source.as_str(),
+    });
+    match facts {
+        Value::Object(facts) => facts,
+        _ => Map::new(),
+    }
+}
+
+/// The same of a row.
+pub(super) fn facts_of(row: &JobRow) -> Facts {
+    let next_run_at = row.timer.as_ref().and_then(|timer| timer.next_run_at);
+    facts(&row.job.definition, &row.job.state, next_run_at)
+}
+
+/// What is different, before and after.
+fn changed(before: Option<&Facts>, after: Option<&Facts>) -> (Option<Json>, Option<Json>) {
+    let differs = |own: &Facts, other: Option<&Facts>| -> Option<Json> {
+        let differs = |name: &str, value: &Value| match other {
+            Some(other) => other.get(name) != Some(value),
+            None => !value.is_null(),
+        };
+        let own: Facts =
+            own.iter().filter(|(name, value)| differs(name, value)).map(|(k, v)| (k.clone(), v.clone())).collect();
+        // Every text in it was made fit to be stored, and is short.
+        if own.is_empty() { None } else { Json::parse("audit", &Value::Object(own).to_string()).ok() }
+    };
+    (before.and_then(|own| differs(own, after)), after.and_then(|own| differs(own, before)))
+}

@@ -1,0 +1,162 @@
+//! [`RunError`]: why a handler failed, and whether another attempt makes sense.
+
+use std::error::Error;
+use std::fmt;
+
+use everbell_core::settle::Outcome;
+use everbell_core::{Failure, FailureCode, Json, storable_text};
+use serde::Serialize;
+
+/// Why a run failed.
+///
+/// Every error of the standard kind becomes one by `?`, with the failure code `handler_error` and all of its sources in
+/// the message. What is no [`Error`], such as a boxed one or one of the `anyhow` crate, goes through [`RunError::new`].
+/// For that it does not implement [`Error`] itself.
+///
+/// ```
+/// use everbell::RunError;
+///
+/// async fn read() -> Result<u64, RunError> {
+///     let text = "12 mails";
+///     let count = text.split(' ').next().ok_or(RunError::fail("no_count", "the first word is missing").fatal())?;
+///     Ok(count.parse()?)
+/// }
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct RunError {
+    failure: Failure,
+    retryable: bool,
+}
+
+impl RunError {
+    /// From anything that can be an error: a boxed one, an `anyhow::Error`, a text.
+    pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> RunError {
+        RunError::from_error(&*error.into())
+    }
+
+    /// A failure with a code of its own, 1 to 64 of `a-z`, `0-9` and `_`, for programs that tell failures apart.
+    ///
+    /// A code that is not like that becomes `handler_error`, and the message mentions it.
+    pub fn fail(code: &str, message: impl fmt::Display) -> RunError {
+        let failure = match FailureCode::new(code) {
+            Ok(code) => Failure::new(code, &message.to_string()),
+            Err(_) => {
+                let shown = storable_text(&code.escape_debug().to_string(), 80);
+                Failure::new(
+                    FailureCode::HANDLER_ERROR,
+                    &format!("{message} (with the impossible failure code `{shown}`)"),
+                )
+            }
+        };
+        RunError { failure, retryable: true }
+    }
+
+    /// Not to be tried again, whatever the job's policy says: another attempt would fail the same way.
+    #[must_use]
+    pub fn fatal(self) -> RunError {
+        RunError { retryable: false, ..self }
+    }
+
+    /// With more to know, for programs and people. What cannot be stored is left out, and the message says so.
+    #[must_use]
+    pub fn details(mut self, details: impl Serialize) -> RunError {
+        match storable("failureDetails", &details) {
+            Ok(details) => self.failure.details = details,
+            Err(reason) => {
+                let message = format!("{} (its details cannot be stored: {reason})", self.failure.message);
+                self.failure = Failure::new(self.failure.code, &message);
+            }
+        }
+        self
+    }
+
+    /// The code.
+    pub fn code(&self) -> &FailureCode {
+        &self.failure.code
+    }
+
+    /// For people.
+    pub fn message(&self) -> &str {
+        &self.failure.message
+    }
+
+    /// Whether another attempt makes sense.
+    pub fn is_retryable(&self) -> bool {
+        self.retryable
+    }
+
+    pub(crate) fn with_code(code: FailureCode, message: &str) -> RunError {
+        RunError { failure: Failure::new(code, message), retryable: true }
+    }
+
+    pub(crate) fn into_outcome(self) -> Outcome {
+        Outcome::Failed { failure: self.failure, retryable: self.retryable }
+    }
+
+    fn from_error(error: &(dyn Error + 'static)) -> RunError {
+        RunError::with_code(FailureCode::HANDLER_ERROR, &chain(error))
+    }
+}
+
+impl<E: Error + 'static> From<E> for RunError {
+    fn from(error: E) -> Self {
+        RunError::from_error(&error)
+    }
+}
+
+impl fmt::Debug for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunError")
+            .field("code", &self.failure.code.as_str())
+            .field("message", &self.failure.message)
+            .field("details", &self.failure.details.as_ref().map(Json::as_str))
+            .field("retryable", &self.retryable)
+            .finish()
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.failure.code.as_str(), self.failure.message)
+    }
+}
+
+/// What a handler may return as its error: a [`RunError`], every standard error, a boxed one, an `anyhow::Error`, a text.
+pub trait IntoRunError {
+    /// Why the run failed.
+    fn into_run_error(self) -> RunError;
+}
+
+impl<E: Into<Box<dyn Error + Send + Sync>>> IntoRunError for E {
+    fn into_run_error(self) -> RunError {
+        RunError::new(self)
+    }
+}
+
+impl IntoRunError for RunError {
+    fn into_run_error(self) -> RunError {
+        self
+    }
+}
+
+/// An error and its sources, the outermost first. A source that the text before already ends with is not repeated.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        next = error.source();
+        let source = error.to_string();
+        if !text.ends_with(&source) {
+            text.push_str(": ");
+            text.push_str(&source);
+        }
+    }
+    text
+}
+
+/// A value as JSON that every store keeps; `null` is nothing. Or why it cannot be that.
+pub(crate) fn storable(field: &'static str, value: &impl Serialize) -> Result<Option<Json>, String> {
+    let text = serde_json::to_string(value).map_err(|error| error.to_string())?;
+    let json = Json::parse(field, &text).map_err(|invalid| invalid.reason)?;
+    Ok(Some(json).filter(|json| json.as_str() != "null"))
+}

@@ -1,0 +1,101 @@
+//! [`Handler`]: plain async functions as targets.
+//!
+//! A function with up to six arguments, each a [`FromRun`], that returns `()` or a `Result`. It is erased into an
+//! [`Action`], so everything behind knows one kind of function only.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use everbell_core::FailureCode;
+use everbell_core::settle::Outcome;
+use serde::Serialize;
+
+use crate::error::{IntoRunError, RunError, storable};
+use crate::extract::{FromRun, States};
+use crate::run::Run;
+use crate::targets::Action;
+
+/// An async function that can be a target. `Arguments` are the types of its arguments.
+///
+/// ```
+/// use everbell::{Payload, Run, RunError};
+///
+/// async fn heartbeat() {}
+///
+/// async fn remind(Payload(name): Payload<String>, run: Run) -> Result<usize, RunError> {
+///     run.log(format!("hello {name}"));
+///     Ok(name.len())
+/// }
+///
+/// everbell::Everbell::builder().target("heartbeat", heartbeat).target("remind", remind);
+/// ```
+pub trait Handler<Arguments>: Send + Sync + 'static {
+    /// The same, whatever it looked like.
+    fn into_action(self, states: Arc<States>) -> Action;
+
+    /// What its arguments miss.
+    fn check(states: &States) -> Vec<String>;
+}
+
+/// What a handler may return: `()`, or a `Result` whose value is shown as the run's result.
+pub trait IntoOutcome {
+    /// What becomes of the run.
+    fn into_outcome(self) -> Outcome;
+}
+
+impl IntoOutcome for () {
+    fn into_outcome(self) -> Outcome {
+        Outcome::Succeeded { result: None }
+    }
+}
+
+impl<T: Serialize, E: IntoRunError> IntoOutcome for Result<T, E> {
+    fn into_outcome(self) -> Outcome {
+        match self.map(|value| storable("result", &value)) {
+            Ok(Ok(result)) => Outcome::Succeeded { result },
+            // What the handler did is done: another attempt would do it twice.
+            Ok(Err(reason)) => {
+                let message = format!("its result cannot be stored: {reason}");
+                RunError::with_code(FailureCode::HANDLER_ERROR, &message).fatal().into_outcome()
+            }
+            Err(error) => error.into_run_error().into_outcome(),
+        }
+    }
+}
+
+macro_rules! handler {
+    ($($argument:ident),*) => {
+        impl<F, Fut, $($argument,)*> Handler<($($argument,)*)> for F
+        where
+            F: Fn($($argument),*) -> Fut + Send + Sync + 'static,
+            Fut: Future<Output: IntoOutcome> + Send + 'static,
+            $($argument: FromRun,)*
+        {
+            #[allow(non_snake_case, unused_variables, reason = "the macro names arguments after their types; there may be none")]
+            fn into_action(self, states: Arc<States>) -> Action {
+                let call = move |run: &Run| -> Result<Fut, RunError> {
+                    $(let $argument = $argument::from_run(run, &states)?;)*
+                    Ok(self($($argument),*))
+                };
+                Arc::new(move |run| match call(&run) {
+                    Ok(handler) => Box::pin(async move { handler.await.into_outcome() }),
+                    Err(error) => Box::pin(std::future::ready(error.into_outcome())),
+                })
+            }
+
+            #[allow(unused_variables, reason = "there may be no argument")]
+            fn check(states: &States) -> Vec<String> {
+                let checks: [Option<String>; _] = [$($argument::check(states)),*];
+                checks.into_iter().flatten().collect()
+            }
+        }
+    };
+}
+
+handler!();
+handler!(A);
+handler!(A, B);
+handler!(A, B, C);
+handler!(A, B, C, D);
+handler!(A, B, C, D, E);
+handler!(A, B, C, D, E, G);

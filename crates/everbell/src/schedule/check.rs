@@ -1,0 +1,200 @@
+//! From a schedule to a definition, with every problem at once.
+
+use everbell_core::change::Edit;
+use everbell_core::cron::{Expression, ParseError};
+use everbell_core::{
+    Definition, Dependency, Invalid, JobId, JobKey, Json, Policies, Scope, Source, Spec, SpecError, Target, Zone,
+};
+use jiff::Timestamp;
+
+use super::{Schedule, Timing};
+
+const MAX_DESCRIPTION_BYTES: usize = 10_000;
+const MAX_LABELS: usize = 64;
+const MAX_LABEL_BYTES: usize = 200;
+
+/// Who made a definition, when, and under which id.
+#[derive(Clone, Debug)]
+pub struct Made<'a> {
+    /// The id of the version.
+    pub id: JobId,
+    /// Who owns it.
+    pub source: Source,
+    /// Who made it.
+    pub by: &'a str,
+    /// When. Its slots begin after this.
+    pub at: Timestamp,
+}
+
+/// What was refused so far.
+#[derive(Default)]
+struct Problems(Vec<Invalid>);
+
+impl Problems {
+    fn note<T>(&mut self, checked: Result<T, Invalid>) -> Option<T> {
+        checked.map_err(|problem| self.0.push(problem)).ok()
+    }
+
+    fn all<T>(&mut self, checked: Result<T, Vec<Invalid>>) -> Option<T> {
+        checked.map_err(|problems| self.0.extend(problems)).ok()
+    }
+}
+
+/// A schedule whose every part is known to be good.
+struct Parts {
+    key: JobKey,
+    target: Target,
+    payload: Json,
+    spec: Spec,
+    policies: Policies,
+}
+
+impl Schedule {
+    /// Whether it can be a job; if not, everything that is wrong with it, each with the field as the API spells it.
+    pub fn check(&self) -> Result<(), Vec<Invalid>> {
+        self.parts(Timestamp::UNIX_EPOCH).map(drop)
+    }
+
+    /// The first version of the job.
+    pub fn definition(&self, made: &Made<'_>) -> Result<Definition, Vec<Invalid>> {
+        let Parts { key, target, payload, spec, policies } = self.parts(made.at)?;
+        Ok(Definition {
+            id: made.id,
+            key,
+            version: 1,
+            target,
+            payload,
+            spec: Ok(spec),
+            policies,
+            scope: Scope::Global,
+            description: self.description.clone(),
+            labels: self.labels.clone(),
+            source: made.source,
+            supersedes: None,
+            created_by: made.by.to_owned(),
+            created_at: made.at,
+        })
+    }
+
+    /// Everything of this schedule, as the next version of a job that exists. A fixed rate counts from `now`.
+    pub fn edit(&self, now: Timestamp) -> Result<Edit, Vec<Invalid>> {
+        let Parts { key: _, target, payload, spec, policies } = self.parts(now)?;
+        Ok(Edit {
+            target: Some(target),
+            payload: Some(payload),
+            spec: Some(spec),
+            policies: Some(policies),
+            description: Some(self.description.clone()),
+            labels: Some(self.labels.clone()),
+            source: None,
+        })
+    }
+
+    fn parts(&self, anchor: Timestamp) -> Result<Parts, Vec<Invalid>> {
+        let mut problems = Problems::default();
+        let key = problems.note(JobKey::new(&self.key));
+        let target = self.target.as_deref().ok_or_else(|| Invalid::new("target", "the label of a target is needed"));
+        let target = problems.note(target.and_then(Target::new));
+        let payload = problems.note(self.checked_payload());
+        let spec = problems.all(self.checked_spec(anchor));
+        let policies = problems.all(self.checked_policies());
+        problems.all(self.check_texts());
+        match (key, target, payload, spec, policies) {
+            (Some(key), Some(target), Some(payload), Some(spec), Some(policies)) if problems.0.is_empty() => {
+                Ok(Parts { key, target, payload, spec, policies })
+            }
+            _ => Err(problems.0),
+        }
+    }
+
+    fn checked_payload(&self) -> Result<Json, Invalid> {
+        match &self.payload {
+            None => Ok(Json::empty()),
+            Some(Ok(text)) => Json::parse("payload", text),
+            Some(Err(reason)) => Err(Invalid::new("payload", format!("cannot be written as JSON: {reason}"))),
+        }
+    }
+
+    fn checked_spec(&self, anchor: Timestamp) -> Result<Spec, Vec<Invalid>> {
+        let mut problems = Problems::default();
+        let spec_error = |error: SpecError| match &error {
+            SpecError::OutOfRange(field) => Invalid::new(field, "must lie between the years 1900 and 2199"),
+            SpecError::EmptyBounds => Invalid::new("endAt", "must be after startAt"),
+        };
+        let expression = match &self.when {
+            Timing::Cron(text) => problems.note(Expression::parse(text).map_err(|error| refused(&error))).map(Some),
+            Timing::Every(_) => problems.note(self.checked_interval()).map(Some),
+            Timing::Once(_) => Some(None),
+        };
+        let zone = self.timezone.as_deref().map_or_else(|| Ok(Zone::utc()), Zone::get);
+        let zone = problems.note(zone.map_err(|error| Invalid::new("timezone", error.to_string())));
+        // The bounds are checked with any spec, so that they are not forgotten when there is another problem.
+        let known = zone.clone().unwrap_or_else(Zone::utc);
+        let spec = match (&self.when, expression.flatten()) {
+            (Timing::Once(at), _) => problems.note(Spec::once(*at, known).map_err(spec_error)),
+            (_, Some(expression)) => Some(Spec::recurring(expression, known, anchor)),
+            (_, None) => None,
+        };
+        let bounded = spec.clone().or_else(|| Spec::once(Timestamp::UNIX_EPOCH, Zone::utc()).ok());
+        let bounded = bounded.map(|spec| spec.with_dst(self.dst).with_bounds(self.start_at, self.end_at));
+        let bounded = bounded.and_then(|spec| problems.note(spec.map_err(spec_error)));
+        match (bounded, spec) {
+            (Some(spec), Some(_)) if problems.0.is_empty() => Ok(spec),
+            _ => Err(problems.0),
+        }
+    }
+
+    fn checked_interval(&self) -> Result<Expression, Invalid> {
+        let Timing::Every(interval) = &self.when else {
+            return Err(Invalid::new("cronExpression", "is no fixed rate"));
+        };
+        let whole = Some(interval.as_secs()).filter(|_| interval.subsec_nanos() == 0);
+        whole.and_then(Expression::every).ok_or_else(|| {
+            Invalid::new("cronExpression", format!("must be whole seconds from 1s to 366d, not {interval:?}"))
+        })
+    }
+
+    fn checked_policies(&self) -> Result<Policies, Vec<Invalid>> {
+        let mut problems = Problems::default();
+        let mut values = self.policies.clone();
+        if let Some((key, within)) = &self.depends_on {
+            let key = JobKey::new(key).map_err(|problem| Invalid { field: "policies.dependsOn.jobKey", ..problem });
+            values.depends_on = problems.note(key).map(|job_key| Dependency { job_key, within: *within });
+        }
+        let policies = problems.all(Policies::new(values));
+        policies.filter(|_| problems.0.is_empty()).ok_or(problems.0)
+    }
+
+    fn check_texts(&self) -> Result<(), Vec<Invalid>> {
+        let mut problems = Vec::new();
+        if self.description.len() > MAX_DESCRIPTION_BYTES || self.description.contains('\0') {
+            let reason = format!("must be at most {MAX_DESCRIPTION_BYTES} bytes without NUL");
+            problems.push(Invalid::new("description", reason));
+        }
+        let bad = |text: &String| text.len() > MAX_LABEL_BYTES || text.contains('\0');
+        let nameless = self.labels.keys().any(String::is_empty);
+        if self.labels.len() > MAX_LABELS || nameless || self.labels.iter().any(|(name, value)| bad(name) || bad(value))
+        {
+            let reason = format!(
+                "must be at most {MAX_LABELS}, each a name and a value of at most {MAX_LABEL_BYTES} bytes without NUL"
+            );
+            problems.push(Invalid::new("labels", reason));
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+}
+
+/// An expression's error with what is allowed.
+fn refused(error: &ParseError) -> Invalid {
+    let mut reason = error.to_string();
+    let allowed = error.allowed();
+    if !allowed.is_empty() {
+        reason.push_str("; allowed: ");
+        reason.push_str(allowed);
+    }
+    if let Some(hint) = error.hint() {
+        reason.push_str("; ");
+        reason.push_str(hint);
+    }
+    Invalid::new("cronExpression", reason)
+}

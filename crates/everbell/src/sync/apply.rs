@@ -1,0 +1,244 @@
+//! Reads, diffs and writes, one job after the other.
+
+use std::collections::BTreeMap;
+
+use everbell_core::change::{self, JobChange, JobView};
+use everbell_core::plan::Missed;
+use everbell_core::store::{JobFilter, JobRef, JobRow, PageRequest, StoreError, StoreResult};
+use everbell_core::{Invalid, JobId, JobKey, JobStatus, Pause, Source};
+use jiff::Timestamp;
+
+use super::diff::first;
+use super::{Declared, Removed, Rules, SyncAction, SyncPlan, SyncStep, diff};
+use crate::bell::Parts;
+use crate::builder::BuildError;
+use crate::client::{ATTEMPTS, Facts, audit_entry, facts, refusal};
+use crate::engine::random;
+use crate::schedule::{Made, Schedule};
+
+const PAGE: u32 = 1_000;
+const NO_LONGER_DECLARED: &str = "no longer declared";
+
+/// Brings a database up to these schedules.
+#[derive(Clone, Debug)]
+pub(crate) struct Syncer {
+    pub(crate) schedules: Vec<Schedule>,
+    /// Who declares them: jobs of other owners are left alone.
+    pub(crate) source: Source,
+    pub(crate) removed: Removed,
+    pub(crate) adopt: bool,
+}
+
+/// What is known at one moment.
+struct Seen {
+    declared: BTreeMap<JobKey, Declared>,
+    /// The living jobs of this source, and whatever has a declared key.
+    existing: BTreeMap<JobKey, JobRow>,
+}
+
+impl Syncer {
+    /// What would be done.
+    pub(crate) async fn plan(&self, parts: &Parts) -> StoreResult<SyncPlan> {
+        let (actor, seen) = (self.actor(), self.look(parts).await?);
+        let keys = seen.declared.keys().chain(seen.existing.keys().filter(|key| !seen.declared.contains_key(*key)));
+        let rules = self.rules(&actor);
+        let steps = keys.filter_map(|key| {
+            let action = diff(seen.declared.get(key), seen.existing.get(key), &rules)?;
+            Some(SyncStep { key: key.clone(), action })
+        });
+        let mut steps: Vec<SyncStep> = steps.collect();
+        steps.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(SyncPlan { steps })
+    }
+
+    /// Does it. Jobs that belong to somebody else keep all of it from happening.
+    pub(crate) async fn apply(&self, parts: &Parts) -> Result<SyncPlan, BuildError> {
+        let plan = self.plan(parts).await?;
+        let conflicts: Vec<String> = plan.conflicts().map(conflict).collect();
+        if !conflicts.is_empty() {
+            return Err(BuildError::Invalid(conflicts));
+        }
+        let mut steps = Vec::with_capacity(plan.steps.len());
+        for step in plan.steps {
+            if step.action.is_change() {
+                steps.extend(self.settle(parts, &step.key).await?);
+            } else {
+                steps.push(step);
+            }
+        }
+        Ok(SyncPlan { steps })
+    }
+
+    /// Somebody else may be doing the same: then it is looked at again.
+    async fn settle(&self, parts: &Parts, key: &JobKey) -> Result<Option<SyncStep>, BuildError> {
+        for attempt in 1.. {
+            match self.settle_once(parts, key).await {
+                Err(StoreError::Conflict { .. }) if attempt < ATTEMPTS => {}
+                Ok(Some(step)) if matches!(step.action, SyncAction::Conflict { .. }) => {
+                    return Err(BuildError::Invalid(vec![conflict(&step)]));
+                }
+                answer => return Ok(answer?),
+            }
+        }
+        Ok(None)
+    }
+
+    async fn settle_once(&self, parts: &Parts, key: &JobKey) -> StoreResult<Option<SyncStep>> {
+        let (actor, now) = (self.actor(), parts.clock.now());
+        let schedule = self.schedules.iter().find(|schedule| schedule.key() == key.as_str());
+        let declared = schedule.map(|schedule| self.declare(schedule, &actor, now)).transpose()?;
+        let existing = find(parts, key).await?;
+        let Some(action) = diff(declared.as_ref(), existing.as_ref(), &self.rules(&actor)) else { return Ok(None) };
+        let write = Write { parts, key, actor: &actor, now };
+        match (&action, &declared, &existing) {
+            (SyncAction::Create { .. }, Some(wanted), last) => write.create(wanted, last.as_ref()).await?,
+            (SyncAction::NewVersion { paused, .. }, Some(wanted), Some(row)) => {
+                write.new_version(wanted, row, !paused).await?;
+            }
+            (SyncAction::Resume { .. }, _, Some(row)) => write.resume(row).await?,
+            (SyncAction::Pause { .. }, _, Some(row)) => write.pause(row).await?,
+            (SyncAction::Retire { .. }, _, Some(row)) => write.retire(row).await?,
+            _ => {}
+        }
+        Ok(Some(SyncStep { key: key.clone(), action }))
+    }
+
+    async fn look(&self, parts: &Parts) -> StoreResult<Seen> {
+        let (actor, now) = (self.actor(), parts.clock.now());
+        let mut declared = BTreeMap::new();
+        for schedule in &self.schedules {
+            let definition = self.declare(schedule, &actor, now)?;
+            declared.insert(definition.key.clone(), definition);
+        }
+        let mut existing = self.own_jobs(parts).await?;
+        for key in declared.keys() {
+            if !existing.contains_key(key)
+                && let Some(row) = find(parts, key).await?
+            {
+                existing.insert(key.clone(), row);
+            }
+        }
+        Ok(Seen { declared, existing })
+    }
+
+    async fn own_jobs(&self, parts: &Parts) -> StoreResult<BTreeMap<JobKey, JobRow>> {
+        let status = vec![JobStatus::Active, JobStatus::Paused];
+        let filter = JobFilter { status, source: Some(self.source), ..JobFilter::default() };
+        let mut page = PageRequest { limit: PAGE, after: None };
+        let mut jobs = BTreeMap::new();
+        loop {
+            let found = parts.store.list_jobs(&filter, &page).await?;
+            jobs.extend(found.items.into_iter().map(|row| (row.job.definition.key.clone(), row)));
+            page.after = found.next;
+            if page.after.is_none() {
+                return Ok(jobs);
+            }
+        }
+    }
+
+    fn declare(&self, schedule: &Schedule, actor: &str, now: Timestamp) -> StoreResult<Declared> {
+        let made = Made { id: JobId::new(now, random()), source: self.source, by: actor, at: now };
+        schedule.definition(&made).map_err(refusal)
+    }
+
+    /// Told apart from what a program does by itself: only what a sync did may a sync undo.
+    fn actor(&self) -> String {
+        format!("sync:{}", self.source)
+    }
+
+    fn rules<'a>(&self, actor: &'a str) -> Rules<'a> {
+        Rules { source: self.source, actor, removed: self.removed, adopt: self.adopt }
+    }
+}
+
+async fn find(parts: &Parts, key: &JobKey) -> StoreResult<Option<JobRow>> {
+    match parts.store.get_job(&JobRef::Key(key.clone())).await {
+        Ok(row) => Ok(Some(row)),
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn conflict(step: &SyncStep) -> String {
+    let owner = match &step.action {
+        SyncAction::Conflict { version, owner } => format!("version {version} is owned by {owner}"),
+        _ => String::new(),
+    };
+    format!("schedule `{}` is there already: {owner}; take it over with `.adopt(true)`, or use another key", step.key)
+}
+
+/// One write about one job, which must still be as it was read.
+struct Write<'a> {
+    parts: &'a Parts,
+    key: &'a JobKey,
+    actor: &'a str,
+    now: Timestamp,
+}
+
+impl Write<'_> {
+    async fn create(&self, wanted: &Declared, last: Option<&JobRow>) -> StoreResult<()> {
+        let new = first(wanted, last);
+        let after = facts(&new.definition, &new.state, new.timer.next_run_at);
+        let audit = audit_entry(self.actor, "job.create", self.object(), None, self.now, (None, Some(&after)));
+        self.parts.store.create_job(&new, &audit).await.map(drop)
+    }
+
+    async fn new_version(&self, wanted: &Declared, row: &JobRow, activate: bool) -> StoreResult<()> {
+        let edit = change::Edit {
+            target: Some(wanted.target.clone()),
+            payload: Some(wanted.payload.clone()),
+            spec: wanted.spec.clone().ok(),
+            policies: Some(wanted.policies.clone()),
+            description: Some(wanted.description.clone()),
+            labels: Some(wanted.labels.clone()),
+            source: Some(wanted.source),
+        };
+        let next = change::create(wanted.clone());
+        let mut after = facts(&next.definition, &next.state, next.timer.next_run_at.filter(|_| activate));
+        after.insert("version".to_owned(), (row.job.definition.version + 1).into());
+        let (id, by, now) = (wanted.id, self.actor, self.now);
+        let decide = |view: &JobView| change::new_version(view, edit.clone(), id, activate, by, now);
+        self.change(row, "job.new_version", None, &after, &decide).await
+    }
+
+    async fn resume(&self, row: &JobRow) -> StoreResult<()> {
+        let decide = |view: &JobView| change::resume(view, Missed::Skip, self.actor, self.now);
+        self.change(row, "job.resume", Some("declared again"), &status("active"), &decide).await
+    }
+
+    async fn pause(&self, row: &JobRow) -> StoreResult<()> {
+        let pause =
+            Pause { reason: NO_LONGER_DECLARED.to_owned(), by: self.actor.to_owned(), at: self.now, until: None };
+        let decide = |view: &JobView| change::pause(view, pause.clone());
+        self.change(row, "job.pause", Some(NO_LONGER_DECLARED), &status("paused"), &decide).await
+    }
+
+    async fn retire(&self, row: &JobRow) -> StoreResult<()> {
+        let decide = |view: &JobView| change::retire(view, self.actor, self.now);
+        self.change(row, "job.retire", Some(NO_LONGER_DECLARED), &status("retired"), &decide).await
+    }
+
+    async fn change(
+        &self,
+        row: &JobRow,
+        action: &str,
+        reason: Option<&str>,
+        after: &Facts,
+        decide: &(dyn Fn(&JobView) -> Result<JobChange, Invalid> + Send + Sync),
+    ) -> StoreResult<()> {
+        let next_run_at = row.timer.as_ref().and_then(|timer| timer.next_run_at);
+        let mut before = facts(&row.job.definition, &row.job.state, next_run_at);
+        before.retain(|name, _| after.contains_key(name));
+        let audit = audit_entry(self.actor, action, self.object(), reason, self.now, (Some(&before), Some(after)));
+        let job = JobRef::Id(row.job.definition.id);
+        self.parts.store.change_job(&job, Some(row.job.state.revision), decide, &audit).await.map(drop)
+    }
+
+    fn object(&self) -> String {
+        format!("job:{}", self.key)
+    }
+}
+
+fn status(word: &str) -> Facts {
+    Facts::from_iter([("status".to_owned(), word.into())])
+}

@@ -1,0 +1,142 @@
+//! What is to be done about one job: a pure function of what is declared and what is there.
+
+use everbell_core::change::{self, NewJob};
+use everbell_core::store::JobRow;
+use everbell_core::{Definition, Job, JobStatus, Source, When};
+use jiff::Timestamp;
+
+use super::Removed;
+use super::plan::SyncAction;
+
+/// A declared job: the definition it would have if it were made now.
+pub(crate) type Declared = Definition;
+
+/// What a sync may do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules<'a> {
+    /// Whose jobs these are.
+    pub(crate) source: Source,
+    /// Who writes.
+    pub(crate) actor: &'a str,
+    pub(crate) removed: Removed,
+    pub(crate) adopt: bool,
+}
+
+/// What is to be done about a key. Neither declared nor there: nothing.
+pub(crate) fn diff(declared: Option<&Declared>, existing: Option<&JobRow>, rules: &Rules<'_>) -> Option<SyncAction> {
+    match (declared, existing) {
+        (None, None) => None,
+        (None, Some(row)) => undeclared(&row.job, rules),
+        (Some(wanted), None) => Some(created(wanted, 1)),
+        (Some(wanted), Some(row)) if row.job.state.status == JobStatus::Retired => {
+            Some(retired(wanted, &row.job, rules))
+        }
+        (Some(wanted), Some(row)) => Some(living(wanted, row, rules)),
+    }
+}
+
+/// The job that is made when there is no living one.
+pub(super) fn first(wanted: &Declared, last: Option<&JobRow>) -> NewJob {
+    let mut definition = wanted.clone();
+    if let Some(last) = last {
+        definition.version = last.job.definition.version + 1;
+        definition.supersedes = Some(last.job.definition.id);
+    }
+    change::create(definition)
+}
+
+fn created(wanted: &Declared, version: u32) -> SyncAction {
+    let next_run_at = change::create(wanted.clone()).timer.next_run_at;
+    match (next_run_at, once(wanted)) {
+        (None, Some(run_at)) => SyncAction::Past { run_at },
+        _ => SyncAction::Create { version, next_run_at },
+    }
+}
+
+fn once(definition: &Definition) -> Option<Timestamp> {
+    match definition.spec.as_ref().ok()?.when() {
+        When::Once(at) => Some(*at),
+        When::Cron(_) | When::Every { .. } => None,
+    }
+}
+
+fn retired(wanted: &Declared, job: &Job, rules: &Rules<'_>) -> SyncAction {
+    let Job { definition, state } = job;
+    let own = definition.source == rules.source;
+    let same = definition.content_hash() == wanted.content_hash();
+    // Who wrote last is who retired it: nothing is written about a retired job.
+    if own && same && state.updated_by != rules.actor {
+        return SyncAction::StaysRetired { version: definition.version, by: state.updated_by.clone() };
+    }
+    created(wanted, definition.version + 1)
+}
+
+fn living(wanted: &Declared, row: &JobRow, rules: &Rules<'_>) -> SyncAction {
+    let Job { definition, state } = &row.job;
+    let version = definition.version;
+    if definition.source != rules.source && !rules.adopt {
+        return SyncAction::Conflict { version, owner: definition.source };
+    }
+    let next_run_at = row.timer.as_ref().and_then(|timer| timer.next_run_at);
+    let paused_here = state.pause.as_ref().is_some_and(|pause| pause.by == rules.actor);
+    let changed = changed(definition, wanted);
+    if changed.is_empty() {
+        if paused_here {
+            return SyncAction::Resume { version };
+        }
+        let paused_by = state.pause.as_ref().map(|pause| pause.by.clone());
+        return SyncAction::Unchanged { version, next_run_at, paused_by };
+    }
+    let paused = state.pause.is_some() && !paused_here;
+    let armed = change::create(wanted.clone()).timer.next_run_at;
+    SyncAction::NewVersion {
+        from: version,
+        changed,
+        old_next_run_at: next_run_at,
+        next_run_at: armed.filter(|_| !paused),
+        paused,
+    }
+}
+
+fn undeclared(job: &Job, rules: &Rules<'_>) -> Option<SyncAction> {
+    let Job { definition, state } = job;
+    let version = definition.version;
+    if definition.source != rules.source || state.status == JobStatus::Retired {
+        return None;
+    }
+    Some(match (rules.removed, state.status) {
+        (Removed::Retire, _) => SyncAction::Retire { version },
+        (Removed::Pause, JobStatus::Active) => SyncAction::Pause { version },
+        _ => SyncAction::Undeclared { version },
+    })
+}
+
+/// What differs. Nothing if the content hashes are equal, whatever a release adds to definitions.
+fn changed(is: &Definition, wanted: &Declared) -> Vec<&'static str> {
+    let mut changed = Vec::new();
+    if is.content_hash() != wanted.content_hash() {
+        let parts = [
+            ("schedule", !same_schedule(is, wanted)),
+            ("target", is.target != wanted.target),
+            ("payload", is.payload != wanted.payload),
+            ("policies", is.policies != wanted.policies),
+            ("description", is.description != wanted.description),
+            ("labels", is.labels != wanted.labels),
+            ("scope", is.scope != wanted.scope),
+        ];
+        changed.extend(parts.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name));
+        if changed.is_empty() {
+            changed.push("content");
+        }
+    }
+    if is.source != wanted.source {
+        changed.push("source");
+    }
+    changed
+}
+
+/// Whether the schedule is the same, wherever a fixed rate is anchored: that is the time of creation.
+fn same_schedule(is: &Definition, wanted: &Declared) -> bool {
+    let alone = |definition: &Definition| Definition { spec: definition.spec.clone(), ..wanted.clone() }.content_hash();
+    alone(is) == alone(wanted)
+}

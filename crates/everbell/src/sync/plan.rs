@@ -1,0 +1,174 @@
+//! [`SyncPlan`]: what a sync does, for people to read before or after.
+
+use std::fmt;
+
+use everbell_core::{JobKey, Source};
+use jiff::Timestamp;
+
+/// What is done with each job, in the order of their keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SyncPlan {
+    /// One for each job that is declared, or was.
+    pub steps: Vec<SyncStep>,
+}
+
+/// What is done with one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyncStep {
+    /// Which.
+    pub key: JobKey,
+    /// What.
+    pub action: SyncAction,
+}
+
+/// What can be done with a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SyncAction {
+    /// It is made: version 1, or the next one of a key whose versions are all retired.
+    Create {
+        /// The new version.
+        version: u32,
+        /// When that fires.
+        next_run_at: Option<Timestamp>,
+    },
+    /// It gets another version.
+    NewVersion {
+        /// The version that is retired.
+        from: u32,
+        /// What is different: `schedule`, `target`, `payload`, `policies`, `description`, `labels`, `source`.
+        changed: Vec<&'static str>,
+        /// When the old version would have fired.
+        old_next_run_at: Option<Timestamp>,
+        /// When the new one fires; nothing if a pause goes on.
+        next_run_at: Option<Timestamp>,
+        /// A pause goes on.
+        paused: bool,
+    },
+    /// It is what it shall be.
+    Unchanged {
+        /// The version.
+        version: u32,
+        /// When it fires.
+        next_run_at: Option<Timestamp>,
+        /// It is paused, by this actor.
+        paused_by: Option<String>,
+    },
+    /// It was paused because it was not declared any more, and is again.
+    Resume {
+        /// The version.
+        version: u32,
+    },
+    /// It is retired and stays so.
+    StaysRetired {
+        /// The version.
+        version: u32,
+        /// Who retired it; `everbell` for one that fired once and is done.
+        by: String,
+    },
+    /// It fires once, in the past, so it is not made.
+    Past {
+        /// Then.
+        run_at: Timestamp,
+    },
+    /// It is not declared any more and is paused.
+    Pause {
+        /// The version.
+        version: u32,
+    },
+    /// It is not declared any more and is retired.
+    Retire {
+        /// The version.
+        version: u32,
+    },
+    /// It is not declared any more, and goes on as it is.
+    Undeclared {
+        /// The version.
+        version: u32,
+    },
+    /// It belongs to somebody else.
+    Conflict {
+        /// The version.
+        version: u32,
+        /// Who owns it.
+        owner: Source,
+    },
+}
+
+impl SyncAction {
+    /// Whether something is written.
+    pub fn is_change(&self) -> bool {
+        match self {
+            SyncAction::Create { .. }
+            | SyncAction::NewVersion { .. }
+            | SyncAction::Resume { .. }
+            | SyncAction::Pause { .. }
+            | SyncAction::Retire { .. } => true,
+            SyncAction::Unchanged { .. }
+            | SyncAction::StaysRetired { .. }
+            | SyncAction::Past { .. }
+            | SyncAction::Undeclared { .. }
+            | SyncAction::Conflict { .. } => false,
+        }
+    }
+}
+
+impl SyncPlan {
+    /// How many jobs change.
+    pub fn changes(&self) -> usize {
+        self.steps.iter().filter(|step| step.action.is_change()).count()
+    }
+
+    /// What is done with this job.
+    pub fn get(&self, key: &str) -> Option<&SyncAction> {
+        self.steps.iter().find(|step| step.key.as_str() == key).map(|step| &step.action)
+    }
+
+    /// The jobs that belong to somebody else: they keep everything else from happening.
+    pub fn conflicts(&self) -> impl Iterator<Item = &SyncStep> {
+        self.steps.iter().filter(|step| matches!(step.action, SyncAction::Conflict { .. }))
+    }
+}
+
+impl fmt::Display for SyncPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.steps {
+            writeln!(f, "{step}")?;
+        }
+        write!(f, "{} of {} jobs change", self.changes(), self.steps.len())
+    }
+}
+
+impl fmt::Display for SyncStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = &self.key;
+        let next = |at: &Option<Timestamp>| at.map_or_else(|| "never".to_owned(), |at| at.to_string());
+        match &self.action {
+            SyncAction::Create { version, next_run_at } => {
+                write!(f, "+ create       {key} v{version}, next {}", next(next_run_at))
+            }
+            SyncAction::NewVersion { from, changed, old_next_run_at, next_run_at, paused } => {
+                let what = changed.join(", ");
+                let to = if *paused { "paused".to_owned() } else { next(next_run_at) };
+                let old = next(old_next_run_at);
+                write!(f, "~ new version  {key} v{from} -> v{} ({what}), next {old} -> {to}", from + 1)
+            }
+            SyncAction::Unchanged { version, paused_by: Some(by), .. } => {
+                write!(f, "= unchanged    {key} v{version}, paused by {by}")
+            }
+            SyncAction::Unchanged { version, next_run_at, paused_by: None } => {
+                write!(f, "= unchanged    {key} v{version}, next {}", next(next_run_at))
+            }
+            SyncAction::Resume { version } => write!(f, "~ resume       {key} v{version}, declared again"),
+            SyncAction::StaysRetired { version, by } => {
+                write!(f, "= retired      {key} v{version}, by {by}")
+            }
+            SyncAction::Past { run_at } => write!(f, "= past         {key}, once at {run_at}"),
+            SyncAction::Pause { version } => write!(f, "- pause        {key} v{version}, no longer declared"),
+            SyncAction::Retire { version } => write!(f, "- retire       {key} v{version}, no longer declared"),
+            SyncAction::Undeclared { version } => write!(f, "! keep         {key} v{version}, no longer declared"),
+            SyncAction::Conflict { version, owner } => {
+                write!(f, "! conflict     {key} v{version}, owned by {owner}; allow to adopt it")
+            }
+        }
+    }
+}
