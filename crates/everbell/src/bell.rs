@@ -53,10 +53,18 @@ impl Everbell {
         self.engine().run_until(shutdown).await
     }
 
+    fn engine(&self) -> Engine {
+        self.engine_with(self.parts.options.clone())
+    }
+
     /// An instance that has not begun.
-    pub(crate) fn engine(&self) -> Engine {
-        let Parts { store, clock, targets, options, events } = &*self.parts;
-        Engine::new(Arc::clone(store), Arc::clone(clock), targets.clone(), options.clone(), events.clone())
+    pub(crate) fn engine_with(&self, options: EngineOptions) -> Engine {
+        let Parts { store, clock, targets, events, .. } = &*self.parts;
+        Engine::new(Arc::clone(store), Arc::clone(clock), targets.clone(), options, events.clone())
+    }
+
+    pub(crate) fn options(&self) -> &EngineOptions {
+        &self.parts.options
     }
 
     /// What people and programs do with jobs.

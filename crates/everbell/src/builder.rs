@@ -71,6 +71,12 @@ impl Builder {
         self
     }
 
+    /// The same on another store and under another clock.
+    pub(crate) fn on(mut self, store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Builder {
+        self.database = None;
+        self.store(store).clock(clock)
+    }
+
     /// Something that handlers take as [`State`](crate::State): one value of each type.
     pub fn state<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Builder {
         if !self.states.add(value) {

@@ -124,7 +124,12 @@ impl Inflight {
         self.runs().keys().copied().collect()
     }
 
-    pub(super) fn contains(&self, attempt: Attempt) -> bool {
+    /// Whose handlers have not ended.
+    pub(crate) fn working(&self) -> Vec<Attempt> {
+        self.runs().iter().filter(|(_, entry)| !entry.ended).map(|(attempt, _)| *attempt).collect()
+    }
+
+    pub(crate) fn contains(&self, attempt: Attempt) -> bool {
         self.runs().contains_key(&attempt)
     }
 

@@ -41,7 +41,7 @@ pub(crate) use claimer::Claimer;
 pub(crate) use drive::{Step, Wait};
 pub(crate) use executor::Done;
 pub(crate) use heartbeat::Heartbeat;
-pub(crate) use inflight::Inflight;
+pub(crate) use inflight::{Attempt, Inflight};
 pub use options::EngineOptions;
 pub(crate) use outage::Outage;
 pub(crate) use planner::Planner;

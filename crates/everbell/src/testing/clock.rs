@@ -1,5 +1,8 @@
 //! [`ManualClock`]: time that stands still until a test moves it.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use everbell_core::store::{Store, StoreResult};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
@@ -10,12 +13,41 @@ use crate::clock::{BoxFuture, Clock};
 #[derive(Debug)]
 pub struct ManualClock {
     now: watch::Sender<Timestamp>,
+    sleepers: Arc<Sleepers>,
+}
+
+/// How many wait for which time.
+#[derive(Debug, Default)]
+struct Sleepers(Mutex<BTreeMap<Timestamp, usize>>);
+
+impl Sleepers {
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<Timestamp, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One who waits, until it is dropped.
+struct Sleeper {
+    sleepers: Arc<Sleepers>,
+    at: Timestamp,
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let mut sleepers = self.sleepers.locked();
+        if let Some(count) = sleepers.get_mut(&self.at) {
+            *count -= 1;
+            if *count == 0 {
+                sleepers.remove(&self.at);
+            }
+        }
+    }
 }
 
 impl ManualClock {
     /// Stands at this time.
     pub fn new(now: Timestamp) -> ManualClock {
-        ManualClock { now: watch::channel(now).0 }
+        ManualClock { now: watch::channel(now).0, sleepers: Arc::default() }
     }
 
     /// Moves to this time and wakes everybody who waited for it. An earlier time changes nothing.
@@ -26,6 +58,12 @@ impl ManualClock {
             moves
         });
     }
+
+    /// The next time that somebody waits for.
+    pub fn next_sleeper(&self) -> Option<Timestamp> {
+        let now = self.now();
+        self.sleepers.locked().range(now..).map(|(at, _)| *at).find(|at| *at > now)
+    }
 }
 
 impl Clock for ManualClock {
@@ -35,7 +73,10 @@ impl Clock for ManualClock {
 
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'_, ()> {
         let mut now = self.now.subscribe();
+        *self.sleepers.locked().entry(at).or_default() += 1;
+        let sleeper = Sleeper { sleepers: Arc::clone(&self.sleepers), at };
         Box::pin(async move {
+            let _waits_as_long_as_this_does = sleeper;
             // An error means that the clock is gone, and time with it.
             if now.wait_for(|now| *now >= at).await.is_err() {
                 std::future::pending::<()>().await;
@@ -54,8 +95,6 @@ impl Clock for ManualClock {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     #[tokio::test]
@@ -70,6 +109,8 @@ mod tests {
                 clock.now()
             }
         });
+        tokio::task::yield_now().await;
+        assert_eq!(clock.next_sleeper(), Some(at(20)));
         clock.set(at(19));
         tokio::task::yield_now().await;
         assert!(!sleeper.is_finished());
@@ -77,5 +118,8 @@ mod tests {
         assert_eq!(clock.now(), at(19), "never back");
         clock.set(at(25));
         assert_eq!(sleeper.await.unwrap(), at(25));
+        assert_eq!(clock.next_sleeper(), None);
+        drop(clock.sleep_until(at(30)));
+        assert_eq!(clock.next_sleeper(), None, "who is gone does not count");
     }
 }

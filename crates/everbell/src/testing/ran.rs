@@ -1,0 +1,88 @@
+//! What a test asks about runs.
+
+use std::fmt;
+
+use everbell_core::{Run, RunStatus};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::bell::IntoTime;
+
+/// The runs of a job that began, the oldest first. Each question fails the test with all of them.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    pub(super) key: String,
+    pub(super) runs: Vec<Run>,
+}
+
+impl Ran {
+    /// So many.
+    #[track_caller]
+    pub fn times(self, times: usize) -> Ran {
+        assert!(self.runs.len() == times, "job `{}` ran {} time(s), not {times}:{self}", self.key, self.runs.len());
+        self
+    }
+
+    /// Each with this payload.
+    #[track_caller]
+    pub fn with_payload(self, payload: &impl Serialize) -> Ran {
+        let wanted = serde_json::to_value(payload).unwrap_or_else(|error| panic!("the payload is no JSON: {error}"));
+        for run in &self.runs {
+            let found: Option<serde_json::Value> = serde_json::from_str(run.payload.as_str()).ok();
+            assert!(found.as_ref() == Some(&wanted), "a payload is {}, not {wanted}:{self}", run.payload);
+        }
+        self
+    }
+
+    /// At these times: the slots, or when somebody asked for it.
+    #[track_caller]
+    pub fn at<T: IntoTime>(self, times: impl IntoIterator<Item = T>) -> Ran {
+        let wanted: Vec<Timestamp> = times.into_iter().map(IntoTime::into_time).collect();
+        let found: Vec<Timestamp> = self.runs.iter().map(|run| run.slot_at.unwrap_or(run.scheduled_at)).collect();
+        assert!(found == wanted, "job `{}` did not run at {wanted:?}:{self}", self.key);
+        self
+    }
+
+    /// Each with this end.
+    #[track_caller]
+    pub fn with_status(self, status: RunStatus) -> Ran {
+        assert!(self.runs.iter().all(|run| run.status == status), "not every run is {status}:{self}");
+        self
+    }
+
+    /// Each failed with this code.
+    #[track_caller]
+    pub fn failed_with(self, code: &str) -> Ran {
+        let fails = |run: &Run| run.failure.as_ref().is_some_and(|failure| failure.code.as_str() == code);
+        assert!(self.runs.iter().all(fails), "not every run failed with `{code}`:{self}");
+        self
+    }
+
+    /// The runs, to look at whatever else there is.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+}
+
+impl fmt::Display for Ran {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.runs.is_empty() {
+            return write!(f, " it never ran");
+        }
+        self.runs.iter().try_for_each(|run| {
+            let why = run.failure.as_ref().map(|failure| format!(" {}: {}", failure.code.as_str(), failure.message));
+            write!(f, "\n  {} {}{} with {}", run.scheduled_at, run.status, why.unwrap_or_default(), run.payload)
+        })
+    }
+}
+
+/// How many runs ended, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drained {
+    /// Well.
+    pub succeeded: usize,
+    /// Not well.
+    pub failed: usize,
+    /// Stopped by somebody.
+    pub canceled: usize,
+}

@@ -1,0 +1,4 @@
+//! One binary for all integration tests of the library.
+#![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
+
+mod test_bell;
