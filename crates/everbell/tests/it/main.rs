@@ -1,4 +1,5 @@
 //! One binary for all integration tests of the library.
 #![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
 
+mod chaos;
 mod test_bell;

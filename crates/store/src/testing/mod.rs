@@ -17,7 +17,7 @@ mod programs;
 mod server;
 
 pub use database::TestDatabase;
-pub use server::Durability;
+pub use server::{Durability, OwnServer};
 
 use std::path::Path;
 use std::sync::OnceLock;

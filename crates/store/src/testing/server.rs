@@ -42,9 +42,54 @@ pub(super) struct Server {
     _use: File,
 }
 
+/// A server for one test alone, which may treat it badly. It is gone a few seconds after the test.
+pub struct OwnServer {
+    server: Server,
+    folder: Folder,
+}
+
+impl OwnServer {
+    /// Starts one that keeps what it has promised. Panics with the reason when there is no server to be had.
+    pub fn start() -> OwnServer {
+        let start = || {
+            let folder = Folder::shared(&format!("own{}", std::process::id()))?;
+            let server = Server::join_in(&folder, Durability::Durable)?;
+            Ok(OwnServer { server, folder })
+        };
+        start().unwrap_or_else(|reason: String| panic!("{reason}"))
+    }
+
+    /// Its address.
+    pub fn url(&self) -> &str {
+        self.server.url()
+    }
+
+    /// Ends it like a crash, and starts it again: every connection is cut, and it recovers from its log.
+    pub fn crash_and_restart(&self) {
+        let restart = || {
+            let server = self.folder.path().join("server");
+            let inside = |name: &str| server.join(name).display().to_string();
+            let (data, log) = (inside("data"), inside("log"));
+            let restart = ["-D", &data, "-l", &log, "-m", "immediate", "-t", "60", "-w", "restart"];
+            let user = User::unprivileged(self.folder.uid)?;
+            Programs::find()?.run("pg_ctl", &user, &restart, &server.join("said"))
+        };
+        restart().unwrap_or_else(|reason: String| panic!("{reason}"));
+    }
+}
+
+impl std::fmt::Debug for OwnServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OwnServer").field("url", &self.url()).finish()
+    }
+}
+
 impl Server {
     pub(super) fn join(durability: Durability) -> Result<Server, String> {
-        let folder = Folder::shared(durability.kind())?;
+        Server::join_in(&Folder::shared(durability.kind())?, durability)
+    }
+
+    fn join_in(folder: &Folder, durability: Durability) -> Result<Server, String> {
         let _door = folder.lock_start()?;
         let in_use = folder.lock_use()?;
         let server = folder.path().join("server");
