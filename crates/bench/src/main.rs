@@ -4,7 +4,9 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the tables are what this program is for")]
 
 mod cron;
+mod engine;
 mod measure;
+mod population;
 mod rivals;
 mod schema;
 mod store;
@@ -17,6 +19,7 @@ usage: cargo run -p everbell-bench --release -- WHAT
 
   cron    times to find the next slot, to parse and to count, against the crates cron, croner and cronexpr
   schema  candidates for the tables and indexes of the stores as plain SQL; --quick for a short look
+  engine  the whole engine: drain, fire lag, idle cost, start with many timers; --quick for a short look
   store   claims and whole lives of runs through the stores, beside the same writes as plain SQL";
 
 fn main() -> ExitCode {
@@ -25,6 +28,12 @@ fn main() -> ExitCode {
         ["cron"] => cron::run(),
         ["schema", rest @ ..] if matches!(rest, [] | ["--quick"]) => {
             if let Err(reason) = schema::run(!rest.is_empty()) {
+                eprintln!("error: {reason}");
+                return ExitCode::FAILURE;
+            }
+        }
+        ["engine", rest @ ..] if matches!(rest, [] | ["--quick"]) => {
+            if let Err(reason) = engine::run(!rest.is_empty()) {
                 eprintln!("error: {reason}");
                 return ExitCode::FAILURE;
             }

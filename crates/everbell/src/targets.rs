@@ -72,8 +72,4 @@ impl Targets {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Target, &Served)> {
         self.0.iter()
     }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }

@@ -39,11 +39,6 @@ impl Outage {
             *state = None;
         }
     }
-
-    /// Whether some loop cannot reach the database at this moment, and since when.
-    pub(crate) fn since(&self) -> Option<Timestamp> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|state| state.since)
-    }
 }
 
 #[cfg(test)]
@@ -62,13 +57,11 @@ mod tests {
         for (name, second) in [("planner", 1), ("claimer", 2), ("planner", 3)] {
             outage.began(name, at(second), &error, &events);
         }
-        assert_eq!(outage.since(), Some(at(1)));
         outage.over("planner", at(5), &events);
         outage.over("heartbeat", at(5), &events);
-        assert_eq!(outage.since(), Some(at(1)), "the claimer still cannot reach it");
-        outage.over("claimer", at(7), &events);
-        assert_eq!(outage.since(), None);
         assert!(matches!(&*heard.try_recv().unwrap(), Event::OutageBegan { .. }));
+        assert!(heard.try_recv().is_err(), "the claimer still cannot reach it");
+        outage.over("claimer", at(7), &events);
         let ended = heard.try_recv().unwrap();
         assert!(matches!(&*ended, Event::OutageEnded { after } if after.as_secs() == 6), "{ended:?}");
         assert!(heard.try_recv().is_err());

@@ -2,4 +2,5 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
 
 mod chaos;
+mod clocks;
 mod test_bell;

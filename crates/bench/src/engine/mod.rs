@@ -1,0 +1,66 @@
+//! The whole engine: how fast it drains what is due, how late runs start, and what it costs to do nothing.
+
+mod drain;
+mod idle;
+mod lag;
+
+use std::path::PathBuf;
+
+use everbell_store::testing::{Durability, TestDatabase, postgres_url_with};
+
+use crate::population::Place;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Measures and prints everything; `quick` leaves out what takes minutes.
+pub(crate) fn run(quick: bool) -> Result<(), String> {
+    let server = postgres_url_with(Durability::Durable);
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build().map_err(|error| error.to_string())?;
+    let measure = async {
+        drain::measure(&server, quick).await?;
+        lag::measure(&server).await?;
+        idle::measure(&server, quick).await
+    };
+    runtime.block_on(measure).map_err(|error: Box<dyn std::error::Error>| error.to_string())
+}
+
+/// A database for one measurement.
+enum Fresh {
+    Postgres(TestDatabase),
+    Sqlite(PathBuf),
+}
+
+impl Fresh {
+    async fn both(server: &str) -> [(&'static str, Fresh); 2] {
+        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("everbell-bench-engine-{}-{number}", std::process::id()));
+        let database = TestDatabase::create_on(server).await;
+        [("PostgreSQL", Fresh::Postgres(database)), ("SQLite", Fresh::Sqlite(folder.join("bench.db")))]
+    }
+
+    fn url(&self) -> String {
+        match self {
+            Fresh::Postgres(database) => database.url().to_owned(),
+            Fresh::Sqlite(path) => format!("sqlite:{}", path.display()),
+        }
+    }
+
+    fn place(&self) -> Place<'_> {
+        match self {
+            Fresh::Postgres(database) => Place::Postgres(database.url()),
+            Fresh::Sqlite(path) => Place::Sqlite(path),
+        }
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        if let Fresh::Sqlite(path) = self
+            && let Some(folder) = path.parent()
+        {
+            let _best_effort = std::fs::remove_dir_all(folder);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A database with many jobs, made by copying one of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use everbell_core::change;
+use everbell_core::store::{AuditEntry, Store};
+use everbell_core::{Definition, JobId, JobKey, Json, Policies, Scope, Source, Spec, Target, Zone};
+use jiff::Timestamp;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, SqliteConnection};
+use uuid::Uuid;
+
+/// Where the jobs are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place<'a> {
+    Postgres(&'a str),
+    Sqlite(&'a Path),
+}
+
+/// A yearly job that does nothing, without a timer that fires: something to make copies of.
+pub(crate) async fn template(store: &dyn Store) -> Result<(), Box<dyn std::error::Error>> {
+    let created_at: Timestamp = "2025-06-01T00:00:00Z".parse()?;
+    let definition = Definition {
+        id: JobId::new(created_at, [1; 10]),
+        key: JobKey::new("template")?,
+        version: 1,
+        target: Target::new("noop")?,
+        payload: Json::parse("payload", r#"{"message":"hello world"}"#)?,
+        spec: Ok(Spec::recurring("0 0 1 1 *".parse()?, Zone::utc(), created_at)),
+        policies: Policies::default(),
+        scope: Scope::Global,
+        description: String::new(),
+        labels: BTreeMap::new(),
+        source: Source::Api,
+        supersedes: None,
+        created_by: "bench".to_owned(),
+        created_at,
+    };
+    let audit = AuditEntry {
+        id: Uuid::from_u128(1),
+        at: created_at,
+        actor: "bench".to_owned(),
+        action: "job.create".to_owned(),
+        object: "job:template".to_owned(),
+        reason: None,
+        before: None,
+        after: None,
+    };
+    store.create_job(&change::create(definition), &audit).await?;
+    Ok(())
+}
+
+/// So many copies of the template, all with their next fire at this time.
+pub(crate) async fn copies(place: Place<'_>, count: u32, next: Timestamp) -> Result<(), Box<dyn std::error::Error>> {
+    match place {
+        Place::Postgres(url) => {
+            let sql = format!(
+                "insert into jobs
+                 select (jsonb_populate_record(j, jsonb_build_object('id', gen_random_uuid(), 'job_key', 'copy-' || n))).*
+                 from jobs j, generate_series(1, {count}) n where j.job_key = 'template';
+                 update timers set next_run_at = null;
+                 insert into timers (job_id, target, next_run_at, last_slot_at)
+                 select j.id, j.target, timestamptz '{next}', j.created_at from jobs j where j.job_key <> 'template';
+                 analyze;"
+            );
+            let mut connection = PgConnection::connect(url).await?;
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
+        }
+        Place::Sqlite(path) => {
+            let mut connection: SqliteConnection = SqliteConnectOptions::new().filename(path).connect().await?;
+            let query = "select name from pragma_table_info('jobs') where name not in ('id', 'job_key') order by cid";
+            let columns: Vec<String> = sqlx::query_scalar(query).fetch_all(&mut connection).await?;
+            let columns = columns.join(", ");
+            let next = next.as_microsecond();
+            let sql = format!(
+                "insert into jobs (id, job_key, {columns})
+                 with recursive n (n) as (select 1 union all select n + 1 from n where n < {count})
+                 select randomblob(16), 'copy-' || n, {columns} from n cross join jobs where job_key = 'template';
+                 update timers set next_run_at = null;
+                 insert into timers (job_id, org_id, target, next_run_at, last_slot_at)
+                 select id, '', target, {next}, created_at from jobs where job_key <> 'template';
+                 analyze;"
+            );
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
+        }
+    }
+    Ok(())
+}
+
+/// How many rows a query counts.
+pub(crate) async fn count(place: Place<'_>, query: &'static str) -> Result<i64, Box<dyn std::error::Error>> {
+    Ok(match place {
+        Place::Postgres(url) => sqlx::query_scalar(query).fetch_one(&mut PgConnection::connect(url).await?).await?,
+        Place::Sqlite(path) => {
+            let mut connection: SqliteConnection = SqliteConnectOptions::new().filename(path).connect().await?;
+            sqlx::query_scalar(query).fetch_one(&mut connection).await?
+        }
+    })
+}
