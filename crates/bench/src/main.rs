@@ -20,7 +20,8 @@ usage: cargo run -p everbell-bench --release -- WHAT
   cron    times to find the next slot, to parse and to count, against the crates cron, croner and cronexpr
   schema  candidates for the tables and indexes of the stores as plain SQL; --quick for a short look
   engine  the whole engine: drain, fire lag, idle cost, start with many timers; --quick for a short look
-  store   claims and whole lives of runs through the stores, beside the same writes as plain SQL";
+  store   claims and whole lives of runs through the stores, beside the same writes as plain SQL;
+          only some of it: --postgres or --sqlite, --batch N, --connections N, and --rounds N for a longer look";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,8 +39,8 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         }
-        ["store"] => {
-            if let Err(reason) = store::run() {
+        ["store", rest @ ..] => {
+            if let Err(reason) = store::run(rest) {
                 eprintln!("error: {reason}");
                 return ExitCode::FAILURE;
             }

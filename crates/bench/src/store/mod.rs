@@ -1,11 +1,14 @@
 //! The verbs of the stores beside the same writes as plain SQL, on the same server in the same run.
 #![allow(clippy::cast_precision_loss, reason = "counts of runs are far below 2^52")]
 
+mod cpu;
 mod plain;
 mod sqlite;
 mod verbs;
+mod wanted;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use everbell_core::store::Store;
 use everbell_store::postgres::PostgresStore;
@@ -13,69 +16,88 @@ use everbell_store::sqlite::SqliteStore;
 use everbell_store::testing::{Durability, TestDatabase, postgres_url_with};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
+use self::wanted::{Case, Wanted};
 use crate::table::{Table, thousands};
 
-/// Claims and whole lives in a second.
+/// Claims and whole lives in a second, and microseconds of processors for each life, client and server together.
 #[derive(Clone, Copy, Debug)]
 struct Rate {
     claims: f64,
     lives: f64,
+    cpu: f64,
 }
 
-/// Batch size, connections, and how many runs are enough to tell.
-const CASES: [(u32, usize, u32); 12] = [
-    (1, 1, 1_000),
-    (1, 2, 1_000),
-    (1, 4, 1_000),
-    (10, 1, 5_000),
-    (10, 2, 5_000),
-    (10, 4, 5_000),
-    (100, 1, 20_000),
-    (100, 2, 20_000),
-    (100, 4, 20_000),
-    (500, 1, 20_000),
-    (500, 2, 20_000),
-    (500, 4, 20_000),
-];
+impl Rate {
+    fn with_cpu(self, spent: Duration, runs: u32) -> Rate {
+        Rate { cpu: spent.as_secs_f64() * 1e6 / f64::from(runs), ..self }
+    }
+}
 
-/// Measures and prints everything.
-pub(crate) fn run() -> Result<(), String> {
-    let server = postgres_url_with(Durability::Durable);
+/// Measures and prints what is wanted.
+pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
+    let wanted = Wanted::read(arguments)?;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().build().map_err(|error| error.to_string())?;
-    runtime.block_on(measure(&server)).map_err(|error| error.to_string())
+    runtime.block_on(measure(&wanted)).map_err(|error| error.to_string())
 }
 
-async fn measure(server: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let heading = ["batch", "connections", "claims/s", "plain", "ratio", "lives/s", "plain", "ratio"];
-    let mut table = Table::new(0, &heading);
-    for (batch, connections, runs) in CASES {
-        let (store, plain) = postgres(server, batch, connections, runs).await?;
-        table.row(cells(batch, connections, store, plain));
+async fn measure(wanted: &Wanted) -> Result<(), Box<dyn std::error::Error>> {
+    let heading = ["batch", "connections", "claims/s", "plain", "ratio", "lives/s", "plain", "ratio", "µs/life", "plain", "start merged"];
+    if wanted.postgres {
+        let server = postgres_url_with(Durability::Durable);
+        let mut table = Table::new(0, &heading);
+        for case in wanted.cases() {
+            table.row(postgres(&server, &case, wanted.rounds).await?.cells(&case));
+        }
+        table.print("PostgreSQL: a claim is a timer planned and its run inserted; a life is claim, start and end");
     }
-    table.print("PostgreSQL: a claim is a timer planned and its run inserted; a life is claim, start and end");
-    let mut table = Table::new(0, &heading);
-    // SQLite has one writer, so more connections would only wait for each other.
-    for (batch, connections, runs) in CASES.into_iter().filter(|case| case.1 == 1) {
-        let (store, plain) = sqlite(batch, runs).await?;
-        table.row(cells(batch, connections, store, plain));
+    if wanted.sqlite {
+        let mut table = Table::new(0, &heading[..10]);
+        // SQLite has one writer, so more connections would only wait for each other.
+        for case in wanted.cases().filter(|case| case.connections == 1) {
+            table.row(sqlite(&case, wanted.rounds).await?.cells(&case));
+        }
+        table.print("SQLite, synchronous=FULL");
     }
-    table.print("SQLite, synchronous=FULL");
-    println!(
-        "\n`ratio`: the store to plain SQL; 1.00 would be no cost at all. Each is the better of two rounds, in turns."
-    );
+    println!("\n`ratio`: the store to plain SQL; 1.00 would be no cost at all.");
+    println!("`µs/life`: time on a processor, client and server; it tells more than the clock while others are busy.");
+    println!("`start merged`: lives/s of plain SQL if the claim inserted runs as running, without a start of its own.");
+    println!("Each is the best of {} rounds, in turns.", wanted.rounds);
     Ok(())
 }
 
-/// A fresh database each, the two in turns, the better of two rounds.
-async fn postgres(
-    server: &str,
-    batch: u32,
-    connections: usize,
-    runs: u32,
-) -> Result<(Rate, Rate), Box<dyn std::error::Error>> {
-    let (mut store_best, mut plain_best) = (ZERO, ZERO);
-    for _ in 0..2 {
+/// The store, plain SQL, and plain SQL without a start.
+struct Rates {
+    store: Rate,
+    plain: Rate,
+    merged: Option<Rate>,
+}
+
+impl Rates {
+    fn cells(&self, case: &Case) -> Vec<String> {
+        let number = |rate: f64| thousands(rate.round() as u64);
+        let mut cells = vec![
+            case.batch.to_string(),
+            case.connections.to_string(),
+            number(self.store.claims),
+            number(self.plain.claims),
+            format!("{:.2}", self.store.claims / self.plain.claims),
+            number(self.store.lives),
+            number(self.plain.lives),
+            format!("{:.2}", self.store.lives / self.plain.lives),
+            format!("{:.0}", self.store.cpu),
+            format!("{:.0}", self.plain.cpu),
+        ];
+        cells.extend(self.merged.map(|merged| number(merged.lives)));
+        cells
+    }
+}
+
+/// A fresh database each round, all in turns, the best of the rounds.
+async fn postgres(server: &str, case: &Case, rounds: u32) -> Result<Rates, Box<dyn std::error::Error>> {
+    let &Case { batch, connections, runs } = case;
+    let (mut store_best, mut plain_best, mut merged_best) = (ZERO, ZERO, ZERO);
+    for _ in 0..rounds {
         let database = TestDatabase::create_on(server).await;
         let store: Arc<dyn Store> = Arc::new(PostgresStore::connect(database.url()).await?);
         let mut connection = PgConnection::connect(database.url()).await?;
@@ -84,16 +106,22 @@ async fn postgres(
         // An instance reads each definition once in its life; what is measured is the rest of it.
         verbs::lives(&store, batch.max(100), connections, runs).await?;
         sqlx::raw_sql(RESET).execute(&mut connection).await?;
-        store_best = better(store_best, verbs::lives(&store, batch, connections, runs).await?);
+        let before = cpu::with_backends(&mut connection).await?;
+        let rate = verbs::lives(&store, batch, connections, runs).await?;
+        let spent = cpu::with_backends(&mut connection).await?.saturating_sub(before);
+        store_best = better(store_best, rate.with_cpu(spent, runs));
         sqlx::raw_sql(RESET).execute(&mut connection).await?;
         plain_best = better(plain_best, plain::lives(database.url(), batch, connections, runs).await?);
+        sqlx::raw_sql(RESET).execute(&mut connection).await?;
+        merged_best = better(merged_best, plain::merged_lives(database.url(), batch, connections, runs).await?);
     }
-    Ok((store_best, plain_best))
+    Ok(Rates { store: store_best, plain: plain_best, merged: Some(merged_best) })
 }
 
-async fn sqlite(batch: u32, runs: u32) -> Result<(Rate, Rate), Box<dyn std::error::Error>> {
+async fn sqlite(case: &Case, rounds: u32) -> Result<Rates, Box<dyn std::error::Error>> {
+    let &Case { batch, runs, .. } = case;
     let (mut store_best, mut plain_best) = (ZERO, ZERO);
-    for round in 0..2 {
+    for round in 0..rounds {
         let folder = std::env::temp_dir().join(format!("everbell-bench-{}-{batch}-{round}", std::process::id()));
         let path = folder.join("bench.db");
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path).await?);
@@ -101,19 +129,23 @@ async fn sqlite(batch: u32, runs: u32) -> Result<(Rate, Rate), Box<dyn std::erro
         sqlite::copies(&path, runs).await?;
         verbs::lives(&store, batch.max(100), 1, runs).await?;
         sqlite::reset(&path).await?;
-        store_best = better(store_best, verbs::lives(&store, batch, 1, runs).await?);
+        let before = cpu::own();
+        let rate = verbs::lives(&store, batch, 1, runs).await?;
+        store_best = better(store_best, rate.with_cpu(cpu::own().saturating_sub(before), runs));
         drop(store);
         sqlite::reset(&path).await?;
-        plain_best = better(plain_best, sqlite::lives(&path, batch, runs).await?);
+        let before = cpu::own();
+        let rate = sqlite::lives(&path, batch, runs).await?;
+        plain_best = better(plain_best, rate.with_cpu(cpu::own().saturating_sub(before), runs));
         std::fs::remove_dir_all(&folder)?;
     }
-    Ok((store_best, plain_best))
+    Ok(Rates { store: store_best, plain: plain_best, merged: None })
 }
 
-const ZERO: Rate = Rate { claims: 0.0, lives: 0.0 };
+const ZERO: Rate = Rate { claims: 0.0, lives: 0.0, cpu: f64::INFINITY };
 
 fn better(a: Rate, b: Rate) -> Rate {
-    Rate { claims: a.claims.max(b.claims), lives: a.lives.max(b.lives) }
+    Rate { claims: a.claims.max(b.claims), lives: a.lives.max(b.lives), cpu: a.cpu.min(b.cpu) }
 }
 
 /// As many jobs like the template as are wanted, all due at once.
@@ -135,17 +167,3 @@ const RESET: &str = "truncate runs, active_runs, outcomes;
     update timers t set next_run_at = timestamptz '2027-01-01T00:00:00Z', last_slot_at = j.created_at
     from jobs j where j.id = t.job_id and j.job_key <> 'template';
     analyze;";
-
-fn cells(batch: u32, connections: usize, store: Rate, plain: Rate) -> Vec<String> {
-    let number = |rate: f64| thousands(rate.round() as u64);
-    vec![
-        batch.to_string(),
-        connections.to_string(),
-        number(store.claims),
-        number(plain.claims),
-        format!("{:.2}", store.claims / plain.claims),
-        number(store.lives),
-        number(plain.lives),
-        format!("{:.2}", store.lives / plain.lives),
-    ]
-}

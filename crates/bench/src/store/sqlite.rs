@@ -64,7 +64,7 @@ pub(super) async fn lives(path: &Path, batch: u32, runs: u32) -> Result<Rate, Bo
     let at_end = watch.seconds();
     assert_eq!((claimed, ended), (runs, runs), "every run lives once");
     connection.close().await?;
-    Ok(Rate { claims: f64::from(runs) / at_claim, lives: f64::from(runs) / at_end })
+    Ok(Rate { claims: f64::from(runs) / at_claim, lives: f64::from(runs) / at_end, cpu: 0.0 })
 }
 
 async fn claim(connection: &mut SqliteConnection, batch: u32) -> sqlx::Result<u32> {

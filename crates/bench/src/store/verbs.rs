@@ -71,7 +71,7 @@ pub(super) async fn lives(
     let ended = all(store, tasks, move |store| run(store, batch)).await?;
     let lived = watch.seconds();
     assert_eq!((planned, ended), (runs, runs), "every run lives once");
-    Ok(Rate { claims: f64::from(runs) / claimed, lives: f64::from(runs) / lived })
+    Ok(Rate { claims: f64::from(runs) / claimed, lives: f64::from(runs) / lived, cpu: 0.0 })
 }
 
 async fn all<F>(

@@ -15,8 +15,17 @@ use super::{DEADLINE, PostgresStore, fault, listen, migrate};
 use crate::micros::Micros;
 use crate::rows::Definitions;
 
-/// Enough for the loops and a few readers; more only make the database slower.
-const MOST_CONNECTIONS: u32 = 10;
+/// Enough for a few readers, and enough for the loops; more only make the database slower.
+const MOST_CONNECTIONS: u32 = 6;
+/// How the statements of the loops are planned. They look for a few rows by an index in tables that are empty at one time
+/// and full at another; a plan from the statistics of the wrong time reads, or even sorts, the whole table for each batch.
+/// Planned once: planning each time anew takes longer than most of them run.
+const STEADY: [(&str, &str); 4] = [
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("jit", "off"),
+    ("plan_cache_mode", "force_generic_plan"),
+];
 /// How long a caller waits for a connection before the database counts as unavailable.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -35,18 +44,17 @@ impl PostgresStore {
             Ok(Err(error)) => return Err(fault::unavailable(&what, error)),
             Err(_) => return Err(fault::too_late(&what, false)),
         }
-        let pool = PgPoolOptions::new()
+        // A round trip before each use costs two thirds of the speed; a dead connection shows by itself.
+        let few = PgPoolOptions::new()
             .max_connections(MOST_CONNECTIONS)
             .acquire_timeout(PATIENCE)
-            // A round trip before each use costs two thirds of the speed; a dead connection shows by itself.
-            .test_before_acquire(false)
-            .connect_with(options.clone())
-            .await
-            .map_err(|error| fault::unavailable(&what, error))?;
+            .test_before_acquire(false);
+        let pool = few.clone().connect_lazy_with(options.clone());
+        let loops = few.connect_lazy_with(options.clone().options(STEADY));
         migrate::run(&pool).await?;
         let wake = Arc::new(Notify::new());
         let listener = listen::Listener::start(options, Arc::clone(&wake));
-        Ok(PostgresStore { pool, known: Definitions::default(), wake, listener })
+        Ok(PostgresStore { pool, loops, known: Definitions::default(), wake, listener })
     }
 
     /// One statement or several, within the deadline.
@@ -63,6 +71,11 @@ impl PostgresStore {
 
     pub(super) async fn begin(&self, what: &str) -> StoreResult<Transaction<'static, Postgres>> {
         self.within(what, self.pool.begin()).await
+    }
+
+    /// A transaction of a loop.
+    pub(super) async fn begin_loop(&self, what: &str) -> StoreResult<Transaction<'static, Postgres>> {
+        self.within(what, self.loops.begin()).await
     }
 
     /// Ends what a transaction did, at once. Dropping it would leave its locks until the connection is used again, and

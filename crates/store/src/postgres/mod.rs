@@ -40,7 +40,10 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// A store in a PostgreSQL database. See [`PostgresStore::connect`].
 #[derive(Debug)]
 pub struct PostgresStore {
+    /// For what people ask.
     pool: PgPool,
+    /// For the way of a run: nobody who lists a million runs makes them wait.
+    loops: PgPool,
     known: Definitions,
     wake: std::sync::Arc<Notify>,
     listener: listen::Listener,

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use everbell_core::store::{Due, PlanFn, Planned, StoreError, StoreResult};
 use everbell_core::{ActiveRun, JobId, MAX_FAILURE_MESSAGE_BYTES, Target, Timer, storable_text};
 use jiff::Timestamp;
+use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::PostgresStore;
@@ -13,6 +14,14 @@ use crate::micros::Micros;
 use crate::rows::{ActiveColumns, JobColumns, PlanBatch, RunValues, TimerColumns, org_text};
 
 const WHAT: &str = "planning due timers";
+
+/// A timer that is due, and when the first of those fires that are not.
+#[derive(FromRow)]
+struct DueColumns {
+    #[sqlx(flatten)]
+    timer: TimerColumns,
+    next_due_at: Option<Micros>,
+}
 
 impl PostgresStore {
     pub(super) async fn plan_timers(
@@ -23,7 +32,7 @@ impl PostgresStore {
         plan: &PlanFn<'_>,
     ) -> StoreResult<Planned> {
         let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
-        let mut tx = self.begin(WHAT).await?;
+        let mut tx = self.begin_loop(WHAT).await?;
         let done = self.plan_in(&mut tx, now, limit, targets, plan).await;
         // A full batch is followed by another, which tells everybody: notifications make commits wait for each other.
         let news = |(batch, inserted, _): &(PlanBatch, HashSet<Uuid>, _)| {
@@ -47,15 +56,20 @@ impl PostgresStore {
             .bind(Micros::from(now))
             .bind(targets.clone())
             .bind(i64::from(limit));
-        let timers: Vec<TimerColumns> = on(WHAT, query.fetch_all(&mut *tx)).await?;
+        let due: Vec<DueColumns> = on(WHAT, query.fetch_all(&mut *tx)).await?;
         let mut batch = PlanBatch::default();
-        if !timers.is_empty() {
-            let timers: Vec<Timer> = timers.into_iter().map(TimerColumns::read).collect::<StoreResult<_>>()?;
-            self.ask(&mut *tx, timers, now, plan, &mut batch).await?;
-        }
+        let Some(first) = due.first() else {
+            let query = sqlx::query_scalar(include_str!("sql/next_due.sql")).bind(Micros::from(now)).bind(targets);
+            let next = on(WHAT, query.fetch_optional(&mut *tx)).await?;
+            return Ok((batch, HashSet::new(), next));
+        };
+        let next = first.next_due_at;
+        let timers: Vec<Timer> = due.into_iter().map(|row| row.timer.read()).collect::<StoreResult<_>>()?;
+        self.ask(&mut *tx, timers, now, plan, &mut batch).await?;
         let inserted = write(&mut *tx, WHAT, &batch, "everbell", now).await?;
-        let query = sqlx::query_scalar(include_str!("sql/next_due.sql")).bind(Micros::from(now)).bind(targets);
-        let next: Option<Micros> = on(WHAT, query.fetch_one(&mut *tx)).await?;
+        // When the others fire was read before these were given their next times.
+        let after = batch.timers.iter().filter_map(|timer| timer.next_run_at).filter(|at| *at > Micros::from(now));
+        let next = after.chain(next).min();
         Ok((batch, inserted, next))
     }
 
@@ -131,7 +145,8 @@ pub(super) struct Unreadable {
 /// The active runs of these jobs, oldest first, by job and org.
 pub(super) async fn active_of(conn: Conn<'_>, jobs: Vec<Uuid>) -> StoreResult<HashMap<(Uuid, String), Vec<ActiveRun>>> {
     let query = sqlx::query_as(include_str!("sql/read_active.sql")).bind(jobs);
-    let rows: Vec<ActiveColumns> = on("reading active runs", query.fetch_all(&mut *conn)).await?;
+    let mut rows: Vec<ActiveColumns> = on("reading active runs", query.fetch_all(&mut *conn)).await?;
+    rows.sort_unstable_by_key(|row| row.run_id);
     let mut active: HashMap<(Uuid, String), Vec<ActiveRun>> = HashMap::new();
     for row in rows {
         let run = row.read();

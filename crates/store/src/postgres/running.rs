@@ -24,7 +24,7 @@ impl PostgresStore {
             .bind(Micros::from(request.now))
             .bind(request.instance.as_uuid())
             .bind(Micros::from(request.lease_until));
-        let rows: Vec<ClaimColumns> = self.within(WHAT, query.fetch_all(&self.pool)).await?;
+        let rows: Vec<ClaimColumns> = self.within(WHAT, query.fetch_all(&self.loops)).await?;
         let unreadable = self.learn_apart(rows.iter().filter_map(|row| row.job_id)).await?;
         let claim = |row: ClaimColumns| {
             let id = row.job_id.map(JobId::from_uuid);
@@ -40,7 +40,7 @@ impl PostgresStore {
         if self.known.missing(jobs.iter().copied()).is_empty() {
             return Ok(Unreadable::default());
         }
-        let mut conn = self.within("reading jobs", self.pool.acquire()).await?;
+        let mut conn = self.within("reading jobs", self.loops.acquire()).await?;
         self.learn(&mut conn, jobs.into_iter()).await
     }
 
@@ -54,7 +54,7 @@ impl PostgresStore {
             .bind(instance.as_uuid())
             .bind(Micros::from(now))
             .bind(Micros::from(until));
-        let mut rows: Vec<(Uuid, i32, bool)> = self.within("extending leases", query.fetch_all(&self.pool)).await?;
+        let mut rows: Vec<(Uuid, i32, bool)> = self.within("extending leases", query.fetch_all(&self.loops)).await?;
         rows.sort_unstable_by_key(|(run, _, _)| *run);
         let report = |(run, attempt, cancel_requested): (Uuid, i32, bool)| LeaseReport {
             run: RunId::from_uuid(run),
@@ -68,7 +68,7 @@ impl PostgresStore {
         const WHAT: &str = "looking for expired leases";
         let query =
             sqlx::query_as(include_str!("sql/expired_leases.sql")).bind(Micros::from(now)).bind(i64::from(limit));
-        let rows: Vec<SettlingColumns> = self.within(WHAT, query.fetch_all(&self.pool)).await?;
+        let rows: Vec<SettlingColumns> = self.within(WHAT, query.fetch_all(&self.loops)).await?;
         let unreadable = self.learn_apart(rows.iter().filter_map(|row| row.job_id)).await?;
         let settling = |row: &SettlingColumns| {
             let id = row.job_id.map(JobId::from_uuid);
@@ -83,7 +83,7 @@ impl PostgresStore {
         if transitions.is_empty() {
             return Ok(Vec::new());
         }
-        let mut tx = self.begin(WHAT).await?;
+        let mut tx = self.begin_loop(WHAT).await?;
         let done = self.record_in(&mut tx, WHAT, transitions, now).await;
         let recording = self.settle(WHAT, tx, done, |_| false).await?;
         // A retry or a held run may start now.
@@ -99,23 +99,21 @@ impl PostgresStore {
         now: Timestamp,
     ) -> StoreResult<Recording> {
         let mut recording = Recording::new(transitions);
+        let only_successes = Recording::only_successes(transitions);
         for wave in Recording::waves(transitions) {
             let those: Vec<&Transition> = wave.iter().map(|place| &transitions[*place]).collect();
-            let mut applied = end(&mut *tx, what, &those).await?;
+            let mut applied = end(&mut *tx, what, &those, only_successes).await?;
             applied.extend(retry(&mut *tx, what, &those).await?);
             recording.applied(transitions, &wave, &applied);
         }
-        let (jobs, only_successes) = recording.jobs(transitions);
+        // The usual case: nothing failed. Ending the runs has cleared what had failed before.
         if !only_successes {
+            let (jobs, _) = recording.jobs(transitions);
             let had = lock_failures(&mut *tx, what, jobs).await?;
             let now_have = recording.count(transitions, &had);
             let query = sqlx::query(include_str!("sql/set_failures.sql"))
                 .bind(now_have.keys().copied().collect::<Vec<_>>())
                 .bind(now_have.values().map(|failures| *failures as i32).collect::<Vec<_>>());
-            on(what, query.execute(&mut *tx)).await?;
-        } else if !jobs.is_empty() {
-            // The usual case: nothing failed, and nothing had.
-            let query = sqlx::query(include_str!("sql/clear_failures.sql")).bind(jobs);
             on(what, query.execute(&mut *tx)).await?;
         }
         self.retire_finished(&mut *tx, &recording.ended(transitions), now).await?;
@@ -200,7 +198,12 @@ fn moving(run: RunId) -> StoreError {
 }
 
 /// Ends what is still guarded; tells which runs that were, with their jobs.
-async fn end(conn: Conn<'_>, what: &str, transitions: &[&Transition]) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
+async fn end(
+    conn: Conn<'_>,
+    what: &str,
+    transitions: &[&Transition],
+    only_successes: bool,
+) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
     type Ended<'a> = (&'a Transition, RunStatus, Timestamp, Option<&'a Failure>, Option<String>);
     let ended: Vec<Ended<'_>> = transitions
         .iter()
@@ -225,7 +228,8 @@ async fn end(conn: Conn<'_>, what: &str, transitions: &[&Transition]) -> StoreRe
         .bind(column(&ended, |e| e.3.map(|failure| failure.message.clone())))
         .bind(column(&ended, |e| details(e.3)))
         .bind(column(&ended, |e| e.4.clone()))
-        .bind(column(&ended, |e| e.0.output.clone()));
+        .bind(column(&ended, |e| e.0.output.clone()))
+        .bind(only_successes);
     let rows: Vec<(Uuid, Option<Uuid>)> = on(what, query.fetch_all(&mut *conn)).await?;
     Ok(rows.into_iter().collect())
 }

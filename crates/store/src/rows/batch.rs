@@ -127,6 +127,11 @@ impl Recording {
         waves
     }
 
+    /// Whether every run succeeded, if it is still guarded: then nobody's failures have to be counted.
+    pub(crate) fn only_successes(transitions: &[Transition]) -> bool {
+        transitions.iter().all(|transition| ended(transition) == Some(RunStatus::Succeeded))
+    }
+
     /// Of this wave, these runs were still guarded: with their jobs.
     pub(crate) fn applied(&mut self, transitions: &[Transition], wave: &[usize], runs: &HashMap<Uuid, Option<Uuid>>) {
         for place in wave {

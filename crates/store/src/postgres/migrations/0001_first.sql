@@ -43,6 +43,8 @@ create table jobs (
 create unique index jobs_living on jobs (job_key) where status <> 'retired';
 create index jobs_target on jobs (target);
 create index jobs_paused_until on jobs (paused_until) where paused_until is not null;
+-- Almost empty, so that a batch of successes finds out at no cost that there is nothing to clear.
+create index jobs_failing on jobs (id) where consecutive_failures > 0;
 
 -- Hot and narrow. next_run_at is null while disarmed, so the due query reads nothing else. The target stands here so
 -- that timers which nobody can serve are passed over without looking at their jobs.

@@ -1,4 +1,5 @@
 -- What is still guarded by attempt and status leaves active_runs and enters outcomes; the rest is not mentioned.
+-- If all of them succeeded, that ends the failures in a row of their jobs.
 with given as (
   select * from unnest($1::uuid[], $2::integer[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[],
                        $8::text[], $9::text[], $10::text[])
@@ -13,5 +14,9 @@ with given as (
   select g.run_id, g.status, d.attempt, d.runner_id, d.claimed_at, d.started_at, g.finished_at, g.failure_code,
          g.failure_message, g.failure_details, g.result, g.output
   from gone d join given g on g.run_id = d.run_id
+), cleared as (
+  -- An array, so that every run is locked before the first job is.
+  update jobs set consecutive_failures = 0
+  where $11 and consecutive_failures > 0 and id = any(array(select job_id from gone order by job_id))
 )
 select run_id, job_id from gone

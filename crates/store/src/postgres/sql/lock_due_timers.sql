@@ -1,4 +1,6 @@
--- Materialised, because a limit below a join or an `in (...)` may lock more rows than it returns.
+-- Materialised, because a limit below a join or an `in (...)` may lock more rows than it returns. The active runs are read
+-- by a statement of their own: one that sees what was committed before the timers were locked, not before they were looked
+-- for.
 with due as materialized (
   select job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date
   from timers
@@ -7,4 +9,7 @@ with due as materialized (
   limit $3
   for update skip locked
 )
-select * from due order by next_run_at, job_id, org_id
+select due.*, (
+  select next_run_at from timers where next_run_at > $1 and target = any($2) order by next_run_at limit 1
+) as next_due_at
+from due order by next_run_at, job_id, org_id

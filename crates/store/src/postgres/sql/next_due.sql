@@ -1,3 +1,1 @@
-select min(next_run_at) from (
-  select next_run_at from timers where next_run_at > $1 and target = any($2) order by next_run_at limit 1
-) next
+select next_run_at from timers where next_run_at > $1 and target = any($2) order by next_run_at limit 1

@@ -1,0 +1,27 @@
+//! Time on a processor, of this process and of the server's backends: what a life costs, also on a busy machine.
+
+use std::fs;
+use std::time::Duration;
+
+use sqlx::PgConnection;
+
+/// What this process has used so far.
+pub(super) fn own() -> Duration {
+    threads("/proc/self/task")
+}
+
+/// What this process and the backends of the database have used so far; those that ended are not counted.
+pub(super) async fn with_backends(connection: &mut PgConnection) -> sqlx::Result<Duration> {
+    let query = "select pid from pg_stat_activity where datname = current_database()";
+    let pids: Vec<i32> = sqlx::query_scalar(query).fetch_all(connection).await?;
+    Ok(own() + pids.iter().map(|pid| threads(&format!("/proc/{pid}/task"))).sum::<Duration>())
+}
+
+/// The first number of `schedstat` is the time of a thread in nanoseconds.
+fn threads(folder: &str) -> Duration {
+    let of_thread = |entry: fs::DirEntry| {
+        let said = fs::read_to_string(entry.path().join("schedstat")).ok()?;
+        said.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+    };
+    fs::read_dir(folder).into_iter().flatten().filter_map(|entry| of_thread(entry.ok()?)).sum()
+}
