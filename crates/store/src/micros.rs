@@ -3,12 +3,17 @@
 use jiff::Timestamp;
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
+use sqlx::postgres::types::Oid;
 use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo, PgValueRef};
 use sqlx::sqlite::{SqliteArgumentsBuffer, SqliteTypeInfo, SqliteValueRef};
 use sqlx::{Decode, Encode, Postgres, Sqlite, Type};
 
 /// 2000-01-01T00:00:00Z in microseconds since 1970, where PostgreSQL begins to count.
 const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
+
+/// By number and not by name, which every connection would have to ask the server about.
+const TIMESTAMPTZ: Oid = Oid(1184);
+const TIMESTAMPTZ_ARRAY: Oid = Oid(1185);
 
 /// Microseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,13 +34,13 @@ impl From<Micros> for Timestamp {
 
 impl Type<Postgres> for Micros {
     fn type_info() -> PgTypeInfo {
-        PgTypeInfo::with_name("timestamptz")
+        PgTypeInfo::with_oid(TIMESTAMPTZ)
     }
 }
 
 impl PgHasArrayType for Micros {
     fn array_type_info() -> PgTypeInfo {
-        PgTypeInfo::with_name("_timestamptz")
+        PgTypeInfo::with_oid(TIMESTAMPTZ_ARRAY)
     }
 }
 

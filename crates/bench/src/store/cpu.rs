@@ -12,7 +12,8 @@ pub(super) fn own() -> Duration {
 
 /// What this process and the backends of the database have used so far; those that ended are not counted.
 pub(super) async fn with_backends(connection: &mut PgConnection) -> sqlx::Result<Duration> {
-    let query = "select pid from pg_stat_activity where datname = current_database()";
+    let query =
+        "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend'";
     let pids: Vec<i32> = sqlx::query_scalar(query).fetch_all(connection).await?;
     Ok(own() + pids.iter().map(|pid| threads(&format!("/proc/{pid}/task"))).sum::<Duration>())
 }

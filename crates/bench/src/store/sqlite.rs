@@ -1,4 +1,4 @@
-//! The same writes on SQLite as bare statements on one connection.
+//! The same writes on SQLite as bare statements on one connection. Triggers of the schema fill and clear `active_runs`.
 
 use std::path::Path;
 
@@ -87,9 +87,6 @@ async fn claim(connection: &mut SqliteConnection, batch: u32) -> sqlx::Result<u3
             select unhex(value ->> 0), unhex(value ->> 1), '', ?2, 0, ?2, ?3, 'schedule:0 0 1 1 *', 'noop', 0, 0
             from json_each(?1) where true on conflict do nothing";
         sqlx::query(insert).bind(&rows).bind(slot).bind(now).execute(&mut *tx).await?;
-        let activate = "insert into active_runs (run_id, job_id, org_id, target, status, held, max_concurrent, attempt, available_at)
-            select unhex(value ->> 0), unhex(value ->> 1), '', 'noop', 'pending', 0, 1, 0, ?2 from json_each(?1)";
-        sqlx::query(activate).bind(&rows).bind(slot).execute(&mut *tx).await?;
         let advance = "update timers set next_run_at = ?2, last_slot_at = ?3
             where org_id = '' and job_id in (select unhex(value ->> 1) from json_each(?1))";
         sqlx::query(advance).bind(&rows).bind(next).bind(slot).execute(&mut *tx).await?;
@@ -119,9 +116,6 @@ async fn run(connection: &mut SqliteConnection, batch: u32) -> sqlx::Result<u32>
             select run_id, 'succeeded', attempt, runner_id, claimed_at, started_at, ?2 from active_runs
             where run_id in (select unhex(value) from json_each(?1)) and status = 'running' and attempt = 1";
         total += sqlx::query(end).bind(&rows).bind(now).execute(&mut *tx).await?.rows_affected() as u32;
-        let leave =
-            "delete from active_runs where run_id in (select unhex(value) from json_each(?1)) and status = 'running'";
-        sqlx::query(leave).bind(&rows).execute(&mut *tx).await?;
         tx.commit().await?;
     }
 }

@@ -45,10 +45,8 @@ impl PostgresStore {
             Err(_) => return Err(fault::too_late(&what, false)),
         }
         // A round trip before each use costs two thirds of the speed; a dead connection shows by itself.
-        let few = PgPoolOptions::new()
-            .max_connections(MOST_CONNECTIONS)
-            .acquire_timeout(PATIENCE)
-            .test_before_acquire(false);
+        let few =
+            PgPoolOptions::new().max_connections(MOST_CONNECTIONS).acquire_timeout(PATIENCE).test_before_acquire(false);
         let pool = few.clone().connect_lazy_with(options.clone());
         let loops = few.connect_lazy_with(options.clone().options(STEADY));
         migrate::run(&pool).await?;

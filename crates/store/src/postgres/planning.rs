@@ -64,7 +64,8 @@ impl PostgresStore {
             return Ok((batch, HashSet::new(), next));
         };
         let next = first.next_due_at;
-        let timers: Vec<Timer> = due.into_iter().map(|row| row.timer.read()).collect::<StoreResult<_>>()?;
+        let mut timers: Vec<Timer> = due.into_iter().map(|row| row.timer.read()).collect::<StoreResult<_>>()?;
+        timers.sort_by(|a, b| (a.next_run_at, a.job_id, &a.org).cmp(&(b.next_run_at, b.job_id, &b.org)));
         self.ask(&mut *tx, timers, now, plan, &mut batch).await?;
         let inserted = write(&mut *tx, WHAT, &batch, "everbell", now).await?;
         // When the others fire was read before these were given their next times.
@@ -182,11 +183,11 @@ pub(super) async fn write(
         let t = &batch.timers;
         let query = sqlx::query(include_str!("sql/advance_timers.sql"))
             .bind(column(t, |t| t.job_id))
-            .bind(column(t, |t| t.org_id.clone()))
+            .bind(column(t, |t| t.org_id.as_str()))
             .bind(column(t, |t| t.next_run_at))
             .bind(column(t, |t| t.last_slot_at))
-            .bind(column(t, |t| t.rescheduled_from))
-            .bind(column(t, |t| t.last_local_date.clone()));
+            .bind(sparse(t, |t| t.rescheduled_from))
+            .bind(sparse(t, |t| t.last_local_date.as_deref()));
         on(what, query.execute(&mut *conn)).await?;
     }
     if !batch.cancel.is_empty() {
@@ -235,23 +236,25 @@ pub(super) async fn insert_runs(
     let query = sqlx::query_scalar(include_str!("sql/insert_runs.sql"))
         .bind(column(runs, |r| r.id))
         .bind(column(runs, |r| r.job_id))
-        .bind(column(runs, |r| r.org_id.clone()))
-        .bind(column(runs, |r| r.at))
-        .bind(column(runs, |r| r.nonce))
-        .bind(column(runs, |r| r.scheduled_at))
-        .bind(column(runs, |r| r.trigger.clone()))
-        .bind(column(runs, |r| r.target.clone()))
-        .bind(column(runs, |r| r.payload.clone()))
-        .bind(column(runs, |r| r.skip_reason))
-        .bind(column(runs, |r| r.skip_detail.clone()))
-        .bind(column(runs, |r| r.catch_up))
-        .bind(column(runs, |r| r.folded))
-        .bind(column(runs, |r| r.local_date.clone()))
-        .bind(column(runs, |r| r.held))
-        .bind(column(runs, |r| r.max_concurrent))
+        .bind(even(runs, |r| r.org_id.as_str()))
+        .bind(even(runs, |r| r.at))
+        .bind(even(runs, |r| r.nonce))
+        .bind(even(runs, |r| r.scheduled_at))
+        .bind(even(runs, |r| r.trigger.as_str()))
+        .bind(even(runs, |r| r.target.as_str()))
+        .bind(sparse(runs, |r| r.payload.as_deref()))
+        .bind(sparse(runs, |r| r.skip_reason))
+        .bind(sparse(runs, |r| r.skip_detail.as_deref()))
+        .bind(even(runs, |r| r.catch_up))
+        .bind(even(runs, |r| r.folded))
+        .bind(sparse(runs, |r| r.local_date.as_deref()))
+        .bind(even(runs, |r| r.held))
+        .bind(even(runs, |r| r.max_concurrent))
         .bind(now);
-    let ids: Vec<Uuid> = on(what, query.fetch_all(&mut *conn)).await?;
-    Ok(ids.into_iter().collect())
+    let old: Vec<Uuid> = on(what, query.fetch_all(&mut *conn)).await?;
+    let mut new: HashSet<Uuid> = runs.iter().map(|run| run.id).collect();
+    new.retain(|id| !old.contains(id));
+    Ok(new)
 }
 
 async fn insert_gaps(conn: Conn<'_>, what: &str, batch: &PlanBatch, now: Micros) -> StoreResult<()> {
@@ -273,7 +276,22 @@ async fn insert_gaps(conn: Conn<'_>, what: &str, batch: &PlanBatch, now: Micros)
     Ok(())
 }
 
+/// A column that often has one value for all rows, and then comes as that; the statement puts it in the place of null.
+fn even<'a, R, T: PartialEq>(rows: &'a [R], value: impl Fn(&'a R) -> T) -> Vec<T> {
+    let mut values = column(rows, value);
+    if values.windows(2).all(|two| two[0] == two[1]) {
+        values.truncate(1);
+    }
+    values
+}
+
+/// A column that is seldom filled: none at all if it is null everywhere, which `unnest` fills up with nulls.
+pub(super) fn sparse<'a, R, T>(rows: &'a [R], value: impl Fn(&'a R) -> Option<T>) -> Vec<Option<T>> {
+    let values = column(rows, value);
+    if values.iter().all(Option::is_none) { Vec::new() } else { values }
+}
+
 /// One column of many rows, for `unnest`.
-pub(super) fn column<R, T>(rows: &[R], value: impl Fn(&R) -> T) -> Vec<T> {
+pub(super) fn column<'a, R, T>(rows: &'a [R], value: impl Fn(&'a R) -> T) -> Vec<T> {
     rows.iter().map(value).collect()
 }

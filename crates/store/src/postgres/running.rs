@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Conn, on};
-use super::planning::{Unreadable, cancel, column, insert_runs};
+use super::planning::{Unreadable, cancel, column, insert_runs, sparse};
 use crate::micros::Micros;
 use crate::rows::{ClaimColumns, Recording, RunValues, SettlingColumns};
 
@@ -31,7 +31,9 @@ impl PostgresStore {
             let job = id.and_then(|id| self.known.get(id).or_else(|| unreadable.specs.get(&id).cloned()));
             row.read(job, request.instance, request.now, request.lease_until)
         };
-        rows.into_iter().map(claim).collect()
+        let mut claims: Vec<Claim> = rows.into_iter().map(claim).collect::<StoreResult<_>>()?;
+        claims.sort_unstable_by_key(|claim| (claim.run.scheduled_at, claim.run.id));
+        Ok(claims)
     }
 
     /// Reads the definitions that are not known yet, outside of a transaction; seldom there is one.
@@ -224,14 +226,14 @@ async fn end(
         .bind(column(&ended, |e| e.0.from.as_str()))
         .bind(column(&ended, |e| e.1.as_str()))
         .bind(column(&ended, |e| Micros::from(e.2)))
-        .bind(column(&ended, |e| e.3.map(|failure| failure.code.as_str().to_owned())))
-        .bind(column(&ended, |e| e.3.map(|failure| failure.message.clone())))
-        .bind(column(&ended, |e| details(e.3)))
-        .bind(column(&ended, |e| e.4.clone()))
-        .bind(column(&ended, |e| e.0.output.clone()))
+        .bind(sparse(&ended, |e| e.3.map(|failure| failure.code.as_str())))
+        .bind(sparse(&ended, |e| e.3.map(|failure| failure.message.as_str())))
+        .bind(sparse(&ended, |e| details(e.3)))
+        .bind(sparse(&ended, |e| e.4.as_deref()))
+        .bind(sparse(&ended, |e| e.0.output.as_deref()))
         .bind(only_successes);
-    let rows: Vec<(Uuid, Option<Uuid>)> = on(what, query.fetch_all(&mut *conn)).await?;
-    Ok(rows.into_iter().collect())
+    let (runs, jobs): (Vec<Uuid>, Vec<Option<Uuid>>) = on(what, query.fetch_one(&mut *conn)).await?;
+    Ok(runs.into_iter().zip(jobs).collect())
 }
 
 /// Puts back what shall be tried again; tells which runs that were, with their jobs.

@@ -214,45 +214,56 @@ impl ClaimColumns {
         lease_until: Timestamp,
     ) -> StoreResult<Claim> {
         let id = self.id;
+        let run = self.try_read(job.as_deref(), runner, now, lease_until);
+        let lease_until = Micros::from(lease_until).into();
+        Ok(Claim { run: run.map_err(|why| corrupt("runs", id, why))?, job, lease_until })
+    }
+
+    fn try_read(
+        self,
+        job: Option<&Definition>,
+        runner: InstanceId,
+        now: Timestamp,
+        lease_until: Timestamp,
+    ) -> Result<Run, Invalid> {
         let (now, lease_until): (Timestamp, Timestamp) = (Micros::from(now).into(), Micros::from(lease_until).into());
-        let payload = match (&self.payload, &job) {
-            (None, Some(job)) => job.payload.to_string(),
-            (text, _) => text.clone().unwrap_or_else(|| "{}".to_owned()),
+        let payload = match (&self.payload, job) {
+            (Some(text), _) => Json::parse("payload", text)?,
+            (None, Some(job)) => job.payload.clone(),
+            (None, None) => Json::empty(),
         };
-        let columns = RunColumns {
-            id,
-            job_id: self.job_id,
-            job_key: job.as_ref().map(|job| job.key.to_string()),
-            job_version: job.as_ref().map(|job| job.version as i32),
-            org_id: self.org_id,
-            local_date: self.local_date,
-            target: self.target,
+        let target = match job {
+            Some(job) if job.target.as_str() == self.target => job.target.clone(),
+            _ => Target::new(&self.target)?,
+        };
+        Ok(Run {
+            id: RunId::from_uuid(self.id),
+            job_id: self.job_id.map(JobId::from_uuid),
+            job_key: job.map(|job| job.key.clone()),
+            job_version: job.map(|job| job.version),
+            org: org(&self.org_id)?,
+            local_date: date(self.local_date.as_deref())?,
+            target,
             payload,
-            trigger: self.trigger,
-            by_slot: self.by_slot,
-            at: self.at,
-            scheduled_at: self.scheduled_at,
-            created_at: self.created_at,
-            status: Some("running".to_owned()),
-            skip_reason: None,
-            skip_detail: None,
+            trigger: trigger(&self.trigger)?,
+            slot_at: self.by_slot.then(|| self.at.into()),
+            scheduled_at: self.scheduled_at.into(),
+            created_at: self.created_at.into(),
+            status: RunStatus::Running,
+            skip: None,
             held: false,
             catch_up: self.catch_up,
-            folded: self.folded,
-            attempt: self.attempt,
-            runner_id: Some(runner.as_uuid()),
-            claimed_at: Some(now.into()),
-            started_at: Some(now.into()),
+            folded: count(self.folded),
+            attempt: u32::try_from(self.attempt).unwrap_or(0),
+            claimed: Some((now, runner)),
+            started_at: Some(now),
             finished_at: None,
-            lease_until: Some(lease_until.into()),
+            lease_until: Some(lease_until),
             cancel_requested: self.cancel_requested,
-            failure_code: None,
-            failure_message: None,
-            failure_details: None,
+            failure: None,
             result: None,
             output: None,
-        };
-        Ok(Claim { run: columns.read()?, job, lease_until })
+        })
     }
 }
 

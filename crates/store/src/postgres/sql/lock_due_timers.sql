@@ -12,4 +12,4 @@ with due as materialized (
 select due.*, (
   select next_run_at from timers where next_run_at > $1 and target = any($2) order by next_run_at limit 1
 ) as next_due_at
-from due order by next_run_at, job_id, org_id
+from due
