@@ -1,5 +1,6 @@
 //! [`Everbell`]: everything together, ready to run.
 
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -26,7 +27,6 @@ pub struct Everbell {
 }
 
 /// What everything is made of.
-#[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -38,7 +38,7 @@ pub(crate) struct Parts {
 impl Everbell {
     /// Begins to describe what there shall be.
     pub fn builder() -> Builder {
-        Builder::default()
+        Builder::new()
     }
 
     pub(crate) fn new(parts: Arc<Parts>, synced: SyncPlan) -> Everbell {
@@ -50,7 +50,8 @@ impl Everbell {
     ///
     /// It may be called again after it has ended, and several times at once: each call is an instance of its own.
     pub async fn run_until(&self, shutdown: impl Future<Output = ()>) -> Result<(), EngineFailed> {
-        self.engine().run_until(shutdown).await
+        // A large future, which others are put into.
+        Box::pin(self.engine().run_until(shutdown)).await
     }
 
     fn engine(&self) -> Engine {
@@ -110,5 +111,13 @@ impl Everbell {
     /// What time it is, for everybody with the same database.
     pub fn now(&self) -> Timestamp {
         self.parts.clock.now()
+    }
+}
+
+impl fmt::Debug for Parts {
+    /// Without the store, which may know a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let targets: Vec<&str> = self.targets.names().map(everbell_core::Target::as_str).collect();
+        f.debug_struct("Parts").field("targets", &targets).field("options", &self.options).finish_non_exhaustive()
     }
 }

@@ -23,19 +23,24 @@ use crate::targets::{Action, TargetOptions, Targets};
 const TOLD: usize = 5;
 
 /// Describes an [`Everbell`]. Nothing happens before [`Builder::build`].
-#[derive(Default)]
 #[must_use = "nothing happens until it is built"]
 pub struct Builder {
-    database: Option<String>,
-    store: Option<Arc<dyn Store>>,
+    keeping: Option<Keeping>,
     clock: Option<Arc<dyn Clock>>,
     states: States,
     targets: Vec<Registered>,
     schedules: Vec<Schedule>,
+    source: Source,
     removed: Removed,
     adopt: bool,
     options: EngineOptions,
     problems: Vec<String>,
+}
+
+/// Where everything is kept.
+enum Keeping {
+    At(String),
+    In(Arc<dyn Store>),
 }
 
 /// A target whose handler waits for the states.
@@ -48,20 +53,36 @@ struct Registered {
 
 /// What is needed to begin, known to be good.
 struct Checked {
+    keeping: Keeping,
     targets: Targets,
     schedules: Vec<Schedule>,
 }
 
 impl Builder {
+    pub(crate) fn new() -> Builder {
+        Builder {
+            keeping: None,
+            clock: None,
+            states: States::default(),
+            targets: Vec::new(),
+            schedules: Vec::new(),
+            source: Source::Code,
+            removed: Removed::default(),
+            adopt: false,
+            options: EngineOptions::default(),
+            problems: Vec::new(),
+        }
+    }
+
     /// Where everything is kept: `sqlite:PATH`, `sqlite::memory:`, or `postgres://user:password@host/database`.
     pub fn database(mut self, url: impl Into<String>) -> Builder {
-        self.database = Some(url.into());
+        self.keeping = Some(Keeping::At(url.into()));
         self
     }
 
-    /// A store that is open already, instead of [`Builder::database`].
+    /// A store that is open already, instead of [`Builder::database`]: what is said last counts.
     pub fn store(mut self, store: Arc<dyn Store>) -> Builder {
-        self.store = Some(store);
+        self.keeping = Some(Keeping::In(store));
         self
     }
 
@@ -69,12 +90,6 @@ impl Builder {
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Builder {
         self.clock = Some(clock);
         self
-    }
-
-    /// The same on another store and under another clock.
-    pub(crate) fn on(mut self, store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Builder {
-        self.database = None;
-        self.store(store).clock(clock)
     }
 
     /// Something that handlers take as [`State`](crate::State): one value of each type.
@@ -122,6 +137,12 @@ impl Builder {
         self
     }
 
+    /// Who declares the schedules: default [`Source::Code`]. A sync leaves the jobs of other owners alone.
+    pub fn source(mut self, source: Source) -> Builder {
+        self.source = source;
+        self
+    }
+
     /// What becomes of jobs that the program declared once and does not any more: default [`Removed::Keep`].
     pub fn removed(mut self, removed: Removed) -> Builder {
         self.removed = removed;
@@ -145,8 +166,8 @@ impl Builder {
     /// All problems are told at once, before anything is opened.
     pub async fn build(self) -> Result<Everbell, BuildError> {
         let (parts, syncer) = self.open().await?;
-        let synced = syncer.apply(&parts).await?;
-        Ok(Everbell::new(parts, synced))
+        let done = syncer.apply(&parts).await?;
+        Ok(Everbell::new(parts, done))
     }
 
     /// What [`Builder::build`] would do with the declared jobs, without doing it. The schema is brought up to date.
@@ -156,32 +177,37 @@ impl Builder {
     }
 
     async fn open(mut self) -> Result<(Arc<Parts>, Syncer), BuildError> {
-        let Checked { targets, schedules } = self.check()?;
-        let store = match (self.store, self.database) {
-            (Some(store), _) => store,
-            (None, url) => everbell_store::connect(&url.unwrap_or_default()).await?,
+        let Checked { keeping, targets, schedules } = self.check()?;
+        let store = match keeping {
+            Keeping::In(store) => store,
+            Keeping::At(url) => everbell_store::connect(&url).await?,
         };
         let clock = match self.clock {
             Some(clock) => clock,
             None => Arc::new(DatabaseClock::start(&*store).await?),
         };
         let parts = Parts { store, clock, targets, options: self.options, events: Events::new() };
-        let syncer = Syncer { schedules, source: Source::Code, removed: self.removed, adopt: self.adopt };
+        let syncer = Syncer { schedules, source: self.source, removed: self.removed, adopt: self.adopt };
         Ok((Arc::new(parts), syncer))
     }
 
     fn check(&mut self) -> Result<Checked, BuildError> {
         let mut problems = std::mem::take(&mut self.problems);
-        match (&self.database, &self.store) {
-            (None, None) => problems.push("a database is missing; say `.database(\"sqlite:everbell.db\")`".to_owned()),
-            (Some(_), Some(_)) => problems.push("there are both a database and a store; say one of them".to_owned()),
-            _ => {}
+        let keeping = self.keeping.take();
+        if keeping.is_none() {
+            problems.push("a database is missing; say `.database(\"sqlite:everbell.db\")`".to_owned());
+        }
+        if self.source == Source::Api {
+            problems.push("schedules that are declared cannot be owned by `api`".to_owned());
         }
         problems.extend(self.options.problems().iter().map(ToString::to_string));
         let known: BTreeSet<String> = self.targets.iter().map(|target| target.name.clone()).collect();
         let targets = self.check_targets(&mut problems);
         let schedules = self.check_schedules(&known, &mut problems);
-        if problems.is_empty() { Ok(Checked { targets, schedules }) } else { Err(BuildError::Invalid(problems)) }
+        match keeping {
+            Some(keeping) if problems.is_empty() => Ok(Checked { keeping, targets, schedules }),
+            _ => Err(BuildError::Invalid(problems)),
+        }
     }
 
     fn check_targets(&mut self, problems: &mut Vec<String>) -> Targets {
@@ -210,16 +236,17 @@ impl Builder {
     fn check_schedules(&mut self, known: &BTreeSet<String>, problems: &mut Vec<String>) -> Vec<Schedule> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for schedule in &self.schedules {
-            let key = schedule.key();
-            let count = counts.entry(key).or_default();
+            let key = schedule.key().escape_debug().to_string();
+            let count = counts.entry(schedule.key()).or_default();
             *count += 1;
             if *count == 2 {
                 problems.push(format!("schedule `{key}` is there twice"));
             }
             let found = schedule.check().err().unwrap_or_default();
-            problems.extend(found.iter().map(|problem| format!("schedule `{}`: {problem}", key.escape_debug())));
+            problems.extend(found.iter().map(|problem| format!("schedule `{key}`: {problem}")));
             if let Some(target) = schedule.target_name().filter(|target| !known.contains(*target)) {
                 let names = listed(&nearest(target, known.iter().map(String::as_str), TOLD));
+                let target = target.escape_debug();
                 problems.push(format!("schedule `{key}` names unknown target `{target}`; known: {names}"));
             }
         }

@@ -38,16 +38,13 @@ impl RunError {
     ///
     /// A code that is not like that becomes `handler_error`, and the message mentions it.
     pub fn fail(code: &str, message: impl fmt::Display) -> RunError {
-        let failure = match FailureCode::new(code) {
-            Ok(code) => Failure::new(code, &message.to_string()),
-            Err(_) => {
-                let shown = storable_text(&code.escape_debug().to_string(), 80);
-                Failure::new(
-                    FailureCode::HANDLER_ERROR,
-                    &format!("{message} (with the impossible failure code `{shown}`)"),
-                )
-            }
+        let message = message.to_string();
+        let impossible = |_| {
+            let shown = storable_text(&code.escape_debug().to_string(), 80);
+            let message = format!("{message} (with the impossible failure code `{shown}`)");
+            Failure::new(FailureCode::HANDLER_ERROR, &message)
         };
+        let failure = FailureCode::new(code).map_or_else(impossible, |code| Failure::new(code, &message));
         RunError { failure, retryable: true }
     }
 
@@ -156,7 +153,5 @@ fn chain(error: &(dyn Error + 'static)) -> String {
 
 /// A value as JSON that every store keeps; `null` is nothing. Or why it cannot be that.
 pub(crate) fn storable(field: &'static str, value: &impl Serialize) -> Result<Option<Json>, String> {
-    let text = serde_json::to_string(value).map_err(|error| error.to_string())?;
-    let json = Json::parse(field, &text).map_err(|invalid| invalid.reason)?;
-    Ok(Some(json).filter(|json| json.as_str() != "null"))
+    Ok(Some(crate::storable::json(field, value)?).filter(|json| json.as_str() != "null"))
 }

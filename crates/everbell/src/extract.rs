@@ -91,10 +91,11 @@ impl fmt::Debug for States {
     }
 }
 
-/// A type without the modules it lives in: `Vec<String>` for `alloc::vec::Vec<alloc::string::String>`.
+/// A type without the modules and functions it lives in: `Vec<String>` for `alloc::vec::Vec<alloc::string::String>`.
 pub(crate) fn short_name(full: &str) -> String {
+    let full = full.replace("{{closure}}::", "");
     let mut short = String::new();
-    let mut rest = full;
+    let mut rest = full.as_str();
     while !rest.is_empty() {
         let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(rest.len());
         let (path, after) = rest.split_at(end);

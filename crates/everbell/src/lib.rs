@@ -1,4 +1,69 @@
-//! Durable cron inside your own program.
+//! Durable cron inside your own program: schedules in a database, handlers in Rust, exactly one outcome for every slot.
+//!
+//! ```
+//! use everbell::{Event, Everbell, Payload, Run, RunError, Schedule, State};
+//!
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Greeting {
+//!     name: String,
+//! }
+//!
+//! #[derive(Clone)]
+//! struct Salute(&'static str);
+//!
+//! async fn greet(Payload(to): Payload<Greeting>, State(salute): State<Salute>, run: Run) -> Result<usize, RunError> {
+//!     let text = format!("{} {}, it is {}", salute.0, to.name, run.scheduled_at());
+//!     run.log(&text);
+//!     Ok(text.len()) // shown as the result of the run
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let bell = Everbell::builder()
+//!         .database("sqlite::memory:") // or `sqlite:everbell.db`, or `postgres://…` for many instances
+//!         .state(Salute("hello"))
+//!         .target("greet", greet)
+//!         .schedule(
+//!             Schedule::cron("morning", "0 8 * * mon-fri")
+//!                 .tz("Europe/Paris")
+//!                 .target("greet")
+//!                 .payload(Greeting { name: "Ana".to_owned() }),
+//!         )
+//!         .build() // checks everything, migrates the database, syncs the schedules
+//!         .await?;
+//!
+//!     let mut events = bell.events();
+//!     bell.jobs().run_now("morning").await?; // no need to wait for the morning
+//!     bell.run_until(async {
+//!         while !matches!(events.recv().await.as_deref(), Ok(Event::Finished { .. }) | Err(_)) {}
+//!     })
+//!     .await?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Contents
+//!
+//! - **Describe**: [`Builder`] takes targets ([`Handler`]: async functions with the arguments [`Payload`], [`State`] and
+//!   [`Run`]) and [`Schedule`]s. [`Builder::plan`] tells what would change in the database ([`SyncPlan`]), and
+//!   [`Builder::build`] does it.
+//! - **Run**: [`Everbell::run_until`] fires schedules and runs handlers until it is told to stop, under [`EngineOptions`].
+//!   Any number of programs may do that with the same PostgreSQL.
+//! - **Act**: [`Jobs`] (create, pause, resume, edit, run now, explain) and [`Runs`] (cancel, rerun, try), each with a line
+//!   in the audit trail. [`client`] has the details.
+//! - **Fail**: a handler returns a [`RunError`], or any error; the job's schedule says how often it is tried.
+//! - **Watch**: [`Everbell::events`] tells every [`Event`] as it happens.
+//! - **Test** with [`testing`]: a whole instance under a clock that the test moves.
+//! - **Together with your own data**: a [`PostgresStore`] or [`SqliteStore`] of your own, given to [`Builder::store`], writes jobs
+//!   and runs within your transaction (`create_job_in`, `change_job_in`), with what [`Jobs::prepare`] makes of a schedule.
+//! - **Time** comes from the database: [`clock`].
+//! - [`core`] has the model behind all of it: the cron expressions, the decisions, and the contract with the databases.
+//!
+//! # Words
+//!
+//! A **job** is a definition with a key and a version; a **slot** is an instant at which its schedule says "fire"; a **run**
+//! is one execution, a **gap** a range of slots that got none; a **target** is the label of a handler; an **instance** is one
+//! running process.
 
 pub mod client;
 pub mod clock;
@@ -13,6 +78,7 @@ mod handler;
 mod nearest;
 mod run;
 mod schedule;
+mod storable;
 mod sync;
 mod targets;
 pub mod testing;
@@ -33,10 +99,13 @@ pub use schedule::{Made, Schedule};
 pub use sync::{Removed, SyncAction, SyncPlan, SyncStep};
 pub use targets::{Action, TargetOptions};
 
+pub use everbell_store::postgres::PostgresStore;
+pub use everbell_store::sqlite::SqliteStore;
+
 pub use everbell_core::change::Edit;
 pub use everbell_core::cron::{DstFold, DstGap};
 pub use everbell_core::store::{Canceled, Changed, JobFilter, JobRow, PageRequest, RunFilter, StoreError, StoreResult};
 pub use everbell_core::{
     Backoff, CatchUp, FailureCode, Invalid, JobId, JobKey, JobStatus, Json, Overlap, Run as RunRecord, RunId,
-    RunStatus, Target,
+    RunStatus, Source, Target,
 };

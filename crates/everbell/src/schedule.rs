@@ -116,7 +116,7 @@ impl Schedule {
     /// What the handler gets: default `{}`.
     #[must_use]
     pub fn payload(mut self, payload: impl Serialize) -> Schedule {
-        self.payload = Some(serde_json::to_string(&payload).map_err(|error| error.to_string()));
+        self.payload = Some(crate::storable::text(&payload));
         self
     }
 

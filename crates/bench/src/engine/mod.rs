@@ -1,4 +1,5 @@
 //! The whole engine: how fast it drains what is due, how late runs start, and what it costs to do nothing.
+#![allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 
 mod drain;
 mod idle;

@@ -130,7 +130,7 @@ async fn postgres(server: &str, case: &Case, rounds: u32) -> Result<Rates, Box<d
                 1 => plain_best = better(plain_best, plain::lives(database.url(), batch, connections, runs).await?),
                 _ => {
                     merged_best =
-                        better(merged_best, plain::merged_lives(database.url(), batch, connections, runs).await?)
+                        better(merged_best, plain::merged_lives(database.url(), batch, connections, runs).await?);
                 }
             }
         }

@@ -157,6 +157,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Every instance that is known, the oldest first.
     async fn list_instances(&self) -> StoreResult<Vec<Instance>>;
 
+    /// Forgets an instance that has ended in good order.
+    async fn leave(&self, instance: InstanceId) -> StoreResult<()>;
+
     /// Asks an instance to take no more work, or to take work again.
     async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()>;
 

@@ -5,13 +5,13 @@ use std::future::IntoFuture;
 
 use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::plan::Missed;
-use everbell_core::store::{Changed, JobRef, JobRow, StoreError, StoreResult};
+use everbell_core::store::{Changed, DecideFn, JobRef, JobRow, StoreError, StoreResult};
 use everbell_core::{Invalid, JobId, Pause, Target, Timer};
 use jiff::Timestamp;
 
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
-use super::trail::{facts, facts_of};
+use super::trail::{Facts, facts, facts_of};
 use super::{ATTEMPTS, Context};
 use crate::clock::BoxFuture;
 
@@ -79,14 +79,10 @@ impl<V: Verb> Change<V> {
             return Err(StoreError::Conflict { what });
         }
         let now = self.jobs.context.now();
-        let planned = self.verb.decide(&view_of(&row), actor, now)?;
-        let after = match &planned.successor {
-            Some(next) => facts(&next.definition, &next.state, next.timer.next_run_at),
-            None => facts(definition, &planned.state, planned.plan.timer.next_run_at),
-        };
-        let object = format!("job:{}", definition.key);
-        let audit = self.jobs.context.entry(V::ACTION, object, now, Some(&facts_of(&row)), Some(&after));
         let decide = |view: &JobView| self.verb.decide(view, actor, now);
+        let (before, after) = before_and_after(&row, &decide)?;
+        let object = format!("job:{}", definition.key);
+        let audit = self.jobs.context.entry(V::ACTION, object, now, Some(&before), Some(&after));
         parts.store.change_job(&JobRef::Id(definition.id), Some(revision), &decide, &audit).await
     }
 }
@@ -98,6 +94,16 @@ impl<V: Verb> IntoFuture for Change<V> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.commit())
     }
+}
+
+/// What the audit trail says about a change of a job that is as it was read.
+pub(crate) fn before_and_after(row: &JobRow, decide: &DecideFn<'_>) -> Result<(Facts, Facts), Invalid> {
+    let planned = decide(&view_of(row))?;
+    let after = match &planned.successor {
+        Some(next) => facts(&next.definition, &next.state, next.timer.next_run_at),
+        None => facts(&row.job.definition, &planned.state, planned.plan.timer.next_run_at),
+    };
+    Ok((facts_of(row), after))
 }
 
 /// A job as it was read, without its active runs: they decide what becomes of a run, never what becomes of the job.

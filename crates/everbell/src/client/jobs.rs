@@ -1,14 +1,14 @@
 //! [`Jobs`]: everything that is done with jobs.
 
 use everbell_core::change::{self, Edit, NewJob};
-use everbell_core::store::{AuditEntry, JobFilter, JobRow, Page, PageRequest, StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, JobFilter, JobRef, JobRow, Page, PageRequest, StoreError, StoreResult};
 use everbell_core::{Invalid, JobId, JobKey, Source};
 use jiff::Timestamp;
 
 use super::changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping};
 use super::names::IntoJobRef;
 use super::run_now::RunNowRequest;
-use super::{Context, facts, refusal};
+use super::{Context, facts, is_in_doubt, refusal};
 use crate::engine::random;
 use crate::schedule::{Made, Schedule};
 
@@ -44,7 +44,11 @@ impl Jobs {
     /// It belongs to nobody's declarations: a sync neither edits nor removes it.
     pub async fn create(&self, schedule: Schedule) -> StoreResult<JobRow> {
         let (new, audit) = self.prepare(&schedule).await?;
-        self.context.parts.store.create_job(&new, &audit).await
+        let store = &self.context.parts.store;
+        match store.create_job(&new, &audit).await {
+            Err(error) if is_in_doubt(&error) => store.get_job(&JobRef::Id(new.definition.id)).await.map_err(|_| error),
+            answer => answer,
+        }
     }
 
     /// What [`Jobs::create`] writes, for whoever wants to write it together with something else.

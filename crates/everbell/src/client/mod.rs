@@ -20,12 +20,14 @@ use everbell_core::{Invalid, Json};
 use jiff::Timestamp;
 use serde::Serialize;
 
+pub(crate) use changes::before_and_after;
 pub use changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping, Verb};
 pub use explain::Explanation;
 pub use jobs::Jobs;
 pub use names::IntoJobRef;
 pub use run_now::{RunNow, RunNowRequest};
 pub use runs::Runs;
+pub(crate) use runs::ad_hoc;
 pub(crate) use served::listed;
 pub use served::{ServedTarget, TargetReport, UnservedTarget};
 pub(crate) use trail::{Facts, audit_entry, facts};
@@ -79,9 +81,7 @@ impl Context {
 
 /// A payload that somebody brings.
 fn payload_of(payload: &impl Serialize) -> Result<Json, Invalid> {
-    let text = serde_json::to_string(payload)
-        .map_err(|error| Invalid::new("payload", format!("cannot be written as JSON: {error}")))?;
-    Json::parse("payload", &text)
+    crate::storable::json("payload", payload).map_err(|reason| Invalid::new("payload", reason))
 }
 
 /// Many problems as one refusal: the field of the first, and all texts.
@@ -93,4 +93,9 @@ pub(crate) fn refusal(problems: Vec<Invalid>) -> StoreError {
         first.reason.push_str(&other.to_string());
     }
     StoreError::Invalid(first)
+}
+
+/// Whether the answer to a commit was lost: it may have happened, so whoever knows the id reads it back.
+pub(crate) fn is_in_doubt(error: &StoreError) -> bool {
+    matches!(error, StoreError::Unavailable { maybe_done: true, .. })
 }

@@ -9,7 +9,7 @@ use everbell_core::{Invalid, Json, Overlap, Run as RunRecord, RunId, SkipReason}
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Context, Facts, payload_of};
+use super::{Context, Facts, is_in_doubt, payload_of};
 use crate::clock::BoxFuture;
 use crate::engine::random;
 
@@ -88,18 +88,22 @@ impl RunNowRequest {
         if let Some(overlap) = overlap {
             after.insert("overlap".to_owned(), json!(overlap.as_str()));
         }
-        let (action, object) = match of {
-            Some(run) => ("run.rerun", format!("run:{run}")),
-            None => {
-                after.insert("payloadOverridden".to_owned(), json!(payload.is_some()));
-                ("job.run_now", named(&context, &job).await?)
-            }
+        let (action, object) = if let Some(run) = of {
+            ("run.rerun", format!("run:{run}"))
+        } else {
+            after.insert("payloadOverridden".to_owned(), json!(payload.is_some()));
+            ("job.run_now", named(&context, &job).await?)
         };
         let audit = context.entry(action, object, now, None, Some(&after));
         let request = plan::RunNow { id, actor: &context.actor, payload, overlap };
         let decide = |view: &JobView| change::run_now(view, &request, now);
-        let changed = context.parts.store.change_job(&job, if_revision, &decide, &audit).await?;
-        outcome(changed, id)
+        let store = &context.parts.store;
+        let run = match store.change_job(&job, if_revision, &decide, &audit).await {
+            Ok(Changed { runs, .. }) => runs.into_iter().find(|run| run.id == id),
+            Err(error) if is_in_doubt(&error) => Some(store.get_run(id).await.map_err(|_| error)?),
+            Err(error) => return Err(error),
+        };
+        run.map(outcome).ok_or_else(|| StoreError::not_found("run", id))
     }
 }
 
@@ -120,11 +124,10 @@ async fn named(context: &Context, job: &JobRef) -> StoreResult<String> {
     })
 }
 
-fn outcome(changed: Changed, id: RunId) -> StoreResult<RunNow> {
-    let run = changed.runs.into_iter().find(|run| run.id == id).ok_or_else(|| StoreError::not_found("run", id))?;
-    Ok(match run.skip {
+fn outcome(run: RunRecord) -> RunNow {
+    match run.skip {
         Some(SkipReason::Overlap { blocking }) => RunNow::Skipped { blocking, recorded: run },
         _ if run.held => RunNow::Queued(run),
         _ => RunNow::Started(run),
-    })
+    }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::run_now::{RunNow, RunNowRequest};
-use super::{Context, Facts, payload_of};
+use super::{Context, Facts, is_in_doubt, payload_of};
 use crate::engine::random;
 
 /// Runs, for whoever acts: `bell.runs().by("ana").cancel(id).await?`.
@@ -101,13 +101,15 @@ impl Runs {
         ]);
         let object = format!("run:{}", of.unwrap_or(run.id));
         let audit = self.context.entry(action, object, now, None, Some(&after));
-        parts.store.insert_run(&run, &audit).await?;
-        parts.store.get_run(run.id).await
+        match parts.store.insert_run(&run, &audit).await {
+            Err(error) if is_in_doubt(&error) => parts.store.get_run(run.id).await.map_err(|_| error),
+            answer => answer.map(|()| run),
+        }
     }
 }
 
 /// A run without a job, as it begins.
-fn ad_hoc(target: Target, payload: everbell_core::Json, actor: &str, now: Timestamp) -> RunRecord {
+pub(crate) fn ad_hoc(target: Target, payload: everbell_core::Json, actor: &str, now: Timestamp) -> RunRecord {
     RunRecord {
         id: RunId::by_hand(now, random()),
         job_id: None,

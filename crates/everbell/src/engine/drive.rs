@@ -40,10 +40,10 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Repeats a step until it is told to stop, which it notices between two steps only: a step that was begun is finished,
 /// so nothing is taken from the store without being known here.
-pub(super) async fn drive<S: Step>(mut step: S, shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
+pub(super) async fn drive<S: Step>(mut work: S, shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let mut failures = 0;
     while !*stop.borrow() {
-        let (wait, may_wake) = match step.step().await {
+        let (wait, may_wake) = match work.step().await {
             Ok(wait) => {
                 failures = 0;
                 shared.outage.over(S::NAME, shared.now(), &shared.events);

@@ -2,7 +2,7 @@
 
 use everbell_core::change::{self, JobChange, JobView};
 use everbell_core::store::{JobRef, StoreError};
-use everbell_core::{Invalid, JobId, JobStatus, Pause};
+use everbell_core::{Invalid, JobId, JobKey, JobStatus, Pause};
 use jiff::Timestamp;
 use tracing::error;
 
@@ -11,10 +11,10 @@ use crate::events::Event;
 
 /// Pauses a job that failed too often in a row. Whether it did is asked again under the lock of its row: another
 /// instance may have recorded a success since.
-pub(super) async fn pause_failing(shared: &Shared, job: JobId) {
+pub(super) async fn pause_failing(shared: &Shared, job: JobId, key: &JobKey) {
     let now = shared.now();
     let decide = |view: &JobView| failing(view, now);
-    let entry = audit("job.pause", format!("job:{job}"), Some("too many failures in a row".to_owned()), now);
+    let entry = audit("job.pause", format!("job:{key}"), Some("too many failures in a row".to_owned()), now);
     match shared.store.change_job(&JobRef::Id(job), None, &decide, &entry).await {
         Ok(changed) => {
             let reason = changed.job.job.state.pause.map_or_else(String::new, |pause| pause.reason);

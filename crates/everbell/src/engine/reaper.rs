@@ -48,9 +48,9 @@ impl Reaper {
                 events.tell(Event::Reaped { run: transition.run_id });
                 if consecutive_failures > 0
                     && let Ok(run) = store.get_run(transition.run_id).await
-                    && let Some(job) = run.job_id
+                    && let (Some(job), Some(key)) = (run.job_id, &run.job_key)
                 {
-                    pauses::pause_failing(&self.shared, job).await;
+                    pauses::pause_failing(&self.shared, job, key).await;
                 }
             }
             self.shared.signals.claim.notify_one();

@@ -97,7 +97,7 @@ impl Recorder {
                 if let Some(job) =
                     job.filter(|job| status == RunStatus::Failed && job.policies.pause_after_failures.is_some())
                 {
-                    super::pauses::pause_failing(&self.shared, job.id).await;
+                    super::pauses::pause_failing(&self.shared, job.id, &job.key).await;
                 }
             }
             Some(Next::Retry { not_before, failure }) => {

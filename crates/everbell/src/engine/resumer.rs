@@ -35,7 +35,8 @@ impl Resumer {
     /// Resumes one, if its pause still ends: somebody may have paused it anew, or resumed it by hand.
     async fn resume(&self, job: JobId, now: Timestamp) -> StoreResult<()> {
         let decide = |view: &JobView| over(view, now);
-        let entry = audit("job.resume", format!("job:{job}"), Some("its pause is over".to_owned()), now);
+        let key = self.shared.store.get_job(&JobRef::Id(job)).await?.job.definition.key.clone();
+        let entry = audit("job.resume", format!("job:{key}"), Some("its pause is over".to_owned()), now);
         match self.shared.store.change_job(&JobRef::Id(job), None, &decide, &entry).await {
             Ok(_) => {
                 self.shared.events.tell(Event::Resumed { job });

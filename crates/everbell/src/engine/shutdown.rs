@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use super::drive::drive;
 use super::inflight::Stop;
@@ -55,6 +55,9 @@ impl Engine {
         wind_down(&shared).await;
         stops.keeping.send_replace(true);
         while keeping.join_next().await.is_some() {}
+        if let Err(error) = shared.store.leave(shared.instance).await {
+            warn!(%error, "could not say that this instance is gone; others will notice");
+        }
         info!(instance = %shared.instance, "engine stopped");
         failed.map_or(Ok(()), |what| Err(EngineFailed { what }))
     }

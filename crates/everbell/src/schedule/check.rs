@@ -159,7 +159,9 @@ impl Schedule {
         let mut values = self.policies.clone();
         if let Some((key, within)) = &self.depends_on {
             let key = JobKey::new(key).map_err(|problem| Invalid { field: "policies.dependsOn.jobKey", ..problem });
-            values.depends_on = problems.note(key).map(|job_key| Dependency { job_key, within: *within });
+            // Its time is checked with any key, so that it is not forgotten when the key is bad.
+            let job_key = problems.note(key).or_else(|| JobKey::new("any").ok());
+            values.depends_on = job_key.map(|job_key| Dependency { job_key, within: *within });
         }
         let policies = problems.all(Policies::new(values));
         policies.filter(|_| problems.0.is_empty()).ok_or(problems.0)

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use everbell_core::change::{self, JobChange, JobView};
+use everbell_core::change::{self, JobView};
 use everbell_core::plan::Missed;
-use everbell_core::store::{JobFilter, JobRef, JobRow, PageRequest, StoreError, StoreResult};
-use everbell_core::{Invalid, JobId, JobKey, JobStatus, Pause, Source};
+use everbell_core::store::{DecideFn, JobFilter, JobRef, JobRow, PageRequest, StoreError, StoreResult};
+use everbell_core::{JobId, JobKey, JobStatus, Pause, Source};
 use jiff::Timestamp;
 
 use super::diff::first;
 use super::{Declared, Removed, Rules, SyncAction, SyncPlan, SyncStep, diff};
 use crate::bell::Parts;
 use crate::builder::BuildError;
-use crate::client::{ATTEMPTS, Facts, audit_entry, facts, refusal};
+use crate::client::{ATTEMPTS, audit_entry, before_and_after, facts, is_in_doubt, refusal};
 use crate::engine::random;
 use crate::schedule::{Made, Schedule};
 
@@ -73,7 +73,7 @@ impl Syncer {
     async fn settle(&self, parts: &Parts, key: &JobKey) -> Result<Option<SyncStep>, BuildError> {
         for attempt in 1.. {
             match self.settle_once(parts, key).await {
-                Err(StoreError::Conflict { .. }) if attempt < ATTEMPTS => {}
+                Err(error) if attempt < ATTEMPTS && is_worth_a_look(&error) => {}
                 Ok(Some(step)) if matches!(step.action, SyncAction::Conflict { .. }) => {
                     return Err(BuildError::Invalid(vec![conflict(&step)]));
                 }
@@ -151,6 +151,11 @@ impl Syncer {
     }
 }
 
+/// Somebody was faster, or the answer was lost: what is there now tells.
+fn is_worth_a_look(error: &StoreError) -> bool {
+    matches!(error, StoreError::Conflict { .. }) || is_in_doubt(error)
+}
+
 async fn find(parts: &Parts, key: &JobKey) -> StoreResult<Option<JobRow>> {
     match parts.store.get_job(&JobRef::Key(key.clone())).await {
         Ok(row) => Ok(Some(row)),
@@ -193,43 +198,32 @@ impl Write<'_> {
             labels: Some(wanted.labels.clone()),
             source: Some(wanted.source),
         };
-        let next = change::create(wanted.clone());
-        let mut after = facts(&next.definition, &next.state, next.timer.next_run_at.filter(|_| activate));
-        after.insert("version".to_owned(), (row.job.definition.version + 1).into());
         let (id, by, now) = (wanted.id, self.actor, self.now);
         let decide = |view: &JobView| change::new_version(view, edit.clone(), id, activate, by, now);
-        self.change(row, "job.new_version", None, &after, &decide).await
+        self.change(row, "job.new_version", None, &decide).await
     }
 
     async fn resume(&self, row: &JobRow) -> StoreResult<()> {
         let decide = |view: &JobView| change::resume(view, Missed::Skip, self.actor, self.now);
-        self.change(row, "job.resume", Some("declared again"), &status("active"), &decide).await
+        self.change(row, "job.resume", Some("declared again"), &decide).await
     }
 
     async fn pause(&self, row: &JobRow) -> StoreResult<()> {
         let pause =
             Pause { reason: NO_LONGER_DECLARED.to_owned(), by: self.actor.to_owned(), at: self.now, until: None };
         let decide = |view: &JobView| change::pause(view, pause.clone());
-        self.change(row, "job.pause", Some(NO_LONGER_DECLARED), &status("paused"), &decide).await
+        self.change(row, "job.pause", Some(NO_LONGER_DECLARED), &decide).await
     }
 
     async fn retire(&self, row: &JobRow) -> StoreResult<()> {
         let decide = |view: &JobView| change::retire(view, self.actor, self.now);
-        self.change(row, "job.retire", Some(NO_LONGER_DECLARED), &status("retired"), &decide).await
+        self.change(row, "job.retire", Some(NO_LONGER_DECLARED), &decide).await
     }
 
-    async fn change(
-        &self,
-        row: &JobRow,
-        action: &str,
-        reason: Option<&str>,
-        after: &Facts,
-        decide: &(dyn Fn(&JobView) -> Result<JobChange, Invalid> + Send + Sync),
-    ) -> StoreResult<()> {
-        let next_run_at = row.timer.as_ref().and_then(|timer| timer.next_run_at);
-        let mut before = facts(&row.job.definition, &row.job.state, next_run_at);
-        before.retain(|name, _| after.contains_key(name));
-        let audit = audit_entry(self.actor, action, self.object(), reason, self.now, (Some(&before), Some(after)));
+    async fn change(&self, row: &JobRow, action: &str, reason: Option<&str>, decide: &DecideFn<'_>) -> StoreResult<()> {
+        let (before, after) = before_and_after(row, decide)?;
+        let facts = (Some(&before), Some(&after));
+        let audit = audit_entry(self.actor, action, self.object(), reason, self.now, facts);
         let job = JobRef::Id(row.job.definition.id);
         self.parts.store.change_job(&job, Some(row.job.state.revision), decide, &audit).await.map(drop)
     }
@@ -237,8 +231,4 @@ impl Write<'_> {
     fn object(&self) -> String {
         format!("job:{}", self.key)
     }
-}
-
-fn status(word: &str) -> Facts {
-    Facts::from_iter([("status".to_owned(), word.into())])
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use everbell_core::settle::Outcome;
 use everbell_core::store::{Claim, JobRef, PageRequest, RunFilter, Store, StoreResult};
-use everbell_core::{JobKey, Json, Run as Record, RunId, RunStatus, Target, Trigger};
+use everbell_core::{JobKey, Json, Run as Record, RunStatus, Target};
 use everbell_store::memory::{FaultPoint, MemoryStore};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -17,9 +17,9 @@ use super::ManualClock;
 use super::ran::{Drained, Ran};
 use crate::bell::Everbell;
 use crate::builder::Builder;
-use crate::client::{Jobs, Runs};
+use crate::client::{Jobs, Runs, ad_hoc};
 use crate::clock::{Clock, earlier, later};
-use crate::engine::{Attempt, Engine, EngineOptions, Step, Wait, random};
+use crate::engine::{Attempt, Engine, EngineOptions, Step, Wait};
 use crate::error::RunError;
 use crate::run::Run;
 
@@ -64,7 +64,7 @@ impl TestBell {
         let now = now.into_time();
         let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(now)));
         store.set_now(now);
-        let builder = builder.on(Arc::clone(&store) as _, Arc::clone(&clock) as _);
+        let builder = builder.store(Arc::clone(&store) as _).clock(Arc::clone(&clock) as _);
         let bell = builder.build().await.unwrap_or_else(|error| panic!("{error}"));
         let engine = instance(&bell);
         let mut test = TestBell { bell, store, clock, engine, slow: BTreeSet::new(), crashed: false };
@@ -286,33 +286,13 @@ fn instance(bell: &Everbell) -> Engine {
 
 /// A run that belongs to no job, as an executor gets it.
 fn trial(target: Target, payload: Json, now: Timestamp) -> Claim {
+    let lease_until = later(now, Duration::from_secs(30));
     let run = Record {
-        id: RunId::by_hand(now, random()),
-        job_id: None,
-        job_key: None,
-        job_version: None,
-        org: None,
-        local_date: None,
-        target,
-        payload,
-        trigger: Trigger::AdHoc("test".to_owned()),
-        slot_at: None,
-        scheduled_at: now,
-        created_at: now,
         status: RunStatus::Running,
-        skip: None,
-        held: false,
-        catch_up: false,
-        folded: 0,
         attempt: 1,
-        claimed: None,
         started_at: Some(now),
-        finished_at: None,
-        lease_until: Some(later(now, Duration::from_secs(30))),
-        cancel_requested: false,
-        failure: None,
-        result: None,
-        output: None,
+        lease_until: Some(lease_until),
+        ..ad_hoc(target, payload, "test", now)
     };
-    Claim { run, job: None, lease_until: later(now, Duration::from_secs(30)) }
+    Claim { run, job: None, lease_until }
 }

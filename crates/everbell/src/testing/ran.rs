@@ -15,6 +15,7 @@ pub struct Ran {
     pub(super) runs: Vec<Run>,
 }
 
+#[allow(clippy::return_self_not_must_use, reason = "the question is asked, whether or not another one follows")]
 impl Ran {
     /// So many.
     #[track_caller]

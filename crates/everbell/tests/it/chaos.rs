@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use everbell::core::store::{JobFilter, LeaseTerms, PageRequest, RunFilter, Store};
+use everbell::core::store::{JobFilter, LeaseTerms, PageRequest, RunFilter};
 use everbell::{Builder, CatchUp, EngineOptions, Everbell, Overlap, Run, RunStatus, Schedule, State};
 use everbell_store::conformance::checkers::Snapshot;
 use everbell_store::conformance::dice::Dice;
@@ -161,7 +161,7 @@ async fn three_processes_on_postgresql_and_a_server_that_crashes() {
     let mut crowd = Crowd::new(server.url(), 3);
     let mut dice = Dice::new(u64::from(std::process::id()));
     for _ in 0..60 {
-        tokio::time::sleep(Duration::from_millis(500 + dice.next() % 1_000)).await;
+        tokio::time::sleep(Duration::from_millis(500 + dice.roll() % 1_000)).await;
         match dice.below(8) {
             0 => tokio::task::block_in_place(|| server.crash_and_restart()),
             number => crowd.replace(number % 3),
@@ -179,7 +179,7 @@ async fn two_processes_on_one_sqlite_file() {
     let mut crowd = Crowd::new(&format!("sqlite:{}", folder.join("everbell.db").display()), 2);
     let mut dice = Dice::new(u64::from(std::process::id()));
     for _ in 0..20 {
-        tokio::time::sleep(Duration::from_millis(500 + dice.next() % 1_000)).await;
+        tokio::time::sleep(Duration::from_millis(500 + dice.roll() % 1_000)).await;
         crowd.replace(dice.below(2));
     }
     let (url, diaries) = (crowd.url.clone(), crowd.folder.clone());

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use everbell::clock::{Clock, DatabaseClock, Host, HostTime};
-use everbell::core::store::Store;
 use everbell::{Event, Everbell, PageRequest, RunFilter, Schedule, Timestamp};
 use everbell_store::testing::TestDatabase;
 

@@ -1,6 +1,17 @@
 //! One binary for all integration tests of the library.
 #![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
 
+mod building;
 mod chaos;
 mod clocks;
+mod examples;
+mod failures;
+mod given;
+mod handlers;
+mod job_actions;
+mod job_questions;
+mod run_actions;
+mod sync;
+mod sync_again;
 mod test_bell;
+mod whole;

@@ -60,7 +60,7 @@ async fn jobs_run_in_the_order_of_their_slots() {
     let other = Schedule::cron("a", "*/2 * * * *").target("nothing");
     let mut test = TestBell::start(app().schedule(minutely).schedule(other), "2027-01-01T00:00:00Z").await;
     let mut events = test.bell().events();
-    test.advance_by(Duration::from_secs(240)).await;
+    test.advance_by(Duration::from_mins(4)).await;
     let mut fired = Vec::new();
     while let Ok(event) = events.try_recv() {
         if let everbell::Event::Fired { job, slot, .. } = &*event {
@@ -97,7 +97,7 @@ async fn what_is_asked_for_runs_in_a_drain() {
 #[tokio::test]
 async fn a_hanging_handler_meets_its_timeout_and_a_failing_one_its_retries() {
     let hangs = Schedule::cron("hangs", "0 * * * *").target("hang").timeout(Duration::from_secs(90));
-    let backoff = Backoff { initial: Duration::from_secs(10), max: Duration::from_secs(60) };
+    let backoff = Backoff { initial: Duration::from_secs(10), max: Duration::from_mins(1) };
     let retries = Schedule::cron("retries", "0 * * * *").target("third-time").retry(3, backoff);
     let mut test = TestBell::start(app().schedule(hangs).schedule(retries), "2027-01-01T00:30:00Z").await;
     test.advance_to("2027-01-01T01:30:00Z").await;
@@ -113,7 +113,7 @@ async fn a_crash_is_noticed_and_the_schedule_goes_on() {
     let job = Schedule::cron("mails", "*/10 * * * *").target("send").payload(1).catch_up(CatchUp::Once);
     let mut test = TestBell::start(app().schedule(job), "2027-01-01T00:00:00Z").await;
     test.crash_during("mails").await;
-    test.advance_by(Duration::from_secs(60)).await;
+    test.advance_by(Duration::from_mins(1)).await;
     test.assert_settled().await;
     test.assert_ran("mails").await.times(1).failed_with("lost");
     test.advance_to("2027-01-01T00:20:00Z").await;

@@ -8,7 +8,7 @@ impl Dice {
         Dice(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,7 +18,7 @@ impl Dice {
 
     /// From 0 to `below`, without it; 0 when there is nothing below.
     pub fn below(&mut self, below: usize) -> usize {
-        if below == 0 { 0 } else { (self.next() % below as u64) as usize }
+        if below == 0 { 0 } else { (self.roll() % below as u64) as usize }
     }
 
     pub fn one_in(&mut self, many: usize) -> bool {

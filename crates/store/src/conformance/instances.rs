@@ -79,3 +79,14 @@ pub async fn silent_instances_are_forgotten(fresh: Fresh) {
     world.store.heartbeat(&instance(1, at("04:00"))).await.unwrap();
     assert_eq!(world.store.list_instances().await.unwrap().len(), 3, "one that speaks again is known again");
 }
+
+pub async fn an_instance_that_leaves_is_forgotten(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for number in [1, 2] {
+        world.store.heartbeat(&instance(number, at("01:00"))).await.unwrap();
+    }
+    world.store.leave(instance_id(1)).await.unwrap();
+    world.store.leave(instance_id(1)).await.unwrap();
+    let ids: Vec<_> = world.store.list_instances().await.unwrap().iter().map(|one| one.id).collect();
+    assert_eq!(ids, [instance_id(2)], "and only that one");
+}

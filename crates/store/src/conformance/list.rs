@@ -172,6 +172,7 @@ macro_rules! conformance_cases {
                 an_instance_learns_that_it_shall_drain,
                 an_unknown_instance_cannot_be_drained,
                 silent_instances_are_forgotten,
+                an_instance_that_leaves_is_forgotten,
             }
             tokens {
                 a_token_is_found_by_its_hash,

@@ -40,6 +40,10 @@ impl State {
         Ok(())
     }
 
+    pub(super) fn leave(&mut self, id: InstanceId) {
+        self.instances.remove(&id.as_uuid());
+    }
+
     pub(super) fn remove_instances(&mut self, before: Timestamp) -> u64 {
         let known = self.instances.len();
         self.instances.retain(|_, instance| instance.heartbeat_at >= micros(before));

@@ -140,6 +140,13 @@ impl Store for MemoryStore {
         self.with_notice(|state| state.drain_instance(instance, draining, audit))
     }
 
+    async fn leave(&self, instance: InstanceId) -> StoreResult<()> {
+        self.with(|state| {
+            state.leave(instance);
+            Ok(())
+        })
+    }
+
     async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64> {
         self.with(|state| Ok(state.remove_instances(before)))
     }

@@ -52,6 +52,11 @@ impl PostgresStore {
         self.settle(WHAT, tx, done, |()| true).await
     }
 
+    pub(super) async fn delete_instance(&self, instance: InstanceId) -> StoreResult<()> {
+        let query = sqlx::query(include_str!("sql/leave.sql")).bind(instance.as_uuid());
+        self.within("leaving", query.execute(&self.pool)).await.map(drop)
+    }
+
     pub(super) async fn delete_instances(&self, before: Timestamp) -> StoreResult<u64> {
         let query = sqlx::query(include_str!("sql/remove_instances.sql")).bind(Micros::from(before));
         Ok(self.within("removing instances", query.execute(&self.pool)).await?.rows_affected())

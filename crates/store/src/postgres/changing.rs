@@ -48,7 +48,7 @@ impl PostgresStore {
         let view = self.lock(&mut *tx, id).await?;
         if let Some(expected) = expected_revision.filter(|expected| *expected != view.job.state.revision) {
             let found = view.job.state.revision;
-            let what = format!("job `{}` has revision {found}, not {expected}", view.job.definition.key);
+            let what = format!("job `{}` is at revision {found}, not {expected}", view.job.definition.key);
             return Err(StoreError::Conflict { what });
         }
         let JobChange { state, plan, successor } = decide(&view)?;

@@ -67,6 +67,11 @@ impl SqliteStore {
         tx.commit_and_wake().await
     }
 
+    pub(super) async fn delete_instance(&self, instance: InstanceId) -> StoreResult<()> {
+        let query = sqlx::query(include_str!("sql/leave.sql")).bind(instance.as_uuid());
+        self.write("leaving", query).await.map(drop)
+    }
+
     pub(super) async fn delete_instances(&self, before: Timestamp) -> StoreResult<u64> {
         let query = sqlx::query(include_str!("sql/remove_instances.sql")).bind(Micros::from(before));
         self.write("removing instances", query).await

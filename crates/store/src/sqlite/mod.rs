@@ -199,6 +199,10 @@ impl Store for SqliteStore {
         self.write_draining(instance, draining, audit).await
     }
 
+    async fn leave(&self, instance: InstanceId) -> StoreResult<()> {
+        self.delete_instance(instance).await
+    }
+
     async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64> {
         self.delete_instances(before).await
     }

@@ -9,8 +9,8 @@ use everbell_core::change::{self, JobChange, JobView};
 use everbell_core::settle::Outcome;
 use everbell_core::store::{AuditEntry, Changed, JobRef, JobRow, PageRequest, RunFilter, Store, StoreResult};
 use everbell_core::{
-    Definition, Failure, FailureCode, Invalid, JobId, JobKey, Json, Policies, PolicyValues, Run as Record, RunId,
-    Scope, Source, Spec, Target, Zone,
+    Definition, Failure, FailureCode, Invalid, JobId, JobKey, Json, Policies, PolicyValues, Run as Record, Scope,
+    Source, Spec, Target, Zone,
 };
 use everbell_store::memory::MemoryStore;
 use jiff::Timestamp;
@@ -204,10 +204,6 @@ impl Lab {
         let filter = RunFilter { job_key: Some(JobKey::new(key).unwrap()), ..RunFilter::default() };
         let page = self.store.list_runs(&filter, &PageRequest { limit: 1_000, after: None }).await.unwrap();
         page.items.into_iter().rev().collect()
-    }
-
-    pub(super) async fn run(&self, id: RunId) -> Record {
-        self.store.get_run(id).await.unwrap()
     }
 
     /// The names of the events since the last call.

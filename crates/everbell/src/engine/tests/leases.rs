@@ -220,4 +220,5 @@ async fn an_orderly_end_waits_for_handlers_then_stops_them_and_leaves_nothing_ru
     let run = store.get_run(lab.records("long").await[0].id).await.unwrap();
     assert_eq!(run.failure.unwrap().code, FailureCode::SHUTDOWN);
     assert_eq!(run.finished_at, Some(at("01:00:31")), "after the grace");
+    assert!(store.list_instances().await.unwrap().is_empty(), "and it said goodbye");
 }

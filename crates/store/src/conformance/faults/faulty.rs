@@ -184,6 +184,10 @@ impl Store for Faulty {
         self.around(self.inner.drain_instance(instance, draining, audit)).await
     }
 
+    async fn leave(&self, instance: InstanceId) -> StoreResult<()> {
+        self.around(self.inner.leave(instance)).await
+    }
+
     async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64> {
         self.around(self.inner.remove_instances(before)).await
     }

@@ -72,6 +72,6 @@ fn reason(at: Timestamp) -> Pause {
 
 fn random(world: &mut World) -> [u8; 10] {
     let mut bits = [0; 10];
-    bits[..8].copy_from_slice(&world.dice.next().to_be_bytes());
+    bits[..8].copy_from_slice(&world.dice.roll().to_be_bytes());
     bits
 }

@@ -134,7 +134,7 @@ impl World {
 
     fn instance(&mut self, number: u64) -> Instance {
         let odds = 20 + self.dice.below(200);
-        let seed = self.dice.next() ^ number;
+        let seed = self.dice.roll() ^ number;
         let faults = Arc::clone(&self.faults);
         let store = Faulty::new(Arc::clone(&self.store) as _, move |call| {
             let mut dice = Dice::new(seed ^ (u64::from(call) << 20));

@@ -1,0 +1,60 @@
+//! The examples do what they show, and end by themselves when they are told how long.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// Built examples lie beside the folder of the test binaries: `debug/deps/it-…` and `debug/examples/NAME`. `cargo test`
+/// and `cargo nextest run` build them, unless they are told what else to build: then this does.
+fn example(name: &str) -> PathBuf {
+    let own = std::env::current_exe().expect("the path of this test");
+    let folder = own.parent().and_then(|deps| deps.parent()).expect("the folder of the build");
+    let path = folder.join("examples").join(name);
+    if !path.exists() {
+        let arguments = ["build", "--locked", "--package", "everbell", "--example", name];
+        let built = Command::new(env!("CARGO")).args(arguments).output().expect("cargo starts");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    }
+    path
+}
+
+fn run(name: &str) -> String {
+    let Output { status, stdout, stderr } = Command::new(example(name))
+        .env("EVERBELL_EXAMPLE_SECONDS", "2")
+        .env_remove("EVERBELL_EXAMPLE_ADDRESS")
+        .output()
+        .expect("the example starts");
+    let stdout = String::from_utf8_lossy(&stdout).into_owned();
+    assert!(status.success(), "{name}: {status}\n{stdout}\n{}", String::from_utf8_lossy(&stderr));
+    stdout
+}
+
+#[test]
+fn minimal_ticks() {
+    let said = run("minimal");
+    assert!(said.lines().filter(|line| line.starts_with("tick ")).count() >= 1, "{said}");
+}
+
+#[test]
+fn typed_shows_results_and_failures() {
+    let said = run("typed");
+    for wanted in [
+        "+ create       daily-briefing v1",
+        "succeeded after ",
+        r#"{"mails":7}"#,
+        "failed after 1 attempt(s): invalid_payload: the payload is no `Briefing`: invalid type: string",
+    ] {
+        assert!(said.contains(wanted), "{wanted}\n{said}");
+    }
+}
+
+#[test]
+fn one_time_fires_once() {
+    let said = run("one_time");
+    assert!(said.contains("sending invoice 42\ninvoice-42 is retired\n"), "{said}");
+}
+
+#[test]
+fn axum_app_ends_in_order() {
+    let said = run("axum_app");
+    assert!(said.starts_with("listening on http://127.0.0.1:") && said.ends_with("\nstopped\n"), "{said}");
+}

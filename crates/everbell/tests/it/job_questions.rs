@@ -1,0 +1,123 @@
+//! What is asked about jobs: lists, versions, next fires, and what became of a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use everbell::core::GapReason;
+use everbell::core::store::{JobRef, SlotOutcome};
+use everbell::{Everbell, Explanation, JobFilter, JobStatus, Schedule, Timestamp};
+
+use crate::given::{Manual, Stored, at, daily, nothing, page, time};
+
+async fn bell(stored: &Stored, clock: &Arc<Manual>) -> Everbell {
+    at(stored, clock).target("nothing", nothing).build().await.unwrap()
+}
+
+#[tokio::test]
+async fn jobs_are_listed_with_their_versions() {
+    let (stored, clock) = (Stored::memory(), Manual::new("12:00"));
+    let bell = bell(&stored, &clock).await;
+    let jobs = bell.jobs();
+    for key in ["a", "b"] {
+        jobs.create(daily(key)).await.unwrap();
+    }
+    jobs.new_version("b", everbell::Edit { description: Some("again".to_owned()), ..Default::default() })
+        .await
+        .unwrap();
+    let living = JobFilter { status: vec![JobStatus::Active], ..JobFilter::default() };
+    let found = jobs.list(&living, &page()).await.unwrap().items;
+    let names: Vec<_> =
+        found.iter().map(|row| format!("{}@{}", row.job.definition.key, row.job.definition.version)).collect();
+    assert_eq!(names, ["a@1", "b@2"]);
+    let versions = jobs.versions("b").await.unwrap();
+    assert_eq!(versions.iter().map(|row| row.job.definition.version).collect::<Vec<_>>(), [2, 1]);
+    assert_eq!(jobs.versions("c").await.unwrap_err().to_string(), "there is no job `c`");
+    assert_eq!(jobs.get(JobRef::Id(found[0].job.definition.id)).await.unwrap(), found[0]);
+}
+
+#[tokio::test]
+async fn next_fires_are_told_in_the_zone_of_the_job() {
+    let (stored, clock) = (Stored::memory(), Manual::new("2027-03-26T12:00:00Z"));
+    let bell = bell(&stored, &clock).await;
+    let jobs = bell.jobs();
+    jobs.create(Schedule::cron("a", "30 2 * * *").tz("Europe/Paris").target("nothing")).await.unwrap();
+    let fires =
+        async || -> Vec<String> { jobs.next_fires("a", 3).await.unwrap().iter().map(ToString::to_string).collect() };
+    assert_eq!(
+        fires().await,
+        [
+            "2027-03-27T02:30:00+01:00[Europe/Paris]",
+            "2027-03-28T03:00:00+02:00[Europe/Paris]",
+            "2027-03-29T02:30:00+02:00[Europe/Paris]",
+        ]
+    );
+    jobs.reschedule("a", time("2027-03-28T12:00:00Z")).await.unwrap();
+    assert_eq!(
+        fires().await,
+        [
+            "2027-03-28T14:00:00+02:00[Europe/Paris]",
+            "2027-03-29T02:30:00+02:00[Europe/Paris]",
+            "2027-03-30T02:30:00+02:00[Europe/Paris]",
+        ]
+    );
+    jobs.pause("a", "for a while").until(time("2027-03-29T12:00:00Z")).await.unwrap();
+    assert_eq!(fires().await[0], "2027-03-30T02:30:00+02:00[Europe/Paris]");
+    jobs.pause("a", "for ever").await.unwrap();
+    assert_eq!(fires().await, Vec::<String>::new());
+    jobs.retire("a").await.unwrap();
+    assert_eq!(fires().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_fire_with_jitter_is_told_as_it_will_be() {
+    let (stored, clock) = (Stored::memory(), Manual::new("12:00"));
+    let bell = bell(&stored, &clock).await;
+    let job = bell
+        .jobs()
+        .create(Schedule::cron("a", "@hourly").target("nothing").jitter(Duration::from_mins(30)))
+        .await
+        .unwrap();
+    let fires = bell.jobs().next_fires("a", 3).await.unwrap();
+    let times: Vec<Timestamp> = fires.iter().map(everbell::Zoned::timestamp).collect();
+    assert_eq!(Some(times[0]), job.timer.unwrap().next_run_at);
+    for (hour, fire) in ["13:00", "14:00", "15:00"].into_iter().zip(&times) {
+        let late = fire.duration_since(time(hour));
+        assert!(!late.is_negative() && late.as_secs() <= 1_800, "{hour} fires at {fire}");
+    }
+}
+
+#[tokio::test]
+async fn a_time_is_explained() {
+    let (stored, clock) = (Stored::memory(), Manual::new("12:30"));
+    let bell = bell(&stored, &clock).await;
+    let jobs = bell.jobs();
+    jobs.create(Schedule::cron("a", "@hourly").target("nothing")).await.unwrap();
+    let explain = async |at: &str| jobs.explain("a", time(at)).await.unwrap();
+    assert!(matches!(explain("12:00").await, Explanation::BeforeCreation { created_at } if created_at > time("12:30")));
+    assert_eq!(
+        explain("13:20").await,
+        Explanation::NoSlot { previous: Some(time("13:00")), next: Some(time("14:00")) }
+    );
+    assert_eq!(explain("13:00").await, Explanation::Ahead);
+
+    jobs.skip_next("a", 1).await.unwrap();
+    let Explanation::Settled(SlotOutcome::Run(run)) = explain("13:00").await else { panic!("it is skipped") };
+    assert_eq!(run.slot_at, Some(time("13:00")));
+
+    jobs.pause("a", "for a while").await.unwrap();
+    clock.set("15:30");
+    jobs.resume("a").await.unwrap();
+    let Explanation::Settled(SlotOutcome::Gap(gap)) = explain("14:00").await else { panic!("it is a gap") };
+    assert_eq!((gap.reason, gap.slots), (GapReason::Paused, 2));
+    assert!(matches!(explain("14:30").await, Explanation::NoSlot { .. }), "inside of the gap, but no slot");
+
+    // The next version knows nothing of these; by its key the job does.
+    clock.set("15:40");
+    jobs.new_version("a", everbell::Edit { description: Some("again".to_owned()), ..Default::default() })
+        .await
+        .unwrap();
+    assert!(matches!(explain("14:00").await, Explanation::Settled(_)));
+    assert!(matches!(jobs.explain("a@2", time("14:00")).await.unwrap(), Explanation::BeforeCreation { .. }));
+    assert_eq!(explain("16:00").await, Explanation::Ahead);
+    assert_eq!(jobs.explain("a@1", time("16:00")).await.unwrap(), Explanation::Unknown);
+}
