@@ -37,6 +37,17 @@ impl Address {
     }
 }
 
+/// Takes `pooler=transaction` out of the address of a server, which must not see it, and tells whether it was there.
+pub(crate) fn pooler_of(url: &str) -> Result<(String, bool), Invalid> {
+    let Some((before, query)) = url.split_once('?') else { return Ok((url.to_owned(), false)) };
+    let (ours, theirs): (Vec<&str>, Vec<&str>) = query.split('&').partition(|pair| pair.starts_with("pooler="));
+    if ours.iter().any(|pair| *pair != "pooler=transaction") {
+        return Err(Invalid::new("database", "`pooler` must be `transaction`, or absent where there is no pooler"));
+    }
+    let query = if theirs.is_empty() { String::new() } else { format!("?{}", theirs.join("&")) };
+    Ok((format!("{before}{query}"), !ours.is_empty()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +61,22 @@ mod tests {
         assert_eq!(Address::parse("sqlite://a/b.db"), file("a/b.db"));
         assert_eq!(Address::parse("sqlite:///var/a.db"), file("/var/a.db"));
         assert_eq!(Address::parse("sqlite::memory:"), Ok(Address::SqliteMemory));
+    }
+
+    #[test]
+    fn a_pooler_is_named_in_the_address_and_not_passed_on() {
+        let plain = |url: &str| Ok((url.to_owned(), false));
+        assert_eq!(pooler_of("postgres://h/d"), plain("postgres://h/d"));
+        assert_eq!(pooler_of("postgres://h/d?host=/x"), plain("postgres://h/d?host=/x"));
+        for (url, rest) in [
+            ("postgres://h/d?pooler=transaction", "postgres://h/d"),
+            ("postgres://h/d?pooler=transaction&host=/x", "postgres://h/d?host=/x"),
+            ("postgres://h/d?host=/x&pooler=transaction", "postgres://h/d?host=/x"),
+        ] {
+            assert_eq!(pooler_of(url), Ok((rest.to_owned(), true)));
+        }
+        let error = pooler_of("postgres://u:secret@h/d?pooler=session").unwrap_err().to_string();
+        assert!(error.contains("`pooler` must be `transaction`") && !error.contains("secret"), "{error}");
     }
 
     #[test]

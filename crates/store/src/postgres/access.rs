@@ -43,7 +43,7 @@ impl PostgresStore {
         let mut tx = self.begin(WHAT).await?;
         let query = sqlx::query(include_str!("sql/drain_instance.sql")).bind(instance.as_uuid()).bind(draining);
         let done = async {
-            if on(WHAT, query.execute(&mut *tx)).await?.rows_affected() == 0 {
+            if on(WHAT, query.execute(&mut tx)).await?.rows_affected() == 0 {
                 return Err(StoreError::not_found("instance", instance));
             }
             insert_audit(&mut tx, audit).await
@@ -72,7 +72,7 @@ impl PostgresStore {
             .bind(Micros::from(token.created_at))
             .bind(token.expires_at.map(Micros::from));
         let done = async {
-            on(&what, query.execute(&mut *tx)).await?;
+            on(&what, query.execute(&mut tx)).await?;
             insert_audit(&mut tx, audit).await
         };
         let done = done.await;
@@ -114,7 +114,7 @@ impl PostgresStore {
         let mut tx = self.begin(WHAT).await?;
         let query = sqlx::query(include_str!("sql/revoke_token.sql")).bind(name.to_owned()).bind(Micros::from(now));
         let done = async {
-            if on(WHAT, query.execute(&mut *tx)).await?.rows_affected() == 0 {
+            if on(WHAT, query.execute(&mut tx)).await?.rows_affected() == 0 {
                 return Err(StoreError::not_found("token", name));
             }
             insert_audit(&mut tx, audit).await
@@ -124,8 +124,10 @@ impl PostgresStore {
     }
 
     pub(super) async fn write_audit(&self, audit: &AuditEntry) -> StoreResult<()> {
-        let mut conn = self.within("writing the audit trail", self.pool.acquire()).await?;
-        insert_audit(&mut conn, audit).await
+        const WHAT: &str = "writing the audit trail";
+        let mut tx = self.begin(WHAT).await?;
+        let done = insert_audit(&mut tx, audit).await;
+        self.settle(WHAT, tx, done, |()| false).await
     }
 
     pub(super) async fn read_audit_page(

@@ -8,12 +8,14 @@ use std::time::Duration;
 use everbell_core::store::{StoreError, StoreResult, StoreStatus};
 use jiff::Timestamp;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgConnection, Postgres, Transaction};
+use sqlx::{Connection, PgConnection};
 use tokio::sync::Notify;
 
+use super::pool::{Pool, Session};
 use super::{DEADLINE, PostgresStore, fault, listen, migrate};
 use crate::micros::Micros;
 use crate::rows::Definitions;
+use crate::url::pooler_of;
 
 /// Enough for a few readers, and enough for the loops; more only make the database slower.
 const MOST_CONNECTIONS: u32 = 6;
@@ -32,11 +34,19 @@ const PATIENCE: Duration = Duration::from_secs(10);
 impl PostgresStore {
     /// Connects to `postgres://user:password@host/database`, and brings the schema up to date.
     ///
+    /// Behind a pooler in transaction mode, such as `PgBouncer`, add `?pooler=transaction`: statements are then unnamed,
+    /// each in a transaction, and there is no `LISTEN`, so that loops notice the changes of others when they poll.
+    ///
     /// The address is never shown with its password, whatever goes wrong.
     pub async fn connect(url: &str) -> StoreResult<PostgresStore> {
-        let options = PgConnectOptions::from_str(url)
+        let (url, behind_pooler) = pooler_of(url)?;
+        let mut options = PgConnectOptions::from_str(&url)
             .map_err(|error| fault::unavailable("reading the address of the database", error))?
             .application_name("everbell");
+        if behind_pooler {
+            // A pooler refuses what it does not know.
+            options = options.extra_float_digits(None);
+        }
         // The pool would try again until its patience ends and then forget why; the first connection says it at once.
         let what = format!("connecting to {}", shown(&options));
         match tokio::time::timeout(PATIENCE, PgConnection::connect_with(&options)).await {
@@ -48,10 +58,16 @@ impl PostgresStore {
         let few =
             PgPoolOptions::new().max_connections(MOST_CONNECTIONS).acquire_timeout(PATIENCE).test_before_acquire(false);
         let pool = few.clone().connect_lazy_with(options.clone());
-        let loops = few.connect_lazy_with(options.clone().options(STEADY));
+        let (pool, loops) = if behind_pooler {
+            let loops = few.connect_lazy_with(options.clone());
+            (Pool::behind_pooler(pool, &[]), Pool::behind_pooler(loops, &STEADY))
+        } else {
+            let loops = few.connect_lazy_with(options.clone().options(STEADY));
+            (Pool::direct(pool), Pool::direct(loops))
+        };
         migrate::run(&pool).await?;
         let wake = Arc::new(Notify::new());
-        let listener = listen::Listener::start(options, Arc::clone(&wake));
+        let listener = (!behind_pooler).then(|| listen::Listener::start(options, Arc::clone(&wake)));
         Ok(PostgresStore { pool, loops, known: Definitions::default(), wake, listener })
     }
 
@@ -67,12 +83,12 @@ impl PostgresStore {
         }
     }
 
-    pub(super) async fn begin(&self, what: &str) -> StoreResult<Transaction<'static, Postgres>> {
+    pub(super) async fn begin(&self, what: &str) -> StoreResult<Session> {
         self.within(what, self.pool.begin()).await
     }
 
     /// A transaction of a loop.
-    pub(super) async fn begin_loop(&self, what: &str) -> StoreResult<Transaction<'static, Postgres>> {
+    pub(super) async fn begin_loop(&self, what: &str) -> StoreResult<Session> {
         self.within(what, self.loops.begin()).await
     }
 
@@ -81,7 +97,7 @@ impl PostgresStore {
     pub(super) async fn settle<T>(
         &self,
         what: &str,
-        tx: Transaction<'static, Postgres>,
+        tx: Session,
         done: StoreResult<T>,
         wake: impl FnOnce(&T) -> bool,
     ) -> StoreResult<T> {
@@ -100,7 +116,7 @@ impl PostgresStore {
     }
 
     /// Commits, tells everybody to look again if there is something to see, and says so when the answer was lost.
-    async fn commit(&self, what: &str, mut tx: Transaction<'static, Postgres>, wake: bool) -> StoreResult<()> {
+    async fn commit(&self, what: &str, mut tx: Session, wake: bool) -> StoreResult<()> {
         if wake {
             listen::notify(&mut tx, what).await?;
         }
@@ -127,8 +143,12 @@ impl PostgresStore {
         let query = sqlx::query_as::<_, Row>(include_str!("sql/status.sql")).bind(Micros::from(now));
         let (product, size, due, oldest) = self.within("reading the status", query.fetch_one(&self.pool)).await?;
         let mut notes = Vec::new();
-        if !self.listener.hears() {
-            notes.push("notifications do not arrive (a pooler?): loops notice changes when they poll".to_owned());
+        match &self.listener {
+            None => notes.push("LISTEN is off behind the pooler: loops notice changes when they poll".to_owned()),
+            Some(listener) if !listener.hears() => {
+                notes.push("notifications do not arrive (a pooler?): loops notice changes when they poll".to_owned());
+            }
+            Some(_) => {}
         }
         Ok(StoreStatus {
             product: format!("postgres {product}"),
@@ -150,7 +170,7 @@ pub(super) async fn on<T>(what: &str, work: impl Future<Output = Result<T, sqlx:
 }
 
 /// The connection of a transaction, for statements.
-pub(super) type Conn<'a> = &'a mut PgConnection;
+pub(super) type Conn<'a> = &'a mut Session;
 
 /// Where, without who and how.
 fn shown(options: &PgConnectOptions) -> String {

@@ -24,6 +24,9 @@ pub(super) fn from_sqlx(what: &str, error: sqlx::Error) -> StoreError {
 /// The database cannot do it now.
 pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
     let hint = match error.as_database_error().and_then(sqlx::error::DatabaseError::code).as_deref() {
+        Some("26000" | "42P05" | "08P01") => {
+            "; behind a pooler in transaction mode, add `pooler=transaction` to the address"
+        }
         Some("28P01" | "28000") => "; check user and password",
         Some("3D000") => "; create the database first",
         Some("42501") => "; the role lacks a right",

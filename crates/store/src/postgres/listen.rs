@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use everbell_core::store::StoreResult;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
-use sqlx::{Postgres, Transaction};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::connect::on;
+use super::connect::{Conn, on};
 
 const CHANNEL: &str = "everbell";
 /// Waits between attempts to connect again: doubled each time, up to this.
@@ -67,7 +66,7 @@ async fn listen(options: PgConnectOptions, wake: Arc<Notify>, hears: Arc<AtomicB
 }
 
 /// Tells every instance to look again, when the transaction commits.
-pub(super) async fn notify(tx: &mut Transaction<'_, Postgres>, what: &str) -> StoreResult<()> {
-    on(what, sqlx::query("select pg_notify('everbell', '')").execute(&mut **tx)).await?;
+pub(super) async fn notify(tx: Conn<'_>, what: &str) -> StoreResult<()> {
+    on(what, sqlx::query("select pg_notify('everbell', '')").execute(tx)).await?;
     Ok(())
 }

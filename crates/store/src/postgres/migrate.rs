@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use everbell_core::Invalid;
 use everbell_core::store::{StoreError, StoreResult};
-use sqlx::{PgPool, Postgres, Transaction};
 
-use super::connect::on;
+use super::connect::{Conn, on};
 use super::fault;
+use super::pool::Pool;
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
 const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_first.sql")];
@@ -22,7 +22,7 @@ pub(super) const fn latest() -> u32 {
 }
 
 /// Brings the schema up to date, or says why that cannot be.
-pub(super) async fn run(pool: &PgPool) -> StoreResult<()> {
+pub(super) async fn run(pool: &Pool) -> StoreResult<()> {
     for attempt in 1.. {
         match step(pool).await {
             Ok(true) => {}
@@ -38,18 +38,18 @@ pub(super) async fn run(pool: &PgPool) -> StoreResult<()> {
 }
 
 /// Applies the next migration, if there is one. Whoever comes second waits for the table and then finds it done.
-async fn step(pool: &PgPool) -> StoreResult<bool> {
+async fn step(pool: &Pool) -> StoreResult<bool> {
     const WHAT: &str = "migrating the schema";
     let mut tx = on(WHAT, pool.begin()).await?;
-    on(WHAT, sqlx::query(LOCK_TIMEOUT).execute(&mut *tx)).await?;
+    on(WHAT, sqlx::query(LOCK_TIMEOUT).execute(&mut tx)).await?;
     if !exists(&mut tx).await? {
         // Two that create it at once: one of them waits for the other and then fails, which is transient.
         let create = "create table if not exists schema_migrations (version integer primary key, applied_at timestamptz not null)";
-        on(WHAT, sqlx::query(create).execute(&mut *tx)).await.map_err(transient)?;
+        on(WHAT, sqlx::query(create).execute(&mut tx)).await.map_err(transient)?;
     }
-    on(WHAT, sqlx::query("lock table schema_migrations in access exclusive mode").execute(&mut *tx)).await?;
+    on(WHAT, sqlx::query("lock table schema_migrations in access exclusive mode").execute(&mut tx)).await?;
     let version: i32 =
-        on(WHAT, sqlx::query_scalar("select coalesce(max(version), 0) from schema_migrations").fetch_one(&mut *tx))
+        on(WHAT, sqlx::query_scalar("select coalesce(max(version), 0) from schema_migrations").fetch_one(&mut tx))
             .await?;
     let version = u32::try_from(version).unwrap_or(0);
     if version > latest() {
@@ -60,17 +60,17 @@ async fn step(pool: &PgPool) -> StoreResult<bool> {
         return Err(Invalid::new("database", reason).into());
     }
     let Some(migration) = MIGRATIONS.get(version as usize) else { return Ok(false) };
-    on(WHAT, sqlx::raw_sql(*migration).execute(&mut *tx)).await.map_err(transient)?;
+    on(WHAT, sqlx::raw_sql(*migration).execute(&mut tx)).await.map_err(transient)?;
     let note = "insert into schema_migrations (version, applied_at) values ($1, clock_timestamp())";
-    on(WHAT, sqlx::query(note).bind((version + 1) as i32).execute(&mut *tx)).await?;
+    on(WHAT, sqlx::query(note).bind((version + 1) as i32).execute(&mut tx)).await?;
     on(WHAT, tx.commit()).await?;
     Ok(true)
 }
 
 /// Asked before anything is created, so that a role without the right to create can still start.
-async fn exists(tx: &mut Transaction<'static, Postgres>) -> StoreResult<bool> {
+async fn exists(tx: Conn<'_>) -> StoreResult<bool> {
     let query = sqlx::query_scalar("select to_regclass('schema_migrations') is not null");
-    on("looking for the schema", query.fetch_one(&mut **tx)).await
+    on("looking for the schema", query.fetch_one(tx)).await
 }
 
 /// What met another instance's migration is over when that is.

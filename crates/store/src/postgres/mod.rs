@@ -3,7 +3,7 @@
 //! The hot path is a handful of batched statements on few connections: arrays go in through `unnest`, a claim is one short
 //! transaction. Locks are taken in one order everywhere, `timers`, `active_runs`, `jobs`, so that no two verbs can wait for
 //! each other. Nothing depends on a session: no advisory locks, no temporary tables; `LISTEN` has a connection of its own
-//! and only wakes, so a pooler in transaction mode costs wake-ups and nothing else.
+//! and only wakes, so a pooler in transaction mode costs wake-ups and some speed, and nothing else.
 
 mod access;
 mod changing;
@@ -15,6 +15,7 @@ mod jobs;
 mod listen;
 mod migrate;
 mod planning;
+mod pool;
 mod running;
 
 use std::time::Duration;
@@ -29,7 +30,6 @@ use everbell_core::store::{
 };
 use everbell_core::{Gap, InstanceId, JobId, OrgId, Run, RunId, Target};
 use jiff::Timestamp;
-use sqlx::PgPool;
 use tokio::sync::Notify;
 
 use crate::rows::Definitions;
@@ -41,12 +41,13 @@ const DEADLINE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct PostgresStore {
     /// For what people ask.
-    pool: PgPool,
+    pool: pool::Pool,
     /// For the way of a run: nobody who lists a million runs makes them wait.
-    loops: PgPool,
+    loops: pool::Pool,
     known: Definitions,
     wake: std::sync::Arc<Notify>,
-    listener: listen::Listener,
+    /// None behind a pooler, where nothing would arrive.
+    listener: Option<listen::Listener>,
 }
 
 #[async_trait]

@@ -12,7 +12,7 @@ use super::PostgresStore;
 use super::connect::{Conn, on};
 use super::planning::{Unreadable, cancel, column, insert_runs, sparse};
 use crate::micros::Micros;
-use crate::rows::{ClaimColumns, Recording, RunValues, SettlingColumns};
+use crate::rows::{ClaimColumns, Recording, RunColumns, RunValues, SettlingColumns};
 
 impl PostgresStore {
     pub(super) async fn claim_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
@@ -42,8 +42,10 @@ impl PostgresStore {
         if self.known.missing(jobs.iter().copied()).is_empty() {
             return Ok(Unreadable::default());
         }
-        let mut conn = self.within("reading jobs", self.loops.acquire()).await?;
-        self.learn(&mut conn, jobs.into_iter()).await
+        const WHAT: &str = "reading jobs";
+        let mut tx = self.begin_loop(WHAT).await?;
+        let done = self.learn(&mut tx, jobs.into_iter()).await;
+        self.settle(WHAT, tx, done, |_| false).await
     }
 
     pub(super) async fn extend(
@@ -174,8 +176,10 @@ impl PostgresStore {
         let done = cancel(&mut *tx, what, &[run.as_uuid()], Micros::from(now), by).await?;
         let outcome = match done {
             (0, 0) => {
-                let status = self.read_run(run).await?.status;
-                match status {
+                // On the same connection: whoever waits for a second one while holding the first may wait forever.
+                let query = sqlx::query_as(include_str!("sql/get_runs.sql")).bind(vec![run.as_uuid()]);
+                let found: Option<RunColumns> = on(what, query.fetch_optional(&mut *tx)).await?;
+                match found.ok_or_else(|| StoreError::not_found("run", run))?.read()?.status {
                     RunStatus::Pending | RunStatus::Running => return Err(moving(run)),
                     status => return Ok(Canceled::TooLate(status)),
                 }

@@ -5,6 +5,7 @@ mod inside;
 mod memory;
 mod postgres;
 mod postgres_own;
+mod postgres_pooler;
 mod postgres_proxy;
 mod sqlite;
 mod sqlite_faults;

@@ -1,0 +1,114 @@
+//! The PostgreSQL store behind a real `PgBouncer` in transaction mode, with fewer connections than the store has.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use everbell_core::store::Store;
+use everbell_store::conformance::{Database, Fresh, cases};
+use everbell_store::postgres::PostgresStore;
+use everbell_store::testing::TestDatabase;
+
+/// What goes wrong behind a pooler goes wrong in verbs, transactions and races; the rest is the same code.
+const FAMILIES: [&str; 8] =
+    ["jobs", "change", "planning", "starting", "leases", "recording", "run_lists", "concurrency"];
+
+/// A pooler of its own, gone with the test.
+struct Pooler {
+    process: Child,
+    folder: PathBuf,
+    database: TestDatabase,
+}
+
+impl Pooler {
+    async fn start() -> Pooler {
+        let database = TestDatabase::create().await;
+        let (_, server) = database.url().split_once("?host=").expect("the private server, which has a folder");
+        // It refuses to run as root, so it runs as whoever owns the server.
+        let owner = std::fs::metadata(server).unwrap();
+        let folder = std::env::temp_dir().join(format!("everbell-pooler-{}", database.name()));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::chown(&folder, Some(owner.uid()), Some(owner.gid())).unwrap();
+        std::fs::write(folder.join("pgbouncer.ini"), settings(server, &folder)).unwrap();
+        let mut command = Command::new("setpriv");
+        // The kernel ends it also when the test is killed.
+        command.args(["--pdeathsig", "KILL", "--reuid", &owner.uid().to_string(), "--regid", &owner.gid().to_string()]);
+        command.args(["--clear-groups", "pgbouncer", "-q"]).arg(folder.join("pgbouncer.ini")).current_dir("/");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = command.spawn().unwrap();
+        let mut pooler = Pooler { process, folder, database };
+        while UnixStream::connect(pooler.folder.join(".s.PGSQL.6432")).is_err() {
+            let ended = pooler.process.try_wait().unwrap();
+            assert!(ended.is_none(), "pgbouncer ({ended:?}); `./scripts/test setup` installs it");
+            tokio::task::yield_now().await;
+        }
+        pooler
+    }
+
+    fn url(&self, more: &str) -> String {
+        let (name, folder) = (self.database.name(), self.folder.display());
+        format!("postgres://postgres@localhost:6432/{name}?host={folder}{more}")
+    }
+
+    async fn connect(&self) -> Arc<dyn Store> {
+        Arc::new(PostgresStore::connect(&self.url("&pooler=transaction")).await.unwrap())
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ended = self.process.kill().and_then(|()| self.process.wait());
+        let _best_effort = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn settings(server: &str, folder: &Path) -> String {
+    format!(
+        "[databases]\n* = host={server} port=5432 user=postgres\n[pgbouncer]\nlisten_addr =\nlisten_port = 6432\n\
+         unix_socket_dir = {}\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 200\n",
+        folder.display()
+    )
+}
+
+struct Pooled {
+    store: Arc<dyn Store>,
+    pooler: Pooler,
+}
+
+#[async_trait::async_trait]
+impl Database for Pooled {
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store)
+    }
+
+    async fn reconnect(&self) -> Arc<dyn Store> {
+        self.pooler.connect().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_contract_is_kept_behind_a_pooler() {
+    for case in cases().iter().filter(|case| FAMILIES.contains(&case.family)) {
+        let pooler = Pooler::start().await;
+        (case.run)(Fresh::with(Pooled { store: pooler.connect().await, pooler })).await;
+    }
+}
+
+#[tokio::test]
+async fn a_store_behind_a_pooler_says_that_it_does_not_listen() {
+    let pooler = Pooler::start().await;
+    let status = pooler.connect().await.status().await.unwrap();
+    assert_eq!(status.notes, ["LISTEN is off behind the pooler: loops notice changes when they poll"]);
+}
+
+#[tokio::test]
+async fn an_address_that_does_not_name_the_pooler_is_told_how() {
+    let pooler = Pooler::start().await;
+    let error = PostgresStore::connect(&pooler.url("")).await.unwrap_err().to_string();
+    assert!(error.contains("add `pooler=transaction` to the address"), "{error}");
+    let error = PostgresStore::connect(&pooler.url("&pooler=session")).await.unwrap_err().to_string();
+    assert!(error.contains("`pooler` must be `transaction`"), "{error}");
+}
