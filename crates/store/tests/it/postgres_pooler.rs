@@ -11,10 +11,6 @@ use everbell_store::conformance::{Database, Fresh, cases};
 use everbell_store::postgres::PostgresStore;
 use everbell_store::testing::TestDatabase;
 
-/// What goes wrong behind a pooler goes wrong in verbs, transactions and races; the rest is the same code.
-const FAMILIES: [&str; 8] =
-    ["jobs", "change", "planning", "starting", "leases", "recording", "run_lists", "concurrency"];
-
 /// A pooler of its own, gone with the test.
 struct Pooler {
     process: Child,
@@ -89,13 +85,24 @@ impl Database for Pooled {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_contract_is_kept_behind_a_pooler() {
-    for case in cases().iter().filter(|case| FAMILIES.contains(&case.family)) {
+async fn keeps(family: &str) {
+    for case in cases().iter().filter(|case| case.family == family) {
         let pooler = Pooler::start().await;
         (case.run)(Fresh::with(Pooled { store: pooler.connect().await, pooler })).await;
     }
 }
+
+/// What goes wrong behind a pooler goes wrong in verbs, transactions and races; the rest is the same code.
+macro_rules! families {
+    ($($family:ident)+) => {
+        $(#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+        async fn $family() {
+            keeps(stringify!($family)).await;
+        })+
+    };
+}
+
+families! { jobs change planning starting leases recording run_lists concurrency }
 
 #[tokio::test]
 async fn a_store_behind_a_pooler_says_that_it_does_not_listen() {
