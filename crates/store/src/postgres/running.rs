@@ -38,11 +38,11 @@ impl PostgresStore {
 
     /// Reads the definitions that are not known yet, outside of a transaction; seldom there is one.
     async fn learn_apart(&self, jobs: impl Iterator<Item = Uuid>) -> StoreResult<Unreadable> {
+        const WHAT: &str = "reading jobs";
         let jobs: Vec<JobId> = jobs.map(JobId::from_uuid).collect();
         if self.known.missing(jobs.iter().copied()).is_empty() {
             return Ok(Unreadable::default());
         }
-        const WHAT: &str = "reading jobs";
         let mut tx = self.begin_loop(WHAT).await?;
         let done = self.learn(&mut tx, jobs.into_iter()).await;
         self.settle(WHAT, tx, done, |_| false).await
