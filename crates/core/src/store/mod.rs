@@ -56,7 +56,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn status(&self) -> StoreResult<StoreStatus>;
 
     /// Resolves after somebody, here or on another instance, did something that may make a loop look again: a job armed
-    /// earlier, a run inserted, a cancellation. Only wakes: it may resolve for nothing, and it may miss things (behind a
+    /// earlier, a run inserted, a cancellation. Not after what came to nothing, so that a loop which is woken by its own
+    /// doing comes to rest. Only wakes: it may resolve for nothing, and it may miss things (behind a
     /// pooler it always does), so every loop also polls. What happens after the call began is not missed in-process.
     async fn woken(&self);
 

@@ -24,7 +24,7 @@ impl PostgresStore {
             .bind(Micros::from(instance.heartbeat_at))
             .bind(instance.draining)
             .bind(instance.clock_skew_ms);
-        self.within("writing a heartbeat", query.fetch_one(&self.pool)).await
+        self.alone("writing a heartbeat", query.fetch_one(&self.pool)).await
     }
 
     pub(super) async fn read_instances(&self) -> StoreResult<Vec<Instance>> {
@@ -54,12 +54,12 @@ impl PostgresStore {
 
     pub(super) async fn delete_instance(&self, instance: InstanceId) -> StoreResult<()> {
         let query = sqlx::query(include_str!("sql/leave.sql")).bind(instance.as_uuid());
-        self.within("leaving", query.execute(&self.pool)).await.map(drop)
+        self.alone("leaving", query.execute(&self.pool)).await.map(drop)
     }
 
     pub(super) async fn delete_instances(&self, before: Timestamp) -> StoreResult<u64> {
         let query = sqlx::query(include_str!("sql/remove_instances.sql")).bind(Micros::from(before));
-        Ok(self.within("removing instances", query.execute(&self.pool)).await?.rows_affected())
+        Ok(self.alone("removing instances", query.execute(&self.pool)).await?.rows_affected())
     }
 
     pub(super) async fn insert_token(&self, token: &NewToken, audit: &AuditEntry) -> StoreResult<Token> {
@@ -97,7 +97,7 @@ impl PostgresStore {
         if token.last_used_at.is_none_or(|used| used < minute) {
             let query =
                 sqlx::query(include_str!("sql/touch_token.sql")).bind(token.name.clone()).bind(Micros::from(minute));
-            self.within(WHAT, query.execute(&self.pool)).await?;
+            self.alone(WHAT, query.execute(&self.pool)).await?;
             token.last_used_at = Some(minute);
         }
         Ok(Some(token))
@@ -161,7 +161,7 @@ impl PostgresStore {
             .bind(key.to_owned())
             .bind(fingerprint.to_vec())
             .bind(Micros::from(now));
-        if self.within(WHAT, query.execute(&self.pool)).await?.rows_affected() == 1 {
+        if self.alone(WHAT, query.execute(&self.pool)).await?.rows_affected() == 1 {
             return Ok(Remembered::New);
         }
         let query = sqlx::query_as::<_, Row>(include_str!("sql/read_request.sql")).bind(key.to_owned());
@@ -181,12 +181,12 @@ impl PostgresStore {
                 .bind(body.to_owned()),
             None => sqlx::query(include_str!("sql/forget_request.sql")).bind(key.to_owned()),
         };
-        self.within("remembering an answer", query.execute(&self.pool)).await?;
+        self.alone("remembering an answer", query.execute(&self.pool)).await?;
         Ok(())
     }
 }
 
-pub(super) async fn insert_audit(conn: Conn<'_>, audit: &AuditEntry) -> StoreResult<()> {
+pub(super) async fn insert_audit(conn: Conn<'_, '_>, audit: &AuditEntry) -> StoreResult<()> {
     let query = sqlx::query(include_str!("sql/insert_audit.sql"))
         .bind(audit.id)
         .bind(Micros::from(audit.at))

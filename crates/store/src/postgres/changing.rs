@@ -37,7 +37,7 @@ impl PostgresStore {
 
     pub(super) async fn decide_in(
         &self,
-        tx: Conn<'_>,
+        tx: Conn<'_, '_>,
         what: &str,
         job: &JobRef,
         expected_revision: Option<u64>,
@@ -70,7 +70,7 @@ impl PostgresStore {
     }
 
     /// The job as it is, with its timer and itself locked, in this order.
-    async fn lock(&self, conn: Conn<'_>, id: Uuid) -> StoreResult<JobView> {
+    async fn lock(&self, conn: Conn<'_, '_>, id: Uuid) -> StoreResult<JobView> {
         let query = sqlx::query_as(include_str!("sql/lock_timer.sql")).bind(id).bind("");
         let timer: Option<TimerColumns> = on("locking a timer", query.fetch_optional(&mut *conn)).await?;
         let query = sqlx::query_as(include_str!("sql/lock_job.sql")).bind(id);
@@ -126,7 +126,7 @@ fn blank(job: &everbell_core::JobId, since: Timestamp) -> Timer {
     }
 }
 
-async fn update_state(conn: Conn<'_>, what: &str, id: Uuid, state: &JobState) -> StoreResult<()> {
+async fn update_state(conn: Conn<'_, '_>, what: &str, id: Uuid, state: &JobState) -> StoreResult<()> {
     let pause = state.pause.as_ref();
     let query = sqlx::query(include_str!("sql/update_job_state.sql"))
         .bind(id)

@@ -83,12 +83,24 @@ impl PostgresStore {
         }
     }
 
-    pub(super) async fn begin(&self, what: &str) -> StoreResult<Session> {
+    /// A statement that writes and is its own transaction, within the deadline. Without an answer it may have happened.
+    pub(super) async fn alone<T>(
+        &self,
+        what: &str,
+        work: impl Future<Output = Result<T, sqlx::Error>> + Send,
+    ) -> StoreResult<T> {
+        match tokio::time::timeout(DEADLINE, work).await {
+            Ok(answer) => answer.map_err(|error| fault::commit(what, error)),
+            Err(_) => Err(fault::too_late(what, true)),
+        }
+    }
+
+    pub(super) async fn begin(&self, what: &str) -> StoreResult<Session<'static>> {
         self.within(what, self.pool.begin()).await
     }
 
     /// A transaction of a loop.
-    pub(super) async fn begin_loop(&self, what: &str) -> StoreResult<Session> {
+    pub(super) async fn begin_loop(&self, what: &str) -> StoreResult<Session<'static>> {
         self.within(what, self.loops.begin()).await
     }
 
@@ -97,7 +109,7 @@ impl PostgresStore {
     pub(super) async fn settle<T>(
         &self,
         what: &str,
-        tx: Session,
+        tx: Session<'static>,
         done: StoreResult<T>,
         wake: impl FnOnce(&T) -> bool,
     ) -> StoreResult<T> {
@@ -116,7 +128,7 @@ impl PostgresStore {
     }
 
     /// Commits, tells everybody to look again if there is something to see, and says so when the answer was lost.
-    async fn commit(&self, what: &str, mut tx: Session, wake: bool) -> StoreResult<()> {
+    async fn commit(&self, what: &str, mut tx: Session<'static>, wake: bool) -> StoreResult<()> {
         if wake {
             listen::notify(&mut tx, what).await?;
         }
@@ -170,7 +182,7 @@ pub(super) async fn on<T>(what: &str, work: impl Future<Output = Result<T, sqlx:
 }
 
 /// The connection of a transaction, for statements.
-pub(super) type Conn<'a> = &'a mut Session;
+pub(super) type Conn<'a, 't> = &'a mut Session<'t>;
 
 /// Where, without who and how.
 fn shown(options: &PgConnectOptions) -> String {

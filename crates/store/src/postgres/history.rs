@@ -113,10 +113,10 @@ impl PostgresStore {
         let answers = sqlx::query(include_str!("sql/prune_requests.sql")).bind(bound).bind(limit);
         // Each on its own, so that no lock outlives its statement.
         Ok(Pruned {
-            runs: self.within("pruning runs", runs.execute(&self.pool)).await?.rows_affected(),
-            gaps: self.within("pruning gaps", gaps.execute(&self.pool)).await?.rows_affected(),
-            audit: self.within("pruning the audit trail", audit.execute(&self.pool)).await?.rows_affected(),
-            answers: self.within("pruning answers", answers.execute(&self.pool)).await?.rows_affected(),
+            runs: self.alone("pruning runs", runs.execute(&self.pool)).await?.rows_affected(),
+            gaps: self.alone("pruning gaps", gaps.execute(&self.pool)).await?.rows_affected(),
+            audit: self.alone("pruning the audit trail", audit.execute(&self.pool)).await?.rows_affected(),
+            answers: self.alone("pruning answers", answers.execute(&self.pool)).await?.rows_affected(),
         })
     }
 }

@@ -3,9 +3,10 @@
 use everbell_core::RunId;
 use everbell_core::change::NewJob;
 use everbell_core::store::{AuditEntry, DecideFn, JobRef, StoreResult};
-use sqlx::{Connection, PgConnection, Postgres, Transaction};
+use sqlx::PgConnection;
 
 use super::connect::on;
+use super::pool::Session;
 use super::{PostgresStore, access, jobs, listen};
 
 impl PostgresStore {
@@ -19,7 +20,7 @@ impl PostgresStore {
         audit: &AuditEntry,
     ) -> StoreResult<()> {
         let what = format!("creating job `{}`", job.definition.key);
-        let mut tx = on(&what, connection.begin()).await?;
+        let mut tx = on(&what, Session::inside(connection, &self.pool)).await?;
         jobs::insert_job(&mut tx, &what, job).await?;
         access::insert_audit(&mut tx, audit).await?;
         done(&what, tx).await
@@ -35,7 +36,7 @@ impl PostgresStore {
         audit: &AuditEntry,
     ) -> StoreResult<Vec<RunId>> {
         let what = format!("changing {}", audit.object);
-        let mut tx = on(&what, connection.begin()).await?;
+        let mut tx = on(&what, Session::inside(connection, &self.pool)).await?;
         let runs = self.decide_in(&mut tx, &what, job, None, decide, audit).await?.runs();
         done(&what, tx).await?;
         Ok(runs)
@@ -43,7 +44,7 @@ impl PostgresStore {
 }
 
 /// Keeps what was done, as far as the caller's transaction does. Whoever listens hears of it then.
-async fn done(what: &str, mut tx: Transaction<'_, Postgres>) -> StoreResult<()> {
+async fn done(what: &str, mut tx: Session<'_>) -> StoreResult<()> {
     listen::notify(&mut tx, what).await?;
     on(what, tx.commit()).await
 }

@@ -105,7 +105,7 @@ pub(super) async fn find<'e>(executor: impl PgExecutor<'e>, job: &JobRef) -> Sto
 }
 
 /// Writes a job and its timer.
-pub(super) async fn insert_job(conn: Conn<'_>, what: &str, job: &NewJob) -> StoreResult<()> {
+pub(super) async fn insert_job(conn: Conn<'_, '_>, what: &str, job: &NewJob) -> StoreResult<()> {
     let JobValues { columns: c, schedule_type, content_hash } = JobValues::new(&job.definition, &job.state);
     let target = c.target.clone();
     let query = sqlx::query(include_str!("sql/insert_job.sql"))

@@ -66,7 +66,7 @@ async fn listen(options: PgConnectOptions, wake: Arc<Notify>, hears: Arc<AtomicB
 }
 
 /// Tells every instance to look again, when the transaction commits.
-pub(super) async fn notify(tx: Conn<'_>, what: &str) -> StoreResult<()> {
+pub(super) async fn notify(tx: Conn<'_, '_>, what: &str) -> StoreResult<()> {
     on(what, sqlx::query("select pg_notify('everbell', '')").execute(tx)).await?;
     Ok(())
 }

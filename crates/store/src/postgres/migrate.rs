@@ -68,7 +68,7 @@ async fn step(pool: &Pool) -> StoreResult<bool> {
 }
 
 /// Asked before anything is created, so that a role without the right to create can still start.
-async fn exists(tx: Conn<'_>) -> StoreResult<bool> {
+async fn exists(tx: Conn<'_, '_>) -> StoreResult<bool> {
     let query = sqlx::query_scalar("select to_regclass('schema_migrations') is not null");
     on("looking for the schema", query.fetch_one(tx)).await
 }

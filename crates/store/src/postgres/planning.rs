@@ -34,19 +34,20 @@ impl PostgresStore {
         let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
         let mut tx = self.begin_loop(WHAT).await?;
         let done = self.plan_in(&mut tx, now, limit, targets, plan).await;
+        let news = |batch: &PlanBatch, inserted: &HashSet<Uuid>| !inserted.is_empty() || !batch.cancel.is_empty();
         // A full batch is followed by another, which tells everybody: notifications make commits wait for each other.
-        let news = |(batch, inserted, _): &(PlanBatch, HashSet<Uuid>, _)| {
-            let news = !inserted.is_empty() || !batch.cancel.is_empty();
-            news && batch.timers.len() < limit as usize
-        };
-        let (batch, inserted, next) = self.settle(WHAT, tx, done, news).await?;
-        self.wake.notify_waiters();
+        let full = |batch: &PlanBatch| batch.timers.len() >= limit as usize;
+        let tell = |(batch, inserted, _): &(PlanBatch, _, _)| news(batch, inserted) && !full(batch);
+        let (batch, inserted, next) = self.settle(WHAT, tx, done, tell).await?;
+        if news(&batch, &inserted) {
+            self.wake.notify_waiters();
+        }
         Ok(batch.told(&inserted, next))
     }
 
     async fn plan_in(
         &self,
-        tx: Conn<'_>,
+        tx: Conn<'_, '_>,
         now: Timestamp,
         limit: u32,
         targets: Vec<String>,
@@ -77,7 +78,7 @@ impl PostgresStore {
     /// Collects what each plan needs and what it says.
     async fn ask(
         &self,
-        conn: Conn<'_>,
+        conn: Conn<'_, '_>,
         timers: Vec<Timer>,
         now: Timestamp,
         plan: &PlanFn<'_>,
@@ -115,7 +116,7 @@ impl PostgresStore {
     }
 
     /// Reads the definitions that are not known yet. What cannot be read is told, and hides none of the others.
-    pub(super) async fn learn(&self, conn: Conn<'_>, ids: impl Iterator<Item = JobId>) -> StoreResult<Unreadable> {
+    pub(super) async fn learn(&self, conn: Conn<'_, '_>, ids: impl Iterator<Item = JobId>) -> StoreResult<Unreadable> {
         let mut unreadable = Unreadable::default();
         let missing = self.known.missing(ids);
         if missing.is_empty() {
@@ -144,7 +145,10 @@ pub(super) struct Unreadable {
 }
 
 /// The active runs of these jobs, oldest first, by job and org.
-pub(super) async fn active_of(conn: Conn<'_>, jobs: Vec<Uuid>) -> StoreResult<HashMap<(Uuid, String), Vec<ActiveRun>>> {
+pub(super) async fn active_of(
+    conn: Conn<'_, '_>,
+    jobs: Vec<Uuid>,
+) -> StoreResult<HashMap<(Uuid, String), Vec<ActiveRun>>> {
     let query = sqlx::query_as(include_str!("sql/read_active.sql")).bind(jobs);
     let mut rows: Vec<ActiveColumns> = on("reading active runs", query.fetch_all(&mut *conn)).await?;
     rows.sort_unstable_by_key(|row| row.run_id);
@@ -157,7 +161,7 @@ pub(super) async fn active_of(conn: Conn<'_>, jobs: Vec<Uuid>) -> StoreResult<Ha
 }
 
 /// When the jobs of these keys last succeeded.
-pub(super) async fn upstream_of(conn: Conn<'_>, mut keys: Vec<String>) -> StoreResult<HashMap<String, Timestamp>> {
+pub(super) async fn upstream_of(conn: Conn<'_, '_>, mut keys: Vec<String>) -> StoreResult<HashMap<String, Timestamp>> {
     if keys.is_empty() {
         return Ok(HashMap::new());
     }
@@ -170,7 +174,7 @@ pub(super) async fn upstream_of(conn: Conn<'_>, mut keys: Vec<String>) -> StoreR
 
 /// Writes what plans want written, and tells which runs were new. Timers are locked by now; then `active_runs`, then `jobs`.
 pub(super) async fn write(
-    conn: Conn<'_>,
+    conn: Conn<'_, '_>,
     what: &str,
     batch: &PlanBatch,
     by: &str,
@@ -209,7 +213,7 @@ pub(super) async fn write(
 
 /// Ends what is pending, asks what is running to stop.
 pub(super) async fn cancel(
-    conn: Conn<'_>,
+    conn: Conn<'_, '_>,
     what: &str,
     runs: &[Uuid],
     now: Micros,
@@ -225,7 +229,7 @@ pub(super) async fn cancel(
 
 /// Appends runs; those whose slot exists already are passed over. Tells which were new.
 pub(super) async fn insert_runs(
-    conn: Conn<'_>,
+    conn: Conn<'_, '_>,
     what: &str,
     runs: &[RunValues],
     now: Micros,
@@ -257,7 +261,7 @@ pub(super) async fn insert_runs(
     Ok(new)
 }
 
-async fn insert_gaps(conn: Conn<'_>, what: &str, batch: &PlanBatch, now: Micros) -> StoreResult<()> {
+async fn insert_gaps(conn: Conn<'_, '_>, what: &str, batch: &PlanBatch, now: Micros) -> StoreResult<()> {
     if batch.gaps.is_empty() {
         return Ok(());
     }

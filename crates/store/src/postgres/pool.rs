@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgPool, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{AssertSqlSafe, Either, Execute, Executor, Postgres, SqlStr, Transaction};
+use sqlx::{AssertSqlSafe, Connection, Either, Execute, Executor, PgConnection, Postgres, SqlStr, Transaction};
 
 /// Connections to take turns with.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub(super) struct Pool {
 
 /// A transaction, and how its statements are sent.
 #[derive(Debug)]
-pub(super) struct Session {
-    transaction: Transaction<'static, Postgres>,
+pub(super) struct Session<'t> {
+    transaction: Transaction<'t, Postgres>,
     unnamed: bool,
 }
 
@@ -38,7 +38,7 @@ impl Pool {
         Pool { connections, begin: Some(format!("begin{}", settings.concat())) }
     }
 
-    pub(super) async fn begin(&self) -> sqlx::Result<Session> {
+    pub(super) async fn begin(&self) -> sqlx::Result<Session<'static>> {
         let transaction = match &self.begin {
             Some(begin) => self.connections.begin_with(AssertSqlSafe(begin.clone())).await?,
             None => self.connections.begin().await?,
@@ -47,7 +47,12 @@ impl Pool {
     }
 }
 
-impl Session {
+impl<'t> Session<'t> {
+    /// A part of somebody else's transaction: what it does is undone with it, or alone.
+    pub(super) async fn inside(connection: &'t mut PgConnection, pool: &Pool) -> sqlx::Result<Session<'t>> {
+        Ok(Session { transaction: connection.begin().await?, unnamed: pool.begin.is_some() })
+    }
+
     pub(super) async fn commit(self) -> sqlx::Result<()> {
         self.transaction.commit().await
     }
@@ -59,7 +64,7 @@ impl Session {
 
 type Step = Either<PgQueryResult, PgRow>;
 
-impl<'c> Executor<'c> for &'c mut Session {
+impl<'c> Executor<'c> for &'c mut Session<'_> {
     type Database = Postgres;
 
     fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, sqlx::Result<Step>>

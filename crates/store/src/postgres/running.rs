@@ -24,7 +24,7 @@ impl PostgresStore {
             .bind(Micros::from(request.now))
             .bind(request.instance.as_uuid())
             .bind(Micros::from(request.lease_until));
-        let rows: Vec<ClaimColumns> = self.within(WHAT, query.fetch_all(&self.loops)).await?;
+        let rows: Vec<ClaimColumns> = self.alone(WHAT, query.fetch_all(&self.loops)).await?;
         let unreadable = self.learn_apart(rows.iter().filter_map(|row| row.job_id)).await?;
         let claim = |row: ClaimColumns| {
             let id = row.job_id.map(JobId::from_uuid);
@@ -58,7 +58,7 @@ impl PostgresStore {
             .bind(instance.as_uuid())
             .bind(Micros::from(now))
             .bind(Micros::from(until));
-        let mut rows: Vec<(Uuid, i32, bool)> = self.within("extending leases", query.fetch_all(&self.loops)).await?;
+        let mut rows: Vec<(Uuid, i32, bool)> = self.alone("extending leases", query.fetch_all(&self.loops)).await?;
         rows.sort_unstable_by_key(|(run, _, _)| *run);
         let report = |(run, attempt, cancel_requested): (Uuid, i32, bool)| LeaseReport {
             run: RunId::from_uuid(run),
@@ -90,14 +90,12 @@ impl PostgresStore {
         let mut tx = self.begin_loop(WHAT).await?;
         let done = self.record_in(&mut tx, WHAT, transitions, now).await;
         let recording = self.settle(WHAT, tx, done, |_| false).await?;
-        // A retry or a held run may start now.
-        self.wake.notify_waiters();
         Ok(recording.told())
     }
 
     async fn record_in(
         &self,
-        tx: Conn<'_>,
+        tx: Conn<'_, '_>,
         what: &str,
         transitions: &[Transition],
         now: Timestamp,
@@ -125,7 +123,7 @@ impl PostgresStore {
     }
 
     /// Retires one-time jobs whose run ended. Asked only when a one-time job is among them.
-    async fn retire_finished(&self, conn: Conn<'_>, ended: &[(Uuid, Uuid)], now: Timestamp) -> StoreResult<()> {
+    async fn retire_finished(&self, conn: Conn<'_, '_>, ended: &[(Uuid, Uuid)], now: Timestamp) -> StoreResult<()> {
         self.learn(&mut *conn, ended.iter().map(|(_, job)| JobId::from_uuid(*job))).await?;
         let one_time = |job: Uuid| self.known.get(JobId::from_uuid(job)).is_none_or(|job| job.is_one_time());
         let ended: Vec<Uuid> = ended.iter().filter(|(_, job)| one_time(*job)).map(|(run, _)| *run).collect();
@@ -166,7 +164,7 @@ impl PostgresStore {
 
     async fn cancel_in(
         &self,
-        tx: Conn<'_>,
+        tx: Conn<'_, '_>,
         what: &str,
         run: RunId,
         by: &str,
@@ -205,7 +203,7 @@ fn moving(run: RunId) -> StoreError {
 
 /// Ends what is still guarded; tells which runs that were, with their jobs.
 async fn end(
-    conn: Conn<'_>,
+    conn: Conn<'_, '_>,
     what: &str,
     transitions: &[&Transition],
     only_successes: bool,
@@ -241,7 +239,11 @@ async fn end(
 }
 
 /// Puts back what shall be tried again; tells which runs that were, with their jobs.
-async fn retry(conn: Conn<'_>, what: &str, transitions: &[&Transition]) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
+async fn retry(
+    conn: Conn<'_, '_>,
+    what: &str,
+    transitions: &[&Transition],
+) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
     let again: Vec<(&Transition, Timestamp, &Failure)> = transitions
         .iter()
         .copied()
@@ -268,7 +270,7 @@ fn details(failure: Option<&Failure>) -> Option<String> {
     failure.and_then(|failure| failure.details.as_ref()).map(ToString::to_string)
 }
 
-async fn lock_failures(conn: Conn<'_>, what: &str, jobs: Vec<Uuid>) -> StoreResult<BTreeMap<Uuid, u32>> {
+async fn lock_failures(conn: Conn<'_, '_>, what: &str, jobs: Vec<Uuid>) -> StoreResult<BTreeMap<Uuid, u32>> {
     let query = sqlx::query_as(include_str!("sql/lock_failures.sql")).bind(jobs);
     let rows: Vec<(Uuid, i32)> = on(what, query.fetch_all(&mut *conn)).await?;
     Ok(rows.into_iter().map(|(id, failures)| (id, u32::try_from(failures).unwrap_or(0))).collect())

@@ -155,8 +155,7 @@ impl SqliteStore {
             tx.run(sqlx::query(include_str!("sql/clear_failures.sql")).bind(batch::ids(jobs))).await?;
         }
         self.retire_finished(&mut tx, &recording.ended(transitions), now).await?;
-        // A retry or a held run may start now.
-        tx.commit_and_wake().await?;
+        tx.commit().await?;
         Ok(recording.told())
     }
 
