@@ -19,7 +19,8 @@ usage: cargo run -p everbell-bench --release -- WHAT
 
   cron    times to find the next slot, to parse and to count, against the crates cron, croner and cronexpr
   schema  candidates for the tables and indexes of the stores as plain SQL; --quick for a short look
-  engine  the whole engine: drain, fire lag, idle cost, start with many timers; --quick for a short look
+  engine  the whole engine: drain, fire lag, idle cost, start with many timers; --quick for a short look,
+          and only some of it: drain, lag, idle, start
   store   claims and whole lives of runs through the stores, beside the same writes as plain SQL;
           only some of it: --postgres or --sqlite, --batch N, --connections N, and --rounds N for a longer look";
 
@@ -33,8 +34,8 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         }
-        ["engine", rest @ ..] if matches!(rest, [] | ["--quick"]) => {
-            if let Err(reason) = engine::run(!rest.is_empty()) {
+        ["engine", rest @ ..] => {
+            if let Err(reason) = engine::run(rest) {
                 eprintln!("error: {reason}");
                 return ExitCode::FAILURE;
             }

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use everbell::{Event, Everbell, Schedule};
+use everbell::Everbell;
 
 use super::{Fresh, Outcome};
-use crate::measure::Stopwatch;
 use crate::population::{self, Place, count};
 use crate::table::{Table, thousands};
 
@@ -13,7 +12,7 @@ const WATCHED: Duration = Duration::from_secs(20);
 
 async fn noop() {}
 
-pub(super) async fn measure(server: &str, quick: bool) -> Outcome<()> {
+pub(super) async fn measure(server: &str) -> Outcome<()> {
     let mut table = Table::new(1, &["database", "jobs", "transactions/s", "CPU %"]);
     for (name, database) in Fresh::both(server).await {
         let (transactions, cpu) = idle(&database, 10_000).await?;
@@ -23,13 +22,6 @@ pub(super) async fn measure(server: &str, quick: bool) -> Outcome<()> {
     table.print(
         "Idle: nothing due for 20 s; the CPU is that of the engine, the database not counted (SQLite is inside)",
     );
-    let timers = if quick { 100_000 } else { 1_000_000 };
-    let mut table = Table::new(1, &["database", "timers", "start ms", "first fire ms", "memory MiB"]);
-    for (name, database) in Fresh::both(server).await {
-        let cells = many(&database, timers).await?;
-        table.row([vec![name.to_owned(), thousands(u64::from(timers))], cells].concat());
-    }
-    table.print("Start with many timers: until the engine is built, and until a run that was due has begun");
     Ok(())
 }
 
@@ -61,39 +53,10 @@ async fn transactions(place: Place<'_>) -> Option<i64> {
     count(place, query).await.ok()
 }
 
-async fn many(database: &Fresh, timers: u32) -> Outcome<Vec<String>> {
-    let setup = Everbell::builder().database(database.url()).target("noop", noop).build().await?;
-    population::template(&**setup.store()).await?;
-    population::copies(database.place(), timers, "2199-01-01T00:00:00Z".parse()?).await?;
-    let soon = setup.now() + Duration::from_millis(100);
-    setup.jobs().create(Schedule::once("due", soon).target("noop")).await?;
-    drop(setup);
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    let watch = Stopwatch::start();
-    let bell = Everbell::builder().database(database.url()).target("noop", noop).build().await?;
-    let built = watch.seconds();
-    let mut events = bell.events();
-    let mut began = None;
-    bell.run_until(async {
-        while !matches!(events.recv().await.as_deref(), Ok(Event::Started { .. }) | Err(_)) {}
-        began = Some(watch.seconds());
-    })
-    .await?;
-    let began = began.ok_or("the engine ended too early")?;
-    Ok(vec![format!("{:.0}", 1e3 * built), format!("{:.0}", 1e3 * began), format!("{:.0}", resident_mib())])
-}
-
 /// Of this process, in user and kernel, as `/proc` tells it in hundredths of a second.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
     ticks as f64 / 100.0
-}
-
-fn resident_mib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
-    let kib = line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0);
-    kib as f64 / 1024.0
 }

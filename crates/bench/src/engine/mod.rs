@@ -4,6 +4,7 @@
 mod drain;
 mod idle;
 mod lag;
+mod start;
 
 use std::path::PathBuf;
 
@@ -13,15 +14,32 @@ use crate::population::Place;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Measures and prints everything; `quick` leaves out what takes minutes.
-pub(crate) fn run(quick: bool) -> Result<(), String> {
+const PARTS: [&str; 4] = ["drain", "lag", "idle", "start"];
+
+/// Measures and prints everything, or the parts that are named; `--quick` leaves out what takes minutes.
+pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
+    let (options, parts): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|argument| **argument == "--quick");
+    if let Some(unknown) = parts.iter().find(|part| !PARTS.contains(part)) {
+        return Err(format!("`{unknown}` is none of {}", PARTS.join(", ")));
+    }
+    let (quick, wanted) = (!options.is_empty(), |part| parts.is_empty() || parts.contains(&part));
     let server = postgres_url_with(Durability::Durable);
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().build().map_err(|error| error.to_string())?;
     let measure = async {
-        drain::measure(&server, quick).await?;
-        lag::measure(&server).await?;
-        idle::measure(&server, quick).await
+        if wanted("drain") {
+            drain::measure(&server, quick).await?;
+        }
+        if wanted("lag") {
+            lag::measure(&server).await?;
+        }
+        if wanted("idle") {
+            idle::measure(&server).await?;
+        }
+        if wanted("start") {
+            start::measure(&server, quick).await?;
+        }
+        Ok(())
     };
     runtime.block_on(measure).map_err(|error: Box<dyn std::error::Error>| error.to_string())
 }

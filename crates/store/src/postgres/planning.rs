@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use everbell_core::store::{Due, PlanFn, Planned, StoreError, StoreResult};
+use everbell_core::store::{Due, PlanFn, Planned, StoreResult};
 use everbell_core::{ActiveRun, JobId, MAX_FAILURE_MESSAGE_BYTES, Target, Timer, storable_text};
 use jiff::Timestamp;
 use sqlx::FromRow;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::connect::{Conn, on};
 use crate::micros::Micros;
-use crate::rows::{ActiveColumns, JobColumns, PlanBatch, RunValues, TimerColumns, org_text};
+use crate::rows::{ActiveColumns, Learned, PlanBatch, RunValues, TimerColumns, org_text};
 
 const WHAT: &str = "planning due timers";
 
@@ -84,16 +84,13 @@ impl PostgresStore {
         plan: &PlanFn<'_>,
         batch: &mut PlanBatch,
     ) -> StoreResult<()> {
-        let unreadable = self.learn(conn, timers.iter().map(|timer| timer.job_id)).await?;
+        let learned = self.learn(conn, timers.iter().map(|timer| timer.job_id)).await?;
         let mut active = active_of(conn, timers.iter().map(|timer| timer.job_id.as_uuid()).collect()).await?;
         let mut known = Vec::with_capacity(timers.len());
         for timer in timers {
-            let job = self.known.get(timer.job_id).or_else(|| unreadable.specs.get(&timer.job_id).cloned());
-            if let Some(job) = job {
-                known.push((job, timer));
-            } else {
-                let why = unreadable.reasons.get(&timer.job_id).cloned();
-                batch.add_unreadable(&timer, why.unwrap_or_else(|| "its job is missing".to_owned()));
+            match learned.get(timer.job_id) {
+                Some(job) => known.push((job, timer)),
+                None => batch.add_unreadable(&timer, learned.why_not(timer.job_id)),
             }
         }
         let keys =
@@ -115,33 +112,15 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// Reads the definitions that are not known yet. What cannot be read is told, and hides none of the others.
-    pub(super) async fn learn(&self, conn: Conn<'_, '_>, ids: impl Iterator<Item = JobId>) -> StoreResult<Unreadable> {
-        let mut unreadable = Unreadable::default();
-        let missing = self.known.missing(ids);
-        if missing.is_empty() {
-            return Ok(unreadable);
+    /// The definitions of these jobs; those that are not known yet are read.
+    pub(super) async fn learn(&self, conn: Conn<'_, '_>, ids: impl Iterator<Item = JobId>) -> StoreResult<Learned> {
+        let mut learned = self.known.look_up(ids);
+        if !learned.missing().is_empty() {
+            let query = sqlx::query_as(include_str!("sql/read_jobs.sql")).bind(learned.missing().to_vec());
+            learned.add(on("reading jobs", query.fetch_all(&mut *conn)).await?, &self.known)?;
         }
-        let query = sqlx::query_as(include_str!("sql/read_jobs.sql")).bind(missing);
-        let rows: Vec<JobColumns> = on("reading jobs", query.fetch_all(&mut *conn)).await?;
-        for row in rows {
-            let id = JobId::from_uuid(row.id);
-            match row.read(&self.known) {
-                Ok(job) if job.definition.spec.is_err() => drop(unreadable.specs.insert(id, job.definition)),
-                Ok(_) => {}
-                Err(StoreError::Corrupt { what }) => drop(unreadable.reasons.insert(id, what)),
-                Err(other) => return Err(other),
-            }
-        }
-        Ok(unreadable)
+        Ok(learned)
     }
-}
-
-/// Jobs that were read and cannot be planned: a schedule that is no more, or a row that makes no sense.
-#[derive(Default)]
-pub(super) struct Unreadable {
-    pub(super) specs: HashMap<JobId, std::sync::Arc<everbell_core::Definition>>,
-    reasons: HashMap<JobId, String>,
 }
 
 /// The active runs of these jobs, oldest first, by job and org.
@@ -185,7 +164,9 @@ pub(super) async fn write(
     insert_gaps(conn, what, batch, now).await?;
     if !batch.timers.is_empty() {
         let t = &batch.timers;
+        // Planned each time: a join whose plan depends on the size of the table.
         let query = sqlx::query(include_str!("sql/advance_timers.sql"))
+            .persistent(false)
             .bind(column(t, |t| t.job_id))
             .bind(column(t, |t| t.org_id.as_str()))
             .bind(column(t, |t| t.next_run_at))
@@ -237,6 +218,8 @@ pub(super) async fn insert_runs(
     if runs.is_empty() {
         return Ok(HashSet::new());
     }
+    let held: Vec<&RunValues> = runs.iter().filter(|run| run.held).collect();
+    let beside: Vec<&RunValues> = runs.iter().filter(|run| run.max_concurrent != 1).collect();
     let query = sqlx::query_scalar(include_str!("sql/insert_runs.sql"))
         .bind(column(runs, |r| r.id))
         .bind(column(runs, |r| r.job_id))
@@ -252,13 +235,12 @@ pub(super) async fn insert_runs(
         .bind(even(runs, |r| r.catch_up))
         .bind(even(runs, |r| r.folded))
         .bind(sparse(runs, |r| r.local_date.as_deref()))
-        .bind(even(runs, |r| r.held))
-        .bind(even(runs, |r| r.max_concurrent))
+        .bind(column(&held, |r| r.id))
+        .bind(column(&beside, |r| r.id))
+        .bind(column(&beside, |r| r.max_concurrent))
         .bind(now);
-    let old: Vec<Uuid> = on(what, query.fetch_all(&mut *conn)).await?;
-    let mut new: HashSet<Uuid> = runs.iter().map(|run| run.id).collect();
-    new.retain(|id| !old.contains(id));
-    Ok(new)
+    let new: Option<Vec<Uuid>> = on(what, query.fetch_one(&mut *conn)).await?;
+    Ok(new.map_or_else(|| runs.iter().map(|run| run.id).collect(), HashSet::from_iter))
 }
 
 async fn insert_gaps(conn: Conn<'_, '_>, what: &str, batch: &PlanBatch, now: Micros) -> StoreResult<()> {

@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Conn, on};
-use super::planning::{Unreadable, cancel, column, insert_runs, sparse};
+use super::planning::{cancel, column, insert_runs, sparse};
 use crate::micros::Micros;
-use crate::rows::{ClaimColumns, Recording, RunColumns, RunValues, SettlingColumns};
+use crate::rows::{ClaimColumns, Learned, Recording, RunColumns, RunValues, SettlingColumns};
 
 impl PostgresStore {
     pub(super) async fn claim_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
@@ -25,23 +25,34 @@ impl PostgresStore {
             .bind(request.instance.as_uuid())
             .bind(Micros::from(request.lease_until));
         let rows: Vec<ClaimColumns> = self.alone(WHAT, query.fetch_all(&self.loops)).await?;
-        let unreadable = self.learn_apart(rows.iter().filter_map(|row| row.job_id)).await?;
+        let learned = self.learn_apart(rows.iter().filter_map(|row| row.job_id)).await?;
         let claim = |row: ClaimColumns| {
             let id = row.job_id.map(JobId::from_uuid);
-            let job = id.and_then(|id| self.known.get(id).or_else(|| unreadable.specs.get(&id).cloned()));
+            let job = id.and_then(|id| learned.get(id));
             row.read(job, request.instance, request.now, request.lease_until)
         };
-        let mut claims: Vec<Claim> = rows.into_iter().map(claim).collect::<StoreResult<_>>()?;
+        let (mut claims, mut unreadable) = (Vec::with_capacity(rows.len()), None);
+        for row in rows {
+            match claim(row) {
+                Ok(claim) => claims.push(claim),
+                Err(error) => unreadable = Some(error),
+            }
+        }
+        // What cannot be read must not stand in the way of the others; whoever holds the lease notices that it is unknown.
+        if let Some(error) = unreadable.filter(|_| claims.is_empty()) {
+            return Err(error);
+        }
         claims.sort_unstable_by_key(|claim| (claim.run.scheduled_at, claim.run.id));
         Ok(claims)
     }
 
     /// Reads the definitions that are not known yet, outside of a transaction; seldom there is one.
-    async fn learn_apart(&self, jobs: impl Iterator<Item = Uuid>) -> StoreResult<Unreadable> {
+    async fn learn_apart(&self, jobs: impl Iterator<Item = Uuid>) -> StoreResult<Learned> {
         const WHAT: &str = "reading jobs";
         let jobs: Vec<JobId> = jobs.map(JobId::from_uuid).collect();
-        if self.known.missing(jobs.iter().copied()).is_empty() {
-            return Ok(Unreadable::default());
+        let learned = self.known.look_up(jobs.iter().copied());
+        if learned.missing().is_empty() {
+            return Ok(learned);
         }
         let mut tx = self.begin_loop(WHAT).await?;
         let done = self.learn(&mut tx, jobs.into_iter()).await;
@@ -73,10 +84,10 @@ impl PostgresStore {
         let query =
             sqlx::query_as(include_str!("sql/expired_leases.sql")).bind(Micros::from(now)).bind(i64::from(limit));
         let rows: Vec<SettlingColumns> = self.within(WHAT, query.fetch_all(&self.loops)).await?;
-        let unreadable = self.learn_apart(rows.iter().filter_map(|row| row.job_id)).await?;
+        let learned = self.learn_apart(rows.iter().filter_map(|row| row.job_id)).await?;
         let settling = |row: &SettlingColumns| {
             let id = row.job_id.map(JobId::from_uuid);
-            let job = id.and_then(|id| self.known.get(id).or_else(|| unreadable.specs.get(&id).cloned()));
+            let job = id.and_then(|id| learned.get(id));
             row.read(job.as_deref())
         };
         Ok(rows.iter().map(settling).collect())
@@ -124,8 +135,8 @@ impl PostgresStore {
 
     /// Retires one-time jobs whose run ended. Asked only when a one-time job is among them.
     async fn retire_finished(&self, conn: Conn<'_, '_>, ended: &[(Uuid, Uuid)], now: Timestamp) -> StoreResult<()> {
-        self.learn(&mut *conn, ended.iter().map(|(_, job)| JobId::from_uuid(*job))).await?;
-        let one_time = |job: Uuid| self.known.get(JobId::from_uuid(job)).is_none_or(|job| job.is_one_time());
+        let learned = self.learn(&mut *conn, ended.iter().map(|(_, job)| JobId::from_uuid(*job))).await?;
+        let one_time = |job: Uuid| learned.get(JobId::from_uuid(job)).is_none_or(|job| job.is_one_time());
         let ended: Vec<Uuid> = ended.iter().filter(|(_, job)| one_time(*job)).map(|(run, _)| *run).collect();
         if ended.is_empty() {
             return Ok(());
@@ -222,7 +233,9 @@ async fn end(
     if ended.is_empty() {
         return Ok(HashMap::new());
     }
+    // Planned each time: a join whose plan depends on the size of the table.
     let query = sqlx::query_as(include_str!("sql/end_runs.sql"))
+        .persistent(false)
         .bind(column(&ended, |e| e.0.run_id.as_uuid()))
         .bind(column(&ended, |e| e.0.attempt as i32))
         .bind(column(&ended, |e| e.0.from.as_str()))
@@ -256,6 +269,7 @@ async fn retry(
         return Ok(HashMap::new());
     }
     let query = sqlx::query_as(include_str!("sql/retry_runs.sql"))
+        .persistent(false)
         .bind(column(&again, |r| r.0.run_id.as_uuid()))
         .bind(column(&again, |r| r.0.attempt as i32))
         .bind(column(&again, |r| Micros::from(r.1)))

@@ -1,7 +1,6 @@
 //! Rows of `jobs`.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
 
 use everbell_core::cron::{Dst, DstFold, DstGap, Expression};
 use everbell_core::store::StoreResult;
@@ -12,6 +11,7 @@ use everbell_core::{
 use sqlx::FromRow;
 use uuid::Uuid;
 
+use super::definitions::Definitions;
 use super::{TimerColumns, corrupt, policies, word};
 use crate::micros::Micros;
 
@@ -187,41 +187,6 @@ impl JobValues {
         };
         let schedule_type = if columns.run_at.is_some() { "one_time" } else { "recurring" };
         JobValues { schedule_type, content_hash: definition.content_hash().to_vec(), columns }
-    }
-}
-
-/// Definitions that were read before. They never change, so a copy is as good as the row.
-#[derive(Debug, Default)]
-pub(crate) struct Definitions(Mutex<HashMap<JobId, Arc<Definition>>>);
-
-/// When there are more, all are forgotten: reading them again is cheap, and nothing grows without bound.
-const MOST_DEFINITIONS: usize = 50_000;
-
-impl Definitions {
-    pub(crate) fn get(&self, id: JobId) -> Option<Arc<Definition>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
-    }
-
-    /// Remembers the definition. One whose schedule cannot be read is not kept: another release may read it.
-    pub(crate) fn keep(&self, definition: Definition) -> Arc<Definition> {
-        let definition = Arc::new(definition);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST_DEFINITIONS {
-            known.clear();
-        }
-        if definition.spec.is_ok() {
-            known.insert(definition.id, Arc::clone(&definition));
-        }
-        definition
-    }
-
-    /// Which of these are not known yet.
-    pub(crate) fn missing(&self, ids: impl Iterator<Item = JobId>) -> Vec<Uuid> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut missing: Vec<Uuid> = ids.filter(|id| !known.contains_key(id)).map(|id| id.as_uuid()).collect();
-        missing.sort_unstable();
-        missing.dedup();
-        missing
     }
 }
 

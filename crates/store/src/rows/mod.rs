@@ -2,6 +2,7 @@
 //! set of structs reads them all.
 
 mod batch;
+mod definitions;
 mod few;
 mod job;
 mod policies;
@@ -9,8 +10,9 @@ mod run;
 pub(crate) mod scan;
 
 pub(crate) use batch::{GapValues, PlanBatch, Recording};
+pub(crate) use definitions::{Definitions, Learned};
 pub(crate) use few::{AuditColumns, GapColumns, InstanceColumns, TimerColumns, TokenColumns, audit_json, words_of};
-pub(crate) use job::{Definitions, JobColumns, JobListColumns, JobValues};
+pub(crate) use job::{JobColumns, JobListColumns, JobValues};
 pub(crate) use run::{ActiveColumns, ClaimColumns, RunColumns, RunValues, SettlingColumns};
 
 use everbell_core::store::{StoreError, StoreResult};

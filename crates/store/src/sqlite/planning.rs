@@ -1,11 +1,10 @@
 //! The claim: read due timers, ask for a plan for each, write everything. One short transaction.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use everbell_core::settle::{Next, Outcome, Settling, settle};
-use everbell_core::store::{Due, PlanFn, Planned, StoreError, StoreResult};
-use everbell_core::{ActiveRun, Backoff, Definition, JobId, RunId, RunStatus, Target};
+use everbell_core::store::{Due, PlanFn, Planned, StoreResult};
+use everbell_core::{ActiveRun, Backoff, JobId, RunId, RunStatus, Target};
 use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
@@ -14,7 +13,7 @@ use super::batch::{self, Hex};
 use super::transaction::Tx;
 use super::{EVERBELL, SqliteStore};
 use crate::micros::Micros;
-use crate::rows::{ActiveColumns, GapValues, JobColumns, PlanBatch, RunValues, TimerColumns, org_text};
+use crate::rows::{ActiveColumns, GapValues, Learned, PlanBatch, RunValues, TimerColumns, org_text};
 
 impl SqliteStore {
     pub(super) async fn plan_timers(
@@ -61,17 +60,15 @@ impl SqliteStore {
         if timers.is_empty() {
             return Ok(());
         }
-        let mut learned = self.learn(tx, timers.iter().map(|timer| JobId::from_uuid(timer.job_id))).await?;
+        let learned = self.learn(tx, timers.iter().map(|timer| JobId::from_uuid(timer.job_id))).await?;
         let mut active = active_of(tx, timers.iter().map(|timer| timer.job_id)).await?;
         let mut known = Vec::with_capacity(timers.len());
         for row in timers {
             let id = JobId::from_uuid(row.job_id);
-            let job = self.known.get(id).or_else(|| learned.unschedulable.get(&id).cloned());
-            let why = learned.unreadable.remove(&id).unwrap_or_else(|| "its job is missing".to_owned());
-            match (job, row.clone().read()) {
+            match (learned.get(id), row.clone().read()) {
                 (Some(job), Ok(timer)) => known.push((job, timer)),
                 (Some(_), Err(error)) => disarm(batch, row, error.to_string()),
-                (None, _) => disarm(batch, row, why),
+                (None, _) => disarm(batch, row, learned.why_not(id)),
             }
         }
         let keys = known.iter().filter_map(|(job, _)| job.policies.depends_on.as_ref());
@@ -92,35 +89,16 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Reads the definitions that are not known yet. What cannot be read is told, and hides none of the others.
+    /// The definitions of these jobs; those that are not known yet are read.
     pub(super) async fn learn(&self, tx: &mut Tx<'_>, ids: impl Iterator<Item = JobId>) -> StoreResult<Learned> {
-        let mut learned = Learned::default();
-        let missing = self.known.missing(ids);
-        if missing.is_empty() {
-            return Ok(learned);
-        }
-        let query = sqlx::query(include_str!("sql/read_jobs.sql")).bind(batch::ids(missing));
-        let rows: Vec<JobColumns> = tx.all(query).await?;
-        for row in rows {
-            let id = JobId::from_uuid(row.id);
-            match row.read(&self.known) {
-                Ok(job) if job.definition.spec.is_err() => drop(learned.unschedulable.insert(id, job.definition)),
-                Ok(_) => {}
-                Err(StoreError::Corrupt { what }) => drop(learned.unreadable.insert(id, what)),
-                Err(other) => return Err(other),
-            }
+        let mut learned = self.known.look_up(ids);
+        if !learned.missing().is_empty() {
+            let missing = batch::ids(learned.missing().iter().copied());
+            let query = sqlx::query(include_str!("sql/read_jobs.sql")).bind(missing);
+            learned.add(tx.all(query).await?, &self.known)?;
         }
         Ok(learned)
     }
-}
-
-/// Jobs that were read and are not kept.
-#[derive(Default)]
-pub(super) struct Learned {
-    /// The schedule is no more; another release may know it.
-    pub(super) unschedulable: HashMap<JobId, Arc<Definition>>,
-    /// The row makes no sense, and why.
-    pub(super) unreadable: HashMap<JobId, String>,
 }
 
 /// A timer that cannot be planned: it is disarmed and its job errored, and nobody else notices.

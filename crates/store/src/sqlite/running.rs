@@ -81,7 +81,7 @@ impl SqliteStore {
         let mut claims = Vec::with_capacity(waiting.len());
         for Waiting { run, .. } in waiting {
             let (run_id, id) = (run.id, run.job_id.map(JobId::from_uuid));
-            let job = id.and_then(|id| self.known.get(id).or_else(|| learned.unschedulable.get(&id).cloned()));
+            let job = id.and_then(|id| learned.get(id));
             match (id, job) {
                 (Some(id), None) => unreadable.push(id.as_uuid()),
                 (_, job) => match run.read(job, request.instance, request.now, request.lease_until) {
@@ -124,7 +124,7 @@ impl SqliteStore {
         // A run whose job cannot be read is lost all the same.
         let settling = |row: &SettlingColumns| {
             let id = row.job_id.map(JobId::from_uuid);
-            let job = id.and_then(|id| self.known.get(id).or_else(|| learned.unschedulable.get(&id).cloned()));
+            let job = id.and_then(|id| learned.get(id));
             row.read(job.as_deref())
         };
         Ok(rows.iter().map(settling).collect())

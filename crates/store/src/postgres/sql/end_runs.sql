@@ -7,13 +7,13 @@ with given as (
 ), gone as (
   delete from active_runs a using given g
   where a.run_id = g.run_id and a.attempt = g.attempt and a.status = g.from_status
-  returning a.run_id, a.job_id, a.attempt, a.runner_id, a.claimed_at, a.started_at
+  returning a.job_id, a.runner_id, a.claimed_at, a.started_at, g.*
 ), ended as (
   insert into outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at, failure_code,
                         failure_message, failure_details, result, output)
-  select g.run_id, g.status, d.attempt, d.runner_id, d.claimed_at, d.started_at, g.finished_at, g.failure_code,
-         g.failure_message, g.failure_details, g.result, g.output
-  from gone d join given g on g.run_id = d.run_id
+  select run_id, status, attempt, runner_id, claimed_at, started_at, finished_at, failure_code, failure_message,
+         failure_details, result, output
+  from gone
 ), cleared as (
   -- An array, so that every run is locked before the first job is.
   update jobs set consecutive_failures = 0

@@ -1,11 +1,10 @@
 -- One look for each target, so that a target with no room hides none of the others. A held run starts only as the first
--- held one of its job and org, so two claimers cannot start two of them. What was locked is found again by its place, which
--- nobody can change; a row that moved before it was locked stays as it is until the next look.
+-- held one of its job and org, so two claimers cannot start two of them.
 with picked as materialized (
-  select one.place
+  select one.run_id
   from unnest($1::text[], $2::bigint[]) as wanted (target, room)
   cross join lateral (
-    select a.ctid as place, a.run_id, a.available_at
+    select a.run_id, a.available_at
     from active_runs a
     where a.target = wanted.target and a.status = 'pending' and a.available_at <= $4
       and (not a.held or (
@@ -22,9 +21,11 @@ with picked as materialized (
   update active_runs a
   set status = 'running', held = false, attempt = a.attempt + 1, runner_id = $5, claimed_at = $4, started_at = $4,
       lease_until = $6, failure_code = null, failure_message = null, failure_details = null
-  from picked p where a.ctid = p.place
+  where a.run_id = any(array(select run_id from picked))
   returning a.run_id, a.attempt, a.cancel_requested
 )
 select r.id, r.job_id, r.org_id, r.local_date, r.target, r.payload, r.trigger, r.nonce = 0 as by_slot, r.at, r.scheduled_at,
        r.created_at, r.catch_up, r.folded, s.attempt, s.cancel_requested
-from started s join runs r on r.id = s.run_id
+from started s
+-- By its key for each, whatever the planner believes of the size of the table.
+cross join lateral (select * from runs where id = s.run_id offset 0) r
