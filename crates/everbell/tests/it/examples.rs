@@ -58,3 +58,13 @@ fn axum_app_ends_in_order() {
     let said = run("axum_app");
     assert!(said.starts_with("listening on http://127.0.0.1:") && said.ends_with("\nstopped\n"), "{said}");
 }
+
+#[test]
+fn testing_needs_no_time() {
+    let said = run("testing");
+    for wanted in
+        ["2027-03-29T06:00:00Z succeeded", "mail_server: greylisted", "failed lost", "next: 2027-04-01T08:00:00+02:00"]
+    {
+        assert!(said.contains(wanted), "{wanted}\n{said}");
+    }
+}
