@@ -50,7 +50,12 @@ impl Recorder {
                 self.in_doubt |= matches!(error, StoreError::Unavailable { maybe_done: true, .. });
                 return Err(error);
             }
-            Err(error) => self.one_by_one(&error, now).await?,
+            Err(error) => {
+                let recorded = self.one_by_one(&error, now).await;
+                // Some of them may be written when one fails.
+                self.in_doubt |= recorded.is_err();
+                recorded?
+            }
         };
         let mut recorded = recorded.into_iter();
         for done in std::mem::take(&mut self.group) {

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
 use everbell_core::store::Store;
 use jiff::Timestamp;
@@ -21,6 +22,9 @@ pub(crate) struct Signals {
     /// When runs that will be tried again may start.
     retries: Mutex<BTreeSet<Timestamp>>,
 }
+
+/// The pause between two wake-ups: a busy database has more to tell than anybody can look at.
+const BREATH: Duration = Duration::from_millis(2);
 
 /// So many retries are known by their time; more of them are found by polling.
 const MOST_RETRIES: usize = 10_000;
@@ -63,6 +67,8 @@ impl Signals {
             }
             woken = listening(store).await;
             self.wake_all();
+            // What happens now is heard together.
+            tokio::time::sleep(BREATH).await;
         }
     }
 }

@@ -40,6 +40,8 @@ pub enum FaultPoint {
     Before,
     /// It has happened, but nobody hears of it.
     After,
+    /// Nothing has happened, and asking again is of no use.
+    Refused,
 }
 
 impl FaultPoint {
@@ -48,8 +50,14 @@ impl FaultPoint {
         let (what, maybe_done) = match self {
             FaultPoint::Before => ("a fault that a test asked for", false),
             FaultPoint::After => ("an answer that a test wanted lost", true),
+            FaultPoint::Refused => return StoreError::Corrupt { what: "a refusal that a test asked for".to_owned() },
         };
         StoreError::Unavailable { what: what.to_owned(), maybe_done, source: None }
+    }
+
+    /// The error of a call that does nothing.
+    pub(crate) fn at_once(self) -> Option<StoreError> {
+        (self != FaultPoint::After).then(|| self.error())
     }
 }
 
@@ -76,8 +84,8 @@ impl MemoryStore {
     /// One verb: one transaction, and the fault that a test asked for.
     fn with<T>(&self, verb: impl FnOnce(&mut State) -> StoreResult<T>) -> StoreResult<T> {
         let fault = guard(&self.fault).take();
-        if fault == Some(FaultPoint::Before) {
-            return Err(FaultPoint::Before.error());
+        if let Some(error) = fault.and_then(FaultPoint::at_once) {
+            return Err(error);
         }
         let answer = verb(&mut guard(&self.state));
         if fault == Some(FaultPoint::After) {

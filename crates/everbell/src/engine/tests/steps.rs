@@ -1,15 +1,18 @@
 //! What each step does to jobs and runs.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use everbell_core::change;
 use everbell_core::plan::{Missed, RunNow};
 use everbell_core::store::Store;
 use everbell_core::{Backoff, CatchUp, JobStatus, Overlap, Pause, RunId, Unschedulable};
+use everbell_store::conformance::faults::Faulty;
 use everbell_store::memory::FaultPoint;
 
 use super::lab::{Lab, action, at, entry, error, job, ok, tail, with};
-use crate::engine::{Step, Wait};
+use crate::engine::{Engine, Step, Wait};
 use crate::targets::TargetOptions;
 
 #[tokio::test]
@@ -76,7 +79,7 @@ async fn a_failure_a_panic_and_a_broken_schedule_stop_nobody_else() {
         reason: "no such zone".to_owned(),
     };
     let mut errored = change::create(job("errored", "0 * * * *", "log"));
-    std::sync::Arc::make_mut(&mut errored.definition).spec = Err(broken);
+    Arc::make_mut(&mut errored.definition).spec = Err(broken);
     lab.store.create_job(&errored, &entry("job.create", at("00:00"))).await.unwrap();
     lab.create(job("fails", "0 * * * *", "fail")).await;
     lab.create(job("panics", "0 * * * *", "panic")).await;
@@ -284,6 +287,37 @@ async fn outcomes_wait_for_the_database_and_are_recorded_once() {
         assert_eq!(lab.runs("hourly").await, ["01:00:00 succeeded"]);
         assert_eq!(lab.heard(), ["Fired", "Started", "Finished"], "{point:?}");
     }
+}
+
+#[tokio::test]
+async fn an_outcome_that_cannot_be_recorded_takes_no_other_with_it() {
+    let lab = Lab::new();
+    lab.create(job("one", "0 * * * *", "log")).await;
+    lab.create(job("two", "0 * * * *", "log")).await;
+    lab.set("01:00");
+    // The group is refused, and so is the first of the two alone; then the database takes what it gets.
+    let refusals = Arc::new(AtomicU32::new(0));
+    let left = Arc::clone(&refusals);
+    let store = Faulty::new(Arc::clone(&lab.store) as _, move |_| {
+        let refuses = left.load(Ordering::Relaxed) > 0;
+        left.fetch_sub(u32::from(refuses), Ordering::Relaxed);
+        refuses.then_some(FaultPoint::Refused)
+    });
+    let crate::engine::Shared { clock, targets, options, events, .. } = &*lab.engine.shared;
+    let (clock, events) = (Arc::clone(clock), events.clone());
+    let mut engine = Engine::new(Arc::new(store), clock, targets.clone(), options.clone(), events);
+    engine.planner.step().await.unwrap();
+    engine.claimer.step().await.unwrap();
+    lab.settle().await;
+    refusals.store(2, Ordering::Relaxed);
+    engine.recorder.step().await.unwrap();
+    let mut ended = [lab.runs("one").await, lab.runs("two").await].concat();
+    ended.sort();
+    assert_eq!(ended, ["01:00:00 failed handler_error", "01:00:00 succeeded"]);
+    let records = [lab.records("one").await, lab.records("two").await].concat();
+    let failed = records.iter().find_map(|run| run.failure.as_ref()).unwrap();
+    assert!(failed.message.starts_with("its outcome could not be recorded: "), "{}", failed.message);
+    assert!(engine.shared.inflight.is_empty());
 }
 
 /// A label without ceremony.

@@ -56,8 +56,8 @@ impl Faulty {
     async fn around<T>(&self, verb: impl Future<Output = StoreResult<T>> + Send) -> StoreResult<T> {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         let fault = (self.script)(call);
-        if fault == Some(FaultPoint::Before) {
-            return Err(FaultPoint::Before.error());
+        if let Some(error) = fault.and_then(FaultPoint::at_once) {
+            return Err(error);
         }
         let answer = verb.await?;
         match fault {
