@@ -268,7 +268,8 @@ impl fmt::Debug for Builder {
 }
 
 /// Why there is no [`Everbell`].
-#[derive(Debug)]
+///
+/// Its debug form is its text, because that is what a `main` that returns it shows.
 pub enum BuildError {
     /// What the program describes is not possible: every problem there is.
     Invalid(Vec<String>),
@@ -279,6 +280,12 @@ pub enum BuildError {
 impl From<StoreError> for BuildError {
     fn from(error: StoreError) -> Self {
         BuildError::Store(error)
+    }
+}
+
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -93,3 +93,10 @@ async fn a_clock_is_anchored_on_the_database() {
     assert!(bell.now().duration_since(asked).abs() < jiff::SignedDuration::from_secs(30));
     assert_eq!(bell.synced().steps.len(), 0);
 }
+
+#[tokio::test]
+async fn a_main_that_returns_the_error_shows_a_text_for_people() {
+    let error = Everbell::builder().database("mysql://x").build().await.unwrap_err();
+    let said = "database: must be `sqlite:PATH`, `sqlite::memory:` or `postgres://user:password@host/database`";
+    assert_eq!((format!("{error:?}"), error.to_string()), (said.to_owned(), said.to_owned()));
+}
