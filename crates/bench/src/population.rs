@@ -18,9 +18,8 @@ pub(crate) enum Place<'a> {
     Sqlite(&'a Path),
 }
 
-/// A yearly job that does nothing, without a timer that fires: something to make copies of.
-pub(crate) async fn template(store: &dyn Store) -> Result<(), Box<dyn std::error::Error>> {
-    let created_at: Timestamp = "2025-06-01T00:00:00Z".parse()?;
+/// A yearly job that does nothing, made at this time: something to make copies of.
+pub(crate) async fn template(store: &dyn Store, created_at: Timestamp) -> Result<(), Box<dyn std::error::Error>> {
     let definition = Definition {
         id: JobId::new(created_at, [1; 10]),
         key: JobKey::new("template")?,

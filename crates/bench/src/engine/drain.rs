@@ -42,7 +42,7 @@ async fn drain(database: &Fresh, jobs: u32) -> Outcome<f64> {
     options.concurrency = 2_000;
     let builder = Everbell::builder().database(database.url()).state(left.clone()).target("noop", noop);
     let bell = builder.options(options).build().await?;
-    population::template(&**bell.store()).await?;
+    population::template(&**bell.store(), "2025-06-01T00:00:00Z".parse()?).await?;
     population::copies(database.place(), jobs, "2026-01-01T00:00:00Z".parse()?).await?;
     let watch = Stopwatch::start();
     let done = async {

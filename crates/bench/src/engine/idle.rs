@@ -28,7 +28,7 @@ pub(super) async fn measure(server: &str) -> Outcome<()> {
 /// Transactions in a second, and the share of one core.
 async fn idle(database: &Fresh, jobs: u32) -> Outcome<(Option<f64>, f64)> {
     let bell = Everbell::builder().database(database.url()).target("noop", noop).build().await?;
-    population::template(&**bell.store()).await?;
+    population::template(&**bell.store(), "2025-06-01T00:00:00Z".parse()?).await?;
     population::copies(database.place(), jobs, "2199-01-01T00:00:00Z".parse()?).await?;
     let mut measured = None;
     bell.run_until(async {

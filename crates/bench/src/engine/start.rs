@@ -24,7 +24,7 @@ pub(super) async fn measure(server: &str, quick: bool) -> Outcome<()> {
 
 async fn many(database: &Fresh, timers: u32) -> Outcome<Vec<String>> {
     let setup = Everbell::builder().database(database.url()).target("noop", noop).build().await?;
-    population::template(&**setup.store()).await?;
+    population::template(&**setup.store(), "2025-06-01T00:00:00Z".parse()?).await?;
     population::copies(database.place(), timers, "2199-01-01T00:00:00Z".parse()?).await?;
     let soon = setup.now() + Duration::from_millis(100);
     setup.jobs().create(Schedule::once("due", soon).target("noop")).await?;

@@ -14,9 +14,10 @@ use everbell_core::store::Store;
 use everbell_store::postgres::PostgresStore;
 use everbell_store::sqlite::SqliteStore;
 use everbell_store::testing::{Durability, TestDatabase, postgres_url_with};
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use sqlx::{Connection, PgConnection};
 
 use self::wanted::{Case, Wanted};
+use crate::population::{self, Place};
 use crate::table::{Table, thousands};
 
 /// Claims and whole lives in a second, and microseconds of processors for each life, client and server together.
@@ -113,8 +114,8 @@ async fn postgres(server: &str, case: &Case, rounds: u32) -> Result<Rates, Box<d
         let database = TestDatabase::create_on(server).await;
         let store: Arc<dyn Store> = Arc::new(PostgresStore::connect(database.url()).await?);
         let mut connection = PgConnection::connect(database.url()).await?;
-        verbs::template(&*store).await?;
-        sqlx::raw_sql(AssertSqlSafe(copies(runs))).execute(&mut connection).await?;
+        population::template(&*store, CREATED_AT.parse()?).await?;
+        population::copies(Place::Postgres(database.url()), runs, verbs::SLOT.parse()?).await?;
         // An instance reads each definition once in its life; what is measured is the rest of it.
         verbs::lives(&store, batch.max(100), connections, runs).await?;
         // In another order each time: whoever comes first finds a server that was just busy with something else.
@@ -145,8 +146,8 @@ async fn sqlite(case: &Case, rounds: u32) -> Result<Rates, Box<dyn std::error::E
         let folder = std::env::temp_dir().join(format!("everbell-bench-{}-{batch}-{round}", std::process::id()));
         let path = folder.join("bench.db");
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path).await?);
-        verbs::template(&*store).await?;
-        sqlite::copies(&path, runs).await?;
+        population::template(&*store, CREATED_AT.parse()?).await?;
+        population::copies(Place::Sqlite(&path), runs, verbs::SLOT.parse()?).await?;
         verbs::lives(&store, batch.max(100), 1, runs).await?;
         sqlite::reset(&path).await?;
         let before = cpu::own();
@@ -168,19 +169,8 @@ fn better(a: Rate, b: Rate) -> Rate {
     Rate { claims: a.claims.max(b.claims), lives: a.lives.max(b.lives), cpu: a.cpu.min(b.cpu) }
 }
 
-/// As many jobs like the template as are wanted, all due at once.
-fn copies(runs: u32) -> String {
-    format!(
-        "insert into jobs
-         select (jsonb_populate_record(j, jsonb_build_object('id', gen_random_uuid(), 'job_key', 'copy-' || n))).*
-         from jobs j, generate_series(1, {runs}) n where j.job_key = 'template';
-         update timers set next_run_at = null;
-         insert into timers (job_id, target, next_run_at, last_slot_at)
-         select j.id, j.target, timestamptz '{}', j.created_at from jobs j where j.job_key <> 'template';
-         analyze;",
-        verbs::SLOT
-    )
-}
+/// When the jobs were made: since then one slot was due.
+const CREATED_AT: &str = "2026-06-01T00:00:00Z";
 
 /// Everything due again, and no history.
 const RESET: &str = "truncate runs, active_runs, outcomes;

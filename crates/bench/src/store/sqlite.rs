@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 
-use super::Rate;
 use super::verbs::SLOT;
+use super::{CREATED_AT, Rate};
 use crate::measure::Stopwatch;
 
 async fn open(path: &Path) -> sqlx::Result<SqliteConnection> {
@@ -23,33 +23,14 @@ fn micros(text: &str) -> i64 {
     text.parse().map_or(0, |t: Timestamp| t.as_microsecond())
 }
 
-/// As many jobs like the template as are wanted, all due at once.
-pub(super) async fn copies(path: &Path, runs: u32) -> sqlx::Result<()> {
-    let mut connection = open(path).await?;
-    let query = "select name from pragma_table_info('jobs') where name not in ('id', 'job_key') order by cid";
-    let columns: Vec<String> = sqlx::query_scalar(query).fetch_all(&mut connection).await?;
-    let columns = columns.join(", ");
-    let slot = micros(SLOT);
-    let sql = format!(
-        "insert into jobs (id, job_key, {columns})
-         with recursive n (n) as (select 1 union all select n + 1 from n where n < {runs})
-         select randomblob(16), 'copy-' || n, {columns} from n cross join jobs where job_key = 'template';
-         update timers set next_run_at = null;
-         insert into timers (job_id, org_id, target, next_run_at, last_slot_at)
-         select id, '', target, {slot}, created_at from jobs where job_key <> 'template';
-         analyze;"
-    );
-    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
-    connection.close().await
-}
-
 /// Everything due again, and no history.
 pub(super) async fn reset(path: &Path) -> sqlx::Result<()> {
     let mut connection = open(path).await?;
     let sql = format!(
         "delete from runs; delete from active_runs; delete from outcomes;
-         update timers set next_run_at = {}, last_slot_at = 1780272000000000 where next_run_at is not null;",
-        micros(SLOT)
+         update timers set next_run_at = {}, last_slot_at = {} where next_run_at is not null;",
+        micros(SLOT),
+        micros(CREATED_AT)
     );
     sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
     connection.close().await

@@ -1,18 +1,13 @@
 //! Whole lives of no-op runs through the verbs of a store.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use everbell_core::change;
 use everbell_core::plan::{self, Seen};
 use everbell_core::settle::{Outcome, Settling, settle};
-use everbell_core::store::{AuditEntry, Due, StartRuns, Store, StoreResult, TargetRoom};
-use everbell_core::{
-    Backoff, Definition, InstanceId, JobId, JobKey, Json, Policies, RunStatus, Scope, Source, Spec, Target, Zone,
-};
+use everbell_core::store::{Due, StartRuns, Store, StoreResult, TargetRoom};
+use everbell_core::{Backoff, InstanceId, RunStatus, Target};
 use jiff::{SignedDuration, Timestamp};
 use tokio::task::JoinSet;
-use uuid::Uuid;
 
 use super::Rate;
 use crate::measure::Stopwatch;
@@ -23,39 +18,6 @@ pub(super) const SLOT: &str = "2027-01-01T00:00:00Z";
 fn now() -> Timestamp {
     let slot: Timestamp = SLOT.parse().unwrap_or(Timestamp::UNIX_EPOCH);
     slot + SignedDuration::from_secs(1)
-}
-
-/// A yearly job to make copies of.
-pub(super) async fn template(store: &dyn Store) -> Result<(), Box<dyn std::error::Error>> {
-    let created_at: Timestamp = "2026-06-01T00:00:00Z".parse()?;
-    let definition = Definition {
-        id: JobId::new(created_at, [1; 10]),
-        key: JobKey::new("template")?,
-        version: 1,
-        target: Target::new("noop")?,
-        payload: Json::parse("payload", r#"{"message":"hello world"}"#)?,
-        spec: Ok(Spec::recurring("0 0 1 1 *".parse()?, Zone::utc(), created_at)),
-        policies: Policies::default(),
-        scope: Scope::Global,
-        description: String::new(),
-        labels: BTreeMap::new(),
-        source: Source::Api,
-        supersedes: None,
-        created_by: "bench".to_owned(),
-        created_at,
-    };
-    let audit = AuditEntry {
-        id: Uuid::from_u128(1),
-        at: created_at,
-        actor: "bench".to_owned(),
-        action: "job.create".to_owned(),
-        object: "job:template".to_owned(),
-        reason: None,
-        before: None,
-        after: None,
-    };
-    store.create_job(&change::create(definition), &audit).await?;
-    Ok(())
 }
 
 /// Plans everything that is due, then starts and ends everything, with so many tasks at once.
