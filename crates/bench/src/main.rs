@@ -3,6 +3,7 @@
 //! Never part of the tests: a number that depends on the machine proves nothing there.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the tables are what this program is for")]
 
+mod cpu;
 mod cron;
 mod engine;
 mod measure;

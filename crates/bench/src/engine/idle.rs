@@ -5,6 +5,7 @@ use std::time::Duration;
 use everbell::Everbell;
 
 use super::{Fresh, Outcome};
+use crate::cpu;
 use crate::population::{self, Place, count};
 use crate::table::{Table, thousands};
 
@@ -34,10 +35,10 @@ async fn idle(database: &Fresh, jobs: u32) -> Outcome<(Option<f64>, f64)> {
     bell.run_until(async {
         // The first looks are not the usual ones.
         tokio::time::sleep(Duration::from_secs(6)).await;
-        let (cpu, transactions) = (cpu_seconds(), transactions(database.place()).await);
+        let (cpu, transactions) = (cpu::own().as_secs_f64(), transactions(database.place()).await);
         tokio::time::sleep(WATCHED).await;
         let now = self::transactions(database.place()).await;
-        measured = Some((now.zip(transactions), cpu_seconds() - cpu));
+        measured = Some((now.zip(transactions), cpu::own().as_secs_f64() - cpu));
     })
     .await?;
     let (transactions, cpu) = measured.ok_or("the engine ended too early")?;
@@ -51,12 +52,4 @@ async fn transactions(place: Place<'_>) -> Option<i64> {
     // What the server counts arrives there a moment later.
     let query = "select xact_commit + xact_rollback from pg_stat_database where datname = current_database()";
     count(place, query).await.ok()
-}
-
-/// Of this process, in user and kernel, as `/proc` tells it in hundredths of a second.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after_name = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    ticks as f64 / 100.0
 }

@@ -1,7 +1,6 @@
 //! The verbs of the stores beside the same writes as plain SQL, on the same server in the same run.
 #![allow(clippy::cast_precision_loss, reason = "counts of runs are far below 2^52")]
 
-mod cpu;
 mod plain;
 mod sqlite;
 mod verbs;
@@ -17,6 +16,7 @@ use everbell_store::testing::{Durability, TestDatabase, postgres_url_with};
 use sqlx::{Connection, PgConnection};
 
 use self::wanted::{Case, Wanted};
+use crate::cpu;
 use crate::population::{self, Place};
 use crate::table::{Table, thousands};
 
