@@ -1,0 +1,71 @@
+//! What the server can do for a job: print, call over HTTP, run a command.
+//!
+//! Targets come from the configuration file only. The API names them by their label and can never define a URL or a
+//! command.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use everbell::TargetOptions;
+
+use crate::secret::Secret;
+
+/// A target as it is configured.
+#[derive(Clone, Debug)]
+pub(crate) struct TargetSettings {
+    /// The label that jobs name.
+    pub(crate) label: String,
+    /// How many at once, and how long one may take.
+    pub(crate) options: TargetOptions,
+    pub(crate) kind: Kind,
+}
+
+/// What a target does.
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    /// Prints the payload.
+    Log,
+    Http(HttpSettings),
+    Command(CommandSettings),
+}
+
+/// A call over HTTP.
+#[derive(Clone, Debug)]
+pub(crate) struct HttpSettings {
+    pub(crate) url: String,
+    /// Default `POST`.
+    pub(crate) method: String,
+    /// Further headers. Their values may be secrets.
+    pub(crate) headers: BTreeMap<String, Secret>,
+    /// Keys of Standard Webhooks signatures, `whsec_…` or plain text: each signs, so that keys can be changed without a pause.
+    pub(crate) signing_keys: Vec<Secret>,
+    /// How long the whole call may take: default 30 s.
+    pub(crate) timeout: Duration,
+    /// Which answers are a success: default 200 to 299.
+    pub(crate) success: Vec<RangeInclusive<u16>>,
+    /// Certificates to trust besides those of the machine, in PEM.
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Whether addresses of the machine itself and of private networks may be called: default yes. Link-local addresses,
+    /// where clouds keep their metadata, need [`HttpSettings::allow_link_local`] as well.
+    pub(crate) allow_private: bool,
+    /// Default no.
+    pub(crate) allow_link_local: bool,
+}
+
+/// A program.
+#[derive(Clone, Debug)]
+pub(crate) struct CommandSettings {
+    /// The program and its arguments; never a shell.
+    pub(crate) argv: Vec<String>,
+    /// Default: the folder of the server.
+    pub(crate) cwd: Option<PathBuf>,
+    /// Variables that the program gets.
+    pub(crate) env: BTreeMap<String, Secret>,
+    /// Variables of the server that it gets too. Nothing else of the server's environment is passed on but `PATH`,
+    /// `HOME`, `LANG` and `TZ`.
+    pub(crate) pass_env: Vec<String>,
+    /// Exit codes that are a success: default 0.
+    pub(crate) success: Vec<i32>,
+}
