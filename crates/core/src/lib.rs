@@ -45,6 +45,7 @@ mod spec;
 mod ids;
 mod job;
 mod json;
+mod nearest;
 mod policy;
 mod run;
 
@@ -60,6 +61,7 @@ pub use ids::{BackfillId, InstanceId, Invalid, JobId, JobKey, OrgId, RunId, Targ
 pub use jitter::fire_at;
 pub use job::{Definition, Job, JobState, JobStatus, Pause, Scope, Source, Timer, Unschedulable};
 pub use json::{Json, storable_text};
+pub use nearest::nearest;
 pub use policy::{
     Backoff, CatchUp, DEFAULT_CATCH_UP_LIMIT, DEFAULT_GRACE, DEFAULT_TIMEOUT, Dependency, MAX_CATCH_UP_LIMIT, Overlap,
     Policies, PolicyValues,

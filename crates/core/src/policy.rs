@@ -163,7 +163,7 @@ impl Policies {
         let mut problems = Problems(Vec::new());
         problems.count("policies.maxConcurrentRuns", Some(values.max_concurrent_runs), 1, 1_000);
         problems.count("policies.catchUpLimit", Some(values.catch_up_limit), 1, MAX_CATCH_UP_LIMIT);
-        problems.count("policies.maxAttempts", Some(values.max_attempts), 1, 100);
+        problems.count("policies.retry.maxAttempts", Some(values.max_attempts), 1, 100);
         problems.count("policies.pauseAfterFailures", values.pause_after_failures, 1, 1_000);
         problems.time("policies.catchUpWindow", values.catch_up_window, SECOND, 3_660 * DAY);
         problems.time("policies.grace", Some(values.grace), Duration::ZERO, DAY);

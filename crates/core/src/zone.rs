@@ -14,6 +14,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
+use crate::nearest::distance;
+
 /// 1900-01-01T00:00:00Z, the earliest instant that everbell computes with.
 pub const EARLIEST: Timestamp = Timestamp::constant(MIN_SECOND, 0);
 /// 2200-01-01T00:00:00Z, the first instant that everbell no longer computes with.
@@ -250,29 +252,14 @@ fn nearest_names(asked: &str) -> Vec<&'static str> {
     let mut scored: Vec<(usize, &'static str)> = Zone::names()
         .filter_map(|name| {
             let lower = name.to_ascii_lowercase();
-            let whole = edit_distance(&asked, &lower);
-            let place = lower.rsplit('/').next().map_or(usize::MAX, |place| edit_distance(city, place));
-            let distance = whole.min(place + 1);
-            (distance <= 1 + asked.len() / 5).then_some((distance, name))
+            let whole = distance(&asked, &lower);
+            let place = lower.rsplit('/').next().map_or(usize::MAX, |place| distance(city, place));
+            let away = whole.min(place + 1);
+            (away <= 1 + asked.len() / 5).then_some((away, name))
         })
         .collect();
     scored.sort_unstable();
     scored.into_iter().take(3).map(|(_, name)| name).collect()
-}
-
-/// Levenshtein distance over bytes; zone names are ASCII.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use everbell_core::store::{Store, StoreError};
-use everbell_core::{Source, Target};
+use everbell_core::{Source, Target, nearest};
 
 use crate::bell::{Everbell, Parts};
 use crate::client::listed;
@@ -14,7 +14,6 @@ use crate::engine::EngineOptions;
 use crate::events::Events;
 use crate::extract::States;
 use crate::handler::Handler;
-use crate::nearest::nearest;
 use crate::schedule::Schedule;
 use crate::sync::{Removed, SyncPlan, Syncer};
 use crate::targets::{Action, TargetOptions, Targets};

@@ -75,7 +75,6 @@ mod error;
 mod events;
 mod extract;
 mod handler;
-mod nearest;
 mod run;
 mod schedule;
 mod storable;

@@ -2,8 +2,10 @@
 
 mod cli;
 mod clock;
+mod form;
 mod secret;
 mod targets;
+mod time_input;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -14,6 +14,7 @@
 //! A wildcard schedule (minute or hour begins with `*`) follows elapsed time: every window is live from edge to edge and
 //! a gap leaves no slot behind. All other schedules name times of day and follow [`Dst`].
 
+use crate::policy::words;
 use crate::zone::{MAX_SECOND, MIN_SECOND, Segment, Zone};
 
 use super::search::Fields;
@@ -53,32 +54,8 @@ pub enum DstFold {
     Both,
 }
 
-impl DstGap {
-    /// Every choice, in the order in which they are documented.
-    pub const ALL: [DstGap; 2] = [DstGap::Shift, DstGap::Skip];
-
-    /// The word used in the API, the configuration and the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            DstGap::Shift => "shift",
-            DstGap::Skip => "skip",
-        }
-    }
-}
-
-impl DstFold {
-    /// Every choice, in the order in which they are documented.
-    pub const ALL: [DstFold; 3] = [DstFold::First, DstFold::Last, DstFold::Both];
-
-    /// The word used in the API, the configuration and the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            DstFold::First => "first",
-            DstFold::Last => "last",
-            DstFold::Both => "both",
-        }
-    }
-}
+words!(DstGap { Shift = "shift", Skip = "skip" });
+words!(DstFold { First = "first", Last = "last", Both = "both" });
 
 /// The slots of a cron expression in a zone, as unix seconds.
 #[derive(Clone, Copy, Debug)]

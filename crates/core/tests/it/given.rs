@@ -15,8 +15,8 @@ pub(crate) fn job(schedule: &str, policies: &str, created_at: Timestamp) -> Defi
     let words: Vec<(&str, &str)> = policies.split_whitespace().map(|word| word.split_once('=').unwrap()).collect();
     let word = |name: &str| words.iter().find(|(found, _)| *found == name).map(|(_, value)| *value);
     let dst = Dst {
-        gap: DstGap::ALL.into_iter().find(|gap| Some(gap.as_str()) == word("dstGap")).unwrap_or_default(),
-        fold: DstFold::ALL.into_iter().find(|fold| Some(fold.as_str()) == word("dstFold")).unwrap_or_default(),
+        gap: word("dstGap").and_then(DstGap::from_word).unwrap_or_default(),
+        fold: word("dstFold").and_then(DstFold::from_word).unwrap_or_default(),
     };
     let bound = |name| word(name).map(|text: &str| text.parse::<Timestamp>().unwrap());
     let spec = Zone::get(zone)

@@ -161,7 +161,7 @@ impl Window {
             [self.aim - 1, self.aim].map(|second| self.zone.as_jiff().to_offset(at(second))).into_iter().min().unwrap();
         let aimed = offset.to_datetime(at(self.aim + random.between(-HOUR / 4, HOUR - 1)));
         let schedule = generate::schedule(random, aimed);
-        let dst = Dst { gap: random.pick(&DstGap::ALL), fold: random.pick(&DstFold::ALL) };
+        let dst = Dst { gap: random.pick(DstGap::ALL), fold: random.pick(DstFold::ALL) };
         let start = self.start + random.between(0, (self.end - self.start) / 4);
         let text = schedule.text();
         let label = format!(

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use everbell_core::store::{Instance, JobFilter, PageRequest, StoreResult};
-use everbell_core::{InstanceId, Invalid, JobKey, JobStatus, Target};
+use everbell_core::{InstanceId, Invalid, JobKey, JobStatus, Target, nearest};
 
 use crate::bell::Parts;
 use crate::clock::earlier;
-use crate::nearest::nearest;
 
 /// How many names a refusal tells.
 const TOLD: usize = 5;

@@ -13,8 +13,8 @@ use everbell_core::{Spec, SpecError, Zone};
 use jiff::Timestamp;
 
 use super::output::Output;
-use super::time_input::TimeReader;
 use super::{CliError, CronCommand, Exit, ReadingArgs};
+use crate::time_input::TimeReader;
 
 pub(crate) fn run(command: &CronCommand, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     match command {

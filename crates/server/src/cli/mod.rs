@@ -6,7 +6,6 @@
 pub(crate) mod cron;
 mod error;
 pub(crate) mod output;
-mod time_input;
 pub(crate) mod version;
 
 use std::ffi::OsString;
@@ -186,11 +185,11 @@ fn misread_expression(args: &[OsString], error: &clap::Error) -> Option<CliError
 }
 
 fn dst_gap() -> impl TypedValueParser<Value = DstGap> {
-    one_of(&DstGap::ALL, DstGap::as_str)
+    one_of(DstGap::ALL, DstGap::as_str)
 }
 
 fn dst_fold() -> impl TypedValueParser<Value = DstFold> {
-    one_of(&DstFold::ALL, DstFold::as_str)
+    one_of(DstFold::ALL, DstFold::as_str)
 }
 
 /// Reads one of the words of a choice that core defines.

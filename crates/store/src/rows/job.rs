@@ -100,8 +100,8 @@ impl JobColumns {
             (None, None) => return Err("neither an expression nor a time".to_owned()),
         };
         let dst = Dst {
-            gap: word(&DstGap::ALL, DstGap::as_str, &self.dst_gap).map_err(|error| error.to_string())?,
-            fold: word(&DstFold::ALL, DstFold::as_str, &self.dst_fold).map_err(|error| error.to_string())?,
+            gap: word(DstGap::ALL, DstGap::as_str, &self.dst_gap).map_err(|error| error.to_string())?,
+            fold: word(DstFold::ALL, DstFold::as_str, &self.dst_fold).map_err(|error| error.to_string())?,
         };
         let bounds = (self.start_at.map(Into::into), self.end_at.map(Into::into));
         spec.with_dst(dst).with_bounds(bounds.0, bounds.1).map_err(|error| error.to_string())

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::wire::{FireDocument, Items};
 use crate::cli::output::Output;
-use crate::cli::time_input::{is_in_range, out_of_range, shown};
 use crate::cli::{CliError, Exit};
+use crate::time_input::{is_in_range, out_of_range, shown};
 
 const MAX_LINE_BYTES: usize = 64 * 1024;
 const MAX_COUNT: u64 = 10_000;
@@ -89,8 +89,8 @@ fn answer(line: &[u8], zones: &mut Zones) -> Result<Items<FireDocument>, String>
         return Err(format!("count: {} is outside 1-{MAX_COUNT}", line.count));
     }
     let dst = Dst {
-        gap: choice("dstGap", &line.dst_gap, &DstGap::ALL, DstGap::as_str)?,
-        fold: choice("dstFold", &line.dst_fold, &DstFold::ALL, DstFold::as_str)?,
+        gap: choice("dstGap", &line.dst_gap, DstGap::ALL, DstGap::as_str)?,
+        fold: choice("dstFold", &line.dst_fold, DstFold::ALL, DstFold::as_str)?,
     };
     let expression = Expression::parse(&line.expr).map_err(|error| error.to_string())?;
     let zone = zones.get(&line.tz)?;

@@ -9,8 +9,8 @@ use jiff::fmt::temporal::{Pieces, PiecesOffset, TimeZoneAnnotation, TimeZoneAnno
 use jiff::tz::AmbiguousOffset;
 use jiff::{Span, Timestamp, Zoned};
 
-use super::CliError;
-use super::output::clock_face;
+use crate::cli::CliError;
+use crate::cli::output::clock_face;
 
 const FORMS: &str = "RFC 3339 such as `2027-03-13T00:00:00Z`, a local time such as `2027-03-13 09:00` or `2027-03-13`, \
                      `now`, `+15m`, `-2h`, `today 08:00` or `tomorrow 08:00`";
@@ -24,9 +24,9 @@ pub(crate) struct TimeReader<'a> {
 
 /// Why a time cannot be used, and what to try.
 #[derive(Debug)]
-struct Refusal {
-    reason: String,
-    hint: Option<String>,
+pub(crate) struct Refusal {
+    pub(crate) reason: String,
+    pub(crate) hint: Option<String>,
 }
 
 impl TimeReader<'_> {
@@ -42,6 +42,12 @@ impl TimeReader<'_> {
             .map_err(|Refusal { reason, hint }| CliError::Invalid { message: format!("{flag}: {reason}"), hint })
     }
 
+    /// A time that means the same whenever it is read: with an offset, or of the wall clock in the zone.
+    pub(crate) fn absolute(&self, text: &str) -> Result<Timestamp, Refusal> {
+        let found = self.dated(text)?;
+        if is_in_range(found) { Ok(found) } else { Err(Refusal { reason: out_of_range(text), hint: None }) }
+    }
+
     fn instant(&self, text: &str) -> Result<Timestamp, Refusal> {
         if text.eq_ignore_ascii_case("now") {
             return Ok(self.now);
@@ -52,6 +58,10 @@ impl TimeReader<'_> {
         if let Some(found) = self.named_day(text) {
             return found;
         }
+        self.dated(text)
+    }
+
+    fn dated(&self, text: &str) -> Result<Timestamp, Refusal> {
         let pieces = Pieces::parse(text).map_err(|_| not_a_time(text))?;
         let zone = match pieces.time_zone_annotation() {
             Some(annotation) => Some(zone_in_brackets(annotation)?),

@@ -1,14 +1,14 @@
 //! Which of the known names somebody may have meant.
 
 /// Up to `count` of the names, the most alike first.
-pub(crate) fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
+pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
     let mut ranked: Vec<(usize, &str)> = known.into_iter().map(|name| (distance(wanted, name), name)).collect();
     ranked.sort_unstable();
     ranked.into_iter().take(count).map(|(_, name)| name).collect()
 }
 
 /// How many characters must be put in, taken out or replaced.
-fn distance(from: &str, to: &str) -> usize {
+pub(crate) fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (i, a) in from.chars().enumerate() {

@@ -1,0 +1,73 @@
+//! What a request body, a query or a configuration block must look like: one declaration that reads it, tells everything
+//! that is wrong with it at once, and documents it.
+//!
+//! A [`Field`] table is data. [`Form::read`] holds a value against it, [`schema::object`] turns it into JSON Schema for the
+//! OpenAPI document. What only a decision of core can tell (whether an expression is one) is asked afterwards, with
+//! whatever was readable, so that its problems come together with those of the form.
+
+pub(crate) mod job;
+mod query;
+mod reading;
+pub(crate) mod schema;
+mod span;
+
+pub(crate) use query::{QueryError, query};
+pub(crate) use reading::{Fault, Form, Naming};
+pub(crate) use span::{iso, parse_span};
+
+/// One member of an object.
+#[derive(Debug)]
+pub(crate) struct Field {
+    /// As the API spells it.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) required: bool,
+    /// A sentence for the documentation.
+    pub(crate) doc: &'static str,
+}
+
+/// What a member may hold. `null` is the same as absent for every one that is not required.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// So many characters, none of them NUL.
+    Text {
+        min: usize,
+        max: usize,
+    },
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A whole number.
+    Integer {
+        min: i64,
+        max: i64,
+    },
+    Flag,
+    /// RFC 3339, or a time of the wall clock.
+    Time,
+    /// ISO 8601 or such as `15m`.
+    Span,
+    /// Anything.
+    Json,
+    /// An object whose members are texts.
+    Texts,
+    /// An object with members of its own.
+    Object(&'static [Field]),
+    /// So many of a kind. In a query also as a list with commas.
+    List {
+        of: &'static Kind,
+        max: usize,
+    },
+}
+
+/// Any text of a usual length.
+pub(crate) const TEXT: Kind = Kind::Text { min: 1, max: 200 };
+
+/// A member that must be there.
+pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Field {
+    Field { name, kind, required: true, doc }
+}
+
+/// A member that may be absent or `null`.
+pub(crate) const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Field {
+    Field { name, kind, required: false, doc }
+}

@@ -1,0 +1,114 @@
+//! From the text behind `?` to a value that a [`Form`](super::Form) can read.
+
+use serde_json::{Map, Value};
+
+use super::{Field, Kind};
+
+/// The most parameters of a query.
+const MOST: usize = 200;
+
+/// A query that cannot be read at all.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct QueryError(pub(crate) String);
+
+/// The parameters as an object. Lists may be repeated or separated by commas; numbers and flags are read as what their
+/// field says, and stay text, which the form refuses, if they are none.
+pub(crate) fn query(text: &str, fields: &[Field]) -> Result<Value, QueryError> {
+    let mut members = Map::new();
+    for part in text.split('&').filter(|part| !part.is_empty()) {
+        if members.len() > MOST {
+            return Err(QueryError(format!("there are more than {MOST} parameters")));
+        }
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let (name, value) = (decode(name)?, decode(value)?);
+        let kind = fields.iter().find(|field| field.name == name).map(|field| &field.kind);
+        let given = match kind {
+            Some(Kind::List { of, .. }) => {
+                let items = value.split(',').filter(|item| !item.is_empty()).map(|item| typed(item, of));
+                let list = members.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+                if let Value::Array(list) = list {
+                    list.extend(items);
+                }
+                continue;
+            }
+            Some(kind) => typed(&value, kind),
+            None => Value::String(value),
+        };
+        if members.insert(name.clone(), given).is_some() {
+            return Err(QueryError(format!("the parameter `{}` is there twice", name.escape_debug())));
+        }
+    }
+    Ok(Value::Object(members))
+}
+
+fn typed(text: &str, kind: &Kind) -> Value {
+    match kind {
+        Kind::Integer { .. } => text.parse::<i64>().map_or_else(|_| Value::String(text.to_owned()), Value::from),
+        Kind::Flag => match text {
+            "" | "1" | "true" => Value::Bool(true),
+            "0" | "false" => Value::Bool(false),
+            _ => Value::String(text.to_owned()),
+        },
+        _ => Value::String(text.to_owned()),
+    }
+}
+
+fn decode(text: &str) -> Result<String, QueryError> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+                let (high, low) = (digit(rest.next()), digit(rest.next()));
+                let Some((high, low)) = high.zip(low) else {
+                    return Err(QueryError("`%` must be followed by two hexadecimal digits".to_owned()));
+                };
+                (high * 16 + low) as u8
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| QueryError("the query is not valid UTF-8".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::{TEXT, optional};
+    use super::*;
+
+    const FIELDS: &[Field] = &[
+        optional("status", Kind::List { of: &TEXT, max: 10 }, "which"),
+        optional("limit", Kind::Integer { min: 1, max: 200 }, "how many"),
+        optional("exact", Kind::Flag, "count all"),
+        optional("q", TEXT, "text"),
+    ];
+
+    #[test]
+    fn parameters_are_what_their_field_says() {
+        let read = query("status=active,paused&status=x&limit=5&exact&q=a%2Bb+%C3%A9&other=1", FIELDS);
+        let expected =
+            json!({"status": ["active", "paused", "x"], "limit": 5, "exact": true, "q": "a+b é", "other": "1"});
+        assert_eq!(read, Ok(expected));
+        assert_eq!(query("limit=many&exact=perhaps", FIELDS), Ok(json!({"limit": "many", "exact": "perhaps"})));
+        assert_eq!(query("", FIELDS), Ok(json!({})));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told() {
+        for (text, reason) in [
+            ("q=%ff", "not valid UTF-8"),
+            ("q=%f", "two hexadecimal digits"),
+            ("q=%zz", "two hexadecimal digits"),
+            ("q=1&q=2", "`q` is there twice"),
+        ] {
+            let QueryError(told) = query(text, FIELDS).unwrap_err();
+            assert!(told.contains(reason), "{text}: {told}");
+        }
+        let many: String = (0..300).map(|n| format!("p{n}=1&")).collect();
+        assert!(query(&many, FIELDS).is_err());
+    }
+}

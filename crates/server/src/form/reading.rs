@@ -1,0 +1,352 @@
+//! [`Form`]: a value held against its fields.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use everbell_core::{Invalid, nearest};
+use serde_json::{Map, Value};
+
+use super::span::parse_span;
+use super::{Field, Kind};
+
+/// How the names are spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// `jobKey`, in JSON.
+    Camel,
+    /// `job_key`, in TOML.
+    Snake,
+}
+
+impl Naming {
+    /// The name as it stands in the document.
+    pub(crate) fn spell(self, name: &str) -> Cow<'_, str> {
+        match self {
+            Naming::Camel => Cow::Borrowed(name),
+            Naming::Snake => Cow::Owned(snake(name)),
+        }
+    }
+}
+
+fn snake(name: &str) -> String {
+    let mut spelled = String::with_capacity(name.len() + 4);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            spelled.push('_');
+        }
+        spelled.push(letter.to_ascii_lowercase());
+    }
+    spelled
+}
+
+/// Something that is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// A JSON pointer without its `#`: `/policies/timeout`; empty for the whole.
+    pub(crate) pointer: String,
+    /// A stable word.
+    pub(crate) code: &'static str,
+    /// What is wrong and what is allowed.
+    pub(crate) detail: String,
+}
+
+impl Fault {
+    pub(crate) fn new(pointer: impl Into<String>, code: &'static str, detail: impl Into<String>) -> Fault {
+        Fault { pointer: pointer.into(), code, detail: detail.into() }
+    }
+}
+
+/// An object and the fields it may have. What is absent, `null` or wrong reads as nothing.
+#[derive(Debug)]
+pub(crate) struct Form<'v> {
+    members: Cow<'v, Map<String, Value>>,
+    naming: Naming,
+    faults: Vec<Fault>,
+}
+
+impl<'v> Form<'v> {
+    /// Holds a value against its fields and notes everything that does not fit.
+    pub(crate) fn read(value: &'v Value, fields: &[Field], naming: Naming) -> Form<'v> {
+        let mut faults = Vec::new();
+        let members = match value {
+            Value::Object(members) => {
+                check_members(members, fields, "", naming, &mut faults);
+                Cow::Borrowed(members)
+            }
+            other => {
+                faults.push(Fault::new("", "wrong_type", format!("must be an object, not {}", kind_of(other))));
+                Cow::Owned(Map::new())
+            }
+        };
+        Form { members, naming, faults }
+    }
+
+    /// What was wrong so far.
+    pub(crate) fn faults(self) -> Vec<Fault> {
+        self.faults
+    }
+
+    /// Notes something that the fields alone could not tell. The first fault of a place counts.
+    pub(crate) fn note(&mut self, fault: Fault) {
+        if !self.faults.iter().any(|known| known.pointer == fault.pointer) {
+            self.faults.push(fault);
+        }
+    }
+
+    /// Notes a fault of the member at this path of names.
+    pub(crate) fn fault(&mut self, path: &str, code: &'static str, detail: impl Into<String>) {
+        let spelled: Vec<_> = path.split('.').map(|name| self.naming.spell(name)).collect();
+        self.note(Fault::new(format!("/{}", spelled.join("/")), code, detail));
+    }
+
+    /// Notes what core refused. Its fields are spelled with dots.
+    pub(crate) fn refuse(&mut self, invalid: &Invalid) {
+        self.fault(invalid.field, "invalid", invalid.reason.clone());
+    }
+
+    /// The member at this path of names, unless it is `null`.
+    fn get(&self, path: &str) -> Option<&Value> {
+        let mut names = path.split('.');
+        let first = self.members.get(&*self.naming.spell(names.next()?))?;
+        let found = names.try_fold(first, |value, name| value.get(&*self.naming.spell(name)))?;
+        Some(found).filter(|value| !value.is_null())
+    }
+
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.get(path).is_some()
+    }
+
+    pub(crate) fn value(&self, path: &str) -> Option<&Value> {
+        self.get(path)
+    }
+
+    pub(crate) fn text(&self, path: &str) -> Option<&str> {
+        self.get(path)?.as_str()
+    }
+
+    /// A word that names a choice.
+    pub(crate) fn word<T>(&self, path: &str, choice: impl Fn(&str) -> Option<T>) -> Option<T> {
+        choice(self.text(path)?)
+    }
+
+    pub(crate) fn integer(&self, path: &str) -> Option<i64> {
+        self.get(path)?.as_i64()
+    }
+
+    /// A number whose field has no bounds beyond these.
+    pub(crate) fn count(&self, path: &str) -> Option<u32> {
+        self.integer(path).and_then(|number| u32::try_from(number).ok())
+    }
+
+    pub(crate) fn flag(&self, path: &str) -> bool {
+        self.get(path).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    pub(crate) fn span(&self, path: &str) -> Option<Duration> {
+        parse_span(self.text(path)?).ok()
+    }
+
+    /// The texts of a list.
+    pub(crate) fn list(&self, path: &str) -> Vec<&str> {
+        self.get(path).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    /// The texts of an object.
+    pub(crate) fn texts(&self, path: &str) -> impl Iterator<Item = (&str, &str)> {
+        let members = self.get(path).and_then(Value::as_object).into_iter().flatten();
+        members.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
+    }
+}
+
+fn check_members(members: &Map<String, Value>, fields: &[Field], at: &str, naming: Naming, faults: &mut Vec<Fault>) {
+    for (name, value) in members {
+        let pointer = format!("{at}/{}", escape(name));
+        match fields.iter().find(|field| naming.spell(field.name) == *name) {
+            None => faults.push(unknown(pointer, name, fields, naming)),
+            Some(field) if value.is_null() && !field.required => {}
+            Some(field) => check_value(value, &field.kind, &pointer, naming, faults),
+        }
+    }
+    for field in fields.iter().filter(|field| field.required) {
+        let name = naming.spell(field.name);
+        if !members.contains_key(&*name) {
+            faults.push(Fault::new(format!("{at}/{name}"), "required", format!("is required: {}", field.doc)));
+        }
+    }
+}
+
+fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults: &mut Vec<Fault>) {
+    let mut fault = |code, detail: String| faults.push(Fault::new(pointer, code, detail));
+    let wrong = |wanted: &str| format!("must be {wanted}, not {}", kind_of(value));
+    match (kind, value) {
+        (Kind::Json, _) | (Kind::Flag, Value::Bool(_)) => {}
+        (Kind::Text { min, max }, Value::String(text)) => {
+            let length = text.chars().count();
+            if text.contains('\0') {
+                fault("invalid", "must not contain NUL".to_owned());
+            } else if !(*min..=*max).contains(&length) {
+                fault("out_of_range", format!("must be {min} to {max} characters, this has {length}"));
+            }
+        }
+        (Kind::Word(words), Value::String(text)) => {
+            if !words.contains(&text.as_str()) {
+                fault("invalid", format!("must be one of {}", words.join(", ")));
+            }
+        }
+        (Kind::Integer { min, max }, Value::Number(number)) => match number.as_i64() {
+            Some(number) if (*min..=*max).contains(&number) => {}
+            Some(number) => fault("out_of_range", format!("must be from {min} to {max}, not {number}")),
+            None => fault("out_of_range", format!("must be a whole number from {min} to {max}")),
+        },
+        // Its meaning may depend on a zone, so it is read where that is known.
+        (Kind::Time, Value::String(text)) if text.chars().count() <= 100 && !text.contains('\0') => {}
+        (Kind::Time, Value::String(_)) => fault("invalid", "is not a time".to_owned()),
+        (Kind::Span, Value::String(text)) => {
+            if let Err(reason) = parse_span(text) {
+                fault("invalid", reason);
+            }
+        }
+        (Kind::Texts, Value::Object(members)) => {
+            for (name, value) in members {
+                if !value.is_string() {
+                    let pointer = format!("{pointer}/{}", escape(name));
+                    faults.push(Fault::new(pointer, "wrong_type", format!("must be a text, not {}", kind_of(value))));
+                }
+            }
+        }
+        (Kind::Object(fields), Value::Object(members)) => check_members(members, fields, pointer, naming, faults),
+        (Kind::List { of, max }, Value::Array(items)) => {
+            if items.len() > *max {
+                fault("out_of_range", format!("must be at most {max}, these are {}", items.len()));
+            }
+            for (n, item) in items.iter().take(*max).enumerate() {
+                check_value(item, of, &format!("{pointer}/{n}"), naming, faults);
+            }
+        }
+        (Kind::Text { .. } | Kind::Word(_), _) => fault("wrong_type", wrong("a text")),
+        (Kind::Integer { .. }, _) => fault("wrong_type", wrong("a whole number")),
+        (Kind::Flag, _) => fault("wrong_type", wrong("true or false")),
+        (Kind::Time, _) => fault("wrong_type", wrong("a time as text, such as \"2027-03-13T09:00:00Z\"")),
+        (Kind::Span, _) => fault("wrong_type", wrong("a duration as text, such as \"15m\" or \"PT15M\"")),
+        (Kind::Texts | Kind::Object(_), _) => fault("wrong_type", wrong("an object")),
+        (Kind::List { .. }, _) => fault("wrong_type", wrong("a list")),
+    }
+}
+
+fn unknown(pointer: String, name: &str, fields: &[Field], naming: Naming) -> Fault {
+    let names: Vec<_> = fields.iter().map(|field| naming.spell(field.name)).collect();
+    let short = name.chars().count() <= 64;
+    let near = if short { nearest(name, names.iter().map(AsRef::as_ref), 1) } else { Vec::new() };
+    let detail = match near.first() {
+        Some(near) => format!("is not known here; did you mean `{near}`?"),
+        None => "is not known here".to_owned(),
+    };
+    Fault::new(pointer, "unknown_field", detail)
+}
+
+/// What a value is, for people.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// A name as a part of a JSON pointer, cut to a printable length.
+fn escape(name: &str) -> String {
+    name.chars().take(100).collect::<String>().replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::{TEXT, optional, required};
+    use super::*;
+
+    const INNER: &[Field] = &[
+        optional("maxAttempts", Kind::Integer { min: 1, max: 100 }, "how often"),
+        optional("initial", Kind::Span, "the first wait"),
+    ];
+    const FIELDS: &[Field] = &[
+        required("jobKey", TEXT, "its name"),
+        optional("status", Kind::Word(&["active", "paused"]), "where it stands"),
+        optional("force", Kind::Flag, "whatever else is active"),
+        optional("labels", Kind::Texts, "for filters"),
+        optional("retry", Kind::Object(INNER), "how often"),
+        optional("ids", Kind::List { of: &TEXT, max: 2 }, "which"),
+        optional("runAt", Kind::Time, "when"),
+        optional("payload", Kind::Json, "what"),
+    ];
+
+    fn told(value: &Value, naming: Naming) -> Vec<String> {
+        let faults = Form::read(value, FIELDS, naming).faults();
+        faults.into_iter().map(|fault| format!("{} {}: {}", fault.pointer, fault.code, fault.detail)).collect()
+    }
+
+    #[test]
+    fn everything_that_fits_is_read() {
+        let value = json!({
+            "jobKey": "daily", "status": "paused", "force": true, "labels": {"team": "ops"}, "ids": ["a", "b"],
+            "retry": {"maxAttempts": 3, "initial": "90s"}, "runAt": null, "payload": [1],
+        });
+        let form = Form::read(&value, FIELDS, Naming::Camel);
+        assert_eq!(
+            (form.text("jobKey"), form.text("status"), form.flag("force")),
+            (Some("daily"), Some("paused"), true)
+        );
+        assert_eq!(
+            (form.count("retry.maxAttempts"), form.span("retry.initial")),
+            (Some(3), Some(Duration::from_secs(90)))
+        );
+        assert_eq!((form.list("ids"), form.has("runAt"), form.has("payload")), (vec!["a", "b"], false, true));
+        assert_eq!(form.texts("labels").collect::<Vec<_>>(), [("team", "ops")]);
+        assert_eq!(form.faults(), []);
+    }
+
+    #[test]
+    fn everything_that_does_not_fit_is_told_at_once() {
+        let value = json!({
+            "status": "lost", "force": "yes", "labels": {"a/b": 1}, "ids": ["a", 2, "c"], "stauts": 1,
+            "retry": {"maxAttempts": 1.5, "initial": "soon", "max": 1}, "runAt": 12,
+        });
+        let expected = [
+            "/force wrong_type: must be true or false, not a text",
+            "/ids out_of_range: must be at most 2, these are 3",
+            "/ids/1 wrong_type: must be a text, not a number",
+            "/labels/a~1b wrong_type: must be a text, not a number",
+            "/retry/initial invalid: `soon` is not a duration; write it as `90s`, `15m`, `1h 30m`, `7d` or `PT15M`",
+            "/retry/max unknown_field: is not known here; did you mean `initial`?",
+            "/retry/maxAttempts out_of_range: must be a whole number from 1 to 100",
+            "/runAt wrong_type: must be a time as text, such as \"2027-03-13T09:00:00Z\", not a number",
+            "/status invalid: must be one of active, paused",
+            "/stauts unknown_field: is not known here; did you mean `status`?",
+            "/jobKey required: is required: its name",
+        ];
+        assert_eq!(told(&value, Naming::Camel), expected);
+        assert_eq!(told(&json!([1]), Naming::Camel), [" wrong_type: must be an object, not a list"]);
+        assert_eq!(told(&json!({"jobKey": "a\u{0}b"}), Naming::Camel), ["/jobKey invalid: must not contain NUL"]);
+        assert_eq!(told(&json!({"jobKey": null}), Naming::Camel), ["/jobKey wrong_type: must be a text, not null"]);
+    }
+
+    #[test]
+    fn a_configuration_file_spells_the_same_with_underscores() {
+        let value = json!({"job_key": "daily", "retry": {"max_attempts": 2}});
+        let form = Form::read(&value, FIELDS, Naming::Snake);
+        assert_eq!((form.text("jobKey"), form.integer("retry.maxAttempts")), (Some("daily"), Some(2)));
+        assert_eq!(told(&json!({"jobKey": "daily"}), Naming::Snake).len(), 2);
+    }
+
+    #[test]
+    fn what_core_refuses_is_told_where_it_is() {
+        let value = json!({"job_key": "daily"});
+        let mut form = Form::read(&value, FIELDS, Naming::Snake);
+        form.refuse(&Invalid::new("retry.maxAttempts", "must be odd"));
+        form.refuse(&Invalid::new("retry.maxAttempts", "must be even"));
+        assert_eq!(form.faults(), [Fault::new("/retry/max_attempts", "invalid", "must be odd")]);
+    }
+}
