@@ -3,6 +3,9 @@
 mod cli;
 mod clock;
 mod form;
+mod http;
+mod observe;
+mod preview;
 mod secret;
 mod targets;
 mod time_input;

@@ -2,7 +2,7 @@
 
 use everbell_core::change::{self, Edit, NewJob};
 use everbell_core::store::{AuditEntry, JobFilter, JobRef, JobRow, Page, PageRequest, StoreError, StoreResult};
-use everbell_core::{Invalid, JobId, JobKey, Source};
+use everbell_core::{Invalid, JobId, JobKey, Source, Target};
 use jiff::Timestamp;
 
 use super::changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping};
@@ -76,6 +76,11 @@ impl Jobs {
         let object = format!("job:{}", new.definition.key);
         let audit = self.context.entry("job.create", object, now, None, Some(&after));
         Ok((new, audit))
+    }
+
+    /// Whether this program or a live instance serves the target; if not, the refusal names those that are served.
+    pub async fn check_target(&self, target: &str) -> StoreResult<()> {
+        self.context.parts.expect_known(&Target::new(target)?).await
     }
 
     /// The job, with its timer and last run.

@@ -3,9 +3,7 @@
 mod batch;
 mod check;
 mod explain;
-mod fires;
 mod next;
-mod notes;
 mod wire;
 
 use everbell_core::cron::{Dst, Expression};

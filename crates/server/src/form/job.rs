@@ -1,7 +1,7 @@
 //! A job as the API and the configuration file write it down.
 
 use everbell::{Backoff, CatchUp, DstFold, DstGap, Overlap, Schedule};
-use everbell_core::cron::Expression;
+use everbell_core::cron::{Expression, ParseError};
 use everbell_core::{Definition, Dependency, Invalid, PolicyValues, When, Zone};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
@@ -28,7 +28,8 @@ const RETRY: &[Field] = &[
 const DEPENDS_ON: &[Field] =
     &[required("jobKey", KEY, "The job that must have succeeded."), required("within", Kind::Span, "How recently.")];
 
-const DST: &[Field] = &[
+/// What happens when clocks change.
+pub(crate) const DST: &[Field] = &[
     optional(
         "gap",
         Kind::Word(&["shift", "skip"]),
@@ -213,15 +214,17 @@ fn with_policies(form: &Form<'_>, mut schedule: Schedule) -> Schedule {
 fn refuse(form: &mut Form<'_>, invalid: &Invalid) {
     match (invalid.field, form.text("cronExpression").map(Expression::parse)) {
         ("cronExpression", Some(Err(error))) => {
-            let mut detail = format!("{error}; allowed: {}", error.allowed());
-            if let Some(hint) = error.hint() {
-                detail = format!("{detail}; {hint}");
-            }
-            form.fault("cronExpression", error.code(), detail);
+            form.fault("cronExpression", error.code(), expression_fault(&error));
         }
         ("timezone", _) => form.fault("timezone", "unknown_zone", invalid.reason.clone()),
         _ => form.refuse(invalid),
     }
+}
+
+/// What is wrong with an expression, and what is allowed.
+pub(crate) fn expression_fault(error: &ParseError) -> String {
+    let told = format!("{error}; allowed: {}", error.allowed());
+    error.hint().map_or_else(|| told.clone(), |hint| format!("{told}; {hint}"))
 }
 
 /// A definition as the body that would make it, without its payload.

@@ -86,6 +86,10 @@ impl<'v> Form<'v> {
         self.faults
     }
 
+    pub(crate) fn faults_mut(&mut self) -> &mut Vec<Fault> {
+        &mut self.faults
+    }
+
     /// Notes something that the fields alone could not tell. The first fault of a place counts.
     pub(crate) fn note(&mut self, fault: Fault) {
         if !self.faults.iter().any(|known| known.pointer == fault.pointer) {

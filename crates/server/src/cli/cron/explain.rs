@@ -3,46 +3,25 @@
 use everbell_core::cron::{Expression, Warning};
 use everbell_core::{Spec, When};
 use jiff::Timestamp;
-use serde::Serialize;
 
-use super::fires::{Fire, GAPS};
-use super::wire::{FireDocument, WarningDocument};
 use super::{Bounds, Question};
 use crate::cli::output::{Output, aligned};
 use crate::cli::{CliError, Exit, ExplainArgs};
+use crate::preview::{Fire, GAPS, preview};
 
 const SHOWN_FIRES: u16 = 5;
-
-#[derive(Serialize)]
-struct Document<'a> {
-    valid: bool,
-    expression: &'a str,
-    normalized: &'a str,
-    description: String,
-    timezone: &'a str,
-    next: Vec<FireDocument>,
-    warnings: Vec<WarningDocument>,
-}
 
 pub(super) fn run(args: &ExplainArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let question = Question::new(&args.expr, &args.reading, &Bounds::default(), now)?;
     let Some(expression) = question.spec.expression() else {
         return Ok(Exit::Success);
     };
-    let fires = Fire::next(&question, SHOWN_FIRES);
-    let warnings = question.spec.warnings(question.from);
     if args.json {
-        output.json(&Document {
-            valid: true,
-            expression: expression.as_str(),
-            normalized: expression.normalized(),
-            description: expression.describe(),
-            timezone: question.spec.zone().name(),
-            next: fires.into_iter().map(Fire::document).collect(),
-            warnings: warnings.iter().map(WarningDocument::from).collect(),
-        })?;
+        output.json(&preview(&question.spec, question.from, SHOWN_FIRES))?;
         return Ok(Exit::Success);
     }
+    let fires = Fire::after(&question.spec, question.from, SHOWN_FIRES);
+    let warnings = question.spec.warnings(question.from);
     for line in lines(&question, expression, &fires, &warnings) {
         output.line(&line)?;
     }

@@ -1,30 +1,14 @@
 //! The JSON of the cron commands, with the names of the API.
 
-use everbell_core::cron::{FieldName, ParseError, Warning};
-use jiff::Timestamp;
+use everbell_core::cron::{FieldName, ParseError};
 use serde::Serialize;
+
+pub(super) use crate::http::model::{FireDocument, WarningDocument};
 
 /// A list; there is never a second page.
 #[derive(Serialize)]
 pub(super) struct Items<T> {
     pub(super) items: Vec<T>,
-}
-
-#[derive(Serialize)]
-pub(super) struct FireDocument {
-    pub(super) at: String,
-    pub(super) local: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) note: Option<String>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct WarningDocument {
-    code: &'static str,
-    detail: String,
-    local_date: Option<String>,
-    at: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -37,17 +21,6 @@ pub(super) struct ErrorDocument {
     detail: String,
     allowed: &'static str,
     hint: Option<&'static str>,
-}
-
-impl From<&Warning> for WarningDocument {
-    fn from(warning: &Warning) -> Self {
-        WarningDocument {
-            code: warning.code.as_str(),
-            detail: warning.detail.clone(),
-            local_date: warning.local_date.map(|date| date.to_string()),
-            at: warning.at.as_ref().map(Timestamp::to_string),
-        }
-    }
 }
 
 impl From<&ParseError> for ErrorDocument {

@@ -3,36 +3,36 @@
 use everbell_core::Spec;
 use jiff::{Timestamp, Zoned};
 
-use super::Question;
 use super::notes::note;
-use super::wire::FireDocument;
 use crate::cli::output::Gaps;
+use crate::http::model::FireDocument;
 
 /// Weekday, date, time and abbreviation read as one; the rest stands apart.
-pub(super) const GAPS: Gaps = &[1, 1, 1, 2];
+pub(crate) const GAPS: Gaps = &[1, 1, 1, 2];
 
 /// One instant at which a schedule fires.
-pub(super) struct Fire {
+pub(crate) struct Fire {
     local: Zoned,
     note: Option<String>,
 }
 
 impl Fire {
     /// The next fires, fewer if the schedule ends.
-    pub(super) fn next(Question { spec, from }: &Question, count: u16) -> Vec<Fire> {
-        spec.slots_after(*from).take(usize::from(count)).map(|at| Fire::new(spec, at)).collect()
+    pub(crate) fn after(spec: &Spec, from: Timestamp, count: u16) -> Vec<Fire> {
+        spec.slots_after(from).take(usize::from(count)).map(|at| Fire::new(spec, at)).collect()
     }
 
-    fn new(spec: &Spec, at: Timestamp) -> Fire {
+    /// The fire of a schedule at this instant.
+    pub(crate) fn new(spec: &Spec, at: Timestamp) -> Fire {
         Fire { local: at.to_zoned(spec.zone().as_jiff().clone()), note: note(spec, at) }
     }
 
-    pub(super) fn document(self) -> FireDocument {
+    pub(crate) fn document(self) -> FireDocument {
         FireDocument { at: self.local.timestamp().to_string(), local: self.local.to_string(), note: self.note }
     }
 
     /// Weekday, local date, local time, abbreviation of the zone, instant, time to wait; and a note if there is one.
-    pub(super) fn row(&self, from: Timestamp, time_format: &str) -> Vec<String> {
+    pub(crate) fn row(&self, from: Timestamp, time_format: &str) -> Vec<String> {
         let at = self.local.timestamp();
         let zone = self.local.time_zone().to_offset_info(at);
         let mut row = vec![
@@ -47,7 +47,7 @@ impl Fire {
         row
     }
 
-    pub(super) fn has_seconds(&self) -> bool {
+    pub(crate) fn has_seconds(&self) -> bool {
         self.local.second() != 0
     }
 }

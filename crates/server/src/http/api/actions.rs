@@ -1,0 +1,185 @@
+//! What operators do with a job: pause, resume, run now, reschedule, skip, retire.
+
+use axum::http::StatusCode;
+use everbell::{JobRow, JobStatus, RunNow, StoreError};
+use everbell_core::Zone;
+use everbell_core::store::Changed;
+
+use super::jobs::{etag, shown};
+use crate::form::job::time;
+use crate::form::{Fault, Field, Form, Kind as Value, optional, required};
+use crate::http::call::{Answer, Call};
+use crate::http::model::{JobDocument, ResumedDocument, Resumption, RunDocument, RunNowDocument, times};
+use crate::http::problem::{Kind, Problem};
+
+pub(super) const REASON: Value = Value::Text { min: 3, max: 500 };
+
+pub(crate) const PAUSE: &[Field] = &[
+    optional("reason", REASON, "Why; kept and shown. Required, here or as `pauseReason`."),
+    optional("pauseReason", REASON, "The same as `reason`."),
+    optional("until", Value::Time, "When it resumes by itself; a time without an offset is read in the job's zone."),
+];
+
+pub(crate) const RESUME: &[Field] = &[
+    optional("missed", Value::Word(&["skip", "fire_once"]), "What about the slots that went by: nothing, or one run for the latest."),
+    optional("reason", REASON, "Why, for the audit trail."),
+];
+
+pub(crate) const RUN_NOW: &[Field] = &[
+    optional("payload", Value::Json, "Another payload than the job's."),
+    optional("force", Value::Flag, "Starts whatever else is active."),
+    optional("queue", Value::Flag, "Waits for the runs that are active instead of being skipped."),
+    optional("note", REASON, "Why, for the audit trail."),
+];
+
+pub(crate) const RESCHEDULE: &[Field] = &[
+    required("nextRunAt", Value::Time, "The next fire; a time without an offset is read in the job's zone."),
+    optional("reason", REASON, "Why, for the audit trail."),
+];
+
+pub(crate) const SKIP_NEXT: &[Field] = &[
+    optional("count", Value::Integer { min: 1, max: 100 }, "How many slots; 1 if absent."),
+    optional("reason", REASON, "Why, for the audit trail."),
+];
+
+pub(crate) const RETIRE: &[Field] = &[optional("reason", REASON, "Why, for the audit trail.")];
+
+pub(crate) async fn pause(call: Call) -> Result<Answer, Problem> {
+    let mut form = call.body(PAUSE);
+    let job = call.job()?;
+    let Some(reason) = form.text("reason").or_else(|| form.text("pauseReason")).map(str::to_owned) else {
+        let fault = Fault::new("/reason", "required", "is required to pause a job: 3 to 500 characters");
+        return Err(Problem::body(vec![fault]));
+    };
+    let row = call.jobs().get(&job).await?;
+    let until = zoned_time(&mut form, "until", &row)?;
+    let same = row.job.state.pause.as_ref().is_some_and(|pause| pause.reason == reason && pause.until == until);
+    if same && call.if_match.is_none() {
+        return shown(&call, StatusCode::OK, &row);
+    }
+    let change = call.jobs().pause(&job, reason);
+    let change = until.into_iter().fold(change, |change, until| change.until(until));
+    let change = call.if_match.into_iter().fold(change, |change, revision| change.if_revision(revision));
+    shown(&call, StatusCode::OK, &change.await?.job)
+}
+
+pub(crate) async fn resume(call: Call) -> Result<Answer, Problem> {
+    let form = call.body(RESUME);
+    let once = form.text("missed") == Some("fire_once");
+    let job = call.job()?;
+    let row = call.jobs().get(&job).await?;
+    if row.job.state.status == JobStatus::Active && row.job.state.error.is_none() && call.if_match.is_none() {
+        return resumed(&call, once, &Changed { job: row, successor: None, runs: Vec::new(), gaps: Vec::new() });
+    }
+    let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
+    let change = jobs.resume(&job);
+    let change = if once { change.run_missed_once() } else { change };
+    let change = call.if_match.into_iter().fold(change, |change, revision| change.if_revision(revision));
+    resumed(&call, once, &change.await?)
+}
+
+fn resumed(call: &Call, once: bool, changed: &Changed) -> Result<Answer, Problem> {
+    let folded: u64 = changed.runs.iter().map(|run| run.folded + 1).sum();
+    let document = ResumedDocument {
+        job: JobDocument::with_warnings(&changed.job, call.app.bell.now()),
+        resumed: Resumption {
+            missed_slots: changed.gaps.iter().map(|gap| gap.slots).sum::<u64>().max(folded),
+            action: if once { "fire_once" } else { "skip" },
+            run_ids: changed.runs.iter().map(|run| run.id.to_string()).collect(),
+        },
+    };
+    Ok(Answer::ok(&document)?.header("etag", etag(&changed.job)))
+}
+
+pub(crate) async fn run_now(call: Call) -> Result<Answer, Problem> {
+    let form = call.body(RUN_NOW);
+    if form.flag("force") && form.flag("queue") {
+        let fault = Fault::new("/queue", "invalid", "is the opposite of `force`: a run starts at once, or waits");
+        return Err(Problem::body(vec![fault]));
+    }
+    let job = call.job()?;
+    let jobs = form.text("note").map_or_else(|| call.jobs(), |note| call.jobs().because(note));
+    let mut request = jobs.run_now(&job);
+    if let Some(payload) = call.raw("payload") {
+        request = request.payload(payload);
+    }
+    if form.flag("force") {
+        request = request.force();
+    } else if form.flag("queue") {
+        request = request.queue();
+    }
+    let request = call.if_match.into_iter().fold(request, |request, revision| request.if_revision(revision));
+    let outcome = request.await?;
+    let row = call.jobs().get(&job).await?;
+    ran(&call, &row, outcome).await
+}
+
+/// What became of a run by hand.
+pub(super) async fn ran(call: &Call, row: &JobRow, outcome: RunNow) -> Result<Answer, Problem> {
+    let zone = row.job.definition.spec.as_ref().ok().map(|spec| spec.zone().clone());
+    let next_run_at = times(row.timer.as_ref().and_then(|timer| timer.next_run_at));
+    let (word, run) = match &outcome {
+        RunNow::Started(run) => ("started", run),
+        RunNow::Queued(run) => ("queued", run),
+        RunNow::Skipped { recorded, .. } => ("skipped", recorded),
+    };
+    let location = format!("{}/runs/{}", call.mount, run.id);
+    let document = RunNowDocument { outcome: word, run: RunDocument::of(run, zone.as_ref()), next_run_at };
+    let RunNow::Skipped { blocking, .. } = outcome else {
+        return Ok(Answer::json(StatusCode::ACCEPTED, &document)?.header("location", location));
+    };
+    if call.app.options.run_now_overlap_status == 200 {
+        return Ok(Answer::ok(&document)?.header("location", location));
+    }
+    let active = match call.runs().get(blocking).await {
+        Ok(active) => Some(RunDocument::of(&active, zone.as_ref())),
+        Err(StoreError::NotFound { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let detail = format!("Run {blocking} is still active; this run was recorded as skipped.");
+    let json = |document: &RunDocument| serde_json::to_value(document).unwrap_or_default();
+    let problem = Problem::new(Kind::OverlapSkipped, detail).with("run", json(&document.run));
+    Err(active.iter().fold(problem, |problem, active| problem.with("activeRun", json(active))))
+}
+
+pub(crate) async fn reschedule(call: Call) -> Result<Answer, Problem> {
+    let mut form = call.body(RESCHEDULE);
+    let job = call.job()?;
+    let row = call.jobs().get(&job).await?;
+    let Some(to) = zoned_time(&mut form, "nextRunAt", &row)? else {
+        return Err(Problem::body(vec![Fault::new("/nextRunAt", "required", "is required")]));
+    };
+    let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
+    let change = jobs.reschedule(&job, to);
+    let change = call.if_match.into_iter().fold(change, |change, revision| change.if_revision(revision));
+    shown(&call, StatusCode::OK, &change.await?.job)
+}
+
+pub(crate) async fn skip_next(call: Call) -> Result<Answer, Problem> {
+    let form = call.body(SKIP_NEXT);
+    let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
+    let change = jobs.skip_next(call.job()?, form.count("count").unwrap_or(1));
+    let change = call.if_match.into_iter().fold(change, |change, revision| change.if_revision(revision));
+    shown(&call, StatusCode::OK, &change.await?.job)
+}
+
+pub(crate) async fn retire(call: Call) -> Result<Answer, Problem> {
+    let form = call.query(RETIRE);
+    let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
+    let change = jobs.retire(call.job()?);
+    let change = call.if_match.into_iter().fold(change, |change, revision| change.if_revision(revision));
+    shown(&call, StatusCode::OK, &change.await?.job)
+}
+
+/// A time of the body, read in the zone of the job.
+fn zoned_time(form: &mut Form<'_>, name: &str, row: &JobRow) -> Result<Option<jiff::Timestamp>, Problem> {
+    let zone = row.job.definition.spec.as_ref().map_or_else(|_| Zone::utc(), |spec| spec.zone().clone());
+    let read = time(form, name, &zone);
+    match read {
+        None if form.has(name) => {
+            let faults = std::mem::take(form.faults_mut());
+            Err(Problem::body(faults))
+        }
+        read => Ok(read),
+    }
+}

@@ -1,0 +1,21 @@
+//! The audit trail.
+
+use crate::form::{Field, TEXT, optional};
+use crate::http::call::{Answer, Call};
+use crate::http::model::{AuditDocument, Page};
+use crate::http::page::{self, CURSOR, LIMIT};
+use crate::http::problem::Problem;
+
+pub(crate) const LIST: &[Field] =
+    &[optional("object", TEXT, "Entries about this, such as `job:daily-briefing`."), LIMIT, CURSOR];
+
+pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
+    let form = call.query(LIST);
+    let page = call.app.bell.store().list_audit(form.text("object"), &page::request(&call)?).await?;
+    let document = Page {
+        items: page.items.iter().map(AuditDocument::from).collect(),
+        next_cursor: page::next(&call, page.next.as_ref()),
+        unreadable: page.unreadable.iter().map(ToString::to_string).collect(),
+    };
+    page::linked(&call, "/audit", document.next_cursor.as_deref(), Answer::ok(&document)?)
+}

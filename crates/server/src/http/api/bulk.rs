@@ -1,0 +1,134 @@
+//! The same for many jobs: pause and resume, first as a dry run if wanted.
+
+use everbell::core::store::PageRequest;
+use everbell::{JobRow, JobStatus, StoreError};
+use everbell_core::Zone;
+
+use super::actions::REASON;
+use super::jobs::filter;
+use crate::form::job::time;
+use crate::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional, required};
+use crate::http::call::{Answer, Call};
+use crate::http::model::{Bulk, BulkItem};
+use crate::http::problem::Problem;
+
+/// The most jobs of one request.
+const MOST: u32 = 1_000;
+
+const FILTER: &[Field] = &[
+    optional("status", Value::List { of: &Value::Word(&["active", "paused"]), max: 2 }, "Jobs of one of these."),
+    optional("target", Value::List { of: &TEXT, max: 50 }, "Jobs with one of these targets."),
+    optional("q", TEXT, "Key, target or description contains this, in any case."),
+    optional("source", Value::Word(&["api", "config", "code"]), "Owned by this."),
+    optional("lastRunStatus", Value::List { of: &super::jobs::RUN_STATUS, max: 6 }, "The last run ended so."),
+];
+
+pub(crate) const BULK: &[Field] = &[
+    required("action", Value::Word(&["pause", "resume"]), "What to do."),
+    optional("jobKeys", Value::List { of: &TEXT, max: MOST as usize }, "Which jobs, by their keys."),
+    optional("filter", Value::Object(FILTER), "Which jobs, by what they are; living ones only."),
+    optional("reason", REASON, "Why; required to pause."),
+    optional("until", Value::Time, "When they resume by themselves."),
+    optional("missed", Value::Word(&["skip", "fire_once"]), "What about the slots that went by."),
+    optional("dryRun", Value::Flag, "Only tell what would be done."),
+];
+
+/// What is asked for.
+struct Wish {
+    pause: Option<String>,
+    until: Option<jiff::Timestamp>,
+    once: bool,
+    dry_run: bool,
+}
+
+pub(crate) async fn change(call: Call) -> Result<Answer, Problem> {
+    let mut form = call.body(BULK);
+    let pausing = form.text("action") == Some("pause");
+    if pausing && !form.has("reason") {
+        form.fault("reason", "required", "is required to pause: 3 to 500 characters");
+    }
+    if form.has("jobKeys") == form.has("filter") {
+        form.note(Fault::new("/jobKeys", "required", "either `jobKeys` or `filter` is required, and not both"));
+    }
+    let until = time(&mut form, "until", &Zone::utc());
+    let wish = Wish {
+        pause: form.text("reason").filter(|_| pausing).map(str::to_owned),
+        until,
+        once: form.text("missed") == Some("fire_once"),
+        dry_run: form.flag("dryRun"),
+    };
+    let faults = std::mem::take(form.faults_mut());
+    if !faults.is_empty() {
+        return Err(Problem::body(faults));
+    }
+    let rows = if form.has("filter") { matching(&call, &form).await? } else { named(&call, &form).await? };
+    let mut items = Vec::with_capacity(rows.len());
+    for row in &rows {
+        items.push(one(&call, row, &wish).await);
+    }
+    let changed = items.iter().filter(|item| matches!(item.outcome, "changed" | "would_change")).count() as u64;
+    let action = if pausing { "pause" } else { "resume" }.to_owned();
+    Answer::ok(&Bulk { dry_run: wish.dry_run, action, changed, items })
+}
+
+async fn named(call: &Call, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> {
+    let mut rows = Vec::new();
+    let mut faults = Vec::new();
+    for (n, key) in form.list("jobKeys").into_iter().enumerate() {
+        match call.jobs().get(key).await {
+            Ok(row) => rows.push(row),
+            Err(StoreError::NotFound { what }) => {
+                faults.push(Fault::new(format!("/jobKeys/{n}"), "not_found", format!("there is no {what}")));
+            }
+            Err(StoreError::Invalid(invalid)) => {
+                faults.push(Fault::new(format!("/jobKeys/{n}"), "invalid", invalid.reason));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if faults.is_empty() { Ok(rows) } else { Err(Problem::body(faults)) }
+}
+
+async fn matching(call: &Call, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> {
+    let inner = form.value("filter").cloned().unwrap_or_default();
+    let filter = filter(&Form::read(&inner, FILTER, Naming::Camel))?;
+    let page = call.jobs().list(&filter, &PageRequest { limit: MOST, after: None }).await?;
+    if page.next.is_some() {
+        let detail = format!("matches more than {MOST} jobs; narrow it");
+        return Err(Problem::body(vec![Fault::new("/filter", "out_of_range", detail)]));
+    }
+    Ok(page.items)
+}
+
+/// One job fails by itself: the others are changed all the same.
+async fn one(call: &Call, row: &JobRow, wish: &Wish) -> BulkItem {
+    let definition = &row.job.definition;
+    let item = |outcome, detail| BulkItem {
+        id: definition.id.to_string(),
+        job_key: definition.key.to_string(),
+        outcome,
+        detail,
+    };
+    let status = row.job.state.status;
+    let wanted = if wish.pause.is_some() { JobStatus::Active } else { JobStatus::Paused };
+    if status != wanted {
+        return item("unchanged", Some(format!("it is {status}")));
+    }
+    if wish.dry_run {
+        return item("would_change", None);
+    }
+    let changed = match &wish.pause {
+        Some(reason) => {
+            let change = call.jobs().pause(definition.id, reason.clone());
+            wish.until.into_iter().fold(change, |change, until| change.until(until)).await
+        }
+        None => {
+            let change = call.jobs().resume(definition.id);
+            if wish.once { change.run_missed_once().await } else { change.await }
+        }
+    };
+    match changed {
+        Ok(_) => item("changed", None),
+        Err(error) => item("failed", Some(error.to_string())),
+    }
+}

@@ -1,0 +1,169 @@
+//! New versions of jobs: new-version, PATCH, and what differs between two.
+
+use axum::http::StatusCode;
+use everbell::{JobRow, StoreError};
+use everbell_core::store::{Changed, JobRef};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::jobs::{check_target, etag, key_of, shown};
+use crate::form::job::{self, EDIT, JobForm};
+use crate::form::{Field, Form, Kind as FieldKind, Naming, required};
+use crate::http::call::{Answer, Call, refuse};
+use crate::http::model::{ChangedField, Items, JobDocument, NewVersionDocument, Superseded, times};
+use crate::http::problem::{Kind, Problem};
+
+const VERSION: FieldKind = FieldKind::Integer { min: 1, max: 4_294_967_295 };
+
+pub(crate) const DIFF: &[Field] =
+    &[required("from", VERSION, "The one version."), required("to", VERSION, "The other version.")];
+
+/// How often an edit begins anew because somebody was faster.
+const ATTEMPTS: u32 = 5;
+
+/// A job before and after an edit.
+struct Edited {
+    before: JobRow,
+    changed: Changed,
+}
+
+/// Makes the next version, also if nothing differs.
+pub(crate) async fn new_version(call: Call) -> Result<Answer, Problem> {
+    let Edited { before, changed } = edit(&call).await?;
+    let row = changed.successor.as_ref().unwrap_or(&changed.job);
+    let mut superseded = Superseded::from(&changed.job);
+    superseded.next_run_at = times(before.timer.as_ref().and_then(|timer| timer.next_run_at));
+    let document = NewVersionDocument {
+        job: JobDocument::with_warnings(row, call.app.bell.now()),
+        superseded,
+        changes: changes(&before, row),
+    };
+    let location = format!("{}/jobs/{}", call.mount, row.job.definition.id);
+    Ok(Answer::json(StatusCode::CREATED, &document)?.header("location", location).header("etag", etag(row)))
+}
+
+/// A merge patch: makes the next version if something differs.
+pub(crate) async fn patch(call: Call) -> Result<Answer, Problem> {
+    let before = call.jobs().get(call.job()?).await?;
+    let wanted = merged(&call, &before).await?;
+    if wanted.faults.is_empty() && !differs(&call, &before, &wanted)? {
+        return shown(&call, StatusCode::OK, &before);
+    }
+    let Edited { changed, .. } = edit(&call).await?;
+    shown(&call, StatusCode::OK, changed.successor.as_ref().unwrap_or(&changed.job))
+}
+
+/// Reads the job, applies what the body says, and commits with what was read; again if somebody was faster.
+async fn edit(call: &Call) -> Result<Edited, Problem> {
+    let form = call.body(EDIT);
+    let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
+    let mut attempt = 1;
+    loop {
+        let before = jobs.get(call.job()?).await?;
+        let JobForm { schedule, faults } = merged(call, &before).await?;
+        refuse(faults)?;
+        let refused = |problems| Problem::from(StoreError::from(first(problems)));
+        let mut edit = schedule.edit(call.app.bell.now()).map_err(refused)?;
+        if !job::changes_timing(&call.body) && before.job.definition.spec.is_ok() {
+            edit.spec = None;
+        }
+        let revision = call.if_match.unwrap_or(before.job.state.revision);
+        let change = jobs.new_version(JobRef::Id(before.job.definition.id), edit).if_revision(revision);
+        let change = if form.flag("activate") { change.activate() } else { change };
+        match change.await {
+            Err(StoreError::Conflict { .. }) if call.if_match.is_none() && attempt < ATTEMPTS => attempt += 1,
+            Ok(changed) => return Ok(Edited { before, changed }),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn first(problems: Vec<everbell::Invalid>) -> everbell::Invalid {
+    problems.into_iter().next().unwrap_or_else(|| everbell::Invalid::new("job", "is refused"))
+}
+
+/// The job as it would be.
+async fn merged(call: &Call, before: &JobRow) -> Result<JobForm, Problem> {
+    let definition = &before.job.definition;
+    let mut document = job::document(definition);
+    let mut patch = call.body.clone();
+    if let Value::Object(members) = &mut patch {
+        for own in ["reason", "activate", "payload"] {
+            members.remove(own);
+        }
+    }
+    job::merge(&mut document, &patch);
+    let payload = match call.body.get("payload") {
+        Some(_) => call.raw("payload"),
+        None => RawValue::from_string(definition.payload.as_str().to_owned()).ok(),
+    };
+    let mut read = job::read(&document, payload.as_deref(), Naming::Camel);
+    // The shape of the patch itself comes first: what it says wrongly may be lost in the merge.
+    let mut faults = Form::read(&call.body, EDIT, Naming::Camel).faults();
+    faults.extend(read.faults.into_iter().filter(|fault| fault.pointer != "/jobKey"));
+    let mut seen = std::collections::BTreeSet::new();
+    faults.retain(|fault| seen.insert(fault.pointer.clone()));
+    check_target(call, read.schedule.target_name(), &mut faults).await?;
+    read.faults = faults;
+    Ok(read)
+}
+
+fn differs(call: &Call, before: &JobRow, wanted: &JobForm) -> Result<bool, Problem> {
+    let definition = &before.job.definition;
+    let made = everbell::Made {
+        id: definition.id,
+        source: definition.source,
+        by: &definition.created_by,
+        at: definition.created_at,
+    };
+    let after = wanted.schedule.definition(&made).map_err(|problems| Problem::from(StoreError::from(first(problems))))?;
+    Ok(call.body.get("activate").is_some() || after.content_hash() != definition.content_hash())
+}
+
+pub(crate) async fn diff(call: Call) -> Result<Answer, Problem> {
+    let form = call.query(DIFF);
+    let key = key_of(&call).await?;
+    let version = async |name: &str| -> Result<JobRow, Problem> {
+        let number = form.count(name).ok_or_else(|| Problem::new(Kind::NotFound, "There is no such version."))?;
+        Ok(call.jobs().get(JobRef::Version(key.clone(), number)).await?)
+    };
+    let (from, to) = (version("from").await?, version("to").await?);
+    Answer::ok(&Items { items: changes(&from, &to) })
+}
+
+/// What differs between two versions, as the API spells it.
+fn changes(from: &JobRow, to: &JobRow) -> Vec<ChangedField> {
+    let flat = |row: &JobRow| {
+        let definition = &row.job.definition;
+        let mut document = job::document(definition);
+        document["payload"] = serde_json::from_str(definition.payload.as_str()).unwrap_or(Value::Null);
+        let mut members = Vec::new();
+        flatten("", &document, &mut members);
+        members
+    };
+    let (before, after) = (flat(from), flat(to));
+    let value = |members: &[(String, Value)], name: &str| {
+        members.iter().find(|(own, _)| own == name).map_or(json!(null), |(_, value)| value.clone())
+    };
+    let mut names: Vec<&String> = before.iter().chain(&after).map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let changed = |name: &String| {
+        let (from, to) = (value(&before, name), value(&after, name));
+        (from != to).then(|| ChangedField { field: name.clone(), from, to })
+    };
+    names.into_iter().filter_map(changed).collect()
+}
+
+/// The members of objects by their paths; a payload is one value.
+fn flatten(path: &str, value: &Value, members: &mut Vec<(String, Value)>) {
+    match value {
+        Value::Object(inner) if path != "payload" => {
+            for (name, value) in inner {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                flatten(&path, value, members);
+            }
+        }
+        other => members.push((path.to_owned(), other.clone())),
+    }
+}

@@ -1,0 +1,92 @@
+//! Instances, and what the server is.
+
+use everbell_core::store::{AuditEntry, LeaseTerms};
+use everbell_core::{InstanceId, RunId, Zone};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::call::{Answer, Call, shown};
+use crate::http::model::{InstanceDocument, Items, times};
+use crate::http::problem::{Kind, Problem};
+
+pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
+    let bell = &call.app.bell;
+    let alive_since = bell.now().checked_sub(LeaseTerms::default().duration).unwrap_or(bell.now());
+    let instances = bell.instances().await?;
+    Answer::ok(&Items { items: instances.iter().map(|one| InstanceDocument::of(one, alive_since)).collect::<Vec<_>>() })
+}
+
+pub(crate) async fn drain(call: Call) -> Result<Answer, Problem> {
+    set_draining(&call, true).await
+}
+
+pub(crate) async fn undrain(call: Call) -> Result<Answer, Problem> {
+    set_draining(&call, false).await
+}
+
+async fn set_draining(call: &Call, draining: bool) -> Result<Answer, Problem> {
+    let name = call.part("instanceId");
+    let missing = || Problem::new(Kind::NotFound, format!("There is no instance `{}`.", shown(name)));
+    let id: InstanceId = name.parse().map_err(|_| missing())?;
+    let now = call.app.bell.now();
+    let action = if draining { "instance.drain" } else { "instance.undrain" };
+    let audit = audit(call, action, format!("instance:{id}"), now);
+    call.app.bell.store().drain_instance(id, draining, &audit).await?;
+    Ok(Answer::nothing())
+}
+
+/// An entry about something that is no job and no run.
+pub(super) fn audit(call: &Call, action: &str, object: String, now: jiff::Timestamp) -> AuditEntry {
+    let mut random = [0; 10];
+    random.copy_from_slice(&uuid::Uuid::new_v4().as_bytes()[..10]);
+    AuditEntry {
+        id: RunId::by_hand(now, random).as_uuid(),
+        at: now,
+        actor: call.actor.name.clone(),
+        action: action.to_owned(),
+        object,
+        reason: None,
+        before: None,
+        after: None,
+    }
+}
+
+/// What this server is and how its database fares.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Status)]
+pub(crate) struct StatusDocument {
+    version: &'static str,
+    /// The version of the IANA time zone data inside.
+    tz_data: &'static str,
+    now: String,
+    /// Who asks, and with which role.
+    actor: String,
+    role: &'static str,
+    database: String,
+    schema_version: u32,
+    size_bytes: Option<u64>,
+    /// Timers that are due but not planned.
+    due_timers: u64,
+    /// The beginning of the oldest open transaction elsewhere.
+    oldest_transaction_at: Option<String>,
+    notes: Vec<String>,
+}
+
+pub(crate) async fn status(call: Call) -> Result<Answer, Problem> {
+    let bell = &call.app.bell;
+    let store = bell.store().status().await?;
+    Answer::ok(&StatusDocument {
+        version: env!("CARGO_PKG_VERSION"),
+        tz_data: Zone::data_version(),
+        now: bell.now().to_string(),
+        actor: call.actor.name.clone(),
+        role: call.actor.role.as_str(),
+        database: store.product,
+        schema_version: store.schema_version,
+        size_bytes: store.size_bytes,
+        due_timers: store.due_timers,
+        oldest_transaction_at: times(store.oldest_transaction_at),
+        notes: store.notes,
+    })
+}

@@ -1,0 +1,132 @@
+//! Jobs: create, list, read.
+
+use axum::http::StatusCode;
+use everbell::{JobFilter, JobKey, JobRow, JobStatus, RunStatus, Source, StoreError, Target};
+use everbell_core::store::{JobRef, JobSort};
+
+use crate::form::job::{self, JobForm};
+use crate::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional};
+use crate::http::call::{Answer, Call, refuse};
+use crate::http::model::{Items, JobDocument, Page};
+use crate::http::page::{self, CURSOR, LIMIT};
+use crate::http::problem::{Kind, Problem};
+
+const STATUS: Value = Value::Word(&["active", "paused", "retired"]);
+pub(super) const RUN_STATUS: Value =
+    Value::Word(&["pending", "running", "succeeded", "failed", "canceled", "skipped"]);
+
+pub(crate) const LIST: &[Field] = &[
+    optional("status", Value::List { of: &STATUS, max: 3 }, "Jobs of one of these; living ones if absent."),
+    optional("target", Value::List { of: &TEXT, max: 50 }, "Jobs with one of these targets."),
+    optional("jobKey", TEXT, "All versions of this job."),
+    optional("q", TEXT, "Key, target or description contains this, in any case."),
+    optional("source", Value::Word(&["api", "config", "code"]), "Owned by this."),
+    optional("lastRunStatus", Value::List { of: &RUN_STATUS, max: 6 }, "The last run ended so."),
+    optional("errored", Value::Flag, "Whether it cannot fire because its schedule cannot be read."),
+    optional("sort", Value::Word(&["jobKey", "nextRunAt", "-createdAt"]), "The order; by key if absent."),
+    LIMIT,
+    CURSOR,
+];
+
+pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
+    let form = call.query(LIST);
+    let filter = filter(&form)?;
+    let page = call.jobs().list(&filter, &page::request(&call)?).await?;
+    let document = Page {
+        items: page.items.iter().map(JobDocument::from).collect(),
+        next_cursor: page::next(&call, page.next.as_ref()),
+        unreadable: page.unreadable.iter().map(ToString::to_string).collect(),
+    };
+    page::linked(&call, "/jobs", document.next_cursor.as_deref(), Answer::ok(&document)?)
+}
+
+/// What a query, or the filter of a bulk action, asks for.
+pub(super) fn filter(form: &Form<'_>) -> Result<JobFilter, Problem> {
+    let refused = |name: &'static str| move |error: everbell::Invalid| Problem::at("parameter", name, error.reason);
+    let key = form.text("jobKey").map(JobKey::new).transpose().map_err(refused("jobKey"))?;
+    let mut status: Vec<JobStatus> = form.list("status").into_iter().filter_map(JobStatus::from_word).collect();
+    if status.is_empty() && key.is_none() {
+        status = vec![JobStatus::Active, JobStatus::Paused];
+    }
+    let targets: Result<_, _> = form.list("target").into_iter().map(Target::new).collect();
+    Ok(JobFilter {
+        status,
+        target: targets.map_err(refused("target"))?,
+        key,
+        text: form.text("q").map(str::to_owned),
+        source: form.word("source", Source::from_word),
+        last_status: form.list("lastRunStatus").into_iter().filter_map(RunStatus::from_word).collect(),
+        errored: form.has("errored").then(|| form.flag("errored")),
+        sort: match form.text("sort") {
+            Some("nextRunAt") => JobSort::NextRunAt,
+            Some("-createdAt") => JobSort::CreatedAt,
+            _ => JobSort::Key,
+        },
+    })
+}
+
+pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
+    let payload = call.raw("payload");
+    let JobForm { schedule, mut faults } = job::read(&call.body, payload.as_deref(), Naming::Camel);
+    check_target(&call, schedule.target_name(), &mut faults).await?;
+    refuse(faults)?;
+    let key = schedule.key().to_owned();
+    match call.jobs().create(schedule).await {
+        Ok(row) => {
+            let location = format!("{}/jobs/{}", call.mount, row.job.definition.id);
+            Ok(shown(&call, StatusCode::CREATED, &row)?.header("location", location))
+        }
+        Err(StoreError::Conflict { .. }) => Err(exists(&call, &key).await?),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Notes a target that nobody serves, together with everything else.
+pub(super) async fn check_target(call: &Call, target: Option<&str>, faults: &mut Vec<Fault>) -> Result<(), Problem> {
+    let Some(target) = target.filter(|_| !faults.iter().any(|fault| fault.pointer == "/target")) else {
+        return Ok(());
+    };
+    match call.jobs().check_target(target).await {
+        Err(StoreError::Invalid(invalid)) => {
+            faults.push(Fault::new("/target", "unknown_target", invalid.reason));
+            Ok(())
+        }
+        answer => Ok(answer?),
+    }
+}
+
+async fn exists(call: &Call, key: &str) -> Result<Problem, Problem> {
+    let living = call.jobs().get(key).await?;
+    let (definition, state) = (&living.job.definition, &living.job.state);
+    let detail = format!("Job `{key}` is {} at version {}.", state.status, definition.version);
+    Ok(Problem::new(Kind::JobKeyExists, detail).with("jobId", definition.id.to_string()))
+}
+
+pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
+    let row = call.jobs().get(call.job()?).await?;
+    shown(&call, StatusCode::OK, &row)
+}
+
+pub(crate) async fn versions(call: Call) -> Result<Answer, Problem> {
+    let key = key_of(&call).await?;
+    let versions = call.jobs().versions(key.as_str()).await?;
+    Answer::ok(&Items { items: versions.iter().map(JobDocument::from).collect() })
+}
+
+/// The key of the job that the path names.
+pub(super) async fn key_of(call: &Call) -> Result<JobKey, Problem> {
+    Ok(match call.job()? {
+        JobRef::Key(key) | JobRef::Version(key, _) => key,
+        id @ JobRef::Id(_) => call.jobs().get(id).await?.job.definition.key.clone(),
+    })
+}
+
+/// A job, with its revision as the `ETag`.
+pub(super) fn shown(call: &Call, status: StatusCode, row: &JobRow) -> Result<Answer, Problem> {
+    let document = JobDocument::with_warnings(row, call.app.bell.now());
+    Ok(Answer::json(status, &document)?.header("etag", etag(row)))
+}
+
+pub(super) fn etag(row: &JobRow) -> String {
+    format!("\"{}\"", row.job.state.revision)
+}

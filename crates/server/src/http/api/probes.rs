@@ -1,0 +1,71 @@
+//! What machines ask: alive, ready, metrics; and what people read: the documentation.
+
+use axum::http::StatusCode;
+use serde_json::json;
+
+use crate::form::{Field, Kind as Value, optional};
+use crate::http::call::{Answer, Call};
+use crate::http::problem::{Kind, Problem};
+use crate::http::{docs, openapi};
+
+pub(crate) const READY: &[Field] = &[optional("verbose", Value::Flag, "Tell every check.")];
+
+/// The process answers. Depends on nothing, so that a database that is away never restarts it.
+pub(crate) async fn live(_: Call) -> Result<Answer, Problem> {
+    Ok(Answer::text("text/plain; charset=utf-8", "ok\n"))
+}
+
+/// Whether it can do its work.
+pub(crate) async fn ready(call: Call) -> Result<Answer, Problem> {
+    let verbose = call.query(READY).flag("verbose");
+    let report = call.app.readiness().await;
+    let mut text = String::new();
+    if verbose || !report.ok {
+        for check in &report.checks {
+            let sign = if check.ok { '+' } else { '-' };
+            text.push_str(&format!("[{sign}] {}: {}\n", check.name, check.detail));
+        }
+    }
+    text.push_str(if report.ok { "ok\n" } else { "not ready\n" });
+    let mut answer = Answer::text("text/plain; charset=utf-8", text);
+    if !report.ok {
+        answer.status = StatusCode::SERVICE_UNAVAILABLE;
+    }
+    Ok(answer)
+}
+
+pub(crate) async fn metrics(call: Call) -> Result<Answer, Problem> {
+    let text = call.app.metrics.render(&call.app.bell).await;
+    Ok(Answer::text("text/plain; version=0.0.4; charset=utf-8", text))
+}
+
+pub(crate) async fn openapi(call: Call) -> Result<Answer, Problem> {
+    Answer::ok(&openapi::document(&call.app.options))
+}
+
+pub(crate) async fn docs(call: Call) -> Result<Answer, Problem> {
+    if !call.app.options.docs {
+        return Err(Problem::new(Kind::NotFound, "The documentation is switched off."));
+    }
+    let page = docs::page(&openapi::document(&call.app.options));
+    Ok(Answer::text("text/html; charset=utf-8", page).header("content-security-policy", docs::POLICY))
+}
+
+pub(crate) async fn style(_: Call) -> Result<Answer, Problem> {
+    Ok(Answer::text("text/css; charset=utf-8", docs::STYLE))
+}
+
+/// What a kind of problem means: where its `type` points to.
+pub(crate) async fn problem(call: Call) -> Result<Answer, Problem> {
+    let slug = call.part("problem");
+    let kind = Kind::ALL.into_iter().find(|kind| kind.about().slug == slug);
+    let about = kind.map(Kind::about).ok_or_else(|| Problem::new(Kind::NotFound, "There is no such problem."))?;
+    let document = json!({
+        "type": format!("/docs/problems/{}", about.slug),
+        "title": about.title,
+        "status": about.status,
+        "code": about.code,
+        "help": about.help,
+    });
+    Answer::ok(&document)
+}

@@ -1,0 +1,115 @@
+//! Runs: list, read, cancel, run again.
+
+use axum::http::StatusCode;
+use everbell::{Canceled, JobKey, RunFilter, RunRecord, RunStatus, Target};
+use everbell_core::{InstanceId, Invalid, JobId, OrgId, TriggerType};
+
+use super::actions::{REASON, ran};
+use super::jobs::RUN_STATUS;
+use super::questions::moment;
+use crate::form::{Field, Kind as Value, TEXT, optional};
+use crate::http::call::{Answer, Call};
+use crate::http::model::{CanceledDocument, Page, RunDocument, RunNowDocument};
+use crate::http::page::{self, CURSOR, LIMIT};
+use crate::http::problem::{Kind, Problem};
+
+pub(crate) const LIST: &[Field] = &[
+    optional("jobKey", TEXT, "Runs of any version of this job."),
+    optional("jobId", TEXT, "Runs of this version."),
+    optional("status", Value::List { of: &RUN_STATUS, max: 6 }, "Runs of one of these."),
+    optional("target", Value::List { of: &TEXT, max: 50 }, "Runs of one of these targets."),
+    optional("triggerType", Value::Word(&["scheduled", "manual", "ad_hoc"]), "Made so."),
+    optional("orgId", TEXT, "Of this org."),
+    optional("instanceId", TEXT, "Executed there."),
+    optional("failureCode", TEXT, "Failed with this code."),
+    optional("from", Value::Time, "For a slot, or asked for, at or after this."),
+    optional("to", Value::Time, "The same before this."),
+    LIMIT,
+    CURSOR,
+];
+
+pub(crate) const CANCEL: &[Field] = &[optional("reason", REASON, "Why, for the audit trail.")];
+
+pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
+    let filter = filter(&call)?;
+    let page = call.runs().list(&filter, &page::request(&call)?).await?;
+    let mut items = Vec::with_capacity(page.items.len());
+    for run in &page.items {
+        items.push(RunDocument::of(run, call.app.zone_of(run).await.as_ref()));
+    }
+    let document = Page {
+        items,
+        next_cursor: page::next(&call, page.next.as_ref()),
+        unreadable: page.unreadable.iter().map(ToString::to_string).collect(),
+    };
+    page::linked(&call, "/runs", document.next_cursor.as_deref(), Answer::ok(&document)?)
+}
+
+fn filter(call: &Call) -> Result<RunFilter, Problem> {
+    fn read<T>(
+        name: &'static str,
+        text: Option<&str>,
+        read: impl Fn(&str) -> Result<T, Invalid>,
+    ) -> Result<Option<T>, Problem> {
+        text.map(read).transpose().map_err(|error| Problem::at("parameter", name, error.reason))
+    }
+    let mut form = call.query(LIST);
+    let targets: Result<_, _> = form.list("target").into_iter().map(Target::new).collect();
+    Ok(RunFilter {
+        job_id: read("jobId", form.text("jobId"), str::parse::<JobId>)?,
+        job_key: read("jobKey", form.text("jobKey"), JobKey::new)?,
+        status: form.list("status").into_iter().filter_map(RunStatus::from_word).collect(),
+        target: targets.map_err(|error: Invalid| Problem::at("parameter", "target", error.reason))?,
+        trigger: form.word("triggerType", TriggerType::from_word),
+        org: read("orgId", form.text("orgId"), OrgId::new)?,
+        instance: read("instanceId", form.text("instanceId"), str::parse::<InstanceId>)?,
+        failure_code: form.text("failureCode").map(str::to_owned),
+        from: moment(&mut form, "from", None)?,
+        to: moment(&mut form, "to", None)?,
+    })
+}
+
+pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
+    let run = call.runs().get(call.run()?).await?;
+    Answer::ok(&whole(&call, &run).await)
+}
+
+async fn whole(call: &Call, run: &RunRecord) -> RunDocument {
+    RunDocument::whole(run, call.app.zone_of(run).await.as_ref())
+}
+
+pub(crate) async fn cancel(call: Call) -> Result<Answer, Problem> {
+    let form = call.body(CANCEL);
+    let id = call.run()?;
+    let runs = form.text("reason").map_or_else(|| call.runs(), |reason| call.runs().because(reason));
+    let outcome = match runs.cancel(id).await? {
+        Canceled::AtOnce => "canceled",
+        Canceled::Requested => "requested",
+        Canceled::TooLate(status) => {
+            let detail = format!("Run {id} has ended before: it is {status}.");
+            return Err(Problem::new(Kind::Conflict, detail).with("runStatus", status.as_str()));
+        }
+    };
+    let run = call.runs().get(id).await?;
+    Answer::json(StatusCode::ACCEPTED, &CanceledDocument { outcome, run: whole(&call, &run).await })
+}
+
+pub(crate) async fn rerun(call: Call) -> Result<Answer, Problem> {
+    let form = call.body(CANCEL);
+    let runs = form.text("reason").map_or_else(|| call.runs(), |reason| call.runs().because(reason));
+    let outcome = runs.rerun(call.run()?).await?;
+    match outcome.run().job_id {
+        Some(job) => {
+            let row = call.jobs().get(job).await?;
+            ran(&call, &row, outcome).await
+        }
+        None => tried(&call, outcome.run()),
+    }
+}
+
+/// A run without a job.
+pub(super) fn tried(call: &Call, run: &RunRecord) -> Result<Answer, Problem> {
+    let location = format!("{}/runs/{}", call.mount, run.id);
+    let document = RunNowDocument { outcome: "started", run: RunDocument::of(run, None), next_run_at: None };
+    Ok(Answer::json(StatusCode::ACCEPTED, &document)?.header("location", location))
+}

@@ -1,0 +1,58 @@
+//! Tokens: who may do what.
+
+use axum::http::StatusCode;
+use everbell_core::store::NewToken;
+use everbell_core::{Json, Zone};
+use serde_json::json;
+
+use super::instances::audit;
+use crate::form::job::time;
+use crate::form::{Field, Kind as Value, optional, required};
+use crate::http::access::{Role, new_token, token_hash};
+use crate::http::call::{Answer, Call};
+use crate::http::model::{Items, NewTokenDocument, TokenDocument};
+use crate::http::problem::Problem;
+
+pub(crate) const CREATE: &[Field] = &[
+    required("name", Value::Text { min: 1, max: 100 }, "Unique, for people and the audit trail."),
+    required("role", Value::Word(Role::WORDS), "What it may do: viewers read, operators act, admins change what jobs are."),
+    optional("expiresAt", Value::Time, "When it ends by itself; never if absent."),
+];
+
+pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
+    let tokens = call.app.bell.store().list_tokens().await?;
+    Answer::ok(&Items { items: tokens.iter().map(TokenDocument::from).collect::<Vec<_>>() })
+}
+
+pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
+    let mut form = call.body(CREATE);
+    let now = call.app.bell.now();
+    let (name, role) = (form.text("name").unwrap_or("").to_owned(), form.text("role").unwrap_or("").to_owned());
+    if name.trim() != name || name.chars().any(char::is_control) {
+        form.fault("name", "invalid", "must be printable text without white space around it");
+    }
+    let expires_at = time(&mut form, "expiresAt", &Zone::utc());
+    if expires_at.is_some_and(|at| at <= now) {
+        form.fault("expiresAt", "invalid", "must be in the future");
+    }
+    let faults = form.faults();
+    if !faults.is_empty() {
+        return Err(Problem::body(faults));
+    }
+    let token = new_token();
+    let mut entry = audit(&call, "token.create", format!("token:{name}"), now);
+    let after = json!({ "role": role, "expiresAt": expires_at.map(|at| at.to_string()) });
+    entry.after = Json::parse("audit", &after.to_string()).ok();
+    let new = NewToken { name, hash: token_hash(token.reveal()), role, created_at: now, expires_at };
+    let made = call.app.bell.store().create_token(&new, &entry).await?;
+    let document = NewTokenDocument { about: TokenDocument::from(&made), token: token.reveal().to_owned() };
+    Answer::json(StatusCode::CREATED, &document)
+}
+
+pub(crate) async fn revoke(call: Call) -> Result<Answer, Problem> {
+    let name = call.part("name");
+    let now = call.app.bell.now();
+    let entry = audit(&call, "token.revoke", format!("token:{name}"), now);
+    call.app.bell.store().revoke_token(name, now, &entry).await?;
+    Ok(Answer::nothing())
+}

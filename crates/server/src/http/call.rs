@@ -1,0 +1,138 @@
+//! [`Call`]: a request as a handler sees it, everything about it read and checked; and [`Answer`]: what it says.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::StatusCode;
+use everbell::client::IntoJobRef;
+use everbell::core::store::JobRef;
+use everbell::{JobId, Jobs, RunId, Runs};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::Value;
+
+use super::App;
+use super::access::Actor;
+use super::problem::{Kind, Problem};
+use crate::form::{Fault, Field, Form, Naming};
+
+/// A request.
+#[derive(Clone)]
+pub(crate) struct Call {
+    pub(crate) app: Arc<App>,
+    pub(crate) actor: Actor,
+    /// Where the API is mounted, for links: `/api/v1`.
+    pub(crate) mount: String,
+    pub(crate) path: Vec<(String, String)>,
+    /// Held against the fields of the route already.
+    pub(crate) query: Value,
+    /// The same; `{}` without a body.
+    pub(crate) body: Value,
+    /// The body as it was sent.
+    pub(crate) text: String,
+    pub(crate) if_match: Option<u64>,
+    pub(crate) headers: axum::http::HeaderMap,
+}
+
+impl Call {
+    /// Jobs, in the name of who calls.
+    pub(crate) fn jobs(&self) -> Jobs {
+        self.app.bell.jobs().by(&self.actor.name)
+    }
+
+    /// Runs, in the name of who calls.
+    pub(crate) fn runs(&self) -> Runs {
+        self.app.bell.runs().by(&self.actor.name)
+    }
+
+    /// The body, which fits its fields.
+    pub(crate) fn body(&self, fields: &'static [Field]) -> Form<'_> {
+        Form::read(&self.body, fields, Naming::Camel)
+    }
+
+    /// The query, which fits its fields.
+    pub(crate) fn query(&self, fields: &'static [Field]) -> Form<'_> {
+        Form::read(&self.query, fields, Naming::Camel)
+    }
+
+    /// A member of the body as it was written, so that no number loses a digit; `null` is nothing.
+    pub(crate) fn raw(&self, name: &str) -> Option<Box<RawValue>> {
+        let members: std::collections::BTreeMap<String, Box<RawValue>> = serde_json::from_str(&self.text).ok()?;
+        members.into_iter().find(|(own, _)| own == name).map(|(_, value)| value).filter(|value| value.get() != "null")
+    }
+
+    /// A part of the path.
+    pub(crate) fn part(&self, name: &str) -> &str {
+        self.path.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str())
+    }
+
+    /// The job that the path names: an id, `key:NAME` or `key:NAME@VERSION`.
+    pub(crate) fn job(&self) -> Result<JobRef, Problem> {
+        let name = self.part("jobId");
+        let missing = || Problem::new(Kind::NotFound, format!("There is no job `{}`.", shown(name)));
+        match name.strip_prefix("key:") {
+            Some(key) => key.into_job_ref().map_err(|_| missing()),
+            None => name.parse::<JobId>().map(JobRef::Id).map_err(|_| missing()),
+        }
+    }
+
+    /// The run that the path names.
+    pub(crate) fn run(&self) -> Result<RunId, Problem> {
+        let name = self.part("runId");
+        name.parse().map_err(|_| Problem::new(Kind::NotFound, format!("There is no run `{}`.", shown(name))))
+    }
+}
+
+/// A text of somebody else's, cut to a printable length.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().take(100).flat_map(char::escape_debug).collect()
+}
+
+/// Many problems of a body as one.
+pub(crate) fn refuse(faults: Vec<Fault>) -> Result<(), Problem> {
+    if faults.is_empty() { Ok(()) } else { Err(Problem::body(faults)) }
+}
+
+/// What is answered when all is well.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Payload,
+}
+
+/// What an answer holds.
+pub(crate) enum Payload {
+    Nothing,
+    /// A document, and its media type.
+    Text(&'static str, String),
+    /// Events without an end.
+    Events(Body),
+}
+
+impl Answer {
+    /// A JSON document.
+    pub(crate) fn json(status: StatusCode, document: &impl Serialize) -> Result<Answer, Problem> {
+        let text = serde_json::to_string(document).map_err(|error| {
+            tracing::error!(%error, "an answer cannot be written as JSON");
+            Problem::new(Kind::Internal, "The answer cannot be written.")
+        })?;
+        Ok(Answer { status, headers: Vec::new(), body: Payload::Text("application/json", text) })
+    }
+
+    pub(crate) fn ok(document: &impl Serialize) -> Result<Answer, Problem> {
+        Answer::json(StatusCode::OK, document)
+    }
+
+    pub(crate) fn text(kind: &'static str, text: impl Into<String>) -> Answer {
+        Answer { status: StatusCode::OK, headers: Vec::new(), body: Payload::Text(kind, text.into()) }
+    }
+
+    pub(crate) fn nothing() -> Answer {
+        Answer { status: StatusCode::NO_CONTENT, headers: Vec::new(), body: Payload::Nothing }
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Answer {
+        self.headers.push((name, value.into()));
+        self
+    }
+}

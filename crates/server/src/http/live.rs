@@ -1,0 +1,207 @@
+//! What happens in the whole cluster, as it happens: the source of the event stream.
+//!
+//! An instance tells its own events at once, but those of the others are only in the database. So there is one watcher,
+//! which looks there whenever something may have happened (an event here, a notice of the store, or a second has gone by)
+//! and tells what is different: runs that came, moved on or ended, and new entries of the audit trail. It looks only
+//! while somebody listens. Events only tell: who was away asks the API.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use everbell::core::store::PageRequest;
+use everbell::{Everbell, RunFilter, RunId, RunRecord, RunStatus, StoreResult};
+use serde_json::{Value, json};
+use tokio::sync::{broadcast, watch};
+use uuid::Uuid;
+
+/// The shortest and the longest time between two looks.
+const PACE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How many runs a look compares.
+const SEEN: u32 = 500;
+/// How many entries of the audit trail a look reads.
+const ENTRIES: u32 = 100;
+/// How many events are kept for who comes back.
+const KEPT: usize = 1_000;
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) number: u64,
+    /// Such as `run.finished`.
+    pub(crate) kind: String,
+    pub(crate) job_key: Option<String>,
+    pub(crate) data: Value,
+}
+
+/// Where events of the cluster go.
+#[derive(Debug)]
+pub(crate) struct Live {
+    /// Tells this process apart from an earlier one, whose numbers mean nothing here.
+    epoch: String,
+    sender: broadcast::Sender<Arc<Told>>,
+    kept: Mutex<Kept>,
+    ended: watch::Receiver<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    last: u64,
+    events: VecDeque<Arc<Told>>,
+}
+
+/// What a listener gets first.
+pub(crate) struct Listening {
+    /// What it missed; nothing if that is not known any more.
+    pub(crate) missed: Option<Vec<Arc<Told>>>,
+    pub(crate) events: broadcast::Receiver<Arc<Told>>,
+}
+
+impl Live {
+    pub(crate) fn new(ended: watch::Receiver<bool>) -> Live {
+        let epoch = Uuid::new_v4().simple().to_string()[..8].to_owned();
+        Live { epoch, sender: broadcast::channel(KEPT).0, kept: Mutex::default(), ended }
+    }
+
+    /// Resolves when the server ends, and every stream with it.
+    pub(crate) fn ended(&self) -> watch::Receiver<bool> {
+        self.ended.clone()
+    }
+
+    /// The id of an event in the stream.
+    pub(crate) fn id(&self, number: u64) -> String {
+        format!("{}-{number}", self.epoch)
+    }
+
+    /// Listens from now on, or from behind the event of this id.
+    pub(crate) fn listen(&self, last_id: Option<&str>) -> Listening {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = self.sender.subscribe();
+        let missed = match last_id {
+            None => Some(Vec::new()),
+            Some(id) => {
+                let number = id.strip_prefix(&format!("{}-", self.epoch)).and_then(|n| n.parse::<u64>().ok());
+                let oldest = kept.events.front().map_or(kept.last + 1, |event| event.number);
+                number.filter(|number| number + 1 >= oldest && *number <= kept.last).map(|number| {
+                    kept.events.iter().filter(|event| event.number > number).cloned().collect()
+                })
+            }
+        };
+        Listening { missed, events }
+    }
+
+    fn tell(&self, kind: String, job_key: Option<String>, data: Value) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.last += 1;
+        let told = Arc::new(Told { number: kept.last, kind, job_key, data });
+        kept.events.push_back(Arc::clone(&told));
+        if kept.events.len() > KEPT {
+            kept.events.pop_front();
+        }
+        // An error means that nobody listens.
+        drop(self.sender.send(told));
+    }
+
+    /// Watches until the server ends.
+    pub(crate) async fn watch(&self, bell: &Everbell) {
+        let mut ended = self.ended();
+        let mut seen = None;
+        let mut here = bell.events();
+        loop {
+            tokio::select! {
+                _ = ended.wait_for(|ended| *ended) => return,
+                () = something(bell, &mut here) => {}
+            }
+            if self.sender.receiver_count() == 0 {
+                seen = None;
+            } else {
+                match self.look(bell, seen.take()).await {
+                    Ok(now) => seen = Some(now),
+                    Err(error) => tracing::debug!(%error, "the event stream could not look; it tries again"),
+                }
+            }
+            tokio::time::sleep(PACE).await;
+        }
+    }
+
+    async fn look(&self, bell: &Everbell, before: Option<Seen>) -> StoreResult<Seen> {
+        let now = Seen::look(bell).await?;
+        let Some(before) = before else { return Ok(now) };
+        for run in now.runs.values().filter(|run| before.is_news(run)) {
+            self.tell_run(run);
+        }
+        // An active run that is not among those that were looked at any more may have ended.
+        for id in before.active().filter(|id| !now.runs.contains_key(id)) {
+            let run = bell.store().get_run(id).await?;
+            if run.status.is_terminal() {
+                self.tell_run(&run);
+            }
+        }
+        for (id, action, object, actor) in now.entries.iter().rev().filter(|entry| Some(entry.0) > before.last_entry) {
+            let key = object.strip_prefix("job:").map(str::to_owned);
+            let data = json!({ "auditId": id, "action": action, "object": object, "actor": actor, "jobKey": key });
+            self.tell(action.clone(), key, data);
+        }
+        Ok(Seen { last_entry: now.last_entry.max(before.last_entry), ..now })
+    }
+
+    fn tell_run(&self, run: &RunRecord) {
+        let key = run.job_key.as_ref().map(ToString::to_string);
+        let data = json!({
+            "runId": run.id.to_string(),
+            "jobKey": key,
+            "target": run.target.as_str(),
+            "status": run.status.as_str(),
+            "attempt": run.attempt,
+            "scheduledAt": run.scheduled_at.to_string(),
+            "failureCode": run.failure.as_ref().map(|failure| failure.code.as_str()),
+        });
+        self.tell(format!("run.{}", run.status), key, data);
+    }
+}
+
+/// What a look saw.
+struct Seen {
+    runs: HashMap<RunId, RunRecord>,
+    /// The newest run of all, so that an old one is not taken for news.
+    newest: Option<RunId>,
+    entries: Vec<(Uuid, String, String, String)>,
+    last_entry: Option<Uuid>,
+}
+
+impl Seen {
+    async fn look(bell: &Everbell) -> StoreResult<Seen> {
+        let page = PageRequest { limit: SEEN, after: None };
+        let active = RunFilter { status: vec![RunStatus::Pending, RunStatus::Running], ..RunFilter::default() };
+        // The active ones first: one that ends in between is seen as ended in the second list, or asked for by its id.
+        let active = bell.store().list_runs(&active, &page).await?;
+        let newest = bell.store().list_runs(&RunFilter::default(), &page).await?;
+        let entries = bell.store().list_audit(None, &PageRequest { limit: ENTRIES, after: None }).await?;
+        let entries: Vec<_> =
+            entries.items.into_iter().map(|entry| (entry.id, entry.action, entry.object, entry.actor)).collect();
+        let first = newest.items.first().map(|run| run.id);
+        let runs = active.items.into_iter().chain(newest.items).map(|run| (run.id, run)).collect();
+        Ok(Seen { runs, newest: first, last_entry: entries.iter().map(|entry| entry.0).max(), entries })
+    }
+
+    fn is_news(&self, run: &RunRecord) -> bool {
+        match self.runs.get(&run.id) {
+            Some(known) => (known.status, known.attempt) != (run.status, run.attempt),
+            None => Some(run.id) > self.newest || !run.status.is_terminal(),
+        }
+    }
+
+    fn active(&self) -> impl Iterator<Item = RunId> {
+        self.runs.values().filter(|run| !run.status.is_terminal()).map(|run| run.id)
+    }
+}
+
+/// Resolves when something may have happened.
+async fn something(bell: &Everbell, here: &mut broadcast::Receiver<Arc<everbell::Event>>) {
+    tokio::select! {
+        _ = here.recv() => {}
+        () = bell.store().woken() => {}
+        () = tokio::time::sleep(PATIENCE) => {}
+    }
+}

@@ -1,0 +1,95 @@
+//! The documents of the API: the only place that knows their shapes.
+
+mod cluster;
+mod job;
+mod preview;
+mod run;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+pub(crate) use cluster::{
+    AuditDocument, InstanceDocument, NewTokenDocument, TargetDocument, TargetsDocument, TokenDocument,
+};
+pub(crate) use job::{
+    Bulk, BulkItem, ChangedField, Fires, JobDocument, LastRun, NewVersionDocument, ResumedDocument,
+    Resumption, StatsDocument, Superseded,
+};
+pub(crate) use preview::{FireDocument, PreviewDocument, WarningDocument};
+pub(crate) use run::{CanceledDocument, ExplanationDocument, GapDocument, RunDocument, RunNowDocument};
+
+/// A part of a list.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Page<T> {
+    pub(crate) items: Vec<T>,
+    /// Where the next page begins; absent at the end.
+    pub(crate) next_cursor: Option<String>,
+    /// Ids of rows that could not be read and were left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub(crate) unreadable: Vec<String>,
+}
+
+/// A whole list.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Items<T> {
+    pub(crate) items: Vec<T>,
+}
+
+/// What every error looks like: RFC 9457.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "only its shape is wanted; `Problem` writes it")]
+pub(crate) struct ProblemDocument {
+    /// The page about this kind of problem.
+    r#type: String,
+    title: String,
+    status: u16,
+    /// A stable word for programs.
+    code: String,
+    detail: String,
+    /// The request.
+    instance: String,
+    /// Every fault of the request.
+    #[schema(required = false)]
+    errors: Vec<FaultDocument>,
+}
+
+/// Something that is wrong with a request.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "only its shape is wanted; `Problem` writes it")]
+pub(crate) struct FaultDocument {
+    /// A JSON pointer into the body.
+    #[schema(required = false)]
+    pointer: String,
+    /// A parameter of the query or the path.
+    #[schema(required = false)]
+    parameter: String,
+    /// A header.
+    #[schema(required = false)]
+    header: String,
+    code: String,
+    detail: String,
+}
+
+/// RFC 3339 in UTC.
+pub(super) fn time(at: Timestamp) -> String {
+    at.to_string()
+}
+
+pub(crate) fn times(at: Option<Timestamp>) -> Option<String> {
+    at.map(time)
+}
+
+/// Stored JSON as it is stored. What is stored is JSON; if it were not, nothing would be shown.
+pub(super) fn raw(json: &everbell::Json) -> Option<Box<RawValue>> {
+    RawValue::from_string(json.as_str().to_owned()).ok()
+}
+
+/// Text of JSON as a value.
+pub(super) fn parsed(json: Option<&everbell::Json>) -> Option<Value> {
+    json.and_then(|json| serde_json::from_str(json.as_str()).ok())
+}

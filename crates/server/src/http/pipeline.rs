@@ -1,0 +1,260 @@
+//! What happens to every request, in this order: who is it, may they, what do they say, has it been answered before; then
+//! the handler; then the answer. A handler sees only what passed.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, RawPathParams, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde_json::{Map, Value};
+
+use super::access::{Actor, Role, expect_role};
+use super::call::{Answer, Call, Payload, shown};
+use super::problem::{Kind, Problem};
+use super::route::{Access, Route};
+use super::{App, idempotency};
+use crate::form::{Form, Naming, query};
+
+/// The most bytes of a body.
+pub(crate) const MAX_BODY: usize = 1 << 20;
+/// A body that does not arrive in this time is given up.
+const BODY_TIME: Duration = Duration::from_secs(30);
+/// The deepest JSON of a body.
+const MAX_DEPTH: usize = 64;
+
+/// A route at the place where it is mounted.
+#[derive(Clone)]
+pub(crate) struct Mounted {
+    pub(crate) app: Arc<App>,
+    pub(crate) route: Arc<Route>,
+    pub(crate) mount: Arc<str>,
+}
+
+/// Answers a request.
+pub(crate) async fn answer(State(mounted): State<Mounted>, params: RawPathParams, request: Request) -> Response<Body> {
+    let id = request_id(request.headers());
+    let path = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let Mounted { app, route, .. } = &mounted;
+    let begun = app.bell.now();
+    let (method, template) = (route.method.clone(), format!("{}{}", mounted.mount, route.path));
+    let answered = passed(&mounted, path, request, &id).await;
+    let status = match &answered {
+        Ok(answer) => answer.status,
+        Err(problem) => problem.status(),
+    };
+    let took = app.bell.now().duration_since(begun);
+    tracing::debug!(request = %id, %method, route = template, status = status.as_u16(), took_ms = took.as_millis_f64(), "answered");
+    app.metrics.http(method.as_str(), &template, status.as_u16(), took.as_secs_f64().max(0.0));
+    match answered {
+        Ok(answer) => rendered(answer, &id),
+        Err(problem) => refused(&problem, &id),
+    }
+}
+
+async fn passed(mounted: &Mounted, path: Vec<(String, String)>, request: Request, id: &str) -> Result<Answer, Problem> {
+    let Mounted { app, route, mount } = mounted;
+    let (parts, body) = request.into_parts();
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+    let actor = entered(app, route.access, &parts.headers, peer).await?;
+    let query = read_query(parts.uri.query().unwrap_or(""), route)?;
+    let (text, body) = read_body(&parts.headers, body, route).await?;
+    let if_match = if route.revised { revision(app, &parts.headers)? } else { None };
+    let call = Call {
+        app: Arc::clone(app),
+        actor,
+        mount: mount.to_string(),
+        path,
+        query,
+        body,
+        text,
+        if_match,
+        headers: parts.headers,
+    };
+    if !route.writes() {
+        return route.handler.call(call).await;
+    }
+    // What was begun is finished, also if nobody waits for the answer any more; and a handler that panics takes nothing
+    // with it but its request.
+    let (route, key) = (Arc::clone(route), parts.uri.path().to_owned());
+    let work = tokio::spawn(async move { idempotency::once(&route, &key, call).await });
+    work.await.unwrap_or_else(|error| {
+        tracing::error!(request = id, %error, "a handler panicked");
+        Err(Problem::new(Kind::Internal, "Something is broken here; the log of the server has the details."))
+    })
+}
+
+/// Who calls, if they may.
+async fn entered(app: &App, access: Access, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
+    let needed = match access {
+        Access::Open => return Ok(Actor { name: "nobody".to_owned(), role: Role::Viewer }),
+        Access::Role(role) => role,
+        Access::RunHistory => app.options.run_history,
+        Access::Metrics => return app.metrics_actor(headers, peer),
+    };
+    let from = if app.options.trust_proxy { forwarded(headers).or(peer) } else { peer };
+    let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let actor = app.gate.enter(header, from, &app.bell).await.inspect_err(|_| app.metrics.login_failed())?;
+    expect_role(&actor, needed)?;
+    Ok(actor)
+}
+
+/// The address that the last proxy saw.
+fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
+    headers.get("x-forwarded-for")?.to_str().ok()?.rsplit(',').next()?.trim().parse().ok()
+}
+
+fn read_query(text: &str, route: &Route) -> Result<Value, Problem> {
+    let value = query(text, route.query).map_err(|error| Problem::new(Kind::InvalidInput, error.0))?;
+    let faults = Form::read(&value, route.query, Naming::Camel).faults();
+    if faults.is_empty() { Ok(value) } else { Err(Problem::query(faults)) }
+}
+
+async fn read_body(headers: &HeaderMap, body: Body, route: &Route) -> Result<(String, Value), Problem> {
+    let Some(fields) = route.body else { return Ok((String::new(), Value::Object(Map::new()))) };
+    let collected = tokio::time::timeout(BODY_TIME, Limited::new(body, MAX_BODY).collect()).await;
+    let bytes = match collected {
+        Err(_) => return Err(Problem::new(Kind::RequestTimeout, "The body did not arrive within 30 seconds.")),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            return Err(Problem::new(Kind::PayloadTooLarge, "The body has more than 1 MiB."));
+        }
+        Ok(Err(error)) => return Err(Problem::new(Kind::MalformedJson, format!("The body broke off: {error}."))),
+        Ok(Ok(collected)) => collected.to_bytes(),
+    };
+    let text = String::from_utf8(bytes.into())
+        .map_err(|_| Problem::new(Kind::MalformedJson, "The body is not valid UTF-8."))?;
+    let value = if text.trim().is_empty() { Value::Object(Map::new()) } else { parse(headers, &text)? };
+    if !route.own_body {
+        let faults = Form::read(&value, fields, Naming::Camel).faults();
+        if !faults.is_empty() {
+            return Err(Problem::body(faults));
+        }
+    }
+    Ok((text, value))
+}
+
+fn parse(headers: &HeaderMap, text: &str) -> Result<Value, Problem> {
+    let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let media = media.split(';').next().unwrap_or("").trim();
+    if media != "application/json" && media != "application/merge-patch+json" {
+        let detail = format!("The body is `{}`, and must be `application/json`.", shown(media));
+        return Err(Problem::new(Kind::UnsupportedMediaType, detail));
+    }
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        let detail = format!("Line {}, column {}: {error}.", error.line(), error.column());
+        Problem::new(Kind::MalformedJson, detail)
+    })?;
+    if depth(&value) > MAX_DEPTH {
+        return Err(Problem::new(Kind::InvalidInput, format!("The body has more than {MAX_DEPTH} levels.")));
+    }
+    Ok(value)
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// The revision of `If-Match: "7"`; `*` is any.
+fn revision(app: &App, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    let Some(value) = headers.get(header::IF_MATCH) else {
+        if app.options.require_if_match {
+            let detail = "Send the `ETag` of the job that you have read as `If-Match`.";
+            return Err(Problem::new(Kind::PreconditionRequired, detail));
+        }
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or("").trim();
+    if text == "*" {
+        return Ok(None);
+    }
+    let number = text.trim_start_matches("W/").trim_matches('"').parse();
+    number.map(Some).map_err(|_| Problem::at("header", "If-Match", "must be the `ETag` of a job, such as \"7\""))
+}
+
+/// The id that the caller brought, if it can be shown; else a new one.
+fn request_id(headers: &HeaderMap) -> String {
+    let brought = headers.get("x-request-id").and_then(|value| value.to_str().ok());
+    let fits = |id: &&str| {
+        (1..=100).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:".contains(&b))
+    };
+    brought.filter(fits).map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
+}
+
+fn rendered(answer: Answer, id: &str) -> Response<Body> {
+    let (media, body) = match answer.body {
+        Payload::Nothing => (None, Body::empty()),
+        Payload::Text(media, text) => (Some(media), Body::from(text)),
+        Payload::Events(body) => (Some("text/event-stream"), body),
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = answer.status;
+    let headers = response.headers_mut();
+    usual_headers(headers, id, media);
+    for (name, value) in answer.headers {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.append(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}
+
+/// An error answer.
+pub(crate) fn refused(problem: &Problem, id: &str) -> Response<Body> {
+    let mut response = Response::new(Body::from(problem.document(id).to_string()));
+    *response.status_mut() = problem.status();
+    let headers = response.headers_mut();
+    usual_headers(headers, id, Some("application/problem+json"));
+    if let Some(seconds) = problem.retry_after {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if problem.kind == Kind::Unauthenticated {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"everbell\""));
+    }
+    response
+}
+
+fn usual_headers(headers: &mut HeaderMap, id: &str, media: Option<&'static str>) {
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Some(media) = media {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+    }
+    if let Ok(id) = HeaderValue::from_str(id) {
+        headers.insert("x-request-id", id);
+    }
+}
+
+/// What answers when no route does: below a mount also that is only for who has a token.
+pub(crate) async fn nowhere(app: Arc<App>, kind: Kind, guarded: bool, request: Request) -> Response<Body> {
+    let id = request_id(request.headers());
+    let (method, path) = (request.method().clone(), shown(request.uri().path()));
+    if guarded {
+        let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+        if let Err(problem) = entered(&app, Access::Role(Role::Viewer), request.headers(), peer).await {
+            return refused(&problem, &id);
+        }
+    }
+    let detail = match kind {
+        Kind::MethodNotAllowed => format!("`{path}` does not take {}.", method_shown(&method)),
+        _ => format!("There is nothing at `{path}`."),
+    };
+    refused(&Problem::new(kind, detail), &id)
+}
+
+fn method_shown(method: &Method) -> String {
+    shown(method.as_str())
+}
+
+/// The status of an answer, whatever it is.
+pub(crate) fn status_of(answered: &Result<Answer, Problem>) -> StatusCode {
+    match answered {
+        Ok(answer) => answer.status,
+        Err(problem) => problem.status(),
+    }
+}

@@ -1,0 +1,375 @@
+//! [`Problem`]: what every error answer looks like (RFC 9457), and the one place that turns errors into statuses.
+
+use axum::http::StatusCode;
+use everbell::StoreError;
+use serde_json::{Map, Value, json};
+
+use crate::form::Fault;
+
+/// What can go wrong, for programs: stable words, each with a page of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    InvalidInput,
+    MalformedJson,
+    Unauthenticated,
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    RequestTimeout,
+    Conflict,
+    JobKeyExists,
+    OverlapSkipped,
+    JobRetired,
+    IdempotencyInProgress,
+    RevisionMismatch,
+    PayloadTooLarge,
+    UnsupportedMediaType,
+    IdempotencyKeyReused,
+    PreconditionRequired,
+    RateLimited,
+    Internal,
+    NotReady,
+}
+
+/// What the documentation says about a kind.
+pub(crate) struct About {
+    /// The last part of its `type`.
+    pub(crate) slug: &'static str,
+    pub(crate) status: u16,
+    pub(crate) code: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) help: &'static str,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Kind; 20] = [
+        Kind::InvalidInput,
+        Kind::MalformedJson,
+        Kind::Unauthenticated,
+        Kind::Forbidden,
+        Kind::NotFound,
+        Kind::MethodNotAllowed,
+        Kind::RequestTimeout,
+        Kind::Conflict,
+        Kind::JobKeyExists,
+        Kind::OverlapSkipped,
+        Kind::JobRetired,
+        Kind::IdempotencyInProgress,
+        Kind::RevisionMismatch,
+        Kind::PayloadTooLarge,
+        Kind::UnsupportedMediaType,
+        Kind::IdempotencyKeyReused,
+        Kind::PreconditionRequired,
+        Kind::RateLimited,
+        Kind::Internal,
+        Kind::NotReady,
+    ];
+
+    pub(crate) const fn about(self) -> About {
+        let (slug, status, code, title, help) = match self {
+            Kind::InvalidInput => (
+                "invalid-input",
+                400,
+                "InvalidInput",
+                "The request is not valid",
+                "`errors` names every member or parameter at fault and what is allowed. Nothing was changed.",
+            ),
+            Kind::MalformedJson => (
+                "malformed-json",
+                400,
+                "MalformedJson",
+                "The body is not JSON",
+                "`detail` says where the body stops being JSON. Nothing was changed.",
+            ),
+            Kind::Unauthenticated => (
+                "unauthenticated",
+                401,
+                "Unauthenticated",
+                "A valid token is needed",
+                "Send `Authorization: Bearer evb_…`. The first start of a server writes an admin token into its data folder.",
+            ),
+            Kind::Forbidden => (
+                "forbidden",
+                403,
+                "Forbidden",
+                "This token may not do that",
+                "`detail` names the role that is needed; an admin makes tokens of that role.",
+            ),
+            Kind::NotFound => (
+                "not-found",
+                404,
+                "NotFound",
+                "There is no such thing",
+                "Jobs are named by their id, by `key:NAME` or by `key:NAME@VERSION`.",
+            ),
+            Kind::MethodNotAllowed => (
+                "method-not-allowed",
+                405,
+                "MethodNotAllowed",
+                "This path does not take this method",
+                "The `Allow` header names the methods that it takes.",
+            ),
+            Kind::RequestTimeout => (
+                "request-timeout",
+                408,
+                "RequestTimeout",
+                "The body did not arrive in time",
+                "Send the whole body within 30 seconds. Nothing was changed.",
+            ),
+            Kind::Conflict => (
+                "conflict",
+                409,
+                "Conflict",
+                "The state of the job or run does not allow that",
+                "Read it again and decide anew.",
+            ),
+            Kind::JobKeyExists => (
+                "job-key-exists",
+                409,
+                "JobKeyExists",
+                "A living job has this key",
+                "Make its next version, or retire it first. `jobId` is the living version.",
+            ),
+            Kind::OverlapSkipped => (
+                "overlap-skipped",
+                409,
+                "OverlapSkipped",
+                "A run of this job is already active",
+                "`run` is the skipped run that was recorded, `activeRun` the one in the way. `queue` waits for it, `force` does not mind it.",
+            ),
+            Kind::JobRetired => (
+                "job-retired",
+                409,
+                "JobRetired",
+                "The job is retired",
+                "Retired is final. Make a new job with the same key: it goes on with the next version.",
+            ),
+            Kind::IdempotencyInProgress => (
+                "idempotency-in-progress",
+                409,
+                "IdempotencyInProgress",
+                "A request with this key is being answered",
+                "Wait and send the same again: the answer will be that of the first.",
+            ),
+            Kind::RevisionMismatch => (
+                "revision-mismatch",
+                412,
+                "RevisionMismatch",
+                "The job has changed since it was read",
+                "Read it again; its `ETag` is the revision to send as `If-Match`.",
+            ),
+            Kind::PayloadTooLarge => (
+                "payload-too-large",
+                413,
+                "PayloadTooLarge",
+                "The body is too large",
+                "A body may have 1 MiB.",
+            ),
+            Kind::UnsupportedMediaType => (
+                "unsupported-media-type",
+                415,
+                "UnsupportedMediaType",
+                "The body must be JSON",
+                "Send `Content-Type: application/json`.",
+            ),
+            Kind::IdempotencyKeyReused => (
+                "idempotency-key-reused",
+                422,
+                "IdempotencyKeyReused",
+                "The key belongs to another request",
+                "An `Idempotency-Key` names one request with one body. Take another key.",
+            ),
+            Kind::PreconditionRequired => (
+                "precondition-required",
+                428,
+                "PreconditionRequired",
+                "If-Match is needed",
+                "This server changes jobs only for who says which revision they have read.",
+            ),
+            Kind::RateLimited => (
+                "rate-limited",
+                429,
+                "RateLimited",
+                "Too many failed attempts",
+                "`Retry-After` says how many seconds to wait.",
+            ),
+            Kind::Internal => (
+                "internal",
+                500,
+                "Internal",
+                "Something is broken here",
+                "The log of the server has the details under the request id.",
+            ),
+            Kind::NotReady => (
+                "not-ready",
+                503,
+                "NotReady",
+                "The server cannot answer now",
+                "The database is away or the server is starting or stopping. `Retry-After` says when to try again.",
+            ),
+        };
+        About { slug, status, code, title, help }
+    }
+}
+
+/// One fault of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// `pointer` into the body, `parameter` of the query or path, or `header`.
+    place: (&'static str, String),
+    code: &'static str,
+    detail: String,
+}
+
+/// An error answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    pub(crate) kind: Kind,
+    pub(crate) detail: String,
+    pub(crate) errors: Vec<Item>,
+    /// Further members.
+    pub(crate) more: Map<String, Value>,
+    /// Seconds.
+    pub(crate) retry_after: Option<u64>,
+}
+
+impl Problem {
+    pub(crate) fn new(kind: Kind, detail: impl Into<String>) -> Problem {
+        Problem { kind, detail: detail.into(), errors: Vec::new(), more: Map::new(), retry_after: None }
+    }
+
+    /// Faults of the body.
+    pub(crate) fn body(faults: Vec<Fault>) -> Problem {
+        Problem::invalid(faults, |pointer| ("pointer", format!("#{pointer}")))
+    }
+
+    /// Faults of the query.
+    pub(crate) fn query(faults: Vec<Fault>) -> Problem {
+        Problem::invalid(faults, |pointer| ("parameter", pointer.trim_start_matches('/').replace('/', ".")))
+    }
+
+    /// A fault of one parameter or header.
+    pub(crate) fn at(place: &'static str, name: &str, detail: impl Into<String>) -> Problem {
+        let fault = Fault::new(name, "invalid", detail);
+        Problem::invalid(vec![fault], |name| (place, name))
+    }
+
+    fn invalid(faults: Vec<Fault>, place: impl Fn(String) -> (&'static str, String)) -> Problem {
+        let item = |fault: Fault| Item { place: place(fault.pointer), code: fault.code, detail: fault.detail };
+        let errors: Vec<Item> = faults.into_iter().map(item).collect();
+        let detail = match errors.as_slice() {
+            [one] => format!("{}: {}", one.place.1, one.detail),
+            many => format!("{} members or parameters are not valid.", many.len()),
+        };
+        Problem { errors, ..Problem::new(Kind::InvalidInput, detail) }
+    }
+
+    /// With a further member.
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Problem {
+        self.more.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// With other names for places.
+    pub(crate) fn renamed(mut self, names: &[(&str, &str)]) -> Problem {
+        for item in &mut self.errors {
+            if let Some((_, name)) = names.iter().find(|(own, _)| *own == item.place.1) {
+                item.place.1 = (*name).to_owned();
+            }
+        }
+        for (own, name) in names {
+            self.detail = self.detail.replace(own, name);
+        }
+        self
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.kind.about().status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// The document, for the request of this id.
+    pub(crate) fn document(&self, request_id: &str) -> Value {
+        let About { slug, status, code, title, .. } = self.kind.about();
+        let mut document = json!({
+            "type": format!("/docs/problems/{slug}"),
+            "title": title,
+            "status": status,
+            "code": code,
+            "detail": self.detail,
+            "instance": format!("urn:request:{request_id}"),
+        });
+        if !self.errors.is_empty() {
+            let item = |Item { place: (kind, place), code, detail }: &Item| {
+                json!({ (*kind): place, "code": code, "detail": detail })
+            };
+            document["errors"] = self.errors.iter().map(item).collect();
+        }
+        for (name, value) in &self.more {
+            document[name] = value.clone();
+        }
+        document
+    }
+}
+
+/// What a store says. What is wrong with a body was told before, so what is refused here is about a path or a state.
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        match error {
+            StoreError::NotFound { what } => Problem::new(Kind::NotFound, format!("There is no {what}.")),
+            StoreError::Conflict { what } if what.contains("is at revision") => {
+                Problem::new(Kind::RevisionMismatch, what)
+            }
+            StoreError::Conflict { what } => Problem::new(Kind::Conflict, what),
+            StoreError::Invalid(invalid) if invalid.field == "status" && invalid.reason.contains("retired") => {
+                Problem::new(Kind::JobRetired, invalid.reason)
+            }
+            StoreError::Invalid(invalid) if invalid.field == "status" => Problem::new(Kind::Conflict, invalid.reason),
+            StoreError::Invalid(invalid) => {
+                let code = if invalid.field == "target" { "unknown_target" } else { "invalid" };
+                Problem::body(vec![Fault::new(format!("/{}", invalid.field.replace('.', "/")), code, invalid.reason)])
+            }
+            StoreError::Unavailable { maybe_done, .. } => {
+                tracing::warn!(error = %error, "a request could not be answered");
+                let detail = if maybe_done {
+                    "The database went away during a commit, which may have happened: read before you send it again."
+                } else {
+                    "The database cannot be reached."
+                };
+                Problem { retry_after: Some(5), ..Problem::new(Kind::NotReady, detail) }
+            }
+            StoreError::Corrupt { .. } => {
+                tracing::error!(error = %error, "stored data cannot be read");
+                Problem::new(Kind::Internal, "Stored data cannot be read; the log of the server says which.")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_told_apart_by_their_words() {
+        let all: Vec<About> = Kind::ALL.iter().map(|kind| kind.about()).collect();
+        for (n, about) in all.iter().enumerate() {
+            assert!(all[..n].iter().all(|other| other.slug != about.slug && other.code != about.code), "{}", about.slug);
+            assert!((400..600).contains(&about.status) && about.help.ends_with('.'), "{}", about.slug);
+        }
+    }
+
+    #[test]
+    fn a_problem_says_where_and_why() {
+        let problem = Problem::body(vec![Fault::new("/reason", "required", "is required: why")]).with("jobId", "1");
+        assert_eq!(
+            problem.document("r1"),
+            json!({
+                "type": "/docs/problems/invalid-input", "title": "The request is not valid", "status": 400,
+                "code": "InvalidInput", "detail": "#/reason: is required: why", "instance": "urn:request:r1",
+                "errors": [{"pointer": "#/reason", "code": "required", "detail": "is required: why"}], "jobId": "1",
+            })
+        );
+        let query = Problem::query(vec![Fault::new("/limit", "out_of_range", "must be from 1 to 200, not 0")]);
+        assert_eq!(query.document("r1")["errors"][0]["parameter"], "limit");
+    }
+}

@@ -1,0 +1,159 @@
+//! [`Route`]: one line of the table of routes, with everything that the pipeline and the documentation must know.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::RefOr;
+use utoipa::{PartialSchema, ToSchema};
+
+use super::access::Role;
+use super::call::{Answer, Call};
+use super::problem::{Kind, Problem};
+use crate::form::Field;
+
+type Answering = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send>>;
+
+/// What answers a request.
+#[derive(Clone)]
+pub(crate) struct Handler(Arc<dyn Fn(Call) -> Answering + Send + Sync>);
+
+impl Handler {
+    pub(crate) fn call(&self, call: Call) -> Answering {
+        (self.0)(call)
+    }
+}
+
+/// Who may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Everybody.
+    Open,
+    /// Who has this role.
+    Role(Role),
+    /// Who may read runs, which the configuration says.
+    RunHistory,
+    /// Who is on this machine, or has the token for it.
+    Metrics,
+}
+
+/// What one method of one path does.
+#[derive(Clone)]
+pub(crate) struct Route {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    pub(crate) access: Access,
+    pub(crate) summary: &'static str,
+    pub(crate) query: &'static [Field],
+    pub(crate) body: Option<&'static [Field]>,
+    /// The members of the body have their own rules, so nothing is checked before the handler does.
+    pub(crate) own_body: bool,
+    /// Changes a job that has a revision.
+    pub(crate) revised: bool,
+    /// Its answer may be kept for who sends the same again.
+    pub(crate) remembered: bool,
+    pub(crate) handler: Handler,
+    pub(crate) answers: Vec<Told>,
+    pub(crate) problems: Vec<Kind>,
+}
+
+/// An answer, for the documentation.
+#[derive(Clone)]
+pub(crate) struct Told {
+    pub(crate) status: u16,
+    pub(crate) about: &'static str,
+    pub(crate) media: &'static str,
+    /// `null` for an answer without content.
+    pub(crate) schema: Value,
+    /// The schemas that it refers to.
+    pub(crate) parts: Vec<(String, RefOr<Schema>)>,
+}
+
+/// A line of the table.
+pub(crate) fn route<F, A>(method: Method, path: &'static str, access: Access, handler: F) -> Route
+where
+    F: Fn(Call) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<Answer, Problem>> + Send + 'static,
+{
+    let handler = Handler(Arc::new(move |call| Box::pin(handler(call))));
+    Route {
+        method,
+        path,
+        access,
+        summary: "",
+        query: &[],
+        body: None,
+        own_body: false,
+        revised: false,
+        remembered: true,
+        handler,
+        answers: Vec::new(),
+        problems: Vec::new(),
+    }
+}
+
+impl Route {
+    pub(crate) fn does(self, summary: &'static str) -> Route {
+        Route { summary, ..self }
+    }
+
+    pub(crate) fn query(self, query: &'static [Field]) -> Route {
+        Route { query, ..self }
+    }
+
+    pub(crate) fn body(self, body: &'static [Field]) -> Route {
+        Route { body: Some(body), ..self }
+    }
+
+    /// A body whose members the handler reads itself, because more than their shape is to be told at once.
+    pub(crate) fn own_body(self, body: &'static [Field]) -> Route {
+        Route { body: Some(body), own_body: true, ..self }
+    }
+
+    /// Honours `If-Match`.
+    pub(crate) fn revised(self) -> Route {
+        Route { revised: true, ..self }
+    }
+
+    /// Answers with a secret, which nothing keeps.
+    pub(crate) fn secret(self) -> Route {
+        Route { remembered: false, ..self }
+    }
+
+    /// Answers with a document of this shape.
+    pub(crate) fn answers<T: ToSchema + PartialSchema>(mut self, status: u16, about: &'static str) -> Route {
+        let mut parts = Vec::new();
+        T::schemas(&mut parts);
+        let name = T::name().into_owned();
+        parts.push((name.clone(), T::schema()));
+        let schema = json!({ "$ref": format!("#/components/schemas/{name}") });
+        self.answers.push(Told { status, about, media: "application/json", schema, parts });
+        self
+    }
+
+    /// Answers with a text of this kind.
+    pub(crate) fn answers_text(mut self, status: u16, about: &'static str, media: &'static str) -> Route {
+        self.answers.push(Told { status, about, media, schema: json!({ "type": "string" }), parts: Vec::new() });
+        self
+    }
+
+    /// Answers without content.
+    pub(crate) fn answers_nothing(mut self, status: u16, about: &'static str) -> Route {
+        self.answers.push(Told { status, about, media: "", schema: Value::Null, parts: Vec::new() });
+        self
+    }
+
+    /// Problems besides those that every route can have.
+    pub(crate) fn problems(mut self, kinds: &[Kind]) -> Route {
+        self.problems.extend(kinds);
+        self
+    }
+
+    /// Whether something may change.
+    pub(crate) fn writes(&self) -> bool {
+        self.method != Method::GET
+    }
+}
