@@ -9,6 +9,7 @@ mod preview;
 mod secret;
 mod targets;
 mod time_input;
+mod trail;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,13 +1,14 @@
 //! Instances, and what the server is.
 
-use everbell_core::store::{AuditEntry, LeaseTerms};
-use everbell_core::{InstanceId, RunId, Zone};
+use everbell_core::store::LeaseTerms;
+use everbell_core::{InstanceId, Zone};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::call::{Answer, Call, shown};
 use crate::http::model::{InstanceDocument, Items, times};
 use crate::http::problem::{Kind, Problem};
+use crate::trail;
 
 pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
     let bell = &call.app.bell;
@@ -30,25 +31,9 @@ async fn set_draining(call: &Call, draining: bool) -> Result<Answer, Problem> {
     let id: InstanceId = name.parse().map_err(|_| missing())?;
     let now = call.app.bell.now();
     let action = if draining { "instance.drain" } else { "instance.undrain" };
-    let audit = audit(call, action, format!("instance:{id}"), now);
+    let audit = trail::entry(&call.actor.name, action, format!("instance:{id}"), now);
     call.app.bell.store().drain_instance(id, draining, &audit).await?;
     Ok(Answer::nothing())
-}
-
-/// An entry about something that is no job and no run.
-pub(super) fn audit(call: &Call, action: &str, object: String, now: jiff::Timestamp) -> AuditEntry {
-    let mut random = [0; 10];
-    random.copy_from_slice(&uuid::Uuid::new_v4().as_bytes()[..10]);
-    AuditEntry {
-        id: RunId::by_hand(now, random).as_uuid(),
-        at: now,
-        actor: call.actor.name.clone(),
-        action: action.to_owned(),
-        object,
-        reason: None,
-        before: None,
-        after: None,
-    }
 }
 
 /// What this server is and how its database fares.

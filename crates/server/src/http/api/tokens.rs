@@ -5,13 +5,13 @@ use everbell_core::store::NewToken;
 use everbell_core::{Json, Zone};
 use serde_json::json;
 
-use super::instances::audit;
 use crate::form::job::time;
 use crate::form::{Field, Kind as Value, optional, required};
 use crate::http::access::{Role, new_token, token_hash};
 use crate::http::call::{Answer, Call};
 use crate::http::model::{Items, NewTokenDocument, TokenDocument};
 use crate::http::problem::Problem;
+use crate::trail;
 
 pub(crate) const CREATE: &[Field] = &[
     required("name", Value::Text { min: 1, max: 100 }, "Unique, for people and the audit trail."),
@@ -40,7 +40,7 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
         return Err(Problem::body(faults));
     }
     let token = new_token();
-    let mut entry = audit(&call, "token.create", format!("token:{name}"), now);
+    let mut entry = trail::entry(&call.actor.name, "token.create", format!("token:{name}"), now);
     let after = json!({ "role": role, "expiresAt": expires_at.map(|at| at.to_string()) });
     entry.after = Json::parse("audit", &after.to_string()).ok();
     let new = NewToken { name, hash: token_hash(token.reveal()), role, created_at: now, expires_at };
@@ -52,7 +52,7 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
 pub(crate) async fn revoke(call: Call) -> Result<Answer, Problem> {
     let name = call.part("name");
     let now = call.app.bell.now();
-    let entry = audit(&call, "token.revoke", format!("token:{name}"), now);
+    let entry = trail::entry(&call.actor.name, "token.revoke", format!("token:{name}"), now);
     call.app.bell.store().revoke_token(name, now, &entry).await?;
     Ok(Answer::nothing())
 }

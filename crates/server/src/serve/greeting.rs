@@ -1,0 +1,50 @@
+//! What a person sees first.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+
+use everbell::Everbell;
+
+use super::first_token::{FILE, FirstToken};
+use crate::config::Config;
+
+/// Tells where the server is, and how to come in.
+pub(super) fn print(
+    config: &Config,
+    bell: &Everbell,
+    address: SocketAddr,
+    token: Option<&FirstToken>,
+) -> io::Result<()> {
+    let mut lines = vec![format!("everbell {} listening on http://{address}", env!("CARGO_PKG_VERSION"))];
+    lines.push(format!("  database  {}", config.database_shown()));
+    if config.server.role.answers() {
+        let mount = config.api.mounts.first().map_or("", String::as_str);
+        lines.push(format!("  API       http://{address}{mount}  (documentation: http://{address}/docs/api)"));
+        lines.push(format!("  token     {}", token_line(config, token)));
+    }
+    let jobs = bell.synced().steps.len();
+    let labels: Vec<&str> = config.targets.iter().map(|target| target.label.as_str()).collect();
+    let labels = if labels.is_empty() { "none".to_owned() } else { labels.join(", ") };
+    lines.push(format!("  targets   {labels}"));
+    lines.push(format!("  jobs      {jobs} configured"));
+    if config.is_demo {
+        lines.push("  There is no everbell.toml here: the job `demo` prints a message every minute.".to_owned());
+    }
+    let mut stdout = io::stdout().lock();
+    for line in lines {
+        writeln!(stdout, "{line}")?;
+    }
+    stdout.flush()
+}
+
+fn token_line(config: &Config, token: Option<&FirstToken>) -> String {
+    let file = config.server.data_dir.join(FILE);
+    match token {
+        Some(FirstToken { token, file }) => {
+            format!("{}  (shown this once; kept in {})", token.reveal(), file.display())
+        }
+        None if config.auth.admin_token.is_some() => "as configured".to_owned(),
+        None if file.exists() => format!("in {}", file.display()),
+        None => "those that were made before".to_owned(),
+    }
+}

@@ -1,0 +1,125 @@
+//! `everbell serve`: opens the database, lets everybody in who may, and works until it is told to stop.
+
+mod first_token;
+mod greeting;
+mod signals;
+
+use std::sync::Arc;
+
+use everbell::{BuildError, Everbell, Source, StoreError};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::cli::{CliError, Exit};
+use crate::config::Config;
+use crate::http::{self, App};
+use crate::observe::{Metrics, Notifier};
+
+/// Works until it is told to stop.
+pub(crate) fn run(config: &Config) -> Result<Exit, CliError> {
+    crate::observe::init_logs(&config.log);
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let ended = runtime.block_on(Box::pin(serve(config)));
+    // What is left is blocking and would be waited for.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn serve(config: &Config) -> Result<Exit, CliError> {
+    let signals = signals::listen()?;
+    let metrics = Metrics::new(config.metrics.per_job);
+    let bell = build(config, &metrics).await?;
+    let listener = TcpListener::bind(config.server.listen).await.map_err(|error| CliError::Failed {
+        message: format!("cannot listen on {}: {error}", config.server.listen),
+        hint: Some("another process may have this port; choose one with `--listen ADDRESS:PORT`".to_owned()),
+    })?;
+    let address = listener.local_addr()?;
+    let token = first_token::ensure(&bell, config).await?;
+    greeting::print(config, &bell, address, token.as_ref())?;
+
+    let (end, ended) = watch::channel(false);
+    let app = Arc::new(App::new(config, bell.clone(), metrics, ended.clone()));
+    let most = config.server.max_connections as usize;
+    let serving = tokio::spawn(http::listen::serve(listener, http::router(&app), most, ended));
+    let watched = Arc::clone(&app);
+    let watching = tokio::spawn(async move { watched.live.watch(&watched.bell).await });
+    let notifier = Notifier::from_env();
+    notifier.ready(&format!("listening on {address}"));
+    let watchdog = tokio::spawn(notifier.clone().watchdog());
+
+    let stopping = async {
+        signals::told(signals.clone(), 1).await;
+        tracing::info!("stopping: taking no more work; a second signal ends at once");
+        notifier.stopping();
+    };
+    let worked = tokio::select! {
+        () = signals::told(signals.clone(), 2) => return Ok(Exit::Interrupted),
+        worked = work(config, &bell, stopping) => worked,
+    };
+    end.send_replace(true);
+    for task in [serving, watching] {
+        if let Err(error) = task.await {
+            tracing::error!(%error, "a part of the server broke");
+        }
+    }
+    watchdog.abort();
+    worked?;
+    tracing::info!("stopped");
+    Ok(Exit::Success)
+}
+
+/// Opens the database, and brings it up to the targets and jobs of the configuration.
+async fn build(config: &Config, metrics: &Metrics) -> Result<Everbell, CliError> {
+    let mut builder = Everbell::builder()
+        .database(config.database.reveal())
+        .options(config.engine.clone())
+        .source(Source::Config)
+        .removed(config.jobs.removed)
+        .adopt(config.jobs.adopt)
+        .schedules(config.schedules.iter().cloned());
+    for target in &config.targets {
+        let action = target.action().map_err(|problems| CliError::Failed {
+            message: format!("target `{}`: {}", target.label, problems),
+            hint: Some("`everbell config check` tells every problem".to_owned()),
+        })?;
+        builder = builder.action(&target.label, action, target.options.clone());
+    }
+    let observer = metrics.clone();
+    let bell = builder.observe(move |event| observer.observe(event)).build().await.map_err(cannot_build)?;
+    for step in &bell.synced().steps {
+        if step.action.is_change() {
+            tracing::info!("{step}");
+        }
+    }
+    if let Some(conflict) = bell.synced().conflicts().next() {
+        return Err(CliError::Failed {
+            message: format!("the jobs of the configuration cannot be applied: {conflict}"),
+            hint: Some("rename the job, or say `adopt = true` in `[jobs]`".to_owned()),
+        });
+    }
+    Ok(bell)
+}
+
+fn cannot_build(error: BuildError) -> CliError {
+    let hint = match &error {
+        BuildError::Invalid(_) => "`everbell config check` tells every problem",
+        BuildError::Store(StoreError::Unavailable { .. }) => {
+            "see that the database runs and that `database.url` names it; `everbell config show` tells what is used"
+        }
+        BuildError::Store(_) => "`everbell config show` tells which database is used",
+    };
+    CliError::Failed { message: error.to_string(), hint: Some(hint.to_owned()) }
+}
+
+/// What this process does besides answering, until it is told to stop.
+async fn work(config: &Config, bell: &Everbell, stopping: impl Future<Output = ()>) -> Result<(), CliError> {
+    if !config.server.role.schedules() {
+        stopping.await;
+        return Ok(());
+    }
+    let failed = |error: everbell::EngineFailed| CliError::Failed { message: error.to_string(), hint: None };
+    bell.run_until(stopping).await.map_err(failed)
+}

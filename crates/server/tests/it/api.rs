@@ -1,0 +1,19 @@
+//! The REST API, through the real binary and a real socket: one file for each kind of resource.
+
+#![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
+
+mod access;
+mod actions;
+mod bulk;
+mod cluster;
+mod compat;
+mod cron;
+mod edits;
+mod events;
+mod flows;
+mod idempotency;
+mod jobs;
+mod openapi;
+mod probes;
+mod refusals;
+mod runs;

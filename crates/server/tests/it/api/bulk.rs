@@ -1,0 +1,48 @@
+//! The same for many jobs.
+
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+fn outcomes(answer: &Value) -> Vec<(&str, &str)> {
+    let items = answer["items"].as_array().unwrap().iter();
+    items.map(|item| (item["jobKey"].as_str().unwrap(), item["outcome"].as_str().unwrap())).collect()
+}
+
+#[test]
+fn many_jobs_are_paused_and_resumed() {
+    let server = Server::start();
+    for key in ["a", "b", "c"] {
+        server.job(key, &json!({ "target": if key == "c" { "fail" } else { "print" } }));
+    }
+    server.patch("/jobs/key:b/pause", &json!({ "reason": "before" })).expect(200);
+    let body = json!({ "action": "pause", "filter": {"target": ["print"]}, "reason": "release", "dryRun": true });
+    let dry = server.post("/jobs/bulk", &body).expect(200);
+    assert_eq!((&dry["dryRun"], &dry["changed"]), (&json!(true), &json!(1)));
+    assert_eq!(outcomes(&dry), [("a", "would_change"), ("b", "unchanged")]);
+    assert_eq!(server.get("/jobs/key:a").expect(200)["status"], "active");
+
+    let body = json!({ "action": "pause", "jobKeys": ["a", "b", "c"], "reason": "release" });
+    let done = server.post("/jobs/bulk", &body).expect(200);
+    assert_eq!(outcomes(&done), [("a", "changed"), ("b", "unchanged"), ("c", "changed")]);
+    assert_eq!(server.get("/jobs/key:b").expect(200)["pauseReason"], "before");
+    let done = server.post("/jobs/bulk", &json!({ "action": "resume", "filter": {"status": ["paused"]} })).expect(200);
+    assert_eq!(done["changed"], 3);
+    assert_eq!(server.get("/jobs?status=paused").expect(200)["items"], json!([]));
+}
+
+#[test]
+fn bad_wishes_are_refused() {
+    let server = Server::start();
+    server.job("a", &json!({}));
+    for (body, place) in [
+        (json!({ "action": "pause", "jobKeys": ["a"] }), "#/reason"),
+        (json!({ "action": "pause", "reason": "why not" }), "#/jobKeys"),
+        (json!({ "action": "resume", "jobKeys": ["a"], "filter": {} }), "#/jobKeys"),
+        (json!({ "action": "retire", "jobKeys": ["a"] }), "#/action"),
+        (json!({ "action": "resume", "jobKeys": ["a", "nobody"] }), "#/jobKeys/1"),
+        (json!({ "action": "resume", "filter": {"colour": "red"} }), "#/filter/colour"),
+    ] {
+        assert_eq!(server.post("/jobs/bulk", &body).faults(), [place], "{body}");
+    }
+}

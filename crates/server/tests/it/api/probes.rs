@@ -1,0 +1,45 @@
+//! Alive, ready, metrics.
+
+use serde_json::json;
+
+use crate::server::{Server, TARGETS};
+
+#[test]
+fn alive_and_ready() {
+    let server = Server::start();
+    assert_eq!(server.raw("GET", "/livez", &[], b"").text, "ok\n");
+    server.until("/targets", |targets| targets["items"].as_array().unwrap().len() == 3);
+    let ready = server.raw("GET", "/readyz?verbose", &[], b"");
+    assert_eq!(ready.status, 200, "{}", ready.text);
+    for check in ["database", "schema", "tz"] {
+        assert!(ready.text.contains(check), "{check}: {}", ready.text);
+    }
+    assert_eq!(server.raw("GET", "/healthz", &[], b"").text, "ok\n");
+}
+
+#[test]
+fn metrics_count_what_happens() {
+    let server = Server::start();
+    server.job("good", &json!({}));
+    let path = server.post("/jobs/key:good/run-now", &json!({})).headers["location"].clone();
+    server.until(&path, |run| run["status"] == "succeeded");
+    let text = server.raw("GET", "/metrics", &[], b"").text;
+    for line in [
+        "everbell_runs_total{target=\"print\",status=\"succeeded\",trigger=\"manual\"} 1",
+        "# TYPE everbell_fire_lag_seconds histogram",
+        "everbell_build_info{",
+        "everbell_schedules_skipped_total",
+        "everbell_jobs{",
+        "everbell_due_backlog 0",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
+#[test]
+fn metrics_may_ask_for_a_token() {
+    let server = Server::launch(TARGETS, None, &[("EVERBELL_METRICS_TOKEN", "evm_0123456789abcdef0123456789abcdef")]);
+    assert_eq!(server.raw("GET", "/metrics", &[], b"").status, 401);
+    let header = [("authorization", "Bearer evm_0123456789abcdef0123456789abcdef")];
+    assert_eq!(server.raw("GET", "/metrics", &header, b"").status, 200);
+}

@@ -1,0 +1,288 @@
+//! A real server for a test: the real binary, on a database of its own, over a real socket.
+
+#![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use everbell_store::testing::TestDatabase;
+use serde_json::Value;
+
+/// Targets for every test: one that prints, one that takes long, one that fails.
+pub(crate) const TARGETS: &str = r#"
+[[target]]
+label = "print"
+type = "log"
+[[target]]
+label = "sleep"
+type = "command"
+argv = ["sleep", "60"]
+[[target]]
+label = "fail"
+type = "command"
+argv = ["false"]
+"#;
+
+/// Every wait of a test ends after this.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A folder that goes with the test.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("everbell-it-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A running server.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) address: String,
+    /// Of the first admin.
+    pub(crate) token: String,
+    /// What it printed before it was ready.
+    pub(crate) greeting: String,
+    pub(crate) folder: Folder,
+    // After the process that uses it.
+    _database: Option<TestDatabase>,
+}
+
+impl Server {
+    /// On SQLite, with the usual targets.
+    pub(crate) fn start() -> Server {
+        Server::with(TARGETS)
+    }
+
+    /// On SQLite, with this configuration.
+    pub(crate) fn with(config: &str) -> Server {
+        Server::launch(config, None, &[])
+    }
+
+    /// On a PostgreSQL database of its own.
+    pub(crate) fn postgres(config: &str) -> Server {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let database = runtime.block_on(TestDatabase::create());
+        Server::launch(config, Some(database), &[])
+    }
+
+    pub(crate) fn launch(config: &str, database: Option<TestDatabase>, env: &[(&str, &str)]) -> Server {
+        let folder = Folder::new();
+        fs::write(folder.path().join("everbell.toml"), config).unwrap();
+        let mut command = quiet(folder.path());
+        command.args(["serve", "--listen", "127.0.0.1:0"]).envs(env.iter().copied());
+        if let Some(database) = &database {
+            command.env("EVERBELL_DATABASE_URL", database.url());
+        }
+        let log = fs::File::create(folder.path().join("log")).unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut greeting = String::new();
+        while !greeting.contains("\n  jobs ") {
+            if lines.read_line(&mut greeting).unwrap() == 0 {
+                let log = fs::read_to_string(folder.path().join("log")).unwrap();
+                panic!("the server ended: {greeting}{log}");
+            }
+        }
+        let after = |text: &str| greeting.split_once(text).and_then(|(_, rest)| rest.split_whitespace().next());
+        let address = after("listening on http://").unwrap().to_owned();
+        let token = after("  token ").filter(|token| token.starts_with("evb_")).unwrap_or_default().to_owned();
+        // It goes on printing for nobody.
+        std::thread::spawn(move || drop(std::io::copy(&mut lines, &mut std::io::sink())));
+        Server { child, address, token, greeting, folder, _database: database }
+    }
+
+    /// What it logged so far.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end, and tells the exit code.
+    pub(crate) fn ended(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Reply {
+        self.send("GET", path, None)
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
+        self.send("POST", path, Some(body))
+    }
+
+    pub(crate) fn patch(&self, path: &str, body: &Value) -> Reply {
+        self.send("PATCH", path, Some(body))
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> Reply {
+        self.send("DELETE", path, None)
+    }
+
+    /// As the first admin; paths without a mount are below `/api/v1`.
+    pub(crate) fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
+        let body = body.map(ToString::to_string).unwrap_or_default();
+        self.request(method, path, &[("authorization", &format!("Bearer {}", self.token))], body.as_bytes())
+    }
+
+    /// With these headers, and no others that mean anything.
+    pub(crate) fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+        let path = if path.starts_with("/api/") { path.to_owned() } else { format!("/api/v1{path}") };
+        self.raw(method, &path, headers, body)
+    }
+
+    /// At exactly this path.
+    pub(crate) fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.address);
+        let given = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        if !body.is_empty() && !given("content-type") {
+            head.push_str("content-type: application/json\r\n");
+        }
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
+        stream.write_all(head.as_bytes()).unwrap();
+        // It may answer, and close, before it has read everything.
+        let _ = stream.write_all(body);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        Reply::parse(&answer)
+    }
+
+    /// Makes a token of this role.
+    pub(crate) fn token_of(&self, role: &str) -> String {
+        let made = self.post("/tokens", &serde_json::json!({ "name": format!("a-{role}"), "role": role }));
+        made.expect(201)["token"].as_str().unwrap().to_owned()
+    }
+
+    /// Makes a job that fires in a year unless the body says otherwise.
+    pub(crate) fn job(&self, key: &str, more: &Value) -> Value {
+        let mut body = serde_json::json!({ "jobKey": key, "target": "print", "cronExpression": "0 0 1 1 *" });
+        for (name, value) in more.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        self.post("/jobs", &body).expect(201)
+    }
+
+    /// Asks again and again until the answer is as wanted.
+    pub(crate) fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        for _ in 0..PATIENCE.as_millis() / 25 {
+            last = self.get(path).expect(200);
+            if wanted(&last) {
+                return last;
+            }
+            std::thread::sleep(Duration::from_millis(25));
+        }
+        panic!("{path} never became what was wanted; at last {last}; {}", self.log());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The binary in this folder, without what the person who runs the tests prefers.
+pub(crate) fn quiet(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_everbell"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("EVERBELL_") {
+            command.env_remove(name);
+        }
+    }
+    command.current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) text: String,
+}
+
+impl Reply {
+    fn parse(bytes: &[u8]) -> Reply {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+        let mut lines = head.lines();
+        let status = lines.next().unwrap().split_whitespace().nth(1).unwrap().parse().unwrap();
+        let header = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_lowercase(), value.to_owned()));
+        let headers: BTreeMap<String, String> = lines.filter_map(header).collect();
+        let chunked = headers.get("transfer-encoding").is_some_and(|value| value == "chunked");
+        let text = if chunked { unchunked(body) } else { body.to_owned() };
+        Reply { status, headers, text }
+    }
+
+    /// The document of an answer that must have this status.
+    #[track_caller]
+    pub(crate) fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        if self.text.is_empty() { Value::Null } else { serde_json::from_str(&self.text).unwrap() }
+    }
+
+    /// The problem of an answer that must have this status and code.
+    #[track_caller]
+    pub(crate) fn problem(&self, status: u16, code: &str) -> Value {
+        let problem = self.expect(status);
+        assert_eq!(problem["code"], code, "{problem}");
+        assert_eq!(self.headers["content-type"], "application/problem+json");
+        problem
+    }
+
+    /// The places of the faults of a refused request, in order.
+    #[track_caller]
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let problem = self.problem(400, "InvalidInput");
+        let place = |fault: &Value| {
+            let place = fault.get("pointer").or(fault.get("parameter")).or(fault.get("header"));
+            place.and_then(Value::as_str).unwrap().to_owned()
+        };
+        let mut places: Vec<String> = problem["errors"].as_array().into_iter().flatten().map(place).collect();
+        places.sort();
+        places
+    }
+}
+
+fn unchunked(body: &str) -> String {
+    let (mut text, mut rest) = (String::new(), body);
+    while let Some((size, more)) = rest.split_once("\r\n") {
+        let Ok(size) = usize::from_str_radix(size.trim(), 16) else { break };
+        if size == 0 || more.len() < size {
+            break;
+        }
+        text.push_str(&more[..size]);
+        rest = more[size..].trim_start_matches("\r\n");
+    }
+    text
+}
