@@ -1,5 +1,7 @@
 //! Times as databases keep them: whole microseconds. `timestamptz` in PostgreSQL, an integer in SQLite.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
@@ -18,6 +20,13 @@ const TIMESTAMPTZ_ARRAY: Oid = Oid(1185);
 /// Microseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Micros(pub(crate) i64);
+
+impl Micros {
+    /// So long before a time.
+    pub(crate) fn earlier(t: Timestamp, by: Duration) -> Micros {
+        Micros(Micros::from(t).0.saturating_sub(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
+    }
+}
 
 impl From<Timestamp> for Micros {
     fn from(t: Timestamp) -> Self {

@@ -188,16 +188,28 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn list_audit(&self, object: Option<&str>, page: &PageRequest) -> StoreResult<Page<AuditEntry>>;
 
     /// Remembers that a request with this key is being answered, or tells what became of an earlier one.
+    ///
+    /// An earlier one does not count if it was begun more than [`REQUEST_KEPT`] before `now`, or more than
+    /// [`REQUEST_PATIENCE`] before and has no answer: whoever was at it died. The new one takes its place, with its own
+    /// fingerprint and time. Of several at once only one is [`Remembered::New`].
     async fn begin_request(&self, key: &str, fingerprint: &[u8; 32], now: Timestamp) -> StoreResult<Remembered>;
 
-    /// Remembers the answer to the request of this key; `None` forgets the request.
+    /// Remembers the answer to the request of this key; `None` forgets the request. What has an answer keeps it, so that
+    /// somebody who comes late changes nothing.
     async fn end_request(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()>;
 
-    /// Deletes ended runs, gaps, audit entries and answers that are older, at most `limit` of each kind. A run is as old
-    /// as the later of its slot and its end, so one of a backfill is not deleted as soon as it ends. Gives way to the
-    /// hot path: a call holds its locks only briefly, and the caller waits between calls.
-    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<Pruned>;
+    /// Deletes ended runs, gaps and audit entries that are older than `before`, and requests that were begun before
+    /// `requests_before`, at most `limit` of each kind. A run is as old as the later of its slot and its end, so one of a
+    /// backfill is not deleted as soon as it ends. Gives way to the hot path: a call holds its locks only briefly, and
+    /// the caller waits between calls.
+    async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned>;
 }
+
+/// How long the answer to a request with an idempotency key is remembered, from its beginning.
+pub const REQUEST_KEPT: Duration = Duration::from_hours(24);
+
+/// How long a request may take to be answered before whoever is at it counts as dead.
+pub const REQUEST_PATIENCE: Duration = Duration::from_mins(5);
 
 /// How long an instance may be silent before its runs are lost, and how often it speaks. Kept together because the one
 /// makes no sense without the other.

@@ -1,9 +1,10 @@
-//! The pruner: deletes history that nobody wants any more, a little at a time.
+//! The pruner: deletes history and answers to requests that nobody wants any more, a little at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::store::{Pruned, StoreResult};
+use everbell_core::store::{Pruned, REQUEST_KEPT, StoreResult};
+use jiff::Timestamp;
 use tokio::sync::Notify;
 use tracing::info;
 
@@ -33,8 +34,10 @@ impl Step for Pruner {
 
     async fn step(&mut self) -> StoreResult<Wait> {
         let now = self.shared.now();
-        let Some(keep) = self.shared.options.retention else { return Ok(Wait::ForSignal) };
-        let Pruned { runs, gaps, audit, answers } = self.shared.store.prune(earlier(now, keep), BATCH).await?;
+        // Who keeps everything has nothing from before the beginning.
+        let before = self.shared.options.retention.map_or(Timestamp::UNIX_EPOCH, |keep| earlier(now, keep));
+        let pruned = self.shared.store.prune(before, earlier(now, REQUEST_KEPT), BATCH).await?;
+        let Pruned { runs, gaps, audit, answers } = pruned;
         if runs + gaps + audit + answers > 0 {
             info!(runs, gaps, audit, answers, "pruned");
         }

@@ -195,6 +195,10 @@ macro_rules! conformance_cases {
                 keys_are_apart,
                 a_failed_request_is_forgotten,
                 ending_an_unknown_request_does_nothing,
+                an_answer_is_kept_for_a_day,
+                a_request_whose_process_died_is_given_up,
+                an_answer_stays_whatever_comes_late,
+                one_of_many_takes_the_place_of_a_dead_one,
                 one_of_many_may_answer,
             }
             prune {
@@ -204,6 +208,7 @@ macro_rules! conformance_cases {
                 skipped_and_canceled_runs_are_pruned_too,
                 no_more_of_a_kind_goes_than_the_limit,
                 gaps_audit_entries_and_answers_go_with_their_time,
+                requests_have_a_time_of_their_own,
                 jobs_timers_and_tokens_stay,
                 a_slot_whose_run_was_pruned_does_not_run_again,
             }

@@ -1,8 +1,9 @@
 //! Pruning: what is old and over goes, in bounded steps.
 
 use everbell_core::plan::Missed;
-use everbell_core::store::{GapFilter, JobFilter, Pruned, Remembered, RunFilter};
+use everbell_core::store::{GapFilter, JobFilter, Pruned, Remembered, RunFilter, StoreResult};
 use everbell_core::{Overlap, RunStatus};
+use jiff::Timestamp;
 
 use super::Fresh;
 use super::given::{assert_refused, at, audit, job, with};
@@ -18,13 +19,13 @@ pub async fn old_runs_go_and_young_ones_stay(fresh: Fresh) {
         world.run_due(&outcome, at(hour)).await;
     }
     let gone = world.runs().await[3].id;
-    let pruned = world.store.prune(at("03:00"), 100).await.unwrap();
+    let pruned = prune(&world, at("03:00"), 100).await.unwrap();
     assert_eq!(pruned.runs, 2);
     let left: Vec<_> = world.runs().await.iter().map(|run| run.slot_at).collect();
     assert_eq!(left, [Some(at("04:00")), Some(at("03:00"))]);
     assert_refused(world.store.get_run(gone).await, "not found");
     assert_eq!(world.store.slot_outcome(row.job.definition.id, None, at("01:00")).await.unwrap(), None);
-    assert_eq!(world.store.prune(at("03:00"), 100).await.unwrap().runs, 0, "nothing is left to do");
+    assert_eq!(prune(&world, at("03:00"), 100).await.unwrap().runs, 0, "nothing is left to do");
 }
 
 pub async fn a_run_of_an_old_slot_that_ended_lately_stays(fresh: Fresh) {
@@ -33,8 +34,8 @@ pub async fn a_run_of_an_old_slot_that_ended_lately_stays(fresh: Fresh) {
     world.plan(at("01:00")).await;
     let claims = world.start(at("01:00")).await;
     world.finish(&claims, &success(), at("09:00")).await;
-    assert_eq!(world.store.prune(at("05:00"), 100).await.unwrap().runs, 0);
-    assert_eq!(world.store.prune(at("10:00"), 100).await.unwrap().runs, 1);
+    assert_eq!(prune(&world, at("05:00"), 100).await.unwrap().runs, 0);
+    assert_eq!(prune(&world, at("10:00"), 100).await.unwrap().runs, 1);
 }
 
 pub async fn active_runs_are_never_pruned(fresh: Fresh) {
@@ -43,7 +44,7 @@ pub async fn active_runs_are_never_pruned(fresh: Fresh) {
     world.plan(at("01:00")).await;
     world.start(at("01:00")).await;
     world.plan(at("02:00")).await;
-    assert_eq!(world.store.prune(at(TOMORROW), 100).await.unwrap().runs, 0);
+    assert_eq!(prune(&world, at(TOMORROW), 100).await.unwrap().runs, 0);
     let statuses: Vec<_> = world.runs().await.iter().map(|run| (run.status, run.held)).collect();
     assert_eq!(statuses, [(RunStatus::Pending, true), (RunStatus::Running, false)]);
 }
@@ -55,7 +56,7 @@ pub async fn skipped_and_canceled_runs_are_pruned_too(fresh: Fresh) {
     world.plan(at("02:00")).await;
     let entry = audit("run.cancel", "run", at("02:30"));
     world.store.cancel_run(pending, "ana", at("02:30"), &entry).await.unwrap();
-    assert_eq!(world.store.prune(at(TOMORROW), 100).await.unwrap().runs, 2);
+    assert_eq!(prune(&world, at(TOMORROW), 100).await.unwrap().runs, 2);
     assert_eq!(world.runs().await, []);
 }
 
@@ -69,11 +70,16 @@ pub async fn no_more_of_a_kind_goes_than_the_limit(fresh: Fresh) {
     }
     let mut rounds = Vec::new();
     for _ in 0..4 {
-        let pruned = world.store.prune(at(TOMORROW), 3).await.unwrap();
+        let pruned = prune(&world, at(TOMORROW), 3).await.unwrap();
         rounds.push((pruned.runs, pruned.audit, pruned.answers));
     }
     // One entry more: that of the job's creation.
     assert_eq!(rounds, [(3, 3, 3), (3, 3, 3), (1, 2, 1), (0, 0, 0)]);
+}
+
+/// Requests go with the rest here; that they need not is one case.
+async fn prune(world: &World, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
+    world.store.prune(before, before, limit).await
 }
 
 async fn begin(world: &World, key: &str, now: &str) -> Remembered {
@@ -92,13 +98,26 @@ pub async fn gaps_audit_entries_and_answers_go_with_their_time(fresh: Fresh) {
     begin(&world, "young", "05:00").await;
     world.store.end_request("young", Some((200, "young"))).await.unwrap();
 
-    let pruned = world.store.prune(at("04:00"), 100).await.unwrap();
+    let pruned = prune(&world, at("04:00"), 100).await.unwrap();
     assert_eq!(pruned, Pruned { runs: 0, gaps: 1, audit: 3, answers: 1 });
     let gaps = world.gaps(&GapFilter::default()).await;
     assert_eq!((gaps.len(), gaps[0].last_slot_at), (1, at("08:00")));
     assert_eq!(world.actions(None).await.len(), 2);
     assert_eq!(begin(&world, "old", "09:00").await, Remembered::New);
     assert_eq!(begin(&world, "young", "09:00").await, Remembered::Answered(200, "young".to_owned()));
+}
+
+pub async fn requests_have_a_time_of_their_own(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("hourly", "0 * * * *")).await;
+    world.run_due(&success(), at("01:00")).await;
+    begin(&world, "old", "02:00").await;
+    begin(&world, "young", "05:00").await;
+    let pruned = world.store.prune(Timestamp::UNIX_EPOCH, at("05:00"), 100).await.unwrap();
+    assert_eq!(pruned, Pruned { answers: 1, ..Pruned::default() });
+    assert_eq!(begin(&world, "young", "05:00").await, Remembered::InProgress);
+    let pruned = world.store.prune(at(TOMORROW), at("05:00"), 100).await.unwrap();
+    assert_eq!((pruned.runs, pruned.answers), (1, 0));
 }
 
 pub async fn jobs_timers_and_tokens_stay(fresh: Fresh) {
@@ -108,7 +127,7 @@ pub async fn jobs_timers_and_tokens_stay(fresh: Fresh) {
     world.retire("retired", at("00:10")).await;
     world.run_due(&success(), at("01:00")).await;
     let before = world.get("active").await;
-    world.store.prune(at("2027-11-15T00:00:00Z"), 1_000).await.unwrap();
+    prune(&world, at("2027-11-15T00:00:00Z"), 1_000).await.unwrap();
     let after = world.get("active").await;
     assert_eq!((after.job, after.timer, after.last_run), (before.job, before.timer, None));
     assert_eq!(world.keys(&JobFilter::default()).await, ["active", "retired"]);
@@ -120,7 +139,7 @@ pub async fn a_slot_whose_run_was_pruned_does_not_run_again(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(job("hourly", "0 * * * *")).await;
     world.run_due(&success(), at("01:00")).await;
-    world.store.prune(at(TOMORROW), 100).await.unwrap();
+    prune(&world, at(TOMORROW), 100).await.unwrap();
     assert_eq!(world.plan(at("01:30")).await.timers, 0, "the mark is behind it");
     assert_eq!(world.runs_like(&RunFilter::default()).await, []);
 }

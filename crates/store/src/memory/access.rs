@@ -1,7 +1,8 @@
 //! Instances, tokens, the audit trail, remembered requests, and pruning.
 
 use everbell_core::store::{
-    AuditEntry, Instance, NewToken, Page, PageRequest, Pruned, Remembered, StoreError, StoreResult, Token,
+    AuditEntry, Instance, NewToken, Page, PageRequest, Pruned, REQUEST_KEPT, REQUEST_PATIENCE, Remembered, StoreError,
+    StoreResult, Token,
 };
 use everbell_core::{InstanceId, Run, RunId};
 use jiff::Timestamp;
@@ -93,9 +94,14 @@ impl State {
     }
 
     pub(super) fn begin_request(&mut self, key: &str, fingerprint: &[u8; 32], now: Timestamp) -> Remembered {
-        match self.requests.get(key) {
+        let now = micros(now);
+        let is_older = |known: &StoredRequest, than| known.begun_at.checked_add(than).is_ok_and(|end| end < now);
+        let is_forgotten = |known: &StoredRequest| {
+            is_older(known, REQUEST_KEPT) || (known.answer.is_none() && is_older(known, REQUEST_PATIENCE))
+        };
+        match self.requests.get(key).filter(|known| !is_forgotten(known)) {
             None => {
-                let begun = StoredRequest { fingerprint: *fingerprint, begun_at: micros(now), answer: None };
+                let begun = StoredRequest { fingerprint: *fingerprint, begun_at: now, answer: None };
                 self.requests.insert(key.to_owned(), begun);
                 Remembered::New
             }
@@ -108,17 +114,15 @@ impl State {
     }
 
     pub(super) fn end_request(&mut self, key: &str, answer: Option<(u16, &str)>) {
-        match (self.requests.get_mut(key), answer) {
-            (Some(request), Some((status, body))) => request.answer = Some((status, body.to_owned())),
-            (Some(_), None) => {
-                self.requests.remove(key);
-            }
-            (None, _) => {}
+        let Some(request) = self.requests.get_mut(key).filter(|request| request.answer.is_none()) else { return };
+        match answer {
+            Some((status, body)) => request.answer = Some((status, body.to_owned())),
+            None => drop(self.requests.remove(key)),
         }
     }
 
-    pub(super) fn prune(&mut self, before: Timestamp, limit: u32) -> Pruned {
-        let before = micros(before);
+    pub(super) fn prune(&mut self, before: Timestamp, requests_before: Timestamp, limit: u32) -> Pruned {
+        let (before, requests_before) = (micros(before), micros(requests_before));
         let limit = limit as usize;
         // A run of an old slot that ended lately, such as one of a backfill, is not old.
         let is_old = |run: &Run| run.finished_at.unwrap_or(run.created_at) < before;
@@ -138,7 +142,7 @@ impl State {
         for id in &audit {
             self.audit.remove(id);
         }
-        let old = self.requests.iter().filter(|(_, request)| request.begun_at < before);
+        let old = self.requests.iter().filter(|(_, request)| request.begun_at < requests_before);
         let answers: Vec<String> = old.map(|(key, _)| key.clone()).take(limit).collect();
         for key in &answers {
             self.requests.remove(key);

@@ -189,7 +189,7 @@ impl Store for MemoryStore {
         })
     }
 
-    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
-        self.with(|state| Ok(state.prune(before, limit)))
+    async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned> {
+        self.with(|state| Ok(state.prune(before, requests_before, limit)))
     }
 }

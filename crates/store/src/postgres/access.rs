@@ -2,7 +2,8 @@
 
 use everbell_core::InstanceId;
 use everbell_core::store::{
-    AuditEntry, Cursor, Instance, NewToken, Page, PageRequest, Remembered, StoreError, StoreResult, Token,
+    AuditEntry, Cursor, Instance, NewToken, Page, PageRequest, REQUEST_KEPT, REQUEST_PATIENCE, Remembered, StoreError,
+    StoreResult, Token,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -160,7 +161,9 @@ impl PostgresStore {
         let query = sqlx::query(include_str!("sql/begin_request.sql"))
             .bind(key.to_owned())
             .bind(fingerprint.to_vec())
-            .bind(Micros::from(now));
+            .bind(Micros::from(now))
+            .bind(Micros::earlier(now, REQUEST_KEPT))
+            .bind(Micros::earlier(now, REQUEST_PATIENCE));
         if self.alone(WHAT, query.execute(&self.pool)).await?.rows_affected() == 1 {
             return Ok(Remembered::New);
         }

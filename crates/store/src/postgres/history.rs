@@ -102,7 +102,12 @@ impl PostgresStore {
         gap.map(|gap| gap.read().map(|(_, _, gap)| SlotOutcome::Gap(gap))).transpose()
     }
 
-    pub(super) async fn prune_all(&self, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
+    pub(super) async fn prune_all(
+        &self,
+        before: Timestamp,
+        requests_before: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Pruned> {
         let (bound, limit) = (Micros::from(before), i64::from(limit));
         let runs = sqlx::query(include_str!("sql/prune_runs.sql"))
             .bind(bound)
@@ -110,7 +115,8 @@ impl PostgresStore {
             .bind(RunId::first_at(before).as_uuid());
         let gaps = sqlx::query(include_str!("sql/prune_gaps.sql")).bind(bound).bind(limit);
         let audit = sqlx::query(include_str!("sql/prune_audit.sql")).bind(bound).bind(limit);
-        let answers = sqlx::query(include_str!("sql/prune_requests.sql")).bind(bound).bind(limit);
+        let answers =
+            sqlx::query(include_str!("sql/prune_requests.sql")).bind(Micros::from(requests_before)).bind(limit);
         // Each on its own, so that no lock outlives its statement.
         Ok(Pruned {
             runs: self.alone("pruning runs", runs.execute(&self.pool)).await?.rows_affected(),

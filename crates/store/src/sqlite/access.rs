@@ -1,7 +1,8 @@
 //! Instances, tokens, the audit trail, remembered requests.
 
 use everbell_core::store::{
-    AuditEntry, Cursor, Instance, NewToken, Page, PageRequest, Remembered, StoreError, StoreResult, Token,
+    AuditEntry, Cursor, Instance, NewToken, Page, PageRequest, REQUEST_KEPT, REQUEST_PATIENCE, Remembered, StoreError,
+    StoreResult, Token,
 };
 use everbell_core::{InstanceId, Target};
 use jiff::Timestamp;
@@ -183,7 +184,9 @@ impl SqliteStore {
         let query = sqlx::query(include_str!("sql/begin_request.sql"))
             .bind(key.to_owned())
             .bind(fingerprint.to_vec())
-            .bind(Micros::from(now));
+            .bind(Micros::from(now))
+            .bind(Micros::earlier(now, REQUEST_KEPT))
+            .bind(Micros::earlier(now, REQUEST_PATIENCE));
         if tx.run(query).await? == 1 {
             tx.commit().await?;
             return Ok(Remembered::New);

@@ -90,7 +90,12 @@ impl SqliteStore {
         gap.map(|gap| gap.read().map(|(_, _, gap)| SlotOutcome::Gap(gap))).transpose()
     }
 
-    pub(super) async fn prune_all(&self, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
+    pub(super) async fn prune_all(
+        &self,
+        before: Timestamp,
+        requests_before: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Pruned> {
         let mut held = self.writer("pruning history").await?;
         let mut tx = held.begin().await?;
         let bound = Micros::from(before);
@@ -98,7 +103,8 @@ impl SqliteStore {
         let runs = runs.bind(bound).bind(limit).bind(RunId::first_at(before).as_uuid());
         let gaps = sqlx::query(include_str!("sql/prune_gaps.sql")).bind(bound).bind(limit);
         let audit = sqlx::query(include_str!("sql/prune_audit.sql")).bind(bound).bind(limit);
-        let answers = sqlx::query(include_str!("sql/prune_requests.sql")).bind(bound).bind(limit);
+        let answers =
+            sqlx::query(include_str!("sql/prune_requests.sql")).bind(Micros::from(requests_before)).bind(limit);
         let pruned = Pruned {
             runs: tx.run(runs).await?,
             gaps: tx.run(gaps).await?,

@@ -239,7 +239,7 @@ impl Store for SqliteStore {
         self.remember_answer(key, answer).await
     }
 
-    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
-        self.prune_all(before, limit).await
+    async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned> {
+        self.prune_all(before, requests_before, limit).await
     }
 }

@@ -224,7 +224,7 @@ impl Store for Faulty {
         self.around(self.inner.end_request(key, answer)).await
     }
 
-    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
-        self.around(self.inner.prune(before, limit)).await
+    async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned> {
+        self.around(self.inner.prune(before, requests_before, limit)).await
     }
 }

@@ -56,7 +56,7 @@ impl Operation {
             Operation::Cancel { run, now, entry } => Answer::of(store.cancel_run(*run, "ana", *now, entry).await),
             Operation::GetRun(run) => Answer::of(store.get_run(*run).await.map(Plain::plain)),
             Operation::SlotOutcome { job, slot } => Answer::of(store.slot_outcome(*job, None, *slot).await),
-            Operation::Prune { before, limit } => Answer::of(store.prune(*before, *limit).await),
+            Operation::Prune { before, limit } => Answer::of(store.prune(*before, *before, *limit).await),
             _ => self.on_the_rest(store).await,
         }
     }
