@@ -314,3 +314,12 @@ pub async fn skipping_the_only_slot_of_a_one_time_job_retires_it(fresh: Fresh) {
     assert_eq!(changed.job.job.state.status, JobStatus::Retired);
     assert_eq!(changed.job.timer.unwrap().next_run_at, None);
 }
+
+pub async fn replacing_the_only_run_of_a_one_time_job_retires_it(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(with(job("once", "once 12:00"), |values| values.overlap = Overlap::Replace)).await;
+    let replaced = world.plan(at("12:00")).await.runs[0].id;
+    let changed = world.run_now("once", "instead", at("12:01")).await;
+    assert_eq!(world.run(replaced).await.status, RunStatus::Canceled);
+    assert_eq!((changed.job.job.state.status, changed.runs.len()), (JobStatus::Retired, 1), "its slot had its outcome");
+}

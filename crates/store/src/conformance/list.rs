@@ -54,6 +54,7 @@ macro_rules! conformance_cases {
                 the_next_fire_can_be_moved,
                 the_next_slots_can_be_skipped,
                 skipping_the_only_slot_of_a_one_time_job_retires_it,
+                replacing_the_only_run_of_a_one_time_job_retires_it,
             }
             planning {
                 a_due_slot_becomes_a_pending_run_and_the_timer_advances,

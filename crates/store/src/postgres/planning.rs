@@ -192,7 +192,7 @@ pub(super) async fn write(
     Ok(inserted)
 }
 
-/// Ends what is pending, asks what is running to stop.
+/// Ends what is pending, asks what is running to stop. Tells how many of each there were.
 pub(super) async fn cancel(
     conn: Conn<'_, '_>,
     what: &str,
@@ -201,11 +201,17 @@ pub(super) async fn cancel(
     by: &str,
 ) -> StoreResult<(u64, u64)> {
     let why = storable_text(&format!("canceled by {by}"), MAX_FAILURE_MESSAGE_BYTES);
-    let query = sqlx::query(include_str!("sql/cancel_pending.sql")).bind(runs.to_vec()).bind(now).bind(why);
-    let ended = on(what, query.execute(&mut *conn)).await?.rows_affected();
+    let query = sqlx::query_scalar(include_str!("sql/cancel_pending.sql")).bind(runs.to_vec()).bind(now).bind(why);
+    let ended: Vec<Uuid> = on(what, query.fetch_all(&mut *conn)).await?;
     let query = sqlx::query(include_str!("sql/request_cancel.sql")).bind(runs.to_vec());
     let asked = on(what, query.execute(&mut *conn)).await?.rows_affected();
-    Ok((ended, asked))
+    let counted = (ended.len() as u64, asked);
+    if !ended.is_empty() {
+        // A one-time job whose only run will not happen has had its slot.
+        let query = sqlx::query(include_str!("sql/retire_one_time.sql")).bind(ended).bind(now);
+        on(what, query.execute(&mut *conn)).await?;
+    }
+    Ok(counted)
 }
 
 /// Appends runs; those whose slot exists already are passed over. Tells which were new.

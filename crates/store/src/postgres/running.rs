@@ -196,12 +196,6 @@ impl PostgresStore {
             (0, _) => Canceled::Requested,
             _ => Canceled::AtOnce,
         };
-        if outcome == Canceled::AtOnce {
-            // A one-time job whose only run will not happen has had its slot.
-            let query =
-                sqlx::query(include_str!("sql/retire_one_time.sql")).bind(vec![run.as_uuid()]).bind(Micros::from(now));
-            on(what, query.execute(&mut *tx)).await?;
-        }
         super::access::insert_audit(&mut *tx, audit).await?;
         Ok(outcome)
     }
