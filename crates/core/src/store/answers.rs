@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::requests::Cursor;
 use crate::ids::{InstanceId, JobId, RunId, Target};
-use crate::job::{Definition, Job, Timer};
+use crate::job::{Definition, Job, JobStatus, Timer};
 use crate::run::{ActiveRun, Gap, Run, RunStatus};
 use crate::spec::Spec;
 
@@ -20,12 +20,47 @@ pub struct StoreStatus {
     pub schema_version: u32,
     /// Bytes on disk, if that can be told.
     pub size_bytes: Option<u64>,
-    /// Timers that are due but not planned.
-    pub due_timers: u64,
     /// The beginning of the oldest open transaction elsewhere, which keeps dead rows alive.
     pub oldest_transaction_at: Option<Timestamp>,
     /// What works less well than it could, such as a pooler that swallows notifications.
     pub notes: Vec<String>,
+}
+
+/// How much there is of what, for gauges. Each number is right by itself; they need not be of the same moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Jobs of each status and kind, by these; none where there is none.
+    pub jobs: Vec<JobCount>,
+    /// Living jobs that cannot fire.
+    pub errored_jobs: u64,
+    /// Pending and running runs of each target, by target and status; none where there is none.
+    pub active_runs: Vec<ActiveCount>,
+    /// Timers that are due but not planned.
+    pub due_timers: u64,
+    /// Since when the oldest of them is.
+    pub oldest_due_at: Option<Timestamp>,
+}
+
+/// Jobs that are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobCount {
+    /// Their status.
+    pub status: JobStatus,
+    /// Whether they fire once, or again and again.
+    pub one_time: bool,
+    /// How many.
+    pub jobs: u64,
+}
+
+/// Runs that are alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActiveCount {
+    /// What they do.
+    pub target: Target,
+    /// Pending or running.
+    pub status: RunStatus,
+    /// How many.
+    pub runs: u64,
 }
 
 /// A job as lists and pages show it.

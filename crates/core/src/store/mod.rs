@@ -24,8 +24,8 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 pub use answers::{
-    Canceled, Changed, Claim, Due, Instance, JobRow, LeaseReport, Page, Planned, PlannedRun, Pruned, Recorded,
-    Remembered, SlotOutcome, StoreStatus, Token,
+    ActiveCount, Canceled, Changed, Claim, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page, Planned,
+    PlannedRun, Pruned, Recorded, Remembered, SlotOutcome, StoreStatus, Token,
 };
 pub use error::{StoreError, StoreResult};
 pub use requests::{
@@ -54,6 +54,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// What it is, which schema it has, how large it is, and what may slow it down.
     async fn status(&self) -> StoreResult<StoreStatus>;
+
+    /// How many jobs, active runs and due timers there are. Reads no history, so it may be asked every few seconds.
+    async fn counts(&self, now: Timestamp) -> StoreResult<Counts>;
 
     /// Resolves after somebody, here or on another instance, did something that may make a loop look again: a job armed
     /// earlier, a run inserted, a cancellation. Not after what came to nothing, so that a loop which is woken by its own

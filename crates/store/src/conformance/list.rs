@@ -190,6 +190,14 @@ macro_rules! conformance_cases {
                 the_same_entry_twice_is_one_entry,
                 every_change_leaves_its_entry,
             }
+            counts {
+                nothing_is_counted_where_there_is_nothing,
+                jobs_are_counted_by_status_and_kind,
+                a_job_that_cannot_fire_is_counted_while_it_lives,
+                active_runs_are_counted_by_target_and_status,
+                timers_that_are_due_are_counted_with_the_oldest,
+                counting_changes_nothing,
+            }
             requests {
                 a_request_is_answered_once,
                 another_request_under_the_same_key_is_told,

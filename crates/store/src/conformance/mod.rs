@@ -48,6 +48,7 @@ pub mod run_lists;
 pub mod runs;
 
 pub mod audit;
+pub mod counts;
 pub mod instances;
 pub mod prune;
 pub mod requests;

@@ -8,6 +8,7 @@
 
 mod access;
 mod change;
+mod counts;
 mod jobs;
 mod pages;
 mod planning;

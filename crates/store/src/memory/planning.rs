@@ -57,8 +57,4 @@ impl State {
             upstream_succeeded_at: self.upstream_succeeded_at(job),
         })
     }
-
-    pub(super) fn due_timers(&self, now: Timestamp) -> u64 {
-        self.timers.values().filter(|timer| timer.next_run_at.is_some_and(|at| at <= now)).count() as u64
-    }
 }

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use everbell_core::change::NewJob;
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
-    AuditEntry, Canceled, Changed, Claim, DecideFn, GapFilter, Instance, JobFilter, JobRef, JobRow, LeaseReport,
-    NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, SlotOutcome, StartRuns,
-    Store, StoreResult, StoreStatus, Token,
+    AuditEntry, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Instance, JobFilter, JobRef, JobRow,
+    LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, SlotOutcome,
+    StartRuns, Store, StoreResult, StoreStatus, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, OrgId, Run, RunId, Target};
 use jiff::Timestamp;
@@ -21,17 +21,19 @@ impl Store for MemoryStore {
     }
 
     async fn status(&self) -> StoreResult<StoreStatus> {
-        let now = self.clock();
-        self.with(|state| {
+        self.with(|_| {
             Ok(StoreStatus {
                 product: "memory".to_owned(),
                 schema_version: 0,
                 size_bytes: None,
-                due_timers: state.due_timers(now),
                 oldest_transaction_at: None,
                 notes: vec!["nothing outlives the process".to_owned()],
             })
         })
+    }
+
+    async fn counts(&self, now: Timestamp) -> StoreResult<Counts> {
+        self.with(|state| Ok(state.counts(now)))
     }
 
     async fn woken(&self) {

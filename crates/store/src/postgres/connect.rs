@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::store::{StoreError, StoreResult, StoreStatus};
+use everbell_core::store::{Counts, StoreError, StoreResult, StoreStatus};
 use jiff::Timestamp;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection};
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use super::pool::{Pool, Session};
 use super::{DEADLINE, PostgresStore, fault, listen, migrate};
 use crate::micros::Micros;
-use crate::rows::Definitions;
+use crate::rows::{ActiveCountColumns, Definitions, DueColumns, JobCountColumns, counts};
 use crate::url::pooler_of;
 
 /// Enough for a few readers, and enough for the loops; more only make the database slower.
@@ -153,10 +153,9 @@ impl PostgresStore {
     }
 
     pub(super) async fn read_status(&self) -> StoreResult<StoreStatus> {
-        type Row = (String, i64, i64, Option<Micros>);
-        let now = self.read_now().await?;
-        let query = sqlx::query_as::<_, Row>(include_str!("sql/status.sql")).bind(Micros::from(now));
-        let (product, size, due, oldest) = self.within("reading the status", query.fetch_one(&self.pool)).await?;
+        type Row = (String, i64, Option<Micros>);
+        let query = sqlx::query_as::<_, Row>(include_str!("sql/status.sql"));
+        let (product, size, oldest) = self.within("reading the status", query.fetch_one(&self.pool)).await?;
         let mut notes = Vec::new();
         match &self.listener {
             None => notes.push("LISTEN is off behind the pooler: loops notice changes when they poll".to_owned()),
@@ -169,10 +168,20 @@ impl PostgresStore {
             product: format!("postgres {product}"),
             schema_version: migrate::latest(),
             size_bytes: u64::try_from(size).ok(),
-            due_timers: u64::try_from(due).unwrap_or(0),
             oldest_transaction_at: oldest.map(Into::into),
             notes,
         })
+    }
+
+    pub(super) async fn read_counts(&self, now: Timestamp) -> StoreResult<Counts> {
+        const WHAT: &str = "counting";
+        let jobs = sqlx::query_as(include_str!("sql/count_jobs.sql"));
+        let jobs: Vec<JobCountColumns> = self.within(WHAT, jobs.fetch_all(&self.pool)).await?;
+        let active = sqlx::query_as(include_str!("sql/count_active_runs.sql"));
+        let active: Vec<ActiveCountColumns> = self.within(WHAT, active.fetch_all(&self.pool)).await?;
+        let due = sqlx::query_as(include_str!("sql/count_due_timers.sql")).bind(Micros::from(now));
+        let due: DueColumns = self.within(WHAT, due.fetch_one(&self.pool)).await?;
+        counts(jobs, active, &due)
     }
 }
 

@@ -24,9 +24,9 @@ use async_trait::async_trait;
 use everbell_core::change::NewJob;
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
-    AuditEntry, Canceled, Changed, Claim, DecideFn, GapFilter, Instance, JobFilter, JobRef, JobRow, LeaseReport,
-    NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, SlotOutcome, StartRuns,
-    Store, StoreResult, StoreStatus, Token,
+    AuditEntry, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Instance, JobFilter, JobRef, JobRow,
+    LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, SlotOutcome,
+    StartRuns, Store, StoreResult, StoreStatus, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, OrgId, Run, RunId, Target};
 use jiff::Timestamp;
@@ -58,6 +58,10 @@ impl Store for PostgresStore {
 
     async fn status(&self) -> StoreResult<StoreStatus> {
         self.read_status().await
+    }
+
+    async fn counts(&self, now: Timestamp) -> StoreResult<Counts> {
+        self.read_counts(now).await
     }
 
     async fn woken(&self) {

@@ -2,6 +2,7 @@
 //! set of structs reads them all.
 
 mod batch;
+mod counts;
 mod definitions;
 mod few;
 mod job;
@@ -10,6 +11,7 @@ mod run;
 pub(crate) mod scan;
 
 pub(crate) use batch::{GapValues, PlanBatch, Recording};
+pub(crate) use counts::{ActiveCountColumns, DueColumns, JobCountColumns, counts};
 pub(crate) use definitions::{Definitions, Learned};
 pub(crate) use few::{AuditColumns, GapColumns, InstanceColumns, TimerColumns, TokenColumns, audit_json, words_of};
 pub(crate) use job::{JobColumns, JobListColumns, JobValues};

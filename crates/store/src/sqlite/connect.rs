@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use everbell_core::store::{StoreError, StoreResult, StoreStatus};
+use everbell_core::store::{Counts, StoreError, StoreResult, StoreStatus};
 use jiff::Timestamp;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, SqliteConnection, SqlitePool};
@@ -18,7 +18,7 @@ use super::faults::Faults;
 use super::transaction::{Held, Line};
 use super::{SqliteStore, fault, migrate};
 use crate::micros::Micros;
-use crate::rows::Definitions;
+use crate::rows::{ActiveCountColumns, Definitions, JobCountColumns, counts};
 
 /// How long a process waits for another one to end its transaction.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -124,11 +124,19 @@ impl SqliteStore {
         Ok(clock())
     }
 
+    pub(super) async fn read_counts(&self, now: Timestamp) -> StoreResult<Counts> {
+        let mut held = self.reader("counting").await?;
+        let mut tx = held.begin().await?;
+        let jobs: Vec<JobCountColumns> = tx.all(sqlx::query(include_str!("sql/count_jobs.sql"))).await?;
+        let active: Vec<ActiveCountColumns> = tx.all(sqlx::query(include_str!("sql/count_active_runs.sql"))).await?;
+        let due = sqlx::query(include_str!("sql/count_due_timers.sql")).bind(Micros::from(now));
+        counts(jobs, active, &tx.one(due).await?)
+    }
+
     pub(super) async fn read_status(&self) -> StoreResult<StoreStatus> {
         let mut held = self.reader("reading the status").await?;
         let mut tx = held.begin().await?;
-        let query = sqlx::query(include_str!("sql/status.sql")).bind(Micros::from(clock()));
-        let (product, size, due): (String, i64, i64) = tx.one(query).await?;
+        let (product, size): (String, i64) = tx.one(sqlx::query(include_str!("sql/status.sql"))).await?;
         let notes = match self.path {
             Some(_) => Vec::new(),
             None => vec!["the database is in memory: nothing outlives the process".to_owned()],
@@ -137,7 +145,6 @@ impl SqliteStore {
             product: format!("sqlite {product}"),
             schema_version: migrate::latest(),
             size_bytes: u64::try_from(size).ok(),
-            due_timers: u64::try_from(due).unwrap_or(0),
             oldest_transaction_at: None,
             notes,
         })

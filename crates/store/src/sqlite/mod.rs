@@ -29,9 +29,9 @@ use async_trait::async_trait;
 use everbell_core::change::NewJob;
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
-    AuditEntry, Canceled, Changed, Claim, DecideFn, GapFilter, Instance, JobFilter, JobRef, JobRow, LeaseReport,
-    NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, SlotOutcome, StartRuns,
-    Store, StoreResult, StoreStatus, Token,
+    AuditEntry, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Instance, JobFilter, JobRef, JobRow,
+    LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, SlotOutcome,
+    StartRuns, Store, StoreResult, StoreStatus, Token,
 };
 use everbell_core::{Gap, InstanceId, Invalid, JobId, OrgId, Run, RunId, Target};
 use jiff::Timestamp;
@@ -91,6 +91,10 @@ impl Store for SqliteStore {
 
     async fn status(&self) -> StoreResult<StoreStatus> {
         self.read_status().await
+    }
+
+    async fn counts(&self, now: Timestamp) -> StoreResult<Counts> {
+        self.read_counts(now).await
     }
 
     // Not an `async fn`: the wait begins with the call, not when somebody first polls it.

@@ -154,6 +154,7 @@ impl Operation {
             Operation::EndRequest { key, answer } => {
                 Answer::of(store.end_request(key, answer.map(|status| (status, "{}"))).await)
             }
+            Operation::Counts(now) => Answer::of(store.counts(*now).await),
             Operation::ListInstances => Answer::of(store.list_instances().await),
             Operation::ListTokens => {
                 let mut tokens = store.list_tokens().await.unwrap();

@@ -50,7 +50,7 @@ impl Generator {
 
     pub(super) fn look(&mut self) -> Operation {
         let limit = *self.dice.pick(&[1, 2, 7, 100]).unwrap_or(&7);
-        match self.dice.below(7) {
+        match self.dice.below(8) {
             0 => Operation::Get(self.key()),
             1 => self.dice.pick(&self.runs).map_or(Operation::ListInstances, |run| Operation::GetRun(*run)),
             2 => {
@@ -72,6 +72,7 @@ impl Generator {
                 let key = Some(JobKey::new(&self.key()).unwrap());
                 Operation::ListRuns(RunFilter { job_key: key, ..RunFilter::default() }, limit)
             }
+            6 => Operation::Counts(self.now),
             _ => {
                 let text = Some(self.prefix.clone());
                 let sort = [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt][self.dice.below(3)];
@@ -91,6 +92,7 @@ impl Generator {
             Operation::ListRuns(RunFilter::default(), 25),
             Operation::ListGaps(25),
             Operation::ListAudit(100),
+            Operation::Counts(self.now),
             Operation::ListInstances,
             Operation::ListTokens,
         ];

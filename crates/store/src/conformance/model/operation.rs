@@ -33,6 +33,7 @@ pub(super) enum Operation {
     ListRuns(RunFilter, u32),
     ListGaps(u32),
     ListAudit(u32),
+    Counts(Timestamp),
     ListInstances,
     ListTokens,
     Prune { before: Timestamp, limit: u32 },

@@ -1,3 +1,2 @@
 select sqlite_version() as product,
-       (select page_count from pragma_page_count) * (select page_size from pragma_page_size) as size_bytes,
-       (select count(*) from timers where next_run_at <= ?1) as due_timers
+       (select page_count from pragma_page_count) * (select page_size from pragma_page_size) as size_bytes

@@ -1,0 +1,76 @@
+//! Groups of rows, and how many rows are in each.
+
+use everbell_core::store::{ActiveCount, Counts, JobCount, StoreResult};
+use everbell_core::{JobStatus, RunStatus, Target};
+use sqlx::FromRow;
+
+use super::{corrupt, count, word};
+use crate::micros::Micros;
+
+/// A group of `jobs`.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct JobCountColumns {
+    pub(crate) status: String,
+    pub(crate) schedule_type: String,
+    pub(crate) jobs: i64,
+    pub(crate) errored: i64,
+}
+
+/// A group of `active_runs`.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct ActiveCountColumns {
+    pub(crate) target: String,
+    pub(crate) status: String,
+    pub(crate) runs: i64,
+}
+
+/// The timers that are due.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct DueColumns {
+    pub(crate) due_timers: i64,
+    pub(crate) oldest_due_at: Option<Micros>,
+}
+
+/// All of it, in one order: that of the words, whatever the database thinks of letters.
+pub(crate) fn counts(
+    mut jobs: Vec<JobCountColumns>,
+    mut active: Vec<ActiveCountColumns>,
+    due: &DueColumns,
+) -> StoreResult<Counts> {
+    jobs.sort_by(|a, b| (&a.status, a.is_one_time()).cmp(&(&b.status, b.is_one_time())));
+    active.sort_by(|a, b| (&a.target, &a.status).cmp(&(&b.target, &b.status)));
+    let living = |job: &&JobCountColumns| job.status != JobStatus::Retired.as_str();
+    Ok(Counts {
+        errored_jobs: jobs.iter().filter(living).map(|job| count(job.errored)).sum(),
+        jobs: jobs.iter().map(JobCountColumns::read).collect::<StoreResult<_>>()?,
+        active_runs: active.iter().map(ActiveCountColumns::read).collect::<StoreResult<_>>()?,
+        due_timers: count(due.due_timers),
+        oldest_due_at: due.oldest_due_at.map(Into::into),
+    })
+}
+
+impl JobCountColumns {
+    fn is_one_time(&self) -> bool {
+        self.schedule_type == "one_time"
+    }
+
+    fn read(&self) -> StoreResult<JobCount> {
+        let status = word(JobStatus::ALL, JobStatus::as_str, &self.status);
+        Ok(JobCount {
+            status: status.map_err(|why| corrupt("jobs", &self.status, why))?,
+            one_time: self.is_one_time(),
+            jobs: count(self.jobs),
+        })
+    }
+}
+
+impl ActiveCountColumns {
+    fn read(&self) -> StoreResult<ActiveCount> {
+        let status = word(RunStatus::ALL, RunStatus::as_str, &self.status);
+        Ok(ActiveCount {
+            target: Target::new(&self.target).map_err(|why| corrupt("active_runs", &self.target, why))?,
+            status: status.map_err(|why| corrupt("active_runs", &self.status, why))?,
+            runs: count(self.runs),
+        })
+    }
+}
