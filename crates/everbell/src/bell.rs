@@ -88,7 +88,8 @@ impl Everbell {
         self.parts.store.list_instances().await
     }
 
-    /// What happens on the instances of this program from now on. Who is too slow misses some of it.
+    /// What happens on the instances of this program from now on, without [`Event::Round`]. Who is too slow misses some
+    /// of it; [`Builder::observe`](crate::Builder::observe) does not.
     pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
         self.parts.events.listen()
     }

@@ -11,7 +11,7 @@ use crate::bell::{Everbell, Parts};
 use crate::client::listed;
 use crate::clock::{Clock, DatabaseClock};
 use crate::engine::EngineOptions;
-use crate::events::Events;
+use crate::events::{Event, Events, Observer};
 use crate::extract::States;
 use crate::handler::Handler;
 use crate::schedule::Schedule;
@@ -33,6 +33,7 @@ pub struct Builder {
     removed: Removed,
     adopt: bool,
     options: EngineOptions,
+    observers: Vec<Observer>,
     problems: Vec<String>,
 }
 
@@ -69,6 +70,7 @@ impl Builder {
             removed: Removed::default(),
             adopt: false,
             options: EngineOptions::default(),
+            observers: Vec::new(),
             problems: Vec::new(),
         }
     }
@@ -160,6 +162,13 @@ impl Builder {
         self
     }
 
+    /// Shows every [`Event`] to a function, when it happens and where it happens: for metrics, which may miss none. The
+    /// loops wait for it, so it must be quick and must not block. There may be several.
+    pub fn observe(mut self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Builder {
+        self.observers.push(Box::new(observer));
+        self
+    }
+
     /// Checks everything, opens the database and brings its schema and the declared jobs up to date.
     ///
     /// All problems are told at once, before anything is opened.
@@ -185,7 +194,7 @@ impl Builder {
             Some(clock) => clock,
             None => Arc::new(DatabaseClock::start(&*store).await?),
         };
-        let parts = Parts { store, clock, targets, options: self.options, events: Events::new() };
+        let parts = Parts { store, clock, targets, options: self.options, events: Events::new(self.observers) };
         let syncer = Syncer { schedules, source: self.source, removed: self.removed, adopt: self.adopt };
         Ok((Arc::new(parts), syncer))
     }

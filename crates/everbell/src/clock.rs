@@ -29,6 +29,11 @@ pub trait Clock: Debug + Send + Sync {
 
     /// How far the host's clock is ahead of this one.
     fn host_skew(&self) -> SignedDuration;
+
+    /// Time since some moment, to tell how long something took: unlike [`Clock::now`] it is never corrected.
+    fn monotonic(&self) -> Duration {
+        between(Timestamp::UNIX_EPOCH, self.now())
+    }
 }
 
 /// What a host has to tell about time. A seam for tests: the real one is [`Host`].
@@ -170,6 +175,10 @@ impl<H: HostTime> Clock for DatabaseClock<H> {
     fn host_skew(&self) -> SignedDuration {
         self.host.wall().duration_since(self.now())
     }
+
+    fn monotonic(&self) -> Duration {
+        self.host.monotonic()
+    }
 }
 
 #[cfg(test)]
@@ -235,6 +244,7 @@ mod tests {
         store.set_now(at(2_000));
         clock.anchor(&store).await.unwrap();
         assert_eq!(clock.now(), at(2_000));
+        assert_eq!(clock.monotonic(), Duration::from_secs(14), "which is no anchor's business");
     }
 
     #[tokio::test]

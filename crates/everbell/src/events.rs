@@ -1,15 +1,22 @@
 //! [`Event`]: what happens, as it happens, for logs, metrics and live pages.
 //!
-//! Every event is a line of the log and goes to everybody who listens. Events only tell: the truth is in the database,
-//! and who is too slow to listen misses some of them.
+//! Every event is a line of the log, is shown to every observer, and goes to everybody who listens. An observer
+//! ([`Builder::observe`](crate::Builder::observe)) is called on the spot and misses nothing; a listener
+//! ([`Everbell::events`](crate::Everbell::events)) takes its time, and who is too slow misses some. Events only tell: the
+//! truth is in the database.
 
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::{Definition, FailureCode, Gap, JobId, JobKey, RunId, RunStatus, Target};
+use everbell_core::store::Changed;
+use everbell_core::{
+    Definition, FailureCode, Gap, InstanceId, JobId, JobKey, RunId, RunStatus, SkipReason, Target, TriggerType,
+};
 use jiff::Timestamp;
 use tokio::sync::broadcast;
-use tracing::{debug, error, info, warn};
+use tracing::{debug, error, info, trace, warn};
 
 /// How many events a listener may be behind before it misses some.
 const BACKLOG: usize = 4_096;
@@ -18,13 +25,13 @@ const BACKLOG: usize = 4_096;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A slot became a run.
+    /// A slot became a run, or somebody asked for one.
     Fired {
         /// The run.
         run: RunId,
         /// Of this job.
         job: Arc<Definition>,
-        /// For this slot.
+        /// For this slot; `None` for a run by hand.
         slot: Option<Timestamp>,
         /// Why it will not start, if so: `overlap`, `dependency`, `operator`.
         skipped: Option<&'static str>,
@@ -88,6 +95,8 @@ pub enum Event {
     Reaped {
         /// Which.
         run: RunId,
+        /// What is known about it; nothing if it could not be read.
+        info: Option<RunInfo>,
     },
     /// Too many failures in a row paused a job.
     Paused {
@@ -113,6 +122,38 @@ pub enum Event {
     },
     /// Somebody asked this instance to take no more work, or to take work again.
     Draining(bool),
+    /// A loop looked for work. There are many of these, so only observers hear of them.
+    Round {
+        /// Who looked.
+        instance: InstanceId,
+        /// For what.
+        round: Round,
+        /// When it began.
+        at: Timestamp,
+        /// How much it took: due timers, or pending runs. `None`: the database could not be asked.
+        claimed: Option<u32>,
+        /// How long that took.
+        took: Duration,
+    },
+}
+
+/// What a loop looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Round {
+    /// Timers that are due, to plan runs.
+    Plan,
+    /// Runs that are pending, to start them.
+    Start,
+}
+
+impl Round {
+    /// `plan` or `start`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Round::Plan => "plan",
+            Round::Start => "start",
+        }
+    }
 }
 
 /// What events tell about a run.
@@ -124,6 +165,8 @@ pub struct RunInfo {
     pub job: Option<JobKey>,
     /// What it does.
     pub target: Target,
+    /// What made it.
+    pub trigger: TriggerType,
     /// The attempt, from 1.
     pub attempt: u32,
 }
@@ -134,29 +177,63 @@ impl RunInfo {
     }
 }
 
+/// Somebody who is shown every event.
+pub(crate) type Observer = Box<dyn Fn(&Event) + Send + Sync>;
+
 /// Where events go.
-#[derive(Clone, Debug)]
-pub(crate) struct Events(broadcast::Sender<Arc<Event>>);
+#[derive(Clone)]
+pub(crate) struct Events {
+    listeners: broadcast::Sender<Arc<Event>>,
+    observers: Arc<[Observer]>,
+}
 
 impl Events {
-    pub(crate) fn new() -> Events {
-        Events(broadcast::channel(BACKLOG).0)
+    pub(crate) fn new(observers: Vec<Observer>) -> Events {
+        Events { listeners: broadcast::channel(BACKLOG).0, observers: observers.into() }
     }
 
     pub(crate) fn listen(&self) -> broadcast::Receiver<Arc<Event>> {
-        self.0.subscribe()
+        self.listeners.subscribe()
     }
 
     pub(crate) fn tell(&self, event: Event) {
         log(&event);
+        self.show(&event);
         // An error means that nobody listens.
-        if self.0.receiver_count() > 0 {
-            drop(self.0.send(Arc::new(event)));
+        if self.listeners.receiver_count() > 0 && !matches!(event, Event::Round { .. }) {
+            drop(self.listeners.send(Arc::new(event)));
+        }
+    }
+
+    /// Everything that a change of a job made of its slots.
+    pub(crate) fn tell_change(&self, changed: &Changed) {
+        let definition = &changed.job.job.definition;
+        for run in &changed.runs {
+            let skipped = run.skip.as_ref().map(SkipReason::as_str);
+            self.tell(Event::Fired { run: run.id, job: Arc::clone(definition), slot: run.slot_at, skipped });
+        }
+        for gap in &changed.gaps {
+            self.tell(Event::Gap { job: definition.id, gap: gap.clone() });
+        }
+    }
+
+    /// Events are told by loops that must go on, so whoever panics over one does that alone.
+    fn show(&self, event: &Event) {
+        for observer in &*self.observers {
+            if catch_unwind(AssertUnwindSafe(|| observer(event))).is_err() {
+                error!("an observer of events panicked; it is shown the next one all the same");
+            }
         }
     }
 }
 
-/// One line for each event: what is usual at `debug`, what an operator may want to know at `info`, what asks for a look
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").field("observers", &self.observers.len()).finish_non_exhaustive()
+    }
+}
+
+/// One line for each event: what goes on all the time at `trace`, what is usual at `debug`, what an operator may want to know at `info`, what asks for a look
 /// at `warn`.
 fn log(event: &Event) {
     match event {
@@ -189,12 +266,61 @@ fn log(event: &Event) {
         Event::LeaseLost { run } => {
             warn!(run = %run.id, job = run.job(), attempt = run.attempt, "lease lost: what this run does is not recorded");
         }
-        Event::Reaped { run } => warn!(%run, "lost: its instance was not heard of until the lease ran out"),
+        Event::Reaped { run, .. } => warn!(%run, "lost: its instance was not heard of until the lease ran out"),
         Event::Paused { job, reason } => warn!(job_id = %job, reason, "paused"),
         Event::Resumed { job } => info!(job_id = %job, "resumed: its pause is over"),
         Event::OutageBegan { error } => error!(error, "database unavailable; trying again"),
         Event::OutageEnded { after } => info!(after_s = after.as_secs_f64(), "database available again"),
         Event::Draining(true) => info!("draining: taking no more work"),
         Event::Draining(false) => info!("taking work again"),
+        Event::Round { round, claimed, took, .. } => {
+            trace!(round = round.as_str(), claimed, took_ms = took.as_secs_f64() * 1e3, "looked for work");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    fn name(event: &Event) -> String {
+        format!("{event:?}").split([' ', '(']).next().unwrap_or_default().to_owned()
+    }
+
+    fn round() -> Event {
+        let instance = InstanceId::new(Timestamp::UNIX_EPOCH, [0; 10]);
+        let (round, at) = (Round::Plan, Timestamp::UNIX_EPOCH);
+        Event::Round { instance, round, at, claimed: Some(3), took: Duration::ZERO }
+    }
+
+    #[test]
+    fn observers_are_shown_everything_and_listeners_no_rounds() {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let observer = |who: &'static str| -> Observer {
+            let seen = Arc::clone(&seen);
+            Box::new(move |event| seen.lock().unwrap().push(format!("{who} {}", name(event))))
+        };
+        let events = Events::new(vec![observer("one"), observer("two")]);
+        let mut heard = events.listen();
+        events.tell(Event::Draining(true));
+        events.tell(round());
+        events.clone().tell(Event::Draining(false));
+        let expected = ["Draining", "Round", "Draining"].map(|name| [format!("one {name}"), format!("two {name}")]);
+        assert_eq!(*seen.lock().unwrap(), expected.concat());
+        let heard: Vec<String> = std::iter::from_fn(|| heard.try_recv().ok()).map(|event| name(&event)).collect();
+        assert_eq!(heard, ["Draining", "Draining"]);
+    }
+
+    #[test]
+    fn an_observer_that_panics_takes_nobody_with_it() {
+        let seen = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&seen);
+        let count: Observer = Box::new(move |_| *counted.lock().unwrap() += 1);
+        let events = Events::new(vec![Box::new(|_| panic!("boom")), count]);
+        events.tell(Event::Draining(true));
+        events.tell(Event::Draining(false));
+        assert_eq!(*seen.lock().unwrap(), 2);
     }
 }

@@ -52,7 +52,7 @@
 //! - **Act**: [`Jobs`] (create, pause, resume, edit, run now, explain) and [`Runs`] (cancel, rerun, try), each with a line
 //!   in the audit trail. [`client`] has the details.
 //! - **Fail**: a handler returns a [`RunError`], or any error; the job's schedule says how often it is tried.
-//! - **Watch**: [`Everbell::events`] tells every [`Event`] as it happens.
+//! - **Watch**: [`Everbell::events`] tells every [`Event`] as it happens; [`Builder::observe`] counts them without missing one.
 //! - **Test** with [`testing`]: a whole instance under a clock that the test moves.
 //! - **Together with your own data**: a [`PostgresStore`] or [`SqliteStore`] of your own, given to [`Builder::store`], writes jobs
 //!   and runs within your transaction (`create_job_in`, `change_job_in`), with what [`Jobs::prepare`] makes of a schedule.
@@ -90,7 +90,7 @@ pub use builder::{BuildError, Builder};
 pub use client::{Explanation, Jobs, RunNow, Runs};
 pub use engine::{EngineFailed, EngineOptions};
 pub use error::{IntoRunError, RunError};
-pub use events::{Event, RunInfo};
+pub use events::{Event, Round, RunInfo};
 pub use extract::{FromRun, Payload, State, States};
 pub use handler::{Handler, IntoOutcome};
 pub use run::Run;

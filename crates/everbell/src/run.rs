@@ -179,8 +179,17 @@ impl Run {
 }
 
 pub(crate) fn info(claim: &Claim) -> RunInfo {
-    let run = &claim.run;
-    RunInfo { id: run.id, job: run.job_key.clone(), target: run.target.clone(), attempt: run.attempt }
+    info_of(&claim.run)
+}
+
+pub(crate) fn info_of(run: &everbell_core::Run) -> RunInfo {
+    RunInfo {
+        id: run.id,
+        job: run.job_key.clone(),
+        target: run.target.clone(),
+        trigger: run.trigger.kind(),
+        attempt: run.attempt,
+    }
 }
 
 #[cfg(test)]

@@ -83,7 +83,9 @@ impl<V: Verb> Change<V> {
         let (before, after) = before_and_after(&row, &decide)?;
         let object = format!("job:{}", definition.key);
         let audit = self.jobs.context.entry(V::ACTION, object, now, Some(&before), Some(&after));
-        parts.store.change_job(&JobRef::Id(definition.id), Some(revision), &decide, &audit).await
+        let changed = parts.store.change_job(&JobRef::Id(definition.id), Some(revision), &decide, &audit).await?;
+        parts.events.tell_change(&changed);
+        Ok(changed)
     }
 }
 

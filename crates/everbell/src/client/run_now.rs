@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 
 use everbell_core::change::{self, JobView};
 use everbell_core::plan;
-use everbell_core::store::{Changed, JobRef, StoreError, StoreResult};
+use everbell_core::store::{JobRef, StoreError, StoreResult};
 use everbell_core::{Invalid, Json, Overlap, Run as RunRecord, RunId, SkipReason};
 use serde::Serialize;
 use serde_json::json;
@@ -99,7 +99,10 @@ impl RunNowRequest {
         let decide = |view: &JobView| change::run_now(view, &request, now);
         let store = &context.parts.store;
         let run = match store.change_job(&job, if_revision, &decide, &audit).await {
-            Ok(Changed { runs, .. }) => runs.into_iter().find(|run| run.id == id),
+            Ok(changed) => {
+                context.parts.events.tell_change(&changed);
+                changed.runs.into_iter().find(|run| run.id == id)
+            }
             Err(error) if is_in_doubt(&error) => Some(store.get_run(id).await.map_err(|_| error)?),
             Err(error) => return Err(error),
         };

@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 
 use super::{Shared, Step, Wait, executor};
 use crate::clock::later;
+use crate::events::Round;
 
 #[derive(Debug)]
 pub(crate) struct Claimer {
@@ -29,7 +30,7 @@ impl Step for Claimer {
             // The recorder tells when there is room again.
             return Ok(Wait::ForSignal);
         }
-        let now = self.shared.now();
+        let (now, begun) = (self.shared.now(), self.shared.clock.monotonic());
         let limit = room.min(options.batch);
         let request = StartRuns {
             instance: self.shared.instance,
@@ -38,7 +39,9 @@ impl Step for Claimer {
             now,
             lease_until: later(now, options.lease.duration),
         };
-        let claims = store.start_runs(&request).await?;
+        let claims = store.start_runs(&request).await;
+        self.shared.looked(Round::Start, now, begun, claims.as_ref().ok().map(Vec::len));
+        let claims = claims?;
         let full = claims.len() >= limit as usize;
         for claim in claims {
             executor::start(&self.shared, claim);

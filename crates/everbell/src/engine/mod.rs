@@ -29,6 +29,7 @@ mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use everbell_core::InstanceId;
 use everbell_core::store::{AuditEntry, Instance, Store};
@@ -53,7 +54,7 @@ pub use shutdown::EngineFailed;
 pub(crate) use signals::Signals;
 
 use crate::clock::Clock;
-use crate::events::{Event, Events};
+use crate::events::{Event, Events, Round};
 use crate::targets::Targets;
 
 /// Who acts when nobody asked.
@@ -165,6 +166,13 @@ impl Shared {
             self.events.tell(Event::Draining(draining));
             self.signals.wake_all();
         }
+    }
+
+    /// Tells how a look for work went that began at `at`, and at `begun` of the monotonic clock.
+    pub(crate) fn looked(&self, round: Round, at: Timestamp, begun: Duration, claimed: Option<usize>) {
+        let took = self.clock.monotonic().saturating_sub(begun);
+        let claimed = claimed.map(|claimed| u32::try_from(claimed).unwrap_or(u32::MAX));
+        self.events.tell(Event::Round { instance: self.instance, round, at, claimed, took });
     }
 
     /// What other instances shall know about this one.

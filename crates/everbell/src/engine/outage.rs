@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn an_outage_is_told_once_whoever_notices() {
-        let (outage, events) = (Outage::default(), Events::new());
+        let (outage, events) = (Outage::default(), Events::new(Vec::new()));
         let mut heard = events.listen();
         let at = |second| Timestamp::from_second(second).unwrap();
         let error = FaultPoint::Before.error();

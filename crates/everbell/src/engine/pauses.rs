@@ -17,6 +17,7 @@ pub(super) async fn pause_failing(shared: &Shared, job: JobId, key: &JobKey) {
     let entry = audit("job.pause", format!("job:{key}"), Some("too many failures in a row".to_owned()), now);
     match shared.store.change_job(&JobRef::Id(job), None, &decide, &entry).await {
         Ok(changed) => {
+            shared.events.tell_change(&changed);
             let reason = changed.job.job.state.pause.map_or_else(String::new, |pause| pause.reason);
             shared.events.tell(Event::Paused { job, reason });
         }

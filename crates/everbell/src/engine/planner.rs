@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::{Shared, Step, Wait};
 use crate::clock::later;
-use crate::events::Event;
+use crate::events::{Event, Round};
 
 #[derive(Debug)]
 pub(crate) struct Planner {
@@ -34,8 +34,10 @@ impl Step for Planner {
         if self.targets.is_empty() || self.shared.is_draining() {
             return Ok(Wait::ForSignal);
         }
-        let now = self.shared.now();
-        let planned = store.plan_due(now, options.batch, &self.targets, &decide).await?;
+        let (now, begun) = (self.shared.now(), self.shared.clock.monotonic());
+        let planned = store.plan_due(now, options.batch, &self.targets, &decide).await;
+        self.shared.looked(Round::Plan, now, begun, planned.as_ref().ok().map(|planned| planned.timers as usize));
+        let planned = planned?;
         if planned.runs.iter().any(|run| run.skipped.is_none()) {
             signals.claim.notify_one();
         }

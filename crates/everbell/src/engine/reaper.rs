@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use super::{Shared, Step, Wait, pauses};
 use crate::clock::{earlier, later};
 use crate::events::Event;
+use crate::run::info_of;
 
 /// How many runs are ended at once.
 const BATCH: u32 = 100;
@@ -45,9 +46,10 @@ impl Reaper {
             let recorded = store.record(&lost, now).await?;
             for (transition, recorded) in lost.iter().zip(recorded) {
                 let Recorded::Applied { consecutive_failures } = recorded else { continue };
-                events.tell(Event::Reaped { run: transition.run_id });
+                let run = store.get_run(transition.run_id).await.ok();
+                events.tell(Event::Reaped { run: transition.run_id, info: run.as_ref().map(info_of) });
                 if consecutive_failures > 0
-                    && let Ok(run) = store.get_run(transition.run_id).await
+                    && let Some(run) = run
                     && let (Some(job), Some(key)) = (run.job_id, &run.job_key)
                 {
                     pauses::pause_failing(&self.shared, job, key).await;

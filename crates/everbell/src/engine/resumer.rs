@@ -38,8 +38,9 @@ impl Resumer {
         let key = self.shared.store.get_job(&JobRef::Id(job)).await?.job.definition.key.clone();
         let entry = audit("job.resume", format!("job:{key}"), Some("its pause is over".to_owned()), now);
         match self.shared.store.change_job(&JobRef::Id(job), None, &decide, &entry).await {
-            Ok(_) => {
+            Ok(changed) => {
                 self.shared.events.tell(Event::Resumed { job });
+                self.shared.events.tell_change(&changed);
                 self.shared.signals.plan.notify_one();
                 Ok(())
             }

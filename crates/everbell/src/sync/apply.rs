@@ -225,7 +225,9 @@ impl Write<'_> {
         let facts = (Some(&before), Some(&after));
         let audit = audit_entry(self.actor, action, self.object(), reason, self.now, facts);
         let job = JobRef::Id(row.job.definition.id);
-        self.parts.store.change_job(&job, Some(row.job.state.revision), decide, &audit).await.map(drop)
+        let changed = self.parts.store.change_job(&job, Some(row.job.state.revision), decide, &audit).await?;
+        self.parts.events.tell_change(&changed);
+        Ok(())
     }
 
     fn object(&self) -> String {

@@ -10,6 +10,7 @@ mod given;
 mod handlers;
 mod job_actions;
 mod job_questions;
+mod observing;
 mod run_actions;
 mod sync;
 mod sync_again;

@@ -128,7 +128,7 @@ impl Lab {
         serve("wait", action(wait));
         more(&mut targets, &clock);
         let store = Arc::new(MemoryStore::new());
-        let events = Events::new();
+        let events = Events::new(Vec::new());
         let heard = events.listen();
         let engine = Engine::new(Arc::clone(&store) as _, Arc::clone(&clock) as _, targets, options(), events);
         Lab { store, clock, engine, events: heard, log }

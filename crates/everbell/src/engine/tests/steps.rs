@@ -125,7 +125,7 @@ async fn a_pause_that_is_over_ends_by_itself() {
     lab.turn().await;
     assert_eq!(lab.runs("hourly").await, [""; 0]);
     assert_eq!(lab.job("hourly").await.job.state.status, JobStatus::Active);
-    assert_eq!(lab.heard(), ["Resumed"]);
+    assert_eq!(lab.heard(), ["Resumed", "Gap"]);
     lab.turn_at("03:00").await;
     assert_eq!(lab.runs("hourly").await, ["03:00:00 succeeded"]);
 }

@@ -149,7 +149,7 @@ impl World {
         let offset = SignedDuration::from_millis(self.dice.below(4_000) as i64 - 2_000);
         let clock = Arc::new(ManualClock::new(self.now + offset));
         let targets = targets(&clock, &self.begun, seed);
-        let engine = Engine::new(Arc::new(store), Arc::clone(&clock) as _, targets, options(), Events::new());
+        let engine = Engine::new(Arc::new(store), Arc::clone(&clock) as _, targets, options(), Events::new(Vec::new()));
         Instance { engine, clock, offset, frozen_until: None }
     }
 
