@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!              Succeeded ─────────────────────────────► succeeded
-//!   running ─┬ Failed, TimedOut, Panicked ─┬ tries left ► pending, after the backoff
+//!   running ─┬ Failed, TimedOut, Panicked ─┬ tries left ► pending, after the backoff or what the handler asked for
 //!            │                             └ none left ─► failed
 //!            ├ Lost ───────────────────────────────────► failed (`lost`; never tried again: it may still be at work)
 //!            └ Canceled ───────────────────────────────► canceled
@@ -49,8 +49,8 @@ pub enum Outcome {
     Failed {
         /// Why.
         failure: Failure,
-        /// Whether another attempt makes sense.
-        retryable: bool,
+        /// What shall follow.
+        then: Then,
     },
     /// The handler panicked, with this message.
     Panicked(String),
@@ -64,6 +64,28 @@ pub enum Outcome {
         by: String,
     },
 }
+
+/// What shall follow a failure, as far as its handler can tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// Another attempt, if the job allows one.
+    Retry {
+        /// Not before so much time has passed, at most [`MAX_RETRY_AFTER`]; the job's backoff may be longer.
+        after: Duration,
+    },
+    /// Nothing: another attempt would fail the same way.
+    GiveUp,
+    /// No other attempt, and the job is paused with this reason: each of its runs would fail the same way.
+    Pause(String),
+}
+
+impl Then {
+    /// Another attempt after the job's backoff.
+    pub const RETRY: Then = Then::Retry { after: Duration::ZERO };
+}
+
+/// The longest time that a handler can put off the next attempt.
+pub const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
 
 /// What is to be written about a run, guarded by its id, attempt and status.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,17 +150,17 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
         (RunStatus::Running, Outcome::Succeeded { result }) => {
             Next::Finish { status: RunStatus::Succeeded, finished_at: now, failure: None, result }
         }
-        (RunStatus::Running, Outcome::Failed { failure, retryable }) => failed(run, failure, retryable, now),
+        (RunStatus::Running, Outcome::Failed { failure, then }) => failed(run, failure, &then, now),
         (RunStatus::Running, Outcome::Panicked(message)) => {
-            failed(run, Failure::new(FailureCode::PANIC, &message), true, now)
+            failed(run, Failure::new(FailureCode::PANIC, &message), &Then::RETRY, now)
         }
         (RunStatus::Running, Outcome::TimedOut(after)) => {
             let message = format!("stopped after {} s", after.as_secs_f64());
-            failed(run, Failure::new(FailureCode::TIMEOUT, &message), true, now)
+            failed(run, Failure::new(FailureCode::TIMEOUT, &message), &Then::RETRY, now)
         }
         (RunStatus::Running, Outcome::Lost) => {
             let message = "its executor was not heard of until the lease ran out";
-            failed(run, Failure::new(FailureCode::LOST, message), false, now)
+            failed(run, Failure::new(FailureCode::LOST, message), &Then::GiveUp, now)
         }
         (RunStatus::Running | RunStatus::Pending, Outcome::Canceled { by }) => Next::Finish {
             status: RunStatus::Canceled,
@@ -159,11 +181,17 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
     Some(Transition { run_id: run.id, attempt: run.attempt, from: run.status, to, output: None })
 }
 
-fn failed(run: &Settling, failure: Failure, retryable: bool, now: Timestamp) -> Next {
-    let wait = SignedDuration::try_from(run.backoff.after(run.attempt)).ok();
+fn failed(run: &Settling, failure: Failure, then: &Then, now: Timestamp) -> Next {
+    let wait = match then {
+        Then::Retry { after } if run.attempt < run.max_attempts => {
+            Some(run.backoff.after(run.attempt).max(*after.min(&MAX_RETRY_AFTER)))
+        }
+        Then::Retry { .. } | Then::GiveUp | Then::Pause(_) => None,
+    };
+    let wait = wait.and_then(|wait| SignedDuration::try_from(wait).ok());
     match wait.and_then(|wait| now.checked_add(wait).ok()) {
-        Some(not_before) if retryable && run.attempt < run.max_attempts => Next::Retry { not_before, failure },
-        _ => Next::Finish { status: RunStatus::Failed, finished_at: now, failure: Some(failure), result: None },
+        Some(not_before) => Next::Retry { not_before, failure },
+        None => Next::Finish { status: RunStatus::Failed, finished_at: now, failure: Some(failure), result: None },
     }
 }
 
@@ -184,8 +212,10 @@ mod tests {
         let failure = Failure::new(FailureCode::HANDLER_ERROR, "no");
         vec![
             Outcome::Succeeded { result: None },
-            Outcome::Failed { failure: failure.clone(), retryable: true },
-            Outcome::Failed { failure, retryable: false },
+            Outcome::Failed { failure: failure.clone(), then: Then::RETRY },
+            Outcome::Failed { failure: failure.clone(), then: Then::Retry { after: Duration::from_mins(5) } },
+            Outcome::Failed { failure: failure.clone(), then: Then::GiveUp },
+            Outcome::Failed { failure, then: Then::Pause("gone".to_owned()) },
             Outcome::Panicked("boom".to_owned()),
             Outcome::TimedOut(Duration::from_mins(15)),
             Outcome::Lost,
@@ -214,6 +244,8 @@ mod tests {
                 "succeeded -",
                 "failed handler_error: no",
                 "failed handler_error: no",
+                "failed handler_error: no",
+                "failed handler_error: no",
                 "failed panic: boom",
                 "failed timeout: stopped after 900 s",
                 "failed lost: its executor was not heard of until the lease ran out",
@@ -229,6 +261,8 @@ mod tests {
             [
                 "succeeded -",
                 "retry at 2026-11-15T12:00:10Z handler_error",
+                "retry at 2026-11-15T12:05:00Z handler_error",
+                "failed handler_error: no",
                 "failed handler_error: no",
                 "retry at 2026-11-15T12:00:10Z panic",
                 "retry at 2026-11-15T12:00:10Z timeout",
@@ -236,6 +270,22 @@ mod tests {
                 "canceled canceled: canceled by ana",
             ]
         );
+    }
+
+    #[test]
+    fn what_a_handler_asks_for_is_bounded_and_never_shortens_the_backoff() {
+        for (after, wanted) in [
+            (Duration::from_secs(9), "2026-11-15T12:00:10Z"),
+            (Duration::from_secs(11), "2026-11-15T12:00:11Z"),
+            (Duration::MAX, "2026-11-16T12:00:00Z"),
+        ] {
+            let failure = Failure::new(FailureCode::HTTP_STATUS, "later");
+            let outcome = Outcome::Failed { failure, then: Then::Retry { after } };
+            match settle(&run(RunStatus::Running, 1, 2), outcome, now()).unwrap().to {
+                Next::Retry { not_before, .. } => assert_eq!(not_before.to_string(), wanted),
+                Next::Finish { .. } => panic!("there is another attempt"),
+            }
+        }
     }
 
     #[test]

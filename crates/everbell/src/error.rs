@@ -2,8 +2,9 @@
 
 use std::error::Error;
 use std::fmt;
+use std::time::Duration;
 
-use everbell_core::settle::Outcome;
+use everbell_core::settle::{Outcome, Then};
 use everbell_core::{Failure, FailureCode, Json, storable_text};
 use serde::Serialize;
 
@@ -25,7 +26,7 @@ use serde::Serialize;
 #[derive(Clone, PartialEq, Eq)]
 pub struct RunError {
     failure: Failure,
-    retryable: bool,
+    then: Then,
 }
 
 impl RunError {
@@ -45,13 +46,27 @@ impl RunError {
             Failure::new(FailureCode::HANDLER_ERROR, &message)
         };
         let failure = FailureCode::new(code).map_or_else(impossible, |code| Failure::new(code, &message));
-        RunError { failure, retryable: true }
+        RunError { failure, then: Then::RETRY }
     }
 
     /// Not to be tried again, whatever the job's policy says: another attempt would fail the same way.
     #[must_use]
     pub fn fatal(self) -> RunError {
-        RunError { retryable: false, ..self }
+        RunError { then: Then::GiveUp, ..self }
+    }
+
+    /// To be tried again after so much time at the earliest, at most a day: what the other side asked for. The job's own
+    /// backoff counts too, and how often it is tried is still the job's policy. What is fatal stays fatal.
+    #[must_use]
+    pub fn retry_after(self, wait: Duration) -> RunError {
+        if self.is_retryable() { RunError { then: Then::Retry { after: wait }, ..self } } else { self }
+    }
+
+    /// Not to be tried again, and the job is to be paused with this reason: every run of it would fail the same way until
+    /// somebody does something about it. A run without a job just fails.
+    #[must_use]
+    pub fn pausing(self, reason: impl Into<String>) -> RunError {
+        RunError { then: Then::Pause(reason.into()), ..self }
     }
 
     /// With more to know, for programs and people. What cannot be stored is left out, and the message says so.
@@ -79,15 +94,27 @@ impl RunError {
 
     /// Whether another attempt makes sense.
     pub fn is_retryable(&self) -> bool {
-        self.retryable
+        matches!(self.then, Then::Retry { .. })
+    }
+
+    /// Why the job is to be paused, if it is.
+    pub fn pause_reason(&self) -> Option<&str> {
+        match &self.then {
+            Then::Pause(reason) => Some(reason),
+            Then::Retry { .. } | Then::GiveUp => None,
+        }
     }
 
     pub(crate) fn with_code(code: FailureCode, message: &str) -> RunError {
-        RunError { failure: Failure::new(code, message), retryable: true }
+        RunError { failure: Failure::new(code, message), then: Then::RETRY }
+    }
+
+    pub(crate) fn from_parts(failure: Failure, then: Then) -> RunError {
+        RunError { failure, then }
     }
 
     pub(crate) fn into_outcome(self) -> Outcome {
-        Outcome::Failed { failure: self.failure, retryable: self.retryable }
+        Outcome::Failed { failure: self.failure, then: self.then }
     }
 
     fn from_error(error: &(dyn Error + 'static)) -> RunError {
@@ -107,7 +134,7 @@ impl fmt::Debug for RunError {
             .field("code", &self.failure.code.as_str())
             .field("message", &self.failure.message)
             .field("details", &self.failure.details.as_ref().map(Json::as_str))
-            .field("retryable", &self.retryable)
+            .field("then", &self.then)
             .finish()
     }
 }

@@ -98,7 +98,7 @@ pub enum Event {
         /// What is known about it; nothing if it could not be read.
         info: Option<RunInfo>,
     },
-    /// Too many failures in a row paused a job.
+    /// Failures paused a job: too many in a row, or one whose handler asked for it.
     Paused {
         /// Which.
         job: JobId,

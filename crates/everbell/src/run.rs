@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use everbell_core::store::Claim;
-use everbell_core::{Definition, JobKey, Json, OrgId, RunId, Target};
+use everbell_core::{Definition, JobKey, Json, OrgId, RunId, Target, Trigger};
 use jiff::civil::Date;
 use jiff::{Timestamp, Zoned};
 use tokio::sync::watch;
@@ -67,6 +67,11 @@ impl Run {
     /// The label that led here.
     pub fn target(&self) -> &Target {
         &self.0.claim.run.target
+    }
+
+    /// What made this run: a slot, a person, a backfill.
+    pub fn trigger(&self) -> &Trigger {
+        &self.0.claim.run.trigger
     }
 
     /// The payload as text. [`Payload`](crate::Payload) reads it into a type.

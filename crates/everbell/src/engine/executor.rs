@@ -6,7 +6,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::settle::{Outcome, Settling, Transition, settle};
+use everbell_core::settle::{Outcome, Settling, Then, Transition, settle};
 use everbell_core::store::Claim;
 use everbell_core::{Backoff, DEFAULT_TIMEOUT, Definition, Failure, FailureCode, RunStatus};
 use jiff::Timestamp;
@@ -32,6 +32,8 @@ pub(crate) struct Done {
     pub(super) started_at: Timestamp,
     /// `None` when the run belongs to somebody else by now.
     pub(super) transition: Option<Transition>,
+    /// Why its handler wants the job paused.
+    pub(super) pause: Option<String>,
 }
 
 impl Done {
@@ -70,8 +72,13 @@ async fn work(shared: &Shared, claim: Claim, asked: watch::Receiver<Option<Stop>
         Some(served) => supervise(shared, claim, served, asked).await,
         None => (Some(failed(FailureCode::HANDLER_ERROR, "this instance does not serve its target")), String::new()),
     };
+    let pause = match &outcome {
+        Some(Outcome::Failed { then: Then::Pause(reason), .. }) => Some(reason.clone()),
+        _ => None,
+    };
     let transition = outcome.and_then(|outcome| settle(&settling, outcome, shared.now()));
-    Done { run: info, job, started_at, transition: transition.map(|transition| transition.with_output(&output)) }
+    let transition = transition.map(|transition| transition.with_output(&output));
+    Done { run: info, job, started_at, transition, pause }
 }
 
 /// Runs the handler until it ends or has to: how the run ends, `None` if that is not ours to say, and what it printed.
@@ -102,7 +109,7 @@ async fn supervise(
             Stop::LeaseLost => None,
             Stop::Shutdown => Some(Outcome::Failed {
                 failure: Failure::new(FailureCode::SHUTDOWN, "its instance shut down before it was done"),
-                retryable: true,
+                then: Then::RETRY,
             }),
         },
         () = shared.clock.sleep_until(deadline) => Some(Outcome::TimedOut(timeout)),
@@ -167,7 +174,7 @@ fn canceled() -> Outcome {
 }
 
 fn failed(code: FailureCode, message: &str) -> Outcome {
-    Outcome::Failed { failure: Failure::new(code, message), retryable: false }
+    Outcome::Failed { failure: Failure::new(code, message), then: Then::GiveUp }
 }
 
 /// A task that did not come to its end.
@@ -176,7 +183,7 @@ fn broken(error: JoinError) -> Outcome {
         Ok(panic) => Outcome::Panicked(message(panic.as_ref())),
         Err(_) => Outcome::Failed {
             failure: Failure::new(FailureCode::SHUTDOWN, "its runtime shut down before it was done"),
-            retryable: true,
+            then: Then::RETRY,
         },
     }
 }

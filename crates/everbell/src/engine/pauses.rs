@@ -1,20 +1,45 @@
-//! The pause that too many failures in a row bring.
+//! The pauses that failures bring: too many in a row, or one whose handler asks for it.
 
 use everbell_core::change::{self, JobChange, JobView};
 use everbell_core::store::{JobRef, StoreError};
-use everbell_core::{Invalid, JobId, JobKey, JobStatus, Pause};
-use jiff::Timestamp;
+use everbell_core::{Invalid, JobId, JobKey, JobStatus, Pause, storable_text};
 use tracing::error;
 
 use super::{EVERBELL, Shared, audit};
 use crate::events::Event;
 
+/// As long as the reason of a pause may be.
+const MAX_REASON_CHARS: usize = 500;
+
 /// Pauses a job that failed too often in a row. Whether it did is asked again under the lock of its row: another
 /// instance may have recorded a success since.
 pub(super) async fn pause_failing(shared: &Shared, job: JobId, key: &JobKey) {
+    let reason = |view: &JobView| view.job.definition.policies.pause_reason(view.job.state.consecutive_failures);
+    pause(shared, job, key, "too many failures in a row", &reason).await;
+}
+
+/// Pauses a job because the handler of a failed run asked for it.
+pub(super) async fn pause_asked(shared: &Shared, job: JobId, key: &JobKey, reason: &str) {
+    let reason = presentable(reason);
+    pause(shared, job, key, &reason, &|_| Some(reason.clone())).await;
+}
+
+/// Pauses a job if there is a reason and it is active: a pause that somebody else made keeps its own.
+async fn pause(
+    shared: &Shared,
+    job: JobId,
+    key: &JobKey,
+    audited: &str,
+    reason: &(dyn Fn(&JobView) -> Option<String> + Send + Sync),
+) {
     let now = shared.now();
-    let decide = |view: &JobView| failing(view, now);
-    let entry = audit("job.pause", format!("job:{key}"), Some("too many failures in a row".to_owned()), now);
+    let decide = |view: &JobView| -> Result<JobChange, Invalid> {
+        let reason = reason(view)
+            .filter(|_| view.job.state.status == JobStatus::Active)
+            .ok_or_else(|| Invalid::new("status", "there is no reason to pause the job"))?;
+        change::pause(view, Pause { reason, by: EVERBELL.to_owned(), at: now, until: None })
+    };
+    let entry = audit("job.pause", format!("job:{key}"), Some(audited.to_owned()), now);
     match shared.store.change_job(&JobRef::Id(job), None, &decide, &entry).await {
         Ok(changed) => {
             shared.events.tell_change(&changed);
@@ -27,11 +52,27 @@ pub(super) async fn pause_failing(shared: &Shared, job: JobId, key: &JobKey) {
     }
 }
 
-fn failing(view: &JobView, now: Timestamp) -> Result<JobChange, Invalid> {
-    let state = &view.job.state;
-    let wanted = view.job.definition.policies.pause_reason(state.consecutive_failures);
-    let reason = wanted
-        .filter(|_| state.status == JobStatus::Active)
-        .ok_or_else(|| Invalid::new("status", "the job does not fail often enough to be paused"))?;
-    change::pause(view, Pause { reason, by: EVERBELL.to_owned(), at: now, until: None })
+/// What a handler wrote, as a reason that is never refused: it must be neither too short nor too long.
+fn presentable(reason: &str) -> String {
+    let clean: String = storable_text(reason.trim(), usize::MAX).chars().take(MAX_REASON_CHARS).collect();
+    let clean = clean.trim();
+    if clean.chars().count() < 3 { format!("its handler asked for it: {clean}") } else { clean.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_made_presentable() {
+        for (reason, wanted) in [
+            (" gone ", "gone"),
+            ("", "its handler asked for it: "),
+            ("?", "its handler asked for it: ?"),
+            ("a\0b", "a\u{fffd}b"),
+        ] {
+            assert_eq!(presentable(reason), wanted);
+        }
+        assert_eq!(presentable(&"é".repeat(9_999)).chars().count(), MAX_REASON_CHARS);
+    }
 }

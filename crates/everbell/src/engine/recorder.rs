@@ -14,7 +14,7 @@ use tokio::sync::{Notify, mpsc};
 use tracing::error;
 
 use super::executor::Done;
-use super::{Shared, Step, Wait};
+use super::{Shared, Step, Wait, pauses};
 use crate::clock::between;
 use crate::events::Event;
 
@@ -94,15 +94,19 @@ impl Recorder {
     /// What follows from an outcome: events, another look by the claimer, a pause.
     async fn tell(&self, done: Done, applied: bool) {
         let Shared { events, signals, .. } = &*self.shared;
-        let Done { run, job, started_at, transition } = done;
+        let Done { run, job, started_at, transition, pause } = done;
         match transition.map(|transition| transition.to).filter(|_| applied) {
             Some(Next::Finish { status, finished_at, failure, .. }) => {
                 let code = failure.map(|failure| failure.code);
                 events.tell(Event::Finished { run, status, code, took: between(started_at, finished_at) });
-                if let Some(job) =
-                    job.filter(|job| status == RunStatus::Failed && job.policies.pause_after_failures.is_some())
-                {
-                    super::pauses::pause_failing(&self.shared, job.id, &job.key).await;
+                match (job.filter(|_| status == RunStatus::Failed), pause) {
+                    (Some(job), Some(reason)) => {
+                        pauses::pause_asked(&self.shared, job.id, &job.key, &reason).await;
+                    }
+                    (Some(job), None) if job.policies.pause_after_failures.is_some() => {
+                        pauses::pause_failing(&self.shared, job.id, &job.key).await;
+                    }
+                    _ => {}
                 }
             }
             Some(Next::Retry { not_before, failure }) => {

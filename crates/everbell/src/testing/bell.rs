@@ -133,10 +133,7 @@ impl TestBell {
                 let text = result.as_ref().map_or("null", Json::as_str);
                 Ok(serde_json::from_str(text).unwrap_or_else(|error| panic!("the result is {text}: {error}")))
             }
-            Outcome::Failed { failure, retryable } => {
-                let error = RunError::with_code(failure.code, &failure.message);
-                Err(if retryable { error } else { error.fatal() })
-            }
+            Outcome::Failed { failure, then } => Err(RunError::from_parts(failure, then)),
             other => panic!("a handler ended with {other:?}"),
         }
     }

@@ -1,6 +1,6 @@
 //! `record`: what becomes of a run, and of its job.
 
-use everbell_core::settle::{Next, Outcome, Transition};
+use everbell_core::settle::{Next, Outcome, Then, Transition};
 use everbell_core::store::{Claim, Recorded};
 use everbell_core::{Failure, FailureCode, JobStatus, RunStatus};
 
@@ -48,7 +48,7 @@ pub async fn a_failure_is_written_with_code_message_and_details(fresh: Fresh) {
     let claims = running(&world).await;
     let mut failure = Failure::new(FailureCode::new("no_ink").unwrap(), "the printer has no ink");
     failure.details = Some(json(r#"{"tray":[1,2]}"#));
-    let outcome = Outcome::Failed { failure: failure.clone(), retryable: false };
+    let outcome = Outcome::Failed { failure: failure.clone(), then: Then::GiveUp };
     assert_eq!(world.finish(&claims, &outcome, at("01:05")).await, [applied(1)]);
     let run = world.run(claims[0].run.id).await;
     assert_eq!((run.status, run.failure.plain()), (RunStatus::Failed, Some(failure.plain())));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use everbell_core::change::{self, Edit, JobView};
-use everbell_core::settle::Outcome;
+use everbell_core::settle::{Outcome, Then};
 use everbell_core::store::{AuditEntry, JobFilter, JobRef};
 use everbell_core::{Definition, Failure, FailureCode, JobKey, Json, OrgId, Pause, RunStatus, Target};
 
@@ -145,7 +145,7 @@ pub async fn failures_results_and_output_keep_their_text(fresh: Fresh) {
         let claims = world.start(now).await;
         let mut failure = Failure::new(FailureCode::EXIT_CODE, text);
         failure.details = Some(json(&serde_json::to_string(text).unwrap()));
-        let outcome = Outcome::Failed { failure: failure.clone(), retryable: false };
+        let outcome = Outcome::Failed { failure: failure.clone(), then: Then::GiveUp };
         let transition = settled(&claims[0], &outcome, now).with_output(text);
         world.store.record(std::slice::from_ref(&transition), now).await.unwrap();
         let run = world.run(claims[0].run.id).await;

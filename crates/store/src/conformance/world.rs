@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use everbell_core::change::{self, JobChange, JobView, NewJob};
 use everbell_core::plan::{Missed, RunNow};
-use everbell_core::settle::{Outcome, Transition, settle};
+use everbell_core::settle::{Outcome, Then, Transition, settle};
 use everbell_core::store::{
     Changed, Claim, GapFilter, JobFilter, JobRef, JobRow, PageRequest, Planned, Recorded, RunFilter, StartRuns, Store,
     StoreResult, TargetRoom,
@@ -206,7 +206,7 @@ pub(super) fn success() -> Outcome {
 }
 
 pub(super) fn failure() -> Outcome {
-    Outcome::Failed { failure: Failure::new(FailureCode::HANDLER_ERROR, "no"), retryable: true }
+    Outcome::Failed { failure: Failure::new(FailureCode::HANDLER_ERROR, "no"), then: Then::RETRY }
 }
 
 pub(super) fn canceled() -> Outcome {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use everbell_core::change::{self, JobChange, JobView};
-use everbell_core::settle::Outcome;
+use everbell_core::settle::{Outcome, Then};
 use everbell_core::store::{AuditEntry, Changed, JobRef, JobRow, PageRequest, RunFilter, Store, StoreResult};
 use everbell_core::{
     Definition, Failure, FailureCode, Invalid, JobId, JobKey, Json, Policies, PolicyValues, Run as Record, Scope,
@@ -83,7 +83,7 @@ pub(super) fn ok() -> Outcome {
 }
 
 pub(super) fn error(message: &str) -> Outcome {
-    Outcome::Failed { failure: Failure::new(FailureCode::HANDLER_ERROR, message), retryable: true }
+    Outcome::Failed { failure: Failure::new(FailureCode::HANDLER_ERROR, message), then: Then::RETRY }
 }
 
 pub(super) fn options() -> EngineOptions {

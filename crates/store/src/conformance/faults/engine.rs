@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everbell_core::settle::{Outcome, Transition, settle};
+use everbell_core::settle::{Outcome, Then, Transition, settle};
 use everbell_core::store::{Claim, RunFilter, StartRuns, Store};
 use everbell_core::{Failure, FailureCode, InstanceId, RunStatus};
 use jiff::{SignedDuration, Timestamp};
@@ -106,7 +106,7 @@ impl Engine {
 
     fn outcome(&mut self) -> Outcome {
         match self.dice.below(5) {
-            0 => Outcome::Failed { failure: Failure::new(FailureCode::HANDLER_ERROR, "no"), retryable: true },
+            0 => Outcome::Failed { failure: Failure::new(FailureCode::HANDLER_ERROR, "no"), then: Then::RETRY },
             1 => Outcome::Panicked("boom".to_owned()),
             _ => Outcome::Succeeded { result: None },
         }

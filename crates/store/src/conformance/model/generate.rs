@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use everbell_core::change;
 use everbell_core::plan::Missed;
-use everbell_core::settle::{Outcome, Transition, settle};
+use everbell_core::settle::{Outcome, Then, Transition, settle};
 use everbell_core::store::Claim;
 use everbell_core::{CatchUp, Definition, Dependency, Failure, FailureCode, JobId, JobKey, JobStatus, Overlap, RunId};
 use jiff::{SignedDuration, Timestamp};
@@ -250,7 +250,8 @@ impl Generator {
             2 => Outcome::TimedOut(Duration::from_mins(15)),
             _ => {
                 let failure = Failure::new(FailureCode::HANDLER_ERROR, "no");
-                Outcome::Failed { failure, retryable: self.dice.one_in(2) }
+                let then = if self.dice.one_in(2) { Then::RETRY } else { Then::GiveUp };
+                Outcome::Failed { failure, then }
             }
         }
     }
