@@ -4,3 +4,4 @@ mod lab;
 mod leases;
 mod simulation;
 mod steps;
+mod wishes;
