@@ -3,14 +3,24 @@
 //! Targets come from the configuration file only. The API names them by their label and can never define a URL or a
 //! command.
 
+mod command;
+mod http;
+mod log;
+mod result;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use everbell::TargetOptions;
+use everbell::{Action, Target, TargetOptions};
 
 use crate::secret::Secret;
+
+/// A field of the settings, and what is wrong with it. Never shows a secret.
+pub(crate) type Problem = (&'static str, String);
 
 /// A target as it is configured.
 #[derive(Clone, Debug)]
@@ -20,6 +30,29 @@ pub(crate) struct TargetSettings {
     /// How many at once, and how long one may take.
     pub(crate) options: TargetOptions,
     pub(crate) kind: Kind,
+}
+
+impl TargetSettings {
+    /// Everything that is wrong with them, each with the name of its field; what only shows when a run begins, such as a
+    /// program that is missing, is no problem yet.
+    pub(crate) fn problems(&self) -> Vec<Problem> {
+        let label = Target::new(&self.label).err().map(|invalid| ("label", invalid.reason));
+        let kind = match &self.kind {
+            Kind::Log => Vec::new(),
+            Kind::Http(settings) => http::Http::new(settings).err().unwrap_or_default(),
+            Kind::Command(settings) => command::problems(settings),
+        };
+        label.into_iter().chain(kind).collect()
+    }
+
+    /// What the target does with a run; or the first problem of the settings, the label aside.
+    pub(crate) fn action(&self) -> Result<Action, Problem> {
+        match &self.kind {
+            Kind::Log => Ok(log::action()),
+            Kind::Http(settings) => http::action(settings),
+            Kind::Command(settings) => command::action(settings),
+        }
+    }
 }
 
 /// What a target does.
@@ -35,7 +68,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct HttpSettings {
     pub(crate) url: String,
-    /// Default `POST`.
+    /// Default `POST`. `GET`, `HEAD` and `DELETE` send no body: what they tell about the run is in the headers.
     pub(crate) method: String,
     /// Further headers. Their values may be secrets.
     pub(crate) headers: BTreeMap<String, Secret>,
@@ -54,6 +87,23 @@ pub(crate) struct HttpSettings {
     pub(crate) allow_link_local: bool,
 }
 
+impl HttpSettings {
+    /// A call of this URL, with the defaults of everything else.
+    pub(crate) fn new(url: impl Into<String>) -> HttpSettings {
+        HttpSettings {
+            url: url.into(),
+            method: "POST".to_owned(),
+            headers: BTreeMap::new(),
+            signing_keys: Vec::new(),
+            timeout: Duration::from_secs(30),
+            success: vec![200..=299],
+            ca_file: None,
+            allow_private: true,
+            allow_link_local: false,
+        }
+    }
+}
+
 /// A program.
 #[derive(Clone, Debug)]
 pub(crate) struct CommandSettings {
@@ -68,4 +118,11 @@ pub(crate) struct CommandSettings {
     pub(crate) pass_env: Vec<String>,
     /// Exit codes that are a success: default 0.
     pub(crate) success: Vec<i32>,
+}
+
+impl CommandSettings {
+    /// This program with these arguments, and the defaults of everything else.
+    pub(crate) fn new(argv: Vec<String>) -> CommandSettings {
+        CommandSettings { argv, cwd: None, env: BTreeMap::new(), pass_env: Vec::new(), success: vec![0] }
+    }
 }

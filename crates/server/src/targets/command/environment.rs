@@ -1,0 +1,66 @@
+//! What a program gets to know: the variables of its environment.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use everbell::Run;
+use everbell::core::{JobKey, OrgId};
+
+use crate::targets::CommandSettings;
+
+/// Variables of the server that every program gets. Nothing else is passed on unasked: the server knows secrets.
+const PASSED: [&str; 4] = ["PATH", "HOME", "LANG", "TZ"];
+
+/// Variables that tell about the run.
+const ABOUT: [&str; 11] = [
+    "EVERBELL_RUN_ID",
+    "EVERBELL_TARGET",
+    "EVERBELL_TRIGGER",
+    "EVERBELL_ATTEMPT",
+    "EVERBELL_IDEMPOTENCY_KEY",
+    "EVERBELL_SCHEDULED_AT",
+    "EVERBELL_JOB_KEY",
+    "EVERBELL_JOB_VERSION",
+    "EVERBELL_SLOT_AT",
+    "EVERBELL_SLOT_AT_LOCAL",
+    "EVERBELL_ORG_ID",
+];
+
+/// All variables: of the server, of the settings, of the run. A later one counts.
+pub(super) fn environment(settings: &CommandSettings, run: &Run) -> BTreeMap<String, OsString> {
+    let passed = PASSED.into_iter().chain(settings.pass_env.iter().map(String::as_str));
+    let passed = passed.filter_map(|name| Some((name.to_owned(), std::env::var_os(name)?)));
+    let given = settings.env.iter().map(|(name, value)| (name.clone(), value.reveal().into()));
+    let about = ABOUT.into_iter().zip(values(run));
+    let about = about.filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
+    passed.chain(given).chain(about).collect()
+}
+
+/// In the order of [`ABOUT`]. What a run does not have is not set.
+fn values(run: &Run) -> [Option<String>; ABOUT.len()] {
+    [
+        Some(run.id().to_string()),
+        Some(run.target().to_string()),
+        Some(run.trigger().to_string()),
+        Some(run.attempt().to_string()),
+        Some(run.idempotency_key()),
+        Some(run.scheduled_at().to_string()),
+        run.job_key().map(JobKey::to_string),
+        run.job_version().map(|version| version.to_string()),
+        run.slot_utc().map(|slot| slot.to_string()),
+        run.slot().map(|slot| slot.to_string()),
+        run.org().map(OrgId::to_string),
+    ]
+}
+
+/// What is wrong with the name of a variable.
+pub(super) fn name_problem(name: &str) -> Option<String> {
+    let shown = name.escape_debug();
+    if name.is_empty() || name.contains(['=', '\0']) {
+        Some(format!("`{shown}` is no name of a variable: it must not be empty nor contain `=` or NUL"))
+    } else if ABOUT.contains(&name) {
+        Some(format!("`{shown}` cannot be chosen: it tells about the run"))
+    } else {
+        None
+    }
+}

@@ -1,0 +1,79 @@
+//! [`Group`]: a program and everything that it started.
+//!
+//! A program leads a process group of its own, and signals go to all of it. Three rules keep them from reaching anybody
+//! else, because the number of a process is given away again:
+//!
+//! - The program is noticed to have ended without being reaped (`waitid` with `WNOWAIT`). Until it is, its number and so
+//!   the number of its group belong to it.
+//! - Whatever it left behind is killed before it is reaped.
+//! - After that, no signal is sent any more.
+//!
+//! Whoever drops a group kills it: a handler that is dropped leaves nothing behind. Only what made a group or session of
+//! its own gets away.
+
+use std::io;
+use std::process::ExitStatus;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::signal::unix::{self, SignalKind};
+
+#[derive(Debug)]
+pub(super) struct Group {
+    child: Child,
+    leader: Pid,
+    /// Tells that some child of this process has changed.
+    changes: unix::Signal,
+}
+
+impl Group {
+    /// Starts a program as the leader of a group of its own.
+    pub(super) fn start(command: &mut Command) -> io::Result<Group> {
+        // Before the program: its end must not be missed.
+        let changes = unix::signal(SignalKind::child())?;
+        let child = command.process_group(0).spawn()?;
+        let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let leader = leader.ok_or_else(|| io::Error::other("the program has no process id"))?;
+        Ok(Group { child, leader, changes })
+    }
+
+    /// The ends of its pipes.
+    pub(super) fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+        (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take())
+    }
+
+    /// Resolves when the program has ended; it is not reaped. Others of its group may live on.
+    pub(super) async fn ended(&mut self) {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        // An error means that there is no such child any more.
+        while let Ok(None) = waitid(WaitId::Pid(self.leader), look) {
+            if self.changes.recv().await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Asks all of it to end.
+    pub(super) fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Kills what is left of the group, and tells how the program ended.
+    pub(super) async fn reap(mut self) -> io::Result<ExitStatus> {
+        self.signal(Signal::KILL);
+        self.child.wait().await
+    }
+
+    fn signal(&self, signal: Signal) {
+        // None once it is reaped. An error means that nobody is left.
+        if self.child.id().is_some() {
+            let _nobody = kill_process_group(self.leader, signal);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}

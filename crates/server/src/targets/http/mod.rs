@@ -1,0 +1,105 @@
+//! The `http` target: calls a URL with what it needs to know about a run.
+//!
+//! ```text
+//!   checked    settings -> what can be called, or every problem
+//!   request    a run -> headers (CloudEvents, Standard Webhooks) and body; signature signs it
+//!   guard      names -> addresses that may be called
+//!   answer     the answer -> result, or failure; failure tells what went wrong before there was one
+//! ```
+//!
+//! A call is what is written in the configuration and nothing else: no redirect is followed, no proxy of the environment
+//! is used, and no answer is read without a bound.
+
+mod answer;
+mod checked;
+mod failure;
+mod guard;
+mod request;
+mod signature;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use everbell::{Action, FailureCode, IntoOutcome, Run, RunError};
+use reqwest::redirect::Policy;
+use reqwest::{Client, ClientBuilder, Request};
+use rustls::crypto::{CryptoProvider, ring};
+use tracing::debug;
+
+use self::answer::{Answer, Success};
+use self::checked::Checked;
+use super::{HttpSettings, Problem};
+
+/// How long a connection waits for another call. Shorter than any server keeps one, so that no call begins on a connection
+/// that the other side is just closing.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// A URL that can be called.
+#[derive(Debug)]
+pub(super) struct Http {
+    client: Client,
+    checked: Checked,
+}
+
+pub(super) fn action(settings: &HttpSettings) -> Result<Action, Problem> {
+    let unknown = || ("url", "cannot be called".to_owned());
+    let http = Http::new(settings).map_err(|problems| problems.into_iter().next().unwrap_or_else(unknown))?;
+    let http = Arc::new(http);
+    Ok(Arc::new(move |run| {
+        let http = Arc::clone(&http);
+        Box::pin(async move { http.call(&run).await.into_outcome() })
+    }))
+}
+
+impl Http {
+    /// Reads the settings and the certificates that they name.
+    pub(super) fn new(settings: &HttpSettings) -> Result<Http, Vec<Problem>> {
+        let checked = checked::check(settings)?;
+        let client = client(&checked).map_err(|error| {
+            let field = if settings.ca_file.is_some() { "ca_file" } else { "url" };
+            vec![(field, format!("TLS cannot be set up: {}", failure::innermost(&error)))]
+        })?;
+        Ok(Http { client, checked })
+    }
+
+    async fn call(&self, run: &Run) -> Result<Success, RunError> {
+        let Checked { timeout, success, origin, .. } = &self.checked;
+        let request = request::request(&self.checked, run)?;
+        let answer = tokio::select! {
+            biased;
+            () = run.canceled() => {
+                return Err(RunError::fail(FailureCode::CANCELED.as_str(), "stopped before there was an answer"));
+            }
+            answer = tokio::time::timeout(*timeout, self.exchange(request)) => answer,
+        };
+        let late = |_| failure::timed_out(origin, *timeout);
+        let answer = answer.map_err(late)?.map_err(|error| failure::unreachable(origin, &error))?;
+        debug!(run = %run.id(), status = answer.status.as_u16(), "{origin} answered");
+        run.write_output(&answer.body);
+        answer.judge(success, origin, run.started_at())
+    }
+
+    async fn exchange(&self, request: Request) -> Result<Answer, reqwest::Error> {
+        Answer::read(self.client.execute(request).await?).await
+    }
+}
+
+fn client(checked: &Checked) -> Result<Client, reqwest::Error> {
+    // Somebody else's provider does as well; without any, a client cannot be made.
+    drop(CryptoProvider::install_default(ring::default_provider()));
+    let certificates = checked.certificates.clone();
+    let builder = ClientBuilder::new()
+        .user_agent(concat!("everbell/", env!("CARGO_PKG_VERSION")))
+        .redirect(Policy::none())
+        .no_proxy()
+        .referer(false)
+        .pool_idle_timeout(IDLE)
+        .dns_resolver(checked.guard);
+    // Without TLS there is no need for the certificates of the machine, which may have none.
+    let builder = if checked.url.scheme() == "https" {
+        builder.tls_certs_merge(certificates)
+    } else {
+        builder.tls_certs_only(certificates)
+    };
+    builder.build()
+}

@@ -1,0 +1,182 @@
+//! What a target gets to know about a run: an event as `CloudEvents` has it, signed as a Standard Webhook.
+//!
+//! Every value that comes from people is percent-encoded in headers as `CloudEvents` asks for, so nothing can break out of
+//! one, whatever a job is called.
+
+use std::fmt::Write;
+
+use everbell::core::{JobKey, OrgId};
+use everbell::{FailureCode, Run, RunError, Timestamp};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Body, Method, Request};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::checked::Checked;
+use super::signature::sign;
+
+/// The body.
+#[derive(Serialize)]
+struct Event<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    timestamp: String,
+    data: Data<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data<'a> {
+    run_id: String,
+    job_key: Option<&'a str>,
+    version: Option<u32>,
+    attempt: u32,
+    slot_at: Option<String>,
+    slot_at_local: Option<String>,
+    scheduled_at: String,
+    catch_up: bool,
+    folded: u64,
+    org_id: Option<&'a str>,
+    local_date: Option<String>,
+    payload: &'a RawValue,
+}
+
+/// The call for a run.
+pub(super) fn request(checked: &Checked, run: &Run) -> Result<Request, RunError> {
+    let body = if has_body(&checked.method) { body(run)? } else { Vec::new() };
+    let mut request = Request::new(checked.method.clone(), checked.url.clone());
+    let mut headers = checked.headers.clone();
+    headers.extend(about(run));
+    // Its attempt began just now.
+    let (id, timestamp) = (run.id().to_string(), run.started_at().as_second());
+    put(&mut headers, "webhook-id", &id);
+    put(&mut headers, "webhook-timestamp", &timestamp.to_string());
+    if let Some(signature) = sign(&checked.keys, &id, timestamp, &body) {
+        put(&mut headers, "webhook-signature", &signature);
+    }
+    if has_body(&checked.method) {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        *request.body_mut() = Some(Body::from(body));
+    }
+    *request.headers_mut() = headers;
+    Ok(request)
+}
+
+/// Servers and proxies refuse, drop or misread the body of any other method.
+fn has_body(method: &Method) -> bool {
+    [Method::POST, Method::PUT, Method::PATCH].contains(method)
+}
+
+fn body(run: &Run) -> Result<Vec<u8>, RunError> {
+    let unfit = |error: serde_json::Error| {
+        let message = format!("the payload cannot be sent: {error}");
+        RunError::fail(FailureCode::INVALID_PAYLOAD.as_str(), message).fatal()
+    };
+    let payload: &RawValue = serde_json::from_str(run.payload().as_str()).map_err(unfit)?;
+    let data = Data {
+        run_id: run.id().to_string(),
+        job_key: run.job_key().map(JobKey::as_str),
+        version: run.job_version(),
+        attempt: run.attempt(),
+        slot_at: run.slot_utc().map(|slot| slot.to_string()),
+        slot_at_local: run.slot().map(|slot| slot.to_string()),
+        scheduled_at: run.scheduled_at().to_string(),
+        catch_up: run.is_catch_up(),
+        folded: run.folded(),
+        org_id: run.org().map(OrgId::as_str),
+        local_date: run.local_date().map(|date| date.to_string()),
+        payload,
+    };
+    let event = Event { kind: "run.fire", timestamp: time(run).to_string(), data };
+    serde_json::to_vec(&event).map_err(unfit)
+}
+
+/// The slot, or when it was meant to start.
+fn time(run: &Run) -> Timestamp {
+    run.slot_utc().unwrap_or_else(|| run.scheduled_at())
+}
+
+/// The headers of the event, and those that keep calls apart and together.
+fn about(run: &Run) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    put(&mut headers, "ce-specversion", "1.0");
+    put(&mut headers, "ce-id", &run.id().to_string());
+    put(&mut headers, "ce-type", "dev.everbell.run.fire");
+    put(&mut headers, "ce-time", &time(run).to_string());
+    if let Some(key) = run.job_key() {
+        put(&mut headers, "ce-source", &format!("/everbell/jobs/{}", segment(key.as_str())));
+        put(&mut headers, "ce-subject", &text(key.as_str()));
+    } else {
+        put(&mut headers, "ce-source", &format!("/everbell/targets/{}", segment(run.target().as_str())));
+    }
+    put(&mut headers, "idempotency-key", &format!("\"{}\"", text(&run.idempotency_key())));
+    put(&mut headers, "traceparent", &traceparent(Uuid::new_v4(), Uuid::new_v4()));
+    headers
+}
+
+/// Adds a header whose value is known to be printable ASCII.
+fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(HeaderName::from_static(name), value);
+    }
+}
+
+/// A trace of its own for each call, sampled: without that flag a receiver that asks its caller would keep no trace.
+fn traceparent(trace: Uuid, span: Uuid) -> String {
+    format!("00-{}-{}-01", trace.simple(), &span.simple().to_string()[..16])
+}
+
+/// A text for a header: printable ASCII stays, but for quotes, `\` and `%`.
+fn text(text: &str) -> String {
+    encode(text, |byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'%' | b'\\'))
+}
+
+/// A text as one segment of a path.
+fn segment(text: &str) -> String {
+    encode(text, |byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte))
+}
+
+fn encode(text: &str, stays: impl Fn(u8) -> bool) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
+        if stays(byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _written = write!(encoded, "%{byte:02X}");
+        }
+        encoded
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_breaks_out_of_a_header() {
+        for (plain, in_header, in_path) in [
+            ("daily-briefing", "daily-briefing", "daily-briefing"),
+            ("a b/c?d#e", "a%20b/c?d#e", "a%20b%2Fc%3Fd%23e"),
+            ("<script>'\"", "<script>'%22", "%3Cscript%3E'%22"),
+            ("100%\\", "100%25%5C", "100%25%5C"),
+            ("café ⏰", "caf%C3%A9%20%E2%8F%B0", "caf%C3%A9%20%E2%8F%B0"),
+            ("a\r\nx: y\0\u{7f}", "a%0D%0Ax:%20y%00%7F", "a%0D%0Ax:%20y%00%7F"),
+        ] {
+            assert_eq!((text(plain).as_str(), segment(plain).as_str()), (in_header, in_path), "{plain:?}");
+            assert!(HeaderValue::from_str(in_header).is_ok_and(|value| value.to_str().is_ok()));
+        }
+    }
+
+    #[test]
+    fn a_trace_has_its_form() {
+        let trace = traceparent(Uuid::from_u128(0xabc), Uuid::from_u128(0x1234_5678_9abc_def0 << 64));
+        assert_eq!(trace, "00-00000000000000000000000000000abc-123456789abcdef0-01");
+    }
+
+    #[test]
+    fn only_some_methods_have_a_body() {
+        assert!([Method::POST, Method::PUT, Method::PATCH].iter().all(has_body));
+        assert!(![Method::GET, Method::HEAD, Method::DELETE].iter().any(has_body));
+    }
+}
