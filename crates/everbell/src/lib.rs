@@ -51,7 +51,8 @@
 //!   Any number of programs may do that with the same PostgreSQL.
 //! - **Act**: [`Jobs`] (create, pause, resume, edit, run now, explain) and [`Runs`] (cancel, rerun, try), each with a line
 //!   in the audit trail. [`client`] has the details.
-//! - **Fail**: a handler returns a [`RunError`], or any error; the job's schedule says how often it is tried.
+//! - **Fail**: a handler returns a [`RunError`], or any error; the job's schedule says how often it is tried. The error may
+//!   ask for a later attempt, for none, or for a pause of the job.
 //! - **Watch**: [`Everbell::events`] tells every [`Event`] as it happens; [`Builder::observe`] counts them without missing one.
 //! - **Test** with [`testing`]: a whole instance under a clock that the test moves.
 //! - **Together with your own data**: a [`PostgresStore`] or [`SqliteStore`] of your own, given to [`Builder::store`], writes jobs

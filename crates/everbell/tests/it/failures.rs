@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use everbell::testing::TestBell;
 use everbell::{Backoff, Everbell, Payload, RunError, RunRecord, RunStatus};
 use serde::Deserialize;
 use serde_json::json;
@@ -162,4 +163,26 @@ async fn a_panic_is_a_failure() {
         panic!("boom");
     }
     assert_eq!(said(&perform(panics, ()).await), "panic: boom");
+}
+
+#[test]
+fn what_is_fatal_stays_fatal_and_what_pauses_is_not_tried_again() {
+    let fail = || RunError::fail("busy", "come back");
+    assert!(fail().retry_after(Duration::from_secs(5)).is_retryable());
+    assert!(!fail().fatal().retry_after(Duration::from_secs(5)).is_retryable());
+    let paused = fail().pausing("nobody is there").retry_after(Duration::from_secs(5));
+    assert_eq!((paused.is_retryable(), paused.pause_reason()), (false, Some("nobody is there")));
+    assert_eq!(fail().fatal().pause_reason(), None);
+}
+
+#[tokio::test]
+async fn a_trial_has_no_job_to_pause() {
+    async fn gone() -> Result<(), RunError> {
+        Err(RunError::fail("gone", "nobody is there").pausing("nobody is there any more"))
+    }
+    let mut test = TestBell::start(Everbell::builder().target("gone", gone), "2026-11-15T12:00:00Z").await;
+    let tried = test.runs().try_target("gone", ()).await.unwrap().id;
+    test.drain().await;
+    let run = test.runs().get(tried).await.unwrap();
+    assert_eq!(said(&run), "gone: nobody is there");
 }

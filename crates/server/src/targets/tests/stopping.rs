@@ -46,7 +46,7 @@ async fn finished(bell: &Everbell) {
 #[tokio::test]
 async fn a_timeout_kills_the_program_and_its_children() {
     let folder = Folder::new();
-    let bell = bell(Kind::Command(stubborn(&folder)), |schedule| schedule.timeout(Duration::from_secs(2))).await;
+    let bell = bell(Kind::Command(stubborn(&folder)), |schedule| schedule.timeout(Duration::from_secs(4))).await;
     let id = begin(&bell).await;
     let story = async {
         let (processes, ()) = tokio::join!(processes(&folder), finished(&bell));
@@ -54,7 +54,7 @@ async fn a_timeout_kills_the_program_and_its_children() {
     };
     within(bell.run_until(story)).await.unwrap();
     let run = bell.runs().get(id).await.unwrap();
-    assert_eq!(failure(&run), ("timeout", "stopped after 2 s"));
+    assert_eq!(failure(&run), ("timeout", "stopped after 4 s"));
 }
 
 #[tokio::test]
