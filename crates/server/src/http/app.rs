@@ -110,7 +110,9 @@ impl App {
     pub(crate) fn metrics_actor(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
         let actor = Actor { name: "metrics".to_owned(), role: Role::Viewer };
         let Some(token) = &self.options.metrics_token else {
-            return if peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
+            // What a proxy on this machine passes on is not from this machine.
+            let passed_on = ["x-forwarded-for", "forwarded", "x-real-ip"].iter().any(|name| headers.contains_key(*name));
+            return if peer.is_some_and(|peer| peer.to_canonical().is_loopback()) && !passed_on {
                 Ok(actor)
             } else {
                 let detail = "Metrics are for this machine only; configure a token for them to ask from elsewhere.";

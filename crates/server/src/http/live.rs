@@ -164,8 +164,8 @@ impl Live {
 /// What a look saw.
 struct Seen {
     runs: HashMap<RunId, RunRecord>,
-    /// The newest run of all, so that an old one is not taken for news.
-    newest: Option<RunId>,
+    /// The oldest of the newest runs, if there are more than were looked at: what is older and unknown is no news.
+    oldest: Option<RunId>,
     entries: Vec<(Uuid, String, String, String)>,
     last_entry: Option<Uuid>,
 }
@@ -180,15 +180,15 @@ impl Seen {
         let entries = bell.store().list_audit(None, &PageRequest { limit: ENTRIES, after: None }).await?;
         let entries: Vec<_> =
             entries.items.into_iter().map(|entry| (entry.id, entry.action, entry.object, entry.actor)).collect();
-        let first = newest.items.first().map(|run| run.id);
+        let oldest = newest.next.as_ref().and(newest.items.last()).map(|run| run.id);
         let runs = active.items.into_iter().chain(newest.items).map(|run| (run.id, run)).collect();
-        Ok(Seen { runs, newest: first, last_entry: entries.iter().map(|entry| entry.0).max(), entries })
+        Ok(Seen { runs, oldest, last_entry: entries.iter().map(|entry| entry.0).max(), entries })
     }
 
     fn is_news(&self, run: &RunRecord) -> bool {
         match self.runs.get(&run.id) {
             Some(known) => (known.status, known.attempt) != (run.status, run.attempt),
-            None => Some(run.id) > self.newest || !run.status.is_terminal(),
+            None => self.oldest.is_none_or(|oldest| run.id > oldest) || !run.status.is_terminal(),
         }
     }
 

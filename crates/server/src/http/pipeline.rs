@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use serde_json::{Map, Value};
 
 use super::access::{Actor, Role, expect_role};
@@ -22,6 +22,8 @@ use crate::form::{Form, Naming, query};
 pub(crate) const MAX_BODY: usize = 1 << 20;
 /// A body that does not arrive in this time is given up.
 const BODY_TIME: Duration = Duration::from_secs(30);
+/// How many times that is read before the connection is cut.
+const PATIENCE: usize = 16;
 /// The deepest JSON of a body.
 const MAX_DEPTH: usize = 64;
 
@@ -114,17 +116,10 @@ fn read_query(text: &str, route: &Route) -> Result<Value, Problem> {
 
 async fn read_body(headers: &HeaderMap, body: Body, route: &Route) -> Result<(String, Value), Problem> {
     let Some(fields) = route.body else { return Ok((String::new(), Value::Object(Map::new()))) };
-    let collected = tokio::time::timeout(BODY_TIME, Limited::new(body, MAX_BODY).collect()).await;
-    let bytes = match collected {
-        Err(_) => return Err(Problem::new(Kind::RequestTimeout, "The body did not arrive within 30 seconds.")),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            return Err(Problem::new(Kind::PayloadTooLarge, "The body has more than 1 MiB."));
-        }
-        Ok(Err(error)) => return Err(Problem::new(Kind::MalformedJson, format!("The body broke off: {error}."))),
-        Ok(Ok(collected)) => collected.to_bytes(),
-    };
-    let text = String::from_utf8(bytes.into())
-        .map_err(|_| Problem::new(Kind::MalformedJson, "The body is not valid UTF-8."))?;
+    let late = |_| Problem::new(Kind::RequestTimeout, "The body did not arrive within 30 seconds.");
+    let bytes = tokio::time::timeout(BODY_TIME, collected(body)).await.map_err(late)??;
+    let text =
+        String::from_utf8(bytes).map_err(|_| Problem::new(Kind::MalformedJson, "The body is not valid UTF-8."))?;
     let value = if text.trim().is_empty() { Value::Object(Map::new()) } else { parse(headers, &text)? };
     if !route.own_body {
         let faults = Form::read(&value, fields, Naming::Camel).faults();
@@ -133,6 +128,26 @@ async fn read_body(headers: &HeaderMap, body: Body, route: &Route) -> Result<(St
         }
     }
     Ok((text, value))
+}
+
+/// The whole body. One that is too large is read a while longer, and forgotten: a client that is cut off while it sends
+/// may never see the answer.
+async fn collected(mut body: Body) -> Result<Vec<u8>, Problem> {
+    let (mut bytes, mut all) = (Vec::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Problem::new(Kind::MalformedJson, format!("The body broke off: {error}.")))?;
+        let Ok(data) = frame.into_data() else { continue };
+        all += data.len();
+        if all <= MAX_BODY {
+            bytes.extend_from_slice(&data);
+        } else if all > MAX_BODY * PATIENCE {
+            break;
+        }
+    }
+    if all > MAX_BODY {
+        return Err(Problem::new(Kind::PayloadTooLarge, "The body has more than 1 MiB."));
+    }
+    Ok(bytes)
 }
 
 fn parse(headers: &HeaderMap, text: &str) -> Result<Value, Problem> {

@@ -1,7 +1,7 @@
 //! Instances, and what the server is.
 
 use everbell_core::store::LeaseTerms;
-use everbell_core::{InstanceId, Zone};
+use everbell_core::{InstanceId, JobStatus, RunStatus, Zone};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -51,8 +51,15 @@ pub(crate) struct StatusDocument {
     database: String,
     schema_version: u32,
     size_bytes: Option<u64>,
-    /// Timers that are due but not planned.
+    /// Living jobs: those that fire, those that are paused, and those whose schedule cannot be read.
+    active_jobs: u64,
+    paused_jobs: u64,
+    errored_jobs: u64,
+    pending_runs: u64,
+    running_runs: u64,
+    /// Timers that are due but not planned, and since when the oldest of them is.
     due_timers: u64,
+    oldest_due_at: Option<String>,
     /// The beginning of the oldest open transaction elsewhere.
     oldest_transaction_at: Option<String>,
     notes: Vec<String>,
@@ -61,6 +68,9 @@ pub(crate) struct StatusDocument {
 pub(crate) async fn status(call: Call) -> Result<Answer, Problem> {
     let bell = &call.app.bell;
     let store = bell.store().status().await?;
+    let counts = bell.store().counts(bell.now()).await?;
+    let jobs = |status| counts.jobs.iter().filter(|count| count.status == status).map(|count| count.jobs).sum();
+    let runs = |status| counts.active_runs.iter().filter(|count| count.status == status).map(|count| count.runs).sum();
     Answer::ok(&StatusDocument {
         version: env!("CARGO_PKG_VERSION"),
         tz_data: Zone::data_version(),
@@ -70,7 +80,13 @@ pub(crate) async fn status(call: Call) -> Result<Answer, Problem> {
         database: store.product,
         schema_version: store.schema_version,
         size_bytes: store.size_bytes,
-        due_timers: store.due_timers,
+        active_jobs: jobs(JobStatus::Active),
+        paused_jobs: jobs(JobStatus::Paused),
+        errored_jobs: counts.errored_jobs,
+        pending_runs: runs(RunStatus::Pending),
+        running_runs: runs(RunStatus::Running),
+        due_timers: counts.due_timers,
+        oldest_due_at: times(counts.oldest_due_at),
         oldest_transaction_at: times(store.oldest_transaction_at),
         notes: store.notes,
     })
