@@ -28,6 +28,7 @@ pub mod testing;
 
 use std::sync::Arc;
 
+use everbell_core::Invalid;
 use everbell_core::store::{Store, StoreResult};
 
 use crate::postgres::PostgresStore;
@@ -42,4 +43,12 @@ pub async fn connect(url: &str) -> StoreResult<Arc<dyn Store>> {
         Address::SqliteFile(path) => Arc::new(SqliteStore::open(&path).await?),
         Address::SqliteMemory => Arc::new(SqliteStore::in_memory().await?),
     })
+}
+
+/// Whether an address can be one, without opening anything. A refusal does not repeat it, because it may hold a password.
+pub fn check_address(url: &str) -> Result<(), Invalid> {
+    match Address::parse(url)? {
+        Address::Postgres => url::pooler_of(url).map(drop),
+        Address::SqliteFile(_) | Address::SqliteMemory => Ok(()),
+    }
 }

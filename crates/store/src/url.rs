@@ -80,6 +80,16 @@ mod tests {
     }
 
     #[test]
+    fn an_address_is_checked_without_being_opened() {
+        for url in ["sqlite::memory:", "sqlite:/nowhere/a.db", "postgres://u:p@nowhere/d?pooler=transaction"] {
+            assert_eq!(crate::check_address(url), Ok(()), "{url}");
+        }
+        for url in ["mysql://h/d", "postgres://u:secret@h/d?pooler=session"] {
+            assert!(!crate::check_address(url).unwrap_err().to_string().contains("secret"), "{url}");
+        }
+    }
+
+    #[test]
     fn refusals_say_what_is_allowed_and_no_secret() {
         for url in ["", "mysql://u:secret@h/d", "everbell.db", "sqlite:", "sqlite://"] {
             let error = Address::parse(url).unwrap_err().to_string();

@@ -49,8 +49,8 @@ impl Default for EngineOptions {
 }
 
 impl EngineOptions {
-    /// Every problem at once.
-    pub(crate) fn problems(&self) -> Vec<Invalid> {
+    /// What is not possible: every problem at once, each with its field, such as `engine.poll`.
+    pub fn problems(&self) -> Vec<Invalid> {
         let mut problems = Vec::new();
         let mut must = |holds: bool, field, reason: &str| {
             if !holds {
