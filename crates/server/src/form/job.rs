@@ -147,7 +147,7 @@ fn timed(form: &mut Form<'_>, zone: &Zone) -> Schedule {
         form.fault(wanted, "required", format!("is required for a {kind} job"));
     }
     if form.has(other) {
-        form.fault(other, "invalid", format!("a {kind} job has `{wanted}` instead"));
+        form.fault(other, "invalid", format!("a {kind} job has `{}` instead", form.spell(wanted)));
     }
     if once {
         // A year that every spec can hold, so that nothing but the missing time is told.

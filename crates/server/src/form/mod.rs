@@ -6,13 +6,15 @@
 //! whatever was readable, so that its problems come together with those of the form.
 
 pub(crate) mod job;
+mod naming;
 mod query;
 mod reading;
 pub(crate) mod schema;
 mod span;
 
-pub(crate) use query::{QueryError, query};
-pub(crate) use reading::{Fault, Form, Naming};
+pub(crate) use naming::Naming;
+pub(crate) use query::{QueryError, query, typed};
+pub(crate) use reading::{Fault, Form, escape};
 pub(crate) use span::{iso, parse_span};
 
 /// One member of an object.
@@ -50,6 +52,10 @@ pub(crate) enum Kind {
     Json,
     /// An object whose members are texts.
     Texts,
+    /// An object whose members are all of one kind, under any name.
+    Map(&'static Kind),
+    /// A text that is never shown, or where it is: `{ env = "NAME" }` or `{ file = "PATH" }`.
+    Secret,
     /// An object with members of its own.
     Object(&'static [Field]),
     /// So many of a kind. In a query also as a list with commas.

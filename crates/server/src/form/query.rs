@@ -41,7 +41,8 @@ pub(crate) fn query(text: &str, fields: &[Field]) -> Result<Value, QueryError> {
     Ok(Value::Object(members))
 }
 
-fn typed(text: &str, kind: &Kind) -> Value {
+/// A text as the value that its field holds; it stays text if it is none.
+pub(crate) fn typed(text: &str, kind: &Kind) -> Value {
     match kind {
         Kind::Integer { .. } => text.parse::<i64>().map_or_else(|_| Value::String(text.to_owned()), Value::from),
         Kind::Flag => match text {

@@ -7,37 +7,7 @@ use everbell_core::{Invalid, nearest};
 use serde_json::{Map, Value};
 
 use super::span::parse_span;
-use super::{Field, Kind};
-
-/// How the names are spelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Naming {
-    /// `jobKey`, in JSON.
-    Camel,
-    /// `job_key`, in TOML.
-    Snake,
-}
-
-impl Naming {
-    /// The name as it stands in the document.
-    pub(crate) fn spell(self, name: &str) -> Cow<'_, str> {
-        match self {
-            Naming::Camel => Cow::Borrowed(name),
-            Naming::Snake => Cow::Owned(snake(name)),
-        }
-    }
-}
-
-fn snake(name: &str) -> String {
-    let mut spelled = String::with_capacity(name.len() + 4);
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() {
-            spelled.push('_');
-        }
-        spelled.push(letter.to_ascii_lowercase());
-    }
-    spelled
-}
+use super::{Field, Kind, Naming};
 
 /// Something that is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +44,8 @@ impl<'v> Form<'v> {
                 Cow::Borrowed(members)
             }
             other => {
-                faults.push(Fault::new("", "wrong_type", format!("must be an object, not {}", kind_of(other))));
+                let detail = format!("must be {}, not {}", naming.object(), naming.kind_of(other));
+                faults.push(Fault::new("", "wrong_type", detail));
                 Cow::Owned(Map::new())
             }
         };
@@ -106,6 +77,11 @@ impl<'v> Form<'v> {
     /// Notes what core refused. Its fields are spelled with dots.
     pub(crate) fn refuse(&mut self, invalid: &Invalid) {
         self.fault(invalid.field, "invalid", invalid.reason.clone());
+    }
+
+    /// The name as it stands in the document.
+    pub(crate) fn spell<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        self.naming.spell(name)
     }
 
     /// The member at this path of names, unless it is `null`.
@@ -146,6 +122,11 @@ impl<'v> Form<'v> {
         self.get(path).and_then(Value::as_bool).unwrap_or(false)
     }
 
+    /// Yes, no, or nothing said.
+    pub(crate) fn answer(&self, path: &str) -> Option<bool> {
+        self.get(path)?.as_bool()
+    }
+
     pub(crate) fn span(&self, path: &str) -> Option<Duration> {
         parse_span(self.text(path)?).ok()
     }
@@ -181,7 +162,7 @@ fn check_members(members: &Map<String, Value>, fields: &[Field], at: &str, namin
 
 fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults: &mut Vec<Fault>) {
     let mut fault = |code, detail: String| faults.push(Fault::new(pointer, code, detail));
-    let wrong = |wanted: &str| format!("must be {wanted}, not {}", kind_of(value));
+    let wrong = |wanted: &str| format!("must be {wanted}, not {}", naming.kind_of(value));
     match (kind, value) {
         (Kind::Json, _) | (Kind::Flag, Value::Bool(_)) => {}
         (Kind::Text { min, max }, Value::String(text)) => {
@@ -214,10 +195,20 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
             for (name, value) in members {
                 if !value.is_string() {
                     let pointer = format!("{pointer}/{}", escape(name));
-                    faults.push(Fault::new(pointer, "wrong_type", format!("must be a text, not {}", kind_of(value))));
+                    faults.push(Fault::new(
+                        pointer,
+                        "wrong_type",
+                        format!("must be a text, not {}", naming.kind_of(value)),
+                    ));
                 }
             }
         }
+        (Kind::Map(of), Value::Object(members)) => {
+            for (name, value) in members {
+                check_value(value, of, &format!("{pointer}/{}", escape(name)), naming, faults);
+            }
+        }
+        (Kind::Secret, value) => faults.extend(bad_secret(value, pointer)),
         (Kind::Object(fields), Value::Object(members)) => check_members(members, fields, pointer, naming, faults),
         (Kind::List { of, max }, Value::Array(items)) => {
             if items.len() > *max {
@@ -232,8 +223,26 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
         (Kind::Flag, _) => fault("wrong_type", wrong("true or false")),
         (Kind::Time, _) => fault("wrong_type", wrong("a time as text, such as \"2027-03-13T09:00:00Z\"")),
         (Kind::Span, _) => fault("wrong_type", wrong("a duration as text, such as \"15m\" or \"PT15M\"")),
-        (Kind::Texts | Kind::Object(_), _) => fault("wrong_type", wrong("an object")),
+        (Kind::Texts | Kind::Map(_) | Kind::Object(_), _) => fault("wrong_type", wrong(naming.object())),
         (Kind::List { .. }, _) => fault("wrong_type", wrong("a list")),
+    }
+}
+
+/// Why this is no secret. The text itself is never repeated.
+fn bad_secret(value: &Value, pointer: &str) -> Option<Fault> {
+    const FORMS: &str = "must be a text, `{ env = \"NAME\" }` or `{ file = \"PATH\" }`";
+    let fault = |code, detail: &str| Some(Fault::new(pointer, code, detail));
+    match value {
+        Value::String(text) if text.contains('\0') => fault("invalid", "must not contain NUL"),
+        Value::String(_) => None,
+        Value::Object(members) => {
+            let place = members.iter().next().filter(|_| members.len() == 1);
+            let is_place = |(name, value): (&String, &Value)| {
+                matches!(name.as_str(), "env" | "file") && value.as_str().is_some_and(|place| !place.is_empty())
+            };
+            if place.is_some_and(is_place) { None } else { fault("invalid", FORMS) }
+        }
+        _ => fault("wrong_type", FORMS),
     }
 }
 
@@ -248,20 +257,8 @@ fn unknown(pointer: String, name: &str, fields: &[Field], naming: Naming) -> Fau
     Fault::new(pointer, "unknown_field", detail)
 }
 
-/// What a value is, for people.
-pub(crate) fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
-}
-
 /// A name as a part of a JSON pointer, cut to a printable length.
-fn escape(name: &str) -> String {
+pub(crate) fn escape(name: &str) -> String {
     name.chars().take(100).collect::<String>().replace('~', "~0").replace('/', "~1")
 }
 
@@ -285,6 +282,7 @@ mod tests {
         optional("ids", Kind::List { of: &TEXT, max: 2 }, "which"),
         optional("runAt", Kind::Time, "when"),
         optional("payload", Kind::Json, "what"),
+        optional("headers", Kind::Map(&Kind::Secret), "with which"),
     ];
 
     fn told(value: &Value, naming: Naming) -> Vec<String> {
@@ -343,6 +341,31 @@ mod tests {
         let form = Form::read(&value, FIELDS, Naming::Snake);
         assert_eq!((form.text("jobKey"), form.integer("retry.maxAttempts")), (Some("daily"), Some(2)));
         assert_eq!(told(&json!({"jobKey": "daily"}), Naming::Snake).len(), 2);
+    }
+
+    #[test]
+    fn a_secret_is_a_text_or_where_it_is_and_is_not_repeated() {
+        let headers = json!({
+            "a": "hunter2", "b": {"env": "B"}, "c": {"file": "/c"}, "d": 7, "e": {"env": "E", "file": "/e"},
+            "f": {"env": ""}, "g": {}, "h": {"var": "H"}, "i": "hunter2\u{0}",
+        });
+        let told = told(&json!({"job_key": "daily", "headers": headers}), Naming::Snake);
+        let forms = "must be a text, `{ env = \"NAME\" }` or `{ file = \"PATH\" }`";
+        let expected = ["d wrong_type", "e invalid", "f invalid", "g invalid", "h invalid"];
+        let mut expected: Vec<_> = expected.iter().map(|at| format!("/headers/{at}: {forms}")).collect();
+        expected.push("/headers/i invalid: must not contain NUL".to_owned());
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_configuration_file_has_tables() {
+        let value = json!({"job_key": "daily", "retry": 1, "payload": {}, "status": {}, "headers": []});
+        let expected = [
+            "/headers wrong_type: must be a table, not a list",
+            "/retry wrong_type: must be a table, not a number",
+            "/status wrong_type: must be a text, not a table",
+        ];
+        assert_eq!(told(&value, Naming::Snake), expected);
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub(crate) fn kind(kind: &Kind) -> Value {
         Kind::Span => json!({ "type": "string", "examples": ["15m", "PT15M"] }),
         Kind::Json => json!({}),
         Kind::Texts => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        Kind::Map(of) => json!({ "type": "object", "additionalProperties": self::kind(of) }),
+        Kind::Secret => json!({ "type": ["string", "object"], "writeOnly": true }),
         Kind::Object(fields) => object(fields),
         Kind::List { of, max } => json!({ "type": "array", "items": self::kind(of), "maxItems": max }),
     }
