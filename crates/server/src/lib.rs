@@ -2,6 +2,7 @@
 
 mod cli;
 mod clock;
+mod config;
 mod form;
 mod http;
 mod observe;
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 
 use cli::output::Output;
 use cli::{CliError, Command, Exit};
+use config::Environment;
 
 /// Reads the command line, runs one command, and tells the exit code.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -29,6 +31,10 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
 fn run(command: &Command) -> Result<Exit, CliError> {
     let mut output = Output::stdout();
     let exit = match command {
+        Command::Config { command } => {
+            let environment = Environment::new(std::env::vars_os());
+            cli::config::run(command, &environment, clock::now(), &mut output)?
+        }
         Command::Cron { command } => cli::cron::run(command, clock::now(), &mut output)?,
         Command::Version(args) => cli::version::run(args, &mut output)?,
     };

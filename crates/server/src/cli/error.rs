@@ -8,6 +8,8 @@ use anstyle::{AnsiColor, Style};
 use everbell_core::UnknownZone;
 use everbell_core::cron::ParseError;
 
+use crate::config::ConfigError;
+
 /// The exit codes of every command.
 ///
 /// | code | meaning |
@@ -49,6 +51,8 @@ pub(crate) enum CliError {
     },
     Expression(ParseError),
     Zone(UnknownZone),
+    /// A configuration that cannot be used.
+    Config(ConfigError),
     /// Standard input or output failed.
     Io(io::Error),
 }
@@ -60,7 +64,11 @@ impl CliError {
             // The reader has seen enough, as `head` has after ten lines.
             CliError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
             CliError::Io(_) => Exit::Failed,
-            CliError::Usage(_) | CliError::Invalid { .. } | CliError::Expression(_) | CliError::Zone(_) => Exit::Usage,
+            CliError::Usage(_)
+            | CliError::Invalid { .. }
+            | CliError::Expression(_)
+            | CliError::Zone(_)
+            | CliError::Config(_) => Exit::Usage,
         }
     }
 
@@ -102,6 +110,11 @@ impl fmt::Display for CliError {
                 error.hint().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))
             }
             CliError::Zone(error) => write!(f, "{error}"),
+            // A line each, so that editors can jump to them.
+            CliError::Config(error) => match error.problems.len() {
+                1 => write!(f, "the configuration is not valid\n{error}"),
+                many => write!(f, "the configuration has {many} problems\n{error}"),
+            },
             CliError::Io(error) => write!(f, "standard input or output failed: {error}"),
         }
     }
@@ -116,6 +129,12 @@ impl From<ParseError> for CliError {
 impl From<UnknownZone> for CliError {
     fn from(error: UnknownZone) -> CliError {
         CliError::Zone(error)
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(error: ConfigError) -> CliError {
+        CliError::Config(error)
     }
 }
 

@@ -3,16 +3,20 @@
 //! These structs hold what was written, mostly as text. Each command turns them into what is meant (a zone, an instant,
 //! a schedule) in a file of its own, and refuses there what makes no sense.
 
+pub(crate) mod config;
 pub(crate) mod cron;
 mod error;
 pub(crate) mod output;
 pub(crate) mod version;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use everbell_core::cron::{DstFold, DstGap, Expression};
+
+use crate::config::ServeFlags;
 
 pub(crate) use error::{CliError, Exit};
 
@@ -32,6 +36,12 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: CronCommand,
     },
+    /// Look at the configuration of the server
+    #[command(before_help = CONFIG_EXAMPLES, arg_required_else_help = true)]
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
     /// Show the version of everbell and of its time zone data
     #[command(before_help = VERSION_EXAMPLES)]
     Version(VersionArgs),
@@ -50,6 +60,72 @@ pub(crate) enum CronCommand {
     /// Exits with 0 if all are valid and with 2 otherwise.
     #[command(before_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Tell every problem of a configuration, or what it makes the server do
+    ///
+    /// Exits with 0 if it can be used and with 2 otherwise. Nothing is started, opened or changed.
+    #[command(before_help = CONFIG_CHECK_EXAMPLES)]
+    Check(ConfigArgs),
+    /// Show every value and who said it: default, file, variable or flag
+    ///
+    /// Secrets are not shown.
+    #[command(before_help = CONFIG_SHOW_EXAMPLES)]
+    Show(ConfigArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What outweighs the environment and the file. Words and addresses are checked together with the rest.
+#[derive(Debug, Args)]
+pub(crate) struct SettingArgs {
+    /// Read this file instead of `everbell.toml`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Listen on this address and port, such as `127.0.0.1:7070`.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// Keep everything in this database: `sqlite:PATH` or `postgres://user@host/database`.
+    ///
+    /// Others on this machine can see a password that is written here; `EVERBELL_DATABASE_URL_FILE` keeps it from them.
+    #[arg(long, value_name = "URL")]
+    pub(crate) database: Option<String>,
+    /// Do this much: `all`, `scheduler` or `api`.
+    #[arg(long, value_name = "ROLE")]
+    pub(crate) role: Option<String>,
+    /// Keep the SQLite file and the first admin token in this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<String>,
+    /// Tell this much: `error`, `warn`, `info`, `debug`, `trace`, or such as `info,everbell=debug`.
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log_level: Option<String>,
+    /// Write lines for people, `text`, or for programs, `json`.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) log_format: Option<String>,
+}
+
+impl SettingArgs {
+    /// The flags as the configuration takes them.
+    pub(crate) fn flags(&self) -> ServeFlags {
+        ServeFlags {
+            config: self.config.clone(),
+            listen: self.listen.clone(),
+            database: self.database.clone(),
+            role: self.role.clone(),
+            data_dir: self.data_dir.clone(),
+            log_level: self.log_level.clone(),
+            log_format: self.log_format.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -136,7 +212,7 @@ pub(crate) struct VersionArgs {
 const ROOT_EXAMPLES: &str = "\
 Examples:
   everbell cron next \"0 9 * * mon-fri\" --tz Europe/Paris
-  everbell cron explain \"0 9 1,15 * mon\"
+  everbell config show
   everbell version";
 
 const CRON_EXAMPLES: &str = "\
@@ -162,6 +238,24 @@ Examples:
   everbell cron check \"0 9 * * mon-fri\"
   everbell cron check \"0 9 * * mon-fri\" \"@every 90s\" --strict
   everbell cron check \"30 2 * * *\" --tz America/New_York --json";
+
+const CONFIG_EXAMPLES: &str = "\
+Examples:
+  everbell config check --config everbell.example.toml
+  everbell config show
+  everbell config show --json";
+
+const CONFIG_CHECK_EXAMPLES: &str = "\
+Examples:
+  everbell config check
+  everbell config check --config everbell.example.toml
+  everbell config check --config everbell.example.toml --json";
+
+const CONFIG_SHOW_EXAMPLES: &str = "\
+Examples:
+  everbell config show
+  everbell config show --config everbell.example.toml --listen 127.0.0.1:8080
+  EVERBELL_LOG=debug everbell config show --json";
 
 const VERSION_EXAMPLES: &str = "\
 Examples:

@@ -1,0 +1,239 @@
+//! Every key of the file: what it may hold, what it means, and what it is if nobody says it.
+
+use serde_json::{Value, json};
+
+use crate::form::{Field, Kind, TEXT, optional, required};
+
+const PATH: Kind = Kind::Text { min: 1, max: 4_096 };
+const URL: Kind = Kind::Text { min: 1, max: 4_096 };
+
+/// The sections, in the order in which they are shown. `target` and `job` are blocks, which are read one by one.
+pub(crate) const SECTIONS: &[Field] = &[
+    optional("server", Kind::Object(SERVER), "Where the server listens and what it does."),
+    optional("database", Kind::Object(DATABASE), "Where everything is kept."),
+    optional("api", Kind::Object(API), "The REST API."),
+    optional("auth", Kind::Object(AUTH), "Who may do what."),
+    optional("engine", Kind::Object(ENGINE), "How much, how often and how long."),
+    optional("retention", Kind::Object(RETENTION), "How much history is kept."),
+    optional("log", Kind::Object(LOG), "What is told on standard error."),
+    optional("metrics", Kind::Object(METRICS), "What `/metrics` tells."),
+    optional("jobs", Kind::Object(JOBS), "How `[[job]]` blocks meet the jobs of the database."),
+    optional("target", Kind::Json, "What jobs do, a block each."),
+    optional("job", Kind::Json, "When something happens, a block each."),
+];
+
+const SERVER: &[Field] = &[
+    optional("listen", TEXT, "Address and port of the API and the web pages. Port 0 takes any that is free."),
+    optional("publicUrl", URL, "How people reach the server, for links in answers."),
+    optional(
+        "trustProxy",
+        Kind::Flag,
+        "A proxy with TLS stands in front: `X-Forwarded-For` tells the address of the client.",
+    ),
+    optional("role", Kind::Word(&["all", "scheduler", "api"]), "What this process does."),
+    optional("maxConnections", Kind::Integer { min: 1, max: 100_000 }, "How many connections it holds at once."),
+    optional("dataDir", PATH, "The folder of the SQLite file and of the first admin token."),
+];
+
+const DATABASE: &[Field] = &[
+    optional("url", Kind::Secret, "`sqlite:PATH` or `postgres://user:password@host/database`; `everbell.db` in `server.data_dir` if absent."),
+    optional("urlFile", PATH, "A file that holds the address, instead of `url`."),
+];
+
+const API: &[Field] = &[
+    optional("mounts", Kind::List { of: &TEXT, max: 8 }, "The paths under which the API is served."),
+    optional("compat", Kind::Flag, "Whether the schedules facade is served too."),
+    optional("requireIfMatch", Kind::Flag, "Whether every change must name the revision that it changes."),
+    optional(
+        "runNowOverlapStatus",
+        Kind::Integer { min: 200, max: 409 },
+        "How a run-now is answered that was skipped because a run is active: 409 or 200.",
+    ),
+    optional("docs", Kind::Flag, "Whether the documentation of the API is served."),
+];
+
+const AUTH: &[Field] = &[
+    optional(
+        "adminToken",
+        Kind::Secret,
+        "The token of the first admin, instead of one that is made at the first start.",
+    ),
+    optional("adminTokenFile", PATH, "A file that holds that token."),
+    optional("metricsToken", Kind::Secret, "What `/metrics` asks for. Without it, only this machine may read them."),
+    optional("metricsTokenFile", PATH, "A file that holds that token."),
+    optional("runHistory", Kind::Word(&["viewer", "operator", "admin"]), "The least role that reads runs."),
+];
+
+const ENGINE: &[Field] = &[
+    optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "How many runs are in flight at once."),
+    optional("poll", Kind::Span, "How often to look when nothing is known to be due and nobody wakes."),
+    optional("lease", Kind::Span, "How long an instance may be silent before its runs are lost."),
+    optional("heartbeat", Kind::Span, "How often it says that it lives; a sixth of the lease if absent."),
+    optional("shutdownGrace", Kind::Span, "How long a shutdown waits for runs before it cancels them."),
+    optional("cancelGrace", Kind::Span, "How long a run that was asked to stop may take before it is dropped."),
+    optional(
+        "batch",
+        Kind::Integer { min: 1, max: 10_000 },
+        "How many timers, claims or outcomes go into one transaction.",
+    ),
+    optional("linger", Kind::Span, "How long the first outcome of a group waits for others."),
+];
+
+const RETENTION: &[Field] = &[optional("keep", TEXT, "How long runs are kept, or `forever`.")];
+
+const LOG: &[Field] = &[
+    optional("format", Kind::Word(&["text", "json"]), "Lines for people, or one JSON object per line."),
+    optional(
+        "level",
+        TEXT,
+        "`off`, `error`, `warn`, `info`, `debug` or `trace`, also for a part: `info,everbell=debug`.",
+    ),
+];
+
+const METRICS: &[Field] =
+    &[optional("perJob", Kind::Flag, "Whether there are time series for each job, which can be many.")];
+
+const JOBS: &[Field] = &[
+    optional("removed", Kind::Word(&["keep", "pause", "retire"]), "What becomes of a job whose block went away."),
+    optional("adopt", Kind::Flag, "Whether a block takes over a job of its name that was made elsewhere."),
+];
+
+macro_rules! target_fields {
+    ($($own:expr),*) => {
+        &[
+            required("label", TEXT, "The name that jobs call it by."),
+            required("type", Kind::Word(&["log", "http", "command"]), "What it does."),
+            optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "How many at once on this instance; as many as the engine takes if absent."),
+            $($own),*
+        ]
+    };
+}
+
+/// What a `log` target has.
+pub(crate) const LOG_TARGET: &[Field] = target_fields!(optional(
+    "timeout",
+    Kind::Span,
+    "The longest time of a run, if it is shorter than that of the job."
+));
+
+/// What an `http` target has.
+pub(crate) const HTTP_TARGET: &[Field] = target_fields!(
+    required("url", Kind::Secret, "Where to call."),
+    optional("method", Kind::Word(&["POST", "PUT", "PATCH", "GET", "DELETE"]), "How to call; POST if absent."),
+    optional("headers", Kind::Map(&Kind::Secret), "Further headers."),
+    optional(
+        "signingKeys",
+        Kind::List { of: &Kind::Secret, max: 10 },
+        "Keys of Standard Webhooks signatures. Each signs."
+    ),
+    optional("signingKeyFiles", Kind::List { of: &PATH, max: 10 }, "Files that hold further keys."),
+    optional("timeout", Kind::Span, "How long the whole call may take; 30s if absent."),
+    optional(
+        "success",
+        Kind::List { of: &Kind::Json, max: 20 },
+        "Answers that are a success, such as `304` or `\"200-299\"`; `[\"200-299\"]` if absent."
+    ),
+    optional("caFile", PATH, "Certificates to trust besides those of the machine, in PEM."),
+    optional(
+        "allowPrivate",
+        Kind::Flag,
+        "Whether addresses of this machine and of private networks may be called; yes if absent."
+    ),
+    optional(
+        "allowLinkLocal",
+        Kind::Flag,
+        "Whether link-local addresses may be called, where clouds keep their metadata; no if absent."
+    )
+);
+
+/// What a `command` target has.
+pub(crate) const COMMAND_TARGET: &[Field] = target_fields!(
+    required(
+        "argv",
+        Kind::List { of: &Kind::Text { min: 0, max: 10_000 }, max: 1_000 },
+        "The program and its arguments; never a shell."
+    ),
+    optional("cwd", PATH, "The folder in which it runs; that of the server if absent."),
+    optional("env", Kind::Map(&Kind::Secret), "Variables that it gets."),
+    optional(
+        "passEnv",
+        Kind::List { of: &TEXT, max: 1_000 },
+        "Variables of the server that it gets too, besides `PATH`, `HOME`, `LANG` and `TZ`."
+    ),
+    optional(
+        "success",
+        Kind::List { of: &Kind::Integer { min: 0, max: 255 }, max: 256 },
+        "Exit codes that are a success; `[0]` if absent."
+    ),
+    optional("timeout", Kind::Span, "The longest time of a run, if it is shorter than that of the job.")
+);
+
+/// Pairs of keys that say the same thing in two ways.
+pub(super) const ALTERNATIVES: [(&str, &str); 3] = [
+    ("database.url", "database.urlFile"),
+    ("auth.adminToken", "auth.adminTokenFile"),
+    ("auth.metricsToken", "auth.metricsTokenFile"),
+];
+
+/// What holds if nobody says anything else. The database lies in `data_dir`.
+pub(crate) fn defaults() -> Value {
+    json!({
+        "server": {
+            "listen": "127.0.0.1:7070", "trust_proxy": false, "role": "all", "max_connections": 1024,
+            "data_dir": "everbell-data",
+        },
+        "api": {
+            "mounts": ["/api/v1", "/api/v2/admin/cron"], "compat": true, "require_if_match": false,
+            "run_now_overlap_status": 409, "docs": true,
+        },
+        "auth": { "run_history": "viewer" },
+        "engine": {
+            "concurrency": 256, "poll": "5s", "lease": "30s", "shutdown_grace": "30s", "cancel_grace": "10s",
+            "batch": 500, "linger": "2ms",
+        },
+        "retention": { "keep": "180d" },
+        "log": { "format": "text", "level": "info" },
+        "metrics": { "per_job": false },
+        "jobs": { "removed": "keep", "adopt": false },
+    })
+}
+
+/// The field at a path of names, such as `server.publicUrl`.
+pub(crate) fn field(path: &str) -> Option<&'static Field> {
+    let (section, name) = path.split_once('.')?;
+    let section = SECTIONS.iter().find(|field| field.name == section)?;
+    let Kind::Object(fields) = section.kind else { return None };
+    fields.iter().find(|field| field.name == name)
+}
+
+/// The target table of a type.
+pub(crate) fn target_fields(kind: &str) -> Option<&'static [Field]> {
+    match kind {
+        "log" => Some(LOG_TARGET),
+        "http" => Some(HTTP_TARGET),
+        "command" => Some(COMMAND_TARGET),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::{Form, Naming};
+
+    #[test]
+    fn the_defaults_fit_their_fields() {
+        assert_eq!(Form::read(&defaults(), SECTIONS, Naming::Snake).faults(), []);
+    }
+
+    #[test]
+    fn a_field_is_found_by_its_path() {
+        assert!(field("server.publicUrl").is_some_and(|field| field.doc.contains("links")));
+        for path in ["server", "server.nothing", "job.job_key", "nothing.url"] {
+            assert!(field(path).is_none(), "{path}");
+        }
+        for (one, other) in ALTERNATIVES {
+            assert!(field(one).is_some() && field(other).is_some(), "{one}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `[[job]]` blocks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use everbell::Schedule;
+use everbell_core::nearest;
+use serde_json::Value;
+use serde_json::value::to_raw_value;
+
+use super::layers::Layers;
+use super::targets::refuse_all;
+use crate::form::{Fault, Naming, job};
+use crate::time_input::shown;
+
+/// How many targets a refusal names.
+const TOLD: usize = 5;
+
+/// The schedules of the blocks. `known` are the labels of the targets.
+pub(super) fn read(layers: &mut Layers, known: &[String]) -> Vec<Schedule> {
+    let mut schedules = Vec::new();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for (n, block) in layers.blocks("job").iter().enumerate() {
+        let place = format!("/job/{n}");
+        if !block.is_object() {
+            layers.refuse(&Fault::new(place, "wrong_type", "must be a table"));
+            continue;
+        }
+        // A number that could not be read has a problem of its own.
+        let payload = block.get("payload").filter(|payload| !payload.is_null());
+        let payload = payload.and_then(|payload| to_raw_value(payload).ok());
+        let read = job::read(block, payload.as_deref(), Naming::Snake);
+        let mut faults = read.faults;
+        if let Some(target) = block.get("target").and_then(Value::as_str)
+            && !known.iter().any(|label| label == target)
+        {
+            faults.push(Fault::new("/target", "unknown_target", unknown_target(target, known)));
+        }
+        let key = block.get("job_key").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if let Some(first) = seen.get(&key).filter(|_| !key.is_empty()) {
+            faults.push(Fault::new("/job_key", "invalid", format!("is there twice; the other is in line {first}")));
+        }
+        seen.entry(key).or_insert_with(|| layers.document.line(&format!("{place}/job_key")).unwrap_or_default());
+        schedules.push(read.schedule);
+        refuse_all(layers, &place, faults);
+    }
+    schedules
+}
+
+fn unknown_target(target: &str, known: &[String]) -> String {
+    let labels: BTreeSet<&str> = known.iter().map(String::as_str).filter(|label| !label.is_empty()).collect();
+    let near: Vec<_> = nearest(target, labels, TOLD).into_iter().map(|label| format!("`{}`", shown(label))).collect();
+    let near = if near.is_empty() { "none; write a `[[target]]` block".to_owned() } else { near.join(", ") };
+    format!("there is no target `{}`; known: {near}", shown(target))
+}

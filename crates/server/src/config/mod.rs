@@ -1,0 +1,188 @@
+//! The configuration of the server: a file, the environment and flags.
+//!
+//! ```text
+//! defaults < everbell.toml < EVERBELL_… < --flags
+//! ```
+//!
+//! [`fields`] declares every key. [`document`] turns the file into a value with the line of each part, [`layers`] lays the
+//! others over it and remembers who said what, and [`sections`], [`targets`] and [`jobs`] make types of it. Nothing stops
+//! at the first problem: a [`ConfigError`] has all of them, each with file, line and key.
+//!
+//! Relative paths, in the file too, begin at the working directory: that is where `everbell-data` lies, and what a path on the
+//! command line means. Nothing here changes anything: no folder is made, no database opened.
+
+mod document;
+pub(crate) mod fields;
+mod jobs;
+mod layers;
+mod problem;
+mod secrets;
+mod sections;
+mod settings;
+mod shown;
+mod targets;
+pub(crate) mod variables;
+
+use std::path::{Path, PathBuf};
+
+use everbell::{EngineOptions, Schedule};
+
+use crate::form::{Form, Naming};
+use crate::secret::Secret;
+use crate::targets::TargetSettings;
+use document::Document;
+use layers::Layers;
+
+pub(crate) use layers::Origin;
+pub(crate) use problem::{ConfigError, Problem};
+pub(crate) use settings::{
+    ApiSettings, AuthSettings, JobsSettings, LeastRole, LogFormat, LogSettings, MetricsSettings, Role, ServerSettings,
+};
+pub(crate) use shown::{Shown, callable};
+pub(crate) use variables::Environment;
+
+/// The file that is used if it exists and none is named.
+const FILE: &str = "everbell.toml";
+
+/// Longer files are no configuration.
+const LONGEST_FILE: u64 = 1 << 24;
+
+/// What a first start shows when there is no file: a job that says hello every minute.
+const DEMO: &str = r#"
+[[target]]
+label = "log"
+type = "log"
+
+[[job]]
+job_key = "demo"
+target = "log"
+cron_expression = "* * * * *"
+payload = { message = "hello world" }
+"#;
+
+/// What flags say. They outweigh everything else.
+#[derive(Clone, Default)]
+pub(crate) struct ServeFlags {
+    /// The file. It must exist.
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) listen: Option<String>,
+    pub(crate) database: Option<String>,
+    pub(crate) role: Option<String>,
+    pub(crate) data_dir: Option<String>,
+    pub(crate) log_level: Option<String>,
+    pub(crate) log_format: Option<String>,
+}
+
+impl ServeFlags {
+    /// Path of names, name of the flag, and what it says.
+    fn values(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
+        let all = [
+            ("server.listen", "--listen", &self.listen),
+            ("database.url", "--database", &self.database),
+            ("server.role", "--role", &self.role),
+            ("server.dataDir", "--data-dir", &self.data_dir),
+            ("log.level", "--log-level", &self.log_level),
+            ("log.format", "--log-format", &self.log_format),
+        ];
+        all.into_iter().filter_map(|(path, flag, value)| Some((path, flag, value.as_deref()?)))
+    }
+}
+
+/// Everything that the server needs to know, checked as a whole.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) server: ServerSettings,
+    /// The address of the database, which may hold a password.
+    pub(crate) database: Secret,
+    pub(crate) api: ApiSettings,
+    pub(crate) auth: AuthSettings,
+    /// With the retention, and with the roles of this process.
+    pub(crate) engine: EngineOptions,
+    pub(crate) log: LogSettings,
+    pub(crate) metrics: MetricsSettings,
+    pub(crate) jobs: JobsSettings,
+    pub(crate) targets: Vec<TargetSettings>,
+    /// Each names one of the targets.
+    pub(crate) schedules: Vec<Schedule>,
+    /// The file, as it was named; nothing if there is none.
+    pub(crate) file: Option<String>,
+    /// Every value without its secrets, and who said it.
+    pub(crate) sources: Vec<Shown>,
+    /// What is possible, and may surprise.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Config {
+    /// Reads everything.
+    pub(crate) fn load(flags: &ServeFlags, environment: &Environment) -> Result<Config, ConfigError> {
+        let named = named_file(flags, environment)?;
+        let file = named.or_else(|| Path::new(FILE).exists().then(|| FILE.to_owned()));
+        let Some(file) = file else {
+            return Config::read(None, DEMO, flags, environment);
+        };
+        let text = secrets::read_text(&file, LONGEST_FILE).map_err(|reason| {
+            let message = format!("the configuration file {reason}");
+            ConfigError::new(vec![Problem { file: Some(file.clone()), line: None, key: String::new(), message }])
+        })?;
+        Config::read(Some(file), &text, flags, environment)
+    }
+
+    /// Reads a file whose text is known already.
+    fn read(
+        file: Option<String>,
+        text: &str,
+        flags: &ServeFlags,
+        environment: &Environment,
+    ) -> Result<Config, ConfigError> {
+        let secrets = secrets::Secrets { environment };
+        let mut layers = Layers::new(file.clone(), Document::parse(text), environment, flags);
+        let merged = layers.merged.clone();
+        let mut form = Form::read(&merged, fields::SECTIONS, Naming::Snake);
+        let settings = sections::read(&mut form, secrets);
+        form.faults().iter().for_each(|fault| layers.refuse(fault));
+        let targets = targets::read(&mut layers, secrets);
+        let schedules = jobs::read(&mut layers, &targets.labels);
+        if !layers.problems.is_empty() {
+            return Err(ConfigError::new(layers.problems));
+        }
+        let mut warnings = environment.warnings();
+        warnings.extend(settings.warnings());
+        Ok(Config {
+            sources: shown::all(&layers, &settings),
+            server: settings.server,
+            database: settings.database,
+            api: settings.api,
+            auth: settings.auth,
+            engine: settings.engine,
+            log: settings.log,
+            metrics: settings.metrics,
+            jobs: settings.jobs,
+            targets: targets.settings,
+            schedules,
+            file,
+            warnings,
+        })
+    }
+}
+
+/// The file that a flag or a variable names.
+fn named_file(flags: &ServeFlags, environment: &Environment) -> Result<Option<String>, ConfigError> {
+    let refused = |key: &str, message: &str| {
+        let (key, message) = (key.to_owned(), message.to_owned());
+        ConfigError::new(vec![Problem { file: None, line: None, key, message }])
+    };
+    if let Some(path) = &flags.config {
+        return match path.to_str() {
+            Some("") => Err(refused("--config", "is empty; name a file")),
+            Some(path) => Ok(Some(path.to_owned())),
+            None => Err(refused("--config", "is not valid UTF-8")),
+        };
+    }
+    environment
+        .get(variables::CONFIG)
+        .map(|said| said.map(str::to_owned).map_err(|message| refused(variables::CONFIG, message)))
+        .transpose()
+}
+
+#[cfg(test)]
+mod tests;

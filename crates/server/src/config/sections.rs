@@ -1,0 +1,241 @@
+//! From the sections of the file to [`Settings`].
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use everbell::{EngineOptions, Removed};
+use tracing_subscriber::filter::Targets as LogFilter;
+
+use super::fields::ALTERNATIVES;
+use super::secrets::{Secrets, in_file};
+use super::settings::{
+    ApiSettings, AuthSettings, JobsSettings, LeastRole, LogFormat, LogSettings, MetricsSettings, Role, ServerSettings,
+    Settings,
+};
+use crate::form::{Form, parse_span};
+use crate::secret::Secret;
+use crate::time_input::shown;
+
+/// Makes types of the sections. What does not fit is noted, and something is put in its place.
+pub(super) fn read(form: &mut Form<'_>, secrets: Secrets<'_>) -> Settings {
+    for (one, other) in ALTERNATIVES {
+        if form.has(one) && form.has(other) {
+            let one = one.split('.').map(|name| form.spell(name)).collect::<Vec<_>>().join(".");
+            form.fault(other, "invalid", format!("`{one}` is there too; keep one of them"));
+        }
+    }
+    let server = server(form);
+    Settings {
+        database: database(form, secrets),
+        api: api(form),
+        auth: AuthSettings {
+            admin_token: token(form, secrets, "auth.adminToken", bad_admin_token),
+            metrics_token: token(form, secrets, "auth.metricsToken", bad_metrics_token),
+            run_history: form.word("auth.runHistory", LeastRole::from_word).unwrap_or_default(),
+        },
+        engine: engine(form, server.role),
+        log: LogSettings {
+            format: match form.text("log.format") {
+                Some("json") => LogFormat::Json,
+                _ => LogFormat::Text,
+            },
+            filter: log_filter(form),
+        },
+        metrics: MetricsSettings { per_job: form.flag("metrics.perJob") },
+        jobs: JobsSettings {
+            removed: match form.text("jobs.removed") {
+                Some("pause") => Removed::Pause,
+                Some("retire") => Removed::Retire,
+                _ => Removed::Keep,
+            },
+            adopt: form.flag("jobs.adopt"),
+        },
+        server,
+    }
+}
+
+fn server(form: &mut Form<'_>) -> ServerSettings {
+    let text = form.text("server.listen").unwrap_or_default().to_owned();
+    let listen = text.parse().unwrap_or_else(|_| {
+        let detail = format!(
+            "`{}` is not an address and a port, such as `127.0.0.1:7070`, `0.0.0.0:7070` or `[::1]:7070`",
+            shown(&text)
+        );
+        form.fault("server.listen", "invalid", detail);
+        SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
+    });
+    let public_url = form.text("server.publicUrl").map(|url| url.trim_end_matches('/').to_owned());
+    if public_url.as_deref().is_some_and(|url| !is_origin(url)) {
+        let detail = "must be `http://` or `https://`, a host, and at most a port and a path";
+        form.fault("server.publicUrl", "invalid", detail);
+    }
+    ServerSettings {
+        listen,
+        public_url,
+        trust_proxy: form.flag("server.trustProxy"),
+        role: form.word("server.role", Role::from_word).unwrap_or_default(),
+        max_connections: form.count("server.maxConnections").unwrap_or(1),
+        data_dir: PathBuf::from(form.text("server.dataDir").unwrap_or_default()),
+    }
+}
+
+fn is_origin(url: &str) -> bool {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    rest.is_some_and(|rest| {
+        let odd =
+            |c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '#' | '@' | '"' | '<' | '>' | '\\');
+        !rest.is_empty() && !rest.starts_with(['/', ':']) && !rest.contains(odd)
+    })
+}
+
+fn database(form: &mut Form<'_>, secrets: Secrets<'_>) -> Secret {
+    let (path, url) = match (form.value("database.url"), form.text("database.urlFile")) {
+        (Some(url), _) => ("database.url", secrets.read(url)),
+        (None, Some(file)) => ("database.urlFile", in_file(file)),
+        (None, None) => ("database.url", Ok(Secret::new(""))),
+    };
+    let checked = url.and_then(|url| match everbell::check_address(url.reveal()) {
+        Ok(()) => Ok(url),
+        Err(invalid) => Err(invalid.reason),
+    });
+    checked.unwrap_or_else(|reason| {
+        form.fault(path, "invalid", reason);
+        Secret::new("")
+    })
+}
+
+/// A token that is said here or in a file. It is never shown, and an empty one is never taken for none.
+fn token(
+    form: &mut Form<'_>,
+    secrets: Secrets<'_>,
+    path: &str,
+    bad: fn(&str) -> Option<&'static str>,
+) -> Option<Secret> {
+    let in_its_file = format!("{path}File");
+    let (path, found) = match (form.value(path), form.text(&in_its_file)) {
+        (Some(value), _) => (path, secrets.read(value)),
+        (None, Some(file)) => (in_its_file.as_str(), in_file(file)),
+        (None, None) => return None,
+    };
+    let checked = found.and_then(|token| match bad(token.reveal()) {
+        Some(reason) => Err(reason.to_owned()),
+        None => Ok(token),
+    });
+    checked.map_err(|reason| form.fault(path, "invalid", reason)).ok()
+}
+
+fn bad_admin_token(token: &str) -> Option<&'static str> {
+    let is_sign = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let is_good =
+        token.strip_prefix("evb_").is_some_and(|rest| (32..=200).contains(&rest.len()) && rest.chars().all(is_sign));
+    let reason = "must be `evb_` and 32 to 200 letters, digits, `_` or `-` behind it; one is made by \
+                  `echo evb_$(openssl rand -hex 32)`";
+    (!is_good).then_some(reason)
+}
+
+fn bad_metrics_token(token: &str) -> Option<&'static str> {
+    let is_good = (16..=1_000).contains(&token.len()) && token.chars().all(|c| c.is_ascii_graphic());
+    (!is_good).then_some("must be 16 to 1000 visible ASCII characters without spaces")
+}
+
+fn api(form: &mut Form<'_>) -> ApiSettings {
+    let mounts: Vec<String> = form.list("api.mounts").into_iter().map(str::to_owned).collect();
+    if mounts.is_empty() {
+        form.fault("api.mounts", "invalid", "must name at least one path, such as `/api/v1`");
+    }
+    for (n, mount) in mounts.iter().enumerate() {
+        let lies_in = |outer: &String| mount.strip_prefix(outer.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        if let Some(detail) = bad_mount(mount) {
+            form.fault(&format!("api.mounts.{n}"), "invalid", detail);
+        } else if mounts[..n].contains(mount) {
+            form.fault(&format!("api.mounts.{n}"), "invalid", "is there twice");
+        } else if let Some(outer) = mounts.iter().find(|outer| lies_in(outer)) {
+            form.fault(&format!("api.mounts.{n}"), "invalid", format!("lies within `{outer}`, which is one too"));
+        }
+    }
+    let status = form.count("api.runNowOverlapStatus").unwrap_or(409);
+    if ![200, 409].contains(&status) {
+        form.fault("api.runNowOverlapStatus", "invalid", "must be 409 or 200");
+    }
+    ApiSettings {
+        mounts,
+        compat: form.answer("api.compat").unwrap_or(true),
+        require_if_match: form.flag("api.requireIfMatch"),
+        run_now_overlap_status: if status == 200 { 200 } else { 409 },
+        docs: form.answer("api.docs").unwrap_or(true),
+    }
+}
+
+/// Paths at the root that belong to others.
+const TAKEN: [&str; 11] =
+    ["livez", "readyz", "healthz", "metrics", "openapi.json", "docs", "ui", "assets", "jobs", "runs", "login"];
+
+fn bad_mount(mount: &str) -> Option<String> {
+    let is_sign = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '~' | '-');
+    let is_part = |part: &str| !part.is_empty() && part.chars().all(is_sign) && part.chars().any(|c| c != '.');
+    let parts = mount.strip_prefix('/').map(|rest| rest.split('/').collect::<Vec<_>>());
+    match parts {
+        Some(parts) if parts.iter().all(|part| is_part(part)) => {
+            let taken = TAKEN.contains(&parts[0]).then(|| format!("`/{}` belongs to the server itself", parts[0]));
+            taken
+        }
+        _ => Some("must be a path such as `/api/v1`: a slash before each part and none at the end".to_owned()),
+    }
+}
+
+fn engine(form: &mut Form<'_>, role: Role) -> EngineOptions {
+    let mut engine = EngineOptions::default();
+    let span = |name: &str, default| form.span(&format!("engine.{name}")).unwrap_or(default);
+    engine.concurrency = form.count("engine.concurrency").unwrap_or(engine.concurrency);
+    engine.batch = form.count("engine.batch").unwrap_or(engine.batch);
+    engine.poll = span("poll", engine.poll);
+    engine.lease.duration = span("lease", engine.lease.duration);
+    engine.lease.heartbeat = span("heartbeat", engine.lease.duration / 6);
+    engine.shutdown_grace = span("shutdownGrace", engine.shutdown_grace);
+    engine.cancel_grace = span("cancelGrace", engine.cancel_grace);
+    engine.linger = span("linger", engine.linger);
+    engine.roles = role.names();
+    match form.text("retention.keep").unwrap_or("forever") {
+        "forever" => engine.retention = None,
+        text => match parse_span(text) {
+            Ok(keep) => engine.retention = Some(keep),
+            Err(reason) => form.fault("retention.keep", "invalid", format!("{reason}, or as `forever`")),
+        },
+    }
+    for problem in engine.problems() {
+        let path = match problem.field {
+            "engine.lease.duration" => "engine.lease",
+            // A heartbeat that nobody gave is wrong only if the lease is.
+            "engine.lease.heartbeat" if !form.has("engine.heartbeat") => "engine.lease",
+            "engine.lease.heartbeat" => "engine.heartbeat",
+            "engine.retention" => "retention.keep",
+            field => field,
+        };
+        let reason = problem.reason.replace("or none to keep everything", "or `forever`");
+        form.fault(path, "out_of_range", reason);
+    }
+    engine
+}
+
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+fn log_filter(form: &mut Form<'_>) -> LogFilter {
+    let text = form.text("log.level").unwrap_or("info").to_owned();
+    let is_level = |word: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
+    let is_part = |part: &str| match part.split_once('=') {
+        None => is_level(part),
+        Some((name, level)) => {
+            is_level(level) && !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_:-".contains(c))
+        }
+    };
+    let filter = text.split(',').all(is_part).then(|| text.parse().ok()).flatten();
+    filter.unwrap_or_else(|| {
+        let levels = LEVELS.join(", ");
+        form.fault(
+            "log.level",
+            "invalid",
+            format!("`{}` is not one of {levels}, or such as `info,everbell=debug`", shown(&text)),
+        );
+        LogFilter::new()
+    })
+}

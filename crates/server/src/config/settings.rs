@@ -1,0 +1,159 @@
+//! The sections as types.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use everbell::{EngineOptions, Removed};
+use tracing_subscriber::filter::Targets as LogFilter;
+
+use crate::secret::Secret;
+
+/// `[server]`.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerSettings {
+    /// Port 0 means any that is free.
+    pub(crate) listen: SocketAddr,
+    /// Without a slash at its end.
+    pub(crate) public_url: Option<String>,
+    pub(crate) trust_proxy: bool,
+    pub(crate) role: Role,
+    pub(crate) max_connections: u32,
+    pub(crate) data_dir: PathBuf,
+}
+
+/// What a process does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Role {
+    #[default]
+    All,
+    /// Fires schedules and runs targets; answers only whether it lives.
+    Scheduler,
+    /// Answers people and programs; fires nothing.
+    Api,
+}
+
+impl Role {
+    pub(super) fn from_word(word: &str) -> Option<Role> {
+        match word {
+            "all" => Some(Role::All),
+            "scheduler" => Some(Role::Scheduler),
+            "api" => Some(Role::Api),
+            _ => None,
+        }
+    }
+
+    /// Whether it fires schedules and runs targets.
+    pub(crate) fn schedules(self) -> bool {
+        self != Role::Api
+    }
+
+    /// Whether it answers people and programs.
+    pub(crate) fn answers(self) -> bool {
+        self != Role::Scheduler
+    }
+
+    /// What the instance is to others.
+    pub(super) fn names(self) -> Vec<String> {
+        let names = [("scheduler", self.schedules()), ("api", self.answers())];
+        names.iter().filter(|(_, is)| *is).map(|(name, _)| (*name).to_owned()).collect()
+    }
+}
+
+/// `[api]`.
+#[derive(Clone, Debug)]
+pub(crate) struct ApiSettings {
+    /// At least one; each begins with a slash and does not end with one.
+    pub(crate) mounts: Vec<String>,
+    pub(crate) compat: bool,
+    pub(crate) require_if_match: bool,
+    /// 409 or 200.
+    pub(crate) run_now_overlap_status: u16,
+    pub(crate) docs: bool,
+}
+
+/// `[auth]`.
+#[derive(Clone, Debug)]
+pub(crate) struct AuthSettings {
+    /// Nothing means that a token is made at the first start; never that none is needed.
+    pub(crate) admin_token: Option<Secret>,
+    /// Nothing means that only this machine may read the metrics.
+    pub(crate) metrics_token: Option<Secret>,
+    pub(crate) run_history: LeastRole,
+}
+
+/// Who may do something, at the least. The later ones may do more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LeastRole {
+    #[default]
+    Viewer,
+    Operator,
+    Admin,
+}
+
+impl LeastRole {
+    pub(super) fn from_word(word: &str) -> Option<LeastRole> {
+        match word {
+            "viewer" => Some(LeastRole::Viewer),
+            "operator" => Some(LeastRole::Operator),
+            "admin" => Some(LeastRole::Admin),
+            _ => None,
+        }
+    }
+}
+
+/// `[log]`.
+#[derive(Clone, Debug)]
+pub(crate) struct LogSettings {
+    pub(crate) format: LogFormat,
+    pub(crate) filter: LogFilter,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// `[metrics]`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MetricsSettings {
+    pub(crate) per_job: bool,
+}
+
+/// `[jobs]`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JobsSettings {
+    pub(crate) removed: Removed,
+    pub(crate) adopt: bool,
+}
+
+/// All sections.
+pub(super) struct Settings {
+    pub(super) server: ServerSettings,
+    pub(super) database: Secret,
+    pub(super) api: ApiSettings,
+    pub(super) auth: AuthSettings,
+    pub(super) engine: EngineOptions,
+    pub(super) log: LogSettings,
+    pub(super) metrics: MetricsSettings,
+    pub(super) jobs: JobsSettings,
+}
+
+impl Settings {
+    /// What is possible, and may surprise.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let ServerSettings { listen, trust_proxy, .. } = &self.server;
+        if !listen.ip().is_loopback() && !trust_proxy {
+            warnings.push(format!(
+                "{listen} can be reached from other machines, and tokens go there in the clear; put a proxy with TLS in \
+                 front and say `trust_proxy = true`, or listen on 127.0.0.1"
+            ));
+        }
+        if self.database.reveal().ends_with(":memory:") {
+            warnings.push("the database is in memory: everything is gone when the server stops".to_owned());
+        }
+        warnings
+    }
+}

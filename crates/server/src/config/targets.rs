@@ -1,0 +1,252 @@
+//! `[[target]]` blocks.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use everbell::{Target, TargetOptions};
+use everbell_core::nearest;
+use serde_json::Value;
+
+use super::fields::target_fields;
+use super::layers::Layers;
+use super::secrets::{Secrets, in_file};
+use crate::form::{Fault, Field, Form, Naming, escape};
+use crate::secret::Secret;
+use crate::targets::{CommandSettings, HttpSettings, Kind, TargetSettings};
+
+const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The types, and what each of them has.
+const TYPES: [&str; 3] = ["log", "http", "command"];
+
+/// What the blocks say.
+pub(super) struct Targets {
+    pub(super) settings: Vec<TargetSettings>,
+    /// Also those of blocks that cannot be used, so that no job is told that its target is unknown for that.
+    pub(super) labels: Vec<String>,
+}
+
+pub(super) fn read(layers: &mut Layers, secrets: Secrets<'_>) -> Targets {
+    let mut targets = Targets { settings: Vec::new(), labels: Vec::new() };
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for (n, block) in layers.blocks("target").iter().enumerate() {
+        let place = format!("/target/{n}");
+        let (settings, mut faults) = target(block, secrets);
+        let label = block.get("label").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if let Some(first) = seen.get(&label).filter(|_| !label.is_empty()) {
+            faults.push(Fault::new("/label", "invalid", format!("is there twice; the other is in line {first}")));
+        }
+        let line = layers.document.line(&format!("{place}/label")).unwrap_or_default();
+        seen.entry(label.clone()).or_insert(line);
+        targets.labels.push(label);
+        targets.settings.push(settings);
+        refuse_all(layers, &place, faults);
+    }
+    targets
+}
+
+/// Notes the faults of a block where it stands.
+pub(super) fn refuse_all(layers: &mut Layers, place: &str, faults: Vec<Fault>) {
+    for fault in faults {
+        layers.refuse(&Fault { pointer: format!("{place}{}", fault.pointer), ..fault });
+    }
+}
+
+/// A target as far as it could be read, and what is wrong with it.
+fn target(block: &Value, secrets: Secrets<'_>) -> (TargetSettings, Vec<Fault>) {
+    let kind = block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let fields = target_fields(&kind);
+    // Without a type nothing but the label can be judged: what else there is depends on it.
+    let mut form = Form::read(block, fields.unwrap_or(&super::fields::LOG_TARGET[..2]), Naming::Snake);
+    let mut options = TargetOptions::default();
+    options.concurrency = form.count("concurrency");
+    let settings = match kind.as_str() {
+        "http" => Kind::Http(http(&mut form, secrets)),
+        "command" => Kind::Command(command(&mut form, secrets)),
+        _ => Kind::Log,
+    };
+    let timeout = form.span("timeout");
+    if timeout.is_some_and(|timeout| timeout.is_zero()) {
+        form.fault("timeout", "out_of_range", "must be more than 0");
+    }
+    if !matches!(settings, Kind::Http(_)) {
+        options.timeout = timeout;
+    }
+    let label = form.text("label").unwrap_or("any").to_owned();
+    if let Err(invalid) = Target::new(&label) {
+        form.fault("label", "invalid", invalid.reason);
+    }
+    let faults = form.faults().into_iter().filter_map(|fault| in_context(fault, &kind, fields)).collect();
+    (TargetSettings { label, options, kind: settings }, faults)
+}
+
+/// A key that another type has is told as that; without a type, no key is unknown.
+fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>) -> Option<Fault> {
+    if fault.code != "unknown_field" {
+        return Some(fault);
+    }
+    let name = fault.pointer.trim_start_matches('/');
+    let has = |fields: &[Field]| fields.iter().any(|field| Naming::Snake.spell(field.name) == name);
+    let owner = TYPES.into_iter().find(|other| target_fields(other).is_some_and(has));
+    match owner {
+        None if fields.is_none() => {
+            let names: Vec<_> = TYPES.into_iter().filter_map(target_fields).flatten().map(|field| field.name).collect();
+            let names: Vec<_> = names.iter().map(|name| Naming::Snake.spell(name)).collect();
+            let near = nearest(name, names.iter().map(AsRef::as_ref), 1);
+            let detail = format!("is not known here; did you mean `{}`?", near.first().unwrap_or(&"label"));
+            Some(Fault { detail, ..fault })
+        }
+        None => Some(fault),
+        Some(_) if fields.is_none() => None,
+        Some(owner) => {
+            let detail = format!("is for targets of the type `{owner}`, this one is `{kind}`");
+            Some(Fault { detail, ..fault })
+        }
+    }
+}
+
+fn http(form: &mut Form<'_>, secrets: Secrets<'_>) -> HttpSettings {
+    let url = form.value("url").map(|value| secrets.read(value)).unwrap_or_else(|| Ok(Secret::new("")));
+    let url = url.and_then(|url| match url.reveal() {
+        text if text.starts_with("http://") || text.starts_with("https://") => Ok(text.to_owned()),
+        _ => Err("must begin with `http://` or `https://`".to_owned()),
+    });
+    let url = url.unwrap_or_else(|reason| {
+        form.fault("url", "invalid", reason);
+        String::new()
+    });
+    HttpSettings {
+        url,
+        method: form.text("method").unwrap_or("POST").to_owned(),
+        headers: secret_map(form, "headers", secrets),
+        signing_keys: signing_keys(form, secrets),
+        timeout: form.span("timeout").unwrap_or(HTTP_TIMEOUT),
+        success: statuses(form),
+        ca_file: form.text("caFile").map(PathBuf::from),
+        allow_private: form.answer("allowPrivate").unwrap_or(true),
+        allow_link_local: form.flag("allowLinkLocal"),
+    }
+}
+
+fn command(form: &mut Form<'_>, secrets: Secrets<'_>) -> CommandSettings {
+    let argv: Vec<String> = form.list("argv").into_iter().map(str::to_owned).collect();
+    if argv.first().is_none_or(String::is_empty) {
+        form.fault("argv", "invalid", "must begin with a program, such as `[\"/usr/bin/backup\", \"--all\"]`");
+    }
+    let env = secret_map(form, "env", secrets);
+    let pass_env: Vec<String> = form.list("passEnv").into_iter().map(str::to_owned).collect();
+    let is_odd = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
+    if let Some(name) = env.keys().find(is_odd).cloned() {
+        let detail = "is no name of a variable: it must have no `=`";
+        form.note(Fault::new(format!("/env/{}", escape(&name)), "invalid", detail));
+    }
+    if pass_env.iter().any(|name| name.contains('=')) {
+        form.fault("passEnv", "invalid", "must be names of variables, without `=`");
+    }
+    let codes = form.value("success").and_then(Value::as_array);
+    let codes = codes.map(|codes| codes.iter().filter_map(|code| i32::try_from(code.as_i64()?).ok()).collect());
+    if codes.as_ref().is_some_and(Vec::is_empty) {
+        form.fault("success", "invalid", "must name at least one exit code");
+    }
+    CommandSettings {
+        argv,
+        cwd: form.text("cwd").map(PathBuf::from),
+        env,
+        pass_env,
+        success: codes.unwrap_or_else(|| vec![0]),
+    }
+}
+
+/// Secrets by name.
+fn secret_map(form: &mut Form<'_>, path: &str, secrets: Secrets<'_>) -> BTreeMap<String, Secret> {
+    let members = form.value(path).and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut found = BTreeMap::new();
+    for (name, value) in members {
+        match secrets.read(&value) {
+            Ok(secret) => drop(found.insert(name, secret)),
+            Err(reason) => form.note(Fault::new(format!("/{path}/{}", escape(&name)), "invalid", reason)),
+        }
+    }
+    found
+}
+
+/// The keys in the block and those in files: each signs.
+fn signing_keys(form: &mut Form<'_>, secrets: Secrets<'_>) -> Vec<Secret> {
+    let here = form.value("signingKeys").and_then(Value::as_array).cloned().unwrap_or_default();
+    let there: Vec<String> = form.list("signingKeyFiles").into_iter().map(str::to_owned).collect();
+    let here = here.iter().enumerate().map(|(n, value)| (format!("signingKeys.{n}"), secrets.read(value)));
+    let there = there.iter().enumerate().map(|(n, path)| (format!("signingKeyFiles.{n}"), in_file(path)));
+    let mut keys = Vec::new();
+    for (path, found) in here.chain(there) {
+        match found {
+            Ok(key) if key.reveal().is_empty() => form.fault(&path, "invalid", "is empty"),
+            Ok(key) => keys.push(key),
+            Err(reason) => form.fault(&path, "invalid", reason),
+        }
+    }
+    keys
+}
+
+/// Which answers are a success.
+fn statuses(form: &mut Form<'_>) -> Vec<RangeInclusive<u16>> {
+    let Some(given) = form.value("success").and_then(Value::as_array).cloned() else { return vec![200..=299] };
+    if given.is_empty() {
+        form.fault("success", "invalid", "must name at least one status");
+    }
+    let mut ranges = Vec::new();
+    for (n, value) in given.iter().enumerate() {
+        match status_range(value) {
+            Some(range) => ranges.push(range),
+            None => form.fault(
+                &format!("success.{n}"),
+                "invalid",
+                "must be a status from 100 to 599, such as `304`, or a range such as `\"200-299\"`",
+            ),
+        }
+    }
+    ranges
+}
+
+fn status_range(value: &Value) -> Option<RangeInclusive<u16>> {
+    let number = |text: &str| text.trim().parse::<u16>().ok();
+    let (first, last) = match value {
+        Value::Number(status) => {
+            let status = u16::try_from(status.as_i64()?).ok()?;
+            (status, status)
+        }
+        Value::String(text) => match text.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (number(text)?, number(text)?),
+        },
+        _ => return None,
+    };
+    (100 <= first && first <= last && last <= 599).then_some(first..=last)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn statuses_are_numbers_and_ranges() {
+        for (value, range) in [
+            (json!(304), Some(304..=304)),
+            (json!("200-299"), Some(200..=299)),
+            (json!("200 - 204"), Some(200..=204)),
+            (json!("404"), Some(404..=404)),
+            (json!("299-200"), None),
+            (json!("2xx"), None),
+            (json!(99), None),
+            (json!(600), None),
+            (json!(-1), None),
+            (json!(200.5), None),
+            (json!(true), None),
+        ] {
+            assert_eq!(status_range(&value), range, "{value}");
+        }
+    }
+}

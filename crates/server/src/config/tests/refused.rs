@@ -1,0 +1,174 @@
+//! Configurations that cannot be used.
+
+use super::*;
+
+fn told(text: &str, variables: &[(&str, &str)], flags: &ServeFlags) -> Vec<String> {
+    let error = read_with(text, variables, flags).unwrap_err();
+    assert!(!error.to_string().contains("hunter2"), "{error}");
+    error.to_string().lines().map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn assert_told(text: &str, expected: &[&str]) {
+    assert_eq!(told(text, &[], &ServeFlags::default()), expected, "{text}");
+}
+
+#[test]
+fn sections_are_checked() {
+    for (text, expected) in [
+        ("listen = \"x\"", "a.toml:1: listen: is not known here; it belongs to `[server]`"),
+        ("[server]\nurl = \"x\"", "a.toml:2: server.url: is not known here; it belongs to `[database]`"),
+        ("[sever]\n", "a.toml:1: sever: is not known here; did you mean `server`?"),
+        ("server = 5", "a.toml:1: server: must be a table, not a number"),
+        ("[[server]]", "a.toml:1: server: must be a table, not a list"),
+        ("[server]\nrole = 5", "a.toml:2: server.role: must be a text, not a number"),
+        (
+            "[server]\npublic_url = \"https://u@h\"",
+            "a.toml:2: server.public_url: must be `http://` or `https://`, a host, and at most a port and a path",
+        ),
+        ("[api]\nmounts = []", "a.toml:2: api.mounts: must name at least one path, such as `/api/v1`"),
+        ("[api]\nmounts = [\n  \"/a\",\n  \"/a\",\n]", "a.toml:4: api.mounts[1]: is there twice"),
+        ("[api]\nmounts = [\"/a/b\", \"/a\"]", "a.toml:2: api.mounts[0]: lies within `/a`, which is one too"),
+        ("[engine]\nlease = \"0s\"", "a.toml:2: engine.lease: must be from 3 s to 600 s"),
+        (
+            "[engine]\nheartbeat = \"11s\"",
+            "a.toml:2: engine.heartbeat: must be more than 0 and at most a third of the lease's duration, so that two may fail",
+        ),
+        (
+            "[engine]\nlinger = 5",
+            "a.toml:2: engine.linger: must be a duration as text, such as \"15m\" or \"PT15M\", not a number",
+        ),
+        (
+            "[retention]\nkeep = \"always\"",
+            "a.toml:2: retention.keep: `always` is not a duration; write it as `90s`, `15m`, `1h 30m`, `7d` or `PT15M`, or as `forever`",
+        ),
+        (
+            "[log]\nlevel = \"everbell\"",
+            "a.toml:2: log.level: `everbell` is not one of off, error, warn, info, debug, trace, or such as `info,everbell=debug`",
+        ),
+        (
+            "[database]\nurl = \"\"",
+            "a.toml:2: database.url: must be `sqlite:PATH`, `sqlite::memory:` or `postgres://user:password@host/database`",
+        ),
+        ("[database]\nurl = { env = \"URL\" }", "a.toml:2: database.url: the variable `URL` is not set"),
+        (
+            "[database]\nurl = \"sqlite:a\"\nurl_file = \"b\"",
+            "a.toml:3: database.url_file: `database.url` is there too; keep one of them",
+        ),
+        (
+            "[auth]\nmetrics_token = \"hunter2\"",
+            "a.toml:2: auth.metrics_token: must be 16 to 1000 visible ASCII characters without spaces",
+        ),
+    ] {
+        assert_told(text, &[expected]);
+    }
+}
+
+#[test]
+fn an_admin_token_is_strong_or_refused() {
+    let reason = "must be `evb_` and 32 to 200 letters, digits, `_` or `-` behind it; one is made by `echo evb_$(openssl rand -hex 32)`";
+    let short = &TOKEN[..TOKEN.len() - 1];
+    for bad in [short, "hunter2", "evb_", &format!("{TOKEN} "), &format!("{TOKEN}é"), &format!("x{TOKEN}")] {
+        let said = told("", &[("EVERBELL_ADMIN_TOKEN", bad)], &ServeFlags::default());
+        assert_eq!(said, [format!("EVERBELL_ADMIN_TOKEN: {reason}")], "{bad}");
+    }
+    assert_told("[auth]\nadmin_token = \"\"", &[&format!("a.toml:2: auth.admin_token: {reason}")]);
+    // Nothing is never taken for no authentication.
+    for name in ["EVERBELL_ADMIN_TOKEN", "EVERBELL_ADMIN_TOKEN_FILE", "EVERBELL_METRICS_TOKEN"] {
+        let said = told("", &[(name, "")], &ServeFlags::default());
+        assert_eq!(said, [format!("{name}: is empty; give it a value or unset it")]);
+    }
+}
+
+#[test]
+fn blocks_are_checked() {
+    for (text, expected) in [
+        (
+            "[target]\nlabel = \"a\"",
+            vec!["a.toml:1: target: must be written as `[[target]]` blocks, with two brackets each"],
+        ),
+        ("job = [1]", vec!["a.toml:1: job[0]: must be a table"]),
+        ("[[target]]\nlabel = \"a\"", vec!["a.toml:1: target \"a\": type: is required: What it does."]),
+        (
+            "[[target]]\nlabel = \"a\"\ntype = \"htp\"\nurl = 5\nulr = 1",
+            vec![
+                "a.toml:3: target \"a\": type: must be one of log, http, command",
+                "a.toml:5: target \"a\": ulr: is not known here; did you mean `url`?",
+            ],
+        ),
+        (
+            "[[target]]\nlabel = \" a\"\ntype = \"log\"\ntimeout = \"0s\"",
+            vec![
+                "a.toml:2: target \" a\": label: must not begin or end with white space",
+                "a.toml:4: target \" a\": timeout: must be more than 0",
+            ],
+        ),
+        (
+            "[[target]]\nlabel = \"a\"\ntype = \"command\"\nargv = [\"\"]\nenv = { \"A=B\" = \"x\" }\npass_env = [\"C=\"]\nsuccess = []",
+            vec![
+                "a.toml:4: target \"a\": argv: must begin with a program, such as `[\"/usr/bin/backup\", \"--all\"]`",
+                "a.toml:5: target \"a\": env.A=B: is no name of a variable: it must have no `=`",
+                "a.toml:6: target \"a\": pass_env: must be names of variables, without `=`",
+                "a.toml:7: target \"a\": success: must name at least one exit code",
+            ],
+        ),
+        (
+            "[[target]]\nlabel = \"a\"\ntype = \"http\"\nsuccess = []\nsigning_keys = [\"\"]",
+            vec![
+                "a.toml:1: target \"a\": url: is required: Where to call.",
+                "a.toml:4: target \"a\": success: must name at least one status",
+                "a.toml:5: target \"a\": signing_keys[0]: is empty",
+            ],
+        ),
+        (
+            "[[job]]\njob_key = \"a\"\ntarget = \"b\"\ncron_expression = \"@daily\"",
+            vec!["a.toml:3: job \"a\": target: there is no target `b`; known: none; write a `[[target]]` block"],
+        ),
+    ] {
+        assert_told(text, &expected);
+    }
+}
+
+#[test]
+fn a_file_that_is_no_toml_is_told_with_what_else_is_wrong() {
+    let said =
+        told("[server]\nlisten = 127.0.0.1:80\nrole = \"x\"\n[[job]]\njob_key = \"a\n", &[], &ServeFlags::default());
+    let places: Vec<_> = said.iter().map(|line| line.split(": ").take(2).collect::<Vec<_>>().join(" ")).collect();
+    // Neither the address nor the job is told again: what they lack may stand in the broken lines.
+    assert_eq!(said[1], "a.toml:3: server.role: must be one of all, scheduler, api", "{said:?}");
+    assert_eq!(
+        (places[0].split(' ').next(), places[2].split(' ').next()),
+        (Some("a.toml:2"), Some("a.toml:5")),
+        "{said:?}"
+    );
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert_told("[log]\nlevel = \"info\"\nlevel = \"warn\"\n", &["a.toml:3: duplicate key"]);
+}
+
+#[test]
+fn a_value_that_is_outweighed_is_still_checked_in_the_file() {
+    let flags = ServeFlags { role: Some("all".to_owned()), ..ServeFlags::default() };
+    let said = told("[server]\nrole = \"al\"", &[], &flags);
+    assert_eq!(said, ["a.toml:2: server.role: must be one of all, scheduler, api"]);
+}
+
+#[test]
+fn variables_and_flags_are_named() {
+    let flags = ServeFlags {
+        database: Some("mysql://u:hunter2@h/d".to_owned()),
+        log_format: Some("xml".to_owned()),
+        ..ServeFlags::default()
+    };
+    let variables =
+        [("EVERBELL_MAX_CONNECTIONS", "many"), ("EVERBELL_TRUST_PROXY", "perhaps"), ("EVERBELL_LISTEN", "here")];
+    let mut said = told("", &variables, &flags);
+    said.sort();
+    let expected = [
+        "--database: must be `sqlite:PATH`, `sqlite::memory:` or `postgres://user:password@host/database`",
+        "--log-format: must be one of text, json",
+        "EVERBELL_LISTEN: `here` is not an address and a port, such as `127.0.0.1:7070`, `0.0.0.0:7070` or `[::1]:7070`",
+        "EVERBELL_MAX_CONNECTIONS: must be a whole number, not a text",
+        "EVERBELL_TRUST_PROXY: must be true or false, not a text",
+    ];
+    assert_eq!(said, expected);
+}
