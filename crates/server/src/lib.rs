@@ -8,6 +8,7 @@ mod http;
 mod observe;
 mod preview;
 mod secret;
+mod serve;
 mod targets;
 mod time_input;
 mod trail;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 
 use cli::output::Output;
 use cli::{CliError, Command, Exit};
-use config::Environment;
+use config::{Config, Environment};
 
 /// Reads the command line, runs one command, and tells the exit code.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -34,6 +35,10 @@ fn run(command: &Command) -> Result<Exit, CliError> {
         Command::Config { command } => {
             let environment = Environment::new(std::env::vars_os());
             cli::config::run(command, &environment, clock::now(), &mut output)?
+        }
+        Command::Serve(args) => {
+            let environment = Environment::new(std::env::vars_os());
+            serve::run(&Config::load(&args.flags(), &environment)?)?
         }
         Command::Cron { command } => cli::cron::run(command, clock::now(), &mut output)?,
         Command::Version(args) => cli::version::run(args, &mut output)?,

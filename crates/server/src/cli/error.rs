@@ -31,6 +31,7 @@ pub(crate) enum Exit {
     Success = 0,
     Failed = 1,
     Usage = 2,
+    Interrupted = 130,
 }
 
 impl From<Exit> for ExitCode {
@@ -53,6 +54,11 @@ pub(crate) enum CliError {
     Zone(UnknownZone),
     /// A configuration that cannot be used.
     Config(ConfigError),
+    /// Something that was possible did not work out, and what to do next.
+    Failed {
+        message: String,
+        hint: Option<String>,
+    },
     /// Standard input or output failed.
     Io(io::Error),
 }
@@ -63,7 +69,7 @@ impl CliError {
             CliError::Usage(error) if error.exit_code() == 0 => Exit::Success,
             // The reader has seen enough, as `head` has after ten lines.
             CliError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
-            CliError::Io(_) => Exit::Failed,
+            CliError::Io(_) | CliError::Failed { .. } => Exit::Failed,
             CliError::Usage(_)
             | CliError::Invalid { .. }
             | CliError::Expression(_)
@@ -101,7 +107,7 @@ impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CliError::Usage(error) => write!(f, "{error}"),
-            CliError::Invalid { message, hint } => {
+            CliError::Invalid { message, hint } | CliError::Failed { message, hint } => {
                 f.write_str(message)?;
                 hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))
             }

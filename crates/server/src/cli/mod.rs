@@ -30,6 +30,11 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run the server: scheduler, API, targets
+    ///
+    /// Without a configuration file it keeps everything in `./everbell-data/` and runs a job `demo` every minute.
+    #[command(before_help = SERVE_EXAMPLES)]
+    Serve(SettingArgs),
     /// Work with cron expressions, offline
     #[command(before_help = CRON_EXAMPLES, arg_required_else_help = true)]
     Cron {
@@ -211,6 +216,7 @@ pub(crate) struct VersionArgs {
 
 const ROOT_EXAMPLES: &str = "\
 Examples:
+  everbell serve
   everbell cron next \"0 9 * * mon-fri\" --tz Europe/Paris
   everbell config show
   everbell version";
@@ -238,6 +244,12 @@ Examples:
   everbell cron check \"0 9 * * mon-fri\"
   everbell cron check \"0 9 * * mon-fri\" \"@every 90s\" --strict
   everbell cron check \"30 2 * * *\" --tz America/New_York --json";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  everbell serve
+  everbell serve --config everbell.toml --listen 127.0.0.1:8080
+  EVERBELL_DATABASE_URL=postgres://everbell@db/everbell everbell serve --role api";
 
 const CONFIG_EXAMPLES: &str = "\
 Examples:

@@ -36,9 +36,9 @@ use layers::Layers;
 pub(crate) use layers::Origin;
 pub(crate) use problem::{ConfigError, Problem};
 pub(crate) use settings::{
-    ApiSettings, AuthSettings, JobsSettings, LeastRole, LogFormat, LogSettings, MetricsSettings, Role, ServerSettings,
+    ApiSettings, AuthSettings, JobsSettings, LogFormat, LogSettings, MetricsSettings, Role, ServerSettings,
 };
-pub(crate) use shown::{Shown, callable};
+pub(crate) use shown::{Shown, callable, without_password};
 pub(crate) use variables::Environment;
 
 /// The file that is used if it exists and none is named.

@@ -9,10 +9,11 @@ use tracing_subscriber::filter::Targets as LogFilter;
 use super::fields::ALTERNATIVES;
 use super::secrets::{Secrets, in_file};
 use super::settings::{
-    ApiSettings, AuthSettings, JobsSettings, LeastRole, LogFormat, LogSettings, MetricsSettings, Role, ServerSettings,
+    ApiSettings, AuthSettings, JobsSettings, LogFormat, LogSettings, MetricsSettings, Role, ServerSettings,
     Settings,
 };
 use crate::form::{Form, parse_span};
+use crate::http::access;
 use crate::secret::Secret;
 use crate::time_input::shown;
 
@@ -31,7 +32,7 @@ pub(super) fn read(form: &mut Form<'_>, secrets: Secrets<'_>) -> Settings {
         auth: AuthSettings {
             admin_token: token(form, secrets, "auth.adminToken", bad_admin_token),
             metrics_token: token(form, secrets, "auth.metricsToken", bad_metrics_token),
-            run_history: form.word("auth.runHistory", LeastRole::from_word).unwrap_or_default(),
+            run_history: form.word("auth.runHistory", access::Role::from_word).unwrap_or(access::Role::Viewer),
         },
         engine: engine(form, server.role),
         log: LogSettings {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use everbell::{EngineOptions, Removed};
 use tracing_subscriber::filter::Targets as LogFilter;
 
+use crate::http::access;
 use crate::secret::Secret;
 
 /// `[server]`.
@@ -78,27 +79,7 @@ pub(crate) struct AuthSettings {
     pub(crate) admin_token: Option<Secret>,
     /// Nothing means that only this machine may read the metrics.
     pub(crate) metrics_token: Option<Secret>,
-    pub(crate) run_history: LeastRole,
-}
-
-/// Who may do something, at the least. The later ones may do more.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum LeastRole {
-    #[default]
-    Viewer,
-    Operator,
-    Admin,
-}
-
-impl LeastRole {
-    pub(super) fn from_word(word: &str) -> Option<LeastRole> {
-        match word {
-            "viewer" => Some(LeastRole::Viewer),
-            "operator" => Some(LeastRole::Operator),
-            "admin" => Some(LeastRole::Admin),
-            _ => None,
-        }
-    }
+    pub(crate) run_history: access::Role,
 }
 
 /// `[log]`.

@@ -111,7 +111,7 @@ const HARMLESS: [&str; 10] = [
 ];
 
 /// The address of a database with its password hidden. In doubt, all of it is.
-fn without_password(url: &str) -> String {
+pub(crate) fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://").filter(|(scheme, _)| scheme.starts_with("postgres")) else {
         return url.to_owned();
     };

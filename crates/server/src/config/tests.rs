@@ -10,6 +10,7 @@ use everbell::Removed;
 use serde_json::Value;
 
 use super::*;
+use crate::http::access;
 use crate::targets::Kind;
 
 const TOKEN: &str = "evb_0123456789abcdef0123456789abcdef";
@@ -42,7 +43,7 @@ fn an_empty_file_is_the_defaults() {
     assert!(config.api.compat && config.api.docs && !config.api.require_if_match);
     assert_eq!(config.api.run_now_overlap_status, 409);
     assert!(config.auth.admin_token.is_none() && config.auth.metrics_token.is_none());
-    assert_eq!(config.auth.run_history, LeastRole::Viewer);
+    assert_eq!(config.auth.run_history, access::Role::Viewer);
     assert_eq!((config.jobs.removed, config.jobs.adopt, config.metrics.per_job), (Removed::Keep, false, false));
     assert_eq!(config.log.format, LogFormat::Text);
     assert_eq!((config.targets.len(), config.schedules.len(), config.warnings.len()), (0, 0, 0));
@@ -100,7 +101,7 @@ fn every_section_is_read() {
         (["/cron".to_owned()].as_slice(), 200)
     );
     assert!(!config.api.compat && config.api.require_if_match && !config.api.docs);
-    assert_eq!(config.auth.run_history, LeastRole::Admin);
+    assert_eq!(config.auth.run_history, access::Role::Admin);
     let EngineOptions { concurrency, batch, retention, roles, lease, .. } = &config.engine;
     assert_eq!((*concurrency, *batch, *retention, roles.as_slice()), (7, 9, None, ["api".to_owned()].as_slice()));
     assert_eq!((lease.duration, lease.heartbeat), (Duration::from_secs(12), Duration::from_secs(2)));

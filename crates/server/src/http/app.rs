@@ -14,49 +14,38 @@ use tokio::sync::watch;
 use super::access::{Actor, Gate, Role, token_hash};
 use super::live::Live;
 use super::problem::{Kind, Problem};
+use crate::config::{ApiSettings, Config};
 use crate::observe::{Metrics, Report};
 use crate::secret::Secret;
 
 /// How the API behaves.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiOptions {
-    /// Where the API is: `/api/v1`.
-    pub(crate) mounts: Vec<String>,
-    /// Whether the facade of schedules is there.
-    pub(crate) compat: bool,
-    /// Whether jobs are changed only for who says which revision they have read.
-    pub(crate) require_if_match: bool,
-    /// The status of a run-now that is skipped: 409 or 200.
-    pub(crate) run_now_overlap_status: u16,
-    /// Whether the page about the API is there.
-    pub(crate) docs: bool,
+    pub(crate) settings: ApiSettings,
     /// The least role that reads runs.
     pub(crate) run_history: Role,
     /// A proxy stands in front, which tells the address of the caller.
     pub(crate) trust_proxy: bool,
     /// What `/metrics` asks for; without, only this machine may ask.
     pub(crate) metrics_token: Option<Secret>,
-}
-
-impl Default for ApiOptions {
-    fn default() -> Self {
-        ApiOptions {
-            mounts: vec!["/api/v1".to_owned(), "/api/v2/admin/cron".to_owned()],
-            compat: true,
-            require_if_match: false,
-            run_now_overlap_status: 409,
-            docs: true,
-            run_history: Role::Viewer,
-            trust_proxy: false,
-            metrics_token: None,
-        }
-    }
+    /// Only probes and metrics are answered.
+    pub(crate) probes_only: bool,
 }
 
 impl ApiOptions {
+    fn of(config: &Config) -> ApiOptions {
+        ApiOptions {
+            settings: config.api.clone(),
+            run_history: config.auth.run_history,
+            trust_proxy: config.server.trust_proxy,
+            metrics_token: config.auth.metrics_token.clone(),
+            probes_only: !config.server.role.answers(),
+        }
+    }
+
     /// Whether a path is below a mount.
     pub(crate) fn is_mounted(&self, path: &str) -> bool {
-        path.starts_with("/api/") || self.mounts.iter().any(|mount| path.starts_with(mount.as_str()))
+        path.starts_with("/api/") || self.settings.mounts.iter().any(|mount| path.starts_with(mount.as_str()))
     }
 }
 
@@ -77,16 +66,16 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(
-        bell: Everbell,
-        options: ApiOptions,
-        admin_token: Option<&Secret>,
-        metrics: Metrics,
-        schedules: bool,
-        ended: watch::Receiver<bool>,
-    ) -> App {
-        let gate = Gate::new(admin_token);
-        App { bell, options, gate, live: Live::new(ended), metrics, schedules, zones: Mutex::default() }
+    pub(crate) fn new(config: &Config, bell: Everbell, metrics: Metrics, ended: watch::Receiver<bool>) -> App {
+        App {
+            options: ApiOptions::of(config),
+            gate: Gate::new(config.auth.admin_token.as_ref()),
+            live: Live::new(ended),
+            schedules: config.server.role.schedules(),
+            zones: Mutex::default(),
+            bell,
+            metrics,
+        }
     }
 
     /// The zone of the job of a run.

@@ -169,11 +169,18 @@ pub(crate) fn compat_routes() -> Vec<Route> {
     ]
 }
 
+/// What a process answers that only schedules.
+const PROBES: [&str; 4] = ["/livez", "/readyz", "/healthz", "/metrics"];
+
 /// Every route with the mount below which it is.
 pub(crate) fn all_routes(options: &ApiOptions) -> Vec<(String, Route)> {
-    let mounts = options.mounts.iter();
+    if options.probes_only {
+        let probes = root_routes().into_iter().filter(|route| PROBES.contains(&route.path));
+        return probes.map(|route| (String::new(), route)).collect();
+    }
+    let mounts = options.settings.mounts.iter();
     let below = mounts.flat_map(|mount| mounted_routes().into_iter().map(move |route| (mount.clone(), route)));
-    let compat = options.compat.then(compat_routes).into_iter().flatten();
+    let compat = options.settings.compat.then(compat_routes).into_iter().flatten();
     below.chain(root_routes().into_iter().chain(compat).map(|route| (String::new(), route))).collect()
 }
 

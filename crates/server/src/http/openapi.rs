@@ -17,9 +17,9 @@ pub(crate) fn document(options: &ApiOptions) -> Value {
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     let mut schemas: BTreeMap<String, Value> = BTreeMap::new();
     add_schema::<ProblemDocument>(&mut schemas);
-    let first = options.mounts.first().map_or("", String::as_str);
+    let first = options.settings.mounts.first().map_or("", String::as_str);
     let below = mounted_routes().into_iter().map(|route| (first, route));
-    let compat = options.compat.then(compat_routes).into_iter().flatten();
+    let compat = options.settings.compat.then(compat_routes).into_iter().flatten();
     for (mount, route) in below.chain(root_routes().into_iter().chain(compat).map(|route| ("", route))) {
         for Told { parts, .. } in &route.answers {
             for (name, part) in parts {

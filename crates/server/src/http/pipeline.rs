@@ -178,7 +178,7 @@ fn depth(value: &Value) -> usize {
 /// The revision of `If-Match: "7"`; `*` is any.
 fn revision(app: &App, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get(header::IF_MATCH) else {
-        if app.options.require_if_match {
+        if app.options.settings.require_if_match {
             let detail = "Send the `ETag` of the job that you have read as `If-Match`.";
             return Err(Problem::new(Kind::PreconditionRequired, detail));
         }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use everbell::Everbell;
 
 use super::first_token::{FILE, FirstToken};
-use crate::config::Config;
+use crate::config::{Config, without_password};
 
 /// Tells where the server is, and how to come in.
 pub(super) fn print(
@@ -16,7 +16,7 @@ pub(super) fn print(
     token: Option<&FirstToken>,
 ) -> io::Result<()> {
     let mut lines = vec![format!("everbell {} listening on http://{address}", env!("CARGO_PKG_VERSION"))];
-    lines.push(format!("  database  {}", config.database_shown()));
+    lines.push(format!("  database  {}", without_password(config.database.reveal())));
     if config.server.role.answers() {
         let mount = config.api.mounts.first().map_or("", String::as_str);
         lines.push(format!("  API       http://{address}{mount}  (documentation: http://{address}/docs/api)"));
@@ -27,7 +27,7 @@ pub(super) fn print(
     let labels = if labels.is_empty() { "none".to_owned() } else { labels.join(", ") };
     lines.push(format!("  targets   {labels}"));
     lines.push(format!("  jobs      {jobs} configured"));
-    if config.is_demo {
+    if config.file.is_none() {
         lines.push("  There is no everbell.toml here: the job `demo` prints a message every minute.".to_owned());
     }
     let mut stdout = io::stdout().lock();

@@ -81,8 +81,8 @@ async fn build(config: &Config, metrics: &Metrics) -> Result<Everbell, CliError>
         .adopt(config.jobs.adopt)
         .schedules(config.schedules.iter().cloned());
     for target in &config.targets {
-        let action = target.action().map_err(|problems| CliError::Failed {
-            message: format!("target `{}`: {}", target.label, problems),
+        let action = target.action().map_err(|problems: crate::targets::Problem| CliError::Failed {
+            message: format!("target `{}`: {}: {}", target.label, problems.0, problems.1),
             hint: Some("`everbell config check` tells every problem".to_owned()),
         })?;
         builder = builder.action(&target.label, action, target.options.clone());

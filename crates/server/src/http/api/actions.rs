@@ -128,7 +128,7 @@ pub(super) async fn ran(call: &Call, row: &JobRow, outcome: RunNow) -> Result<An
     let RunNow::Skipped { blocking, .. } = outcome else {
         return Ok(Answer::json(StatusCode::ACCEPTED, &document)?.header("location", location));
     };
-    if call.app.options.run_now_overlap_status == 200 {
+    if call.app.options.settings.run_now_overlap_status == 200 {
         return Ok(Answer::ok(&document)?.header("location", location));
     }
     let active = match call.runs().get(blocking).await {

@@ -44,7 +44,7 @@ pub(crate) async fn openapi(call: Call) -> Result<Answer, Problem> {
 }
 
 pub(crate) async fn docs(call: Call) -> Result<Answer, Problem> {
-    if !call.app.options.docs {
+    if !call.app.options.settings.docs {
         return Err(Problem::new(Kind::NotFound, "The documentation is switched off."));
     }
     let page = docs::page(&openapi::document(&call.app.options));
