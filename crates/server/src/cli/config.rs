@@ -7,11 +7,11 @@ use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::http::model::WarningDocument;
 use super::error::warn;
 use super::output::Output;
 use super::{CliError, ConfigArgs, ConfigCommand, Exit};
 use crate::config::{Config, ConfigError, Environment, Problem, Shown, callable};
+use crate::http::model::WarningDocument;
 use crate::targets::{Kind, TargetSettings};
 
 pub(crate) fn run(

@@ -14,7 +14,6 @@ use super::output::Output;
 use super::{CliError, CronCommand, Exit, ReadingArgs};
 use crate::time_input::TimeReader;
 
-
 pub(crate) fn run(command: &CronCommand, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     match command {
         CronCommand::Next(args) if args.batch => batch::run(std::io::stdin().lock(), output),

@@ -36,7 +36,11 @@ const SERVER: &[Field] = &[
 ];
 
 const DATABASE: &[Field] = &[
-    optional("url", Kind::Secret, "`sqlite:PATH` or `postgres://user:password@host/database`; `everbell.db` in `server.data_dir` if absent."),
+    optional(
+        "url",
+        Kind::Secret,
+        "`sqlite:PATH` or `postgres://user:password@host/database`; `everbell.db` in `server.data_dir` if absent.",
+    ),
     optional("urlFile", PATH, "A file that holds the address, instead of `url`."),
 ];
 

@@ -9,8 +9,7 @@ use tracing_subscriber::filter::Targets as LogFilter;
 use super::fields::ALTERNATIVES;
 use super::secrets::{Secrets, in_file};
 use super::settings::{
-    ApiSettings, AuthSettings, JobsSettings, LogFormat, LogSettings, MetricsSettings, Role, ServerSettings,
-    Settings,
+    ApiSettings, AuthSettings, JobsSettings, LogFormat, LogSettings, MetricsSettings, Role, ServerSettings, Settings,
 };
 use crate::form::{Form, parse_span};
 use crate::http::access;

@@ -50,7 +50,7 @@ pub(crate) enum Kind {
     Span,
     /// Anything.
     Json,
-    /// An object whose members are texts.
+    /// An object whose members are texts; one that is `null` is the same as absent.
     Texts,
     /// An object whose members are all of one kind, under any name.
     Map(&'static Kind),

@@ -193,7 +193,7 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
         }
         (Kind::Texts, Value::Object(members)) => {
             for (name, value) in members {
-                if !value.is_string() {
+                if !value.is_string() && !value.is_null() {
                     let pointer = format!("{pointer}/{}", escape(name));
                     faults.push(Fault::new(
                         pointer,

@@ -42,7 +42,7 @@ pub(crate) fn kind(kind: &Kind) -> Value {
         Kind::Time => json!({ "type": "string", "format": "date-time" }),
         Kind::Span => json!({ "type": "string", "examples": ["15m", "PT15M"] }),
         Kind::Json => json!({}),
-        Kind::Texts => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        Kind::Texts => json!({ "type": "object", "additionalProperties": { "type": ["string", "null"] } }),
         Kind::Map(of) => json!({ "type": "object", "additionalProperties": self::kind(of) }),
         Kind::Secret => json!({ "type": ["string", "object"], "writeOnly": true }),
         Kind::Object(fields) => object(fields),

@@ -100,7 +100,8 @@ impl App {
         let actor = Actor { name: "metrics".to_owned(), role: Role::Viewer };
         let Some(token) = &self.options.metrics_token else {
             // What a proxy on this machine passes on is not from this machine.
-            let passed_on = ["x-forwarded-for", "forwarded", "x-real-ip"].iter().any(|name| headers.contains_key(*name));
+            let passed_on =
+                ["x-forwarded-for", "forwarded", "x-real-ip"].iter().any(|name| headers.contains_key(*name));
             return if peer.is_some_and(|peer| peer.to_canonical().is_loopback()) && !passed_on {
                 Ok(actor)
             } else {

@@ -8,8 +8,8 @@ use everbell::client::IntoJobRef;
 use everbell::core::store::JobRef;
 use everbell::{JobId, Jobs, RunId, Runs};
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::App;
 use super::access::Actor;

@@ -29,8 +29,16 @@ pub(crate) fn page(document: &Value) -> String {
     );
     let text = |value: &Value| escaped(value.as_str().unwrap_or_default());
     let info = &document["info"];
-    put(&mut html, format_args!("<h1>everbell API</h1><p>Version {}. {}</p>", text(&info["version"]), text(&info["description"])));
-    put(&mut html, format_args!("<p>The same for programs: <a href=\"/openapi.json\">OpenAPI 3.1</a>. Send <code>Authorization: Bearer evb_…</code>.</p>"));
+    put(
+        &mut html,
+        format_args!("<h1>everbell API</h1><p>Version {}. {}</p>", text(&info["version"]), text(&info["description"])),
+    );
+    put(
+        &mut html,
+        format_args!(
+            "<p>The same for programs: <a href=\"/openapi.json\">OpenAPI 3.1</a>. Send <code>Authorization: Bearer evb_…</code>.</p>"
+        ),
+    );
     let mut sections: Vec<(String, String)> = Vec::new();
     for (path, operations) in document["paths"].as_object().into_iter().flatten() {
         for (method, operation) in operations.as_object().into_iter().flatten() {
@@ -47,7 +55,14 @@ pub(crate) fn page(document: &Value) -> String {
     }
     html.push_str("<section><h2>Documents</h2>");
     for (name, schema) in document["components"]["schemas"].as_object().into_iter().flatten() {
-        put(&mut html, format_args!("<details id=\"{0}\"><summary><code>{0}</code></summary>{1}</details>", escaped(name), members(schema)));
+        put(
+            &mut html,
+            format_args!(
+                "<details id=\"{0}\"><summary><code>{0}</code></summary>{1}</details>",
+                escaped(name),
+                members(schema)
+            ),
+        );
     }
     html.push_str("</section></main></body></html>");
     html
@@ -57,16 +72,34 @@ fn operation(path: &str, method: &str, operation: &Value) -> String {
     let text = |value: &Value| escaped(value.as_str().unwrap_or_default());
     let mut html = String::new();
     let role = operation["x-role"].as_str().map(|role| format!("<span class=\"role\">{}</span>", escaped(role)));
-    put(&mut html, format_args!(
-        "<details><summary>{}<b>{}</b> <code>{}</code> {}</summary>",
-        role.unwrap_or_default(), escaped(&method.to_uppercase()), escaped(path), text(&operation["summary"])
-    ));
+    put(
+        &mut html,
+        format_args!(
+            "<details><summary>{}<b>{}</b> <code>{}</code> {}</summary>",
+            role.unwrap_or_default(),
+            escaped(&method.to_uppercase()),
+            escaped(path),
+            text(&operation["summary"])
+        ),
+    );
     let parameters = operation["parameters"].as_array().into_iter().flatten();
     let rows: String = parameters
-        .map(|parameter| row(&text(&parameter["name"]), &parameter["schema"], &text(&parameter["in"]), &text(&parameter["description"])))
+        .map(|parameter| {
+            row(
+                &text(&parameter["name"]),
+                &parameter["schema"],
+                &text(&parameter["in"]),
+                &text(&parameter["description"]),
+            )
+        })
         .collect();
     if !rows.is_empty() {
-        put(&mut html, format_args!("<table><tr><th scope=\"col\">Parameter<th scope=\"col\">Kind<th scope=\"col\">In<th scope=\"col\">Meaning{rows}</table>"));
+        put(
+            &mut html,
+            format_args!(
+                "<table><tr><th scope=\"col\">Parameter<th scope=\"col\">Kind<th scope=\"col\">In<th scope=\"col\">Meaning{rows}</table>"
+            ),
+        );
     }
     let body = &operation["requestBody"]["content"]["application/json"]["schema"];
     if body.is_object() {
@@ -74,9 +107,13 @@ fn operation(path: &str, method: &str, operation: &Value) -> String {
     }
     html.push_str("<table><tr><th scope=\"col\">Status<th scope=\"col\">Answer<th scope=\"col\">Document");
     for (status, response) in operation["responses"].as_object().into_iter().flatten() {
-        let schemas = response["content"].as_object().into_iter().flatten().map(|(_, content)| kind(&content["schema"]));
+        let schemas =
+            response["content"].as_object().into_iter().flatten().map(|(_, content)| kind(&content["schema"]));
         let schemas: Vec<String> = schemas.collect();
-        put(&mut html, format_args!("<tr><td>{status}<td>{}<td>{}", text(&response["description"]), schemas.join(", ")));
+        put(
+            &mut html,
+            format_args!("<tr><td>{status}<td>{}<td>{}", text(&response["description"]), schemas.join(", ")),
+        );
     }
     html.push_str("</table></details>");
     html
@@ -94,7 +131,9 @@ fn members(schema: &Value) -> String {
             put(&mut rows, format_args!("<tr><td colspan=\"4\">everything of {}", kind(part)));
         }
     }
-    format!("<table><tr><th scope=\"col\">Member<th scope=\"col\">Kind<th scope=\"col\">Needed<th scope=\"col\">Meaning{rows}</table>")
+    format!(
+        "<table><tr><th scope=\"col\">Member<th scope=\"col\">Kind<th scope=\"col\">Needed<th scope=\"col\">Meaning{rows}</table>"
+    )
 }
 
 fn collect(schema: &Value, path: &str, required: &[&str], rows: &mut String) {
@@ -120,7 +159,8 @@ fn kind(schema: &Value) -> String {
         return format!("<a href=\"#{name}\"><code>{name}</code></a>");
     }
     if let Some(words) = schema["enum"].as_array() {
-        let words: Vec<String> = words.iter().filter_map(Value::as_str).map(|word| format!("<code>{}</code>", escaped(word))).collect();
+        let words: Vec<String> =
+            words.iter().filter_map(Value::as_str).map(|word| format!("<code>{}</code>", escaped(word))).collect();
         return words.join(" or ");
     }
     if let Some(parts) = schema["oneOf"].as_array().or(schema["anyOf"].as_array()) {

@@ -78,7 +78,10 @@ fn stored(answered: &Result<Answer, Problem>) -> String {
         }
         Err(problem) => {
             let mut document = problem.document("");
-            document["instance"] = Value::Null;
+            if let Value::Object(members) = &mut document {
+                // It was another request.
+                members.remove("instance");
+            }
             json!({ "headers": [], "media": "application/problem+json", "text": document.to_string() })
         }
     };
@@ -90,9 +93,11 @@ fn replayed(status: u16, stored: &str) -> Result<Answer, Problem> {
     let document: Value = serde_json::from_str(stored).map_err(|_| broken())?;
     let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
     let known = |name: &str| ["location", "etag"].into_iter().find(|known| *known == name);
-    let headers = document["headers"].as_array().into_iter().flatten().filter_map(|pair| {
-        Some((known(pair.get(0)?.as_str()?)?, pair.get(1)?.as_str()?.to_owned()))
-    });
+    let headers = document["headers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|pair| Some((known(pair.get(0)?.as_str()?)?, pair.get(1)?.as_str()?.to_owned())));
     let body = match text("media") {
         "" => Payload::Nothing,
         "application/problem+json" => Payload::Text("application/problem+json", text("text").to_owned()),

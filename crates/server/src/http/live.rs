@@ -83,9 +83,9 @@ impl Live {
             Some(id) => {
                 let number = id.strip_prefix(&format!("{}-", self.epoch)).and_then(|n| n.parse::<u64>().ok());
                 let oldest = kept.events.front().map_or(kept.last + 1, |event| event.number);
-                number.filter(|number| number + 1 >= oldest && *number <= kept.last).map(|number| {
-                    kept.events.iter().filter(|event| event.number > number).cloned().collect()
-                })
+                number
+                    .filter(|number| number + 1 >= oldest && *number <= kept.last)
+                    .map(|number| kept.events.iter().filter(|event| event.number > number).cloned().collect())
             }
         };
         Listening { missed, events }

@@ -27,12 +27,14 @@ use axum::http::Method;
 use axum::routing::{MethodFilter, on};
 
 use access::Role::{Admin, Operator, Viewer};
-use api::{actions, audit, bulk, compat, cron, edits, events, instances, jobs, probes, questions, runs, targets, tokens};
+use api::{
+    actions, audit, bulk, compat, cron, edits, events, instances, jobs, probes, questions, runs, targets, tokens,
+};
 pub(crate) use app::{ApiOptions, App};
 use model::{
-    AuditDocument, Bulk, CanceledDocument, ChangedField, ExplanationDocument, Fires, GapDocument, InstanceDocument, Items,
-    JobDocument, NewTokenDocument, NewVersionDocument, Page, PreviewDocument, ResumedDocument, RunDocument,
-    RunNowDocument, StatsDocument, TargetsDocument, TokenDocument,
+    AuditDocument, Bulk, CanceledDocument, ChangedField, ExplanationDocument, Fires, GapDocument, InstanceDocument,
+    JobDocument, NewTokenDocument, NewVersionDocument, PreviewDocument, ResumedDocument, RunDocument, RunNowDocument,
+    StatsDocument, TargetsDocument, TokenDocument,
 };
 use pipeline::Mounted;
 use problem::Kind::{Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch};
@@ -47,7 +49,7 @@ pub(crate) fn mounted_routes() -> Vec<Route> {
         route(post.clone(), "/jobs", Role(Admin), jobs::create).does("Make a job").own_body(crate::form::job::JOB)
             .answers::<JobDocument>(201, "The job").problems(&[JobKeyExists]),
         route(get.clone(), "/jobs", Role(Viewer), jobs::list).does("List jobs").query(jobs::LIST)
-            .answers::<Page<JobDocument>>(200, "A page of jobs"),
+            .answers_page::<JobDocument>("A page of jobs"),
         route(post.clone(), "/jobs/bulk", Role(Operator), bulk::change).does("Pause or resume many jobs").body(bulk::BULK)
             .answers::<Bulk>(200, "What was done, or would be"),
         route(get.clone(), "/jobs/{jobId}", Role(Viewer), jobs::get).does("Read a job")
@@ -58,9 +60,9 @@ pub(crate) fn mounted_routes() -> Vec<Route> {
         route(delete.clone(), "/jobs/{jobId}", Role(Admin), actions::retire).does("Retire a job; its history stays").query(actions::RETIRE).revised()
             .answers::<JobDocument>(200, "The retired job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(get.clone(), "/jobs/{jobId}/versions", Role(Viewer), jobs::versions).does("List the versions of a job, the newest first")
-            .answers::<Items<JobDocument>>(200, "The versions").problems(&[NotFound]),
+            .answers_items::<JobDocument>("The versions").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/diff", Role(Viewer), edits::diff).does("Tell what differs between two versions").query(edits::DIFF)
-            .answers::<Items<ChangedField>>(200, "What differs").problems(&[NotFound]),
+            .answers_items::<ChangedField>("What differs").problems(&[NotFound]),
         route(post.clone(), "/jobs/{jobId}/new-version", Role(Admin), edits::new_version).does("Make the next version of a job: absent keeps, null clears")
             .own_body(crate::form::job::EDIT).revised()
             .answers::<NewVersionDocument>(201, "The new version and what it replaced").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
@@ -84,11 +86,11 @@ pub(crate) fn mounted_routes() -> Vec<Route> {
         route(get.clone(), "/jobs/{jobId}/explain", RunHistory, questions::explain).does("Tell what became of a time").query(questions::EXPLAIN)
             .answers::<ExplanationDocument>(200, "A run, a gap, or why neither").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/gaps", RunHistory, questions::gaps).does("List slots of a job that got no run").query(questions::GAPS)
-            .answers::<Page<GapDocument>>(200, "A page of gaps").problems(&[NotFound]),
+            .answers_page::<GapDocument>("A page of gaps").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/stats", RunHistory, questions::stats).does("Tell how a job fared lately").query(questions::STATS)
             .answers::<StatsDocument>(200, "Counts, durations and lags").problems(&[NotFound]),
         route(get.clone(), "/runs", RunHistory, runs::list).does("List runs, the newest first").query(runs::LIST)
-            .answers::<Page<RunDocument>>(200, "A page of runs"),
+            .answers_page::<RunDocument>("A page of runs"),
         route(get.clone(), "/runs/{runId}", RunHistory, runs::get).does("Read a run")
             .answers::<RunDocument>(200, "The run").problems(&[NotFound]),
         route(post.clone(), "/runs/{runId}/cancel", Role(Operator), runs::cancel).does("Cancel a run").body(runs::CANCEL)
@@ -99,21 +101,21 @@ pub(crate) fn mounted_routes() -> Vec<Route> {
         route(post.clone(), "/cron/preview", Role(Viewer), cron::show).does("Tell what an expression means and when it fires").body(cron::PREVIEW)
             .answers::<PreviewDocument>(200, "What it means"),
         route(get.clone(), "/templates", Role(Viewer), cron::templates).does("List named expressions to begin with")
-            .answers::<Items<cron::Template>>(200, "The templates"),
+            .answers_items::<cron::Template>("The templates"),
         route(get.clone(), "/targets", Role(Viewer), targets::list).does("List targets, who serves them, and who waits for one that nobody does")
             .answers::<TargetsDocument>(200, "The targets"),
         route(post.clone(), "/targets/{target}/try", Role(Operator), targets::try_once).does("Run a target once, without a job").body(targets::TRY)
             .answers::<RunNowDocument>(202, "The run").problems(&[NotFound]),
         route(get.clone(), "/instances", Role(Viewer), instances::list).does("List instances, the oldest first")
-            .answers::<Items<InstanceDocument>>(200, "The instances"),
+            .answers_items::<InstanceDocument>("The instances"),
         route(post.clone(), "/instances/{instanceId}/drain", Role(Admin), instances::drain).does("Ask an instance to take no more work")
             .answers_nothing(204, "It will drain").problems(&[NotFound]),
         route(post.clone(), "/instances/{instanceId}/undrain", Role(Admin), instances::undrain).does("Ask an instance to take work again")
             .answers_nothing(204, "It will take work").problems(&[NotFound]),
         route(get.clone(), "/audit", Role(Operator), audit::list).does("List what people and programs did, the newest first").query(audit::LIST)
-            .answers::<Page<AuditDocument>>(200, "A page of entries"),
+            .answers_page::<AuditDocument>("A page of entries"),
         route(get.clone(), "/tokens", Role(Admin), tokens::list).does("List tokens, without themselves")
-            .answers::<Items<TokenDocument>>(200, "The tokens"),
+            .answers_items::<TokenDocument>("The tokens"),
         route(post, "/tokens", Role(Admin), tokens::create).does("Make a token, which is shown this once").body(tokens::CREATE).secret()
             .answers::<NewTokenDocument>(201, "The token").problems(&[Conflict]),
         route(delete, "/tokens/{name}", Role(Admin), tokens::revoke).does("Revoke a token")
@@ -155,9 +157,9 @@ pub(crate) fn compat_routes() -> Vec<Route> {
     use compat::ScheduleDocument as Schedule;
     vec![
         route(Method::GET, "/api/schedules", Role(Viewer), compat::list).does("List schedules")
-            .answers::<Vec<Schedule>>(200, "The schedules"),
+            .answers_array::<Schedule>("The schedules"),
         route(Method::GET, "/api/v1/schedules", Role(Viewer), compat::list).does("List schedules")
-            .answers::<Vec<Schedule>>(200, "The schedules"),
+            .answers_array::<Schedule>("The schedules"),
         route(Method::POST, "/api/v1/schedules", Role(Admin), compat::create).does("Make a schedule").own_body(compat::SCHEDULE)
             .answers::<Schedule>(201, "The schedule").problems(&[JobKeyExists]),
         route(Method::GET, "/api/v1/schedules/{jobId}", Role(Viewer), compat::get).does("Read a schedule")

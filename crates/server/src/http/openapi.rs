@@ -190,12 +190,7 @@ fn problems(route: &Route) -> Vec<Kind> {
         kinds.extend([Kind::Unauthenticated, Kind::Forbidden, Kind::RateLimited, Kind::NotReady]);
     }
     if route.body.is_some() {
-        kinds.extend([
-            Kind::MalformedJson,
-            Kind::RequestTimeout,
-            Kind::PayloadTooLarge,
-            Kind::UnsupportedMediaType,
-        ]);
+        kinds.extend([Kind::MalformedJson, Kind::RequestTimeout, Kind::PayloadTooLarge, Kind::UnsupportedMediaType]);
     }
     if route.revised {
         kinds.push(Kind::PreconditionRequired);

@@ -16,8 +16,11 @@ use crate::form::{Field, Kind, optional};
 
 pub(crate) const LIMIT: Field =
     optional("limit", Kind::Integer { min: 1, max: 200 }, "How many items a page has; 50 if absent.");
-pub(crate) const CURSOR: Field =
-    optional("cursor", Kind::Text { min: 1, max: 2_000 }, "The `nextCursor` of the page before, with the same filters.");
+pub(crate) const CURSOR: Field = optional(
+    "cursor",
+    Kind::Text { min: 1, max: 2_000 },
+    "The `nextCursor` of the page before, with the same filters.",
+);
 
 const DEFAULT_LIMIT: u32 = 50;
 const SEAL_BYTES: usize = 9;

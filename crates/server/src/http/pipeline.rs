@@ -135,7 +135,8 @@ async fn read_body(headers: &HeaderMap, body: Body, route: &Route) -> Result<(St
 async fn collected(mut body: Body) -> Result<Vec<u8>, Problem> {
     let (mut bytes, mut all) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Problem::new(Kind::MalformedJson, format!("The body broke off: {error}.")))?;
+        let frame =
+            frame.map_err(|error| Problem::new(Kind::MalformedJson, format!("The body broke off: {error}.")))?;
         let Ok(data) = frame.into_data() else { continue };
         all += data.len();
         if all <= MAX_BODY {

@@ -158,13 +158,9 @@ impl Kind {
                 "The job has changed since it was read",
                 "Read it again; its `ETag` is the revision to send as `If-Match`.",
             ),
-            Kind::PayloadTooLarge => (
-                "payload-too-large",
-                413,
-                "PayloadTooLarge",
-                "The body is too large",
-                "A body may have 1 MiB.",
-            ),
+            Kind::PayloadTooLarge => {
+                ("payload-too-large", 413, "PayloadTooLarge", "The body is too large", "A body may have 1 MiB.")
+            }
             Kind::UnsupportedMediaType => (
                 "unsupported-media-type",
                 415,
@@ -299,9 +295,7 @@ impl Problem {
             "instance": format!("urn:request:{request_id}"),
         });
         if !self.errors.is_empty() {
-            let item = |Item { place: (kind, place), code, detail }: &Item| {
-                json!({ (*kind): place, "code": code, "detail": detail })
-            };
+            let item = |Item { place: (kind, place), code, detail }: &Item| json!({ (*kind): place, "code": code, "detail": detail });
             document["errors"] = self.errors.iter().map(item).collect();
         }
         for (name, value) in &self.more {
@@ -353,7 +347,11 @@ mod tests {
     fn kinds_are_told_apart_by_their_words() {
         let all: Vec<About> = Kind::ALL.iter().map(|kind| kind.about()).collect();
         for (n, about) in all.iter().enumerate() {
-            assert!(all[..n].iter().all(|other| other.slug != about.slug && other.code != about.code), "{}", about.slug);
+            assert!(
+                all[..n].iter().all(|other| other.slug != about.slug && other.code != about.code),
+                "{}",
+                about.slug
+            );
             assert!((400..600).contains(&about.status) && about.help.ends_with('.'), "{}", about.slug);
         }
     }

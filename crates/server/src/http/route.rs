@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use utoipa::openapi::schema::Schema;
 use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
 
 use super::access::Role;
@@ -124,12 +124,56 @@ impl Route {
     }
 
     /// Answers with a document of this shape.
-    pub(crate) fn answers<T: ToSchema + PartialSchema>(mut self, status: u16, about: &'static str) -> Route {
+    pub(crate) fn answers<T: ToSchema + PartialSchema>(self, status: u16, about: &'static str) -> Route {
+        self.answers_with::<T>(status, about, |schema| schema)
+    }
+
+    /// Answers with a page of documents of this shape.
+    pub(crate) fn answers_page<T: ToSchema + PartialSchema>(self, about: &'static str) -> Route {
+        self.answers_with::<T>(200, about, |schema| {
+            json!({
+                "type": "object",
+                "required": ["items", "nextCursor"],
+                "properties": {
+                    "items": { "type": "array", "items": schema },
+                    "nextCursor": {
+                        "type": ["string", "null"],
+                        "description": "Where the next page begins; null at the end.",
+                    },
+                    "unreadable": {
+                        "type": "array",
+                        "items": { "type": "string" },
+                        "description": "Ids of rows that could not be read and were left out.",
+                    },
+                },
+            })
+        })
+    }
+
+    /// Answers with all documents of this shape.
+    pub(crate) fn answers_items<T: ToSchema + PartialSchema>(self, about: &'static str) -> Route {
+        self.answers_with::<T>(200, about, |schema| {
+            let items = json!({ "type": "array", "items": schema });
+            json!({ "type": "object", "required": ["items"], "properties": { "items": items } })
+        })
+    }
+
+    /// Answers with a bare list of documents of this shape.
+    pub(crate) fn answers_array<T: ToSchema + PartialSchema>(self, about: &'static str) -> Route {
+        self.answers_with::<T>(200, about, |schema| json!({ "type": "array", "items": schema }))
+    }
+
+    fn answers_with<T: ToSchema + PartialSchema>(
+        mut self,
+        status: u16,
+        about: &'static str,
+        shape: impl Fn(Value) -> Value,
+    ) -> Route {
         let mut parts = Vec::new();
         T::schemas(&mut parts);
         let name = T::name().into_owned();
         parts.push((name.clone(), T::schema()));
-        let schema = json!({ "$ref": format!("#/components/schemas/{name}") });
+        let schema = shape(json!({ "$ref": format!("#/components/schemas/{name}") }));
         self.answers.push(Told { status, about, media: "application/json", schema, parts });
         self
     }

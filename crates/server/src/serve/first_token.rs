@@ -37,7 +37,9 @@ pub(super) async fn ensure(bell: &Everbell, config: &Config) -> Result<Option<Fi
     // Written down first: a token that nobody can read again would lock everybody out.
     write(&config.server.data_dir, &file, &token).map_err(|error| CliError::Failed {
         message: format!("cannot write the first admin token to `{}`: {error}", file.display()),
-        hint: Some("let the server write there, choose another `data_dir`, or set EVERBELL_ADMIN_TOKEN_FILE".to_owned()),
+        hint: Some(
+            "let the server write there, choose another `data_dir`, or set EVERBELL_ADMIN_TOKEN_FILE".to_owned(),
+        ),
     })?;
     let now = bell.now();
     let new = NewToken {

@@ -21,7 +21,11 @@ pub(crate) const PAUSE: &[Field] = &[
 ];
 
 pub(crate) const RESUME: &[Field] = &[
-    optional("missed", Value::Word(&["skip", "fire_once"]), "What about the slots that went by: nothing, or one run for the latest."),
+    optional(
+        "missed",
+        Value::Word(&["skip", "fire_once"]),
+        "What about the slots that went by: nothing, or one run for the latest.",
+    ),
     optional("reason", REASON, "Why, for the audit trail."),
 ];
 

@@ -116,7 +116,8 @@ fn differs(call: &Call, before: &JobRow, wanted: &JobForm) -> Result<bool, Probl
         by: &definition.created_by,
         at: definition.created_at,
     };
-    let after = wanted.schedule.definition(&made).map_err(|problems| Problem::from(StoreError::from(first(problems))))?;
+    let after =
+        wanted.schedule.definition(&made).map_err(|problems| Problem::from(StoreError::from(first(problems))))?;
     Ok(call.body.get("activate").is_some() || after.content_hash() != definition.content_hash())
 }
 

@@ -51,7 +51,10 @@ pub(crate) async fn stream(call: Call) -> Result<Answer, Problem> {
     let mut beginning = String::from("retry: 2000\n: everbell\n\n");
     match missed {
         Some(missed) => {
-            missed.iter().filter(|told| wanted.covers(told)).for_each(|told| beginning.push_str(&written(&call.app, told)));
+            missed
+                .iter()
+                .filter(|told| wanted.covers(told))
+                .for_each(|told| beginning.push_str(&written(&call.app, told)));
         }
         None => beginning.push_str(RESET),
     }

@@ -12,8 +12,7 @@ use crate::http::page::{self, CURSOR, LIMIT};
 use crate::http::problem::{Kind, Problem};
 
 const STATUS: Value = Value::Word(&["active", "paused", "retired"]);
-pub(super) const RUN_STATUS: Value =
-    Value::Word(&["pending", "running", "succeeded", "failed", "canceled", "skipped"]);
+pub(super) const RUN_STATUS: Value = Value::Word(&["pending", "running", "succeeded", "failed", "canceled", "skipped"]);
 
 pub(crate) const LIST: &[Field] = &[
     optional("status", Value::List { of: &STATUS, max: 3 }, "Jobs of one of these; living ones if absent."),

@@ -19,7 +19,11 @@ pub(crate) const EXPLAIN: &[Field] =
     &[required("at", Value::Time, "The time in question; without an offset it is read in the job's zone.")];
 pub(crate) const STATS: &[Field] = &[optional("window", Value::Span, "How far back; 30d if absent.")];
 pub(crate) const GAPS: &[Field] = &[
-    optional("reason", Value::Word(&["missed", "coalesced", "paused", "dst_gap", "expired", "errored"]), "Only gaps for this reason."),
+    optional(
+        "reason",
+        Value::Word(&["missed", "coalesced", "paused", "dst_gap", "expired", "errored"]),
+        "Only gaps for this reason.",
+    ),
     optional("from", Value::Time, "Gaps that end at or after this."),
     optional("to", Value::Time, "Gaps that begin before this."),
     LIMIT,
@@ -94,4 +98,3 @@ pub(super) fn moment(form: &mut Form<'_>, name: &str, zone: Option<&Zone>) -> Re
         read => Ok(read),
     }
 }
-

@@ -15,7 +15,11 @@ use crate::trail;
 
 pub(crate) const CREATE: &[Field] = &[
     required("name", Value::Text { min: 1, max: 100 }, "Unique, for people and the audit trail."),
-    required("role", Value::Word(Role::WORDS), "What it may do: viewers read, operators act, admins change what jobs are."),
+    required(
+        "role",
+        Value::Word(Role::WORDS),
+        "What it may do: viewers read, operators act, admins change what jobs are.",
+    ),
     optional("expiresAt", Value::Time, "When it ends by itself; never if absent."),
 ];
 

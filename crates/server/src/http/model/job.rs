@@ -316,7 +316,6 @@ impl From<&JobRow> for Superseded {
     }
 }
 
-
 impl StatsDocument {
     /// Of these runs, the newest first.
     pub(crate) fn of(from: Timestamp, runs: &[Run], complete: bool) -> StatsDocument {

@@ -15,14 +15,14 @@ pub(crate) use cluster::{
     AuditDocument, InstanceDocument, NewTokenDocument, TargetDocument, TargetsDocument, TokenDocument,
 };
 pub(crate) use job::{
-    Bulk, BulkItem, ChangedField, Fires, JobDocument, LastRun, NewVersionDocument, ResumedDocument,
-    Resumption, StatsDocument, Superseded,
+    Bulk, BulkItem, ChangedField, Fires, JobDocument, LastRun, NewVersionDocument, ResumedDocument, Resumption,
+    StatsDocument, Superseded,
 };
 pub(crate) use preview::{FireDocument, PreviewDocument, WarningDocument};
 pub(crate) use run::{CanceledDocument, ExplanationDocument, GapDocument, RunDocument, RunNowDocument};
 
 /// A part of a list.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
@@ -30,12 +30,11 @@ pub(crate) struct Page<T> {
     pub(crate) next_cursor: Option<String>,
     /// Ids of rows that could not be read and were left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false)]
     pub(crate) unreadable: Vec<String>,
 }
 
 /// A whole list.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
 pub(crate) struct Items<T> {
     pub(crate) items: Vec<T>,
 }

@@ -261,8 +261,9 @@ fn in_words(told: &Explanation) -> (&'static str, String) {
         Explanation::BeforeCreation { created_at } => {
             ("before_creation", format!("The job did not exist yet: it was made at {created_at}."))
         }
-        Explanation::Unknown => {
-            ("unknown", "Nothing is known of this slot any more: its history was pruned, or its version ended before.".to_owned())
-        }
+        Explanation::Unknown => (
+            "unknown",
+            "Nothing is known of this slot any more: its history was pruned, or its version ended before.".to_owned(),
+        ),
     }
 }

@@ -93,7 +93,10 @@ fn the_next_fire_is_moved_or_passed_over() {
     let job = server.job("daily", &json!({ "cronExpression": "0 0 1 1 *" }));
     let moved = json!({ "nextRunAt": "2026-12-30T12:00:00Z", "reason": "wait for ETL" });
     let moved_job = server.post("/jobs/key:daily/reschedule", &moved).expect(200);
-    assert_eq!((&moved_job["nextRunAt"], &moved_job["rescheduledFrom"]), (&json!("2026-12-30T12:00:00Z"), &job["nextRunAt"]));
+    assert_eq!(
+        (&moved_job["nextRunAt"], &moved_job["rescheduledFrom"]),
+        (&json!("2026-12-30T12:00:00Z"), &job["nextRunAt"])
+    );
     let past = json!({ "nextRunAt": "2020-01-01T00:00:00Z" });
     assert_eq!(server.post("/jobs/key:daily/reschedule", &past).faults(), ["#/nextRunAt"]);
     assert_eq!(server.post("/jobs/key:daily/reschedule", &json!({})).faults(), ["#/nextRunAt"]);

@@ -8,7 +8,8 @@ use crate::server::Server;
 fn targets_instances_and_the_server_itself() {
     let server = Server::start();
     let targets = server.until("/targets", |targets| targets["items"].as_array().unwrap().len() == 3);
-    let labels: Vec<&str> = targets["items"].as_array().unwrap().iter().map(|t| t["target"].as_str().unwrap()).collect();
+    let labels: Vec<&str> =
+        targets["items"].as_array().unwrap().iter().map(|t| t["target"].as_str().unwrap()).collect();
     assert_eq!(labels, ["fail", "print", "sleep"]);
     let instances = server.get("/instances").expect(200);
     let instance = &instances["items"][0];
@@ -40,7 +41,10 @@ fn the_audit_trail_tells_who_did_what() {
     server.patch("/jobs/key:daily/pause", &json!({ "reason": "SMTP down" })).expect(200);
     let page = server.get("/audit?object=job:daily&limit=1").expect(200);
     let entry = &page["items"][0];
-    assert_eq!((&entry["actor"], &entry["action"], &entry["reason"]), (&json!("token:a-operator"), &json!("job.pause"), &json!("SMTP down")));
+    assert_eq!(
+        (&entry["actor"], &entry["action"], &entry["reason"]),
+        (&json!("token:a-operator"), &json!("job.pause"), &json!("SMTP down"))
+    );
     assert_eq!((&entry["before"]["status"], &entry["after"]["status"]), (&json!("active"), &json!("paused")));
     let cursor = page["nextCursor"].as_str().unwrap();
     let next = server.get(&format!("/audit?object=job:daily&cursor={cursor}")).expect(200);

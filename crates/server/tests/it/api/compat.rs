@@ -10,7 +10,8 @@ fn a_schedule_is_made_listed_and_changed() {
     let body = json!({ "name": "hourly", "cron_expression": "0 * * * *", "target": "print", "enabled": false, "payload": {"pipelineId": 7} });
     let made = server.post("/api/v1/schedules", &body).expect(201);
     assert_eq!((&made["enabled"], &made["next_run_at"]), (&json!(false), &Value::Null));
-    let list = server.raw("GET", "/api/schedules", &[("authorization", &format!("Bearer {}", server.token))], b"").expect(200);
+    let list =
+        server.raw("GET", "/api/schedules", &[("authorization", &format!("Bearer {}", server.token))], b"").expect(200);
     assert_eq!(list[0], made);
     assert_eq!((&list[0]["kind"], &list[0]["cron_spec"]), (&json!("task"), &json!("0 * * * *")));
     assert_eq!(server.get("/api/v1/schedules").expect(200), list);
@@ -33,7 +34,10 @@ fn a_schedule_is_made_listed_and_changed() {
     assert_eq!((&replaced["cron_expression"], &replaced["enabled"]), (&json!("30 * * * *"), &json!(true)));
     assert_eq!(server.get("/jobs/key:hourly").expect(200)["payload"], json!({}));
     assert_eq!(server.get(path).expect(200), replaced);
-    assert_eq!(server.send("PUT", path, Some(&json!({ "name": "hourly" }))).faults(), ["#/cron_expression", "#/target"]);
+    assert_eq!(
+        server.send("PUT", path, Some(&json!({ "name": "hourly" }))).faults(),
+        ["#/cron_expression", "#/target"]
+    );
     let renamed = json!({ "name": "other", "cron_expression": "@daily", "target": "print" });
     assert_eq!(server.send("PUT", path, Some(&renamed)).faults(), ["#/name"]);
     server.post("/api/v1/schedules", &put).problem(409, "JobKeyExists");

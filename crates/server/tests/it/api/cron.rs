@@ -19,7 +19,8 @@ fn an_expression_is_explained_before_it_is_a_job() {
         ])
     );
     assert!(preview["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "dst_gap"));
-    let bad = json!({ "cronExpression": "61 * * * *", "timezone": "Mars", "from": "soon", "count": 0, "dst": {"gap": "x"} });
+    let bad =
+        json!({ "cronExpression": "61 * * * *", "timezone": "Mars", "from": "soon", "count": 0, "dst": {"gap": "x"} });
     assert_eq!(server.post("/cron/preview", &bad).faults(), ["#/count", "#/dst/gap"]);
     let bad = json!({ "cronExpression": "61 * * * *", "timezone": "Mars", "from": "soon" });
     let reply = server.post("/cron/preview", &bad);

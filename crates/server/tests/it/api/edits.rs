@@ -20,7 +20,10 @@ fn a_new_version_takes_only_what_changes() {
     assert_eq!(job["changes"], json!([{"field": "cronExpression", "from": "0 0 1 1 *", "to": "30 7 * * 1-5"}]));
     assert!(reply.headers["location"].ends_with(job["id"].as_str().unwrap()));
     let audit = server.get("/audit?object=job:daily").expect(200);
-    assert_eq!((&audit["items"][0]["action"], &audit["items"][0]["reason"]), (&json!("job.new_version"), &json!("ops meeting moved")));
+    assert_eq!(
+        (&audit["items"][0]["action"], &audit["items"][0]["reason"]),
+        (&json!("job.new_version"), &json!("ops meeting moved"))
+    );
     let versions = server.get("/jobs/key:daily/versions").expect(200);
     let numbers: Vec<&Value> = versions["items"].as_array().unwrap().iter().map(|job| &job["version"]).collect();
     assert_eq!(numbers, [&json!(2), &json!(1)]);
@@ -54,7 +57,8 @@ fn null_clears_and_absent_keeps() {
 fn a_patch_that_changes_nothing_makes_no_version() {
     let server = Server::start();
     let first = server.job("daily", &json!({ "cronExpression": "@every 90s" }));
-    for patch in [json!({}), json!({ "timezone": "UTC" }), json!({ "cronExpression": "@every 90s", "timezone": null })] {
+    for patch in [json!({}), json!({ "timezone": "UTC" }), json!({ "cronExpression": "@every 90s", "timezone": null })]
+    {
         assert_eq!(server.patch("/jobs/key:daily", &patch).expect(200)["id"], first["id"], "{patch}");
     }
     // What says nothing about the time leaves a fixed rate where it is.
@@ -96,7 +100,10 @@ fn a_pause_goes_on_in_the_new_version_unless_it_is_to_be_active() {
     server.job("daily", &json!({}));
     server.patch("/jobs/key:daily/pause", &json!({ "reason": "SMTP down" })).expect(200);
     let job = server.post("/jobs/key:daily/new-version", &json!({ "description": "a" })).expect(201);
-    assert_eq!((&job["status"], &job["pauseReason"], &job["nextRunAt"]), (&json!("paused"), &json!("SMTP down"), &Value::Null));
+    assert_eq!(
+        (&job["status"], &job["pauseReason"], &job["nextRunAt"]),
+        (&json!("paused"), &json!("SMTP down"), &Value::Null)
+    );
     let job = server.post("/jobs/key:daily/new-version", &json!({ "activate": true })).expect(201);
     assert_eq!((&job["status"], &job["version"]), (&json!("active"), &json!(3)));
 }

@@ -33,7 +33,8 @@ fn nine_endpoints(server: &Server) {
     assert_eq!(paused["status"], "paused");
     let resumed = server.patch(&at(&format!("/jobs/{id}/resume")), &json!({})).expect(200);
     assert_eq!(resumed["status"], "active");
-    let next = server.post(&at(&format!("/jobs/{id}/new-version")), &json!({ "cronExpression": "0 0 1 1 *" })).expect(201);
+    let next =
+        server.post(&at(&format!("/jobs/{id}/new-version")), &json!({ "cronExpression": "0 0 1 1 *" })).expect(201);
     assert_eq!((&next["version"], &next["supersedesJobId"]), (&json!(2), &job["id"]));
     let reply = server.post(&at(&format!("/jobs/{}/run-now", next["id"].as_str().unwrap())), &json!({}));
     assert_eq!(reply.expect(202)["run"]["jobVersion"], 2);
@@ -67,9 +68,11 @@ fn a_life(server: &Server) {
     server.post("/jobs/key:daily/resume", &json!({ "missed": "fire_once" })).expect(200);
     server.delete("/jobs/key:daily").expect(200);
     let audit = server.get("/audit?object=job:daily").expect(200);
-    let mut actions: Vec<&str> = audit["items"].as_array().unwrap().iter().map(|entry| entry["action"].as_str().unwrap()).collect();
+    let mut actions: Vec<&str> =
+        audit["items"].as_array().unwrap().iter().map(|entry| entry["action"].as_str().unwrap()).collect();
     actions.reverse();
-    let expected = ["job.create", "job.new_version", "job.reschedule", "job.skip_next", "job.pause", "job.resume", "job.retire"];
+    let expected =
+        ["job.create", "job.new_version", "job.reschedule", "job.skip_next", "job.pause", "job.resume", "job.retire"];
     assert_eq!(actions, expected);
     let job = server.get("/jobs/key:daily").expect(200);
     assert_eq!((&job["status"], &job["version"], &job["nextRunAt"]), (&json!("retired"), &json!(2), &Value::Null));

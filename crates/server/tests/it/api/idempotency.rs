@@ -21,12 +21,16 @@ fn check(server: &mut Server) {
     post(server, "/jobs/key:daily/run-now", "k1", &body).problem(400, "InvalidInput");
 
     let run = post(server, "/jobs/key:daily/run-now", "k2", &json!({}));
-    assert_eq!(run.expect(202)["run"]["id"], post(server, "/jobs/key:daily/run-now", "k2", &json!({})).expect(202)["run"]["id"]);
+    assert_eq!(
+        run.expect(202)["run"]["id"],
+        post(server, "/jobs/key:daily/run-now", "k2", &json!({})).expect(202)["run"]["id"]
+    );
     assert_eq!(server.get("/runs?jobKey=daily").expect(200)["items"].as_array().unwrap().len(), 1);
 
     // A refusal is an answer too.
     let again = post(server, "/jobs", "k3", &body);
-    assert_eq!(again.problem(409, "JobKeyExists"), post(server, "/jobs", "k3", &body).problem(409, "JobKeyExists"));
+    let replayed = post(server, "/jobs", "k3", &body).problem(409, "JobKeyExists");
+    assert_eq!(again.problem(409, "JobKeyExists")["jobId"], replayed["jobId"]);
     for bad in ["", "\"\"", &"x".repeat(300)] {
         assert_eq!(post(server, "/jobs", bad, &body).faults(), ["Idempotency-Key"]);
     }

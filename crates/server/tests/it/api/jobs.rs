@@ -52,7 +52,8 @@ fn a_job_that_fires_once() {
     let job = server.post("/jobs", &body).expect(201);
     assert_eq!((&job["cronExpression"], &job["runAt"]), (&Value::Null, &json!("2040-02-21T15:00:00Z")));
     assert_eq!(job["nextRunAt"], "2040-02-21T15:00:00Z");
-    let local = json!({ "jobKey": "local", "target": "print", "runAt": "2040-07-01T12:00:00", "timezone": "Europe/Paris" });
+    let local =
+        json!({ "jobKey": "local", "target": "print", "runAt": "2040-07-01T12:00:00", "timezone": "Europe/Paris" });
     let job = server.post("/jobs", &local).expect(201);
     assert_eq!((&job["runAt"], &job["scheduleType"]), (&json!("2040-07-01T10:00:00Z"), &json!("one_time")));
     assert_eq!(job["nextRunAtLocal"], "2040-07-01T12:00:00+02:00[Europe/Paris]");

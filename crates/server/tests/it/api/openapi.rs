@@ -62,7 +62,10 @@ fn the_page_for_people_loads_nothing_from_elsewhere() {
     let server = Server::start();
     let page = server.raw("GET", "/docs/api", &[], b"");
     assert_eq!(page.status, 200);
-    assert!(page.text.contains("/api/v1/jobs/{jobId}/run-now") && page.headers["content-security-policy"].contains("'none'"));
+    assert!(
+        page.text.contains("/api/v1/jobs/{jobId}/run-now")
+            && page.headers["content-security-policy"].contains("'none'")
+    );
     assert!(!page.text.contains("http://") && !page.text.contains("https://") && !page.text.contains("<script"));
     assert!(server.raw("GET", "/docs/style.css", &[], b"").text.contains("color-scheme"));
     let problem = server.raw("GET", "/docs/problems/invalid-input", &[], b"").expect(200);

@@ -75,7 +75,10 @@ fn a_run_is_canceled_and_run_again() {
     server.job("slow", &json!({ "target": "sleep", "payload": {"n": 1} }));
     let run = run_now(&server, "slow", "running");
     let path = format!("/runs/{}", run["id"].as_str().unwrap());
-    assert_eq!(server.post(&format!("{path}/cancel"), &json!({ "reason": "too slow" })).expect(202)["outcome"], "requested");
+    assert_eq!(
+        server.post(&format!("{path}/cancel"), &json!({ "reason": "too slow" })).expect(202)["outcome"],
+        "requested"
+    );
     let run = server.until(&path, |run| run["status"] == "canceled");
     let problem = server.post(&format!("{path}/cancel"), &json!({})).problem(409, "Conflict");
     assert_eq!(problem["runStatus"], "canceled");
