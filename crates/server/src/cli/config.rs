@@ -8,8 +8,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::error::warn;
-use super::output::Output;
+use super::output::{Output, aligned};
 use super::{CliError, ConfigArgs, ConfigCommand, Exit};
+use crate::config::variables::{VARIABLES, Variable};
 use crate::config::{Config, ConfigError, Environment, Problem, Shown, callable};
 use crate::http::model::WarningDocument;
 use crate::targets::{Kind, TargetSettings};
@@ -24,6 +25,13 @@ pub(crate) fn run(
         ConfigCommand::Check(args) => check(args, environment, now, output),
         ConfigCommand::Show(args) => show(args, environment, output),
     }
+}
+
+/// The variables that the server reads, for the help.
+pub(super) fn variables() -> String {
+    let row = |variable: &Variable| vec![format!("  {}", variable.name), variable.doc.to_owned()];
+    let rows: Vec<_> = VARIABLES.iter().map(row).collect();
+    format!("Environment:\n{}", aligned(&rows, &[2]).join("\n"))
 }
 
 fn check(args: &ConfigArgs, environment: &Environment, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {

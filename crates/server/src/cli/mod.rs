@@ -42,7 +42,7 @@ pub(crate) enum Command {
         command: CronCommand,
     },
     /// Look at the configuration of the server
-    #[command(before_help = CONFIG_EXAMPLES, arg_required_else_help = true)]
+    #[command(before_help = CONFIG_EXAMPLES, after_long_help = config::variables(), arg_required_else_help = true)]
     Config {
         #[command(subcommand)]
         command: ConfigCommand,

@@ -93,7 +93,9 @@ impl Layers {
         }
         let mut faults = std::mem::take(&mut self.document.faults);
         faults.extend(Form::read(&self.document.value, SECTIONS, Naming::Snake).faults());
-        faults.into_iter().for_each(|fault| self.refuse(&at_home(fault)));
+        for fault in faults {
+            self.refuse(&at_home(fault));
+        }
     }
 
     fn put_sections(&mut self, sections: &Value, in_file: bool) {

@@ -108,7 +108,7 @@ fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>) -> Option<Faul
 }
 
 fn http(form: &mut Form<'_>, secrets: Secrets<'_>) -> HttpSettings {
-    let url = form.value("url").map(|value| secrets.read(value)).unwrap_or_else(|| Ok(Secret::new("")));
+    let url = form.value("url").map_or_else(|| Ok(Secret::new("")), |value| secrets.read(value));
     let url = url.and_then(|url| match url.reveal() {
         text if text.starts_with("http://") || text.starts_with("https://") => Ok(text.to_owned()),
         _ => Err("must begin with `http://` or `https://`".to_owned()),

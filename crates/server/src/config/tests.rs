@@ -156,7 +156,7 @@ fn targets_and_jobs_are_read() {
         (command.argv.as_slice(), command.success.as_slice()),
         (["/bin/backup", ""].map(str::to_owned).as_slice(), [0, 3].as_slice())
     );
-    assert_eq!((command.env["LEVEL"].reveal(), backup.options.timeout), ("", Some(Duration::from_secs(3_600))));
+    assert_eq!((command.env["LEVEL"].reveal(), backup.options.timeout), ("", Some(Duration::from_hours(1))));
     let [daily] = config.schedules.as_slice() else { panic!("{:?}", config.schedules) };
     assert_eq!((daily.key(), daily.target_name()), ("daily", Some("brief")));
     assert!(format!("{daily:?}").contains(r#"{\"deep\":[{\"at\":\"2027-01-01\",\"n\":1.5}]}"#), "{daily:?}");

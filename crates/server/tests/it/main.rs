@@ -1,6 +1,8 @@
 //! The integration tests of the server crate, in one binary.
 
 mod api;
+mod binary;
+mod config;
 mod cron;
 mod server;
 mod tidy;

@@ -76,11 +76,9 @@ fn every_key_is_documented_as_it_is() {
     for fields in [LOG_TARGET, HTTP_TARGET, COMMAND_TARGET, job::JOB] {
         rows.extend(block_rows(fields, ""));
     }
+    rows.extend(VARIABLES.iter().map(|variable| format!("| `{}` | {} |", variable.name, variable.doc)));
     let missing: Vec<_> = rows.into_iter().filter(|row| !PAGE.lines().any(|line| line == row)).collect();
     assert!(missing.is_empty(), "these rows are not in docs/configuration.md:\n{}", missing.join("\n"));
-    for variable in VARIABLES {
-        assert!(PAGE.contains(&format!("`{}`", variable.name)), "{} is not documented", variable.name);
-    }
 }
 
 #[test]

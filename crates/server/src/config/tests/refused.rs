@@ -172,3 +172,38 @@ fn variables_and_flags_are_named() {
     ];
     assert_eq!(said, expected);
 }
+
+/// Whatever somebody writes, there is an answer, with lines that the file has.
+#[track_caller]
+fn assert_answered(text: &str) {
+    if let Err(error) = read_with(text, &[], &ServeFlags::default()) {
+        let lines = text.lines().count().max(1);
+        assert!(!error.problems.is_empty(), "{text}");
+        for problem in &error.problems {
+            // What is missing at the end is told behind the last line.
+            assert!(problem.line.is_none_or(|line| (1..=lines + 1).contains(&line)), "{problem} of {lines} lines");
+            assert!(!problem.to_string().contains('\n'), "{problem}");
+        }
+    }
+}
+
+#[test]
+fn any_text_is_answered() {
+    let example = include_str!("../../../../../everbell.example.toml");
+    let signs = ['"', '[', ']', '{', '}', '=', '\n', '.', ',', '#', '\'', '\\', '0', 'é', '\u{0}'];
+    let places = example.char_indices().map(|(at, _)| at).step_by(29);
+    for (n, at) in places.enumerate() {
+        let (before, after) = example.split_at(at);
+        assert_answered(before);
+        assert_answered(after);
+        let sign = signs[n % signs.len()];
+        assert_answered(&format!("{before}{sign}{after}"));
+        let mut rest = after.chars();
+        rest.next();
+        assert_answered(&format!("{before}{}", rest.as_str()));
+    }
+    for odd in ["[", "{", "a.", "[a.", "[[a]]\n[a."] {
+        assert_answered(&format!("x = {}", odd.repeat(20_000)));
+        assert_answered(&odd.repeat(20_000));
+    }
+}

@@ -76,7 +76,17 @@ fn the_version_is_told() {
     assert_eq!(shown["version"], version);
 }
 
-const HELP: [&[&str]; 6] = [&[], &["cron"], &["cron", "next"], &["cron", "explain"], &["cron", "check"], &["version"]];
+const HELP: [&[&str]; 9] = [
+    &[],
+    &["config"],
+    &["config", "check"],
+    &["config", "show"],
+    &["cron"],
+    &["cron", "next"],
+    &["cron", "explain"],
+    &["cron", "check"],
+    &["version"],
+];
 
 #[test]
 fn help_begins_with_three_examples_that_work() {
@@ -90,7 +100,9 @@ fn help_begins_with_three_examples_that_work() {
         assert_eq!(examples.len(), 3, "{help}");
         for example in examples {
             assert!(example.contains("everbell"), "{example}");
-            let found = Command::new("sh").args(["-c", example]).env("PATH", &path).output().unwrap();
+            // The files that examples name lie at the root of the repository.
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+            let found = Command::new("sh").args(["-c", example]).env("PATH", &path).current_dir(root).output().unwrap();
             let found = ran(found);
             assert_eq!(found.code, Some(0), "{example}: {}", found.stderr);
             assert!(!found.stdout.is_empty(), "{example}");
