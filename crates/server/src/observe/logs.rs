@@ -1,0 +1,180 @@
+//! The log: one line for each event, on standard error, for people or for programs.
+
+use std::fmt;
+use std::io::{self, IsTerminal};
+
+use tracing::Subscriber;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::fmt::{MakeWriter, layer};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry;
+
+use crate::clock;
+
+/// For whom the lines are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For people: colours on a terminal.
+    #[default]
+    Text,
+    /// For programs: an object on each line.
+    Json,
+}
+
+/// Which lines there are: `info`, `debug`, or `info,everbell=debug` for parts of the program.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter(Targets);
+
+impl Default for Filter {
+    fn default() -> Self {
+        Filter(Targets::new().with_default(tracing::Level::INFO))
+    }
+}
+
+impl std::str::FromStr for Filter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Filter, String> {
+        let mut targets = Targets::new();
+        for part in text.split(',').map(str::trim) {
+            let (target, level) = part.split_once('=').map_or((None, part), |(target, level)| (Some(target), level));
+            targets = match target {
+                Some(target) => targets.with_target(target.trim(), level_of(level)?),
+                None => targets.with_default(level_of(level)?),
+            };
+        }
+        Ok(Filter(targets))
+    }
+}
+
+fn level_of(text: &str) -> Result<LevelFilter, String> {
+    let text = text.trim();
+    // Nothing would be a level for the parser.
+    let level = text.parse().ok().filter(|_| !text.is_empty());
+    level.ok_or_else(|| {
+        let text = text.escape_debug();
+        format!("`{text}` is no level of the log: write off, error, warn, info, debug or trace, or several like `info,everbell=debug`")
+    })
+}
+
+/// Begins to log, for the whole process. May be called once.
+pub(crate) fn init(format: Format, filter: Filter) -> Result<(), tracing::dispatcher::SetGlobalDefaultError> {
+    // As https://no-color.org has it.
+    let colorless = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let colors = io::stderr().is_terminal() && !colorless;
+    tracing::dispatcher::set_global_default(subscriber(format, filter, colors, io::stderr).into())
+}
+
+fn subscriber<W>(format: Format, Filter(targets): Filter, colors: bool, out: W) -> Box<dyn Subscriber + Send + Sync>
+where
+    W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
+{
+    let lines = layer().with_timer(Utc).with_writer(out);
+    match format {
+        Format::Text => Box::new(registry().with(targets).with(lines.with_ansi(colors))),
+        Format::Json => Box::new(registry().with(targets).with(lines.with_ansi(false).json().flatten_event(true))),
+    }
+}
+
+/// `2026-11-15T12:00:00.123Z`.
+struct Utc;
+
+impl FormatTime for Utc {
+    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        write!(writer, "{:.3}", clock::wall())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use jiff::Timestamp;
+    use tracing::{debug, error, info, trace};
+
+    use super::*;
+
+    /// A page that lines are written on.
+    #[derive(Clone, Default)]
+    struct Paper(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(format: Format, filter: &str, colors: bool, log: impl FnOnce()) -> Vec<String> {
+        let paper = Paper::default();
+        let out = paper.clone();
+        let subscriber = subscriber(format, filter.parse().unwrap(), colors, move || out.clone());
+        tracing::subscriber::with_default(subscriber, log);
+        let text = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn some_lines() {
+        error!("an error");
+        info!(job = "daily", run = 7, "a line\nof two");
+        debug!("details");
+        trace!(target: "everbell::engine", "noise");
+        debug!(target: "everbell::engine", "step");
+        info!(target: "sqlx::query", "select 1");
+    }
+
+    #[test]
+    fn text_has_the_time_in_utc_and_no_colours_unless_wanted() {
+        let lines = logged(Format::Text, "info", false, || error!(job = "daily", "boom"));
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        let (time, rest) = line.split_once(' ').unwrap();
+        assert!(time.parse::<Timestamp>().is_ok() && time.len() == "2026-11-15T12:00:00.123Z".len(), "{line}");
+        assert!(time.ends_with('Z') && rest.trim_start().starts_with("ERROR "), "{line}");
+        assert!(rest.ends_with(r#"boom job="daily""#) && !line.contains('\u{1b}'), "{line}");
+        let coloured = logged(Format::Text, "info", true, || error!("boom"));
+        assert!(coloured[0].contains('\u{1b}'), "{coloured:?}");
+    }
+
+    #[test]
+    fn json_is_an_object_on_each_line() {
+        let lines = logged(Format::Json, "info", true, some_lines);
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        let line: serde_json::Value = serde_json::from_str(&lines[1]).unwrap();
+        assert_eq!((&line["level"], &line["message"]), (&"INFO".into(), &"a line\nof two".into()), "{line}");
+        assert_eq!((&line["job"], &line["run"]), (&"daily".into(), &7.into()), "{line}");
+        assert!(line["timestamp"].as_str().unwrap().parse::<Timestamp>().is_ok(), "{line}");
+    }
+
+    #[test]
+    fn a_filter_lets_through_what_it_says() {
+        let lines = |filter| logged(Format::Json, filter, false, some_lines).len();
+        assert_eq!((lines("off"), lines("error"), lines("info"), lines("trace")), (0, 1, 3, 6));
+        assert_eq!(lines("info,everbell::engine=debug"), 4);
+        assert_eq!(lines("warn,everbell::engine=trace"), 3);
+        assert_eq!(lines("info, sqlx=off"), 2);
+    }
+
+    #[test]
+    fn the_default_is_info() {
+        let paper = Paper::default();
+        let out = paper.clone();
+        let subscriber = subscriber(Format::default(), Filter::default(), false, move || out.clone());
+        tracing::subscriber::with_default(subscriber, some_lines);
+        let text = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
+        assert!(text.contains("an error") && text.contains("select 1") && !text.contains("details"), "{text}");
+    }
+
+    #[test]
+    fn a_filter_that_makes_no_sense_is_refused_with_what_would() {
+        for text in ["", " ", "loud", "info,everbell=loud", "everbell", "info,,debug", "a=b=c"] {
+            let refused = text.parse::<Filter>().unwrap_err();
+            assert!(refused.contains("info,everbell=debug"), "{text}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! [`Timed`]: any store, with the time that each call takes.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use everbell::clock::{Host, HostTime};
+use everbell_core::change::NewJob;
+use everbell_core::settle::{Settling, Transition};
+use everbell_core::store::{
+    AuditEntry, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Instance, JobFilter, JobRef, JobRow,
+    LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, SlotOutcome,
+    StartRuns, Store, StoreResult, StoreStatus, Token,
+};
+use everbell_core::{Gap, InstanceId, JobId, OrgId, Run, RunId, Target};
+use jiff::Timestamp;
+
+use super::metrics::Metrics;
+
+/// A store that counts how long it takes, by verb. Calls that fail count too: they are the slow ones.
+#[derive(Debug)]
+pub(crate) struct Timed {
+    inner: Arc<dyn Store>,
+    metrics: Metrics,
+    host: Host,
+}
+
+impl Timed {
+    /// For [`Builder::store`](everbell::Builder::store).
+    pub(crate) fn new(inner: Arc<dyn Store>, metrics: &Metrics) -> Timed {
+        Timed { inner, metrics: metrics.clone(), host: Host::default() }
+    }
+
+    async fn time<T>(&self, op: &'static str, verb: impl Future<Output = StoreResult<T>> + Send) -> StoreResult<T> {
+        let begun = self.host.monotonic();
+        let answer = verb.await;
+        self.metrics.database(op, self.host.monotonic().saturating_sub(begun));
+        answer
+    }
+}
+
+#[async_trait]
+impl Store for Timed {
+    // Not an `async fn`: the wait begins with the call, not when somebody first polls it.
+    fn woken<'life0, 'async_trait>(&'life0 self) -> Pin<Box<dyn Future<Output = ()> + Send + 'async_trait>>
+    where
+        'life0: 'async_trait,
+        Self: 'async_trait,
+    {
+        self.inner.woken()
+    }
+
+    async fn now(&self) -> StoreResult<Timestamp> {
+        self.time("now", self.inner.now()).await
+    }
+
+    async fn status(&self) -> StoreResult<StoreStatus> {
+        self.time("status", self.inner.status()).await
+    }
+
+    async fn counts(&self, now: Timestamp) -> StoreResult<Counts> {
+        self.time("counts", self.inner.counts(now)).await
+    }
+
+    async fn create_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
+        self.time("create_job", self.inner.create_job(job, audit)).await
+    }
+
+    async fn change_job(
+        &self,
+        job: &JobRef,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        self.time("change_job", self.inner.change_job(job, expected_revision, decide, audit)).await
+    }
+
+    async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
+        self.time("get_job", self.inner.get_job(job)).await
+    }
+
+    async fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
+        self.time("list_jobs", self.inner.list_jobs(filter, page)).await
+    }
+
+    async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
+        self.time("pauses_ending", self.inner.pauses_ending(limit)).await
+    }
+
+    async fn plan_due(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        targets: &[Target],
+        plan: &PlanFn<'_>,
+    ) -> StoreResult<Planned> {
+        self.time("plan_due", self.inner.plan_due(now, limit, targets, plan)).await
+    }
+
+    async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
+        self.time("start_runs", self.inner.start_runs(request)).await
+    }
+
+    async fn extend_leases(
+        &self,
+        instance: InstanceId,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<Vec<LeaseReport>> {
+        self.time("extend_leases", self.inner.extend_leases(instance, now, until)).await
+    }
+
+    async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
+        self.time("record", self.inner.record(transitions, now)).await
+    }
+
+    async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
+        self.time("expired_leases", self.inner.expired_leases(now, limit)).await
+    }
+
+    async fn insert_run(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()> {
+        self.time("insert_run", self.inner.insert_run(run, audit)).await
+    }
+
+    async fn cancel_run(&self, run: RunId, by: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<Canceled> {
+        self.time("cancel_run", self.inner.cancel_run(run, by, now, audit)).await
+    }
+
+    async fn get_run(&self, run: RunId) -> StoreResult<Run> {
+        self.time("get_run", self.inner.get_run(run)).await
+    }
+
+    async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
+        self.time("list_runs", self.inner.list_runs(filter, page)).await
+    }
+
+    async fn list_gaps(
+        &self,
+        filter: &GapFilter,
+        page: &PageRequest,
+    ) -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>> {
+        self.time("list_gaps", self.inner.list_gaps(filter, page)).await
+    }
+
+    async fn slot_outcome(&self, job: JobId, org: Option<&OrgId>, slot: Timestamp) -> StoreResult<Option<SlotOutcome>> {
+        self.time("slot_outcome", self.inner.slot_outcome(job, org, slot)).await
+    }
+
+    async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {
+        self.time("heartbeat", self.inner.heartbeat(instance)).await
+    }
+
+    async fn list_instances(&self) -> StoreResult<Vec<Instance>> {
+        self.time("list_instances", self.inner.list_instances()).await
+    }
+
+    async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()> {
+        self.time("drain_instance", self.inner.drain_instance(instance, draining, audit)).await
+    }
+
+    async fn leave(&self, instance: InstanceId) -> StoreResult<()> {
+        self.time("leave", self.inner.leave(instance)).await
+    }
+
+    async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64> {
+        self.time("remove_instances", self.inner.remove_instances(before)).await
+    }
+
+    async fn create_token(&self, token: &NewToken, audit: &AuditEntry) -> StoreResult<Token> {
+        self.time("create_token", self.inner.create_token(token, audit)).await
+    }
+
+    async fn find_token(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Token>> {
+        self.time("find_token", self.inner.find_token(hash, now)).await
+    }
+
+    async fn list_tokens(&self) -> StoreResult<Vec<Token>> {
+        self.time("list_tokens", self.inner.list_tokens()).await
+    }
+
+    async fn revoke_token(&self, name: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<()> {
+        self.time("revoke_token", self.inner.revoke_token(name, now, audit)).await
+    }
+
+    async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()> {
+        self.time("append_audit", self.inner.append_audit(audit)).await
+    }
+
+    async fn list_audit(&self, object: Option<&str>, page: &PageRequest) -> StoreResult<Page<AuditEntry>> {
+        self.time("list_audit", self.inner.list_audit(object, page)).await
+    }
+
+    async fn begin_request(&self, key: &str, fingerprint: &[u8; 32], now: Timestamp) -> StoreResult<Remembered> {
+        self.time("begin_request", self.inner.begin_request(key, fingerprint, now)).await
+    }
+
+    async fn end_request(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()> {
+        self.time("end_request", self.inner.end_request(key, answer)).await
+    }
+
+    async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned> {
+        self.time("prune", self.inner.prune(before, requests_before, limit)).await
+    }
+}
