@@ -100,6 +100,7 @@ pub use sync::{Removed, SyncAction, SyncPlan, SyncStep};
 pub use targets::{Action, TargetOptions};
 
 pub use everbell_store::check_address;
+pub use everbell_store::connect;
 pub use everbell_store::postgres::PostgresStore;
 pub use everbell_store::sqlite::SqliteStore;
 

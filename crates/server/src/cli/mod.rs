@@ -217,9 +217,8 @@ pub(crate) struct VersionArgs {
 const ROOT_EXAMPLES: &str = "\
 Examples:
   everbell serve
-  everbell cron next \"0 9 * * mon-fri\" --tz Europe/Paris
   everbell config show
-  everbell version";
+  everbell cron next \"0 9 * * mon-fri\" --tz Europe/Paris";
 
 const CRON_EXAMPLES: &str = "\
 Examples:
@@ -248,7 +247,7 @@ Examples:
 const SERVE_EXAMPLES: &str = "\
 Examples:
   everbell serve
-  everbell serve --config everbell.toml --listen 127.0.0.1:8080
+  everbell serve --config everbell.example.toml --listen 127.0.0.1:8080
   EVERBELL_DATABASE_URL=postgres://everbell@db/everbell everbell serve --role api";
 
 const CONFIG_EXAMPLES: &str = "\

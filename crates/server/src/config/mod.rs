@@ -33,11 +33,8 @@ use crate::targets::TargetSettings;
 use document::Document;
 use layers::Layers;
 
-pub(crate) use layers::Origin;
 pub(crate) use problem::{ConfigError, Problem};
-pub(crate) use settings::{
-    ApiSettings, AuthSettings, JobsSettings, LogFormat, LogSettings, MetricsSettings, Role, ServerSettings,
-};
+pub(crate) use settings::{ApiSettings, AuthSettings, JobsSettings, LogSettings, MetricsSettings, ServerSettings};
 pub(crate) use shown::{Shown, callable, without_password};
 pub(crate) use variables::Environment;
 

@@ -4,15 +4,15 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use everbell::{EngineOptions, Removed};
-use tracing_subscriber::filter::Targets as LogFilter;
 
 use super::fields::ALTERNATIVES;
 use super::secrets::{Secrets, in_file};
 use super::settings::{
-    ApiSettings, AuthSettings, JobsSettings, LogFormat, LogSettings, MetricsSettings, Role, ServerSettings, Settings,
+    ApiSettings, AuthSettings, JobsSettings, LogSettings, MetricsSettings, Role, ServerSettings, Settings,
 };
 use crate::form::{Form, parse_span};
 use crate::http::access;
+use crate::observe::logs;
 use crate::secret::Secret;
 use crate::time_input::shown;
 
@@ -36,8 +36,8 @@ pub(super) fn read(form: &mut Form<'_>, secrets: Secrets<'_>) -> Settings {
         engine: engine(form, server.role),
         log: LogSettings {
             format: match form.text("log.format") {
-                Some("json") => LogFormat::Json,
-                _ => LogFormat::Text,
+                Some("json") => logs::Format::Json,
+                _ => logs::Format::Text,
             },
             filter: log_filter(form),
         },
@@ -216,25 +216,10 @@ fn engine(form: &mut Form<'_>, role: Role) -> EngineOptions {
     engine
 }
 
-const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-
-fn log_filter(form: &mut Form<'_>) -> LogFilter {
+fn log_filter(form: &mut Form<'_>) -> logs::Filter {
     let text = form.text("log.level").unwrap_or("info").to_owned();
-    let is_level = |word: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
-    let is_part = |part: &str| match part.split_once('=') {
-        None => is_level(part),
-        Some((name, level)) => {
-            is_level(level) && !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_:-".contains(c))
-        }
-    };
-    let filter = text.split(',').all(is_part).then(|| text.parse().ok()).flatten();
-    filter.unwrap_or_else(|| {
-        let levels = LEVELS.join(", ");
-        form.fault(
-            "log.level",
-            "invalid",
-            format!("`{}` is not one of {levels}, or such as `info,everbell=debug`", shown(&text)),
-        );
-        LogFilter::new()
+    text.parse().unwrap_or_else(|reason: String| {
+        form.fault("log.level", "invalid", reason);
+        logs::Filter::default()
     })
 }

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use everbell::{EngineOptions, Removed};
-use tracing_subscriber::filter::Targets as LogFilter;
 
 use crate::http::access;
+use crate::observe::logs;
 use crate::secret::Secret;
 
 /// `[server]`.
@@ -85,15 +85,8 @@ pub(crate) struct AuthSettings {
 /// `[log]`.
 #[derive(Clone, Debug)]
 pub(crate) struct LogSettings {
-    pub(crate) format: LogFormat,
-    pub(crate) filter: LogFilter,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum LogFormat {
-    #[default]
-    Text,
-    Json,
+    pub(crate) format: logs::Format,
+    pub(crate) filter: logs::Filter,
 }
 
 /// `[metrics]`.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use everbell::{Target, TargetOptions};
 use everbell_core::nearest;
@@ -15,8 +14,6 @@ use super::secrets::{Secrets, in_file};
 use crate::form::{Fault, Field, Form, Naming, escape};
 use crate::secret::Secret;
 use crate::targets::{CommandSettings, HttpSettings, Kind, TargetSettings};
-
-const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The types, and what each of them has.
 const TYPES: [&str; 3] = ["log", "http", "command"];
@@ -78,8 +75,15 @@ fn target(block: &Value, secrets: Secrets<'_>) -> (TargetSettings, Vec<Fault>) {
     if let Err(invalid) = Target::new(&label) {
         form.fault("label", "invalid", invalid.reason);
     }
+    let settings = TargetSettings { label, options, kind: settings };
+    // What cannot be read would be told twice.
+    if form.faults_mut().is_empty() {
+        for (field, problem) in settings.problems() {
+            form.note(Fault::new(format!("/{field}"), "invalid", problem));
+        }
+    }
     let faults = form.faults().into_iter().filter_map(|fault| in_context(fault, &kind, fields)).collect();
-    (TargetSettings { label, options, kind: settings }, faults)
+    (settings, faults)
 }
 
 /// A key that another type has is told as that; without a type, no key is unknown.
@@ -117,16 +121,17 @@ fn http(form: &mut Form<'_>, secrets: Secrets<'_>) -> HttpSettings {
         form.fault("url", "invalid", reason);
         String::new()
     });
+    let usual = HttpSettings::new(url);
     HttpSettings {
-        url,
-        method: form.text("method").unwrap_or("POST").to_owned(),
+        method: form.text("method").map_or(usual.method, str::to_owned),
         headers: secret_map(form, "headers", secrets),
         signing_keys: signing_keys(form, secrets),
-        timeout: form.span("timeout").unwrap_or(HTTP_TIMEOUT),
-        success: statuses(form),
+        timeout: form.span("timeout").unwrap_or(usual.timeout),
+        success: statuses(form).unwrap_or(usual.success),
         ca_file: form.text("caFile").map(PathBuf::from),
-        allow_private: form.answer("allowPrivate").unwrap_or(true),
-        allow_link_local: form.flag("allowLinkLocal"),
+        allow_private: form.answer("allowPrivate").unwrap_or(usual.allow_private),
+        allow_link_local: form.answer("allowLinkLocal").unwrap_or(usual.allow_link_local),
+        url: usual.url,
     }
 }
 
@@ -150,13 +155,9 @@ fn command(form: &mut Form<'_>, secrets: Secrets<'_>) -> CommandSettings {
     if codes.as_ref().is_some_and(Vec::is_empty) {
         form.fault("success", "invalid", "must name at least one exit code");
     }
-    CommandSettings {
-        argv,
-        cwd: form.text("cwd").map(PathBuf::from),
-        env,
-        pass_env,
-        success: codes.unwrap_or_else(|| vec![0]),
-    }
+    let usual = CommandSettings::new(argv);
+    let success = codes.unwrap_or(usual.success);
+    CommandSettings { argv: usual.argv, cwd: form.text("cwd").map(PathBuf::from), env, pass_env, success }
 }
 
 /// Secrets by name.
@@ -190,8 +191,8 @@ fn signing_keys(form: &mut Form<'_>, secrets: Secrets<'_>) -> Vec<Secret> {
 }
 
 /// Which answers are a success.
-fn statuses(form: &mut Form<'_>) -> Vec<RangeInclusive<u16>> {
-    let Some(given) = form.value("success").and_then(Value::as_array).cloned() else { return vec![200..=299] };
+fn statuses(form: &mut Form<'_>) -> Option<Vec<RangeInclusive<u16>>> {
+    let given = form.value("success").and_then(Value::as_array).cloned()?;
     if given.is_empty() {
         form.fault("success", "invalid", "must name at least one status");
     }
@@ -206,7 +207,7 @@ fn statuses(form: &mut Form<'_>) -> Vec<RangeInclusive<u16>> {
             ),
         }
     }
-    ranges
+    Some(ranges)
 }
 
 fn status_range(value: &Value) -> Option<RangeInclusive<u16>> {

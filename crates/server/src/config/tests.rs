@@ -10,7 +10,10 @@ use everbell::Removed;
 use serde_json::Value;
 
 use super::*;
+use crate::config::layers::Origin;
+use crate::config::settings::Role;
 use crate::http::access;
+use crate::observe::logs;
 use crate::targets::Kind;
 
 const TOKEN: &str = "evb_0123456789abcdef0123456789abcdef";
@@ -45,7 +48,7 @@ fn an_empty_file_is_the_defaults() {
     assert!(config.auth.admin_token.is_none() && config.auth.metrics_token.is_none());
     assert_eq!(config.auth.run_history, access::Role::Viewer);
     assert_eq!((config.jobs.removed, config.jobs.adopt, config.metrics.per_job), (Removed::Keep, false, false));
-    assert_eq!(config.log.format, LogFormat::Text);
+    assert_eq!(config.log.format, logs::Format::Text);
     assert_eq!((config.targets.len(), config.schedules.len(), config.warnings.len()), (0, 0, 0));
     assert_eq!(shown(&config, "engine.heartbeat"), (&Value::from("5s"), "default".to_owned()));
     let mut engine = EngineOptions::default();
@@ -106,7 +109,10 @@ fn every_section_is_read() {
     assert_eq!((*concurrency, *batch, *retention, roles.as_slice()), (7, 9, None, ["api".to_owned()].as_slice()));
     assert_eq!((lease.duration, lease.heartbeat), (Duration::from_secs(12), Duration::from_secs(2)));
     assert_eq!(config.engine.cancel_grace, Duration::from_secs(2));
-    assert_eq!((config.log.format, config.log.filter.to_string().as_str()), (LogFormat::Json, "everbell=debug,warn"));
+    assert_eq!(
+        (config.log.format, config.log.filter.to_string().as_str()),
+        (logs::Format::Json, "everbell=debug,warn")
+    );
     assert_eq!((config.jobs.removed, config.jobs.adopt, config.metrics.per_job), (Removed::Retire, true, true));
     assert_eq!(shown(&config, "engine.poll"), (&Value::from("1s"), "a.toml:19".to_owned()));
 }
@@ -120,7 +126,7 @@ fn targets_and_jobs_are_read() {
         type = "http"
         url = "https://example.com/hook"
         headers = { authorization = { env = "BRIEF" }, x-a = "b" }
-        signing_keys = ["whsec_a", { env = "BRIEF" }]
+        signing_keys = ["whsec_YQ==", { env = "BRIEF" }]
         success = [304, "200-204"]
         timeout = "5s"
         concurrency = 2
@@ -146,7 +152,7 @@ fn targets_and_jobs_are_read() {
     let Kind::Http(http) = &brief.kind else { panic!("{brief:?}") };
     assert_eq!(http.headers["authorization"].reveal(), "Bearer hunter2");
     let keys: Vec<&str> = http.signing_keys.iter().map(Secret::reveal).collect();
-    assert_eq!((http.method.as_str(), keys), ("POST", vec!["whsec_a", "Bearer hunter2"]));
+    assert_eq!((http.method.as_str(), keys), ("POST", vec!["whsec_YQ==", "Bearer hunter2"]));
     assert_eq!((http.success.as_slice(), http.timeout), ([304..=304, 200..=204].as_slice(), Duration::from_secs(5)));
     // The call ends by its own timeout, so the run needs none.
     assert_eq!((brief.options.concurrency, brief.options.timeout), (Some(2), None));

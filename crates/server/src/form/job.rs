@@ -2,12 +2,12 @@
 
 use everbell::{Backoff, CatchUp, DstFold, DstGap, Overlap, Schedule};
 use everbell_core::cron::{Expression, ParseError};
-use everbell_core::{Definition, Dependency, Invalid, PolicyValues, When, Zone};
+use everbell_core::{Invalid, PolicyValues, Zone};
 use jiff::Timestamp;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
-use super::{Fault, Field, Form, Kind, Naming, TEXT, iso, optional, required};
+use super::{Fault, Field, Form, Kind, Naming, TEXT, optional, required};
 use crate::time_input::{Refusal, TimeReader};
 
 const KEY: Kind = Kind::Text { min: 1, max: 200 };
@@ -99,9 +99,6 @@ pub(crate) const EDIT: &[Field] = with_job_fields!(
     optional("activate", Kind::Flag, "The new version is active, also if the job is paused.");
     optional
 );
-
-/// Fields that say when a job fires.
-const TIMING: [&str; 7] = ["scheduleType", "cronExpression", "runAt", "timezone", "startAt", "endAt", "policies.dst"];
 
 /// A job, as far as it could be read, and what is wrong with it.
 #[derive(Debug)]
@@ -227,98 +224,13 @@ pub(crate) fn expression_fault(error: &ParseError) -> String {
     error.hint().map_or_else(|| told.clone(), |hint| format!("{told}; {hint}"))
 }
 
-/// A definition as the body that would make it, without its payload.
-pub(crate) fn document(job: &Definition) -> Value {
-    let mut body = Map::new();
-    let mut put = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
-    put("jobKey", json!(job.key.as_str()));
-    put("target", json!(job.target.as_str()));
-    match &job.spec {
-        Ok(spec) => {
-            match spec.when() {
-                When::Cron(expression) | When::Every { expression, .. } => {
-                    put("cronExpression", json!(expression.as_str()));
-                }
-                When::Once(at) => put("runAt", json!(at.to_string())),
-            }
-            put("timezone", json!(spec.zone().name()));
-            put("startAt", json!(spec.start_at().map(|at| at.to_string())));
-            put("endAt", json!(spec.end_at().map(|at| at.to_string())));
-        }
-        Err(broken) => {
-            put("cronExpression", json!(broken.expression));
-            put("timezone", json!(broken.timezone));
-        }
-    }
-    put("policies", policies(job));
-    put("description", json!(job.description));
-    put("labels", json!(job.labels));
-    Value::Object(body)
-}
-
-/// The policies as the API shows them.
-pub(crate) fn policies(job: &Definition) -> Value {
-    let policies = &*job.policies;
-    let dst = job.spec.as_ref().map(everbell_core::Spec::dst).unwrap_or_default();
-    json!({
-        "overlap": policies.overlap.as_str(),
-        "maxConcurrentRuns": policies.max_concurrent_runs,
-        "catchUp": policies.catch_up.as_str(),
-        "catchUpLimit": policies.catch_up_limit,
-        "catchUpWindow": policies.catch_up_window.map(iso),
-        "grace": iso(policies.grace),
-        "timeout": iso(policies.timeout),
-        "jitter": iso(policies.jitter),
-        "retry": {
-            "maxAttempts": policies.max_attempts,
-            "initial": iso(policies.backoff.initial),
-            "max": iso(policies.backoff.max),
-        },
-        "pauseAfterFailures": policies.pause_after_failures,
-        "dependsOn": policies.depends_on.as_ref().map(|Dependency { job_key, within }| {
-            json!({ "jobKey": job_key.as_str(), "within": iso(*within) })
-        }),
-        "dst": { "gap": dst.gap.as_str(), "fold": dst.fold.as_str() },
-    })
-}
-
-/// Whether an edit says anything about when the job fires. If not, a fixed rate keeps its anchor.
-pub(crate) fn changes_timing(edit: &Value) -> bool {
-    TIMING.iter().any(|path| {
-        let mut names = path.split('.');
-        names.try_fold(edit, |value, name| value.get(name)).is_some()
-    })
-}
-
-/// What the document becomes by a merge patch (RFC 7396): `null` clears, absent keeps.
-pub(crate) fn merge(document: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *document = patch.clone();
-        return;
-    };
-    if !document.is_object() {
-        *document = Value::Object(Map::new());
-    }
-    let Value::Object(members) = document else { return };
-    for (name, value) in patch {
-        if value.is_null() {
-            members.remove(name);
-        } else {
-            merge(members.entry(name.clone()).or_insert(Value::Null), value);
-        }
-    }
-    // The other kind of schedule goes when one of them comes.
-    for (came, gone) in [("runAt", "cronExpression"), ("cronExpression", "runAt")] {
-        if patch.get(came).is_some_and(|value| !value.is_null()) && !patch.contains_key(gone) {
-            members.remove(gone);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use everbell::{JobId, Made, Source};
+    use everbell_core::Definition;
+    use serde_json::json;
 
+    use super::super::definition::{changes_timing, document, merge};
     use super::*;
 
     fn told(value: &Value) -> Vec<String> {

@@ -5,6 +5,7 @@
 //! OpenAPI document. What only a decision of core can tell (whether an expression is one) is asked afterwards, with
 //! whatever was readable, so that its problems come together with those of the form.
 
+pub(crate) mod definition;
 pub(crate) mod job;
 mod naming;
 mod query;
@@ -13,7 +14,7 @@ pub(crate) mod schema;
 mod span;
 
 pub(crate) use naming::Naming;
-pub(crate) use query::{QueryError, query, typed};
+pub(crate) use query::{query, typed};
 pub(crate) use reading::{Fault, Form, escape};
 pub(crate) use span::{iso, parse_span};
 

@@ -15,7 +15,7 @@ use super::access::{Actor, Gate, Role, token_hash};
 use super::live::Live;
 use super::problem::{Kind, Problem};
 use crate::config::{ApiSettings, Config};
-use crate::observe::{Metrics, Report};
+use crate::observe::{Duties, Metrics, Report, readiness};
 use crate::secret::Secret;
 
 /// How the API behaves.
@@ -59,8 +59,7 @@ pub(crate) struct App {
     pub(crate) gate: Gate,
     pub(crate) live: Live,
     pub(crate) metrics: Metrics,
-    /// Whether this process schedules.
-    pub(crate) schedules: bool,
+    duties: Duties,
     /// The zones of jobs. A version never changes, so neither does its zone.
     zones: Mutex<HashMap<JobId, Zone>>,
 }
@@ -71,7 +70,10 @@ impl App {
             options: ApiOptions::of(config),
             gate: Gate::new(config.auth.admin_token.as_ref()),
             live: Live::new(ended),
-            schedules: config.server.role.schedules(),
+            duties: Duties {
+                schedules: config.server.role.schedules() && !config.targets.is_empty(),
+                poll: config.engine.poll,
+            },
             zones: Mutex::default(),
             bell,
             metrics,
@@ -119,6 +121,6 @@ impl App {
 
     /// Whether everything that this process needs is there.
     pub(crate) async fn readiness(&self) -> Report {
-        crate::observe::readiness(&self.bell, &self.metrics, self.schedules).await
+        readiness(&self.bell, self.metrics.pulse(), &self.duties).await
     }
 }

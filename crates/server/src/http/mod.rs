@@ -42,8 +42,13 @@ use route::Access::{Metrics, Open, Role, RunHistory};
 use route::{Route, route};
 
 /// What is below each mount.
-#[rustfmt::skip]
 pub(crate) fn mounted_routes() -> Vec<Route> {
+    [job_routes(), run_routes(), other_routes()].concat()
+}
+
+/// Jobs.
+#[rustfmt::skip]
+fn job_routes() -> Vec<Route> {
     let (get, post, patch, delete) = (Method::GET, Method::POST, Method::PATCH, Method::DELETE);
     vec![
         route(post.clone(), "/jobs", Role(Admin), jobs::create).does("Make a job").own_body(crate::form::job::JOB)
@@ -89,6 +94,14 @@ pub(crate) fn mounted_routes() -> Vec<Route> {
             .answers_page::<GapDocument>("A page of gaps").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/stats", RunHistory, questions::stats).does("Tell how a job fared lately").query(questions::STATS)
             .answers::<StatsDocument>(200, "Counts, durations and lags").problems(&[NotFound]),
+    ]
+}
+
+/// Runs.
+#[rustfmt::skip]
+fn run_routes() -> Vec<Route> {
+    let (get, post) = (Method::GET, Method::POST);
+    vec![
         route(get.clone(), "/runs", RunHistory, runs::list).does("List runs, the newest first").query(runs::LIST)
             .answers_page::<RunDocument>("A page of runs"),
         route(get.clone(), "/runs/{runId}", RunHistory, runs::get).does("Read a run")
@@ -98,6 +111,14 @@ pub(crate) fn mounted_routes() -> Vec<Route> {
         route(post.clone(), "/runs/{runId}/rerun", Role(Operator), runs::rerun).does("Run the same again").body(runs::CANCEL)
             .answers::<RunNowDocument>(202, "The run").answers::<RunNowDocument>(200, "The skipped run, if the server is configured so")
             .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired]),
+    ]
+}
+
+/// What is below each mount, besides jobs and runs.
+#[rustfmt::skip]
+fn other_routes() -> Vec<Route> {
+    let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
+    vec![
         route(post.clone(), "/cron/preview", Role(Viewer), cron::show).does("Tell what an expression means and when it fires").body(cron::PREVIEW)
             .answers::<PreviewDocument>(200, "What it means"),
         route(get.clone(), "/templates", Role(Viewer), cron::templates).does("List named expressions to begin with")

@@ -33,6 +33,7 @@ pub(crate) enum Kind {
 
 /// What the documentation says about a kind.
 pub(crate) struct About {
+    pub(crate) kind: Kind,
     /// The last part of its `type`.
     pub(crate) slug: &'static str,
     pub(crate) status: u16,
@@ -41,170 +42,164 @@ pub(crate) struct About {
     pub(crate) help: &'static str,
 }
 
-impl Kind {
-    pub(crate) const ALL: [Kind; 20] = [
-        Kind::InvalidInput,
-        Kind::MalformedJson,
-        Kind::Unauthenticated,
-        Kind::Forbidden,
-        Kind::NotFound,
-        Kind::MethodNotAllowed,
-        Kind::RequestTimeout,
-        Kind::Conflict,
-        Kind::JobKeyExists,
-        Kind::OverlapSkipped,
-        Kind::JobRetired,
-        Kind::IdempotencyInProgress,
-        Kind::RevisionMismatch,
-        Kind::PayloadTooLarge,
-        Kind::UnsupportedMediaType,
-        Kind::IdempotencyKeyReused,
-        Kind::PreconditionRequired,
-        Kind::RateLimited,
-        Kind::Internal,
-        Kind::NotReady,
-    ];
+const fn row(
+    kind: Kind,
+    status: u16,
+    [slug, code]: [&'static str; 2],
+    title: &'static str,
+    help: &'static str,
+) -> About {
+    About { kind, slug, status, code, title, help }
+}
 
-    pub(crate) const fn about(self) -> About {
-        let (slug, status, code, title, help) = match self {
-            Kind::InvalidInput => (
-                "invalid-input",
-                400,
-                "InvalidInput",
-                "The request is not valid",
-                "`errors` names every member or parameter at fault and what is allowed. Nothing was changed.",
-            ),
-            Kind::MalformedJson => (
-                "malformed-json",
-                400,
-                "MalformedJson",
-                "The body is not JSON",
-                "`detail` says where the body stops being JSON. Nothing was changed.",
-            ),
-            Kind::Unauthenticated => (
-                "unauthenticated",
-                401,
-                "Unauthenticated",
-                "A valid token is needed",
-                "Send `Authorization: Bearer evb_…`. The first start of a server writes an admin token into its data folder.",
-            ),
-            Kind::Forbidden => (
-                "forbidden",
-                403,
-                "Forbidden",
-                "This token may not do that",
-                "`detail` names the role that is needed; an admin makes tokens of that role.",
-            ),
-            Kind::NotFound => (
-                "not-found",
-                404,
-                "NotFound",
-                "There is no such thing",
-                "Jobs are named by their id, by `key:NAME` or by `key:NAME@VERSION`.",
-            ),
-            Kind::MethodNotAllowed => (
-                "method-not-allowed",
-                405,
-                "MethodNotAllowed",
-                "This path does not take this method",
-                "The `Allow` header names the methods that it takes.",
-            ),
-            Kind::RequestTimeout => (
-                "request-timeout",
-                408,
-                "RequestTimeout",
-                "The body did not arrive in time",
-                "Send the whole body within 30 seconds. Nothing was changed.",
-            ),
-            Kind::Conflict => (
-                "conflict",
-                409,
-                "Conflict",
-                "The state of the job or run does not allow that",
-                "Read it again and decide anew.",
-            ),
-            Kind::JobKeyExists => (
-                "job-key-exists",
-                409,
-                "JobKeyExists",
-                "A living job has this key",
-                "Make its next version, or retire it first. `jobId` is the living version.",
-            ),
-            Kind::OverlapSkipped => (
-                "overlap-skipped",
-                409,
-                "OverlapSkipped",
-                "A run of this job is already active",
-                "`run` is the skipped run that was recorded, `activeRun` the one in the way. `queue` waits for it, `force` does not mind it.",
-            ),
-            Kind::JobRetired => (
-                "job-retired",
-                409,
-                "JobRetired",
-                "The job is retired",
-                "Retired is final. Make a new job with the same key: it goes on with the next version.",
-            ),
-            Kind::IdempotencyInProgress => (
-                "idempotency-in-progress",
-                409,
-                "IdempotencyInProgress",
-                "A request with this key is being answered",
-                "Wait and send the same again: the answer will be that of the first.",
-            ),
-            Kind::RevisionMismatch => (
-                "revision-mismatch",
-                412,
-                "RevisionMismatch",
-                "The job has changed since it was read",
-                "Read it again; its `ETag` is the revision to send as `If-Match`.",
-            ),
-            Kind::PayloadTooLarge => {
-                ("payload-too-large", 413, "PayloadTooLarge", "The body is too large", "A body may have 1 MiB.")
-            }
-            Kind::UnsupportedMediaType => (
-                "unsupported-media-type",
-                415,
-                "UnsupportedMediaType",
-                "The body must be JSON",
-                "Send `Content-Type: application/json`.",
-            ),
-            Kind::IdempotencyKeyReused => (
-                "idempotency-key-reused",
-                422,
-                "IdempotencyKeyReused",
-                "The key belongs to another request",
-                "An `Idempotency-Key` names one request with one body. Take another key.",
-            ),
-            Kind::PreconditionRequired => (
-                "precondition-required",
-                428,
-                "PreconditionRequired",
-                "If-Match is needed",
-                "This server changes jobs only for who says which revision they have read.",
-            ),
-            Kind::RateLimited => (
-                "rate-limited",
-                429,
-                "RateLimited",
-                "Too many failed attempts",
-                "`Retry-After` says how many seconds to wait.",
-            ),
-            Kind::Internal => (
-                "internal",
-                500,
-                "Internal",
-                "Something is broken here",
-                "The log of the server has the details under the request id.",
-            ),
-            Kind::NotReady => (
-                "not-ready",
-                503,
-                "NotReady",
-                "The server cannot answer now",
-                "The database is away or the server is starting or stopping. `Retry-After` says when to try again.",
-            ),
-        };
-        About { slug, status, code, title, help }
+/// Every kind, in the order of their statuses.
+pub(crate) const CATALOG: [About; 20] = [
+    row(
+        Kind::InvalidInput,
+        400,
+        ["invalid-input", "InvalidInput"],
+        "The request is not valid",
+        "`errors` names every member or parameter at fault and what is allowed. Nothing was changed.",
+    ),
+    row(
+        Kind::MalformedJson,
+        400,
+        ["malformed-json", "MalformedJson"],
+        "The body is not JSON",
+        "`detail` says where the body stops being JSON. Nothing was changed.",
+    ),
+    row(
+        Kind::Unauthenticated,
+        401,
+        ["unauthenticated", "Unauthenticated"],
+        "A valid token is needed",
+        "Send `Authorization: Bearer evb_…`. The first start of a server writes an admin token into its data folder.",
+    ),
+    row(
+        Kind::Forbidden,
+        403,
+        ["forbidden", "Forbidden"],
+        "This token may not do that",
+        "`detail` names the role that is needed; an admin makes tokens of that role.",
+    ),
+    row(
+        Kind::NotFound,
+        404,
+        ["not-found", "NotFound"],
+        "There is no such thing",
+        "Jobs are named by their id, by `key:NAME` or by `key:NAME@VERSION`.",
+    ),
+    row(
+        Kind::MethodNotAllowed,
+        405,
+        ["method-not-allowed", "MethodNotAllowed"],
+        "This path does not take this method",
+        "The `Allow` header names the methods that it takes.",
+    ),
+    row(
+        Kind::RequestTimeout,
+        408,
+        ["request-timeout", "RequestTimeout"],
+        "The body did not arrive in time",
+        "Send the whole body within 30 seconds. Nothing was changed.",
+    ),
+    row(
+        Kind::Conflict,
+        409,
+        ["conflict", "Conflict"],
+        "The state of the job or run does not allow that",
+        "Read it again and decide anew.",
+    ),
+    row(
+        Kind::JobKeyExists,
+        409,
+        ["job-key-exists", "JobKeyExists"],
+        "A living job has this key",
+        "Make its next version, or retire it first. `jobId` is the living version.",
+    ),
+    row(
+        Kind::OverlapSkipped,
+        409,
+        ["overlap-skipped", "OverlapSkipped"],
+        "A run of this job is already active",
+        "`run` is the skipped run that was recorded, `activeRun` the one in the way. `queue` waits for it, `force` does not mind it.",
+    ),
+    row(
+        Kind::JobRetired,
+        409,
+        ["job-retired", "JobRetired"],
+        "The job is retired",
+        "Retired is final. Make a new job with the same key: it goes on with the next version.",
+    ),
+    row(
+        Kind::IdempotencyInProgress,
+        409,
+        ["idempotency-in-progress", "IdempotencyInProgress"],
+        "A request with this key is being answered",
+        "Wait and send the same again: the answer will be that of the first.",
+    ),
+    row(
+        Kind::RevisionMismatch,
+        412,
+        ["revision-mismatch", "RevisionMismatch"],
+        "The job has changed since it was read",
+        "Read it again; its `ETag` is the revision to send as `If-Match`.",
+    ),
+    row(
+        Kind::PayloadTooLarge,
+        413,
+        ["payload-too-large", "PayloadTooLarge"],
+        "The body is too large",
+        "A body may have 1 MiB.",
+    ),
+    row(
+        Kind::UnsupportedMediaType,
+        415,
+        ["unsupported-media-type", "UnsupportedMediaType"],
+        "The body must be JSON",
+        "Send `Content-Type: application/json`.",
+    ),
+    row(
+        Kind::IdempotencyKeyReused,
+        422,
+        ["idempotency-key-reused", "IdempotencyKeyReused"],
+        "The key belongs to another request",
+        "An `Idempotency-Key` names one request with one body. Take another key.",
+    ),
+    row(
+        Kind::PreconditionRequired,
+        428,
+        ["precondition-required", "PreconditionRequired"],
+        "If-Match is needed",
+        "This server changes jobs only for who says which revision they have read.",
+    ),
+    row(
+        Kind::RateLimited,
+        429,
+        ["rate-limited", "RateLimited"],
+        "Too many failed attempts",
+        "`Retry-After` says how many seconds to wait.",
+    ),
+    row(
+        Kind::Internal,
+        500,
+        ["internal", "Internal"],
+        "Something is broken here",
+        "The log of the server has the details under the request id.",
+    ),
+    row(
+        Kind::NotReady,
+        503,
+        ["not-ready", "NotReady"],
+        "The server cannot answer now",
+        "The database is away or the server is starting or stopping. `Retry-After` says when to try again.",
+    ),
+];
+
+impl Kind {
+    pub(crate) fn about(self) -> &'static About {
+        // A test sees that every kind is there.
+        CATALOG.iter().find(|about| about.kind == self).unwrap_or(&CATALOG[18])
     }
 }
 
@@ -285,7 +280,7 @@ impl Problem {
 
     /// The document, for the request of this id.
     pub(crate) fn document(&self, request_id: &str) -> Value {
-        let About { slug, status, code, title, .. } = self.kind.about();
+        let About { slug, status, code, title, .. } = *self.kind.about();
         let mut document = json!({
             "type": format!("/docs/problems/{slug}"),
             "title": title,
@@ -345,13 +340,11 @@ mod tests {
 
     #[test]
     fn kinds_are_told_apart_by_their_words() {
-        let all: Vec<About> = Kind::ALL.iter().map(|kind| kind.about()).collect();
-        for (n, about) in all.iter().enumerate() {
-            assert!(
-                all[..n].iter().all(|other| other.slug != about.slug && other.code != about.code),
-                "{}",
-                about.slug
-            );
+        assert_eq!(CATALOG[18].kind, Kind::Internal);
+        for (n, about) in CATALOG.iter().enumerate() {
+            assert_eq!(about.kind as usize, n, "{}", about.slug);
+            let differs = |other: &About| other.slug != about.slug && other.code != about.code;
+            assert!(CATALOG[..n].iter().all(differs), "{}", about.slug);
             assert!((400..600).contains(&about.status) && about.help.ends_with('.'), "{}", about.slug);
         }
     }

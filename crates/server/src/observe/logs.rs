@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, IsTerminal};
 
 use tracing::Subscriber;
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::fmt::{MakeWriter, layer};
@@ -12,6 +12,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry;
 
 use crate::clock;
+use crate::time_input::shown;
 
 /// For whom the lines are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,31 +34,33 @@ impl Default for Filter {
     }
 }
 
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 impl std::str::FromStr for Filter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Filter, String> {
-        let mut targets = Targets::new();
-        for part in text.split(',').map(str::trim) {
-            let (target, level) = part.split_once('=').map_or((None, part), |(target, level)| (Some(target), level));
-            targets = match target {
-                Some(target) => targets.with_target(target.trim(), level_of(level)?),
-                None => targets.with_default(level_of(level)?),
-            };
-        }
-        Ok(Filter(targets))
+        let is_level = |word: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
+        let is_name =
+            |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_:-".contains(c));
+        let spaceless: String = text.split(',').map(str::trim).collect::<Vec<_>>().join(",");
+        let is_part = |part: &str| match part.split_once('=') {
+            None => is_level(part),
+            Some((name, level)) => is_name(name) && is_level(level),
+        };
+        let targets = spaceless.split(',').all(is_part).then(|| spaceless.parse().ok()).flatten();
+        targets.map(Filter).ok_or_else(|| {
+            let levels = LEVELS.join(", ");
+            format!("`{}` is not one of {levels}, or such as `info,everbell=debug`", shown(text))
+        })
     }
 }
 
-fn level_of(text: &str) -> Result<LevelFilter, String> {
-    let text = text.trim();
-    // Nothing would be a level for the parser.
-    let level = text.parse().ok().filter(|_| !text.is_empty());
-    level.ok_or_else(|| {
-        let text = text.escape_debug();
-        format!("`{text}` is no level of the log: write off, error, warn, info, debug or trace, or several like `info,everbell=debug`")
-    })
-}
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Begins to log, for the whole process. May be called once.
 pub(crate) fn init(format: Format, filter: Filter) -> Result<(), tracing::dispatcher::SetGlobalDefaultError> {

@@ -1,8 +1,13 @@
 //! How the server is seen from outside: metrics, readiness, the log, and what it tells systemd.
 
-pub(crate) mod health;
+mod health;
 pub(crate) mod logs;
-pub(crate) mod metrics;
-pub(crate) mod notify;
-pub(crate) mod pulse;
-pub(crate) mod timed;
+mod metrics;
+mod notify;
+mod pulse;
+mod timed;
+
+pub(crate) use health::{Duties, Report, readiness};
+pub(crate) use metrics::Metrics;
+pub(crate) use notify::Notifier;
+pub(crate) use timed::Timed;

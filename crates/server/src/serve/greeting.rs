@@ -19,7 +19,8 @@ pub(super) fn print(
     lines.push(format!("  database  {}", without_password(config.database.reveal())));
     if config.server.role.answers() {
         let mount = config.api.mounts.first().map_or("", String::as_str);
-        lines.push(format!("  API       http://{address}{mount}  (documentation: http://{address}/docs/api)"));
+        let base = config.server.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
+        lines.push(format!("  API       {base}{mount}  (documentation: {base}/docs/api)"));
         lines.push(format!("  token     {}", token_line(config, token)));
     }
     let jobs = bell.synced().steps.len();

@@ -13,11 +13,12 @@ use tokio::sync::watch;
 use crate::cli::{CliError, Exit};
 use crate::config::Config;
 use crate::http::{self, App};
-use crate::observe::{Metrics, Notifier};
+use crate::observe::{Metrics, Notifier, Timed, logs};
 
 /// Works until it is told to stop.
 pub(crate) fn run(config: &Config) -> Result<Exit, CliError> {
-    crate::observe::init_logs(&config.log);
+    logs::init(config.log.format, config.log.filter.clone())
+        .map_err(|error| CliError::Failed { message: format!("cannot begin to log: {error}"), hint: None })?;
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
@@ -30,7 +31,7 @@ pub(crate) fn run(config: &Config) -> Result<Exit, CliError> {
 
 async fn serve(config: &Config) -> Result<Exit, CliError> {
     let signals = signals::listen()?;
-    let metrics = Metrics::new(config.metrics.per_job);
+    let metrics = if config.metrics.per_job { Metrics::with_jobs() } else { Metrics::new() };
     let bell = build(config, &metrics).await?;
     let listener = TcpListener::bind(config.server.listen).await.map_err(|error| CliError::Failed {
         message: format!("cannot listen on {}: {error}", config.server.listen),
@@ -46,9 +47,10 @@ async fn serve(config: &Config) -> Result<Exit, CliError> {
     let serving = tokio::spawn(http::listen::serve(listener, http::router(&app), most, ended));
     let watched = Arc::clone(&app);
     let watching = tokio::spawn(async move { watched.live.watch(&watched.bell).await });
-    let notifier = Notifier::from_env();
-    notifier.ready(&format!("listening on {address}"));
-    let watchdog = tokio::spawn(notifier.clone().watchdog());
+    let notifier = Arc::new(Notifier::from_env());
+    notifier.ready();
+    notifier.status(&format!("listening on {address}"));
+    let watchdog = tokio::spawn(watchdog(Arc::clone(&notifier)));
 
     let stopping = async {
         signals::told(signals.clone(), 1).await;
@@ -73,15 +75,16 @@ async fn serve(config: &Config) -> Result<Exit, CliError> {
 
 /// Opens the database, and brings it up to the targets and jobs of the configuration.
 async fn build(config: &Config, metrics: &Metrics) -> Result<Everbell, CliError> {
+    let store = everbell::connect(config.database.reveal()).await.map_err(|error| cannot_build(error.into()))?;
     let mut builder = Everbell::builder()
-        .database(config.database.reveal())
+        .store(Arc::new(Timed::new(store, metrics)))
         .options(config.engine.clone())
         .source(Source::Config)
         .removed(config.jobs.removed)
         .adopt(config.jobs.adopt)
         .schedules(config.schedules.iter().cloned());
     for target in &config.targets {
-        let action = target.action().map_err(|problems: crate::targets::Problem| CliError::Failed {
+        let action = target.action(metrics).map_err(|problems: crate::targets::Problem| CliError::Failed {
             message: format!("target `{}`: {}: {}", target.label, problems.0, problems.1),
             hint: Some("`everbell config check` tells every problem".to_owned()),
         })?;
@@ -94,17 +97,14 @@ async fn build(config: &Config, metrics: &Metrics) -> Result<Everbell, CliError>
             tracing::info!("{step}");
         }
     }
-    if let Some(conflict) = bell.synced().conflicts().next() {
-        return Err(CliError::Failed {
-            message: format!("the jobs of the configuration cannot be applied: {conflict}"),
-            hint: Some("rename the job, or say `adopt = true` in `[jobs]`".to_owned()),
-        });
-    }
     Ok(bell)
 }
 
 fn cannot_build(error: BuildError) -> CliError {
     let hint = match &error {
+        BuildError::Invalid(problems) if problems.iter().any(|problem| problem.contains("is owned by")) => {
+            "rename the job, or say `adopt = true` in `[jobs]`"
+        }
         BuildError::Invalid(_) => "`everbell config check` tells every problem",
         BuildError::Store(StoreError::Unavailable { .. }) => {
             "see that the database runs and that `database.url` names it; `everbell config show` tells what is used"
@@ -112,6 +112,15 @@ fn cannot_build(error: BuildError) -> CliError {
         BuildError::Store(_) => "`everbell config show` tells which database is used",
     };
     CliError::Failed { message: error.to_string(), hint: Some(hint.to_owned()) }
+}
+
+/// Says that this process lives, as often as systemd wants to hear it.
+async fn watchdog(notifier: Arc<Notifier>) {
+    let Some(interval) = notifier.watchdog_interval() else { return };
+    loop {
+        notifier.watchdog();
+        tokio::time::sleep(interval).await;
+    }
 }
 
 /// What this process does besides answering, until it is told to stop.

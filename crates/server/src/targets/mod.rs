@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use everbell::{Action, Target, TargetOptions};
 
+use crate::observe::Metrics;
 use crate::secret::Secret;
 
 /// A field of the settings, and what is wrong with it. Never shows a secret.
@@ -46,10 +47,10 @@ impl TargetSettings {
     }
 
     /// What the target does with a run; or the first problem of the settings, the label aside.
-    pub(crate) fn action(&self) -> Result<Action, Problem> {
+    pub(crate) fn action(&self, metrics: &Metrics) -> Result<Action, Problem> {
         match &self.kind {
             Kind::Log => Ok(log::action()),
-            Kind::Http(settings) => http::action(settings),
+            Kind::Http(settings) => http::action(settings, metrics),
             Kind::Command(settings) => command::action(settings),
         }
     }

@@ -5,4 +5,5 @@ mod binary;
 mod config;
 mod cron;
 mod server;
+mod serving;
 mod tidy;

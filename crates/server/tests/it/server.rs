@@ -57,7 +57,7 @@ impl Drop for Folder {
 
 /// A running server.
 pub(crate) struct Server {
-    child: Child,
+    child: Running,
     pub(crate) address: String,
     /// Of the first admin.
     pub(crate) token: String,
@@ -89,11 +89,16 @@ impl Server {
     pub(crate) fn launch(config: &str, database: Option<TestDatabase>, env: &[(&str, &str)]) -> Server {
         let folder = Folder::new();
         fs::write(folder.path().join("everbell.toml"), config).unwrap();
+        let url = database.as_ref().map(|database| ("EVERBELL_DATABASE_URL", database.url()));
+        let env: Vec<(&str, &str)> = env.iter().copied().chain(url).collect();
+        let server = Server::in_folder(folder, &[], &env);
+        Server { _database: database, ..server }
+    }
+
+    /// With the configuration that is in the folder, if one is.
+    pub(crate) fn in_folder(folder: Folder, args: &[&str], env: &[(&str, &str)]) -> Server {
         let mut command = quiet(folder.path());
-        command.args(["serve", "--listen", "127.0.0.1:0"]).envs(env.iter().copied());
-        if let Some(database) = &database {
-            command.env("EVERBELL_DATABASE_URL", database.url());
-        }
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(args).envs(env.iter().copied());
         let log = fs::File::create(folder.path().join("log")).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap());
@@ -109,7 +114,23 @@ impl Server {
         let token = after("  token ").filter(|token| token.starts_with("evb_")).unwrap_or_default().to_owned();
         // It goes on printing for nobody.
         std::thread::spawn(move || drop(std::io::copy(&mut lines, &mut std::io::sink())));
-        Server { child, address, token, greeting, folder, _database: database }
+        Server { child: Running(child), address, token, greeting, folder, _database: None }
+    }
+
+    /// The folder of a server that has ended, for another one.
+    pub(crate) fn take_folder(self) -> Folder {
+        self.folder
+    }
+
+    /// Waits for a text in the log.
+    pub(crate) fn until_logged(&self, text: &str) {
+        for _ in 0..PATIENCE.as_millis() / 25 {
+            if self.log().contains(text) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(25));
+        }
+        panic!("`{text}` was never logged: {}", self.log());
     }
 
     /// What it logged so far.
@@ -118,12 +139,12 @@ impl Server {
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.child.0.id()
     }
 
     /// Waits for its end, and tells the exit code.
     pub(crate) fn ended(&mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
+        self.child.0.wait().unwrap().code()
     }
 
     pub(crate) fn get(&self, path: &str) -> Reply {
@@ -204,10 +225,13 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::jobs::{check_target, etag, key_of, shown};
+use crate::form::definition;
 use crate::form::job::{self, EDIT, JobForm};
 use crate::form::{Field, Form, Kind as FieldKind, Naming, required};
 use crate::http::call::{Answer, Call, refuse};
@@ -64,7 +65,7 @@ async fn edit(call: &Call) -> Result<Edited, Problem> {
         refuse(faults)?;
         let refused = |problems| Problem::from(StoreError::from(first(problems)));
         let mut edit = schedule.edit(call.app.bell.now()).map_err(refused)?;
-        if !job::changes_timing(&call.body) && before.job.definition.spec.is_ok() {
+        if !definition::changes_timing(&call.body) && before.job.definition.spec.is_ok() {
             edit.spec = None;
         }
         let revision = call.if_match.unwrap_or(before.job.state.revision);
@@ -84,18 +85,18 @@ fn first(problems: Vec<everbell::Invalid>) -> everbell::Invalid {
 
 /// The job as it would be.
 async fn merged(call: &Call, before: &JobRow) -> Result<JobForm, Problem> {
-    let definition = &before.job.definition;
-    let mut document = job::document(definition);
+    let own = &before.job.definition;
+    let mut document = definition::document(own);
     let mut patch = call.body.clone();
     if let Value::Object(members) = &mut patch {
         for own in ["reason", "activate", "payload"] {
             members.remove(own);
         }
     }
-    job::merge(&mut document, &patch);
+    definition::merge(&mut document, &patch);
     let payload = match call.body.get("payload") {
         Some(_) => call.raw("payload"),
-        None => RawValue::from_string(definition.payload.as_str().to_owned()).ok(),
+        None => RawValue::from_string(own.payload.as_str().to_owned()).ok(),
     };
     let mut read = job::read(&document, payload.as_deref(), Naming::Camel);
     // The shape of the patch itself comes first: what it says wrongly may be lost in the merge.
@@ -135,9 +136,9 @@ pub(crate) async fn diff(call: Call) -> Result<Answer, Problem> {
 /// What differs between two versions, as the API spells it.
 fn changes(from: &JobRow, to: &JobRow) -> Vec<ChangedField> {
     let flat = |row: &JobRow| {
-        let definition = &row.job.definition;
-        let mut document = job::document(definition);
-        document["payload"] = serde_json::from_str(definition.payload.as_str()).unwrap_or(Value::Null);
+        let own = &row.job.definition;
+        let mut document = definition::document(own);
+        document["payload"] = serde_json::from_str(own.payload.as_str()).unwrap_or(Value::Null);
         let mut members = Vec::new();
         flatten("", &document, &mut members);
         members

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::form::{Field, Kind as Value, optional};
 use crate::http::call::{Answer, Call};
-use crate::http::problem::{Kind, Problem};
+use crate::http::problem::{CATALOG, Kind, Problem};
 use crate::http::{docs, openapi};
 
 pub(crate) const READY: &[Field] = &[optional("verbose", Value::Flag, "Tell every check.")];
@@ -58,8 +58,8 @@ pub(crate) async fn style(_: Call) -> Result<Answer, Problem> {
 /// What a kind of problem means: where its `type` points to.
 pub(crate) async fn problem(call: Call) -> Result<Answer, Problem> {
     let slug = call.part("problem");
-    let kind = Kind::ALL.into_iter().find(|kind| kind.about().slug == slug);
-    let about = kind.map(Kind::about).ok_or_else(|| Problem::new(Kind::NotFound, "There is no such problem."))?;
+    let about = CATALOG.iter().find(|about| about.slug == slug);
+    let about = about.ok_or_else(|| Problem::new(Kind::NotFound, "There is no such problem."))?;
     let document = json!({
         "type": format!("/docs/problems/{}", about.slug),
         "title": about.title,

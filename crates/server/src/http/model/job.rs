@@ -227,7 +227,7 @@ impl From<&JobRow> for JobDocument {
             paused_until: times(pause.and_then(|pause| pause.until)),
             start_at: times(spec.and_then(Spec::start_at)),
             end_at: times(spec.and_then(Spec::end_at)),
-            policies: form::job::policies(definition),
+            policies: form::definition::policies(definition),
             labels: definition.labels.clone(),
             scope: definition.scope.as_str(),
             source: definition.source.as_str(),

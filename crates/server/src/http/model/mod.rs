@@ -15,8 +15,8 @@ pub(crate) use cluster::{
     AuditDocument, InstanceDocument, NewTokenDocument, TargetDocument, TargetsDocument, TokenDocument,
 };
 pub(crate) use job::{
-    Bulk, BulkItem, ChangedField, Fires, JobDocument, LastRun, NewVersionDocument, ResumedDocument, Resumption,
-    StatsDocument, Superseded,
+    Bulk, BulkItem, ChangedField, Fires, JobDocument, NewVersionDocument, ResumedDocument, Resumption, StatsDocument,
+    Superseded,
 };
 pub(crate) use preview::{FireDocument, PreviewDocument, WarningDocument};
 pub(crate) use run::{CanceledDocument, ExplanationDocument, GapDocument, RunDocument, RunNowDocument};

@@ -40,6 +40,7 @@ macro_rules! catalog {
             Description { name: $name, kind: Kind::$kind, labels: &[$($label),*], help: $help };)+
 
         /// All of them.
+#[cfg(test)]
         pub(crate) const ALL: &[&Description] = &[$(&$id),+];
     };
 }

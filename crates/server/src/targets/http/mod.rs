@@ -29,6 +29,7 @@ use tracing::debug;
 use self::answer::{Answer, Success};
 use self::checked::Checked;
 use super::{HttpSettings, Problem};
+use crate::observe::Metrics;
 
 /// How long a connection waits for another call. Shorter than any server keeps one, so that no call begins on a connection
 /// that the other side is just closing.
@@ -41,13 +42,13 @@ pub(super) struct Http {
     checked: Checked,
 }
 
-pub(super) fn action(settings: &HttpSettings) -> Result<Action, Problem> {
+pub(super) fn action(settings: &HttpSettings, metrics: &Metrics) -> Result<Action, Problem> {
     let unknown = || ("url", "cannot be called".to_owned());
     let http = Http::new(settings).map_err(|problems| problems.into_iter().next().unwrap_or_else(unknown))?;
-    let http = Arc::new(http);
+    let (http, metrics) = (Arc::new(http), metrics.clone());
     Ok(Arc::new(move |run| {
-        let http = Arc::clone(&http);
-        Box::pin(async move { http.call(&run).await.into_outcome() })
+        let (http, metrics) = (Arc::clone(&http), metrics.clone());
+        Box::pin(async move { http.call(&run, &metrics).await.into_outcome() })
     }))
 }
 
@@ -62,7 +63,7 @@ impl Http {
         Ok(Http { client, checked })
     }
 
-    async fn call(&self, run: &Run) -> Result<Success, RunError> {
+    async fn call(&self, run: &Run, metrics: &Metrics) -> Result<Success, RunError> {
         let Checked { timeout, success, origin, .. } = &self.checked;
         let request = request::request(&self.checked, run)?;
         let answer = tokio::select! {
@@ -72,6 +73,7 @@ impl Http {
             }
             answer = tokio::time::timeout(*timeout, self.exchange(request)) => answer,
         };
+        metrics.http_target(answer.as_ref().ok().and_then(|answer| Some(answer.as_ref().ok()?.status.as_u16())));
         let late = |_| failure::timed_out(origin, *timeout);
         let answer = answer.map_err(late)?.map_err(|error| failure::unreachable(origin, &error))?;
         debug!(run = %run.id(), status = answer.status.as_u16(), "{origin} answered");

@@ -12,6 +12,7 @@ use serde::Serialize;
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
+use crate::observe::Metrics;
 use crate::targets::{CommandSettings, HttpSettings, Kind, TargetSettings};
 
 pub(super) fn settings(kind: Kind) -> TargetSettings {
@@ -40,7 +41,7 @@ pub(super) fn options() -> EngineOptions {
 
 /// A program with one job, `job`, that nobody fires.
 pub(super) async fn bell(kind: Kind, schedule: impl FnOnce(Schedule) -> Schedule) -> Everbell {
-    let action = settings(kind).action().unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
+    let action = settings(kind).action(&Metrics::new()).unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
     let job = schedule(Schedule::cron("job", "0 0 1 1 *").target("target"));
     let builder = Everbell::builder().database("sqlite::memory:").options(options());
     builder.action("target", action, TargetOptions::default()).schedule(job).build().await.unwrap()
@@ -66,7 +67,7 @@ pub(super) async fn perform_with(
 
 /// What becomes of the run of a slot: 8 o'clock in Paris, 7 in UTC.
 pub(super) async fn fired(kind: Kind, key: &str, payload: impl Serialize) -> RunRecord {
-    let action = settings(kind).action().unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
+    let action = settings(kind).action(&Metrics::new()).unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
     let job = Schedule::cron(key, "0 8 * * *").tz("Europe/Paris").target("target").payload(payload);
     let builder = Everbell::builder().action("target", action, TargetOptions::default()).schedule(job);
     let mut test = TestBell::start(builder, "2026-11-15T12:00:00Z").await;

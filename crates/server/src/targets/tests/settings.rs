@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::given::{Folder, http, script, settings};
+use crate::observe::Metrics;
 use crate::secret::Secret;
 use crate::targets::{CommandSettings, Kind, TargetSettings};
 
@@ -45,9 +46,9 @@ fn good_settings_have_no_problem() {
 
 #[test]
 fn without_good_settings_there_is_no_action() {
-    assert_eq!(settings(http("ftp://a.example", |_| {})).action().err().unwrap().0, "url");
-    assert_eq!(settings(Kind::Command(CommandSettings::new(vec![]))).action().err().unwrap().0, "argv");
-    assert!(settings(Kind::Log).action().is_ok());
+    assert_eq!(settings(http("ftp://a.example", |_| {})).action(&Metrics::new()).err().unwrap().0, "url");
+    assert_eq!(settings(Kind::Command(CommandSettings::new(vec![]))).action(&Metrics::new()).err().unwrap().0, "argv");
+    assert!(settings(Kind::Log).action(&Metrics::new()).is_ok());
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn alive_and_ready() {
     server.until("/targets", |targets| targets["items"].as_array().unwrap().len() == 3);
     let ready = server.raw("GET", "/readyz?verbose", &[], b"");
     assert_eq!(ready.status, 200, "{}", ready.text);
-    for check in ["database", "schema", "tz"] {
+    for check in ["database", "schema", "scheduler", "zoneData"] {
         assert!(ready.text.contains(check), "{check}: {}", ready.text);
     }
     assert_eq!(server.raw("GET", "/healthz", &[], b"").text, "ok\n");
@@ -23,10 +23,15 @@ fn metrics_count_what_happens() {
     server.job("good", &json!({}));
     let path = server.post("/jobs/key:good/run-now", &json!({})).headers["location"].clone();
     server.until(&path, |run| run["status"] == "succeeded");
+    server.job("each-second", &json!({ "cronExpression": "* * * * * *" }));
+    let scheduled = "/runs?triggerType=scheduled&status=succeeded";
+    server.until(scheduled, |page| !page["items"].as_array().unwrap().is_empty());
     let text = server.raw("GET", "/metrics", &[], b"").text;
     for line in [
         "everbell_runs_total{target=\"print\",status=\"succeeded\",trigger=\"manual\"} 1",
+        "everbell_runs_total{target=\"print\",status=\"succeeded\",trigger=\"scheduled\"} ",
         "# TYPE everbell_fire_lag_seconds histogram",
+        "everbell_http_requests_total{method=\"POST\",route=\"/api/v1/jobs\",status=\"201\"} 2",
         "everbell_build_info{",
         "everbell_schedules_skipped_total",
         "everbell_jobs{",

@@ -13,7 +13,7 @@ type = "log"
 [[target]]
 label = "brief"
 type = "http"
-url = "https://user:hunter2@hooks.example.com:8443/hunter2?key=hunter2"
+url = "https://hooks.example.com:8443/hunter2?key=hunter2"
 method = "PUT"
 
 [[target]]

@@ -19,7 +19,7 @@ label = "brief"
 type = "http"
 url = "https://hooks.example.com/hunter2"
 headers = { authorization = "hunter2", x-key = { env = "BRIEF" } }
-signing_keys = ["whsec_hunter2"]
+signing_keys = ["hunter2-is-the-signing-key"]
 
 [[target]]
 label = "backup"

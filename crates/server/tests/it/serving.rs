@@ -1,0 +1,174 @@
+//! `everbell serve` from its start to its end, through the real binary.
+
+#![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
+
+use std::fs;
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+
+use everbell_store::testing::TestDatabase;
+use serde_json::{Value, json};
+
+use crate::binary::ran;
+use crate::server::{Folder, Server, TARGETS, quiet};
+
+fn signal(server: &Server, name: &str) {
+    let sent = Command::new("kill").args([format!("-{name}"), server.pid().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+fn database() -> TestDatabase {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(TestDatabase::create())
+}
+
+#[test]
+fn a_first_start_needs_nothing() {
+    let folder = Folder::new();
+    let server = Server::in_folder(folder, &[], &[]);
+    assert!(server.greeting.contains("listening on http://127.0.0.1:"), "{}", server.greeting);
+    assert!(server.greeting.contains("sqlite:everbell-data/everbell.db"), "{}", server.greeting);
+    let job = server.get("/jobs/key:demo").expect(200);
+    assert_eq!(
+        (&job["cronExpression"], &job["source"], &job["target"]),
+        (&json!("* * * * *"), &json!("config"), &json!("log"))
+    );
+    let reply = server.post("/jobs/key:demo/run-now", &json!({}));
+    server.until(&reply.headers["location"], |run| run["status"] == "succeeded");
+    assert!(server.log().contains("hello world"), "{}", server.log());
+}
+
+#[test]
+fn it_ends_in_good_order_when_it_is_told_to() {
+    let mut server = Server::start();
+    server.job("slow", &json!({ "target": "sleep", "policies": {"timeout": "1h"} }));
+    server.job("quick", &json!({}));
+    signal(&server, "TERM");
+    assert_eq!(server.ended(), Some(0));
+    assert!(server.log().contains("stopped"), "{}", server.log());
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let mut server = Server::start();
+    server.job("slow", &json!({ "target": "sleep" }));
+    let reply = server.post("/jobs/key:slow/run-now", &json!({}));
+    server.until(&reply.headers["location"], |run| run["status"] == "running");
+    signal(&server, "INT");
+    server.until_logged("a second signal ends at once");
+    signal(&server, "INT");
+    assert_eq!(server.ended(), Some(130));
+}
+
+#[test]
+fn what_was_there_before_is_there_again() {
+    let config = format!("{TARGETS}\n[[job]]\njob_key = \"daily\"\ntarget = \"print\"\ncron_expression = \"@daily\"\n");
+    let mut server = Server::with(&config);
+    let token = server.token.clone();
+    server.patch("/jobs/key:daily/pause", &json!({ "reason": "holidays" })).expect(200);
+    server.job("mine", &json!({}));
+    signal(&server, "TERM");
+    assert_eq!(server.ended(), Some(0));
+    let folder = server.take_folder();
+
+    let edited = config.replace("@daily", "@hourly");
+    fs::write(folder.path().join("everbell.toml"), edited).unwrap();
+    let mut server = Server::in_folder(folder, &[], &[]);
+    // The token is shown once.
+    assert_eq!(server.token, "");
+    assert!(server.greeting.contains("in everbell-data/admin-token"), "{}", server.greeting);
+    server.token = token;
+    let job = server.get("/jobs/key:daily").expect(200);
+    assert_eq!((&job["version"], &job["cronExpression"]), (&json!(2), &json!("@hourly")));
+    assert_eq!((&job["status"], &job["pauseReason"]), (&json!("paused"), &json!("holidays")));
+    assert_eq!(server.get("/jobs/key:mine").expect(200)["source"], "api");
+}
+
+#[test]
+fn one_process_schedules_and_another_answers() {
+    let database = database();
+    let url = [("EVERBELL_DATABASE_URL", database.url())];
+    let folder = Folder::new();
+    fs::write(folder.path().join("everbell.toml"), TARGETS).unwrap();
+    let scheduler = Server::in_folder(folder, &["--role", "scheduler"], &url);
+    let folder = Folder::new();
+    let api = Server::in_folder(folder, &["--role", "api"], &url);
+    // The scheduler answers probes and nothing else, and lets nobody in.
+    assert_eq!(scheduler.raw("GET", "/livez", &[], b"").status, 200);
+    scheduler.raw("GET", "/api/v1/jobs", &[], b"").problem(401, "Unauthenticated");
+    scheduler.raw("GET", "/openapi.json", &[], b"").problem(404, "NotFound");
+    assert_eq!(scheduler.token, "");
+
+    let targets = api.until("/targets", |targets| targets["items"].as_array().unwrap().len() >= 3);
+    assert!(targets["items"].as_array().unwrap().iter().any(|target| target["target"] == "print"));
+    api.job("far", &json!({ "target": "print" }));
+    let reply = api.post("/jobs/key:far/run-now", &json!({}));
+    let run = api.until(&reply.headers["location"], |run| run["status"] == "succeeded");
+    let instances = api.get("/instances").expect(200);
+    assert_eq!(instances["items"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&run["runnerInstanceId"], &instances["items"][0]["roles"]),
+        (&instances["items"][0]["id"], &json!(["scheduler"]))
+    );
+    assert_eq!(api.raw("GET", "/readyz", &[], b"").status, 200);
+}
+
+#[test]
+fn logs_may_be_for_programs() {
+    let server = Server::launch(TARGETS, None, &[("EVERBELL_LOG_FORMAT", "json"), ("EVERBELL_LOG", "debug")]);
+    server.job("bad", &json!({ "target": "fail" }));
+    let reply = server.post("/jobs/key:bad/run-now", &json!({}));
+    let run = server.until(&reply.headers["location"], |run| run["status"] == "failed");
+    let lines: Vec<Value> = server.log().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let failures: Vec<&Value> = lines.iter().filter(|line| line["level"] == "WARN").collect();
+    assert_eq!(failures.len(), 1, "each failure once: {failures:?}");
+    assert_eq!((&failures[0]["job"], &failures[0]["run"]), (&json!("bad"), &run["id"]));
+}
+
+#[test]
+fn what_keeps_it_from_starting_is_told_with_what_to_do() {
+    let folder = Folder::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let busy = taken.local_addr().unwrap().to_string();
+    let start = |args: &[&str], env: &[(&str, &str)]| {
+        let mut command = quiet(folder.path());
+        command.arg("serve").args(args).envs(env.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        ran(command.output().unwrap())
+    };
+    for (args, env, code, texts) in [
+        (vec!["--listen", &busy], vec![], 1, ["cannot listen on", "hint: another process may have this port"]),
+        (
+            vec![],
+            vec![("EVERBELL_DATABASE_URL", "postgres://nobody:hunter2@127.0.0.1:1/none")],
+            1,
+            ["error: the database is not available", "hint: see that the database runs"],
+        ),
+        (vec!["--config", "none.toml"], vec![], 2, ["none.toml", "the configuration file"]),
+        (vec![], vec![("EVERBELL_ADMIN_TOKEN", "")], 2, ["EVERBELL_ADMIN_TOKEN", "empty"]),
+        (vec!["--role", "boss"], vec![], 2, ["role", "all, scheduler, api"]),
+    ] {
+        let ran = start(&args, &env);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{args:?}: {}", ran.stderr);
+        for text in texts {
+            assert!(ran.stderr.contains(text), "{args:?}: {text}: {}", ran.stderr);
+        }
+        assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_job_of_somebody_else_is_not_taken_over() {
+    let mut server = Server::start();
+    server.job("mine", &json!({}));
+    signal(&server, "TERM");
+    server.ended();
+    let folder = server.take_folder();
+    let config = format!("{TARGETS}\n[[job]]\njob_key = \"mine\"\ntarget = \"print\"\ncron_expression = \"@daily\"\n");
+    fs::write(folder.path().join("everbell.toml"), &config).unwrap();
+    let mut command = quiet(folder.path());
+    let ran = ran(command.args(["serve", "--listen", "127.0.0.1:0"]).output().unwrap());
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("owned by api") && ran.stderr.contains("adopt = true"), "{}", ran.stderr);
+    fs::write(folder.path().join("everbell.toml"), format!("{config}\n[jobs]\nadopt = true\n")).unwrap();
+    let server = Server::in_folder(folder, &[], &[]);
+    assert!(server.log().contains("mine v1 -> v2"), "{}", server.log());
+}
