@@ -39,15 +39,15 @@ pub(crate) fn next(call: &Call, cursor: Option<&Cursor>) -> Option<String> {
 }
 
 /// With a `Link` to the next page.
-pub(crate) fn linked(call: &Call, path: &str, cursor: Option<&str>, answer: Answer) -> Result<Answer, Problem> {
-    let Some(cursor) = cursor else { return Ok(answer) };
+pub(crate) fn linked(call: &Call, path: &str, cursor: Option<&str>, answer: Answer) -> Answer {
+    let Some(cursor) = cursor else { return answer };
     let mut query = String::new();
     if let Value::Object(members) = &call.query {
         for (name, value) in members.iter().filter(|(name, _)| *name != "cursor") {
-            query.push_str(&format!("{name}={}&", encoded(&plain(value))));
+            query.extend([format!("{name}={}&", encoded(&plain(value)))]);
         }
     }
-    Ok(answer.header("link", format!("<{}{path}?{query}cursor={cursor}>; rel=\"next\"", call.mount)))
+    answer.header("link", format!("<{}{path}?{query}cursor={cursor}>; rel=\"next\"", call.mount))
 }
 
 /// A value as it stands in a query.
@@ -65,7 +65,7 @@ fn encoded(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-_.~,:".contains(&byte) {
             all.push(char::from(byte));
         } else {
-            all.push_str(&format!("%{byte:02X}"));
+            all.extend([format!("%{byte:02X}")]);
         }
     }
     all

@@ -75,7 +75,7 @@ async fn serve(config: &Config) -> Result<Exit, CliError> {
 
 /// Opens the database, and brings it up to the targets and jobs of the configuration.
 async fn build(config: &Config, metrics: &Metrics) -> Result<Everbell, CliError> {
-    let store = everbell::connect(config.database.reveal()).await.map_err(|error| cannot_build(error.into()))?;
+    let store = everbell::connect(config.database.reveal()).await.map_err(|error| cannot_build(&error.into()))?;
     let mut builder = Everbell::builder()
         .store(Arc::new(Timed::new(store, metrics)))
         .options(config.engine.clone())
@@ -88,10 +88,11 @@ async fn build(config: &Config, metrics: &Metrics) -> Result<Everbell, CliError>
             message: format!("target `{}`: {}: {}", target.label, problems.0, problems.1),
             hint: Some("`everbell config check` tells every problem".to_owned()),
         })?;
-        builder = builder.action(&target.label, action, target.options.clone());
+        builder = builder.action(&target.label, action, target.options);
     }
     let observer = metrics.clone();
-    let bell = builder.observe(move |event| observer.observe(event)).build().await.map_err(cannot_build)?;
+    let bell =
+        builder.observe(move |event| observer.observe(event)).build().await.map_err(|error| cannot_build(&error))?;
     for step in &bell.synced().steps {
         if step.action.is_change() {
             tracing::info!("{step}");
@@ -100,8 +101,8 @@ async fn build(config: &Config, metrics: &Metrics) -> Result<Everbell, CliError>
     Ok(bell)
 }
 
-fn cannot_build(error: BuildError) -> CliError {
-    let hint = match &error {
+fn cannot_build(error: &BuildError) -> CliError {
+    let hint = match error {
         BuildError::Invalid(problems) if problems.iter().any(|problem| problem.contains("is owned by")) => {
             "rename the job, or say `adopt = true` in `[jobs]`"
         }

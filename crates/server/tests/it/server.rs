@@ -184,10 +184,8 @@ impl Server {
         if !body.is_empty() && !given("content-type") {
             head.push_str("content-type: application/json\r\n");
         }
-        for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        head.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
+        head.extend(headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")));
+        head.extend([format!("content-length: {}\r\n\r\n", body.len())]);
         stream.write_all(head.as_bytes()).unwrap();
         // It may answer, and close, before it has read everything.
         let _ = stream.write_all(body);

@@ -1,6 +1,7 @@
 //! What operators do with a job: pause, resume, run now, reschedule, skip, retire.
 
 use axum::http::StatusCode;
+use everbell::client::{Change, RunNowRequest};
 use everbell::{JobRow, JobStatus, RunNow, StoreError};
 use everbell_core::Zone;
 use everbell_core::store::Changed;
@@ -62,8 +63,8 @@ pub(crate) async fn pause(call: Call) -> Result<Answer, Problem> {
         return shown(&call, StatusCode::OK, &row);
     }
     let change = call.jobs().pause(&job, reason);
-    let change = until.into_iter().fold(change, |change, until| change.until(until));
-    let change = call.if_match.into_iter().fold(change, |change, revision| change.if_revision(revision));
+    let change = until.into_iter().fold(change, Change::until);
+    let change = call.if_match.into_iter().fold(change, Change::if_revision);
     shown(&call, StatusCode::OK, &change.await?.job)
 }
 
@@ -78,7 +79,7 @@ pub(crate) async fn resume(call: Call) -> Result<Answer, Problem> {
     let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
     let change = jobs.resume(&job);
     let change = if once { change.run_missed_once() } else { change };
-    let change = call.if_match.into_iter().fold(change, |change, revision| change.if_revision(revision));
+    let change = call.if_match.into_iter().fold(change, Change::if_revision);
     resumed(&call, once, &change.await?)
 }
 
@@ -112,7 +113,7 @@ pub(crate) async fn run_now(call: Call) -> Result<Answer, Problem> {
     } else if form.flag("queue") {
         request = request.queue();
     }
-    let request = call.if_match.into_iter().fold(request, |request, revision| request.if_revision(revision));
+    let request = call.if_match.into_iter().fold(request, RunNowRequest::if_revision);
     let outcome = request.await?;
     let row = call.jobs().get(&job).await?;
     ran(&call, &row, outcome).await
@@ -155,7 +156,7 @@ pub(crate) async fn reschedule(call: Call) -> Result<Answer, Problem> {
     };
     let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
     let change = jobs.reschedule(&job, to);
-    let change = call.if_match.into_iter().fold(change, |change, revision| change.if_revision(revision));
+    let change = call.if_match.into_iter().fold(change, Change::if_revision);
     shown(&call, StatusCode::OK, &change.await?.job)
 }
 
@@ -163,7 +164,7 @@ pub(crate) async fn skip_next(call: Call) -> Result<Answer, Problem> {
     let form = call.body(SKIP_NEXT);
     let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
     let change = jobs.skip_next(call.job()?, form.count("count").unwrap_or(1));
-    let change = call.if_match.into_iter().fold(change, |change, revision| change.if_revision(revision));
+    let change = call.if_match.into_iter().fold(change, Change::if_revision);
     shown(&call, StatusCode::OK, &change.await?.job)
 }
 
@@ -171,7 +172,7 @@ pub(crate) async fn retire(call: Call) -> Result<Answer, Problem> {
     let form = call.query(RETIRE);
     let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
     let change = jobs.retire(call.job()?);
-    let change = call.if_match.into_iter().fold(change, |change, revision| change.if_revision(revision));
+    let change = call.if_match.into_iter().fold(change, Change::if_revision);
     shown(&call, StatusCode::OK, &change.await?.job)
 }
 

@@ -1,5 +1,6 @@
 //! The same for many jobs: pause and resume, first as a dry run if wanted.
 
+use everbell::client::Change;
 use everbell::core::store::PageRequest;
 use everbell::{JobRow, JobStatus, StoreError};
 use everbell_core::Zone;
@@ -117,15 +118,12 @@ async fn one(call: &Call, row: &JobRow, wish: &Wish) -> BulkItem {
     if wish.dry_run {
         return item("would_change", None);
     }
-    let changed = match &wish.pause {
-        Some(reason) => {
-            let change = call.jobs().pause(definition.id, reason.clone());
-            wish.until.into_iter().fold(change, |change, until| change.until(until)).await
-        }
-        None => {
-            let change = call.jobs().resume(definition.id);
-            if wish.once { change.run_missed_once().await } else { change.await }
-        }
+    let changed = if let Some(reason) = &wish.pause {
+        let change = call.jobs().pause(definition.id, reason.clone());
+        wish.until.into_iter().fold(change, Change::until).await
+    } else {
+        let change = call.jobs().resume(definition.id);
+        if wish.once { change.run_missed_once().await } else { change.await }
     };
     match changed {
         Ok(_) => item("changed", None),

@@ -23,7 +23,7 @@ pub(crate) async fn ready(call: Call) -> Result<Answer, Problem> {
     if verbose || !report.ok {
         for check in &report.checks {
             let sign = if check.ok { '+' } else { '-' };
-            text.push_str(&format!("[{sign}] {}: {}\n", check.name, check.detail));
+            text.extend([format!("[{sign}] {}: {}\n", check.name, check.detail)]);
         }
     }
     text.push_str(if report.ok { "ok\n" } else { "not ready\n" });

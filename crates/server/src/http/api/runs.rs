@@ -42,7 +42,7 @@ pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
         next_cursor: page::next(&call, page.next.as_ref()),
         unreadable: page.unreadable.iter().map(ToString::to_string).collect(),
     };
-    page::linked(&call, "/runs", document.next_cursor.as_deref(), Answer::ok(&document)?)
+    Ok(page::linked(&call, "/runs", document.next_cursor.as_deref(), Answer::ok(&document)?))
 }
 
 fn filter(call: &Call) -> Result<RunFilter, Problem> {

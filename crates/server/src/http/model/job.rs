@@ -335,7 +335,7 @@ impl StatsDocument {
             from: time(from),
             runs: runs.len() as u64,
             complete,
-            success_rate: (good + bad > 0).then(|| good as f64 / (good + bad) as f64),
+            success_rate: (good + bad > 0).then(|| share(good, good + bad)),
             by_status,
             by_failure_code,
             duration_ms_p50: quantile(&durations, 50),
@@ -346,6 +346,12 @@ impl StatsDocument {
             lag_ms_max: lags.last().copied(),
         }
     }
+}
+
+/// Of a thousand at the most, so nothing is lost.
+fn share(part: u64, all: u64) -> f64 {
+    let small = |count: u64| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+    small(part) / small(all)
 }
 
 fn sorted(values: impl Iterator<Item = i64>) -> Vec<i64> {

@@ -46,9 +46,9 @@ impl Stream {
         loop {
             let line = self.line();
             if let Some(text) = line.strip_prefix("id: ") {
-                id = text.trim().to_owned();
+                text.trim().clone_into(&mut id);
             } else if let Some(text) = line.strip_prefix("event: ") {
-                event = text.trim().to_owned();
+                text.trim().clone_into(&mut event);
             } else if let Some(text) = line.strip_prefix("data: ")
                 && kinds.contains(&event.as_str())
             {

@@ -10,15 +10,15 @@ use crate::server::Server;
 #[test]
 fn the_committed_document_is_the_served_one() {
     let server = Server::start();
-    let served = server.raw("GET", "/openapi.json", &[], b"").expect(200);
+    let document = server.raw("GET", "/openapi.json", &[], b"").expect(200);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
-    let text = serde_json::to_string_pretty(&served).unwrap() + "\n";
+    let text = serde_json::to_string_pretty(&document).unwrap() + "\n";
     if std::env::var_os("EVERBELL_BLESS").is_some() {
         fs::write(&path, &text).unwrap();
     }
     let committed = fs::read_to_string(&path).unwrap_or_default();
     assert!(committed == text, "docs/openapi.json is not what the server says; EVERBELL_BLESS=1 writes it anew");
-    assert_eq!(served["openapi"], "3.1.0");
+    assert_eq!(document["openapi"], "3.1.0");
 }
 
 /// Every reference leads somewhere, every operation says what it does and has an id of its own.
