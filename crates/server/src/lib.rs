@@ -3,6 +3,7 @@
 mod cli;
 mod clock;
 mod config;
+mod embed;
 mod form;
 mod http;
 mod observe;
@@ -15,6 +16,8 @@ mod trail;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+
+pub use embed::{WeakToken, router};
 
 use cli::output::Output;
 use cli::{CliError, Command, Exit};

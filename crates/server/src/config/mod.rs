@@ -34,6 +34,7 @@ use document::Document;
 use layers::Layers;
 
 pub(crate) use problem::{ConfigError, Problem};
+pub(crate) use sections::bad_admin_token;
 pub(crate) use settings::{ApiSettings, AuthSettings, JobsSettings, LogSettings, MetricsSettings, ServerSettings};
 pub(crate) use shown::{Shown, callable, without_password};
 pub(crate) use variables::Environment;

@@ -124,7 +124,8 @@ fn token(
     checked.map_err(|reason| form.fault(path, "invalid", reason)).ok()
 }
 
-fn bad_admin_token(token: &str) -> Option<&'static str> {
+/// Why this is no token for an admin, if so.
+pub(crate) fn bad_admin_token(token: &str) -> Option<&'static str> {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let is_good =
         token.strip_prefix("evb_").is_some_and(|rest| (32..=200).contains(&rest.len()) && rest.chars().all(is_sign));

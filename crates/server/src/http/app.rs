@@ -28,8 +28,17 @@ pub(crate) struct ApiOptions {
     pub(crate) trust_proxy: bool,
     /// What `/metrics` asks for; without, only this machine may ask.
     pub(crate) metrics_token: Option<Secret>,
-    /// Only probes and metrics are answered.
-    pub(crate) probes_only: bool,
+    pub(crate) served: Served,
+}
+
+/// How much is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Served {
+    All,
+    /// Probes and metrics, by a process that only schedules.
+    Probes,
+    /// The API and nothing beside it, inside of another program.
+    Embedded,
 }
 
 impl ApiOptions {
@@ -39,13 +48,15 @@ impl ApiOptions {
             run_history: config.auth.run_history,
             trust_proxy: config.server.trust_proxy,
             metrics_token: config.auth.metrics_token.clone(),
-            probes_only: !config.server.role.answers(),
+            served: if config.server.role.answers() { Served::All } else { Served::Probes },
         }
     }
 
     /// Whether a path is below a mount.
     pub(crate) fn is_mounted(&self, path: &str) -> bool {
-        path.starts_with("/api/") || self.settings.mounts.iter().any(|mount| path.starts_with(mount.as_str()))
+        self.served == Served::Embedded
+            || path.starts_with("/api/")
+            || self.settings.mounts.iter().any(|mount| path.starts_with(mount.as_str()))
     }
 }
 
@@ -74,6 +85,32 @@ impl App {
                 schedules: config.server.role.schedules() && !config.targets.is_empty(),
                 poll: config.engine.poll,
             },
+            zones: Mutex::default(),
+            bell,
+            metrics,
+        }
+    }
+
+    /// For another program, which mounts it where it likes.
+    pub(crate) fn embedded(bell: Everbell, admin_token: &Secret, metrics: Metrics) -> App {
+        let settings = ApiSettings {
+            mounts: vec![String::new()],
+            compat: false,
+            require_if_match: false,
+            run_now_overlap_status: 409,
+            docs: false,
+        };
+        App {
+            options: ApiOptions {
+                settings,
+                run_history: Role::Viewer,
+                trust_proxy: false,
+                metrics_token: None,
+                served: Served::Embedded,
+            },
+            gate: Gate::new(Some(admin_token)),
+            live: Live::without_end(),
+            duties: Duties { schedules: false, poll: std::time::Duration::ZERO },
             zones: Mutex::default(),
             bell,
             metrics,

@@ -20,6 +20,10 @@ table { border-collapse: collapse; width: 100%; margin: .5rem 0; } th, td { text
 .role { float: right; font-size: .85em; background: var(--soft); border-radius: .3rem; padding: 0 .4rem; }
 ";
 
+/// The sections that come first; others stand behind them.
+const ORDER: [&str; 11] =
+    ["jobs", "runs", "cron", "templates", "targets", "events", "audit", "instances", "tokens", "status", "server"];
+
 /// The page.
 pub(crate) fn page(document: &Value) -> String {
     let mut html = String::from(
@@ -50,6 +54,8 @@ pub(crate) fn page(document: &Value) -> String {
             }
         }
     }
+    let place = |name: &str| ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len());
+    sections.sort_by_key(|(name, _)| place(name));
     for (name, section) in sections {
         put(&mut html, format_args!("<section><h2>{name}</h2>{section}</section>"));
     }

@@ -43,6 +43,8 @@ pub(crate) struct Live {
     sender: broadcast::Sender<Arc<Told>>,
     kept: Mutex<Kept>,
     ended: watch::Receiver<bool>,
+    /// Kept so that nobody takes its absence for the end.
+    _never: Option<watch::Sender<bool>>,
 }
 
 #[derive(Debug, Default)]
@@ -61,7 +63,13 @@ pub(crate) struct Listening {
 impl Live {
     pub(crate) fn new(ended: watch::Receiver<bool>) -> Live {
         let epoch = Uuid::new_v4().simple().to_string()[..8].to_owned();
-        Live { epoch, sender: broadcast::channel(KEPT).0, kept: Mutex::default(), ended }
+        Live { epoch, sender: broadcast::channel(KEPT).0, kept: Mutex::default(), ended, _never: None }
+    }
+
+    /// For a program that ends when it ends.
+    pub(crate) fn without_end() -> Live {
+        let (end, ended) = watch::channel(false);
+        Live { _never: Some(end), ..Live::new(ended) }
     }
 
     /// Resolves when the server ends, and every stream with it.

@@ -30,7 +30,7 @@ use access::Role::{Admin, Operator, Viewer};
 use api::{
     actions, audit, bulk, compat, cron, edits, events, instances, jobs, probes, questions, runs, targets, tokens,
 };
-pub(crate) use app::{ApiOptions, App};
+pub(crate) use app::{ApiOptions, App, Served};
 use model::{
     AuditDocument, Bulk, CanceledDocument, ChangedField, ExplanationDocument, Fires, GapDocument, InstanceDocument,
     JobDocument, NewTokenDocument, NewVersionDocument, PreviewDocument, ResumedDocument, RunDocument, RunNowDocument,
@@ -153,6 +153,8 @@ fn other_routes() -> Vec<Route> {
 pub(crate) fn root_routes() -> Vec<Route> {
     let get = Method::GET;
     vec![
+        route(get.clone(), "/", Open, probes::home).does("Lead to the documentation")
+            .answers_nothing(303, "Where it is").problems(&[NotFound]),
         route(get.clone(), "/livez", Open, probes::live).does("Tell whether the process answers")
             .answers_text(200, "It does", "text/plain"),
         route(get.clone(), "/readyz", Open, probes::ready).does("Tell whether the server can do its work").query(probes::READY)
@@ -197,14 +199,18 @@ const PROBES: [&str; 4] = ["/livez", "/readyz", "/healthz", "/metrics"];
 
 /// Every route with the mount below which it is.
 pub(crate) fn all_routes(options: &ApiOptions) -> Vec<(String, Route)> {
-    if options.probes_only {
-        let probes = root_routes().into_iter().filter(|route| PROBES.contains(&route.path));
-        return probes.map(|route| (String::new(), route)).collect();
+    let alone = |route: Route| (String::new(), route);
+    match options.served {
+        Served::All => {}
+        Served::Probes => {
+            return root_routes().into_iter().filter(|route| PROBES.contains(&route.path)).map(alone).collect();
+        }
+        Served::Embedded => return mounted_routes().into_iter().map(alone).collect(),
     }
     let mounts = options.settings.mounts.iter();
     let below = mounts.flat_map(|mount| mounted_routes().into_iter().map(move |route| (mount.clone(), route)));
     let compat = options.settings.compat.then(compat_routes).into_iter().flatten();
-    below.chain(root_routes().into_iter().chain(compat).map(|route| (String::new(), route))).collect()
+    below.chain(root_routes().into_iter().chain(compat).map(alone)).collect()
 }
 
 /// Everything that is answered over HTTP.

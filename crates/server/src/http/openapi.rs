@@ -92,7 +92,7 @@ fn operation(mount: &str, route: &Route) -> Value {
     let mut operation = json!({
         "operationId": operation_id(mount, route),
         "summary": route.summary,
-        "tags": [tag(route.path)],
+        "tags": [tag(mount, route.path)],
         "parameters": parameters,
         "responses": responses(route),
         "security": security(route.access),
@@ -123,7 +123,11 @@ fn operation_id(mount: &str, route: &Route) -> String {
     format!("{below}{}_{}", route.method.as_str().to_lowercase(), words.join("_"))
 }
 
-fn tag(path: &str) -> &str {
+/// The section of the documentation: the first word of a route below a mount.
+fn tag<'a>(mount: &str, path: &'a str) -> &'a str {
+    if mount.is_empty() && !path.starts_with("/api/") {
+        return "server";
+    }
     let mut words = path.split('/').filter(|word| !word.is_empty() && *word != "api" && *word != "v1");
     words.next().unwrap_or("server")
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{ConnectInfo, RawPathParams, Request, State};
+use axum::extract::{ConnectInfo, OriginalUri, RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::{Map, Value};
@@ -59,22 +59,16 @@ pub(crate) async fn answer(State(mounted): State<Mounted>, params: RawPathParams
 async fn passed(mounted: &Mounted, path: Vec<(String, String)>, request: Request, id: &str) -> Result<Answer, Problem> {
     let Mounted { app, route, mount } = mounted;
     let (parts, body) = request.into_parts();
+    // Nested into another router, only the original knows where.
+    let original = parts.extensions.get::<OriginalUri>().map(|original| original.0.path());
+    let outer = original.and_then(|original| original.strip_suffix(parts.uri.path())).unwrap_or("");
+    let mount = format!("{outer}{mount}");
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
     let actor = entered(app, route.access, &parts.headers, peer).await?;
     let query = read_query(parts.uri.query().unwrap_or(""), route)?;
     let (text, body) = read_body(&parts.headers, body, route).await?;
     let if_match = if route.revised { revision(app, &parts.headers)? } else { None };
-    let call = Call {
-        app: Arc::clone(app),
-        actor,
-        mount: mount.to_string(),
-        path,
-        query,
-        body,
-        text,
-        if_match,
-        headers: parts.headers,
-    };
+    let call = Call { app: Arc::clone(app), actor, mount, path, query, body, text, if_match, headers: parts.headers };
     if !route.writes() {
         return route.handler.call(call).await;
     }

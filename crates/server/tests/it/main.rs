@@ -4,6 +4,7 @@ mod api;
 mod binary;
 mod config;
 mod cron;
+mod embed;
 mod readme;
 mod server;
 mod serving;

@@ -51,6 +51,16 @@ pub(crate) async fn docs(call: Call) -> Result<Answer, Problem> {
     Ok(Answer::text("text/html; charset=utf-8", page).header("content-security-policy", docs::POLICY))
 }
 
+/// Who comes with a browser and nothing else is led on.
+pub(crate) async fn home(call: Call) -> Result<Answer, Problem> {
+    if !call.app.options.settings.docs {
+        return Err(Problem::new(Kind::NotFound, "There is nothing at `/`."));
+    }
+    let mut answer = Answer::nothing().header("location", "/docs/api");
+    answer.status = StatusCode::SEE_OTHER;
+    Ok(answer)
+}
+
 pub(crate) async fn style(_: Call) -> Result<Answer, Problem> {
     Ok(Answer::text("text/css; charset=utf-8", docs::STYLE))
 }

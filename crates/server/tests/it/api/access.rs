@@ -29,6 +29,7 @@ fn every_route_asks_for_a_token_and_its_role() {
     let operations = operations(&server);
     assert!(operations.len() > 40, "{}", operations.len());
     let open = [
+        "/",
         "/livez",
         "/readyz",
         "/healthz",

@@ -60,6 +60,8 @@ fn collect(value: &Value, references: &mut Vec<String>) {
 #[test]
 fn the_page_for_people_loads_nothing_from_elsewhere() {
     let server = Server::start();
+    let home = server.raw("GET", "/", &[], b"");
+    assert_eq!((home.status, home.headers["location"].as_str()), (303, "/docs/api"));
     let page = server.raw("GET", "/docs/api", &[], b"");
     assert_eq!(page.status, 200);
     assert!(

@@ -1,0 +1,58 @@
+//! The API inside of somebody's own program.
+
+#![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
+
+use everbell::{Everbell, Schedule};
+use everbell_server::router;
+use serde_json::{Value, json};
+
+const TOKEN: &str = "evb_0123456789abcdef0123456789abcdef";
+
+#[tokio::test]
+async fn an_application_nests_the_api_where_it_likes() {
+    let bell = Everbell::builder()
+        .database("sqlite::memory:")
+        .target("greet", async || Ok::<_, std::io::Error>(()))
+        .schedule(Schedule::cron("morning", "0 8 * * *").target("greet"))
+        .build()
+        .await
+        .unwrap();
+    let app = axum::Router::new()
+        .route("/own", axum::routing::get(async || "own"))
+        .nest("/admin/cron", router(&bell, TOKEN).unwrap());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let client = reqwest::Client::new();
+
+    let send = async |method: reqwest::Method, path: &str, token: Option<&str>, body: Value| {
+        let mut request = client.request(method, format!("{base}{path}")).header("content-type", "application/json");
+        if let Some(token) = token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let answer = request.body(body.to_string()).send().await.unwrap();
+        let location = answer.headers().get("location").map(|value| value.to_str().unwrap().to_owned());
+        (answer.status().as_u16(), location, answer.text().await.unwrap())
+    };
+    let (get, post) = (reqwest::Method::GET, reqwest::Method::POST);
+    assert_eq!(send(get.clone(), "/own", None, Value::Null).await.2, "own");
+    assert_eq!(send(get.clone(), "/admin/cron/jobs", None, Value::Null).await.0, 401);
+    assert_eq!(send(get.clone(), "/admin/cron/nothing", None, Value::Null).await.0, 401);
+    let (status, _, text) = send(get.clone(), "/admin/cron/jobs", Some(TOKEN), Value::Null).await;
+    assert!(status == 200 && text.contains("\"jobKey\":\"morning\""), "{text}");
+    let body = json!({ "jobKey": "noon", "target": "greet", "cronExpression": "0 12 * * *" });
+    let (status, location, _) = send(post, "/admin/cron/jobs", Some(TOKEN), body).await;
+    let location = location.unwrap();
+    assert!(status == 201 && location.starts_with("/admin/cron/jobs/"), "{location}");
+    assert_eq!(send(get, &location, Some(TOKEN), Value::Null).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_token_that_could_be_guessed_is_refused() {
+    let bell = Everbell::builder().database("sqlite::memory:").build().await.unwrap();
+    for weak in ["", "admin", "evb_", "evb_short"] {
+        let told = router(&bell, weak).err().unwrap().to_string();
+        assert!(told.starts_with("the admin token must be `evb_`"), "{told}");
+    }
+}
