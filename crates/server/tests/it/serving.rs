@@ -172,3 +172,32 @@ fn a_job_of_somebody_else_is_not_taken_over() {
     let server = Server::in_folder(folder, &[], &[]);
     assert!(server.log().contains("mine v1 -> v2"), "{}", server.log());
 }
+
+#[test]
+fn instances_share_the_work_and_one_that_is_killed_takes_nothing_with_it() {
+    let database = database();
+    let url = [("EVERBELL_DATABASE_URL", database.url())];
+    let start = || {
+        let folder = Folder::new();
+        fs::write(folder.path().join("everbell.toml"), TARGETS).unwrap();
+        Server::in_folder(folder, &[], &url)
+    };
+    let (one, mut other) = (start(), start());
+    // The first start made the token; whoever comes second lets its bearer in as well.
+    assert!(one.token.starts_with("evb_") && other.token.is_empty());
+    other.token.clone_from(&one.token);
+    other.until("/instances", |list| list["items"].as_array().unwrap().len() == 2);
+    one.job("each-second", &json!({ "cronExpression": "* * * * * *" }));
+    let done = "/runs?jobKey=each-second&status=succeeded&limit=200";
+    let count = |page: &Value| page["items"].as_array().unwrap().len();
+    other.until(done, |page| count(page) >= 2);
+    drop(one);
+    let before = count(&other.get(done).expect(200));
+    let page = other.until(done, |page| count(page) >= before + 3);
+    let mut slots: Vec<&str> =
+        page["items"].as_array().unwrap().iter().map(|run| run["slotAt"].as_str().unwrap()).collect();
+    slots.sort_unstable();
+    let all = slots.len();
+    slots.dedup();
+    assert_eq!(slots.len(), all, "a slot ran twice");
+}
