@@ -201,6 +201,13 @@ pub fn run_now(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<J
     Ok(JobChange { state: view.job.state.clone(), plan, successor: None })
 }
 
+/// Enqueues runs for slots that have gone by. A paused job may be backfilled; a retired one not.
+pub fn backfill(view: &JobView, request: &plan::Backfill<'_>) -> Result<JobChange, Invalid> {
+    view.expect_living()?;
+    let plan = plan::backfill(view.job(), &view.timer, &view.seen(), request)?;
+    Ok(JobChange { state: view.job.state.clone(), plan, successor: None })
+}
+
 fn touched(view: &JobView, by: &str, now: Timestamp) -> JobState {
     let state = view.job.state.clone();
     JobState { revision: state.revision + 1, updated_by: by.to_owned(), updated_at: now, ..state }

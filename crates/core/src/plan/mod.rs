@@ -13,6 +13,7 @@
 //!
 //! What operators do to a schedule is decided in `operator`, with the same parts.
 
+mod backfill;
 mod operator;
 mod overlap;
 
@@ -21,6 +22,7 @@ use std::time::Duration;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 
+pub use backfill::{Backfill, MAX_BACKFILLED, backfill};
 pub use operator::{Missed, RunNow, arm, close, disarm, reschedule, resume, run_now, skip_next};
 use overlap::{Admission, Overlaps};
 

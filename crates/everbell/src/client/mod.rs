@@ -3,6 +3,7 @@
 //! Each action is a decision of core, committed by one call of the store together with an entry of the audit trail that
 //! says who did it, why, and what changed. The HTTP API, the command line and the web pages do nothing else.
 
+mod backfill;
 mod changes;
 mod explain;
 mod jobs;
@@ -20,6 +21,7 @@ use everbell_core::{Invalid, Json};
 use jiff::Timestamp;
 use serde::Serialize;
 
+pub use backfill::{BackfillBegun, BackfillPlan, BackfillReport, BackfillSlot};
 pub(crate) use changes::before_and_after;
 pub use changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping, Verb};
 pub use explain::Explanation;

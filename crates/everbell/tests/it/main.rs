@@ -1,6 +1,7 @@
 //! One binary for all integration tests of the library.
 #![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
 
+mod backfills;
 mod building;
 mod chaos;
 mod clocks;

@@ -28,13 +28,14 @@ use axum::routing::{MethodFilter, on};
 
 use access::Role::{Admin, Operator, Viewer};
 use api::{
-    actions, audit, bulk, compat, cron, edits, events, instances, jobs, probes, questions, runs, targets, tokens,
+    actions, audit, backfills, bulk, compat, cron, edits, events, instances, jobs, probes, questions, runs, targets,
+    tokens,
 };
 pub(crate) use app::{ApiOptions, App, Served};
 use model::{
-    AuditDocument, Bulk, CanceledDocument, ChangedField, ExplanationDocument, Fires, GapDocument, InstanceDocument,
-    JobDocument, NewTokenDocument, NewVersionDocument, PreviewDocument, ResumedDocument, RunDocument, RunNowDocument,
-    StatsDocument, TargetsDocument, TokenDocument,
+    AuditDocument, BackfillDocument, BackfillReportDocument, Bulk, CanceledDocument, ChangedField, ExplanationDocument,
+    Fires, GapDocument, InstanceDocument, JobDocument, NewTokenDocument, NewVersionDocument, PreviewDocument,
+    ResumedDocument, RunDocument, RunNowDocument, StatsDocument, StoppedDocument, TargetsDocument, TokenDocument,
 };
 use pipeline::Mounted;
 use problem::Kind::{Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch};
@@ -86,6 +87,12 @@ fn job_routes() -> Vec<Route> {
             .answers::<JobDocument>(200, "The job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(post.clone(), "/jobs/{jobId}/skip-next", Role(Operator), actions::skip_next).does("Pass over the next slots").body(actions::SKIP_NEXT).revised()
             .answers::<JobDocument>(200, "The job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+        route(post.clone(), "/jobs/{jobId}/backfills", Role(Operator), backfills::create).does("Make runs for slots that have gone by and have none").body(backfills::CREATE)
+            .answers::<BackfillDocument>(202, "The backfill").answers::<BackfillDocument>(200, "What it would do").problems(&[NotFound, Conflict, JobRetired]),
+        route(get.clone(), "/jobs/{jobId}/backfills", RunHistory, backfills::list).does("List the backfills of a job and how far they are, the newest first")
+            .answers_items::<BackfillReportDocument>("The backfills").problems(&[NotFound]),
+        route(post.clone(), "/jobs/{jobId}/backfills/{backfillId}/stop", Role(Operator), backfills::stop).does("Cancel the runs of a backfill that have not begun")
+            .answers::<StoppedDocument>(200, "How many").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/next", Role(Viewer), questions::next).does("Tell when a job fires next").query(questions::NEXT)
             .answers::<Fires>(200, "The fires").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/explain", RunHistory, questions::explain).does("Tell what became of a time").query(questions::EXPLAIN)

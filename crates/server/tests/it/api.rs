@@ -4,6 +4,7 @@
 
 mod access;
 mod actions;
+mod backfills;
 mod bulk;
 mod cluster;
 mod compat;

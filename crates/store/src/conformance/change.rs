@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 
 use everbell_core::change::{self, Edit, JobView};
-use everbell_core::plan::{Missed, RunNow};
-use everbell_core::store::{GapFilter, JobFilter, JobRef};
+use everbell_core::plan::{Backfill, Missed, RunNow};
+use everbell_core::store::{GapFilter, JobFilter, JobRef, SlotOutcome};
 use everbell_core::{GapReason, Invalid, JobKey, JobStatus, Overlap, Pause, RunStatus, SkipReason, Trigger};
 use jiff::Timestamp;
 
@@ -277,6 +277,36 @@ pub async fn the_same_run_by_hand_is_inserted_once(fresh: Fresh) {
     let second = world.run_now("hourly", "same", at("00:10")).await;
     assert_eq!((first.runs.len(), second.runs.len()), (1, 0));
     assert_eq!(world.runs().await, first.runs);
+}
+
+pub async fn a_backfill_runs_what_had_no_run_and_nothing_twice(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("hourly", "0 * * * *")).await;
+    world.plan(at("01:00")).await;
+    let missed = world.plan(at("05:00")).await;
+    assert_eq!(missed.runs.len(), 1, "one run for the latest, the others are folded into it");
+    let slots: Vec<Timestamp> = ["01:00", "02:00", "03:00", "04:00", "05:00"].map(at).to_vec();
+    let id = everbell_core::BackfillId::new(at("05:30"), [7; 10]);
+    let request = Backfill { id, slots: &slots };
+    let fill = async || world.try_change("hourly", at("05:30"), |view| change::backfill(view, &request)).await.unwrap();
+    let changed = fill().await;
+    let made: Vec<_> = changed.runs.iter().map(|run| run.slot_at.unwrap()).collect();
+    assert_eq!(made, slots[1..4]);
+    assert!(changed.runs.iter().all(|run| run.held && run.catch_up && run.trigger == Trigger::Backfill(id)));
+    assert_eq!(changed.job.timer, world.get("hourly").await.timer);
+    assert_eq!(fill().await.runs, [], "again it has nothing to do");
+    // One after the other, the oldest first.
+    let mut order = Vec::new();
+    for minute in ["05:31", "05:32", "05:33", "05:34", "05:35"] {
+        let claims = world.start(at(minute)).await;
+        order.extend(claims.iter().map(|claim| claim.run.slot_at.unwrap()));
+        world.finish(&claims, &success(), at(minute)).await;
+    }
+    order.sort_unstable();
+    order.dedup();
+    assert_eq!(order, slots[..4], "the last one was skipped when it was planned: a run was active");
+    let outcome = world.store.slot_outcome(changed.job.job.definition.id, None, slots[2]).await.unwrap();
+    assert!(matches!(outcome, Some(SlotOutcome::Run(_))), "the run tells more than the gap: {outcome:?}");
 }
 
 pub async fn the_next_fire_can_be_moved(fresh: Fresh) {

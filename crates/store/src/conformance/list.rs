@@ -51,6 +51,7 @@ macro_rules! conformance_cases {
                 a_run_by_hand_obeys_overlap,
                 a_run_by_hand_may_replace,
                 the_same_run_by_hand_is_inserted_once,
+                a_backfill_runs_what_had_no_run_and_nothing_twice,
                 the_next_fire_can_be_moved,
                 the_next_slots_can_be_skipped,
                 skipping_the_only_slot_of_a_one_time_job_retires_it,

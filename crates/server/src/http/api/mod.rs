@@ -2,6 +2,7 @@
 
 pub(crate) mod actions;
 pub(crate) mod audit;
+pub(crate) mod backfills;
 pub(crate) mod bulk;
 pub(crate) mod compat;
 pub(crate) mod cron;

@@ -1,5 +1,6 @@
 //! The documents of the API: the only place that knows their shapes.
 
+mod backfill;
 mod cluster;
 mod job;
 mod preview;
@@ -11,6 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+pub(crate) use backfill::{BackfillDocument, BackfillReportDocument, StoppedDocument};
 pub(crate) use cluster::{
     AuditDocument, InstanceDocument, NewTokenDocument, TargetDocument, TargetsDocument, TokenDocument,
 };

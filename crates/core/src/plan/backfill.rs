@@ -1,0 +1,60 @@
+//! Runs for slots that have gone by, because somebody wants them.
+
+use jiff::Timestamp;
+
+use super::overlap::Overlaps;
+use super::{Plan, Seen, effective_spec};
+use crate::ids::{BackfillId, Invalid, RunId};
+use crate::job::{Definition, Timer};
+use crate::org;
+use crate::run::{NewRun, Trigger};
+
+/// The most slots of one backfill.
+pub const MAX_BACKFILLED: usize = 1_000;
+
+/// A backfill, as it was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Backfill<'a> {
+    /// Which.
+    pub id: BackfillId,
+    /// For these slots, oldest first. Those that have a run already are passed over when it is committed.
+    pub slots: &'a [Timestamp],
+}
+
+/// Enqueues a run for each slot. They wait for each other and for what is active, as `maxConcurrentRuns` says, however
+/// many they are: all of them are wanted. Leaves the timer alone, so nothing that is still to come changes.
+pub fn backfill(job: &Definition, timer: &Timer, seen: &Seen<'_>, request: &Backfill<'_>) -> Result<Plan, Invalid> {
+    let spec = effective_spec(job, seen).map_err(|reason| Invalid::new("schedule", reason))?;
+    if job.is_one_time() {
+        return Err(Invalid::new("from", "a one-time job has no slots to go back to; run it now instead"));
+    }
+    if request.slots.len() > MAX_BACKFILLED {
+        return Err(Invalid::new("to", format!("at most {MAX_BACKFILLED} slots at once, not {}", request.slots.len())));
+    }
+    let mut overlaps = Overlaps::new(&job.policies, seen.active);
+    let mut runs = Vec::with_capacity(request.slots.len());
+    for slot in request.slots {
+        // What lies behind the mark is still to be planned, and would get its outcome twice.
+        if *slot > timer.last_slot_at {
+            return Err(Invalid::new("to", format!("the slot {slot} is still to come")));
+        }
+        if !spec.matches(*slot) {
+            return Err(Invalid::new("from", format!("{slot} is no slot of the schedule")));
+        }
+        let id = RunId::for_slot(job.id, timer.org.as_ref(), *slot);
+        let (skip, held) = overlaps.wait(id);
+        runs.push(NewRun {
+            id,
+            slot_at: Some(*slot),
+            scheduled_at: *slot,
+            trigger: Trigger::Backfill(request.id),
+            skip,
+            held,
+            catch_up: true,
+            folded: 0,
+            local_date: timer.org.as_ref().map(|_| org::local_date(spec, *slot)),
+            payload: None,
+        });
+    }
+    Ok(Plan { runs, ..Plan::nothing(timer) })
+}

@@ -1,0 +1,255 @@
+//! Runs for slots that have gone by.
+//!
+//! A backfill is nothing but its runs, which carry its id, and its entry in the audit trail, which says what was asked for:
+//! there is no state of its own that could disagree with them.
+
+use std::collections::BTreeMap;
+
+use everbell_core::change::{self, JobView};
+use everbell_core::plan::{Backfill, MAX_BACKFILLED};
+use everbell_core::store::{AuditEntry, Canceled, JobRef, JobRow, PageRequest, RunFilter, StoreError, StoreResult};
+use everbell_core::{BackfillId, Invalid, Run as RunRecord, RunId, RunStatus, Trigger};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::jobs::Jobs;
+use super::names::IntoJobRef;
+use super::{Facts, is_in_doubt};
+use crate::clock::{earlier, later};
+use crate::engine::random;
+
+/// How its entries in the audit trail are called.
+const ACTION: &str = "job.backfill";
+/// How much history is looked at, in pages.
+const PAGE: u32 = 1_000;
+const MOST_PAGES: usize = 50;
+/// The most backfills that are listed.
+const MOST_LISTED: usize = 100;
+
+/// What a backfill of a range does, or did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackfillPlan {
+    /// The job.
+    pub job: JobRow,
+    /// Every slot of the range, oldest first.
+    pub slots: Vec<BackfillSlot>,
+}
+
+impl BackfillPlan {
+    /// The slots that get a run.
+    pub fn wanted(&self) -> Vec<Timestamp> {
+        self.slots.iter().filter(|slot| slot.existing.is_none()).map(|slot| slot.slot).collect()
+    }
+}
+
+/// A slot of a backfill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackfillSlot {
+    /// Which.
+    pub slot: Timestamp,
+    /// The run that it has already, so that it is left out.
+    pub existing: Option<(RunId, RunStatus)>,
+}
+
+/// A backfill that was begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackfillBegun {
+    /// Which.
+    pub id: BackfillId,
+    /// What was found.
+    pub plan: BackfillPlan,
+    /// The runs that were made, oldest first.
+    pub runs: Vec<RunRecord>,
+}
+
+/// How far a backfill is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackfillReport {
+    /// Which.
+    pub id: BackfillId,
+    /// When it was asked for, by whom, and why.
+    pub asked: AuditEntry,
+    /// The range.
+    pub from: Timestamp,
+    /// The range.
+    pub to: Timestamp,
+    /// Its runs by their status.
+    pub runs: BTreeMap<&'static str, u64>,
+}
+
+impl BackfillReport {
+    /// Whether none of its runs is pending or running.
+    pub fn is_done(&self) -> bool {
+        [RunStatus::Pending, RunStatus::Running].iter().all(|status| !self.runs.contains_key(status.as_str()))
+    }
+}
+
+impl Jobs {
+    /// What a backfill of the slots in `[from, to]` would do. Slots of any version that have a run, whatever became of it,
+    /// are left out; [`Runs::rerun`](super::Runs::rerun) repeats a run.
+    pub async fn plan_backfill(
+        &self,
+        job: impl IntoJobRef,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> StoreResult<BackfillPlan> {
+        let job = self.get(job).await?;
+        let definition = &job.job.definition;
+        let spec = definition.spec.as_ref().map_err(|broken| Invalid::new("schedule", broken.reason.clone()))?;
+        if to < from {
+            return Err(Invalid::new("to", "must not be before `from`").into());
+        }
+        let mark = job.timer.as_ref().map_or(definition.created_at, |timer| timer.last_slot_at);
+        let (after, until) = (earlier(from, std::time::Duration::from_nanos(1)), to.min(mark));
+        let count = spec.count_between(after, until);
+        if count > MAX_BACKFILLED as u64 {
+            let reason = format!("the range has {count} slots; at most {MAX_BACKFILLED} at once");
+            return Err(Invalid::new("to", reason).into());
+        }
+        let slots: Vec<Timestamp> = spec.slots_after(after).take_while(|slot| *slot <= until).collect();
+        let filter = RunFilter { job_key: Some(definition.key.clone()), ..range(from, to) };
+        let mut existing = BTreeMap::new();
+        self.each_run(filter, |run| {
+            if let Some(slot) = run.slot_at {
+                existing.entry(slot).or_insert((run.id, run.status));
+            }
+        })
+        .await?;
+        let slots = slots.into_iter().map(|slot| BackfillSlot { slot, existing: existing.get(&slot).copied() });
+        Ok(BackfillPlan { slots: slots.collect(), job })
+    }
+
+    /// Makes a run for each slot in `[from, to]` that has none. They wait for each other and for what is active, as
+    /// `maxConcurrentRuns` of the job says, and take the job as it is now.
+    pub async fn backfill(&self, job: impl IntoJobRef, from: Timestamp, to: Timestamp) -> StoreResult<BackfillBegun> {
+        let plan = self.plan_backfill(job, from, to).await?;
+        let wanted = plan.wanted();
+        let now = self.context.now();
+        let id = BackfillId::new(now, random());
+        let definition = &plan.job.job.definition;
+        let after = Facts::from_iter([
+            ("backfillId".to_owned(), json!(id.to_string())),
+            ("from".to_owned(), json!(from.to_string())),
+            ("to".to_owned(), json!(to.to_string())),
+            ("slots".to_owned(), json!(wanted.len())),
+        ]);
+        let audit = self.context.entry(ACTION, format!("job:{}", definition.key), now, None, Some(&after));
+        let request = Backfill { id, slots: &wanted };
+        let decide = |view: &JobView| change::backfill(view, &request);
+        let store = &self.context.parts.store;
+        let runs = match store.change_job(&JobRef::Id(definition.id), None, &decide, &audit).await {
+            Ok(changed) => {
+                self.context.parts.events.tell_change(&changed);
+                changed.runs
+            }
+            Err(error) if is_in_doubt(&error) => {
+                let mut runs = self.runs_of(plan.job.job.definition.id, id, from, to).await.map_err(|_| error)?;
+                runs.reverse();
+                runs
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(BackfillBegun { id, plan, runs })
+    }
+
+    /// The backfills of a job, the newest first, and how far each is.
+    pub async fn backfills(&self, job: impl IntoJobRef) -> StoreResult<Vec<BackfillReport>> {
+        let job = self.get(job).await?;
+        let object = format!("job:{}", job.job.definition.key);
+        let mut reports = Vec::new();
+        let mut page = PageRequest { limit: PAGE, after: None };
+        for _ in 0..MOST_PAGES {
+            let entries = self.context.parts.store.list_audit(Some(&object), &page).await?;
+            for entry in entries.items.into_iter().filter(|entry| entry.action == ACTION) {
+                let Some((id, from, to)) = asked_for(&entry) else { continue };
+                let mut runs: BTreeMap<&'static str, u64> = BTreeMap::new();
+                let key = job.job.definition.key.clone();
+                let filter = RunFilter { job_key: Some(key), ..range(from, to) };
+                self.each_run(filter, |run| {
+                    if run.trigger == Trigger::Backfill(id) {
+                        *runs.entry(run.status.as_str()).or_default() += 1;
+                    }
+                })
+                .await?;
+                reports.push(BackfillReport { id, asked: entry, from, to, runs });
+                if reports.len() == MOST_LISTED {
+                    return Ok(reports);
+                }
+            }
+            page.after = entries.next;
+            if page.after.is_none() {
+                break;
+            }
+        }
+        Ok(reports)
+    }
+
+    /// Cancels the runs of a backfill that have not begun, and tells how many. Those that are running go on.
+    pub async fn stop_backfill(&self, job: impl IntoJobRef, id: BackfillId) -> StoreResult<u64> {
+        let job = self.get(job).await?;
+        let reports = self.backfills(&JobRef::Id(job.job.definition.id)).await?;
+        let report = reports.into_iter().find(|report| report.id == id);
+        let report = report.ok_or_else(|| StoreError::not_found("backfill", id))?;
+        let key = job.job.definition.key.clone();
+        let filter =
+            RunFilter { job_key: Some(key), status: vec![RunStatus::Pending], ..range(report.from, report.to) };
+        let mut pending = Vec::new();
+        self.each_run(filter, |run| {
+            if run.trigger == Trigger::Backfill(id) {
+                pending.push(run.id);
+            }
+        })
+        .await?;
+        let (now, mut stopped) = (self.context.now(), 0);
+        for run in pending {
+            let after = Facts::from_iter([("backfillId".to_owned(), json!(id.to_string()))]);
+            let audit = self.context.entry("run.cancel", format!("run:{run}"), now, None, Some(&after));
+            let canceled = self.context.parts.store.cancel_run(run, &self.context.actor, now, &audit).await?;
+            stopped += u64::from(canceled == Canceled::AtOnce);
+        }
+        Ok(stopped)
+    }
+
+    async fn runs_of(
+        &self,
+        job: everbell_core::JobId,
+        id: BackfillId,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> StoreResult<Vec<RunRecord>> {
+        let mut runs = Vec::new();
+        self.each_run(RunFilter { job_id: Some(job), ..range(from, to) }, |run| {
+            if run.trigger == Trigger::Backfill(id) {
+                runs.push(run);
+            }
+        })
+        .await?;
+        Ok(runs)
+    }
+
+    /// Looks at every run, newest first, as far as there is a bound to it.
+    async fn each_run(&self, filter: RunFilter, mut look: impl FnMut(RunRecord)) -> StoreResult<()> {
+        let mut page = PageRequest { limit: PAGE, after: None };
+        for _ in 0..MOST_PAGES {
+            let runs = self.context.parts.store.list_runs(&filter, &page).await?;
+            runs.items.into_iter().for_each(&mut look);
+            page.after = runs.next;
+            if page.after.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn range(from: Timestamp, to: Timestamp) -> RunFilter {
+    let to = later(to, std::time::Duration::from_millis(1));
+    RunFilter { from: Some(from), to: Some(to), ..RunFilter::default() }
+}
+
+/// What the entry of a backfill says.
+fn asked_for(entry: &AuditEntry) -> Option<(BackfillId, Timestamp, Timestamp)> {
+    let after: Value = serde_json::from_str(entry.after.as_ref()?.as_str()).ok()?;
+    let text = |name: &str| after.get(name).and_then(Value::as_str);
+    Some((text("backfillId")?.parse().ok()?, text("from")?.parse().ok()?, text("to")?.parse().ok()?))
+}

@@ -1,0 +1,48 @@
+//! Backfills: runs for slots that have gone by.
+
+use axum::http::StatusCode;
+use everbell_core::{BackfillId, Zone};
+
+use super::actions::REASON;
+use crate::form::job::time;
+use crate::form::{Fault, Field, Kind as Value, optional, required};
+use crate::http::call::{Answer, Call, shown};
+use crate::http::model::{BackfillDocument, BackfillReportDocument, Items, StoppedDocument};
+use crate::http::problem::{Kind, Problem};
+
+pub(crate) const CREATE: &[Field] = &[
+    required("from", Value::Time, "The first time; without an offset it is read in the job's zone."),
+    required("to", Value::Time, "The last time; slots that are still to come are left out."),
+    optional("reason", REASON, "Why, for the audit trail."),
+    optional("dryRun", Value::Flag, "Only tell which slots would get a run."),
+];
+
+pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
+    let mut form = call.body(CREATE);
+    let job = call.job()?;
+    let row = call.jobs().get(&job).await?;
+    let zone = row.job.definition.spec.as_ref().map_or_else(|_| Zone::utc(), |spec| spec.zone().clone());
+    let (from, to) = (time(&mut form, "from", &zone), time(&mut form, "to", &zone));
+    let faults: Vec<Fault> = std::mem::take(form.faults_mut());
+    let Some((from, to)) = from.zip(to).filter(|_| faults.is_empty()) else { return Err(Problem::body(faults)) };
+    let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
+    if form.flag("dryRun") {
+        let plan = jobs.plan_backfill(&job, from, to).await?;
+        return Answer::ok(&BackfillDocument::planned(&plan, from, to));
+    }
+    let begun = jobs.backfill(&job, from, to).await?;
+    Answer::json(StatusCode::ACCEPTED, &BackfillDocument::begun(&begun, from, to))
+}
+
+pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
+    let reports = call.jobs().backfills(call.job()?).await?;
+    Answer::ok(&Items { items: reports.iter().map(BackfillReportDocument::from).collect::<Vec<_>>() })
+}
+
+pub(crate) async fn stop(call: Call) -> Result<Answer, Problem> {
+    let name = call.part("backfillId");
+    let missing = || Problem::new(Kind::NotFound, format!("There is no backfill `{}`.", shown(name)));
+    let id: BackfillId = name.parse().map_err(|_| missing())?;
+    let canceled = call.jobs().stop_backfill(call.job()?, id).await?;
+    Answer::ok(&StoppedDocument { id: id.to_string(), canceled })
+}
