@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use everbell_core::change::{self, Edit, JobChange, JobView};
-use everbell_core::plan::RunNow;
+use everbell_core::plan::{Backfill, RunNow};
 use everbell_core::settle::Next;
 use everbell_core::store::{
     Claim, GapFilter, JobFilter, JobRow, JobSort, PageRequest, Recorded, RunFilter, StartRuns, Store, StoreResult,
@@ -193,9 +193,21 @@ impl Change {
             Change::RunNow { id, overlap } => {
                 change::run_now(view, &RunNow { id: *id, actor: "bo", payload: None, overlap: *overlap }, now)
             }
+            Change::Backfill { id, slots } => {
+                let spec = view.job.definition.spec.as_ref().ok();
+                let before = |slot: &Timestamp| spec?.prev_at_or_before(earlier(*slot));
+                let first = spec.and_then(|spec| spec.prev_at_or_before(view.timer.last_slot_at));
+                let mut slots: Vec<Timestamp> = std::iter::successors(first, before).take(*slots).collect();
+                slots.reverse();
+                change::backfill(view, &Backfill { id: *id, slots: &slots })
+            }
             Change::Refuse => Err(Invalid::new("reason", "not today")),
         }
     }
+}
+
+fn earlier(slot: Timestamp) -> Timestamp {
+    slot.checked_sub(jiff::SignedDuration::from_secs(1)).unwrap()
 }
 
 async fn list_jobs(store: &dyn Store, filter: &JobFilter, limit: u32) -> Answer {

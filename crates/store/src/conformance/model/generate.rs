@@ -6,7 +6,9 @@ use everbell_core::change;
 use everbell_core::plan::Missed;
 use everbell_core::settle::{Outcome, Then, Transition, settle};
 use everbell_core::store::Claim;
-use everbell_core::{CatchUp, Definition, Dependency, Failure, FailureCode, JobId, JobKey, JobStatus, Overlap, RunId};
+use everbell_core::{
+    BackfillId, CatchUp, Definition, Dependency, Failure, FailureCode, JobId, JobKey, JobStatus, Overlap, RunId,
+};
 use jiff::{SignedDuration, Timestamp};
 
 use super::super::dice::Dice;
@@ -177,7 +179,7 @@ impl Generator {
         let (key, now) = (self.key(), self.now);
         let number = self.number();
         let later = now.checked_add(SignedDuration::from_secs(self.dice.below(4_000) as i64 - 100)).unwrap();
-        let change = match self.dice.below(12) {
+        let change = match self.dice.below(13) {
             0 | 1 => Change::Pause,
             2 => Change::Resume(Missed::Skip),
             3 => Change::Resume(Missed::RunOnce),
@@ -190,6 +192,11 @@ impl Generator {
             6 => Change::Reschedule(later),
             7 => Change::SkipNext(self.dice.below(4) as u32),
             8 => Change::Refuse,
+            9 => {
+                let mut random = [0; 10];
+                random[..8].copy_from_slice(&(number as u64).to_be_bytes());
+                Change::Backfill { id: BackfillId::new(now, random), slots: self.dice.below(5) }
+            }
             _ => {
                 let overlap = self.dice.one_in(3).then(|| Overlap::ALL[self.dice.below(4)]);
                 Change::RunNow { id: by_hand(now, &format!("{key}-{number}")), overlap }

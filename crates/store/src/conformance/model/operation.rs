@@ -4,7 +4,7 @@ use everbell_core::change::NewJob;
 use everbell_core::plan::Missed;
 use everbell_core::settle::Transition;
 use everbell_core::store::{AuditEntry, Instance, JobFilter, NewToken, RunFilter};
-use everbell_core::{InstanceId, JobId, Overlap, Run, RunId};
+use everbell_core::{BackfillId, InstanceId, JobId, Overlap, Run, RunId};
 use jiff::Timestamp;
 
 #[derive(Clone, Debug)]
@@ -45,9 +45,21 @@ pub(super) enum Change {
     Pause,
     Resume(Missed),
     Retire,
-    NewVersion { id: JobId, schedule: Option<&'static str>, activate: bool },
+    NewVersion {
+        id: JobId,
+        schedule: Option<&'static str>,
+        activate: bool,
+    },
     Reschedule(Timestamp),
     SkipNext(u32),
-    RunNow { id: RunId, overlap: Option<Overlap> },
+    RunNow {
+        id: RunId,
+        overlap: Option<Overlap>,
+    },
+    /// Of the last slots, so many.
+    Backfill {
+        id: BackfillId,
+        slots: usize,
+    },
     Refuse,
 }
