@@ -20,6 +20,7 @@ pub(crate) const SECTIONS: &[Field] = &[
     optional("jobs", Kind::Object(JOBS), "How `[[job]]` blocks meet the jobs of the database."),
     optional("target", Kind::Json, "What jobs do, a block each."),
     optional("job", Kind::Json, "When something happens, a block each."),
+    optional("template", Kind::Json, "Named expressions to begin with, a block each."),
 ];
 
 const SERVER: &[Field] = &[
@@ -209,6 +210,13 @@ pub(crate) fn field(path: &str) -> Option<&'static Field> {
     let Kind::Object(fields) = section.kind else { return None };
     fields.iter().find(|field| field.name == name)
 }
+
+/// What a template has.
+pub(crate) const TEMPLATE: &[Field] = &[
+    required("name", TEXT, "For people."),
+    required("cronExpression", Kind::Text { min: 1, max: 1_000 }, "The expression."),
+    optional("description", Kind::Text { min: 0, max: 500 }, "What it is for; the expression in words if absent."),
+];
 
 /// The target table of a type.
 pub(crate) fn target_fields(kind: &str) -> Option<&'static [Field]> {

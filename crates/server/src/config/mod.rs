@@ -21,6 +21,7 @@ mod sections;
 mod settings;
 mod shown;
 mod targets;
+mod templates;
 pub(crate) mod variables;
 
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ pub(crate) use problem::{ConfigError, Problem};
 pub(crate) use sections::bad_admin_token;
 pub(crate) use settings::{ApiSettings, AuthSettings, JobsSettings, LogSettings, MetricsSettings, ServerSettings};
 pub(crate) use shown::{Shown, callable, without_password};
+pub(crate) use templates::{Template, usual_templates};
 pub(crate) use variables::Environment;
 
 /// The file that is used if it exists and none is named.
@@ -102,6 +104,8 @@ pub(crate) struct Config {
     pub(crate) targets: Vec<TargetSettings>,
     /// Each names one of the targets.
     pub(crate) schedules: Vec<Schedule>,
+    /// Named expressions to begin with: those that everybody has first.
+    pub(crate) templates: Vec<Template>,
     /// The file, as it was named; nothing if there is none.
     pub(crate) file: Option<String>,
     /// Every value without its secrets, and who said it.
@@ -140,6 +144,7 @@ impl Config {
         form.faults().iter().for_each(|fault| layers.refuse(fault));
         let targets = targets::read(&mut layers, secrets);
         let schedules = jobs::read(&mut layers, &targets.labels);
+        let templates = templates::read(&mut layers);
         if !layers.problems.is_empty() {
             return Err(ConfigError::new(layers.problems));
         }
@@ -157,6 +162,7 @@ impl Config {
             jobs: settings.jobs,
             targets: targets.settings,
             schedules,
+            templates,
             file,
             warnings,
         })

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 
-use super::fields::{SECTIONS, target_fields};
+use super::fields::{SECTIONS, TEMPLATE, target_fields};
 use super::layers::{Layers, Origin, pointer};
 use super::settings::Settings;
 use crate::form::{Field, Kind, Naming, escape, job};
@@ -40,11 +40,12 @@ pub(super) fn all(layers: &Layers, settings: &Settings) -> Vec<Shown> {
             shown.push(Shown { key: at[1..].replace('/', "."), value, origin });
         }
     }
-    for kind in ["target", "job"] {
+    for kind in ["target", "job", "template"] {
         let blocks = layers.document.value.get(kind).and_then(Value::as_array);
         for (n, block) in blocks.into_iter().flatten().enumerate() {
             let fields = match block.get("type").and_then(Value::as_str) {
                 Some(word) if kind == "target" => target_fields(word).unwrap_or_default(),
+                _ if kind == "template" => TEMPLATE,
                 _ => job::JOB,
             };
             members(layers, block, fields, &format!("/{kind}/{n}"), &mut shown);

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::access::{Actor, Gate, Role, token_hash};
 use super::live::Live;
 use super::problem::{Kind, Problem};
-use crate::config::{ApiSettings, Config};
+use crate::config::{ApiSettings, Config, Template, usual_templates};
 use crate::observe::{Duties, Metrics, Report, readiness};
 use crate::secret::Secret;
 
@@ -29,6 +29,7 @@ pub(crate) struct ApiOptions {
     /// What `/metrics` asks for; without, only this machine may ask.
     pub(crate) metrics_token: Option<Secret>,
     pub(crate) served: Served,
+    pub(crate) templates: Vec<Template>,
 }
 
 /// How much is answered.
@@ -48,6 +49,7 @@ impl ApiOptions {
             run_history: config.auth.run_history,
             trust_proxy: config.server.trust_proxy,
             metrics_token: config.auth.metrics_token.clone(),
+            templates: config.templates.clone(),
             served: if config.server.role.answers() { Served::All } else { Served::Probes },
         }
     }
@@ -107,6 +109,7 @@ impl App {
                 trust_proxy: false,
                 metrics_token: None,
                 served: Served::Embedded,
+                templates: usual_templates(),
             },
             gate: Gate::new(Some(admin_token)),
             live: Live::without_end(),

@@ -1,6 +1,6 @@
 //! `docs/configuration.md` and `everbell.example.toml` say what the code does.
 
-use super::super::fields::{COMMAND_TARGET, HTTP_TARGET, LOG_TARGET, SECTIONS, defaults};
+use super::super::fields::{COMMAND_TARGET, HTTP_TARGET, LOG_TARGET, SECTIONS, TEMPLATE, defaults};
 use super::super::variables::VARIABLES;
 use super::*;
 use crate::form::{Field, Kind as Form, job};
@@ -73,7 +73,7 @@ fn block_rows(fields: &[Field], within: &str) -> Vec<String> {
 #[test]
 fn every_key_is_documented_as_it_is() {
     let mut rows = section_rows();
-    for fields in [LOG_TARGET, HTTP_TARGET, COMMAND_TARGET, job::JOB] {
+    for fields in [LOG_TARGET, HTTP_TARGET, COMMAND_TARGET, job::JOB, TEMPLATE] {
         rows.extend(block_rows(fields, ""));
     }
     rows.extend(VARIABLES.iter().map(|variable| format!("| `{}` | {} |", variable.name, variable.doc)));
@@ -95,7 +95,7 @@ fn the_example_is_valid_and_has_every_key() {
             assert!(has(&name) || name.ends_with("_token"), "{}.{name}", section.name);
         }
     }
-    for fields in [LOG_TARGET, HTTP_TARGET, COMMAND_TARGET, job::JOB] {
+    for fields in [LOG_TARGET, HTTP_TARGET, COMMAND_TARGET, job::JOB, TEMPLATE] {
         for name in fields.iter().map(|field| snake(field.name)) {
             assert!(has(&name) || inline(&name), "{name}");
         }

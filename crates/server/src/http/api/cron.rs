@@ -6,6 +6,7 @@ use everbell_core::{Spec, SpecError, Zone};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::config;
 use crate::form::job::{DST, time};
 use crate::form::{Field, Kind as Value, optional, required};
 use crate::http::call::{Answer, Call};
@@ -68,21 +69,11 @@ pub(crate) struct Template {
     pub(crate) description: String,
 }
 
-/// The templates that everybody has.
-pub(crate) const TEMPLATES: [(&str, &str); 6] = [
-    ("Hourly", "0 * * * *"),
-    ("Daily midnight", "0 0 * * *"),
-    ("Daily 9 AM", "0 9 * * *"),
-    ("Weekdays 9 AM", "0 9 * * mon-fri"),
-    ("Weekly Monday 8 AM", "0 8 * * mon"),
-    ("Monthly, on the first", "0 0 1 * *"),
-];
-
-pub(crate) async fn templates(_: Call) -> Result<Answer, Problem> {
-    let template = |(name, text): (&str, &str)| Template {
-        name: name.to_owned(),
-        cron_expression: text.to_owned(),
-        description: Expression::parse(text).map(|expression| expression.describe()).unwrap_or_default(),
+pub(crate) async fn templates(call: Call) -> Result<Answer, Problem> {
+    let shown = |template: &config::Template| Template {
+        name: template.name.clone(),
+        cron_expression: template.cron_expression.clone(),
+        description: template.description.clone(),
     };
-    Answer::ok(&Items { items: TEMPLATES.into_iter().map(template).collect::<Vec<_>>() })
+    Answer::ok(&Items { items: call.app.options.templates.iter().map(shown).collect::<Vec<_>>() })
 }
