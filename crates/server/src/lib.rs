@@ -4,6 +4,7 @@ mod cli;
 mod clock;
 mod config;
 mod embed;
+mod elapsed;
 mod form;
 mod http;
 mod observe;
@@ -44,6 +45,9 @@ fn run(command: &Command) -> Result<Exit, CliError> {
             serve::run(&Config::load(&args.flags(), &environment)?)?
         }
         Command::Cron { command } => cli::cron::run(command, clock::now(), &mut output)?,
+        Command::Status(args) => cli::status::run(args, clock::now(), &mut output)?,
+        Command::Api(args) => cli::api::run(args, clock::now(), &mut output)?,
+        Command::Help { words } => cli::topics::run(words, &mut output)?,
         Command::Version(args) => cli::version::run(args, &mut output)?,
     };
     output.flush()?;

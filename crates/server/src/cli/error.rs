@@ -8,6 +8,7 @@ use anstyle::{AnsiColor, Style};
 use everbell_core::UnknownZone;
 use everbell_core::cron::ParseError;
 
+use super::client::Refusal;
 use crate::config::ConfigError;
 
 /// The exit codes of every command.
@@ -23,14 +24,17 @@ use crate::config::ConfigError;
 /// | 6 | waited for a run, and it failed |
 /// | 7 | timed out, or the server cannot be reached |
 /// | 130 | interrupted |
-///
-/// Only those that some command uses have a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
     Success = 0,
     Failed = 1,
     Usage = 2,
+    NotFound = 3,
+    Denied = 4,
+    Conflict = 5,
+    RunFailed = 6,
+    Unreachable = 7,
     Interrupted = 130,
 }
 
@@ -59,17 +63,34 @@ pub(crate) enum CliError {
         message: String,
         hint: Option<String>,
     },
+    /// The server said no.
+    Refused(Box<Refusal>),
+    /// There was no answer.
+    Unreachable {
+        message: String,
+        hint: String,
+    },
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
     /// Standard input or output failed.
     Io(io::Error),
 }
 
 impl CliError {
+    /// A value that cannot be used.
+    pub(crate) fn invalid(message: impl Into<String>) -> CliError {
+        CliError::Invalid { message: message.into(), hint: None }
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         match self {
             CliError::Usage(error) if error.exit_code() == 0 => Exit::Success,
             // The reader has seen enough, as `head` has after ten lines.
             CliError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
             CliError::Io(_) | CliError::Failed { .. } => Exit::Failed,
+            CliError::Refused(refusal) => refusal.exit(),
+            CliError::Unreachable { .. } => Exit::Unreachable,
+            CliError::Interrupted => Exit::Interrupted,
             CliError::Usage(_)
             | CliError::Invalid { .. }
             | CliError::Expression(_)
@@ -83,6 +104,8 @@ impl CliError {
         match self {
             CliError::Usage(error) => drop(error.print()),
             CliError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            // Who pressed the keys knows.
+            CliError::Interrupted => {}
             _ => say("error", AnsiColor::Red, self),
         }
     }
@@ -116,6 +139,9 @@ impl fmt::Display for CliError {
                 error.hint().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))
             }
             CliError::Zone(error) => write!(f, "{error}"),
+            CliError::Refused(refusal) => write!(f, "{refusal}"),
+            CliError::Unreachable { message, hint } => write!(f, "{message}\n  hint: {hint}"),
+            CliError::Interrupted => f.write_str("interrupted"),
             // A line each, so that editors can jump to them.
             CliError::Config(error) => match error.problems.len() {
                 1 => write!(f, "the configuration is not valid\n{error}"),

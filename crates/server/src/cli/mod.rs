@@ -1,12 +1,20 @@
-//! The command line as it is typed: every command, flag and help text stands here.
+//! The command line as it is typed: every command stands here, with the flags of those that need no server. The flags of
+//! the others stand with the noun that they are about.
 //!
 //! These structs hold what was written, mostly as text. Each command turns them into what is meant (a zone, an instant,
 //! a schedule) in a file of its own, and refuses there what makes no sense.
 
+pub(crate) mod api;
+pub(crate) mod client;
 pub(crate) mod config;
 pub(crate) mod cron;
+pub(crate) mod document;
 mod error;
+pub(crate) mod online;
 pub(crate) mod output;
+pub(crate) mod status;
+pub(crate) mod times;
+pub(crate) mod topics;
 pub(crate) mod version;
 
 use std::ffi::OsString;
@@ -19,10 +27,12 @@ use everbell_core::cron::{DstFold, DstGap, Expression};
 use crate::config::ServeFlags;
 
 pub(crate) use error::{CliError, Exit};
+pub(crate) use online::{OnlineArgs, Session};
 
 /// A durable, distributed cron: exactly one outcome for every slot
 #[derive(Debug, Parser)]
-#[command(name = "everbell", version, before_help = ROOT_EXAMPLES, arg_required_else_help = true)]
+#[command(name = "everbell", version, before_help = ROOT_EXAMPLES, after_help = ROOT_TOPICS)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -46,6 +56,19 @@ pub(crate) enum Command {
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
+    },
+    /// Tell what the server is, and how its database fares
+    #[command(before_help = status::EXAMPLES)]
+    Status(status::StatusArgs),
+    /// Send any call to the API
+    #[command(before_help = api::EXAMPLES)]
+    Api(api::ApiArgs),
+    /// Show the help of a command, or of environment, exit-codes, formatting, time
+    #[command(before_help = HELP_EXAMPLES)]
+    Help {
+        /// A command or a topic.
+        #[arg(value_name = "WORD")]
+        words: Vec<String>,
     },
     /// Show the version of everbell and of its time zone data
     #[command(before_help = VERSION_EXAMPLES)]
@@ -219,6 +242,19 @@ Examples:
   everbell serve
   everbell config show
   everbell cron next \"0 9 * * mon-fri\" --tz Europe/Paris";
+
+const ROOT_TOPICS: &str = "\
+Topics:
+  everbell help environment   variables that are read
+  everbell help exit-codes    what the exit codes mean
+  everbell help formatting    tables, tabs, JSON, colours
+  everbell help time          how times are shown and written";
+
+const HELP_EXAMPLES: &str = "\
+Examples:
+  everbell help exit-codes
+  everbell help time
+  everbell help cron next";
 
 const CRON_EXAMPLES: &str = "\
 Examples:

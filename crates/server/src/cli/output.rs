@@ -1,28 +1,91 @@
 //! Standard output: tables for people, tabs for programs, JSON on request.
 
+mod symbols;
+mod table;
+
 use std::io::{self, BufWriter, IsTerminal, Write};
 
+use anstream::AutoStream;
+use anstyle::Style;
 use jiff::civil::Time;
 use serde::Serialize;
+
+pub(crate) use symbols::{Mark, Symbols};
+pub(crate) use table::{Cell, Column, Table, printable};
 
 /// Where a command writes its data. Nothing else writes to standard output, and errors are never swallowed: a closed
 /// pipe has to end the command.
 pub(crate) struct Output<W: Write = io::StdoutLock<'static>> {
     writer: BufWriter<W>,
     is_terminal: bool,
+    /// People read this: a terminal, or who asked for tables.
+    for_people: bool,
+    /// Lines are cut here.
+    width: Option<usize>,
+    colors: bool,
+    pub(crate) symbols: Symbols,
 }
 
 impl Output {
     pub(crate) fn stdout() -> Output {
         let stdout = io::stdout();
-        Output { is_terminal: stdout.is_terminal(), writer: BufWriter::with_capacity(1 << 16, stdout.lock()) }
+        let is_terminal = stdout.is_terminal();
+        let mut output = Output::new(stdout.lock(), is_terminal);
+        output.symbols = Symbols::of_locale(|name| std::env::var(name).ok());
+        output.width = columns(is_terminal);
+        output.choose_colors();
+        output
+    }
+
+    /// Reads anew whether colours are wanted, after a flag has said so.
+    pub(crate) fn choose_colors(&mut self) {
+        self.colors = AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
     }
 }
 
+/// The width of the terminal. `COLUMNS` outweighs it, and counts without one as well.
+fn columns(is_terminal: bool) -> Option<usize> {
+    let told = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse::<usize>().ok());
+    let measured = || {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+        Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    };
+    told.filter(|columns| *columns >= 20).or_else(|| is_terminal.then(measured).flatten())
+}
+
 impl<W: Write> Output<W> {
+    fn new(writer: W, is_terminal: bool) -> Output<W> {
+        Output {
+            writer: BufWriter::with_capacity(1 << 16, writer),
+            is_terminal,
+            for_people: is_terminal,
+            width: None,
+            colors: false,
+            symbols: Symbols::Ascii,
+        }
+    }
+
+    /// Writes for people or for programs, whatever it writes to.
+    pub(crate) fn force(&mut self, for_people: bool) {
+        self.for_people = for_people;
+    }
+
+    pub(crate) fn is_for_people(&self) -> bool {
+        self.for_people
+    }
+
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
     /// One line of text.
     pub(crate) fn line(&mut self, line: &str) -> io::Result<()> {
         writeln!(self.writer, "{line}")
+    }
+
+    /// Text as it is.
+    pub(crate) fn raw(&mut self, text: &str) -> io::Result<()> {
+        self.writer.write_all(text.as_bytes())
     }
 
     /// One JSON document on a line of its own.
@@ -33,10 +96,26 @@ impl<W: Write> Output<W> {
 
     /// Rows in aligned columns, or separated by tabs if no person looks.
     pub(crate) fn table(&mut self, rows: &[Vec<String>], gaps: Gaps) -> io::Result<()> {
-        if self.is_terminal {
+        if self.for_people {
             return aligned(rows, gaps).iter().try_for_each(|line| self.line(line));
         }
         rows.iter().try_for_each(|row| self.line(&row.join("\t")))
+    }
+
+    /// A table with a header, fitted to the terminal; for programs every value whole, without a header.
+    pub(crate) fn list(&mut self, table: &Table) -> io::Result<()> {
+        let lines = if self.for_people { table.fitted(self.width, self.colors) } else { table.tabbed() };
+        lines.iter().try_for_each(|line| self.line(line))
+    }
+
+    /// The text in this style, if colours are wanted.
+    pub(crate) fn styled(&self, text: &str, style: Style) -> String {
+        if self.colors && style != Style::new() { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    /// The symbol of a mark, coloured.
+    pub(crate) fn mark(&self, mark: Mark) -> String {
+        self.styled(self.symbols.of(mark), mark.style())
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
@@ -66,6 +145,11 @@ pub(crate) fn clock_face(time: Time) -> String {
     time.strftime(format).to_string()
 }
 
+/// `1 job`, `2 jobs`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,7 +161,7 @@ mod tests {
 
     fn written(is_terminal: bool) -> String {
         let mut bytes = Vec::new();
-        let mut output = Output { writer: BufWriter::new(&mut bytes), is_terminal };
+        let mut output = Output::new(&mut bytes, is_terminal);
         output.table(&rows(), &[1, 2]).unwrap();
         output.flush().unwrap();
         drop(output);

@@ -5,6 +5,7 @@ use jiff::{Timestamp, Zoned};
 
 use super::notes::note;
 use crate::cli::output::Gaps;
+use crate::elapsed::wait;
 use crate::http::model::FireDocument;
 
 /// Weekday, date, time and abbreviation read as one; the rest stands apart.
@@ -49,41 +50,5 @@ impl Fire {
 
     pub(crate) fn has_seconds(&self) -> bool {
         self.local.second() != 0
-    }
-}
-
-/// A time to wait in two units at most; from a week on, in days.
-fn wait(seconds: i64) -> String {
-    const MINUTE: i64 = 60;
-    const HOUR: i64 = 60 * MINUTE;
-    const DAY: i64 = 24 * HOUR;
-    let two = |(large, large_name): (i64, char), (small, small_name): (i64, char)| match seconds % large / small {
-        0 => format!("{}{large_name}", seconds / large),
-        rest => format!("{}{large_name} {rest}{small_name}", seconds / large),
-    };
-    match seconds {
-        ..MINUTE => format!("{seconds}s"),
-        MINUTE..HOUR => two((MINUTE, 'm'), (1, 's')),
-        HOUR..DAY => two((HOUR, 'h'), (MINUTE, 'm')),
-        _ if seconds < 7 * DAY => two((DAY, 'd'), (HOUR, 'h')),
-        _ => format!("{}d", (seconds + DAY / 2) / DAY),
-    }
-}
-
-#[test]
-fn waits_are_short_to_read() {
-    for (seconds, shown) in [
-        (0, "0s"),
-        (59, "59s"),
-        (60, "1m"),
-        (192, "3m 12s"),
-        (3_600, "1h"),
-        (65_922, "18h 18m"),
-        (86_399, "23h 59m"),
-        (86_400 * 5 + 3_700, "5d 1h"),
-        (86_400 * 7 + 65_922, "8d"),
-        (86_400 * 1_461, "1461d"),
-    ] {
-        assert_eq!(wait(seconds), shown);
     }
 }

@@ -15,6 +15,8 @@ use crate::config::Config;
 use crate::http::{self, App};
 use crate::observe::{Metrics, Notifier, Timed, logs};
 
+pub(crate) use first_token::FILE as TOKEN_FILE;
+
 /// Works until it is told to stop.
 pub(crate) fn run(config: &Config) -> Result<Exit, CliError> {
     logs::init(config.log.format, config.log.filter.clone())

@@ -1,0 +1,92 @@
+//! `everbell api METHOD PATH`: any call, with the token.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::Args;
+use jiff::Timestamp;
+use reqwest::Method;
+use serde_json::{Map, Value};
+
+use super::client::Parameter;
+use super::output::Output;
+use super::{CliError, Exit, OnlineArgs, Session};
+
+/// The most that is read as a body; the server takes less.
+const LONGEST_BODY: u64 = 16 << 20;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell api GET /status
+  everbell api GET /jobs -f status=paused -f limit=5
+  echo '{\"cronExpression\":\"@daily\"}' | everbell api POST /cron/preview --input -";
+
+#[derive(Debug, Args)]
+pub(crate) struct ApiArgs {
+    /// GET, POST, PUT, PATCH or DELETE.
+    #[arg(value_name = "METHOD", value_parser = method)]
+    method: Method,
+    /// The path, such as `/jobs` or `/api/v1/jobs`.
+    #[arg(value_name = "PATH")]
+    path: String,
+    /// A parameter of the query for GET and DELETE, a member of the body otherwise. JSON is taken as such, else it is a text.
+    #[arg(short, long = "field", value_name = "NAME=VALUE", value_parser = pair)]
+    field: Vec<(String, String)>,
+    /// Send this file as the body; `-` is standard input.
+    #[arg(long, value_name = "FILE", conflicts_with = "field")]
+    input: Option<PathBuf>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+fn method(text: &str) -> Result<Method, String> {
+    let known = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    let found = known.into_iter().find(|method| method.as_str().eq_ignore_ascii_case(text));
+    found.ok_or_else(|| "use GET, POST, PUT, PATCH or DELETE".to_owned())
+}
+
+/// `name=value`.
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    if name.is_empty() { Err("the name is empty".to_owned()) } else { Ok((name.to_owned(), value.to_owned())) }
+}
+
+pub(crate) fn run(args: &ApiArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let session = Session::new(&args.online, now, output)?;
+    if !args.path.starts_with('/') {
+        return Err(CliError::invalid(format!("the path begins with `/`, as in `/{}`", args.path.escape_debug())));
+    }
+    let in_query = args.method == Method::GET || args.method == Method::DELETE;
+    let query: Vec<Parameter<'_>> = if in_query {
+        args.field.iter().map(|(name, value)| (name.as_str(), value.clone())).collect()
+    } else {
+        Vec::new()
+    };
+    let body = match &args.input {
+        Some(file) => Some(input(file)?),
+        None if in_query => None,
+        None => Some(members(&args.field).to_string()),
+    };
+    let answer = session.client.call(args.method.clone(), &args.path, &query, body)?;
+    if !answer.text.is_empty() {
+        session.out.line(answer.text.trim_end())?;
+    }
+    Ok(Exit::Success)
+}
+
+fn members(fields: &[(String, String)]) -> Value {
+    let value = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
+    Value::Object(fields.iter().map(|(name, text)| (name.clone(), value(text))).collect::<Map<_, _>>())
+}
+
+/// The text of a file, or of standard input.
+pub(super) fn input(file: &std::path::Path) -> Result<String, CliError> {
+    let mut text = String::new();
+    let read = if file.as_os_str() == "-" {
+        std::io::stdin().lock().take(LONGEST_BODY).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(file).and_then(|open| open.take(LONGEST_BODY).read_to_string(&mut text))
+    };
+    read.map_err(|error| CliError::invalid(format!("`{}` cannot be read: {error}", file.display())))?;
+    Ok(text)
+}

@@ -1,0 +1,244 @@
+//! [`Refusal`]: a server said no. What was asked, why not, and what to try.
+
+use std::fmt;
+
+use reqwest::header::{HeaderMap, LOCATION};
+use serde_json::Value;
+
+use super::place::Place;
+use crate::cli::output::printable;
+use crate::cli::{CliError, Exit};
+
+/// Which flag says what a member of a body, or a parameter, says.
+const FLAGS: &[(&str, &str)] = &[
+    ("#/cronExpression", "--cron"),
+    ("#/timezone", "--tz"),
+    ("#/runAt", "--at"),
+    ("#/jobKey", "KEY"),
+    ("#/nextRunAt", "TIME"),
+    ("#/missed", "--run-missed"),
+    ("#/policies/retry/maxAttempts", "--retries"),
+    ("#/policies/dst/gap", "--dst-gap"),
+    ("#/policies/dst/fold", "--dst-fold"),
+    ("#/policies/dependsOn/within", "--depends-on"),
+    ("#/policies/dependsOn/jobKey", "--depends-on"),
+    ("#/expiresAt", "--expires"),
+    ("#/name", "NAME"),
+    ("jobKey", "--job"),
+    ("lastRunStatus", "--last-run"),
+    ("triggerType", "--trigger"),
+    ("instanceId", "--instance"),
+    ("q", "--search"),
+];
+
+/// A call that the server did not do.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// In words, or as method and path.
+    asked: String,
+    /// A command asked in its own words, so it knows its flags.
+    by_command: bool,
+    pub(crate) status: u16,
+    /// The document of the problem (RFC 9457); `null` if there was none.
+    pub(crate) problem: Value,
+    detail: String,
+    hint: Option<String>,
+}
+
+impl Refusal {
+    pub(super) fn new(asked: String, status: u16, headers: &HeaderMap, text: &str, place: &Place) -> Refusal {
+        let problem: Value = serde_json::from_str(text).unwrap_or_default();
+        let said = problem.get("detail").or(problem.get("title")).and_then(Value::as_str);
+        let detail = match (said, headers.get(LOCATION).and_then(|to| to.to_str().ok())) {
+            (Some(said), _) => said.to_owned(),
+            (None, Some(to)) => format!("the server sends us to {to}, and redirects are not followed"),
+            (None, None) => format!("the server answered {status} without saying why"),
+        };
+        let hint = hint(status, said.is_some(), place);
+        Refusal { asked, by_command: false, status, problem, detail, hint }
+    }
+
+    /// The stable word of the problem.
+    pub(crate) fn code(&self) -> &str {
+        self.problem.get("code").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        match self.status {
+            401 | 403 => Exit::Denied,
+            404 => Exit::NotFound,
+            409 | 412 | 428 => Exit::Conflict,
+            408 | 504 => Exit::Unreachable,
+            400..=428 => Exit::Usage,
+            _ => Exit::Failed,
+        }
+    }
+
+    fn faults(&self) -> impl Iterator<Item = (String, &str)> {
+        let faults = self.problem.get("errors").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        faults.iter().filter_map(|fault| {
+            let place = ["pointer", "parameter", "header"].iter().find_map(|kind| fault.get(kind)?.as_str())?;
+            Some((self.named(place), fault.get("detail").and_then(Value::as_str).unwrap_or_default()))
+        })
+    }
+
+    /// A place as the command line spells it.
+    fn named(&self, place: &str) -> String {
+        if !self.by_command {
+            return place.to_owned();
+        }
+        if let Some((_, flag)) = FLAGS.iter().find(|(own, _)| *own == place) {
+            return (*flag).to_owned();
+        }
+        let name = place.trim_start_matches("#/").trim_start_matches("policies/");
+        let name = name.split('/').next().unwrap_or_default();
+        let spelled = |c: char| if c.is_uppercase() { format!("-{}", c.to_lowercase()) } else { c.to_string() };
+        format!("--{}", name.chars().map(spelled).collect::<String>())
+    }
+}
+
+fn hint(status: u16, is_problem: bool, place: &Place) -> Option<String> {
+    Some(match (status, &place.token) {
+        (401, None) => {
+            "give a token: set EVERBELL_TOKEN, name a file with `--token-file`, or work in the folder of the \
+                        server, where `everbell-data/admin-token` is"
+                .to_owned()
+        }
+        (401, Some(token)) => {
+            format!("the token of {} is not known there: it ended, was revoked, or is for another server", token.source)
+        }
+        (403, Some(token)) => {
+            format!(
+                "the token of {} may not do that; an admin makes others with `everbell tokens create`",
+                token.source
+            )
+        }
+        (500..=599, _) => "the log of the server tells more; try again in a moment".to_owned(),
+        _ if !is_problem => "see that this is the address of an everbell server".to_owned(),
+        _ => return None,
+    })
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {}", printable(&self.asked))?;
+        let faults: Vec<_> = self.faults().collect();
+        if faults.is_empty() {
+            write!(f, ": {}", printable(&in_a_sentence(&self.detail)))?;
+        }
+        for (place, detail) in faults {
+            write!(f, "\n  {}: {}", printable(&place), printable(detail))?;
+        }
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n  hint: {}", printable(hint)))
+    }
+}
+
+/// Without the capital and the dot of a sentence of its own.
+fn in_a_sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let (first, second) = (letters.next(), letters.clone().next());
+    let lowered = match first {
+        Some(first) if second.is_some_and(|second| second.is_lowercase() || second == ' ') => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text.to_owned(),
+    };
+    lowered.strip_suffix('.').map_or(lowered.clone(), str::to_owned)
+}
+
+/// Says in words what was asked, and what to try if the server says no.
+pub(crate) trait Asked<T> {
+    /// What the command wanted: `create job `night``.
+    fn asked(self, words: impl FnOnce() -> String) -> Result<T, CliError>;
+
+    /// What to try, if the server has not said so itself and says no in this way.
+    fn or_try(self, status: u16, hint: impl FnOnce() -> String) -> Result<T, CliError>;
+}
+
+impl<T> Asked<T> for Result<T, CliError> {
+    fn asked(self, words: impl FnOnce() -> String) -> Result<T, CliError> {
+        self.map_err(|error| match error {
+            CliError::Refused(refusal) => {
+                CliError::Refused(Box::new(Refusal { asked: words(), by_command: true, ..*refusal }))
+            }
+            other => other,
+        })
+    }
+
+    fn or_try(self, status: u16, hint: impl FnOnce() -> String) -> Result<T, CliError> {
+        self.map_err(|error| match error {
+            CliError::Refused(refusal) if refusal.status == status && refusal.hint.is_none() => {
+                CliError::Refused(Box::new(Refusal { hint: Some(hint()), ..*refusal }))
+            }
+            other => other,
+        })
+    }
+}
+
+impl From<Refusal> for CliError {
+    fn from(refusal: Refusal) -> CliError {
+        CliError::Refused(Box::new(refusal))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::place::Given;
+    use super::*;
+
+    fn refusal(status: u16, problem: &Value) -> Refusal {
+        let place = Place::find(&Given::default()).unwrap();
+        Refusal::new("POST /api/v1/jobs".to_owned(), status, &HeaderMap::new(), &problem.to_string(), &place)
+    }
+
+    #[test]
+    fn every_status_has_an_exit_code() {
+        for (status, exit) in [
+            (302, 1),
+            (400, 2),
+            (401, 4),
+            (403, 4),
+            (404, 3),
+            (408, 7),
+            (409, 5),
+            (412, 5),
+            (413, 2),
+            (422, 2),
+            (503, 1),
+        ] {
+            assert_eq!(refusal(status, &json!({})).exit() as u8, exit, "{status}");
+        }
+    }
+
+    #[test]
+    fn faults_are_told_with_the_flag_that_is_meant() {
+        let errors = json!([
+            {"pointer": "#/timezone", "detail": "is unknown"}, {"pointer": "#/policies/catchUpLimit", "detail": "is 0"},
+            {"pointer": "#/labels/team", "detail": "is no text"}, {"parameter": "limit", "detail": "is\u{7} long"},
+        ]);
+        let raw = refusal(400, &json!({"detail": "4 members.", "errors": errors}));
+        assert!(raw.to_string().starts_with("cannot POST /api/v1/jobs\n  #/timezone: is unknown\n"), "{raw}");
+        let asked = Err::<(), _>(CliError::from(raw)).asked(|| "create job `a`".to_owned());
+        let expected = "cannot create job `a`\n  --tz: is unknown\n  --catch-up-limit: is 0\n  --labels: is no text\n  \
+                        --limit: is\\u{7} long";
+        assert_eq!(asked.unwrap_err().to_string(), expected);
+    }
+
+    #[test]
+    fn a_detail_ends_the_sentence() {
+        let told = refusal(404, &json!({"detail": "There is no job `A.b`."})).to_string();
+        assert_eq!(told, "cannot POST /api/v1/jobs: there is no job `A.b`");
+        assert_eq!(in_a_sentence("URL is bad"), "URL is bad");
+        assert_eq!(in_a_sentence("A job."), "a job");
+        assert_eq!(in_a_sentence(""), "");
+    }
+
+    #[test]
+    fn something_else_than_everbell_is_told_apart() {
+        let place = Place::find(&Given::default()).unwrap();
+        let told = Refusal::new("GET /jobs".to_owned(), 502, &HeaderMap::new(), "<html>", &place).to_string();
+        assert!(told.starts_with("cannot GET /jobs: the server answered 502 without saying why\n  hint: "), "{told}");
+    }
+}

@@ -1,0 +1,193 @@
+//! What every command has that talks to a server: flags, and a [`Session`] that knows what they mean.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anstream::ColorChoice;
+use clap::{Args, ValueEnum};
+use everbell_core::Zone;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::client::{Answer, Client, List};
+use super::document::text;
+use super::error::note;
+use super::output::{Output, printable};
+use super::{CliError, Exit};
+use crate::form::parse_span;
+
+/// Flags of every command that talks to a server.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Server and output")]
+pub(crate) struct OnlineArgs {
+    /// Talk to the server at this address; EVERBELL_SERVER if absent, else `http://127.0.0.1:7070`.
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// Read the token from this file; EVERBELL_TOKEN or EVERBELL_TOKEN_FILE if absent, else `everbell-data/admin-token`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Give up if the server does not answer for so long.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    pub(crate) request_timeout: Duration,
+    /// Print exactly what the API answers; the same as `-o json`.
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) json: bool,
+    /// Print in this form: a table if a terminal reads it, else plain, that is separated by tabs.
+    #[arg(short, long, value_name = "FORMAT")]
+    pub(crate) output: Option<Format>,
+    /// Use colours; NO_COLOR and CLICOLOR_FORCE decide for `auto`.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+    /// Say only what was asked for: no counts, no advice, no progress.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// The forms in which data is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people, fitted to the terminal
+    Table,
+    /// Separated by tabs, every value whole
+    Plain,
+    /// What the API answers
+    Json,
+    /// One JSON object per line
+    Jsonl,
+    /// Only keys, ids or names
+    Name,
+}
+
+/// When there are colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// The zone in which times are shown.
+#[derive(Debug, Args)]
+pub(crate) struct ZoneArgs {
+    /// Show times in this IANA time zone instead of that of each schedule.
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) tz: Option<String>,
+}
+
+impl ZoneArgs {
+    pub(crate) fn read(&self) -> Result<Shown, CliError> {
+        Ok(Shown(self.tz.as_deref().map(zone_of_flag).transpose()?))
+    }
+}
+
+fn zone_of_flag(name: &str) -> Result<Zone, CliError> {
+    if name.eq_ignore_ascii_case("utc") { Ok(Zone::utc()) } else { Ok(Zone::get(name)?) }
+}
+
+/// Where times are shown: in one zone, or each in its own.
+#[derive(Clone)]
+pub(crate) struct Shown(Option<Zone>);
+
+impl Shown {
+    /// The zone for the times of a job or run.
+    pub(crate) fn zone(&self, document: &Value) -> Zone {
+        let own = || {
+            let local = || text(document, "slotAtLocal").rsplit_once('[').map(|(_, zone)| zone.trim_end_matches(']'));
+            let name = document.get("timezone").and_then(Value::as_str).or_else(local)?;
+            // A name that this binary does not know yet: its times are shown in UTC, with their offset.
+            Zone::get(name).ok()
+        };
+        self.0.clone().or_else(own).unwrap_or_else(Zone::utc)
+    }
+
+    /// The zone for times that belong to no schedule.
+    pub(crate) fn or_utc(&self) -> Zone {
+        self.0.clone().unwrap_or_else(Zone::utc)
+    }
+}
+
+/// A duration as a flag has it.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    parse_span(text)
+        .and_then(|span| if span.is_zero() { Err("it must be longer than nothing".to_owned()) } else { Ok(span) })
+}
+
+/// A server, and where its answers go.
+pub(crate) struct Session<'a> {
+    pub(crate) client: Client,
+    pub(crate) out: &'a mut Output,
+    pub(crate) format: Option<Format>,
+    pub(crate) quiet: bool,
+    pub(crate) now: Timestamp,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(args: &OnlineArgs, now: Timestamp, out: &'a mut Output) -> Result<Session<'a>, CliError> {
+        match args.color {
+            Color::Auto => {}
+            Color::Always => ColorChoice::Always.write_global(),
+            Color::Never => ColorChoice::Never.write_global(),
+        }
+        out.choose_colors();
+        let format = if args.json { Some(Format::Json) } else { args.output };
+        match format {
+            Some(Format::Table) => out.force(true),
+            Some(_) => out.force(false),
+            None => {}
+        }
+        Ok(Session { client: Client::new(args)?, out, format, quiet: args.quiet, now })
+    }
+
+    /// Prints an answer if a program wants it; otherwise gives it back for people. `name` is the member that names it.
+    pub(crate) fn for_people(&mut self, answer: &Answer, name: &str) -> Result<Option<Value>, CliError> {
+        let value = answer.value()?;
+        match self.format {
+            Some(Format::Json | Format::Jsonl) => self.out.line(answer.text.trim_end())?,
+            Some(Format::Name) => self.out.line(&printable(text(&value, name)))?,
+            Some(Format::Table | Format::Plain) | None => return Ok(Some(value)),
+        }
+        Ok(None)
+    }
+
+    /// Prints a list if a program wants it, and tells whether it has.
+    pub(crate) fn printed(&mut self, list: &List, name: &str) -> Result<bool, CliError> {
+        match self.format {
+            Some(Format::Json) => self.out.line(list.document().trim_end())?,
+            Some(Format::Jsonl) => list.lines().try_for_each(|line| self.out.line(line))?,
+            Some(Format::Name) => list.items.iter().try_for_each(|item| self.out.line(&printable(text(item, name))))?,
+            Some(Format::Table | Format::Plain) | None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Something about the data, or what to do next: for people who want to hear it.
+    pub(crate) fn advise(&mut self, words: &str) -> Result<(), CliError> {
+        if self.out.is_for_people() && !self.quiet {
+            // On a terminal both streams meet: the data comes first.
+            self.out.flush()?;
+            note(words);
+        }
+        Ok(())
+    }
+
+    /// Says what was done: a line with a mark, and more below it.
+    pub(crate) fn done(&mut self, mark: super::output::Mark, words: &str) -> Result<(), CliError> {
+        if !self.quiet {
+            let mark = self.out.mark(mark);
+            self.out.line(&format!("{mark} {words}"))?;
+        }
+        Ok(())
+    }
+
+    /// A line below what was done.
+    pub(crate) fn detail(&mut self, words: &str) -> Result<(), CliError> {
+        if !self.quiet {
+            self.out.line(&format!("  {words}"))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn success(&mut self) -> Result<Exit, CliError> {
+        Ok(Exit::Success)
+    }
+}
