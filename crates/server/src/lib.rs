@@ -45,6 +45,13 @@ fn run(command: &Command) -> Result<Exit, CliError> {
             serve::run(&Config::load(&args.flags(), &environment)?)?
         }
         Command::Cron { command } => cli::cron::run(command, clock::now(), &mut output)?,
+        Command::Jobs(args) => cli::jobs::run(args, clock::now(), &mut output)?,
+        Command::Runs(args) => cli::runs::run(args, clock::now(), &mut output)?,
+        Command::Next(args) => cli::next::run(args, clock::now(), &mut output)?,
+        Command::Targets(args) => cli::targets::run(args, clock::now(), &mut output)?,
+        Command::Instances(args) => cli::instances::run(args, clock::now(), &mut output)?,
+        Command::Tokens(args) => cli::tokens::run(args, clock::now(), &mut output)?,
+        Command::Audit(args) => cli::audit::run(args, clock::now(), &mut output)?,
         Command::Status(args) => cli::status::run(args, clock::now(), &mut output)?,
         Command::Api(args) => cli::api::run(args, clock::now(), &mut output)?,
         Command::Help { words } => cli::topics::run(words, &mut output)?,

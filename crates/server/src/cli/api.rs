@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Map, Value};
 
 use super::client::Parameter;
-use super::output::Output;
+use super::output::{Output, printable};
 use super::{CliError, Exit, OnlineArgs, Session};
 
 /// The most that is read as a body; the server takes less.
@@ -35,6 +35,9 @@ pub(crate) struct ApiArgs {
     /// Send this file as the body; `-` is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "field")]
     input: Option<PathBuf>,
+    /// Print the status and the headers of the answer first.
+    #[arg(short, long)]
+    include: bool,
     #[command(flatten)]
     online: OnlineArgs,
 }
@@ -68,6 +71,13 @@ pub(crate) fn run(args: &ApiArgs, now: Timestamp, output: &mut Output) -> Result
         None => Some(members(&args.field).to_string()),
     };
     let answer = session.client.call(args.method.clone(), &args.path, &query, body)?;
+    if args.include {
+        session.out.line(&format!("HTTP {}", answer.status))?;
+        for (name, value) in &answer.headers {
+            session.out.line(&format!("{name}: {}", printable(&String::from_utf8_lossy(value.as_bytes()))))?;
+        }
+        session.out.line("")?;
+    }
     if !answer.text.is_empty() {
         session.out.line(answer.text.trim_end())?;
     }

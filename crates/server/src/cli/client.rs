@@ -21,7 +21,6 @@ use tokio::runtime::Runtime;
 use super::{CliError, OnlineArgs};
 use place::{Given, Place};
 
-pub(crate) use events::{Event, Events};
 pub(crate) use pages::List;
 pub(crate) use place::{job_path, segment};
 pub(crate) use refusal::{Asked, Refusal};

@@ -5,17 +5,27 @@
 //! a schedule) in a file of its own, and refuses there what makes no sense.
 
 pub(crate) mod api;
+pub(crate) mod audit;
 pub(crate) mod client;
 pub(crate) mod config;
+mod confirm;
 pub(crate) mod cron;
-pub(crate) mod document;
+mod document;
 mod error;
-pub(crate) mod online;
+pub(crate) mod instances;
+pub(crate) mod jobs;
+pub(crate) mod next;
+mod online;
 pub(crate) mod output;
+pub(crate) mod runs;
 pub(crate) mod status;
-pub(crate) mod times;
+pub(crate) mod targets;
+mod times;
+pub(crate) mod tokens;
 pub(crate) mod topics;
 pub(crate) mod version;
+mod watch;
+mod words;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -57,6 +67,27 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Work with jobs; alone it lists them
+    #[command(before_help = jobs::EXAMPLES)]
+    Jobs(Box<jobs::JobsArgs>),
+    /// Work with runs; alone it lists them
+    #[command(before_help = runs::EXAMPLES)]
+    Runs(Box<runs::RunsArgs>),
+    /// Show what fires next, in the whole cluster
+    #[command(before_help = next::EXAMPLES)]
+    Next(next::NextArgs),
+    /// Work with targets; alone it lists them
+    #[command(before_help = targets::EXAMPLES)]
+    Targets(targets::TargetsArgs),
+    /// Work with instances; alone it lists them
+    #[command(before_help = instances::EXAMPLES)]
+    Instances(instances::InstancesArgs),
+    /// Work with tokens; alone it lists them
+    #[command(before_help = tokens::EXAMPLES)]
+    Tokens(tokens::TokensArgs),
+    /// List what people and programs did, the newest first
+    #[command(before_help = audit::EXAMPLES)]
+    Audit(audit::AuditArgs),
     /// Tell what the server is, and how its database fares
     #[command(before_help = status::EXAMPLES)]
     Status(status::StatusArgs),

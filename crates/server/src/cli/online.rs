@@ -1,6 +1,7 @@
 //! What every command has that talks to a server: flags, and a [`Session`] that knows what they mean.
 
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use anstream::ColorChoice;
@@ -9,21 +10,21 @@ use everbell_core::Zone;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::CliError;
 use super::client::{Answer, Client, List};
 use super::document::text;
 use super::error::note;
 use super::output::{Output, printable};
-use super::{CliError, Exit};
 use crate::form::parse_span;
 
 /// Flags of every command that talks to a server.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server and output")]
 pub(crate) struct OnlineArgs {
-    /// Talk to the server at this address; EVERBELL_SERVER if absent, else `http://127.0.0.1:7070`.
+    /// Talk to the server at this address; `EVERBELL_SERVER` if absent, else `http://127.0.0.1:7070`.
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
-    /// Read the token from this file; EVERBELL_TOKEN or EVERBELL_TOKEN_FILE if absent, else `everbell-data/admin-token`.
+    /// Read the token from this file; `EVERBELL_TOKEN` or `EVERBELL_TOKEN_FILE` if absent, else `everbell-data/admin-token`.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Give up if the server does not answer for so long.
@@ -35,7 +36,7 @@ pub(crate) struct OnlineArgs {
     /// Print in this form: a table if a terminal reads it, else plain, that is separated by tabs.
     #[arg(short, long, value_name = "FORMAT")]
     pub(crate) output: Option<Format>,
-    /// Use colours; NO_COLOR and CLICOLOR_FORCE decide for `auto`.
+    /// Use colours; `NO_COLOR` and `CLICOLOR_FORCE` decide for `auto`.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
     /// Say only what was asked for: no counts, no advice, no progress.
@@ -114,7 +115,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 
 /// A server, and where its answers go.
 pub(crate) struct Session<'a> {
-    pub(crate) client: Client,
+    pub(crate) client: Rc<Client>,
     pub(crate) out: &'a mut Output,
     pub(crate) format: Option<Format>,
     pub(crate) quiet: bool,
@@ -135,7 +136,7 @@ impl<'a> Session<'a> {
             Some(_) => out.force(false),
             None => {}
         }
-        Ok(Session { client: Client::new(args)?, out, format, quiet: args.quiet, now })
+        Ok(Session { client: Rc::new(Client::new(args)?), out, format, quiet: args.quiet, now })
     }
 
     /// Prints an answer if a program wants it; otherwise gives it back for people. `name` is the member that names it.
@@ -185,9 +186,5 @@ impl<'a> Session<'a> {
             self.out.line(&format!("  {words}"))?;
         }
         Ok(())
-    }
-
-    pub(crate) fn success(&mut self) -> Result<Exit, CliError> {
-        Ok(Exit::Success)
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct StatusArgs {
 pub(crate) fn run(args: &StatusArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let answer = session.client.get("/status", &[]).asked(|| "tell the status".to_owned())?;
-    let Some(status) = session.for_people(&answer, "version")? else { return session.success() };
+    let Some(status) = session.for_people(&answer, "version")? else { return Ok(Exit::Success) };
     let count = |name: &str| number(&status, name).unwrap_or_default();
     let (errored, due) = (count("erroredJobs"), count("dueTimers"));
     let dot = session.out.symbols.dot();
@@ -48,5 +48,5 @@ pub(crate) fn run(args: &StatusArgs, now: Timestamp, output: &mut Output) -> Res
     if errored > 0 {
         session.advise("see which jobs cannot fire: everbell jobs list --errored")?;
     }
-    session.success()
+    Ok(Exit::Success)
 }

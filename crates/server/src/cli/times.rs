@@ -11,6 +11,11 @@ pub(crate) fn local(at: Timestamp, zone: &Zone) -> Zoned {
     at.to_zoned(zone.as_jiff().clone())
 }
 
+/// Without the fractions that nobody reads.
+pub(crate) fn whole_second(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
+}
+
 /// `2026-11-16 08:00 +01:00`; seconds only if there are any.
 pub(crate) fn stamp(at: Timestamp, zone: &Zone) -> String {
     let there = local(at, zone);

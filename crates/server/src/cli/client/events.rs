@@ -98,7 +98,7 @@ impl Lines {
             let block: Vec<u8> = self.bytes.drain(..end + 2).collect();
             let text = String::from_utf8_lossy(&block);
             let field = |name: &str| {
-                text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(|value| value.trim_start())
+                text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim_start)
             };
             if let Some(id) = field("id") {
                 self.last_id = Some(id.to_owned());

@@ -91,6 +91,10 @@ pub(crate) fn job_path(name: &str) -> String {
     format!("/jobs/key:{}", segment(name))
 }
 
+fn hex(half: u8) -> char {
+    char::from_digit(half.into(), 16).unwrap_or_default().to_ascii_uppercase()
+}
+
 /// A text as one segment of a path.
 pub(crate) fn segment(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
@@ -98,7 +102,7 @@ pub(crate) fn segment(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~@:".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            encoded.extend(['%', hex(byte >> 4), hex(byte & 15)]);
         }
     }
     // Two dots would be the folder above.
@@ -174,8 +178,8 @@ fn content(file: &Path) -> Result<Secret, String> {
 mod tests {
     use super::*;
 
-    fn place(given: Given) -> Result<Place, String> {
-        Place::find(&given).map_err(|error| error.to_string())
+    fn place(given: &Given) -> Result<Place, String> {
+        Place::find(given).map_err(|error| error.to_string())
     }
 
     fn at(server: &str) -> Given {
@@ -185,10 +189,10 @@ mod tests {
     #[test]
     fn paths_are_below_the_mount_unless_they_are_not() {
         let urls = |place: &Place| ["/jobs", "/api/v2/x", "/readyz"].map(|path| place.url(path).unwrap().to_string());
-        let usual = place(Given::default()).unwrap();
+        let usual = place(&Given::default()).unwrap();
         let expected = ["/api/v1/jobs", "/api/v2/x", "/readyz"].map(|path| format!("{DEFAULT_SERVER}{path}"));
         assert_eq!((urls(&usual), usual.server_from), (expected, None));
-        let mounted = place(at("https://bells.example/cron/")).unwrap();
+        let mounted = place(&at("https://bells.example/cron/")).unwrap();
         assert_eq!(urls(&mounted)[0], "https://bells.example/cron/jobs");
         assert!(mounted.url("@evil.example/").is_ok_and(|url| url.host_str() == Some("bells.example")));
     }
@@ -204,7 +208,7 @@ mod tests {
     #[test]
     fn an_address_is_that_of_a_server() {
         for text in ["", "localhost:7070", "ftp://a", "http://", "http://a?b", "http://a#b", "http://me:pw@a"] {
-            let told = place(at(text)).err().unwrap();
+            let told = place(&at(text)).err().unwrap();
             assert!(told.starts_with("--server: ") && !told.contains("pw"), "{text}: {told}");
         }
     }
@@ -228,8 +232,8 @@ mod tests {
         given.file_flag = Some(folder.join("admin-token"));
         given.token_variable = Some("evb_mine".to_owned());
         assert_eq!(token(given).as_deref(), Some("evb_folder"));
-        let mut given = Given { file_flag: Some(folder.join("none")), ..Given::default() };
-        assert!(place(std::mem::take(&mut given)).err().unwrap().contains("none` cannot be read"));
+        let given = Given { file_flag: Some(folder.join("none")), ..Given::default() };
+        assert!(place(&given).err().unwrap().contains("none` cannot be read"));
         fs::remove_dir_all(folder).unwrap();
     }
 }

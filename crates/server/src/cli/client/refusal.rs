@@ -15,7 +15,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("#/timezone", "--tz"),
     ("#/runAt", "--at"),
     ("#/jobKey", "KEY"),
-    ("#/nextRunAt", "TIME"),
+    ("#/nextRunAt", "--to"),
     ("#/missed", "--run-missed"),
     ("#/policies/retry/maxAttempts", "--retries"),
     ("#/policies/dst/gap", "--dst-gap"),
@@ -148,7 +148,7 @@ fn in_a_sentence(text: &str) -> String {
 
 /// Says in words what was asked, and what to try if the server says no.
 pub(crate) trait Asked<T> {
-    /// What the command wanted: `create job `night``.
+    /// What the command wanted, such as: create job `night`.
     fn asked(self, words: impl FnOnce() -> String) -> Result<T, CliError>;
 
     /// What to try, if the server has not said so itself and says no in this way.

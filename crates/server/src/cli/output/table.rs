@@ -6,14 +6,15 @@ use super::{Mark, Symbols};
 
 /// The spaces between columns.
 const GAP: usize = 2;
-/// No column becomes narrower than this, or than its title.
+/// A text that may be cut keeps so much.
 const NARROWEST: usize = 12;
 
 /// A column and what becomes of it if the terminal is too narrow.
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
     title: &'static str,
-    shrinks: bool,
+    /// Its texts may be cut to this width.
+    shrinks_to: Option<usize>,
     /// Columns go in the order of these numbers; 0 stays.
     goes: u8,
     right: bool,
@@ -22,15 +23,20 @@ pub(crate) struct Column {
 impl Column {
     /// One that stays as it is.
     pub(crate) const fn new(title: &'static str) -> Column {
-        Column { title, shrinks: false, goes: 0, right: false }
+        Column { title, shrinks_to: None, goes: 0, right: false }
     }
 
     /// Its texts may be cut.
     pub(crate) const fn shrinks(self) -> Column {
-        Column { shrinks: true, ..self }
+        Column { shrinks_to: Some(NARROWEST), ..self }
     }
 
-    /// It may be left out: the column with the smallest number first.
+    /// Its texts may be cut, but so much is kept of them.
+    pub(crate) const fn shrinks_to(self, width: usize) -> Column {
+        Column { shrinks_to: Some(width), ..self }
+    }
+
+    /// It may be left out: the larger the number, the more room is found for it.
     pub(crate) const fn goes(self, goes: u8) -> Column {
         Column { goes, ..self }
     }
@@ -109,24 +115,34 @@ impl Table {
         lines
     }
 
-    /// Which columns are shown, and how wide. Texts are cut first, then columns are left out.
+    /// Which columns are shown, and how wide. Columns come in by their weight while the narrowest form of all fits; then
+    /// texts are cut, the widest first.
     fn layout(&self, width: usize) -> (Vec<usize>, Vec<usize>) {
-        let mut kept: Vec<usize> = (0..self.columns.len()).collect();
-        loop {
-            let mut widths: Vec<usize> = kept.iter().map(|at| self.natural(*at)).collect();
-            let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
-            while total(&widths) > width {
-                let narrowest = |at: usize| NARROWEST.max(self.columns[kept[at]].title.chars().count());
-                let may_shrink = |at: &usize| self.columns[kept[*at]].shrinks && widths[*at] > narrowest(*at);
-                let Some(widest) = (0..kept.len()).filter(may_shrink).max_by_key(|at| widths[*at]) else { break };
-                widths[widest] -= 1;
-            }
-            let first = kept.iter().copied().filter(|at| self.columns[*at].goes > 0);
-            match first.min_by_key(|at| self.columns[*at].goes) {
-                Some(gone) if total(&widths) > width => kept.retain(|at| *at != gone),
-                _ => return (kept, widths),
+        let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+        let narrow = |kept: &[usize]| total(&kept.iter().map(|at| self.narrowest(*at)).collect::<Vec<_>>());
+        let (mut kept, mut others): (Vec<usize>, Vec<usize>) =
+            (0..self.columns.len()).partition(|at| self.columns[*at].goes == 0);
+        others.sort_by_key(|at| std::cmp::Reverse(self.columns[*at].goes));
+        for at in others {
+            kept.push(at);
+            if narrow(&kept) > width {
+                kept.pop();
             }
         }
+        kept.sort_unstable();
+        let mut widths: Vec<usize> = kept.iter().map(|at| self.natural(*at)).collect();
+        while total(&widths) > width {
+            let may_shrink = |at: &usize| widths[*at] > self.narrowest(kept[*at]);
+            let Some(widest) = (0..kept.len()).filter(may_shrink).max_by_key(|at| widths[*at]) else { break };
+            widths[widest] -= 1;
+        }
+        (kept, widths)
+    }
+
+    fn narrowest(&self, at: usize) -> usize {
+        let Column { title, shrinks_to, .. } = self.columns[at];
+        let least = shrinks_to.map(|width| width.max(title.chars().count()));
+        self.natural(at).min(least.unwrap_or(usize::MAX))
     }
 
     fn natural(&self, at: usize) -> usize {
@@ -153,7 +169,7 @@ impl Table {
                 line.push_str(&" ".repeat(spaces));
                 spaces = 0;
                 if colors && style != Style::new() {
-                    line.push_str(&format!("{style}{text}{style:#}"));
+                    line.extend([&style.to_string(), &text, &format!("{style:#}")].map(String::as_str));
                 } else {
                     line.push_str(&text);
                 }
@@ -218,9 +234,9 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_cut_before_columns_go() {
+    fn columns_go_if_cut_texts_are_not_enough() {
         assert_eq!(table().fitted(Some(40), false)[1], "a-very-long-ke…    7  print   2027-01-01");
-        assert_eq!(table().fitted(Some(30), false)[1], "a-very-long…    7  2027-01-01");
+        assert_eq!(table().fitted(Some(30), false)[1], "a-very-long-…    7  2027-01-01");
         assert_eq!(
             table().fitted(Some(25), false),
             ["KEY           NEXT", "a-very-long…  2027-01-01", "b             -"]

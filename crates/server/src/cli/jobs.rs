@@ -1,0 +1,94 @@
+//! `everbell jobs`: what operators do with jobs.
+
+mod act;
+mod create;
+mod definition;
+mod edit;
+mod list;
+mod run;
+mod show;
+mod versions;
+
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+
+pub(super) use definition::payload;
+
+use super::output::Output;
+use super::{CliError, Exit};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell jobs
+  everbell jobs list --status paused
+  everbell jobs show daily-briefing";
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct JobsArgs {
+    #[command(subcommand)]
+    command: Option<JobsCommand>,
+    #[command(flatten)]
+    list: list::ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum JobsCommand {
+    /// List jobs: when they fire next, and how they ended last
+    #[command(before_help = list::EXAMPLES)]
+    List(list::ListArgs),
+    /// Show everything about a job
+    #[command(before_help = show::EXAMPLES)]
+    Show(show::ShowArgs),
+    /// Make a job that fires again and again
+    #[command(before_help = create::EXAMPLES)]
+    Create(create::CreateArgs),
+    /// Make a job that fires once
+    #[command(before_help = create::ONCE_EXAMPLES)]
+    Once(create::OnceArgs),
+    /// Make the next version of a job: only what is named changes
+    #[command(before_help = edit::EXAMPLES)]
+    NewVersion(edit::EditArgs),
+    /// Pause a job; a reason is required
+    #[command(before_help = act::PAUSE_EXAMPLES)]
+    Pause(act::PauseArgs),
+    /// Resume a paused job
+    #[command(before_help = act::RESUME_EXAMPLES)]
+    Resume(act::ResumeArgs),
+    /// Run a job now
+    ///
+    /// Exits with 5 if it was skipped because another run is active. With --wait it follows the run and exits with 0 if
+    /// that succeeded and with 6 otherwise.
+    #[command(before_help = run::EXAMPLES)]
+    Run(run::RunArgs),
+    /// Move the next fire of a job, and only that
+    #[command(before_help = act::RESCHEDULE_EXAMPLES)]
+    Reschedule(act::RescheduleArgs),
+    /// Pass over the next fires of a job
+    #[command(before_help = act::SKIP_EXAMPLES)]
+    Skip(act::SkipArgs),
+    /// Retire a job for good; its history stays
+    #[command(before_help = act::RETIRE_EXAMPLES)]
+    Retire(act::RetireArgs),
+    /// List the versions of a job, the newest first
+    #[command(before_help = versions::EXAMPLES)]
+    Versions(versions::VersionsArgs),
+}
+
+pub(crate) fn run(args: &JobsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    match &args.command {
+        None => list::run(&args.list, now, output),
+        Some(JobsCommand::List(args)) => list::run(args, now, output),
+        Some(JobsCommand::Show(args)) => show::run(args, now, output),
+        Some(JobsCommand::Create(args)) => create::run(args, now, output),
+        Some(JobsCommand::Once(args)) => create::once(args, now, output),
+        Some(JobsCommand::NewVersion(args)) => edit::run(args, now, output),
+        Some(JobsCommand::Pause(args)) => act::pause(args, now, output),
+        Some(JobsCommand::Resume(args)) => act::resume(args, now, output),
+        Some(JobsCommand::Run(args)) => run::run(args, now, output),
+        Some(JobsCommand::Reschedule(args)) => act::reschedule(args, now, output),
+        Some(JobsCommand::Skip(args)) => act::skip(args, now, output),
+        Some(JobsCommand::Retire(args)) => act::retire(args, now, output),
+        Some(JobsCommand::Versions(args)) => versions::run(args, now, output),
+    }
+}

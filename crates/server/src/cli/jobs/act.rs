@@ -1,0 +1,246 @@
+//! What operators do with a job: pause, resume, reschedule, skip, retire.
+
+use clap::Args;
+use everbell_core::Zone;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::show::{fires, fires_in_words, jobs_there};
+use crate::cli::client::{Answer, Asked, job_path};
+use crate::cli::confirm::confirmed;
+use crate::cli::document::{number, text, texts, time};
+use crate::cli::online::ZoneArgs;
+use crate::cli::output::{Mark, Output, counted, printable};
+use crate::cli::times::{away, spoken};
+use crate::cli::words::shell;
+use crate::cli::{CliError, Exit, OnlineArgs, Session};
+use crate::time_input::TimeReader;
+
+pub(super) const PAUSE_EXAMPLES: &str = "\
+Examples:
+  everbell jobs pause daily-briefing --reason \"SMTP down, INC-88\"
+  everbell jobs pause daily-briefing --reason \"moving the office\" --until \"tomorrow 08:00\"
+  everbell jobs pause daily-briefing --reason \"release freeze\" --until +2h --json";
+
+pub(super) const RESUME_EXAMPLES: &str = "\
+Examples:
+  everbell jobs resume daily-briefing
+  everbell jobs resume daily-briefing --run-missed
+  everbell jobs resume daily-briefing --reason \"SMTP is back\" --json";
+
+pub(super) const RESCHEDULE_EXAMPLES: &str = "\
+Examples:
+  everbell jobs reschedule daily-briefing --to +2h
+  everbell jobs reschedule daily-briefing --to \"tomorrow 09:30\" --reason \"late data\"
+  everbell jobs reschedule daily-briefing --to +90m --json";
+
+pub(super) const SKIP_EXAMPLES: &str = "\
+Examples:
+  everbell jobs skip daily-briefing
+  everbell jobs skip daily-briefing --count 2 --reason \"public holidays\"
+  everbell jobs skip daily-briefing --json";
+
+pub(super) const RETIRE_EXAMPLES: &str = "\
+Examples:
+  everbell jobs retire nightly --yes
+  everbell jobs retire pulse --yes --reason \"replaced by report\"
+  everbell jobs retire report --yes --json";
+
+#[derive(Debug, Args)]
+pub(crate) struct PauseArgs {
+    /// The job: its key or its id.
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// Why: 3 to 500 characters, kept and shown.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Resume by itself then: RFC 3339, `today 18:00`, `+2h`.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    until: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The job: its key or its id.
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// Run once for the slots that went by.
+    #[arg(long)]
+    run_missed: bool,
+    /// Why, for the audit trail.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RescheduleArgs {
+    /// The job: its key or its id.
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// Fire next then: RFC 3339, `today 18:00`, `+2h`.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    to: String,
+    /// Why, for the audit trail.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SkipArgs {
+    /// The job: its key or its id.
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// Pass over so many fires.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=100))]
+    count: u8,
+    /// Why, for the audit trail.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RetireArgs {
+    /// The job: its key or its id.
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// Do not ask.
+    #[arg(short, long)]
+    yes: bool,
+    /// Why, for the audit trail.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+/// Members of a body that are there only if they were given.
+fn given<'a>(members: impl IntoIterator<Item = (&'a str, Option<Value>)>) -> Value {
+    let members = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(members.collect::<Map<_, _>>())
+}
+
+/// A time of a flag, read in the zone of the job.
+fn moment(session: &Session<'_>, job: &str, flag: &str, text: &str) -> Result<Timestamp, CliError> {
+    let known = session.client.get(&job_path(job), &[]).asked(|| format!("read job `{job}`"));
+    let zone = zone_of(&known.or_try(404, jobs_there)?.value()?)?;
+    TimeReader { now: session.now, zone: &zone }.read(flag, text)
+}
+
+pub(super) fn zone_of(job: &Value) -> Result<Zone, CliError> {
+    Ok((ZoneArgs { tz: None }).read()?.zone(job))
+}
+
+/// Sends an action and says no in the words of the command.
+fn act(session: &Session<'_>, job: &str, verb: &str, action: &str, body: &Value) -> Result<Answer, CliError> {
+    let answer = session.client.post(&format!("{}/{action}", job_path(job)), body);
+    answer.asked(|| format!("{verb} job `{job}`")).or_try(404, jobs_there)
+}
+
+/// `Next   Mon 2026-11-16 08:00 CET (in 17h 18m), then …`
+pub(super) fn tell_next(session: &mut Session<'_>, job: &Value) -> Result<(), CliError> {
+    let words = fires_in_words(&fires(&session.client, job)?, &zone_of(job)?, session.now);
+    session.detail(&format!("Next   {words}"))
+}
+
+pub(super) fn pause(args: &PauseArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let Some(reason) = &args.reason else {
+        return Err(CliError::invalid(format!(
+            "a reason is required\n  everbell jobs pause {} --reason \"SMTP down, INC-88\" [--until \"today 18:00\"]",
+            shell(&args.job)
+        )));
+    };
+    let mut session = Session::new(&args.online, now, output)?;
+    let until = args.until.as_ref().map(|text| moment(&session, &args.job, "--until", text)).transpose()?;
+    let body = given([("reason", Some(json!(reason))), ("until", until.map(|at| json!(at.to_string())))]);
+    let answer = act(&session, &args.job, "pause", "pause", &body)?;
+    let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
+    let (key, reason) = (printable(text(&job, "jobKey")), printable(text(&job, "pauseReason")));
+    session.done(Mark::Paused, &format!("Paused {key}: {reason}"))?;
+    match time(&job, "pausedUntil") {
+        Some(until) => {
+            let zone = zone_of(&job)?;
+            session.detail(&format!(
+                "until {} ({}), then it goes on by itself",
+                spoken(until, &zone),
+                away(until, now)
+            ))?;
+        }
+        None => session.detail("until somebody resumes it")?,
+    }
+    session.advise(&format!("resume it: everbell jobs resume {}", shell(text(&job, "jobKey"))))?;
+    Ok(Exit::Success)
+}
+
+pub(super) fn resume(args: &ResumeArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    let missed = args.run_missed.then(|| json!("fire_once"));
+    let body = given([("missed", missed), ("reason", args.reason.as_ref().map(|text| json!(text)))]);
+    let answer = act(&session, &args.job, "resume", "resume", &body)?;
+    let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
+    session.done(Mark::Good, &format!("Resumed {}", printable(text(&job, "jobKey"))))?;
+    let resumed = job.get("resumed").unwrap_or(&Value::Null);
+    let slots = number(resumed, "missedSlots").unwrap_or_default();
+    let runs = texts(resumed, "runIds");
+    if slots > 0 {
+        let what = runs.first().map_or_else(|| "not run".to_owned(), |run| format!("run once: {run}"));
+        session.detail(&format!("{} went by while it was paused, {what}", counted(slots as usize, "slot")))?;
+    }
+    tell_next(&mut session, &job)?;
+    let advice = runs.first().map(|run| format!("follow it: everbell runs watch {run}"));
+    session.advise(&advice.unwrap_or_else(|| format!("see it: everbell jobs show {}", shell(text(&job, "jobKey")))))?;
+    Ok(Exit::Success)
+}
+
+pub(super) fn reschedule(args: &RescheduleArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    let to = moment(&session, &args.job, "--to", &args.to)?;
+    let reason = args.reason.as_ref().map(|text| json!(text));
+    let body = given([("nextRunAt", Some(json!(to.to_string()))), ("reason", reason)]);
+    let answer = act(&session, &args.job, "reschedule", "reschedule", &body)?;
+    let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
+    session.done(Mark::Good, &format!("Moved the next fire of {}", printable(text(&job, "jobKey"))))?;
+    tell_next(&mut session, &job)?;
+    if let Some(from) = time(&job, "rescheduledFrom") {
+        session.detail(&format!("instead of {}", spoken(from, &zone_of(&job)?)))?;
+    }
+    session.advise(&format!("see it: everbell jobs show {}", shell(text(&job, "jobKey"))))?;
+    Ok(Exit::Success)
+}
+
+pub(super) fn skip(args: &SkipArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    let body = given([("count", Some(json!(args.count))), ("reason", args.reason.as_ref().map(|text| json!(text)))]);
+    let answer = act(&session, &args.job, "skip the next fire of", "skip-next", &body)?;
+    let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
+    let (count, key) = (counted(args.count.into(), "fire"), printable(text(&job, "jobKey")));
+    session.done(Mark::Skipped, &format!("Skipped the next {count} of {key}"))?;
+    tell_next(&mut session, &job)?;
+    session.advise(&format!("see the skipped runs: everbell runs list --job {}", shell(text(&job, "jobKey"))))?;
+    Ok(Exit::Success)
+}
+
+pub(super) fn retire(args: &RetireArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let job = shell(&args.job);
+    let question = format!("Retire job {job} for good? Its history stays.");
+    if !args.yes && !confirmed(&question, &format!("everbell jobs retire {job} --yes"))? {
+        return Ok(Exit::Failed);
+    }
+    let mut session = Session::new(&args.online, now, output)?;
+    let query: Vec<_> = args.reason.iter().map(|reason| ("reason", reason.clone())).collect();
+    let answer = session.client.delete(&job_path(&args.job), &query);
+    let answer = answer.asked(|| format!("retire job `{}`", args.job)).or_try(404, jobs_there)?;
+    let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
+    let (key, version) = (text(&job, "jobKey"), number(&job, "version").unwrap_or_default());
+    session.done(Mark::Ended, &format!("Retired {} v{version}", printable(key)))?;
+    session.detail("it does not fire any more; its runs stay")?;
+    session.advise(&format!("see its runs: everbell runs list --job {}", shell(key)))?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,126 @@
+//! `everbell jobs create` and `everbell jobs once`.
+
+use clap::Args;
+use everbell_core::Zone;
+use jiff::Timestamp;
+
+use super::definition::{Body, DefinitionArgs, TimingArgs};
+use super::show::{fires, fires_in_words, in_words, told_warnings};
+use crate::cli::client::Asked;
+use crate::cli::document::{number, text};
+use crate::cli::online::ZoneArgs;
+use crate::cli::output::{Mark, Output, printable};
+use crate::cli::words::{joined, shell};
+use crate::cli::{CliError, Exit, OnlineArgs, Session};
+use crate::time_input::TimeReader;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell jobs create nightly --target print --cron \"30 2 * * *\" --tz America/New_York
+  everbell jobs create pulse --target print --every 90s --payload '{\"kind\":\"pulse\"}'
+  everbell jobs create report --target print --cron @hourly --timeout 5m --retries 2 --label team=ops";
+
+pub(super) const ONCE_EXAMPLES: &str = "\
+Examples:
+  everbell jobs once announce --target print --at \"tomorrow 08:00\" --tz Europe/Paris
+  everbell jobs once remind --target print --at +15m
+  everbell jobs once migrate --target print --at 2099-01-01T00:00:00Z --json";
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateArgs {
+    /// The name that all versions of the job share.
+    #[arg(value_name = "KEY")]
+    key: String,
+    /// The label of what to do; `everbell targets` tells which there are.
+    #[arg(long, value_name = "LABEL")]
+    target: String,
+    /// The IANA time zone in which the expression is read.
+    #[arg(long, value_name = "ZONE", default_value = "UTC", help_heading = "When it fires")]
+    tz: String,
+    #[command(flatten)]
+    timing: TimingArgs,
+    #[command(flatten)]
+    definition: DefinitionArgs,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OnceArgs {
+    /// The name of the job.
+    #[arg(value_name = "KEY")]
+    key: String,
+    /// The label of what to do; `everbell targets` tells which there are.
+    #[arg(long, value_name = "LABEL")]
+    target: String,
+    /// Fire then: RFC 3339, `2027-03-13 09:00`, `+15m`, `tomorrow 08:00`.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "When it fires")]
+    at: String,
+    /// The IANA time zone in which a time without an offset is read.
+    #[arg(long, value_name = "ZONE", default_value = "UTC", help_heading = "When it fires")]
+    tz: String,
+    #[command(flatten)]
+    definition: DefinitionArgs,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+pub(super) fn run(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let zone = Zone::get(&args.tz)?;
+    if args.timing.cron.is_none() && args.timing.every.is_none() {
+        let key = shell(&args.key);
+        return Err(CliError::invalid(format!(
+            "a job needs to know when it fires\n  \
+             everbell jobs create {key} --target {target} --cron \"0 8 * * 1-5\" --tz Europe/Paris\n  \
+             everbell jobs create {key} --target {target} --every 15m\n  \
+             everbell jobs once {key} --target {target} --at \"tomorrow 08:00\"",
+            target = shell(&args.target),
+        )));
+    }
+    let mut body = Body::default();
+    body.time(&args.timing, &zone, now)?;
+    body.describe(&args.definition)?;
+    made(&args.key, &args.target, &zone, body, &args.online, now, output)
+}
+
+pub(super) fn once(args: &OnceArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let zone = Zone::get(&args.tz)?;
+    let mut body = Body::default();
+    let at = TimeReader { now, zone: &zone }.read("--at", &args.at)?;
+    body.put("runAt", at.to_string());
+    body.describe(&args.definition)?;
+    made(&args.key, &args.target, &zone, body, &args.online, now, output)
+}
+
+fn made(
+    key: &str,
+    target: &str,
+    zone: &Zone,
+    mut body: Body,
+    online: &OnlineArgs,
+    now: Timestamp,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    body.put("jobKey", key);
+    body.put("target", target);
+    body.put("timezone", zone.name());
+    let mut session = Session::new(online, now, output)?;
+    let answer = session.client.post("/jobs", &body).asked(|| format!("create job `{key}`"));
+    let answer = answer
+        .or_try(409, || format!("change it: everbell jobs new-version {0}; see it: everbell jobs show {0}", shell(key)))
+        .or_try(400, || "everbell targets tells the labels; everbell jobs create --help tells the flags".to_owned())?;
+    let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
+    let version = number(&job, "version").unwrap_or_default();
+    session.done(Mark::Good, &format!("Created {} v{version} ({})", printable(key), text(&job, "status")))?;
+    session.detail(&in_words(&job))?;
+    let zone = (ZoneArgs { tz: None }).read()?.zone(&job);
+    let next = fires_in_words(&fires(&session.client, &job)?, &zone, now);
+    session.detail(&format!("Next   {next}"))?;
+    session.out.flush()?;
+    told_warnings(&job);
+    let (see, try_it) =
+        (format!("see it: everbell jobs show {0}", shell(key)), format!("everbell jobs run {} --wait", shell(key)));
+    let advice = joined(&[&see, &format!("try it now: {try_it}")], session.out.symbols);
+    session.advise(&advice)?;
+    Ok(Exit::Success)
+}

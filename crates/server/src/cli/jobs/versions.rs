@@ -1,0 +1,64 @@
+//! `everbell jobs versions`.
+
+use clap::Args;
+use jiff::Timestamp;
+
+use super::list::schedule;
+use super::show::jobs_there;
+use crate::cli::client::{Asked, job_path};
+use crate::cli::document::{number, text, time};
+use crate::cli::online::ZoneArgs;
+use crate::cli::output::{Cell, Column, Output, Table};
+use crate::cli::times::{stamp_cell, whole_second};
+use crate::cli::{CliError, Exit, OnlineArgs, Session};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell jobs versions daily-briefing
+  everbell jobs versions daily-briefing --tz UTC
+  everbell jobs versions daily-briefing -o jsonl";
+
+const COLUMNS: [Column; 7] = [
+    Column::new("VER").right(),
+    Column::new("STATUS"),
+    Column::new("TARGET").shrinks(),
+    Column::new("SCHEDULE").shrinks(),
+    Column::new("TZ").goes(1),
+    Column::new("MADE").goes(3),
+    Column::new("BY").shrinks().goes(2),
+];
+
+#[derive(Debug, Args)]
+pub(crate) struct VersionsArgs {
+    /// The job: its key or its id.
+    #[arg(value_name = "JOB")]
+    job: String,
+    #[command(flatten)]
+    zone: ZoneArgs,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+pub(super) fn run(args: &VersionsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let shown = args.zone.read()?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let list = session.client.items(&format!("{}/versions", job_path(&args.job)));
+    let list = list.asked(|| format!("list the versions of job `{}`", args.job)).or_try(404, jobs_there)?;
+    if session.printed(&list, "id")? {
+        return Ok(Exit::Success);
+    }
+    let mut table = Table::new(&COLUMNS, session.out.symbols);
+    for job in &list.items {
+        table.row(vec![
+            Cell::text(&number(job, "version").unwrap_or_default().to_string()),
+            Cell::status(text(job, "status"), session.out.symbols),
+            Cell::text(text(job, "target")),
+            Cell::text(schedule(job)),
+            Cell::text(text(job, "timezone")),
+            stamp_cell(time(job, "createdAt").map(whole_second), &shown.zone(job)),
+            Cell::text(text(job, "createdBy")),
+        ]);
+    }
+    session.out.list(&table)?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,145 @@
+//! `everbell next`: what fires soon, in the whole cluster.
+
+use std::time::Duration;
+
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::client::{Asked, Client, job_path};
+use super::document::{items, some_text, text, time};
+use super::online::{Format, Shown, ZoneArgs, duration};
+use super::output::{Cell, Column, Output, Table, printable};
+use super::times::{spoken, stamp_cell};
+use super::{CliError, Exit, OnlineArgs, Session};
+use crate::elapsed::wait;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell next
+  everbell next --within 1h --tz UTC
+  everbell next daily-briefing --limit 3 --json";
+
+const COLUMNS: [Column; 5] = [
+    Column::new("WHEN"),
+    Column::new("LEFT"),
+    Column::new("JOB KEY").shrinks(),
+    Column::new("TARGET").shrinks().goes(1),
+    Column::new("NOTE").shrinks().goes(2),
+];
+
+#[derive(Debug, Args)]
+pub(crate) struct NextArgs {
+    /// Only these jobs; all that fire if absent.
+    #[arg(value_name = "JOB")]
+    jobs: Vec<String>,
+    /// Only fires within so long from now.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    within: Option<Duration>,
+    /// Show this many at the most.
+    #[arg(short = 'n', long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u16).range(1..=500))]
+    limit: u16,
+    #[command(flatten)]
+    zone: ZoneArgs,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+/// A fire to come.
+struct Fire {
+    at: Timestamp,
+    /// As the API tells it.
+    told: Value,
+    job: usize,
+    note: String,
+}
+
+pub(crate) fn run(args: &NextArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let shown = args.zone.read()?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let jobs = jobs(&session.client, args)?;
+    let until = args.within.and_then(|within| now.checked_add(within).ok()).unwrap_or(Timestamp::MAX);
+    let fires = fires(&session.client, &jobs, usize::from(args.limit), until, &shown)?;
+    match session.format {
+        Some(Format::Json) => {
+            let all: Vec<Value> = fires.iter().map(|fire| document(fire, &jobs)).collect();
+            session.out.json(&json!({ "items": all }))?;
+        }
+        Some(Format::Jsonl) => fires.iter().try_for_each(|fire| session.out.json(&document(fire, &jobs)))?,
+        Some(Format::Name) => {
+            fires.iter().try_for_each(|fire| session.out.line(&printable(text(&jobs[fire.job], "jobKey"))))?;
+        }
+        Some(Format::Table | Format::Plain) | None => table(&mut session, &fires, &jobs, &shown)?,
+    }
+    Ok(Exit::Success)
+}
+
+/// The jobs that were named, or those that fire first: each fire shown is of one of so many jobs as there are fires.
+fn jobs(client: &Client, args: &NextArgs) -> Result<Vec<Value>, CliError> {
+    if args.jobs.is_empty() {
+        let query = [("sort", "nextRunAt".to_owned()), ("status", "active".to_owned())];
+        let list = client.all("/jobs", &query, args.limit.into()).asked(|| "tell what fires next".to_owned())?;
+        return Ok(list.items);
+    }
+    let job = |name: &String| {
+        let asked = || format!("tell when job `{name}` fires next");
+        client.get(&job_path(name), &[]).asked(asked)?.value()
+    };
+    args.jobs.iter().map(job).collect()
+}
+
+fn fires(
+    client: &Client,
+    jobs: &[Value],
+    limit: usize,
+    until: Timestamp,
+    shown: &Shown,
+) -> Result<Vec<Fire>, CliError> {
+    let mut all: Vec<Fire> = Vec::new();
+    for (number, job) in jobs.iter().enumerate() {
+        let Some(first) = time(job, "nextRunAt").filter(|at| *at <= until) else { continue };
+        // Later jobs cannot come in before what is there already.
+        if all.len() >= limit && all[limit - 1].at <= first {
+            continue;
+        }
+        let path = format!("{}/next", job_path(text(job, "id")));
+        let answer = client.get(&path, &[("count", limit.to_string())])?.value()?;
+        for fire in items(&answer, "items") {
+            let Some(at) = time(fire, "at").filter(|at| *at <= until) else { continue };
+            let moved = time(job, "rescheduledFrom").filter(|_| at == first);
+            let moved = moved.map(|from| format!("moved from {}", spoken(from, &shown.zone(job))));
+            let note = some_text(fire, "note").map(str::to_owned).or(moved).unwrap_or_default();
+            all.push(Fire { at, told: fire.clone(), job: number, note });
+        }
+        all.sort_by_key(|fire| (fire.at, fire.job));
+        all.truncate(limit);
+    }
+    Ok(all)
+}
+
+/// A fire of the API, and whose it is.
+fn document(fire: &Fire, jobs: &[Value]) -> Value {
+    let mut document = fire.told.clone();
+    document["jobKey"] = json!(text(&jobs[fire.job], "jobKey"));
+    document["target"] = json!(text(&jobs[fire.job], "target"));
+    document
+}
+
+fn table(session: &mut Session<'_>, fires: &[Fire], jobs: &[Value], shown: &Shown) -> Result<(), CliError> {
+    if fires.is_empty() {
+        return session.advise("nothing fires");
+    }
+    let mut table = Table::new(&COLUMNS, session.out.symbols);
+    for fire in fires {
+        let job = &jobs[fire.job];
+        table.row(vec![
+            stamp_cell(Some(fire.at), &shown.zone(job)),
+            Cell::text(&wait(fire.at.duration_since(session.now).as_secs().max(0))),
+            Cell::text(text(job, "jobKey")),
+            Cell::text(text(job, "target")),
+            if fire.note.is_empty() { Cell::both("", "") } else { Cell::text(&fire.note) },
+        ]);
+    }
+    session.out.list(&table)?;
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! `everbell runs`: what became of jobs.
+
+pub(crate) mod begun;
+mod cancel;
+mod list;
+mod show;
+mod watch;
+
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+
+use super::output::Output;
+use super::{CliError, Exit};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell runs
+  everbell runs list --job daily-briefing --limit 5
+  everbell runs list --status failed --from -1d";
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    command: Option<RunsCommand>,
+    #[command(flatten)]
+    list: list::ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum RunsCommand {
+    /// List runs, the newest first
+    #[command(before_help = list::EXAMPLES)]
+    List(list::ListArgs),
+    /// Show a run: how it went, why it failed, what it printed
+    #[command(before_help = show::EXAMPLES)]
+    Show(show::ShowArgs),
+    /// Follow a run to its end, and exit with its result
+    ///
+    /// Exits with 0 if it succeeded, with 6 if it failed, was canceled or was skipped, and with 7 after --timeout.
+    #[command(before_help = watch::EXAMPLES)]
+    Watch(watch::WatchArgs),
+    /// Cancel a run that waits or runs
+    #[command(before_help = cancel::EXAMPLES)]
+    Cancel(cancel::CancelArgs),
+    /// Run the same again
+    #[command(before_help = cancel::RERUN_EXAMPLES)]
+    Rerun(cancel::RerunArgs),
+}
+
+pub(crate) fn run(args: &RunsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    match &args.command {
+        None => list::run(&args.list, now, output),
+        Some(RunsCommand::List(args)) => list::run(args, now, output),
+        Some(RunsCommand::Show(args)) => show::run(args, now, output),
+        Some(RunsCommand::Watch(args)) => watch::run(args, now, output),
+        Some(RunsCommand::Cancel(args)) => cancel::run(args, now, output),
+        Some(RunsCommand::Rerun(args)) => cancel::rerun(args, now, output),
+    }
+}
+
+/// What to try if there is no such run.
+fn runs_there() -> String {
+    "see which there are: everbell runs list".to_owned()
+}
+
+/// The path of a run.
+fn run_path(name: &str) -> String {
+    format!("/runs/{}", super::client::segment(name))
+}

@@ -1,0 +1,116 @@
+//! `everbell targets`: which are served, and a trial of one.
+
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::client::{Asked, segment};
+use super::document::{text, texts};
+use super::jobs::payload;
+use super::output::{Cell, Column, Output, Table, counted, printable};
+use super::runs::begun::{Begun, WaitArgs, told};
+use super::{CliError, Exit, OnlineArgs, Session};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell targets
+  everbell targets list -o name
+  everbell targets try print --payload '{\"hello\":\"world\"}' --wait";
+
+const TRY_EXAMPLES: &str = "\
+Examples:
+  everbell targets try print --wait
+  everbell targets try print --payload '{\"hello\":\"world\"}'
+  echo '{\"hello\":\"pipe\"}' | everbell targets try print --payload - -o name";
+
+const COLUMNS: [Column; 3] =
+    [Column::new("TARGET").shrinks(), Column::new("SERVED BY"), Column::new("WAITING JOBS").shrinks()];
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct TargetsArgs {
+    #[command(subcommand)]
+    command: Option<TargetsCommand>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum TargetsCommand {
+    /// List targets, who serves them, and who waits for one that nobody does
+    #[command(before_help = EXAMPLES)]
+    List {
+        #[command(flatten)]
+        online: OnlineArgs,
+    },
+    /// Run a target once, without a job
+    #[command(before_help = TRY_EXAMPLES)]
+    Try(TryArgs),
+}
+
+#[derive(Debug, Args)]
+struct TryArgs {
+    /// The label.
+    #[arg(value_name = "LABEL")]
+    target: String,
+    /// What the target gets: JSON, `@FILE`, or `-` for standard input; `{}` if absent.
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+    payload: Option<String>,
+    #[command(flatten)]
+    wait: WaitArgs,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Serialize)]
+struct Body {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<Box<RawValue>>,
+}
+
+pub(crate) fn run(args: &TargetsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    match &args.command {
+        None => list(&args.online, now, output),
+        Some(TargetsCommand::List { online }) => list(online, now, output),
+        Some(TargetsCommand::Try(args)) => try_once(args, now, output),
+    }
+}
+
+fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(online, now, output)?;
+    let list = session.client.items("/targets").asked(|| "list targets".to_owned())?;
+    if session.printed(&list, "target")? {
+        return Ok(Exit::Success);
+    }
+    let mut table = Table::new(&COLUMNS, session.out.symbols);
+    let mut unserved = Vec::new();
+    for target in &list.items {
+        let (instances, waiting) = (texts(target, "instances").len(), texts(target, "waitingJobs"));
+        if instances == 0 {
+            unserved.push(printable(text(target, "target")));
+        }
+        let served = if instances == 0 { "nobody".to_owned() } else { counted(instances, "instance") };
+        let waiting = waiting.join(", ");
+        table.row(vec![
+            Cell::text(text(target, "target")),
+            Cell::both(served, &instances.to_string()),
+            if waiting.is_empty() { Cell::both("-", "") } else { Cell::text(&waiting) },
+        ]);
+    }
+    session.out.list(&table)?;
+    if !unserved.is_empty() {
+        session.advise(&format!("nobody serves {}: those jobs do not fire", unserved.join(", ")))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn try_once(args: &TryArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let body = Body { payload: args.payload.as_deref().map(payload).transpose()? };
+    let mut session = Session::new(&args.online, now, output)?;
+    let answer = session.client.post(&format!("/targets/{}/try", segment(&args.target)), &body);
+    let answer = answer
+        .asked(|| format!("try target `{}`", args.target))
+        .or_try(404, || "see which there are: everbell targets".to_owned());
+    told(&mut session, Begun { answer, again: "" }, &args.wait)
+}

@@ -1,0 +1,197 @@
+//! `everbell tokens`: who may do what.
+
+use clap::{Args, Subcommand};
+use everbell_core::Zone;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::client::{Asked, segment};
+use super::confirm::confirmed;
+use super::document::{text, time};
+use super::online::{Format, Shown, ZoneArgs};
+use super::output::{Cell, Column, Mark, Output, Table, printable};
+use super::times::{away, spoken, stamp_cell, whole_second};
+use super::words::shell;
+use super::{CliError, Exit, OnlineArgs, Session};
+use crate::time_input::TimeReader;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell tokens
+  everbell tokens create ci --role operator > ci.token
+  everbell tokens revoke ci --yes";
+
+const CREATE_EXAMPLES: &str = "\
+Examples:
+  everbell tokens create grafana --role viewer
+  everbell tokens create deploy --role admin --expires +90d
+  everbell tokens create ops --role operator --json";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  everbell tokens list
+  everbell tokens list --tz UTC
+  everbell tokens list -o name";
+
+const REVOKE_EXAMPLES: &str = "\
+Examples:
+  everbell tokens revoke grafana --yes
+  everbell tokens revoke deploy --yes -o name
+  everbell tokens revoke ops --yes --request-timeout 5s";
+
+const COLUMNS: [Column; 6] = [
+    Column::new("NAME").shrinks(),
+    Column::new("ROLE"),
+    Column::new("STATE"),
+    Column::new("MADE").goes(1),
+    Column::new("ENDS").goes(2),
+    Column::new("USED"),
+];
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct TokensArgs {
+    #[command(subcommand)]
+    command: Option<TokensCommand>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum TokensCommand {
+    /// Make a token, which is shown this once; in a pipe, only the token is printed
+    #[command(before_help = CREATE_EXAMPLES)]
+    Create(CreateArgs),
+    /// List tokens, without themselves
+    #[command(before_help = LIST_EXAMPLES)]
+    List(ListArgs),
+    /// Revoke a token for good
+    #[command(before_help = REVOKE_EXAMPLES)]
+    Revoke(RevokeArgs),
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    #[command(flatten)]
+    zone: ZoneArgs,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Debug, Args)]
+struct CreateArgs {
+    /// A name for people and the audit trail.
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// What it may do: viewers read, operators act, admins change what jobs are.
+    #[arg(long, value_name = "ROLE", value_parser = ["viewer", "operator", "admin"])]
+    role: String,
+    /// When it ends by itself: RFC 3339 or `+90d`; never if absent.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    expires: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Debug, Args)]
+struct RevokeArgs {
+    /// The name of the token.
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Do not ask.
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+pub(crate) fn run(args: &TokensArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    match &args.command {
+        None => list(&args.list, now, output),
+        Some(TokensCommand::List(args)) => list(args, now, output),
+        Some(TokensCommand::Create(args)) => create(args, now, output),
+        Some(TokensCommand::Revoke(args)) => revoke(args, now, output),
+    }
+}
+
+fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let shown = args.zone.read()?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let list = session.client.items("/tokens").asked(|| "list tokens".to_owned())?;
+    if session.printed(&list, "name")? {
+        return Ok(Exit::Success);
+    }
+    let mut table = Table::new(&COLUMNS, session.out.symbols);
+    for token in &list.items {
+        table.row(row(token, &shown, &session));
+    }
+    session.out.list(&table)?;
+    Ok(Exit::Success)
+}
+
+fn row(token: &Value, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
+    let zone = shown.or_utc();
+    let ends = time(token, "expiresAt");
+    let (state, mark) = match (time(token, "revokedAt"), ends) {
+        (Some(_), _) => ("revoked", Mark::Canceled),
+        (None, Some(at)) if at <= session.now => ("ended", Mark::Ended),
+        _ => ("valid", Mark::Good),
+    };
+    let used = time(token, "lastUsedAt").map(|at| away(at, session.now));
+    vec![
+        Cell::text(text(token, "name")),
+        Cell::text(text(token, "role")),
+        Cell::both(format!("{} {state}", session.out.symbols.of(mark)), state).styled(mark.style()),
+        stamp_cell(time(token, "createdAt").map(whole_second), &zone),
+        ends.map_or_else(|| Cell::both("never", ""), |at| stamp_cell(Some(whole_second(at)), &zone)),
+        used.map_or_else(|| Cell::both("never", ""), |used| Cell::text(&used)),
+    ]
+}
+
+fn create(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let utc = Zone::utc();
+    let times = TimeReader { now, zone: &utc };
+    let expires = args.expires.as_ref().map(|text| times.read("--expires", text)).transpose()?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let mut body = json!({ "name": args.name, "role": args.role });
+    if let Some(at) = expires {
+        body["expiresAt"] = json!(at.to_string());
+    }
+    let answer = session.client.post("/tokens", &body);
+    let answer = answer
+        .asked(|| format!("make token `{}`", args.name))
+        .or_try(409, || "choose another name, or see which there are: everbell tokens".to_owned())?;
+    let Some(made) = session.for_people(&answer, "name")? else { return Ok(Exit::Success) };
+    let token = text(&made, "token");
+    if session.out.is_for_people() {
+        let ends = expires.map_or_else(|| "never ends".to_owned(), |at| format!("ends {}", spoken(at, &utc)));
+        session.done(Mark::Good, &format!("Made token {} ({}), which {ends}", printable(&args.name), args.role))?;
+        session.out.line(&format!("  {token}"))?;
+        session.advise("it is shown this once; keep it where only its user can read it")?;
+    } else {
+        session.out.line(token)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn revoke(args: &RevokeArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let name = shell(&args.name);
+    let question = format!("Revoke token {name} for good?");
+    if !args.yes && !confirmed(&question, &format!("everbell tokens revoke {name} --yes"))? {
+        return Ok(Exit::Failed);
+    }
+    let mut session = Session::new(&args.online, now, output)?;
+    let answer = session.client.delete(&format!("/tokens/{}", segment(&args.name)), &[]);
+    answer
+        .asked(|| format!("revoke token `{}`", args.name))
+        .or_try(404, || "see which there are: everbell tokens".to_owned())?;
+    // The API answers this with nothing, so there is no document to print.
+    match session.format {
+        Some(Format::Name) => session.out.line(&printable(&args.name))?,
+        Some(Format::Json | Format::Jsonl) => {}
+        Some(Format::Table | Format::Plain) | None => {
+            session.done(Mark::Canceled, &format!("Revoked token {}", printable(&args.name)))?;
+        }
+    }
+    Ok(Exit::Success)
+}
