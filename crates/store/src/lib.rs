@@ -20,6 +20,7 @@ mod url;
 pub mod memory;
 pub mod postgres;
 pub mod sqlite;
+pub mod upkeep;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

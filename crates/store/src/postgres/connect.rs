@@ -42,21 +42,7 @@ impl PostgresStore {
     ///
     /// The address is never shown with its password, whatever goes wrong.
     pub async fn connect(url: &str) -> StoreResult<PostgresStore> {
-        let (url, behind_pooler) = pooler_of(url)?;
-        let mut options = PgConnectOptions::from_str(&url)
-            .map_err(|error| fault::unavailable("reading the address of the database", error))?
-            .application_name("everbell");
-        if behind_pooler {
-            // A pooler refuses what it does not know.
-            options = options.extra_float_digits(None);
-        }
-        // The pool would try again until its patience ends and then forget why; the first connection says it at once.
-        let what = format!("connecting to {}", shown(&options));
-        match tokio::time::timeout(PATIENCE, PgConnection::connect_with(&options)).await {
-            Ok(Ok(connection)) => on(&what, connection.close()).await?,
-            Ok(Err(error)) => return Err(fault::unavailable(&what, error)),
-            Err(_) => return Err(fault::too_late(&what, false)),
-        }
+        let (options, behind_pooler) = reach(url).await?;
         // A round trip before each use costs two thirds of the speed; a dead connection shows by itself.
         let few =
             PgPoolOptions::new().max_connections(MOST_CONNECTIONS).acquire_timeout(PATIENCE).test_before_acquire(false);
@@ -183,6 +169,37 @@ impl PostgresStore {
         let due: DueColumns = self.within(WHAT, due.fetch_one(&self.pool)).await?;
         counts(jobs, active, &due)
     }
+}
+
+/// How to connect, after it was seen to work, and whether a pooler is between.
+async fn reach(url: &str) -> StoreResult<(PgConnectOptions, bool)> {
+    let (url, behind_pooler) = pooler_of(url)?;
+    let mut options = PgConnectOptions::from_str(&url)
+        .map_err(|error| fault::unavailable("reading the address of the database", error))?
+        .application_name("everbell");
+    if behind_pooler {
+        // A pooler refuses what it does not know.
+        options = options.extra_float_digits(None);
+    }
+    // A pool would try again until its patience ends and then forget why; the first connection says it at once.
+    let what = format!("connecting to {}", shown(&options));
+    match tokio::time::timeout(PATIENCE, PgConnection::connect_with(&options)).await {
+        Ok(Ok(connection)) => on(&what, connection.close()).await?,
+        Ok(Err(error)) => return Err(fault::unavailable(&what, error)),
+        Err(_) => return Err(fault::too_late(&what, false)),
+    }
+    Ok((options, behind_pooler))
+}
+
+/// A transaction that cannot write, in a database that is left as it is.
+pub(super) async fn look(url: &str) -> StoreResult<Session<'static>> {
+    const WHAT: &str = "reading the database";
+    let (options, behind_pooler) = reach(url).await?;
+    let one = PgPoolOptions::new().max_connections(1).acquire_timeout(PATIENCE).connect_lazy_with(options);
+    let pool = if behind_pooler { Pool::behind_pooler(one, &[]) } else { Pool::direct(one) };
+    let mut session = on(WHAT, pool.begin()).await?;
+    on(WHAT, sqlx::query("set transaction read only").execute(&mut session)).await?;
+    Ok(session)
 }
 
 /// One statement of a transaction, within the deadline.

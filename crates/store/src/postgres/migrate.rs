@@ -48,10 +48,7 @@ async fn step(pool: &Pool) -> StoreResult<bool> {
         on(WHAT, sqlx::query(create).execute(&mut tx)).await.map_err(transient)?;
     }
     on(WHAT, sqlx::query("lock table schema_migrations in access exclusive mode").execute(&mut tx)).await?;
-    let version: i32 =
-        on(WHAT, sqlx::query_scalar("select coalesce(max(version), 0) from schema_migrations").fetch_one(&mut tx))
-            .await?;
-    let version = u32::try_from(version).unwrap_or(0);
+    let version = version(&mut tx).await?;
     if version > latest() {
         let reason = format!(
             "schema version {version} is newer than this binary knows ({}); start the newer release, or restore a backup",
@@ -65,6 +62,17 @@ async fn step(pool: &Pool) -> StoreResult<bool> {
     on(WHAT, sqlx::query(note).bind((version + 1) as i32).execute(&mut tx)).await?;
     on(WHAT, tx.commit()).await?;
     Ok(true)
+}
+
+/// The number of the last migration, 0 before the first.
+pub(super) async fn found(tx: Conn<'_, '_>) -> StoreResult<u32> {
+    if exists(&mut *tx).await? { version(tx).await } else { Ok(0) }
+}
+
+async fn version(tx: Conn<'_, '_>) -> StoreResult<u32> {
+    let last = sqlx::query_scalar("select coalesce(max(version), 0) from schema_migrations");
+    let version: i32 = on("reading the version of the schema", last.fetch_one(tx)).await?;
+    Ok(u32::try_from(version).unwrap_or(0))
 }
 
 /// Asked before anything is created, so that a role without the right to create can still start.

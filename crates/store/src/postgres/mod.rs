@@ -17,6 +17,7 @@ mod migrate;
 mod planning;
 mod pool;
 mod running;
+pub(crate) mod upkeep;
 
 use std::time::Duration;
 

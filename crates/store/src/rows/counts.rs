@@ -31,18 +31,23 @@ pub(crate) struct DueColumns {
     pub(crate) oldest_due_at: Option<Micros>,
 }
 
-/// All of it, in one order: that of the words, whatever the database thinks of letters.
+/// The jobs, in one order: that of the words, whatever the database thinks of letters.
+pub(crate) fn job_counts(mut jobs: Vec<JobCountColumns>) -> StoreResult<Vec<JobCount>> {
+    jobs.sort_by(|a, b| (&a.status, a.is_one_time()).cmp(&(&b.status, b.is_one_time())));
+    jobs.iter().map(JobCountColumns::read).collect()
+}
+
+/// All of it, in the same order.
 pub(crate) fn counts(
-    mut jobs: Vec<JobCountColumns>,
+    jobs: Vec<JobCountColumns>,
     mut active: Vec<ActiveCountColumns>,
     due: &DueColumns,
 ) -> StoreResult<Counts> {
-    jobs.sort_by(|a, b| (&a.status, a.is_one_time()).cmp(&(&b.status, b.is_one_time())));
     active.sort_by(|a, b| (&a.target, &a.status).cmp(&(&b.target, &b.status)));
     let living = |job: &&JobCountColumns| job.status != JobStatus::Retired.as_str();
     Ok(Counts {
         errored_jobs: jobs.iter().filter(living).map(|job| count(job.errored)).sum(),
-        jobs: jobs.iter().map(JobCountColumns::read).collect::<StoreResult<_>>()?,
+        jobs: job_counts(jobs)?,
         active_runs: active.iter().map(ActiveCountColumns::read).collect::<StoreResult<_>>()?,
         due_timers: count(due.due_timers),
         oldest_due_at: due.oldest_due_at.map(Into::into),

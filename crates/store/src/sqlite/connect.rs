@@ -152,7 +152,7 @@ impl SqliteStore {
 }
 
 /// What both kinds of connections have in common.
-fn options() -> SqliteConnectOptions {
+pub(super) fn options() -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .busy_timeout(PATIENCE)
         .foreign_keys(true)

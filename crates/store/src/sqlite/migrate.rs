@@ -44,14 +44,7 @@ async fn step(connection: &mut SqliteConnection, now: Timestamp) -> StoreResult<
 
 /// The number of the last migration, 0 before the first. One that this binary does not know is refused.
 async fn version(connection: &mut SqliteConnection) -> StoreResult<u32> {
-    let failed = |error| fault::from_sqlx("reading the version of the schema", error);
-    let known = "select count(*) from sqlite_schema where name = 'schema_migrations'";
-    let known: u32 = sqlx::query_scalar(known).fetch_one(&mut *connection).await.map_err(failed)?;
-    if known == 0 {
-        return Ok(0);
-    }
-    let last = "select coalesce(max(version), 0) from schema_migrations";
-    let version: u32 = sqlx::query_scalar(last).fetch_one(&mut *connection).await.map_err(failed)?;
+    let version = found(connection).await?;
     if version > latest() {
         return Err(fault::refused(format!(
             "schema version {version} is newer than this binary knows ({}); start the newer release, or restore a backup",
@@ -59,4 +52,16 @@ async fn version(connection: &mut SqliteConnection) -> StoreResult<u32> {
         )));
     }
     Ok(version)
+}
+
+/// The number of the last migration, whichever it is.
+pub(super) async fn found(connection: &mut SqliteConnection) -> StoreResult<u32> {
+    let failed = |error| fault::from_sqlx("reading the version of the schema", error);
+    let known = "select count(*) from sqlite_schema where name = 'schema_migrations'";
+    let known: u32 = sqlx::query_scalar(known).fetch_one(&mut *connection).await.map_err(failed)?;
+    if known == 0 {
+        return Ok(0);
+    }
+    let last = "select coalesce(max(version), 0) from schema_migrations";
+    sqlx::query_scalar(last).fetch_one(&mut *connection).await.map_err(failed)
 }

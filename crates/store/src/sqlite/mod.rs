@@ -7,6 +7,7 @@
 //! Batches go in as one JSON array each. Wake-ups reach the loops of this process only; others poll.
 
 mod access;
+pub(crate) mod backup;
 mod batch;
 mod changing;
 mod connect;
@@ -20,6 +21,7 @@ mod migrate;
 mod planning;
 mod running;
 mod transaction;
+pub(crate) mod upkeep;
 
 use std::future::Future;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 
 /// A database for one test, gone when it is dropped.
 ///
@@ -54,6 +54,19 @@ impl TestDatabase {
     pub fn server_url(&self) -> &str {
         &self.server
     }
+}
+
+/// Runs statements on the database of an address, `postgres://…` or `sqlite:…`: what a test does to a database behind the
+/// back of the store. Panics with the reason when that fails.
+pub async fn execute(url: &str, sql: &'static str) {
+    if url.starts_with("sqlite:") {
+        let mut connection = SqliteConnection::connect(url).await.expect("open the test database");
+        connection.execute(sql).await.expect("run the statements");
+        return connection.close().await.expect("close the test database");
+    }
+    let mut connection = PgConnection::connect(url).await.expect("connect to the test database");
+    connection.execute(sql).await.expect("run the statements");
+    connection.close().await.expect("close the connection");
 }
 
 impl Drop for TestDatabase {

@@ -16,7 +16,7 @@ mod folder;
 mod programs;
 mod server;
 
-pub use database::TestDatabase;
+pub use database::{TestDatabase, execute};
 pub use server::{Durability, OwnServer};
 
 use std::path::Path;

@@ -13,3 +13,4 @@ mod sqlite_own;
 mod sqlite_processes;
 mod sqlite_world;
 mod testing;
+mod upkeep;

@@ -1,0 +1,125 @@
+//! A copy of a database while others use it.
+//!
+//! `vacuum into` reads one moment of the database and does not keep anybody from writing, which the write-ahead log makes
+//! possible. It accepts an empty file, so the file is there first, for its owner alone.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use everbell_core::Invalid;
+use everbell_core::store::{StoreError, StoreResult};
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
+
+use super::{connect, fault, upkeep};
+
+/// How often it is told how far the copy is.
+const TOLD_EVERY: Duration = Duration::from_millis(250);
+
+pub(crate) async fn write(from: &Path, to: &Path, told: &(dyn Fn(u64, u64) + Send + Sync)) -> StoreResult<u64> {
+    upkeep::exists(from)?;
+    if to.exists() {
+        return Err(in_the_way(to, "exists already; name a file that does not"));
+    }
+    let partial = Partial::create(to)?;
+    let mut connection = open(from).await?;
+    let total = fs::metadata(from).map_or(0, |found| found.len());
+    copy(&mut connection, &partial.path, &|| told(size(&partial.path), total)).await?;
+    check(&partial.path).await?;
+    partial.keep(to)
+}
+
+/// Copies, and calls `tick` now and then.
+async fn copy(connection: &mut SqliteConnection, to: &Path, tick: &(dyn Fn() + Send + Sync)) -> StoreResult<()> {
+    let what = format!("copying the database to {}", to.display());
+    let Some(name) = to.to_str() else { return Err(in_the_way(to, "is not valid UTF-8; name another file")) };
+    let mut copying = Box::pin(sqlx::query("vacuum into ?1").bind(name.to_owned()).execute(connection));
+    loop {
+        match tokio::time::timeout(TOLD_EVERY, &mut copying).await {
+            Ok(done) => return done.map(drop).map_err(|error| fault::from_sqlx(&what, error)),
+            Err(_) => tick(),
+        }
+    }
+}
+
+/// Whether SQLite finds every page and every index of the copy in order.
+async fn check(copy: &Path) -> StoreResult<()> {
+    let what = format!("checking {}", copy.display());
+    let mut connection = open(copy).await?;
+    let found = sqlx::query_scalar("pragma integrity_check(10)").fetch_all(&mut connection).await;
+    let found: Vec<String> = found.map_err(|error| fault::from_sqlx(&what, error))?;
+    connection.close().await.map_err(|error| fault::from_sqlx(&what, error))?;
+    if found == ["ok"] {
+        return Ok(());
+    }
+    Err(StoreError::Corrupt { what: format!("{what}: {}; the database itself is damaged", found.join("; ")) })
+}
+
+async fn open(path: &Path) -> StoreResult<SqliteConnection> {
+    let options = connect::options().filename(path).create_if_missing(false);
+    options.connect().await.map_err(|error| fault::from_sqlx(&format!("opening {}", path.display()), error))
+}
+
+/// A copy that is not whole yet, and goes away unless it is kept.
+struct Partial {
+    path: PathBuf,
+}
+
+impl Partial {
+    fn create(to: &Path) -> StoreResult<Partial> {
+        let mut name = to.as_os_str().to_owned();
+        name.push(".partial");
+        let path = PathBuf::from(name);
+        let mut file = OpenOptions::new();
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
+        match file.write(true).create_new(true).open(&path) {
+            Ok(_) => Ok(Partial { path }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(in_the_way(&path, "exists already: another backup is being written, or one was cut off; remove it"))
+            }
+            Err(error) => Err(cannot_write(&path, &error)),
+        }
+    }
+
+    /// Gives it its name, which nobody has taken in the meantime, and tells its size.
+    fn keep(self, to: &Path) -> StoreResult<u64> {
+        let kept = || {
+            File::open(&self.path)?.sync_all()?;
+            name(&self.path, to)?;
+            let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            File::open(folder)?.sync_all()?;
+            fs::metadata(to)
+        };
+        Ok(kept().map_err(|error| cannot_write(to, &error))?.len())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // A copy that failed is worth nothing, and a whole one has another name.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Unlike renaming, a link fails if there is a file of this name. Not every file system has links.
+fn name(partial: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(partial, to) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => fs::rename(partial, to),
+        linked => linked,
+    }
+}
+
+fn size(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |found| found.len())
+}
+
+fn in_the_way(path: &Path, why: &str) -> StoreError {
+    Invalid::new("file", format!("`{}` {why}", path.display())).into()
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> StoreError {
+    let what = format!("writing {}: {error}", path.display());
+    StoreError::Unavailable { what, maybe_done: false, source: None }
+}

@@ -1,0 +1,89 @@
+//! Looking after a database from outside: what it is, what in it is old, and a copy of it.
+//!
+//! Nothing here changes the database, and its schema least of all: [`connect`](crate::connect) is what migrates.
+
+use std::path::Path;
+
+use everbell_core::Invalid;
+use everbell_core::store::{JobCount, Pruned, StoreResult};
+use jiff::Timestamp;
+
+use crate::url::Address;
+use crate::{postgres, sqlite};
+
+/// How many runs are counted at the most, so that looking at a database stays cheap.
+pub const MOST_COUNTED: u64 = 100_000;
+
+/// A database as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// Such as `sqlite 3.50` or `postgres 15.18`.
+    pub product: String,
+    /// The number of the last migration, 0 before the first.
+    pub schema_version: u32,
+    /// The one that this binary needs.
+    pub needed_version: u32,
+    /// Bytes on disk.
+    pub size_bytes: Option<u64>,
+    /// The beginning of the oldest open transaction of somebody else.
+    pub oldest_transaction_at: Option<Timestamp>,
+    /// What is in it, if its schema is the one that this binary needs.
+    pub content: Option<Content>,
+}
+
+/// What is in a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// Jobs of each status and kind.
+    pub jobs: Vec<JobCount>,
+    /// Runs, or [`MOST_COUNTED`] if there are more.
+    pub runs: u64,
+    /// Whether there are more.
+    pub more_runs: bool,
+    /// The time of the oldest run.
+    pub oldest_run_at: Option<Timestamp>,
+}
+
+impl Content {
+    /// `runs` was counted to one more than the most.
+    pub(crate) fn new(jobs: Vec<JobCount>, runs: u64, oldest_run_at: Option<Timestamp>) -> Content {
+        Content { jobs, runs: runs.min(MOST_COUNTED), more_runs: runs > MOST_COUNTED, oldest_run_at }
+    }
+}
+
+/// Looks at the database of this address. A file that does not exist is
+/// [`StoreError::NotFound`](everbell_core::store::StoreError::NotFound), and is not created.
+pub async fn inspect(url: &str) -> StoreResult<Inspection> {
+    match Address::parse(url)? {
+        Address::Postgres => postgres::upkeep::inspect(url).await,
+        Address::SqliteFile(path) => sqlite::upkeep::inspect(&path).await,
+        Address::SqliteMemory => Err(in_memory()),
+    }
+}
+
+/// How many rows a [`prune`](everbell_core::store::Store::prune) with this bound would delete in the end. Remembered
+/// answers are not counted.
+pub async fn count_old(url: &str, before: Timestamp) -> StoreResult<Pruned> {
+    match Address::parse(url)? {
+        Address::Postgres => postgres::upkeep::count_old(url, before).await,
+        Address::SqliteFile(path) => sqlite::upkeep::count_old(&path, before).await,
+        Address::SqliteMemory => Err(in_memory()),
+    }
+}
+
+/// Copies an SQLite database into a new file while others use it, and tells its size. The copy is of one moment, checked,
+/// and for its owner alone; until it is whole it has `.partial` behind its name. `told` hears how many bytes of how many
+/// are written, now and then.
+pub async fn back_up(url: &str, file: &Path, told: &(dyn Fn(u64, u64) + Send + Sync)) -> StoreResult<u64> {
+    match Address::parse(url)? {
+        Address::Postgres => {
+            Err(Invalid::new("database", "is PostgreSQL, which is copied with its own `pg_dump`").into())
+        }
+        Address::SqliteFile(path) => sqlite::backup::write(&path, file, told).await,
+        Address::SqliteMemory => Err(in_memory()),
+    }
+}
+
+fn in_memory() -> everbell_core::store::StoreError {
+    Invalid::new("database", "is in the memory of one process, so there is nothing to look at").into()
+}
