@@ -103,6 +103,7 @@ pub use everbell_store::check_address;
 pub use everbell_store::connect;
 pub use everbell_store::postgres::PostgresStore;
 pub use everbell_store::sqlite::SqliteStore;
+pub use everbell_store::upkeep;
 
 pub use everbell_core::change::Edit;
 pub use everbell_core::cron::{DstFold, DstGap};

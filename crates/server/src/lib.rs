@@ -55,6 +55,10 @@ fn run(command: &Command) -> Result<Exit, CliError> {
         Command::Status(args) => cli::status::run(args, clock::now(), &mut output)?,
         Command::Api(args) => cli::api::run(args, clock::now(), &mut output)?,
         Command::Help { words } => cli::topics::run(words, &mut output)?,
+        Command::Db { command } => {
+            let environment = Environment::new(std::env::vars_os());
+            cli::db::run(command, &environment, &mut output)?
+        }
         Command::Version(args) => cli::version::run(args, &mut output)?,
     };
     output.flush()?;

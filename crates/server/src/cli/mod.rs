@@ -7,10 +7,12 @@
 pub(crate) mod api;
 pub(crate) mod audit;
 pub(crate) mod client;
+pub(crate) mod asking;
 pub(crate) mod config;
 mod confirm;
 pub(crate) mod cron;
 mod document;
+pub(crate) mod db;
 mod error;
 pub(crate) mod instances;
 pub(crate) mod jobs;
@@ -23,6 +25,7 @@ pub(crate) mod targets;
 mod times;
 pub(crate) mod tokens;
 pub(crate) mod topics;
+pub(crate) mod progress;
 pub(crate) mod version;
 mod watch;
 mod words;
@@ -100,6 +103,12 @@ pub(crate) enum Command {
         /// A command or a topic.
         #[arg(value_name = "WORD")]
         words: Vec<String>,
+    },
+    /// Look after the database, offline
+    #[command(before_help = db::DB_EXAMPLES, arg_required_else_help = true)]
+    Db {
+        #[command(subcommand)]
+        command: db::DbCommand,
     },
     /// Show the version of everbell and of its time zone data
     #[command(before_help = VERSION_EXAMPLES)]

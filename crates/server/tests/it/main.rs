@@ -6,6 +6,7 @@ mod config;
 mod cron;
 mod embed;
 mod readme;
+mod db;
 mod server;
 mod serving;
 mod tidy;

@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Command;
 
+use crate::server::{Folder, quiet};
+
 use super::{command, document, invalid_expressions, keys, ran, refusal, stdout};
 
 #[test]
@@ -76,7 +78,7 @@ fn the_version_is_told() {
     assert_eq!(shown["version"], version);
 }
 
-const HELP: [&[&str]; 10] = [
+const HELP: [&[&str]; 15] = [
     &[],
     &["serve"],
     &["config"],
@@ -86,14 +88,30 @@ const HELP: [&[&str]; 10] = [
     &["cron", "next"],
     &["cron", "explain"],
     &["cron", "check"],
+    &["db"],
+    &["db", "status"],
+    &["db", "migrate"],
+    &["db", "prune"],
+    &["db", "backup"],
     &["version"],
 ];
+
+/// A folder to try examples in, with the files that they name and a database.
+fn place() -> Folder {
+    let folder = Folder::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::copy(root.join("everbell.example.toml"), folder.path().join("everbell.example.toml")).unwrap();
+    let made = quiet(folder.path()).args(["db", "migrate"]).output().unwrap();
+    assert!(made.status.success());
+    folder
+}
 
 #[test]
 fn help_begins_with_three_examples_that_work() {
     let folder = Path::new(env!("CARGO_BIN_EXE_everbell")).parent().unwrap();
     let path = std::env::join_paths([folder, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
     for page in HELP {
+        let place = place();
         let help = stdout(&[page, &["--help"]].concat());
         let mut lines = help.lines();
         assert_eq!(lines.next(), Some("Examples:"), "{page:?}");
@@ -101,12 +119,14 @@ fn help_begins_with_three_examples_that_work() {
         assert_eq!(examples.len(), 3, "{help}");
         for example in examples {
             assert!(example.contains("everbell"), "{example}");
-            // The files that examples name lie at the root of the repository.
-            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
             // A server would not end; its flags are those of the check of its configuration.
             let example = example.replace("everbell serve", "everbell config check");
-            let found =
-                Command::new("sh").args(["-c", &example]).env("PATH", &path).current_dir(root).output().unwrap();
+            let found = Command::new("sh")
+                .args(["-c", &example])
+                .env("PATH", &path)
+                .current_dir(place.path())
+                .output()
+                .unwrap();
             let found = ran(found);
             assert_eq!(found.code, Some(0), "{example}: {}", found.stderr);
             assert!(!found.stdout.is_empty(), "{example}");
