@@ -6,6 +6,7 @@
 mod events;
 mod pages;
 mod place;
+mod probe;
 mod refusal;
 
 use std::time::Duration;
@@ -23,6 +24,7 @@ use place::{Given, Place};
 
 pub(crate) use pages::List;
 pub(crate) use place::{job_path, segment};
+pub(crate) use probe::probe;
 pub(crate) use refusal::{Asked, Refusal};
 
 /// The most that an answer may have.

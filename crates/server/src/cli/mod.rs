@@ -5,27 +5,30 @@
 //! a schedule) in a file of its own, and refuses there what makes no sense.
 
 pub(crate) mod api;
+pub(crate) mod asking;
 pub(crate) mod audit;
 pub(crate) mod client;
-pub(crate) mod asking;
+pub(crate) mod completions;
 pub(crate) mod config;
 mod confirm;
 pub(crate) mod cron;
-mod document;
 pub(crate) mod db;
+mod document;
 mod error;
+pub(crate) mod healthcheck;
 pub(crate) mod instances;
 pub(crate) mod jobs;
+pub(crate) mod man;
 pub(crate) mod next;
-mod online;
+pub(crate) mod online;
 pub(crate) mod output;
+pub(crate) mod progress;
 pub(crate) mod runs;
 pub(crate) mod status;
 pub(crate) mod targets;
 mod times;
 pub(crate) mod tokens;
 pub(crate) mod topics;
-pub(crate) mod progress;
 pub(crate) mod version;
 mod watch;
 mod words;
@@ -97,6 +100,15 @@ pub(crate) enum Command {
     /// Send any call to the API
     #[command(before_help = api::EXAMPLES)]
     Api(api::ApiArgs),
+    /// Tell by the exit code whether the server is well: 0 or 1
+    #[command(before_help = healthcheck::EXAMPLES)]
+    Healthcheck(healthcheck::HealthcheckArgs),
+    /// Print the completion script of a shell
+    #[command(before_help = completions::EXAMPLES, after_help = completions::INSTALLATION)]
+    Completions(completions::CompletionsArgs),
+    /// Write a manual page for every command
+    #[command(before_help = man::EXAMPLES)]
+    Man(man::ManArgs),
     /// Show the help of a command, or of environment, exit-codes, formatting, time
     #[command(before_help = HELP_EXAMPLES)]
     Help {

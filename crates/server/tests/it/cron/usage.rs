@@ -78,7 +78,7 @@ fn the_version_is_told() {
     assert_eq!(shown["version"], version);
 }
 
-const HELP: [&[&str]; 15] = [
+const HELP: [&[&str]; 17] = [
     &[],
     &["serve"],
     &["config"],
@@ -93,6 +93,8 @@ const HELP: [&[&str]; 15] = [
     &["db", "migrate"],
     &["db", "prune"],
     &["db", "backup"],
+    &["completions"],
+    &["man"],
     &["version"],
 ];
 

@@ -1,0 +1,156 @@
+//! `everbell completions`, and what shells ask while somebody types.
+//!
+//! The script of a shell only calls this binary again, with what was typed so far and [`VARIABLE`] set. So commands,
+//! flags and words are always those of the binary that is installed. Names of jobs and targets come from the server, within
+//! 300 ms or not at all; nothing here ever says an error, which would stand in the middle of a line.
+
+use std::ffi::{OsStr, OsString};
+use std::time::Duration;
+
+use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Zsh};
+use everbell_core::Zone;
+
+use super::client::Client;
+use super::document::{items, text};
+use super::online::{Color, OnlineArgs};
+use super::output::Output;
+use super::{Cli, CliError, Exit};
+
+/// Set by the scripts: the shell that asks.
+const VARIABLE: &str = "EVERBELL_COMPLETE";
+const PATIENCE: Duration = Duration::from_millis(300);
+/// More are not read through.
+const MOST: &str = "100";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell completions bash
+  everbell completions zsh
+  everbell completions fish";
+
+pub(super) const INSTALLATION: &str = "\
+Installation:
+  bash        echo 'source <(everbell completions bash)' >> ~/.bashrc
+  zsh         echo 'source <(everbell completions zsh)' >> ~/.zshrc      (after compinit)
+  fish        everbell completions fish > ~/.config/fish/completions/everbell.fish
+  elvish      eval (everbell completions elvish | slurp)
+  powershell  everbell completions powershell | Out-String | Invoke-Expression
+
+Names of jobs and targets come from the server of EVERBELL_SERVER with the token of EVERBELL_TOKEN,
+EVERBELL_TOKEN_FILE or `everbell-data/admin-token`, if it answers within 300 ms.";
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell that the script is for.
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+    Elvish,
+    Powershell,
+}
+
+pub(crate) fn run(args: &CompletionsArgs, output: &mut Output) -> Result<Exit, CliError> {
+    let shell: &dyn EnvCompleter = match args.shell {
+        Shell::Bash => &Bash,
+        Shell::Zsh => &Zsh,
+        Shell::Fish => &Fish,
+        Shell::Elvish => &Elvish,
+        Shell::Powershell => &Powershell,
+    };
+    let mut script = Vec::new();
+    shell.write_registration(VARIABLE, "everbell", "everbell", "everbell", &mut script)?;
+    output.raw(String::from_utf8_lossy(&script).trim_start())?;
+    Ok(Exit::Success)
+}
+
+/// Answers a shell, if it is one that asks.
+pub(crate) fn answered(args: &[OsString]) -> bool {
+    if std::env::var_os(VARIABLE).is_none_or(|shell| shell.is_empty()) {
+        return false;
+    }
+    let folder = std::env::current_dir().ok();
+    // Whatever came of it: a shell that asks wants nothing else to happen.
+    let _ = CompleteEnv::with_factory(command).var(VARIABLE).try_complete(args.iter().cloned(), folder.as_deref());
+    true
+}
+
+/// The command line, with what can stand for values.
+fn command() -> Command {
+    fn with_values(command: Command) -> Command {
+        command.mut_args(with_value).mut_subcommands(with_values)
+    }
+    with_values(Cli::command())
+}
+
+/// What a value can be is told by its name in the help.
+fn with_value(arg: Arg) -> Arg {
+    let name = arg.get_value_names().and_then(|names| names.first()).map(|name| name.as_str().to_owned());
+    match name.as_deref() {
+        Some("JOB") => arg.add(ArgValueCompleter::new(jobs)),
+        Some("LABEL" | "TARGET") => arg.add(ArgValueCompleter::new(targets)),
+        Some("ZONE") => arg.add(ArgValueCompleter::new(zones)),
+        _ => arg,
+    }
+}
+
+fn jobs(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_str().unwrap_or_default();
+    let mut query = vec![("limit", MOST.to_owned())];
+    if !typed.is_empty() {
+        query.push(("q", typed.to_owned()));
+    }
+    let found = client().and_then(|client| client.get("/jobs", &query).ok()?.value().ok()).unwrap_or_default();
+    let named =
+        |job| CompletionCandidate::new(text(job, "jobKey")).help(Some(text(job, "scheduleText").to_owned().into()));
+    items(&found, "items").iter().filter(|job| text(job, "jobKey").starts_with(typed)).map(named).collect()
+}
+
+fn targets(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_str().unwrap_or_default();
+    let found = client().and_then(|client| client.get("/targets", &[]).ok()?.value().ok()).unwrap_or_default();
+    let names = items(&found, "items").iter().map(|target| text(target, "target"));
+    names.filter(|name| name.starts_with(typed)).map(CompletionCandidate::new).collect()
+}
+
+fn zones(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_str().unwrap_or_default().to_lowercase();
+    Zone::names().filter(|name| name.to_lowercase().starts_with(&typed)).map(CompletionCandidate::new).collect()
+}
+
+/// The server of the environment.
+fn client() -> Option<Client> {
+    let args = OnlineArgs {
+        server: None,
+        token_file: None,
+        request_timeout: PATIENCE,
+        json: false,
+        output: None,
+        color: Color::Never,
+        quiet: true,
+    };
+    Client::new(&args).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_made() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn zones_are_found_in_any_case() {
+        let found = zones(OsStr::new("europe/par"));
+        assert_eq!(found.iter().map(|one| one.get_value()).collect::<Vec<_>>(), ["Europe/Paris"]);
+    }
+}
