@@ -65,6 +65,7 @@ fn run(command: &Command) -> Result<Exit, CliError> {
             let environment = Environment::new(std::env::vars_os());
             cli::db::run(command, &environment, &mut output)?
         }
+        Command::Doctor(args) => cli::doctor::run(args, clock::now(), &mut output)?,
         Command::Healthcheck(args) => cli::healthcheck::run(args)?,
         Command::Completions(args) => cli::completions::run(args, &mut output)?,
         Command::Man(args) => cli::man::run(args, &mut output)?,

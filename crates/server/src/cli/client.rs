@@ -4,6 +4,7 @@
 //! business. What the server says no to becomes a [`Refusal`], which knows its exit code.
 
 mod events;
+mod matching;
 mod pages;
 mod place;
 mod probe;

@@ -151,6 +151,6 @@ mod tests {
     #[test]
     fn zones_are_found_in_any_case() {
         let found = zones(OsStr::new("europe/par"));
-        assert_eq!(found.iter().map(|one| one.get_value()).collect::<Vec<_>>(), ["Europe/Paris"]);
+        assert_eq!(found.iter().map(CompletionCandidate::get_value).collect::<Vec<_>>(), ["Europe/Paris"]);
     }
 }

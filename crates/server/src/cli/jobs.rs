@@ -2,6 +2,7 @@
 
 mod act;
 mod create;
+mod declared;
 mod definition;
 mod edit;
 mod list;
@@ -73,6 +74,8 @@ enum JobsCommand {
     /// List the versions of a job, the newest first
     #[command(before_help = versions::EXAMPLES)]
     Versions(versions::VersionsArgs),
+    #[command(flatten)]
+    Declared(declared::DeclaredCommand),
 }
 
 pub(crate) fn run(args: &JobsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
@@ -90,5 +93,6 @@ pub(crate) fn run(args: &JobsArgs, now: Timestamp, output: &mut Output) -> Resul
         Some(JobsCommand::Skip(args)) => act::skip(args, now, output),
         Some(JobsCommand::Retire(args)) => act::retire(args, now, output),
         Some(JobsCommand::Versions(args)) => versions::run(args, now, output),
+        Some(JobsCommand::Declared(command)) => declared::run(command, now, output),
     }
 }

@@ -7,13 +7,15 @@
 pub(crate) mod api;
 pub(crate) mod asking;
 pub(crate) mod audit;
+mod body;
 pub(crate) mod client;
 pub(crate) mod completions;
 pub(crate) mod config;
 mod confirm;
 pub(crate) mod cron;
 pub(crate) mod db;
-mod document;
+pub(crate) mod doctor;
+pub(crate) mod document;
 mod error;
 pub(crate) mod healthcheck;
 pub(crate) mod instances;
@@ -100,6 +102,12 @@ pub(crate) enum Command {
     /// Send any call to the API
     #[command(before_help = api::EXAMPLES)]
     Api(api::ApiArgs),
+    /// Look for what is wrong, and tell what to do about it
+    ///
+    /// Exits with 1 if something is wrong and with 0 if there are only warnings. Looks at no more than 1000 jobs and runs,
+    /// and takes no more than 10 seconds.
+    #[command(before_help = doctor::EXAMPLES)]
+    Doctor(doctor::DoctorArgs),
     /// Tell by the exit code whether the server is well: 0 or 1
     #[command(before_help = healthcheck::EXAMPLES)]
     Healthcheck(healthcheck::HealthcheckArgs),

@@ -15,8 +15,8 @@ use crate::time_input::shown;
 /// How many targets a refusal names.
 const TOLD: usize = 5;
 
-/// The schedules of the blocks. `known` are the labels of the targets.
-pub(super) fn read(layers: &mut Layers, known: &[String]) -> Vec<Schedule> {
+/// The schedules of the blocks. `known` are the labels of the targets, if somebody knows them.
+pub(super) fn read(layers: &mut Layers, known: Option<&[String]>) -> Vec<Schedule> {
     let mut schedules = Vec::new();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (n, block) in layers.blocks("job").iter().enumerate() {
@@ -30,7 +30,7 @@ pub(super) fn read(layers: &mut Layers, known: &[String]) -> Vec<Schedule> {
         let payload = payload.and_then(|payload| to_raw_value(payload).ok());
         let read = job::read(block, payload.as_deref(), Naming::Snake);
         let mut faults = read.faults;
-        if let Some(target) = block.get("target").and_then(Value::as_str)
+        if let (Some(target), Some(known)) = (block.get("target").and_then(Value::as_str), known)
             && !known.iter().any(|label| label == target)
         {
             faults.push(Fault::new("/target", "unknown_target", unknown_target(target, known)));

@@ -143,7 +143,7 @@ impl Config {
         let settings = sections::read(&mut form, secrets);
         form.faults().iter().for_each(|fault| layers.refuse(fault));
         let targets = targets::read(&mut layers, secrets);
-        let schedules = jobs::read(&mut layers, &targets.labels);
+        let schedules = jobs::read(&mut layers, Some(&targets.labels));
         let templates = templates::read(&mut layers);
         if !layers.problems.is_empty() {
             return Err(ConfigError::new(layers.problems));
@@ -167,6 +167,15 @@ impl Config {
             warnings,
         })
     }
+}
+
+/// The `[[job]]` blocks of a file alone. Which targets there are, its reader knows; what else stands there is checked as
+/// ever, and says nothing.
+pub(crate) fn read_jobs(file: &str, text: &str) -> Result<Vec<Schedule>, ConfigError> {
+    let (environment, flags) = (Environment::default(), ServeFlags::default());
+    let mut layers = Layers::new(Some(file.to_owned()), Document::parse(text), &environment, &flags);
+    let schedules = jobs::read(&mut layers, None);
+    if layers.problems.is_empty() { Ok(schedules) } else { Err(ConfigError::new(layers.problems)) }
 }
 
 /// The file that a flag or a variable names.

@@ -5,6 +5,8 @@ mod binary;
 mod config;
 mod cron;
 mod db;
+mod declared;
+mod doctor;
 mod embed;
 mod readme;
 mod server;

@@ -7,6 +7,9 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
 
 use crate::binary::{Ran, ran, refusal, stdout};
 use crate::server::{Folder, Server, quiet};
@@ -114,6 +117,26 @@ fn the_script_of_bash_is_valid_and_completes_words() {
     assert_eq!(offered(folder.path(), &["cron", "next", "--dst-g"], &nobody), ["--dst-gap"]);
     assert_eq!(offered(folder.path(), &["cron", "next", "--tz", "Europe/Pari"], &nobody), ["Europe/Paris"]);
     assert_eq!(offered(folder.path(), &["completions", "po"], &nobody), ["powershell"]);
+}
+
+#[test]
+fn names_come_from_the_server_or_not_at_all() {
+    let server = Server::start();
+    for key in ["daily-briefing", "daily-report", "weekly"] {
+        server.job(key, &json!({}));
+    }
+    let address = format!("http://{}", server.address);
+    let folder = server.folder.path();
+    let at = |address: &str, words: &[&str]| offered(folder, words, &[("EVERBELL_SERVER", address)]);
+    assert_eq!(at(&address, &["jobs", "export", "daily-b"]), ["daily-briefing"]);
+    assert_eq!(at(&address, &["jobs", "diff", "daily"]), ["daily-briefing", "daily-report"]);
+    assert!(at(&address, &["jobs", "export", "ly"]).is_empty(), "names begin so");
+    assert!(at("http://127.0.0.1:1", &["jobs", "export", "daily"]).is_empty());
+    assert!(at("nonsense", &["jobs", "export", "daily"]).is_empty());
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let begun = Instant::now();
+    assert!(at(&format!("http://{}", silent.local_addr().unwrap()), &["jobs", "export", "d"]).is_empty());
+    assert!(begun.elapsed() < Duration::from_secs(3), "it is not waited for");
 }
 
 #[test]

@@ -5,10 +5,10 @@ use std::time::Duration;
 use reqwest::Method;
 
 use super::place::{Given, Place};
-use super::{http, read};
+use super::{Client, Parameter, http, read};
 use crate::cli::CliError;
 
-/// Asks the server that EVERBELL_SERVER names. What is wrong is told in one line.
+/// Asks the server that `EVERBELL_SERVER` names. What is wrong is told in one line.
 pub(crate) fn probe(path: &str, patience: Duration) -> Result<(), String> {
     let variable = std::env::var("EVERBELL_SERVER").ok().filter(|text| !text.trim().is_empty());
     let given = Given { server_variable: variable, ..Given::default() };
@@ -27,6 +27,22 @@ pub(crate) fn probe(path: &str, patience: Duration) -> Result<(), String> {
         Ok(Err(error)) => Err(format!("{url}: {}", deepest(&error))),
         Ok(Ok((200..=299, _))) => Ok(()),
         Ok(Ok((status, body))) => Err(format!("{url}: {status}{}", wrong(&String::from_utf8_lossy(&body)))),
+    }
+}
+
+impl Client {
+    /// What a probe says, also if that is no: status and text.
+    pub(crate) fn said(&self, path: &str, query: &[Parameter<'_>]) -> Result<(u16, String), CliError> {
+        let request = self.request(Method::GET, path, query)?;
+        let exchange = async {
+            let response = self.http.execute(request).await?;
+            Ok::<_, reqwest::Error>((response.status().as_u16(), read(response).await?))
+        };
+        match self.block(async { Ok(tokio::time::timeout(self.timeout, exchange).await) })? {
+            Err(_) => Err(self.too_late()),
+            Ok(Err(error)) => Err(self.unreachable(&error)),
+            Ok(Ok((status, body))) => Ok((status, String::from_utf8_lossy(&body).into_owned())),
+        }
     }
 }
 

@@ -1,0 +1,47 @@
+//! A job as the body that would make it, wherever it comes from: two of them can be compared.
+
+use everbell::{JobId, Made, Schedule, Source};
+use everbell_core::Definition;
+use jiff::Timestamp;
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value};
+
+use crate::form::job::{self, JOB};
+use crate::form::{Naming, definition};
+
+/// The definition of a job that a server has shown, or why it cannot be read.
+pub(crate) fn shown(document: &Value, now: Timestamp) -> Result<Definition, String> {
+    let own = JOB.iter().map(|field| field.name).filter(|name| !["payload", "scheduleType"].contains(name));
+    let members = own.filter_map(|name| Some((name.to_owned(), document.get(name)?.clone())));
+    let body = Value::Object(members.collect::<Map<_, _>>());
+    let payload = document.get("payload").and_then(|payload| to_raw_value(payload).ok());
+    let read = job::read(&body, payload.as_deref(), Naming::Camel);
+    match read.faults.first() {
+        Some(fault) => Err(format!("{}: {}", fault.pointer.trim_start_matches('/'), fault.detail)),
+        None => declared(&read.schedule, now),
+    }
+}
+
+/// The definition that a schedule would make.
+pub(crate) fn declared(schedule: &Schedule, now: Timestamp) -> Result<Definition, String> {
+    let made = Made { id: JobId::new(now, [0; 10]), source: Source::Api, by: "", at: now };
+    let told = |problems: Vec<everbell::Invalid>| problems.first().map(ToString::to_string).unwrap_or_default();
+    schedule.definition(&made).map_err(told)
+}
+
+/// The body that would make it, with its payload and without what says nothing.
+pub(crate) fn body(own: &Definition) -> Value {
+    let mut body = definition::document(own);
+    body["payload"] = serde_json::from_str(own.payload.as_str()).unwrap_or_default();
+    without_nothing(&mut body);
+    body
+}
+
+/// Takes out members that are `null`, but not those of payloads, where that means something.
+fn without_nothing(body: &mut Value) {
+    let Value::Object(members) = body else { return };
+    for (_, member) in members.iter_mut().filter(|(name, _)| *name != "payload") {
+        without_nothing(member);
+    }
+    members.retain(|name, member| name == "payload" || !member.is_null());
+}

@@ -1,0 +1,198 @@
+//! `everbell doctor`: everything that can be seen from outside, and what to do about it.
+
+mod checks;
+
+use std::time::Duration;
+
+use clap::Args;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::client::Parameter;
+use super::document::{text, time};
+use super::online::{Format, OnlineArgs};
+use super::output::{Mark, Output, printable};
+use super::{CliError, Exit, Session};
+use crate::clock;
+
+/// The most jobs, and the most runs, that are looked at.
+const MOST: usize = 1_000;
+/// No call begins later than this, and none takes longer than that: together ten seconds.
+const LAST_CALL: Duration = Duration::from_secs(8);
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell doctor
+  everbell doctor --json
+  everbell doctor --server http://127.0.0.1:7070";
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Ok,
+    Warning,
+    Error,
+}
+
+/// Something that was looked at.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Finding {
+    /// A stable word for programs.
+    check: &'static str,
+    level: Level,
+    detail: String,
+    /// What to do about it.
+    #[serde(rename = "try")]
+    next: Option<String>,
+}
+
+impl Finding {
+    fn ok(check: &'static str, detail: impl Into<String>) -> Finding {
+        Finding { check, level: Level::Ok, detail: detail.into(), next: None }
+    }
+
+    fn warning(check: &'static str, detail: impl Into<String>, next: impl Into<String>) -> Finding {
+        Finding { check, level: Level::Warning, detail: detail.into(), next: Some(next.into()) }
+    }
+
+    fn error(check: &'static str, detail: impl Into<String>, next: impl Into<String>) -> Finding {
+        Finding { check, level: Level::Error, detail: detail.into(), next: Some(next.into()) }
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    ok: bool,
+    findings: &'a [Finding],
+}
+
+pub(crate) fn run(args: &DoctorArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let given = &args.online;
+    let online = OnlineArgs {
+        server: given.server.clone(),
+        token_file: given.token_file.clone(),
+        request_timeout: given.request_timeout.min(PATIENCE),
+        json: given.json,
+        output: given.output,
+        color: given.color,
+        quiet: given.quiet,
+    };
+    let session = Session::new(&online, now, output)?;
+    let mut look = Look { session: &session, begun: clock::wall(), findings: Vec::new() };
+    look.at_everything();
+    let findings = look.findings;
+    let ok = findings.iter().all(|finding| finding.level != Level::Error);
+    if matches!(session.format, Some(Format::Json | Format::Jsonl)) {
+        session.out.json(&Document { ok, findings: &findings })?;
+    } else {
+        for finding in &findings {
+            let mark = match finding.level {
+                Level::Ok if session.quiet => continue,
+                Level::Ok => Mark::Good,
+                Level::Warning => Mark::Warning,
+                Level::Error => Mark::Bad,
+            };
+            let mark = session.out.mark(mark);
+            session.out.line(&format!("{mark} {}", printable(&finding.detail)))?;
+            if let Some(next) = &finding.next {
+                session.out.line(&format!("  {}", printable(next)))?;
+            }
+        }
+    }
+    Ok(if ok { Exit::Success } else { Exit::Failed })
+}
+
+/// One look at a server.
+struct Look<'a, 'o> {
+    session: &'a Session<'o>,
+    begun: Timestamp,
+    findings: Vec<Finding>,
+}
+
+impl Look<'_, '_> {
+    fn at_everything(&mut self) {
+        let Some(status) = self.status() else { return };
+        // The time that counts is the database's.
+        let now = time(&status, "now").unwrap_or(self.begun);
+        if let Some((_, told)) =
+            self.ask("readiness", |session| session.client.said("/readyz", &[("verbose", "true".to_owned())]))
+        {
+            self.findings.extend(checks::readiness(&told));
+        }
+        self.findings.extend(checks::status(&status, now));
+        let instances = self.list("instances", "/instances", &[]);
+        self.findings.extend(instances.into_iter().flat_map(|(items, _)| checks::instances(&items, now)));
+        let targets = self.list("targets", "/targets", &[]);
+        self.findings.extend(targets.into_iter().flat_map(|(items, _)| checks::targets(&items)));
+        let running = self.list("leases", "/runs", &[("status", "running".to_owned())]);
+        self.findings.extend(running.map(|(items, _)| checks::leases(&items, now)));
+        let newest = self.list("slots", "/runs", &[]);
+        self.findings.extend(newest.map(|(items, _)| checks::slots(&items)));
+        let jobs = self.list("dst", "/jobs", &[("status", "active".to_owned())]);
+        self.findings.extend(jobs.map(|(items, more)| checks::clock_changes(&items, more, now)));
+    }
+
+    /// Whether there is a server, and whether it knows us.
+    fn status(&mut self) -> Option<Value> {
+        let server = self.session.client.server().to_owned();
+        let answer = match self.session.client.get("/status", &[]) {
+            Ok(answer) => answer,
+            Err(CliError::Refused(refusal)) => {
+                self.findings.push(Finding::ok("server", format!("server {server} answers")));
+                let told = CliError::Refused(refusal).to_string();
+                let (what, next) = told.split_once("\n  hint: ").unwrap_or((&told, "see `everbell help environment`"));
+                self.findings.push(Finding::error("access", what, next));
+                return None;
+            }
+            Err(error) => {
+                let told = error.to_string();
+                let (what, next) = told.split_once("\n  hint: ").unwrap_or((&told, "see that a server runs there"));
+                self.findings.push(Finding::error("server", what, next));
+                return None;
+            }
+        };
+        let took = clock::wall().duration_since(self.begun).as_millis();
+        let status = answer.value().unwrap_or_default();
+        let version = text(&status, "version");
+        self.findings.push(Finding::ok("server", format!("server {server} answers ({took} ms), everbell {version}")));
+        let (actor, role) = (text(&status, "actor"), text(&status, "role"));
+        self.findings.push(Finding::ok("access", format!("authenticated as {actor}, {role}")));
+        Some(status)
+    }
+
+    /// The first items of a list, and whether there are more. What cannot be asked is told, and the rest goes on.
+    fn list(&mut self, check: &'static str, path: &str, query: &[Parameter<'_>]) -> Option<(Vec<Value>, bool)> {
+        let pages = ["/runs", "/jobs"].contains(&path);
+        let list =
+            self.ask(
+                check,
+                |session| {
+                    if pages { session.client.all(path, query, MOST) } else { session.client.items(path) }
+                },
+            )?;
+        let more = list.next.is_some();
+        Some((list.items, more))
+    }
+
+    fn ask<T>(&mut self, check: &'static str, question: impl FnOnce(&Session<'_>) -> Result<T, CliError>) -> Option<T> {
+        let late = clock::wall().duration_since(self.begun) > LAST_CALL.try_into().unwrap_or_default();
+        let asked = if late { Err("there was no time left".to_owned()) } else { Ok(question(self.session)) };
+        let why = match asked {
+            Ok(Ok(answer)) => return Some(answer),
+            Ok(Err(error)) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+            Err(why) => why,
+        };
+        let next = "a token of a higher role may be needed, or a server that answers faster";
+        self.findings.push(Finding::warning(check, format!("{check} could not be looked at: {why}"), next));
+        None
+    }
+}

@@ -1,0 +1,209 @@
+//! What answers of a server mean. Each check looks at documents and the time, and at nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use everbell_core::Zone;
+use everbell_core::cron::WarningCode;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::Finding;
+use crate::cli::body;
+use crate::cli::document::{flag, number, text, texts, time};
+use crate::cli::output::counted;
+use crate::cli::times::since;
+
+/// So late is nothing that a server which works is.
+const LATE: SignedDuration = SignedDuration::from_secs(60);
+/// A transaction that is open for so long was forgotten.
+const FORGOTTEN: SignedDuration = SignedDuration::from_mins(10);
+/// Clocks of hosts that differ more than this make logs hard to read.
+const SKEW_MS: i64 = 1_000;
+const AHEAD: SignedDuration = SignedDuration::from_hours(14 * 24);
+/// How many names are told.
+const TOLD: usize = 5;
+
+/// The lines of `/readyz?verbose`: `[+] database: sqlite 3.50`.
+pub(super) fn readiness(told: &str) -> Vec<Finding> {
+    let finding = |line: &str| {
+        let (sign, said) = line.split_once("] ")?;
+        Some(match sign {
+            "[+" => Finding::ok("readiness", said),
+            _ => Finding::error("readiness", said, "the server is not ready until this is well; its log tells more"),
+        })
+    };
+    told.lines().filter_map(finding).collect()
+}
+
+/// Jobs, timers, the database.
+pub(super) fn status(status: &Value, now: Timestamp) -> Vec<Finding> {
+    let count = |name: &str| number(status, name).unwrap_or_default();
+    let mut findings = Vec::new();
+    let (theirs, ours) = (text(status, "tzData"), Zone::data_version());
+    if theirs != ours {
+        let detail = format!("the server has time zone data {theirs}, this command {ours}");
+        findings.push(Finding::warning("zoneData", detail, "use the same release on both sides"));
+    }
+    let (active, paused, errored) = (count("activeJobs"), count("pausedJobs"), count("erroredJobs"));
+    findings.push(Finding::ok("jobs", format!("{active} active, {paused} paused jobs")));
+    if errored > 0 {
+        let detail = format!("{} cannot fire: the schedule cannot be read", counted(errored as usize, "job"));
+        findings.push(Finding::error("jobs", detail, "everbell api GET /jobs -f errored=true"));
+    }
+    let due = count("dueTimers");
+    findings.push(match time(status, "oldestDueAt") {
+        Some(at) if late(at, now) => Finding::error(
+            "backlog",
+            format!("{} overdue, the oldest for {}", counted(due as usize, "timer"), since(at, now)),
+            "see that an instance with the role `all` or `scheduler` lives, and serves the targets",
+        ),
+        _ => Finding::ok("backlog", "no timer is overdue"),
+    });
+    findings.push(match time(status, "oldestTransactionAt") {
+        Some(at) if now.duration_since(at) > FORGOTTEN => Finding::warning(
+            "transactions",
+            format!("a transaction is open for {}, so the database cannot clean up behind it", since(at, now)),
+            "find it in pg_stat_activity, and end it",
+        ),
+        _ => Finding::ok("transactions", "no transaction is open for long"),
+    });
+    let notes = texts(status, "notes").into_iter();
+    findings.extend(
+        notes.map(|note| Finding::warning("database", note, "`everbell config show` tells which database is used")),
+    );
+    findings
+}
+
+fn late(at: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(at) > LATE
+}
+
+pub(super) fn instances(all: &[Value], now: Timestamp) -> Vec<Finding> {
+    let (live, gone): (Vec<&Value>, Vec<&Value>) = all.iter().partition(|one| flag(one, "alive"));
+    let mut findings = Vec::new();
+    if live.is_empty() {
+        let next = "start one: everbell serve";
+        findings.push(Finding::error("instances", "no instance lives that fires jobs", next));
+    } else {
+        findings.push(Finding::ok("instances", format!("{} live", counted(live.len(), "instance"))));
+    }
+    for one in gone {
+        let heard = time(one, "heartbeatAt").map_or_else(String::new, |at| format!(" for {}", since(at, now)));
+        let detail = format!("instance {} was not heard of{heard}", name(one));
+        findings.push(Finding::warning("instances", detail, "if it was not stopped, see its host and its log"));
+    }
+    let versions: BTreeSet<&str> = live.iter().map(|one| text(one, "version")).collect();
+    if versions.len() > 1 {
+        let detail =
+            format!("instances of different versions: {}", versions.into_iter().collect::<Vec<_>>().join(", "));
+        findings.push(Finding::warning("versions", detail, "finish the upgrade"));
+    }
+    for one in live.iter().filter(|one| flag(one, "draining")) {
+        let detail = format!("instance {} drains and takes no work", name(one));
+        let next = format!("everbell api POST /instances/{}/undrain", text(one, "id"));
+        findings.push(Finding::warning("draining", detail, next));
+    }
+    let skew = |one: &&&Value| number(one, "clockSkewMs").unwrap_or_default().abs() > SKEW_MS;
+    let skewed: Vec<&&Value> = live.iter().filter(skew).collect();
+    for one in &skewed {
+        let detail = format!("the clock of {} is {} ms off", name(one), number(one, "clockSkewMs").unwrap_or_default());
+        let next = "jobs follow the clock of the database, but logs of that host do not: set its clock";
+        findings.push(Finding::warning("clock", detail, next));
+    }
+    if skewed.is_empty() && !live.is_empty() {
+        findings.push(Finding::ok("clock", "clocks of all hosts agree with the database's within a second"));
+    }
+    findings
+}
+
+fn name(instance: &Value) -> String {
+    format!("{}:{}", text(instance, "host"), number(instance, "pid").unwrap_or_default())
+}
+
+/// Jobs whose target no live instance serves.
+pub(super) fn targets(all: &[Value]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for target in all {
+        let waiting = texts(target, "waitingJobs");
+        if !texts(target, "instances").is_empty() || waiting.is_empty() {
+            continue;
+        }
+        let verb = if waiting.len() == 1 { "targets" } else { "target" };
+        let detail = format!(
+            "{} {verb} `{}`, which no live instance serves: {}",
+            counted(waiting.len(), "job"),
+            text(target, "target"),
+            some(&waiting)
+        );
+        findings.push(Finding::error(
+            "targets",
+            detail,
+            "start an instance that serves it, or give them another target",
+        ));
+    }
+    if findings.is_empty() {
+        findings.push(Finding::ok("targets", "every job has a live target"));
+    }
+    findings
+}
+
+/// The first of them, and how many more there are.
+fn some(names: &[&str]) -> String {
+    let more = names.len().saturating_sub(TOLD);
+    let told = names.iter().take(TOLD).copied().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{told} and {more} more") } else { told }
+}
+
+/// Running runs whose lease ran out, and which nobody takes over.
+pub(super) fn leases(running: &[Value], now: Timestamp) -> Finding {
+    let stuck = |run: &&Value| time(run, "leaseUntil").is_some_and(|until| late(until, now));
+    let stuck: Vec<&str> = running.iter().filter(stuck).map(|run| text(run, "id")).collect();
+    if stuck.is_empty() {
+        return Finding::ok("leases", format!("{} running, none without a lease", counted(running.len(), "run")));
+    }
+    let detail = format!("{} of a dead instance, and nobody takes over: {}", counted(stuck.len(), "run"), some(&stuck));
+    Finding::error("leases", detail, "see that an instance with the role `all` or `scheduler` lives")
+}
+
+/// Two runs of one slot: must be none, whatever happened.
+pub(super) fn slots(newest: &[Value]) -> Finding {
+    let mut seen: BTreeMap<[&str; 3], u32> = BTreeMap::new();
+    let scheduled =
+        |run: &&Value| ["slot", "catch_up"].contains(&text(run, "origin")) && !text(run, "slotAt").is_empty();
+    for run in newest.iter().filter(scheduled) {
+        *seen.entry(["jobDefinitionId", "orgId", "slotAt"].map(|name| text(run, name))).or_default() += 1;
+    }
+    let twice: Vec<String> =
+        seen.iter().filter(|(_, runs)| **runs > 1).map(|([job, _, slot], _)| format!("{job} at {slot}")).collect();
+    if twice.is_empty() {
+        return Finding::ok("slots", format!("no slot has two runs among the newest {}", newest.len()));
+    }
+    let twice: Vec<&str> = twice.iter().map(String::as_str).collect();
+    let detail = format!("{} has more than one run: {}", counted(twice.len(), "slot"), some(&twice));
+    Finding::error("slots", detail, "this must not be: keep the database as it is, and report it")
+}
+
+/// Jobs with a fire that a clock change moves, doubles or drops in the next two weeks.
+pub(super) fn clock_changes(jobs: &[Value], more: bool, now: Timestamp) -> Finding {
+    let until = now.checked_add(AHEAD).unwrap_or(now);
+    let touched = |job: &&Value| {
+        let Ok(Ok(spec)) = body::shown(job, now).map(|own| own.spec) else { return false };
+        let last = until.to_zoned(spec.zone().as_jiff().clone()).date();
+        spec.warnings(now).iter().any(|warning| {
+            matches!(warning.code, WarningCode::DstGap | WarningCode::DstFold)
+                && warning.local_date.is_some_and(|date| date <= last)
+        })
+    };
+    let touched: Vec<&str> = jobs.iter().filter(touched).map(|job| text(job, "jobKey")).collect();
+    let of = if more { format!(" among the first {}", jobs.len()) } else { String::new() };
+    if touched.is_empty() {
+        return Finding::ok("dst", format!("no job{of} fires in a clock change within 14 days"));
+    }
+    let verb = if touched.len() == 1 { "has" } else { "have" };
+    let count = counted(touched.len(), "job");
+    let detail = format!("{count}{of} {verb} a fire in a clock change within 14 days: {}", some(&touched));
+    Finding::warning("dst", detail, format!("see what happens: everbell api GET /jobs/key:{}/next", touched[0]))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! `everbell jobs apply`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use everbell_core::Definition;
+use jiff::Timestamp;
+use reqwest::Method;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::export::MOST;
+use super::plan::{Action, Change, Step, plan};
+use crate::cli::asking::confirm;
+use crate::cli::body::declared;
+use crate::cli::client::{Asked, segment};
+use crate::cli::error::{note, warn};
+use crate::cli::online::Format;
+use crate::cli::output::{Mark, Output, counted, printable};
+use crate::cli::progress::Progress;
+use crate::cli::{CliError, Exit, OnlineArgs, Session, api};
+use crate::config;
+
+/// From so many on it is told how far it is.
+const MANY: usize = 20;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell jobs apply -f jobs.toml --dry-run
+  everbell jobs apply -f jobs.toml --yes
+  everbell jobs export --all | everbell jobs apply -f - --prune --dry-run";
+
+#[derive(Debug, Args)]
+pub(crate) struct ApplyArgs {
+    /// The file with `[[job]]` blocks; `-` is standard input.
+    #[arg(short, long, value_name = "FILE")]
+    file: PathBuf,
+    /// Only show what would be done.
+    #[arg(long)]
+    dry_run: bool,
+    /// Retire jobs that were made through the API and are not in the file.
+    #[arg(long)]
+    prune: bool,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+pub(super) fn run(args: &ApplyArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let wanted = read(args, now)?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let list = session.client.all("/jobs", &[], MOST).asked(|| "list the jobs".to_owned())?;
+    if list.next.is_some() {
+        return Err(CliError::invalid(format!("the server has more than {MOST} jobs, too many to compare")));
+    }
+    let steps = plan(&wanted, &list.items, args.prune, now);
+    let as_json = matches!(session.format, Some(Format::Json | Format::Jsonl));
+    if !as_json {
+        show(&mut session, &steps)?;
+    }
+    let conflicts: Vec<&Step> = steps.iter().filter(|step| step.action == Action::Conflict).collect();
+    for step in &conflicts {
+        let (key, owner) = (printable(&step.job_key), step.owner.as_deref().unwrap_or_default());
+        warn(format!("job `{key}` belongs to the {owner} of the server, which says something else: change it there"));
+    }
+    let todo: Vec<&Step> =
+        steps.iter().filter(|step| ![Action::Unchanged, Action::Conflict].contains(&step.action)).collect();
+    let mut applied = 0;
+    if !conflicts.is_empty() {
+        note("nothing was changed");
+    } else if !args.dry_run && !todo.is_empty() {
+        session.out.flush()?;
+        let question = format!("Apply {} to {}?", counted(todo.len(), "change"), session.client.server());
+        confirm(&question, args.yes)?;
+        applied = apply(&session, &todo, &args.file.display().to_string())?;
+    }
+    if as_json {
+        session.out.json(&Document { dry_run: args.dry_run, applied, steps: &steps })?;
+    } else if applied > 0 {
+        session.done(Mark::Good, &format!("Applied {}", counted(applied, "change")))?;
+    }
+    Ok(if conflicts.is_empty() { Exit::Success } else { Exit::Conflict })
+}
+
+/// The jobs of the file, or every problem of it with its line.
+fn read(args: &ApplyArgs, now: Timestamp) -> Result<Vec<Definition>, CliError> {
+    let name = if args.file.as_os_str() == "-" { "standard input".to_owned() } else { args.file.display().to_string() };
+    let schedules = config::read_jobs(&name, &api::input(&args.file)?)?;
+    if schedules.is_empty() {
+        return Err(CliError::invalid(format!("{name} has no `[[job]]` block")));
+    }
+    schedules.iter().map(|schedule| declared(schedule, now).map_err(CliError::invalid)).collect()
+}
+
+/// One after the other. What was done before something went wrong stays, and the same file again does the rest.
+fn apply(session: &Session<'_>, todo: &[&Step], file: &str) -> Result<usize, CliError> {
+    let mut progress = Progress::new();
+    for (done, step) in todo.iter().enumerate() {
+        if todo.len() >= MANY {
+            progress.tell(&format!("{done} of {} done", todo.len()));
+        }
+        if let Err(error) = send(session, step, file) {
+            drop(progress);
+            note(format!("{done} of {} were done before this; the same again does the rest", todo.len()));
+            return Err(error);
+        }
+    }
+    Ok(todo.len())
+}
+
+fn send(session: &Session<'_>, step: &Step, file: &str) -> Result<(), CliError> {
+    let key = &step.job_key;
+    let path = format!("/jobs/key:{}", segment(key));
+    let reason = format!("everbell jobs apply {file}");
+    let client = &session.client;
+    match step.action {
+        Action::Create => client.post("/jobs", &step.body).asked(|| format!("create job `{key}`"))?,
+        Action::NewVersion => {
+            let mut body = step.body.clone();
+            body["reason"] = json!(reason);
+            let sent = client.call_if(Method::POST, &format!("{path}/new-version"), &[], Some(&body), step.revision);
+            sent.asked(|| format!("change job `{key}`"))?
+        }
+        Action::Retire => {
+            let sent = client.call_if(Method::DELETE, &path, &[("reason", reason)], None, step.revision);
+            sent.asked(|| format!("retire job `{key}`"))?
+        }
+        Action::Unchanged | Action::Conflict => return Ok(()),
+    };
+    Ok(())
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a> {
+    dry_run: bool,
+    applied: usize,
+    steps: &'a [Step],
+}
+
+fn show(session: &mut Session<'_>, steps: &[Step]) -> Result<(), CliError> {
+    for step in steps {
+        let key = printable(&step.job_key);
+        let version = step.version.unwrap_or_default();
+        let next = step.new_next_run_at.as_deref().unwrap_or("never");
+        match step.action {
+            Action::Create => session.out.line(&format!("create {key}: next fire {next}"))?,
+            Action::NewVersion => {
+                session.out.line(&format!("change {key}: v{version} -> v{}", version + 1))?;
+                step.changes.iter().try_for_each(|change| session.out.line(&changed(change)))?;
+                let was = step.next_run_at.as_deref().unwrap_or("never");
+                if was != next {
+                    session.out.line(&format!("  next fire: {was} -> {next}"))?;
+                }
+            }
+            Action::Retire => session.out.line(&format!("retire {key}: v{version}"))?,
+            Action::Unchanged | Action::Conflict => {}
+        }
+    }
+    let unchanged = steps.iter().filter(|step| step.action == Action::Unchanged).count();
+    if unchanged > 0 {
+        session.out.line(&format!("unchanged: {}", counted(unchanged, "job")))?;
+    }
+    Ok(())
+}
+
+fn changed(change: &Change) -> String {
+    let said = |value: &Value| match value {
+        Value::Null => "nothing".to_owned(),
+        Value::String(text) => printable(text),
+        other => printable(&other.to_string()),
+    };
+    format!("  {}: {} -> {}", printable(&change.field), said(&change.from), said(&change.to))
+}
