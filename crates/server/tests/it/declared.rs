@@ -301,3 +301,49 @@ fn a_change_by_somebody_else_meanwhile_is_a_conflict() {
     assert!(sent.starts_with("POST /api/v1/jobs/key:plain/new-version HTTP/1.1\r\n"), "{sent}");
     assert!(sent.contains(&format!("if-match: \"{revision}\"\r\n")), "{sent}");
 }
+
+const CRONTAB: &str = "\
+# what was on the old machine
+SHELL=/bin/bash
+CRON_TZ=Europe/Paris
+30 2 * * * /usr/bin/backup --full
+*/5 * * * * ping -c 1 example.com > /dev/null
+@reboot /usr/bin/start
+";
+
+#[test]
+fn a_crontab_becomes_jobs_and_every_line_is_told() {
+    let server = Server::start();
+    fs::write(server.folder.path().join("crontab.txt"), CRONTAB).unwrap();
+    let told = "2\tnote\t-\tSHELL: the target decides what runs the command\n\
+                3\tnote\t-\tCRON_TZ: the lines below are read in Europe/Paris\n\
+                4\tjob\tbackup-full\tEvery day at 02:30, Europe/Paris\n\
+                5\tjob\tping-c-1-example-com\tEvery 5 minutes, Europe/Paris\n\
+                6\trefused\t-\t@reboot: there is no time at which this fires; start it with the machine, for example by a \
+                systemd unit\n";
+    let args = ["import-crontab", "crontab.txt", "--target", "print"];
+    let dry = jobs(&server, &[&args[..], &["--dry-run"]].concat());
+    assert_eq!((dry.code, dry.stderr.as_str()), (Some(1), ""), "one line had to be left out");
+    let [one, two] =
+        dry.stdout.strip_prefix(told).unwrap_or_else(|| panic!("{}", dry.stdout)).lines().collect::<Vec<_>>()[..]
+    else {
+        panic!("{}", dry.stdout)
+    };
+    assert!(one.starts_with("create backup-full: next fire 20") && two.starts_with("create ping-c-1-example-com: "));
+    assert_eq!(server.get("/jobs").expect(200)["items"], json!([]));
+    assert_eq!(jobs(&server, &args).code, Some(2), "it needs a yes");
+    let done = jobs(&server, &[&args[..], &["--yes"]].concat());
+    assert!(done.code == Some(1) && done.stdout.ends_with("+ Applied 2 changes\n"), "{done:?}");
+    let job = server.get("/jobs/key:backup-full").expect(200);
+    assert_eq!(
+        (&job["timezone"], &job["payload"]),
+        (&json!("Europe/Paris"), &json!({"command": "/usr/bin/backup --full"}))
+    );
+    let again = document(&jobs(&server, &[&args[..], &["--yes", "--json"]].concat()).stdout);
+    assert_eq!(keys(&again), ["applied", "dryRun", "lines", "steps"]);
+    assert_eq!((&again["applied"], &again["steps"][0]["action"]), (&json!(0), &json!("unchanged")));
+    assert_eq!(again["lines"][2]["jobKey"], "backup-full");
+    assert_eq!(jobs(&server, &["import-crontab", "none"]).code, Some(2));
+    let missing = jobs(&server, &["import-crontab", "crontab.txt", "--tz", "Mars", "--dry-run"]);
+    assert_eq!(missing.code, Some(2), "{}", missing.stderr);
+}

@@ -1,6 +1,7 @@
 //! Jobs as files declare them: out of a server, into it, and what differs.
 
 mod apply;
+mod crontab;
 mod diff;
 mod export;
 mod plan;
@@ -23,6 +24,12 @@ pub(crate) enum DeclaredCommand {
     /// somebody changes a job meanwhile, or if a job belongs to the configuration of the server.
     #[command(before_help = apply::EXAMPLES)]
     Apply(apply::ApplyArgs),
+    /// Make jobs of the lines of a crontab
+    ///
+    /// Tells for each line what becomes of it. A job gets `{"command": "…"}` as its payload, for a target that knows what
+    /// to do with it. The same file again changes nothing. Exits with 1 if a line had to be left out.
+    #[command(before_help = crontab::EXAMPLES)]
+    ImportCrontab(crontab::CrontabArgs),
     /// Tell what differs between two versions of a job: the newest and the one before, if none are named
     #[command(before_help = diff::EXAMPLES)]
     Diff(diff::DiffArgs),
@@ -32,6 +39,7 @@ pub(super) fn run(command: &DeclaredCommand, now: Timestamp, output: &mut Output
     match command {
         DeclaredCommand::Export(args) => export::run(args, now, output),
         DeclaredCommand::Apply(args) => apply::run(args, now, output),
+        DeclaredCommand::ImportCrontab(args) => crontab::run(args, now, output),
         DeclaredCommand::Diff(args) => diff::run(args, now, output),
     }
 }

@@ -51,37 +51,70 @@ pub(crate) struct ApplyArgs {
 pub(super) fn run(args: &ApplyArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let wanted = read(args, now)?;
     let mut session = Session::new(&args.online, now, output)?;
+    let ApplyArgs { prune, dry_run, yes, .. } = *args;
+    let reason = format!("everbell jobs apply {}", args.file.display());
+    let done = carry_out(&mut session, &wanted, &Wish { prune, dry_run, yes, reason })?;
+    if is_for_programs(&session) {
+        session.out.json(&done)?;
+    }
+    Ok(done.exit)
+}
+
+/// What else is wanted besides the jobs.
+pub(super) struct Wish {
+    pub(super) prune: bool,
+    pub(super) dry_run: bool,
+    pub(super) yes: bool,
+    /// For the audit trail.
+    pub(super) reason: String,
+}
+
+/// What was done, or would be.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Done {
+    dry_run: bool,
+    applied: usize,
+    steps: Vec<Step>,
+    #[serde(skip)]
+    pub(super) exit: Exit,
+}
+
+pub(super) fn is_for_programs(session: &Session<'_>) -> bool {
+    matches!(session.format, Some(Format::Json | Format::Jsonl))
+}
+
+/// Shows what differs, asks, and does it.
+pub(super) fn carry_out(session: &mut Session<'_>, wanted: &[Definition], wish: &Wish) -> Result<Done, CliError> {
     let list = session.client.all("/jobs", &[], MOST).asked(|| "list the jobs".to_owned())?;
     if list.next.is_some() {
         return Err(CliError::invalid(format!("the server has more than {MOST} jobs, too many to compare")));
     }
-    let steps = plan(&wanted, &list.items, args.prune, now);
-    let as_json = matches!(session.format, Some(Format::Json | Format::Jsonl));
-    if !as_json {
-        show(&mut session, &steps)?;
+    let steps = plan(wanted, &list.items, wish.prune, session.now);
+    if !is_for_programs(session) {
+        show(session, &steps)?;
     }
     let conflicts: Vec<&Step> = steps.iter().filter(|step| step.action == Action::Conflict).collect();
     for step in &conflicts {
         let (key, owner) = (printable(&step.job_key), step.owner.as_deref().unwrap_or_default());
         warn(format!("job `{key}` belongs to the {owner} of the server, which says something else: change it there"));
     }
+    let exit = if conflicts.is_empty() { Exit::Success } else { Exit::Conflict };
     let todo: Vec<&Step> =
         steps.iter().filter(|step| ![Action::Unchanged, Action::Conflict].contains(&step.action)).collect();
     let mut applied = 0;
-    if !conflicts.is_empty() {
+    if exit == Exit::Conflict {
         note("nothing was changed");
-    } else if !args.dry_run && !todo.is_empty() {
+    } else if !wish.dry_run && !todo.is_empty() {
         session.out.flush()?;
         let question = format!("Apply {} to {}?", counted(todo.len(), "change"), session.client.server());
-        confirm(&question, args.yes)?;
-        applied = apply(&session, &todo, &args.file.display().to_string())?;
+        confirm(&question, wish.yes)?;
+        applied = apply(session, &todo, &wish.reason)?;
     }
-    if as_json {
-        session.out.json(&Document { dry_run: args.dry_run, applied, steps: &steps })?;
-    } else if applied > 0 {
+    if applied > 0 && !is_for_programs(session) {
         session.done(Mark::Good, &format!("Applied {}", counted(applied, "change")))?;
     }
-    Ok(if conflicts.is_empty() { Exit::Success } else { Exit::Conflict })
+    Ok(Done { dry_run: wish.dry_run, applied, steps, exit })
 }
 
 /// The jobs of the file, or every problem of it with its line.
@@ -95,13 +128,13 @@ fn read(args: &ApplyArgs, now: Timestamp) -> Result<Vec<Definition>, CliError> {
 }
 
 /// One after the other. What was done before something went wrong stays, and the same file again does the rest.
-fn apply(session: &Session<'_>, todo: &[&Step], file: &str) -> Result<usize, CliError> {
+fn apply(session: &Session<'_>, todo: &[&Step], reason: &str) -> Result<usize, CliError> {
     let mut progress = Progress::new();
     for (done, step) in todo.iter().enumerate() {
         if todo.len() >= MANY {
             progress.tell(&format!("{done} of {} done", todo.len()));
         }
-        if let Err(error) = send(session, step, file) {
+        if let Err(error) = send(session, step, reason) {
             drop(progress);
             note(format!("{done} of {} were done before this; the same again does the rest", todo.len()));
             return Err(error);
@@ -110,10 +143,9 @@ fn apply(session: &Session<'_>, todo: &[&Step], file: &str) -> Result<usize, Cli
     Ok(todo.len())
 }
 
-fn send(session: &Session<'_>, step: &Step, file: &str) -> Result<(), CliError> {
+fn send(session: &Session<'_>, step: &Step, reason: &str) -> Result<(), CliError> {
     let key = &step.job_key;
     let path = format!("/jobs/key:{}", segment(key));
-    let reason = format!("everbell jobs apply {file}");
     let client = &session.client;
     match step.action {
         Action::Create => client.post("/jobs", &step.body).asked(|| format!("create job `{key}`"))?,
@@ -124,20 +156,12 @@ fn send(session: &Session<'_>, step: &Step, file: &str) -> Result<(), CliError> 
             sent.asked(|| format!("change job `{key}`"))?
         }
         Action::Retire => {
-            let sent = client.call_if(Method::DELETE, &path, &[("reason", reason)], None, step.revision);
+            let sent = client.call_if(Method::DELETE, &path, &[("reason", reason.to_owned())], None, step.revision);
             sent.asked(|| format!("retire job `{key}`"))?
         }
         Action::Unchanged | Action::Conflict => return Ok(()),
     };
     Ok(())
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Document<'a> {
-    dry_run: bool,
-    applied: usize,
-    steps: &'a [Step],
 }
 
 fn show(session: &mut Session<'_>, steps: &[Step]) -> Result<(), CliError> {

@@ -1,0 +1,89 @@
+//! `everbell jobs import-crontab`.
+
+mod lines;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use everbell::Schedule;
+use everbell_core::Zone;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::json;
+
+use super::apply::{Done, Wish, carry_out, is_for_programs};
+use crate::cli::body::declared;
+use crate::cli::output::{Cell, Column, Output, Table, printable};
+use crate::cli::{CliError, Exit, OnlineArgs, Session, api};
+use lines::{Line, Verdict};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell jobs import-crontab crontab.txt --dry-run
+  everbell jobs import-crontab crontab.txt --target shell --yes
+  everbell jobs import-crontab /etc/crontab --system --tz Europe/Paris --dry-run";
+
+#[derive(Debug, Args)]
+pub(crate) struct CrontabArgs {
+    /// The crontab; `-` is standard input, as in `crontab -l | everbell jobs import-crontab -`.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Give the jobs to this target, which gets the command as its payload.
+    #[arg(long, value_name = "LABEL", default_value = "crontab")]
+    target: String,
+    /// Read it as /etc/crontab, in which the user stands before the command.
+    #[arg(long)]
+    system: bool,
+    /// Read the times in this IANA time zone, until a line with `CRON_TZ` names another.
+    #[arg(long, value_name = "ZONE", default_value = "UTC")]
+    tz: String,
+    /// Only tell what would be done.
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    lines: &'a [Line],
+    #[serde(flatten)]
+    done: &'a Done,
+}
+
+pub(super) fn run(args: &CrontabArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let lines = lines::read(&api::input(&args.file)?, &Zone::get(&args.tz)?, args.system);
+    let mut session = Session::new(&args.online, now, output)?;
+    let mut wanted = Vec::new();
+    for entry in lines.iter().filter_map(|line| line.entry.as_ref()) {
+        let mut payload = json!({ "command": entry.command });
+        for (name, value) in [("stdin", &entry.stdin), ("user", &entry.user)] {
+            if let Some(value) = value {
+                payload[name] = json!(value);
+            }
+        }
+        let schedule = Schedule::cron(&entry.key, &entry.expression).tz(entry.zone).target(&args.target);
+        wanted.push(declared(&schedule.payload(payload), now).map_err(CliError::invalid)?);
+    }
+    if !is_for_programs(&session) {
+        let columns = [Column::new("LINE").right(), Column::new("VERDICT"), Column::new("JOB"), Column::new("DETAIL")];
+        let mut table = Table::new(&columns, session.out.symbols);
+        for line in &lines {
+            let key = line.entry.as_ref().map_or("", |entry| entry.key.as_str());
+            let cells = [line.number.to_string().as_str(), line.verdict.word(), key, &line.detail].map(Cell::text);
+            table.row(cells.into());
+        }
+        session.out.list(&table)?;
+    }
+    let CrontabArgs { dry_run, yes, .. } = *args;
+    let reason = format!("everbell jobs import-crontab {}", printable(&args.file.display().to_string()));
+    let done = carry_out(&mut session, &wanted, &Wish { prune: false, dry_run, yes, reason })?;
+    if is_for_programs(&session) {
+        session.out.json(&Document { lines: &lines, done: &done })?;
+    }
+    let is_whole = lines.iter().all(|line| line.verdict != Verdict::Refused);
+    Ok(if done.exit == Exit::Success && !is_whole { Exit::Failed } else { done.exit })
+}
