@@ -7,7 +7,7 @@ use super::client::Asked;
 use super::document::{some_text, text, time};
 use super::online::ZoneArgs;
 use super::output::{Cell, Column, Output, Table, counted};
-use super::times::{stamp_cell, whole_second};
+use super::times::stamp_cell;
 use super::{CliError, Exit, OnlineArgs, Session};
 
 pub(super) const EXAMPLES: &str = "\
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &AuditArgs, now: Timestamp, output: &mut Output) -> Resu
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
     for entry in &list.items {
-        let at = time(entry, "at").map(whole_second);
+        let at = time(entry, "at");
         let reason = some_text(entry, "reason");
         table.row(vec![
             stamp_cell(at, &zone),

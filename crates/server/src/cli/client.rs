@@ -23,6 +23,7 @@ use tokio::runtime::Runtime;
 use super::{CliError, OnlineArgs};
 use place::{Given, Place};
 
+pub(crate) use events::Events;
 pub(crate) use pages::List;
 pub(crate) use place::{job_path, segment};
 pub(crate) use probe::probe;

@@ -10,7 +10,7 @@ use super::client::{Asked, Client, job_path};
 use super::document::{items, some_text, text, time};
 use super::online::{Format, Shown, ZoneArgs, duration};
 use super::output::{Cell, Column, Output, Table, printable};
-use super::times::{spoken, stamp_cell};
+use super::times::{fire_cell, spoken};
 use super::{CliError, Exit, OnlineArgs, Session};
 use crate::elapsed::wait;
 
@@ -133,7 +133,7 @@ fn table(session: &mut Session<'_>, fires: &[Fire], jobs: &[Value], shown: &Show
     for fire in fires {
         let job = &jobs[fire.job];
         table.row(vec![
-            stamp_cell(Some(fire.at), &shown.zone(job)),
+            fire_cell(Some(fire.at), &shown.zone(job)),
             Cell::text(&wait(fire.at.duration_since(session.now).as_secs().max(0))),
             Cell::text(text(job, "jobKey")),
             Cell::text(text(job, "target")),

@@ -27,9 +27,16 @@ pub(crate) fn exact(at: Timestamp, zone: &Zone) -> String {
     at.display_with_offset(zone.as_jiff().to_offset(at)).to_string()
 }
 
-/// Both of them in a cell; a dash if there is none.
-pub(crate) fn stamp_cell(at: Option<Timestamp>, zone: &Zone) -> Cell {
+/// A fire for people and for programs; a dash if there is none.
+pub(crate) fn fire_cell(at: Option<Timestamp>, zone: &Zone) -> Cell {
     at.map_or_else(|| Cell::both("-", ""), |at| Cell::both(stamp(at, zone), &exact(at, zone)))
+}
+
+/// When something happened, always with seconds; a dash if it did not.
+pub(crate) fn stamp_cell(at: Option<Timestamp>, zone: &Zone) -> Cell {
+    let shown = |at: Timestamp| local(at, zone).strftime("%Y-%m-%d %H:%M:%S %:z").to_string();
+    let at = at.map(whole_second);
+    at.map_or_else(|| Cell::both("-", ""), |at| Cell::both(shown(at), &exact(at, zone)))
 }
 
 /// `Mon 2026-11-16 08:00 CET`.

@@ -10,7 +10,7 @@ use super::confirm::confirmed;
 use super::document::{text, time};
 use super::online::{Format, Shown, ZoneArgs};
 use super::output::{Cell, Column, Mark, Output, Table, printable};
-use super::times::{away, spoken, stamp_cell, whole_second};
+use super::times::{away, spoken, stamp_cell};
 use super::words::shell;
 use super::{CliError, Exit, OnlineArgs, Session};
 use crate::time_input::TimeReader;
@@ -142,8 +142,8 @@ fn row(token: &Value, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
         Cell::text(text(token, "name")),
         Cell::text(text(token, "role")),
         Cell::both(format!("{} {state}", session.out.symbols.of(mark)), state).styled(mark.style()),
-        stamp_cell(time(token, "createdAt").map(whole_second), &zone),
-        ends.map_or_else(|| Cell::both("never", ""), |at| stamp_cell(Some(whole_second(at)), &zone)),
+        stamp_cell(time(token, "createdAt"), &zone),
+        ends.map_or_else(|| Cell::both("never", ""), |at| stamp_cell(Some(at), &zone)),
         used.map_or_else(|| Cell::both("never", ""), |used| Cell::text(&used)),
     ]
 }

@@ -6,7 +6,7 @@ mod batch;
 mod check;
 mod explain;
 mod next;
-mod usage;
+pub(crate) mod usage;
 
 use crate::binary::{Ran, command, document, everbell, everbell_with, keys, ran, refusal, stdout};
 

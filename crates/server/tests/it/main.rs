@@ -2,6 +2,7 @@
 
 mod api;
 mod binary;
+mod cli;
 mod config;
 mod cron;
 mod db;

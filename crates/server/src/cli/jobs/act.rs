@@ -146,7 +146,7 @@ fn act(session: &Session<'_>, job: &str, verb: &str, action: &str, body: &Value)
 
 /// `Next   Mon 2026-11-16 08:00 CET (in 17h 18m), then …`
 pub(super) fn tell_next(session: &mut Session<'_>, job: &Value) -> Result<(), CliError> {
-    let words = fires_in_words(&fires(&session.client, job)?, &zone_of(job)?, session.now);
+    let words = fires_in_words(&fires(&session.client, job), &zone_of(job)?, session.now);
     session.detail(&format!("Next   {words}"))
 }
 

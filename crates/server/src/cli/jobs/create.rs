@@ -18,7 +18,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   everbell jobs create nightly --target print --cron \"30 2 * * *\" --tz America/New_York
   everbell jobs create pulse --target print --every 90s --payload '{\"kind\":\"pulse\"}'
-  everbell jobs create report --target print --cron @hourly --timeout 5m --retries 2 --label team=ops";
+  everbell jobs create report --target print --cron @hourly --timeout 5m --retries 2";
 
 pub(super) const ONCE_EXAMPLES: &str = "\
 Examples:
@@ -114,7 +114,7 @@ fn made(
     session.done(Mark::Good, &format!("Created {} v{version} ({})", printable(key), text(&job, "status")))?;
     session.detail(&in_words(&job))?;
     let zone = (ZoneArgs { tz: None }).read()?.zone(&job);
-    let next = fires_in_words(&fires(&session.client, &job)?, &zone, now);
+    let next = fires_in_words(&fires(&session.client, &job), &zone, now);
     session.detail(&format!("Next   {next}"))?;
     session.out.flush()?;
     told_warnings(&job);

@@ -168,7 +168,7 @@ fn told(session: &mut Session<'_>, job: &Value, now: Timestamp) -> Result<(), Cl
     }
     let zone = (ZoneArgs { tz: None }).read()?.zone(job);
     let before = time(old, "nextRunAt").map_or_else(|| "none".to_owned(), |at| spoken(at, &zone));
-    let after = fires_in_words(&fires(&session.client, job)?, &zone, now);
+    let after = fires_in_words(&fires(&session.client, job), &zone, now);
     session.detail(&format!("Next   {after}; before: {before}"))?;
     session.out.flush()?;
     told_warnings(job);

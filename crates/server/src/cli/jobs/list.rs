@@ -9,7 +9,7 @@ use crate::cli::client::{Asked, Parameter};
 use crate::cli::document::{number, some_text, text, time};
 use crate::cli::online::{Shown, ZoneArgs};
 use crate::cli::output::{Cell, Column, Mark, Output, Table, clock_face, counted, printable};
-use crate::cli::times::{exact, local, stamp_cell, whole_second};
+use crate::cli::times::{exact, fire_cell, local, whole_second};
 use crate::cli::words::{joined, shell};
 use crate::cli::{CliError, Exit, OnlineArgs, Session, watch};
 use crate::elapsed::{took, wait};
@@ -146,7 +146,7 @@ fn row(job: &Value, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
         Cell::text(text(job, "timezone")),
         Cell::status(status, session.out.symbols),
         last_run(job, &zone, session),
-        stamp_cell(next, &zone),
+        fire_cell(next, &zone),
         if left.is_empty() { Cell::both("-", "") } else { Cell::text(&left) },
     ]
 }

@@ -9,7 +9,7 @@ use crate::cli::client::{Asked, job_path};
 use crate::cli::document::{number, text, time};
 use crate::cli::online::ZoneArgs;
 use crate::cli::output::{Cell, Column, Output, Table};
-use crate::cli::times::{stamp_cell, whole_second};
+use crate::cli::times::stamp_cell;
 use crate::cli::{CliError, Exit, OnlineArgs, Session};
 
 pub(super) const EXAMPLES: &str = "\
@@ -55,7 +55,7 @@ pub(super) fn run(args: &VersionsArgs, now: Timestamp, output: &mut Output) -> R
             Cell::text(text(job, "target")),
             Cell::text(schedule(job)),
             Cell::text(text(job, "timezone")),
-            stamp_cell(time(job, "createdAt").map(whole_second), &shown.zone(job)),
+            stamp_cell(time(job, "createdAt"), &shown.zone(job)),
             Cell::text(text(job, "createdBy")),
         ]);
     }

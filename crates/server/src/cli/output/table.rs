@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(table().fitted(Some(30), false)[1], "a-very-long-…    7  2027-01-01");
         assert_eq!(
             table().fitted(Some(25), false),
-            ["KEY           NEXT", "a-very-long…  2027-01-01", "b             -"]
+            ["KEY            NEXT", "a-very-long-…  2027-01-01", "b              -"]
         );
         // Narrower than everything that has to stay.
         assert_eq!(table().fitted(Some(5), false)[2], "b             -");

@@ -61,7 +61,8 @@ pub(crate) fn told(session: &mut Session<'_>, begun: Begun<'_>, wait: &WaitArgs)
             session.done(Mark::Arrow, &format!("{word} run {id} of {}{more}", printable(name)))?;
             if let Some(next) = time(&document, "nextRunAt") {
                 // A run by hand has no slot, so only its job knows the zone.
-                let job = session.client.get(&job_path(text(run, "jobDefinitionId")), &[])?.value()?;
+                let job = session.client.get(&job_path(text(run, "jobDefinitionId")), &[]);
+                let job = job.and_then(|answer| answer.value()).unwrap_or_default();
                 let zone = (ZoneArgs { tz: None }).read()?.zone(&job);
                 session.detail(&format!("Next   {} ({}), as before", spoken(next, &zone), away(next, session.now)))?;
             }

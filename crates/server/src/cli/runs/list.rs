@@ -8,7 +8,7 @@ use crate::cli::client::{Asked, Parameter};
 use crate::cli::document::{number, some_text, text, time};
 use crate::cli::online::{Shown, ZoneArgs};
 use crate::cli::output::{Cell, Column, Output, Table, counted};
-use crate::cli::times::{away, stamp_cell, whole_second};
+use crate::cli::times::{away, stamp_cell};
 use crate::cli::words::joined;
 use crate::cli::{CliError, Exit, OnlineArgs, Session, watch};
 use crate::elapsed::took;
@@ -129,7 +129,7 @@ fn draw(args: &ListArgs, shown: &Shown, session: &mut Session<'_>) -> Result<(),
 }
 
 fn row(run: &Value, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
-    let at = time(run, "scheduledAt").map(whole_second);
+    let at = time(run, "scheduledAt");
     let age = at.map_or_else(String::new, |at| away(at, session.now));
     let duration = number(run, "durationMs").map_or_else(String::new, took);
     let why = some_text(run, "failureCode").or(some_text(run, "skipReason")).unwrap_or_default();

@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::begun::host;
 use super::{run_path, runs_there};
-use crate::cli::client::{Answer, Asked};
+use crate::cli::client::{Answer, Asked, Client, Events};
 use crate::cli::document::{number, some_text, text};
+use crate::cli::error::note;
 use crate::cli::online::{Format, duration};
 use crate::cli::output::{Mark, Output, printable};
 use crate::cli::words::shell;
@@ -67,13 +68,23 @@ pub(crate) fn follow(session: &mut Session<'_>, id: &str, patience: Option<Durat
         }
         let left = left.and_then(|left| Duration::try_from(left).ok()).unwrap_or(look).min(look);
         look = (look * 2).min(LAST_LOOK);
-        match &mut events {
-            Some(events) => while events.next(Some(left))?.is_some_and(|event| text(&event.data, "runId") != id) {},
-            None => client.sleep(left)?,
+        if let Err(error) = heard(&client, events.as_mut(), id, left) {
+            progress.end();
+            if matches!(error, CliError::Interrupted) && !session.quiet {
+                note(format!("run {id} goes on; follow it: everbell runs watch {id}"));
+            }
+            return Err(error);
         }
     };
     progress.end();
     finish(session, &answer, &ended)
+}
+
+/// Waits for something about the run, or for so long.
+fn heard(client: &Client, events: Option<&mut Events<'_>>, id: &str, most: Duration) -> Result<(), CliError> {
+    let Some(events) = events else { return client.sleep(most) };
+    while events.next(Some(most))?.is_some_and(|event| text(&event.data, "runId") != id) {}
+    Ok(())
 }
 
 fn ends(now: Timestamp, patience: Duration) -> Timestamp {
@@ -133,7 +144,8 @@ impl Progress {
     /// Nobody has to see it, so nothing fails if it cannot be written.
     fn tell(&mut self, run: &Value, host: impl FnOnce() -> Option<String>) {
         let status = text(run, "status");
-        if !self.shown || status == self.last {
+        // The end has a line of its own.
+        if !self.shown || status == self.last || !matches!(status, "pending" | "running") {
             return;
         }
         let mut stderr = std::io::stderr().lock();

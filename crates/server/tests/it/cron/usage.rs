@@ -78,7 +78,8 @@ fn the_version_is_told() {
     assert_eq!(shown["version"], version);
 }
 
-const HELP: [&[&str]; 17] = [
+/// The pages of commands that need no server.
+pub(crate) const HELP: [&[&str]; 17] = [
     &[],
     &["serve"],
     &["config"],

@@ -1,0 +1,139 @@
+//! `everbell next|targets|instances|tokens|audit|status|api`.
+
+use serde_json::{Value, json};
+
+use super::{data, everbell, json as printed, loose, masked, on_terminal, prepared, refused, registered};
+use crate::binary::ran;
+use crate::server::Server;
+
+#[test]
+fn what_fires_next_is_told_for_all_jobs() {
+    let server = Server::start();
+    let at =
+        |cron: &str, zone: &str| json!({"cronExpression": cron, "timezone": zone, "startAt": "2099-01-01T00:00:00Z"});
+    server.job("b", &at("0 8 * * *", "Europe/Paris"));
+    server.job("a", &at("30 7 1,3 * *", "UTC"));
+    server.post("/jobs/key:a/reschedule", &json!({"nextRunAt": "2098-12-01T00:00:00Z"})).expect(200);
+    let shown = on_terminal(&server, 80, &["next", "--limit", "4"]).stdout;
+    assert_eq!(
+        masked(&shown),
+        "WHEN                     LEFT    JOB KEY  TARGET  NOTE\n\
+         2098-12-01 CLOCK +00:00  SPAN  a        print   moved from Thu 2099-01-01 07:…\n\
+         2099-01-01 CLOCK +01:00  SPAN  b        print\n\
+         2099-01-02 CLOCK +01:00  SPAN  b        print\n\
+         2099-01-03 CLOCK +01:00  SPAN  b        print\n"
+    );
+    let one = printed(&server, &["next", "b", "--limit", "1"]);
+    let fire = json!({"at": "2099-01-01T07:00:00Z", "local": "2099-01-01T08:00:00+01:00[Europe/Paris]", "jobKey": "b", "target": "print"});
+    assert_eq!(one["items"], json!([fire]));
+    assert_eq!(data(&server, &["next", "--within", "1h"]), "");
+    assert_eq!(data(&server, &["next", "-n", "2", "-o", "name"]), "a\nb\n");
+    assert!(
+        refused(&server, &["next", "nope"], 3)
+            .starts_with("error: cannot tell when job `nope` fires next: there is no")
+    );
+}
+
+#[test]
+fn targets_are_listed_and_tried() {
+    let server = registered();
+    assert_eq!(
+        on_terminal(&server, 80, &["targets"]).stdout,
+        "TARGET  SERVED BY   WAITING JOBS\nfail    1 instance  -\nprint   1 instance  -\nsleep   1 instance  -\n"
+    );
+    assert_eq!(data(&server, &["targets"]), "fail\t1\t\nprint\t1\t\nsleep\t1\t\n");
+    assert_eq!(data(&server, &["targets", "list", "--json"]), format!("{}\n", server.get("/targets").text));
+    let tried = everbell(&server, &["targets", "try", "print", "--payload", "{\"a\":1}", "--wait"]);
+    assert_eq!((tried.code, masked(&tried.stdout)), (Some(0), "✓ run ID succeeded in SPAN\n".to_owned()));
+    assert_eq!(everbell(&server, &["targets", "try", "fail", "--wait"]).code, Some(6));
+    let unknown = refused(&server, &["targets", "try", "nope"], 3);
+    assert!(
+        unknown.starts_with("error: cannot try target `nope`: ")
+            && unknown.ends_with("hint: see which there are: everbell targets\n")
+    );
+    let payload = refused(&server, &["targets", "try", "print", "--payload", "{a}"], 2);
+    assert!(payload.starts_with("error: --payload: this is not JSON: key must be a string at column 2\n"), "{payload}");
+}
+
+#[test]
+fn instances_drain_and_come_back() {
+    let server = registered();
+    assert_eq!(data(&server, &["instances", "-o", "name"]).lines().count(), 1);
+    let id = data(&server, &["instances", "-o", "name"]).trim().to_owned();
+    assert!(on_terminal(&server, 80, &["instances"]).stdout.contains("● alive"));
+    assert!(on_terminal(&server, 120, &["instances"]).stdout.starts_with("INSTANCE "));
+    assert_eq!(
+        masked(&data(&server, &["instances", "drain", &id])),
+        "✓ Instance ID drains: it finishes what it has and takes no more\n"
+    );
+    assert!(on_terminal(&server, 80, &["instances"]).stdout.contains("⚠ draining"));
+    assert_eq!(masked(&data(&server, &["instances", "undrain", &id])), "✓ Instance ID takes work again\n");
+    assert_eq!(
+        refused(&server, &["instances", "drain", "nope"], 3),
+        "error: cannot drain instance `nope`: there is no instance `nope`\n  hint: see which there are: everbell instances\n"
+    );
+}
+
+#[test]
+fn a_token_goes_alone_into_a_pipe() {
+    let server = Server::start();
+    let token = data(&server, &["tokens", "create", "ci", "--role", "viewer"]);
+    assert!(token.starts_with("evb_") && token.lines().count() == 1, "{}", token.len());
+    let file = server.folder.path().join("ci.token");
+    std::fs::write(&file, &token).unwrap();
+    let mut as_viewer = prepared(&server, &["status", "--json", "--token-file", "ci.token"]);
+    let status: Value = serde_json::from_str(&ran(as_viewer.output().unwrap()).stdout).unwrap();
+    assert_eq!((&status["actor"], &status["role"]), (&json!("token:ci"), &json!("viewer")));
+    let denied = refused(&server, &["tokens", "--token-file", "ci.token"], 4);
+    assert!(
+        denied.starts_with("error: cannot list tokens: ") && denied.contains("`ci.token` may not do that"),
+        "{denied}"
+    );
+    let exists = refused(&server, &["tokens", "create", "ci", "--role", "viewer"], 5);
+    assert!(exists.starts_with("error: cannot make token `ci`: "), "{exists}");
+    let shown = on_terminal(&server, 80, &["tokens"]).stdout;
+    assert!(loose(&shown).starts_with("NAME ROLE STATE MADE ENDS USED\nadmin admin ✓ valid DATE CLOCK +00:00 never "));
+    assert!(refused(&server, &["tokens", "revoke", "ci"], 2).contains("everbell tokens revoke ci --yes"));
+    assert_eq!(data(&server, &["tokens", "revoke", "ci", "--yes"]), "⊘ Revoked token ci\n");
+    assert!(data(&server, &["tokens"]).contains("ci\tviewer\trevoked\t"));
+    let role = refused(&server, &["tokens", "create", "x", "--role", "king"], 2);
+    assert!(role.contains("[possible values: viewer, operator, admin]"), "{role}");
+}
+
+#[test]
+fn the_audit_trail_and_the_status_are_told() {
+    let server = Server::start();
+    server.job("daily-briefing", &json!({}));
+    server.post("/jobs/key:daily-briefing/pause", &json!({"reason": "SMTP down"})).expect(200);
+    let trail = on_terminal(&server, 80, &["audit", "--job", "daily-briefing"]);
+    assert_eq!(
+        loose(&trail.stdout),
+        "WHEN WHO ACTION OBJECT REASON\n\
+         DATE CLOCK +00:00 token:admin job.pause job:daily-brief… SMTP down\n\
+         DATE CLOCK +00:00 token:admin job.create job:daily-brief… -"
+    );
+    assert_eq!(trail.stderr, "2 acts\n");
+    let one = data(&server, &["audit", "-n", "1", "--json"]);
+    assert_eq!(one, format!("{}\n", server.get("/audit?limit=1").text));
+    let status = data(&server, &["status"]);
+    let expected = format!("server\thttp://{} · everbell {}\n", server.address, env!("CARGO_PKG_VERSION"));
+    assert!(status.starts_with(&expected) && status.contains("\njobs\t0 active, 1 paused, 0 errored\n"), "{status}");
+}
+
+#[test]
+fn any_call_can_be_sent() {
+    let server = Server::start();
+    server.job("daily-briefing", &json!({}));
+    let jobs = data(&server, &["api", "get", "/jobs", "-f", "limit=1"]);
+    assert_eq!(jobs, format!("{}\n", server.get("/jobs?limit=1").text));
+    assert_eq!(data(&server, &["api", "GET", "/api/v1/jobs", "-f", "limit=1"]), jobs);
+    assert!(data(&server, &["api", "GET", "/livez", "--include"]).starts_with("HTTP 200\n"));
+    let paused = data(&server, &["api", "POST", "/jobs/key:daily-briefing/pause", "-f", "reason=by hand"]);
+    assert!(paused.contains("\"pauseReason\":\"by hand\""));
+    std::fs::write(server.folder.path().join("body.json"), "{\"cronExpression\":\"@daily\"}").unwrap();
+    let preview = data(&server, &["api", "POST", "/cron/preview", "--input", "body.json"]);
+    assert!(preview.contains("\"valid\":true"));
+    let wrong = refused(&server, &["api", "POST", "/jobs", "-f", "jobKey=x"], 2);
+    assert!(wrong.starts_with("error: cannot POST /api/v1/jobs\n") && wrong.contains("\n  #/target: "), "{wrong}");
+    assert!(refused(&server, &["api", "GET", "jobs"], 2).starts_with("error: the path begins with `/`"));
+}

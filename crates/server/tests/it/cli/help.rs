@@ -1,0 +1,125 @@
+//! The examples of every help page work, in the order in which somebody would try them.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{data, everbell, registered};
+use crate::binary::{ran, stdout};
+use crate::server::Server;
+
+/// Every page, in an order in which the examples of one do not need those of a later one.
+const PAGES: &[&[&str]] = &[
+    &["status"],
+    &["api"],
+    &["jobs"],
+    &["jobs", "list"],
+    &["jobs", "show"],
+    &["jobs", "create"],
+    &["jobs", "once"],
+    &["jobs", "versions"],
+    &["jobs", "run"],
+    &["jobs", "new-version"],
+    &["jobs", "pause"],
+    &["jobs", "resume"],
+    &["jobs", "reschedule"],
+    &["jobs", "skip"],
+    &["jobs", "retire"],
+    &["runs"],
+    &["runs", "list"],
+    &["runs", "show"],
+    &["runs", "watch"],
+    &["runs", "rerun"],
+    &["runs", "cancel"],
+    &["next"],
+    &["targets"],
+    &["targets", "list"],
+    &["targets", "try"],
+    &["instances"],
+    &["instances", "list"],
+    &["instances", "drain"],
+    &["instances", "undrain"],
+    &["tokens"],
+    &["tokens", "create"],
+    &["tokens", "list"],
+    &["tokens", "revoke"],
+    &["audit"],
+    &["help"],
+];
+
+/// A run that has ended well, and one that is there to be canceled.
+fn runs(server: &Server) -> [String; 2] {
+    let id = |key: &str| data(server, &["jobs", "run", key, "--force", "-o", "name"]).trim().to_owned();
+    let ended = id("daily-briefing");
+    everbell(server, &["runs", "watch", &ended]);
+    [ended, id("slow")]
+}
+
+#[test]
+fn help_begins_with_three_examples_that_work() {
+    let server = registered();
+    server.job("daily-briefing", &json!({"startAt": "2099-01-01T00:00:00Z"}));
+    server.job("slow", &json!({"target": "sleep"}));
+    let instance = data(&server, &["instances", "-o", "name"]).trim().to_owned();
+    let folder = Path::new(env!("CARGO_BIN_EXE_everbell")).parent().unwrap();
+    let path = std::env::join_paths([folder, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
+    for page in PAGES {
+        let help = stdout(&[*page, &["--help"]].concat());
+        let mut lines = help.lines();
+        assert_eq!(lines.next(), Some("Examples:"), "{page:?}");
+        let examples: Vec<&str> = lines.map_while(|line| line.strip_prefix("  ")).collect();
+        assert_eq!(examples.len(), 3, "{help}");
+        for example in examples {
+            assert!(example.contains(&format!("everbell {}", page[0])), "{page:?}: {example}");
+            let [run, active] = if page[0] == "runs" { runs(&server) } else { Default::default() };
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &example.replace("http://127.0.0.1:7070", "\"$EVERBELL_SERVER\"")]);
+            shell.current_dir(server.folder.path()).env("PATH", &path).env("LC_ALL", "C.UTF-8");
+            shell.env("EVERBELL_SERVER", format!("http://{}", server.address)).env("EVERBELL_TOKEN", &server.token);
+            shell.env("RUN", run).env("ACTIVE", active).env("INSTANCE", &instance);
+            let found = ran(shell.output().unwrap());
+            assert_eq!(found.code, Some(0), "{example}: {}{}", found.stdout, found.stderr);
+        }
+    }
+}
+
+/// The commands below a page, as its help lists them.
+fn below(page: &[String]) -> Vec<String> {
+    let mut args: Vec<&str> = page.iter().map(String::as_str).collect();
+    args.push("--help");
+    let help = stdout(&args);
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = commands.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = names.filter_map(|line| line.split_whitespace().next().map(str::to_owned));
+    names.filter(|name| page.is_empty() || name != "help").collect()
+}
+
+#[test]
+fn every_page_is_known_here() {
+    let mut pages = vec![Vec::new()];
+    let mut seen = 0;
+    while let Some(page) = pages.pop() {
+        let words: Vec<&str> = page.iter().map(String::as_str).collect();
+        let known = PAGES.contains(&words.as_slice()) || crate::cron::usage::HELP.contains(&words.as_slice());
+        assert!(known, "the examples of `everbell {}` are not run: add it to `PAGES`", words.join(" "));
+        seen += 1;
+        pages.extend(below(&page).into_iter().map(|name| [page.clone(), vec![name]].concat()));
+    }
+    assert!(seen > 40, "{seen}");
+}
+
+#[test]
+fn topics_are_there() {
+    for (topic, text) in [
+        ("exit-codes", "  130  interrupted"),
+        ("environment", "  EVERBELL_TOKEN "),
+        ("time", "tomorrow 08:00"),
+        ("formatting", "  -o jsonl   one JSON object per line"),
+    ] {
+        assert!(stdout(&["help", topic]).contains(text), "{topic}");
+        assert!(stdout(&["--help"]).contains(&format!("everbell help {topic}")), "{topic}");
+    }
+    assert!(stdout(&["help", "jobs", "pause"]).contains("Usage: everbell jobs pause"));
+    assert!(crate::binary::refusal(&["help", "nothing"]).starts_with("error: there is no help about `nothing`\n"));
+}

@@ -1,0 +1,142 @@
+//! What is said when something does not work, and the exit codes.
+
+use std::net::TcpListener;
+
+use serde_json::json;
+
+use super::{everbell, on_terminal, prepared, refused};
+use crate::binary::ran;
+use crate::server::Server;
+
+#[test]
+fn a_server_that_is_not_there_is_told() {
+    let server = Server::start();
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let told = refused(&server, &["jobs", "--server", &format!("http://{nobody}")], 7);
+    assert_eq!(
+        told,
+        format!(
+            "error: cannot reach the server at http://{nobody}: Connection refused (os error 111)\n  \
+             hint: see that the server runs there; --server names that address\n"
+        )
+    );
+    // It takes connections, and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", silent.local_addr().unwrap());
+    let told = refused(&server, &["jobs", "--server", &address, "--request-timeout", "1s"], 7);
+    assert!(told.starts_with(&format!("error: {address} did not answer within 1s\n  hint: ")), "{told}");
+    assert!(refused(&server, &["jobs", "--server", "http://me:pw@host"], 2).contains("an address holds no password"));
+}
+
+#[test]
+fn a_token_is_needed_and_is_found() {
+    let server = Server::start();
+    let without = |args: &[&str]| {
+        let mut command = prepared(&server, args);
+        command.env_remove("EVERBELL_TOKEN");
+        command
+    };
+    // In the folder of the server its first token is used.
+    assert_eq!(ran(without(&["status"]).output().unwrap()).code, Some(0));
+    let elsewhere = ran(without(&["status"]).current_dir("/").output().unwrap());
+    assert_eq!(elsewhere.code, Some(4));
+    assert!(elsewhere.stderr.contains("\n  hint: give a token: set EVERBELL_TOKEN, "), "{}", elsewhere.stderr);
+    let data = server.folder.path().join("everbell-data");
+    let named = ran(without(&["status"]).current_dir("/").env("EVERBELL_DATA_DIR", &data).output().unwrap());
+    assert_eq!(named.code, Some(0));
+    let mut file = without(&["status"]);
+    file.current_dir("/").env("EVERBELL_TOKEN_FILE", data.join("admin-token"));
+    assert_eq!(ran(file.output().unwrap()).code, Some(0));
+    let wrong = ran(prepared(&server, &["status"]).env("EVERBELL_TOKEN", "evb_wrong").output().unwrap());
+    assert_eq!(wrong.code, Some(4));
+    assert!(wrong.stderr.contains("the token of EVERBELL_TOKEN is not known there") && !wrong.stderr.contains("evb_"));
+    let missing = refused(&server, &["status", "--token-file", "none"], 2);
+    assert!(missing.starts_with("error: --token-file: `none` cannot be read: "), "{missing}");
+    assert!(refused(&server, &["status", "--token", "evb_x"], 2).contains("unexpected argument '--token'"));
+}
+
+#[test]
+fn a_bad_job_is_refused_with_the_flags_at_fault() {
+    let server = Server::start();
+    server.job("there", &json!({}));
+    let create = |more: &[&'static str]| [&["jobs", "create", "night", "--target", "print"], more].concat();
+    assert_eq!(
+        refused(&server, &create(&["--cron", "61 2 * * *"]), 2),
+        "error: invalid cron expression\n   61 2 * * *\n   ^^ minute: 61 is outside 0-59\n  \
+         allowed: 0-59, lists `0,30`, ranges `10-20`, steps `*/5`, or `*`\n"
+    );
+    assert_eq!(
+        refused(&server, &create(&["--cron", "@daily", "--tz", "Europe/Pariss"]), 2),
+        "error: unknown time zone `Europe/Pariss`; did you mean `Europe/Paris`?\n"
+    );
+    assert!(
+        refused(&server, &create(&[]), 2)
+            .starts_with("error: a job needs to know when it fires\n  everbell jobs create night ")
+    );
+    let told =
+        refused(&server, &["jobs", "create", "x", "--target", "nope", "--cron", "@daily", "--timeout", "1000d"], 2);
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[0], "error: cannot create job `x`");
+    assert_eq!(lines[1], "  --timeout: must be from 1 s to 2592000 s, not 86400000s");
+    assert!(lines[2].starts_with("  --target: unknown target `nope`; known: "), "{told}");
+    let hint = "  hint: everbell targets tells the labels; everbell jobs create --help tells the flags";
+    assert_eq!(lines[3..], [hint]);
+    assert_eq!(
+        refused(&server, &["jobs", "create", "there", "--target", "print", "--cron", "@daily"], 5),
+        "error: cannot create job `there`: job `there` is active at version 1\n  \
+         hint: change it: everbell jobs new-version there; see it: everbell jobs show there\n"
+    );
+    assert!(refused(&server, &create(&["--cron", "@daily", "--payload", "{"]), 2).contains("--payload @FILE"));
+    assert!(refused(&server, &create(&["--cron", "@daily", "--every", "5m"]), 2).contains("cannot be used with"));
+}
+
+#[test]
+fn what_is_not_there_is_told_apart() {
+    let server = Server::start();
+    for (verb, more) in [("show", vec![]), ("resume", vec![]), ("skip", vec![]), ("versions", vec![]), ("run", vec![])]
+    {
+        let told = refused(&server, &[vec!["jobs", verb, "nope"], more].concat(), 3);
+        assert!(
+            told.ends_with(": there is no job `nope`\n  hint: see which there are: everbell jobs list\n"),
+            "{told}"
+        );
+    }
+    for verb in ["show", "watch", "cancel", "rerun"] {
+        let told = refused(&server, &["runs", verb, "nope"], 3);
+        assert!(
+            told.ends_with(": there is no run `nope`\n  hint: see which there are: everbell runs list\n"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let server = Server::start();
+    (0..20).for_each(|n| drop(server.job(&format!("n-{n}"), &json!({}))));
+    for args in [["jobs", "--json"].as_slice(), &["jobs", "-o", "jsonl"], &["jobs"]] {
+        let mut child = prepared(&server, args).spawn().unwrap();
+        drop(child.stdout.take());
+        let found = ran(child.wait_with_output().unwrap());
+        assert_eq!((found.code, found.stderr.as_str()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn colours_and_symbols_are_for_those_who_see_them() {
+    let server = Server::start();
+    server.job("daily-briefing", &json!({}));
+    assert!(!on_terminal(&server, 80, &["jobs"]).stdout.contains('\u{1b}'));
+    assert!(
+        everbell(&server, &["jobs", "-o", "table", "--color", "always"]).stdout.contains("\u{1b}[36m● active\u{1b}[0m")
+    );
+    let with =
+        |name: &str, value: &str, args: &[&str]| ran(prepared(&server, args).env(name, value).output().unwrap()).stdout;
+    assert!(with("CLICOLOR_FORCE", "1", &["jobs", "-o", "table"]).contains('\u{1b}'));
+    assert!(!with("CLICOLOR_FORCE", "1", &["jobs", "-o", "table", "--color", "never"]).contains('\u{1b}'));
+    assert!(!with("CLICOLOR_FORCE", "1", &["jobs"]).contains('\u{1b}'));
+    assert!(with("LC_ALL", "C", &["jobs", "-o", "table"]).contains("* active"));
+    // Texts of others do not reach the terminal as anything but text.
+    server.job("evil", &json!({"description": "\u{1b}[2J\u{202e}gone"}));
+    assert!(everbell(&server, &["jobs", "show", "evil"]).stdout.contains("about\t\\u{1b}[2J\\u{202e}gone\n"));
+}

@@ -1,0 +1,119 @@
+//! `everbell runs` and `everbell jobs run`.
+
+use serde_json::json;
+
+use super::{data, everbell, json as printed, loose, masked, on_terminal, refused};
+use crate::server::{Server, TARGETS};
+
+fn flow(server: &Server) {
+    server.job("daily-briefing", &json!({"startAt": "2099-01-01T00:00:00Z", "timezone": "Europe/Paris"}));
+    server.job("broken", &json!({"target": "fail"}));
+    server.job("slow", &json!({"target": "sleep"}));
+    let good = everbell(server, &["jobs", "run", "daily-briefing", "--wait"]);
+    assert_eq!(
+        (good.code, masked(&good.stdout), good.stderr.as_str()),
+        (Some(0), "✓ run ID succeeded in SPAN\n".to_owned(), "")
+    );
+    let bad = on_terminal(server, 120, &["jobs", "run", "broken", "--wait"]);
+    assert_eq!(
+        (bad.code, masked(&bad.stdout), masked(&bad.stderr)),
+        (
+            Some(6),
+            "✕ run ID failed in SPAN\n  exit_code: `false` ended with the exit code 1\n".to_owned(),
+            "see more: everbell runs show ID\n".to_owned()
+        )
+    );
+    let started = on_terminal(server, 120, &["jobs", "run", "slow"]);
+    assert_eq!(masked(&started.stderr), "follow it: everbell runs watch ID\n");
+    assert!(masked(&started.stdout).starts_with("→ Started run ID of slow\n  Next   "), "{}", started.stdout);
+    let active =
+        printed(server, &["runs", "--status", "pending,running"])["items"][0]["id"].as_str().unwrap().to_owned();
+    server.until(&format!("/runs/{active}"), |run| run["status"] == "running");
+    overlap(server, &active);
+    assert_eq!(
+        masked(&refused(server, &["runs", "watch", &active, "--timeout", "1s"], 7)),
+        "error: run ID is still running after SPAN\n  hint: it goes on; follow it: everbell runs watch ID\n"
+    );
+    let canceled = on_terminal(server, 120, &["runs", "cancel", &active, "--reason", "wrong"]);
+    assert_eq!(
+        (masked(&canceled.stdout), masked(&canceled.stderr)),
+        ("⊘ Asked run ID to stop\n".to_owned(), "see it end: everbell runs watch ID\n".to_owned())
+    );
+    let ended = everbell(server, &["runs", "watch", &active]);
+    assert_eq!(ended.code, Some(6));
+    assert!(masked(&ended.stdout).starts_with("⊘ run ID canceled in SPAN\n"), "{}", ended.stdout);
+    let late = masked(&refused(server, &["runs", "cancel", &active], 5));
+    let expected = "error: cannot cancel run `ID`: run ID has ended before: it is canceled\n  \
+                    hint: see how it ended: everbell runs show ID\n";
+    assert_eq!(late, expected);
+}
+
+fn overlap(server: &Server, active: &str) {
+    let skipped = everbell(server, &["jobs", "run", "slow"]);
+    assert_eq!((skipped.code, skipped.stdout.as_str()), (Some(5), ""));
+    let mut lines = skipped.stderr.lines();
+    let first = lines.next().unwrap();
+    assert!(
+        first.starts_with(&format!("⤼ Skipped: run {active} is still running (")) && first.contains(" on "),
+        "{first}"
+    );
+    assert!(lines.next().unwrap().starts_with("  recorded as run "));
+    let ways = "  force it: everbell jobs run slow --force, or wait for it: everbell jobs run slow --queue";
+    assert_eq!((lines.next(), lines.next()), (Some(ways), None));
+    let problem = everbell(server, &["jobs", "run", "slow", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&problem.stdout).unwrap();
+    assert_eq!((problem.code, &document["activeRun"]["id"]), (Some(5), &json!(active)));
+    let queued = masked(&data(server, &["jobs", "run", "slow", "--queue"]));
+    assert!(queued.starts_with("→ Queued run ID of slow, which waits for the active one\n"), "{queued}");
+    let waiting = printed(server, &["runs", "--status", "pending"])["items"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(masked(&data(server, &["runs", "cancel", &waiting])), "⊘ Canceled run ID before it started\n");
+}
+
+#[test]
+fn a_run_is_followed_to_its_end() {
+    flow(&Server::start());
+}
+
+#[test]
+fn a_run_is_followed_to_its_end_on_postgres() {
+    flow(&Server::postgres(TARGETS));
+}
+
+#[test]
+fn runs_are_listed_and_shown() {
+    let server = Server::start();
+    server.job("broken-report", &json!({"target": "fail", "payload": {"n": 1}}));
+    assert_eq!(everbell(&server, &["jobs", "run", "broken-report", "--wait", "-q"]).stdout, "");
+    let id = data(&server, &["runs", "-o", "name"]).trim().to_owned();
+    // Some seconds ago, so that the columns are as wide as they are below.
+    std::thread::sleep(std::time::Duration::from_millis(2_100));
+    let narrow = on_terminal(&server, 80, &["runs"]);
+    assert_eq!(loose(&narrow.stdout), "RUN STATUS JOB AGE WHY\nID ✕ failed broken-report SPAN ago exit_code");
+    assert_eq!(masked(&narrow.stderr), "1 run · next: everbell runs show ID\n");
+    let wide = on_terminal(&server, 120, &["runs", "list"]).stdout;
+    assert_eq!(
+        loose(&wide),
+        "RUN STATUS JOB SCHEDULED AGE TOOK WHY\nID ✕ failed broken-report DATE CLOCK +00:00 SPAN ago SPAN exit_code"
+    );
+    let plain = masked(&data(&server, &["runs"]));
+    assert!(
+        plain.starts_with("ID\tfailed\tbroken-report\tmanual\tTIME\t") && plain.ends_with("\texit_code\n"),
+        "{plain}"
+    );
+    assert_eq!(data(&server, &["runs", "--json"]), format!("{}\n", server.get("/runs?limit=30").text));
+    let shown = on_terminal(&server, 80, &["runs", "show", &id]);
+    let expected = "✕ failed broken-report v1\nid ID\ntarget fail\ntrigger manual:token:admin\nmade DATE CLOCK UTC\n\
+                    started DATE CLOCK UTC on HOST, SPAN after it was meant to\nfinished DATE CLOCK UTC, took SPAN\n\
+                    why exit_code: `false` ended with the exit code 1\ndetails {\"exitCode\":1}\npayload {\"n\":1}";
+    let host = printed(&server, &["instances"])["items"][0]["host"].as_str().unwrap().to_owned();
+    assert_eq!(loose(&shown.stdout).replace(&format!(" on {host},"), " on HOST,"), expected);
+    assert_eq!(shown.stderr, format!("next: everbell runs rerun {id}\n"));
+    let document = data(&server, &["runs", "show", &id, "--json"]);
+    assert_eq!(document, format!("{}\n", server.get(&format!("/runs/{id}")).text));
+    let again = everbell(&server, &["runs", "rerun", &id, "--wait", "--json"]);
+    let again: serde_json::Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!((&again["status"], &again["payloadSnapshot"]), (&json!("failed"), &json!({"n": 1})));
+    assert_eq!(data(&server, &["runs", "--job", "other"]), "");
+    let from = refused(&server, &["runs", "--from", "soon"], 2);
+    assert!(from.starts_with("error: --from: `soon` is not a time\n"), "{from}");
+}

@@ -1,0 +1,63 @@
+//! `--watch`: tables that follow, and events as lines.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::{prepared, refused};
+use crate::server::Server;
+
+#[test]
+fn events_are_lines_for_programs() {
+    let server = Server::start();
+    server.job("daily-briefing", &json!({}));
+    let mut child = prepared(&server, &["jobs", "--watch", "-o", "jsonl"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    let happening = std::thread::scope(|scope| {
+        let pausing = scope.spawn(|| {
+            // A server watches from when somebody listens, so this is done until it is heard.
+            for n in 0..100 {
+                let reason = json!({"reason": format!("again {n}")});
+                server.post("/jobs/key:daily-briefing/pause", &reason).expect(200);
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                if n > 30 {
+                    break;
+                }
+            }
+        });
+        lines.read_line(&mut line).unwrap();
+        pausing.join().unwrap();
+        serde_json::from_str::<Value>(&line).unwrap()
+    });
+    assert_eq!((&happening["event"], &happening["data"]["jobKey"]), (&json!("job.pause"), &json!("daily-briefing")));
+    // An interrupt ends it, with the code for that.
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn a_table_follows_what_happens() {
+    let server = Server::start();
+    server.job("daily-briefing", &json!({}));
+    let mut child = prepared(&server, &["jobs", "--watch", "-o", "table"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with("JOB KEY"));
+    assert!(lines.next().unwrap().unwrap().contains("● active"));
+    server.post("/jobs/key:daily-briefing/pause", &json!({"reason": "SMTP down"})).expect(200);
+    assert!(lines.next().unwrap().unwrap().starts_with("JOB KEY"));
+    assert!(lines.next().unwrap().unwrap().contains("‖ paused"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_pipe_cannot_be_redrawn() {
+    let server = Server::start();
+    assert_eq!(
+        refused(&server, &["runs", "--watch"], 2),
+        "error: --watch redraws a table, and no terminal reads this\n  hint: print events as they happen: --watch -o jsonl\n"
+    );
+}
