@@ -146,7 +146,7 @@ impl Table {
     }
 
     fn natural(&self, at: usize) -> usize {
-        let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.shown.chars().count());
+        let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| width(&cell.shown));
         cells.max().unwrap_or(0).max(self.columns[at].title.chars().count())
     }
 
@@ -159,9 +159,9 @@ impl Table {
     ) -> String {
         let mut line = String::new();
         let mut spaces = 0;
-        for ((text, style), (at, width)) in cells.zip(kept.iter().zip(widths)) {
-            let text = self.shortened(text, *width);
-            let padding = width.saturating_sub(text.chars().count());
+        for ((text, style), (at, room)) in cells.zip(kept.iter().zip(widths)) {
+            let text = self.shortened(text, *room);
+            let padding = room.saturating_sub(width(&text));
             if self.columns[*at].right {
                 spaces += padding;
             }
@@ -180,16 +180,46 @@ impl Table {
         line
     }
 
-    fn shortened(&self, text: &str, width: usize) -> String {
-        if text.chars().count() <= width {
+    fn shortened(&self, text: &str, room: usize) -> String {
+        if width(text) <= room {
             return text.to_owned();
         }
-        text.chars().take(width.saturating_sub(1)).chain(self.cut.chars()).collect()
+        let mut left = room.saturating_sub(1);
+        let fits = |c: &char| {
+            let taken = left.checked_sub(columns(*c));
+            left = taken.unwrap_or(left);
+            taken.is_some()
+        };
+        text.chars().take_while(fits).chain(self.cut.chars()).collect()
     }
 }
 
 fn header() -> Style {
     Style::new().bold().fg_color(Some(AnsiColor::BrightBlack.into()))
+}
+
+/// How many columns of a terminal a text takes. Not every letter takes one.
+fn width(text: &str) -> usize {
+    text.chars().map(columns).sum()
+}
+
+/// The wide letters of East Asia and pictures take two columns, marks above and below a letter take none.
+fn columns(c: char) -> usize {
+    match c {
+        '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200d}' | '\u{20d0}'..='\u{20ff}' | '\u{fe00}'..='\u{fe0f}' => 0,
+        '\u{1100}'..='\u{115f}'
+        | '\u{2e80}'..='\u{303e}'
+        | '\u{3041}'..='\u{a4cf}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{fe30}'..='\u{fe6f}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{ffe0}'..='\u{ffe6}'
+        | '\u{1f300}'..='\u{1f64f}'
+        | '\u{1f680}'..='\u{1faff}'
+        | '\u{20000}'..='\u{3fffd}' => 2,
+        _ => 1,
+    }
 }
 
 /// Text of somebody else's, in which nothing moves the cursor, changes colours or turns the direction of writing.
@@ -243,6 +273,17 @@ mod tests {
         );
         // Narrower than everything that has to stay.
         assert_eq!(table().fitted(Some(5), false)[2], "b             -");
+    }
+
+    #[test]
+    fn wide_letters_take_two_columns() {
+        let mut table = Table::new(&[Column::new("KEY").shrinks(), Column::new("B")], Symbols::Unicode);
+        table.row(vec![Cell::text("日本語の仕事です"), Cell::text("x")]);
+        table.row(vec![Cell::text("e\u{301}te\u{301}"), Cell::text("y")]);
+        let wide = ["KEY               B", "日本語の仕事です  x", "e\u{301}te\u{301}               y"];
+        assert_eq!(table.fitted(None, false), wide);
+        let cut = ["KEY           B", "日本語の仕…   x", "e\u{301}te\u{301}           y"];
+        assert_eq!(table.fitted(Some(15), false), cut);
     }
 
     #[test]
