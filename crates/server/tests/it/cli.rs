@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
 
 mod cluster;
+mod elsewhere;
 mod help;
 mod jobs;
 mod refusals;
