@@ -9,6 +9,8 @@ mod watch;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
+use super::client::{Asked, Client};
+use super::document::text;
 use super::output::Output;
 use super::{CliError, Exit};
 
@@ -62,6 +64,19 @@ pub(crate) fn run(args: &RunsArgs, now: Timestamp, output: &mut Output) -> Resul
 /// What to try if there is no such run.
 fn runs_there() -> String {
     "see which there are: everbell runs list".to_owned()
+}
+
+/// The id of a run that is named by itself, or by the job whose newest run it is: nobody types an id.
+fn run_id(client: &Client, name: &str) -> Result<String, CliError> {
+    if name.parse::<everbell::RunId>().is_ok() {
+        return Ok(name.to_owned());
+    }
+    let newest = client.all("/runs", &[("jobKey", name.to_owned())], 20);
+    let newest = newest.asked(|| format!("find the newest run of `{name}`"))?;
+    // Slots to come that somebody passed over beforehand are newer than anything that happened.
+    let happened = newest.items.iter().find(|run| text(run, "skipReason") != "operator");
+    // If there is none, the server says so about the name.
+    Ok(happened.map_or_else(|| name.to_owned(), |run| text(run, "id").to_owned()))
 }
 
 /// The path of a run.

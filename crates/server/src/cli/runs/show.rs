@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::begun::host;
 use super::watch::why;
-use super::{run_path, runs_there};
+use super::{run_id, run_path, runs_there};
 use crate::cli::client::Asked;
 use crate::cli::document::{flag, number, some_text, text, time};
 use crate::cli::online::ZoneArgs;
@@ -19,7 +19,7 @@ use crate::elapsed::took;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   everbell runs show \"$RUN\"
-  everbell runs show \"$RUN\" --tz Europe/Paris
+  everbell runs show daily-briefing --tz Europe/Paris
   everbell runs show \"$RUN\" --json";
 
 /// How much of what it printed is shown, from the end.
@@ -27,7 +27,7 @@ const LINES: usize = 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The id of the run.
+    /// The id of the run, or the key of a job for its newest run.
     #[arg(value_name = "RUN")]
     run: String,
     /// Print only what the run printed, all that is kept of it.
@@ -42,7 +42,8 @@ pub(crate) struct ShowArgs {
 pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let answer = session.client.get(&run_path(&args.run), &[]);
+    let id = run_id(&session.client, &args.run)?;
+    let answer = session.client.get(&run_path(&id), &[]);
     let answer = answer.asked(|| format!("show run `{}`", args.run)).or_try(404, runs_there)?;
     let Some(run) = session.for_people(&answer, "id")? else { return Ok(Exit::Success) };
     if args.log {

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::begun::host;
-use super::{run_path, runs_there};
+use super::{run_id, run_path, runs_there};
 use crate::cli::client::{Answer, Asked, Client, Events};
 use crate::cli::document::{number, some_text, text};
 use crate::cli::error::note;
@@ -31,7 +31,7 @@ const LAST_LOOK: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// The id of the run.
+    /// The id of the run, or the key of a job for its newest run.
     #[arg(value_name = "RUN")]
     run: String,
     /// Give up after so long, and exit with 7; the run goes on.
@@ -43,7 +43,8 @@ pub(crate) struct WatchArgs {
 
 pub(super) fn run(args: &WatchArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    follow(&mut session, &args.run, args.timeout)
+    let id = run_id(&session.client, &args.run)?;
+    follow(&mut session, &id, args.timeout)
 }
 
 /// Follows a run to its end, tells the end, and gives it as the exit code.

@@ -109,6 +109,7 @@ fn runs_are_listed_and_shown() {
     assert_eq!(loose(&shown.stdout).replace(&format!(" on {host},"), " on HOST,"), expected);
     assert_eq!(shown.stderr, format!("next: everbell runs rerun {id}\n"));
     let document = data(&server, &["runs", "show", &id, "--json"]);
+    assert_eq!(data(&server, &["runs", "show", "broken-report", "--json"]), document);
     assert_eq!(document, format!("{}\n", server.get(&format!("/runs/{id}")).text));
     let again = everbell(&server, &["runs", "rerun", &id, "--wait", "--json"]);
     let again: serde_json::Value = serde_json::from_str(&again.stdout).unwrap();
