@@ -15,6 +15,24 @@ use crate::config::{Config, ConfigError, Environment, Problem, Shown, callable};
 use crate::http::model::WarningDocument;
 use crate::targets::{Kind, TargetSettings};
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell config check --config everbell.example.toml
+  everbell config show
+  everbell config show --json";
+
+pub(super) const CHECK_EXAMPLES: &str = "\
+Examples:
+  everbell config check
+  everbell config check --config everbell.example.toml
+  everbell config check --config everbell.example.toml --json";
+
+pub(super) const SHOW_EXAMPLES: &str = "\
+Examples:
+  everbell config show
+  everbell config show --config everbell.example.toml --listen 127.0.0.1:8080
+  EVERBELL_LOG=debug everbell config show --json";
+
 pub(crate) fn run(
     command: &ConfigCommand,
     environment: &Environment,

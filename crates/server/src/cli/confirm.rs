@@ -16,3 +16,11 @@ pub(crate) fn confirmed(question: &str, call: &str) -> Result<bool, CliError> {
     io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
+
+/// Goes on if the answer is yes, or was given with `--yes`.
+pub(crate) fn agreed(question: &str, yes: bool) -> Result<(), CliError> {
+    if yes || confirmed(question, "add `--yes`, or look first with `--dry-run`")? {
+        return Ok(());
+    }
+    Err(CliError::Failed { message: "not confirmed; nothing was changed".to_owned(), hint: None })
+}

@@ -5,7 +5,6 @@
 //! a schedule) in a file of its own, and refuses there what makes no sense.
 
 pub(crate) mod api;
-pub(crate) mod asking;
 pub(crate) mod audit;
 mod body;
 pub(crate) mod client;
@@ -15,16 +14,16 @@ mod confirm;
 pub(crate) mod cron;
 pub(crate) mod db;
 pub(crate) mod doctor;
-pub(crate) mod document;
+mod document;
 mod error;
 pub(crate) mod healthcheck;
 pub(crate) mod instances;
 pub(crate) mod jobs;
 pub(crate) mod man;
 pub(crate) mod next;
-pub(crate) mod online;
+mod online;
 pub(crate) mod output;
-pub(crate) mod progress;
+mod progress;
 pub(crate) mod runs;
 pub(crate) mod status;
 pub(crate) mod targets;
@@ -70,10 +69,16 @@ pub(crate) enum Command {
         command: CronCommand,
     },
     /// Look at the configuration of the server
-    #[command(before_help = CONFIG_EXAMPLES, after_long_help = config::variables(), arg_required_else_help = true)]
+    #[command(before_help = config::EXAMPLES, after_long_help = config::variables(), arg_required_else_help = true)]
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
+    },
+    /// Look after the database, offline
+    #[command(before_help = db::DB_EXAMPLES, arg_required_else_help = true)]
+    Db {
+        #[command(subcommand)]
+        command: db::DbCommand,
     },
     /// Work with jobs; alone it lists them
     #[command(before_help = jobs::EXAMPLES)]
@@ -124,15 +129,9 @@ pub(crate) enum Command {
         #[arg(value_name = "WORD")]
         words: Vec<String>,
     },
-    /// Look after the database, offline
-    #[command(before_help = db::DB_EXAMPLES, arg_required_else_help = true)]
-    Db {
-        #[command(subcommand)]
-        command: db::DbCommand,
-    },
     /// Show the version of everbell and of its time zone data
-    #[command(before_help = VERSION_EXAMPLES)]
-    Version(VersionArgs),
+    #[command(before_help = version::EXAMPLES)]
+    Version(version::VersionArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -155,12 +154,12 @@ pub(crate) enum ConfigCommand {
     /// Tell every problem of a configuration, or what it makes the server do
     ///
     /// Exits with 0 if it can be used and with 2 otherwise. Nothing is started, opened or changed.
-    #[command(before_help = CONFIG_CHECK_EXAMPLES)]
+    #[command(before_help = config::CHECK_EXAMPLES)]
     Check(ConfigArgs),
     /// Show every value and who said it: default, file, variable or flag
     ///
     /// Secrets are not shown.
-    #[command(before_help = CONFIG_SHOW_EXAMPLES)]
+    #[command(before_help = config::SHOW_EXAMPLES)]
     Show(ConfigArgs),
 }
 
@@ -290,13 +289,6 @@ pub(crate) struct ReadingArgs {
     pub(crate) dst_fold: DstFold,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct VersionArgs {
-    /// Print one JSON document.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
 const ROOT_EXAMPLES: &str = "\
 Examples:
   everbell serve
@@ -345,30 +337,6 @@ Examples:
   everbell serve
   everbell serve --config everbell.example.toml --listen 127.0.0.1:8080
   EVERBELL_DATABASE_URL=postgres://everbell@db/everbell everbell serve --role api";
-
-const CONFIG_EXAMPLES: &str = "\
-Examples:
-  everbell config check --config everbell.example.toml
-  everbell config show
-  everbell config show --json";
-
-const CONFIG_CHECK_EXAMPLES: &str = "\
-Examples:
-  everbell config check
-  everbell config check --config everbell.example.toml
-  everbell config check --config everbell.example.toml --json";
-
-const CONFIG_SHOW_EXAMPLES: &str = "\
-Examples:
-  everbell config show
-  everbell config show --config everbell.example.toml --listen 127.0.0.1:8080
-  EVERBELL_LOG=debug everbell config show --json";
-
-const VERSION_EXAMPLES: &str = "\
-Examples:
-  everbell version
-  everbell version --json
-  everbell --version";
 
 /// Reads the command line.
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, CliError> {

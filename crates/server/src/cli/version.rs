@@ -1,10 +1,24 @@
 //! `everbell version`.
 
+use clap::Args;
 use everbell_core::Zone;
 use serde::Serialize;
 
 use super::output::Output;
-use super::{CliError, Exit, VersionArgs};
+use super::{CliError, Exit};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell version
+  everbell version --json
+  everbell --version";
+
+#[derive(Debug, Args)]
+pub(crate) struct VersionArgs {
+    /// Print one JSON document.
+    #[arg(long)]
+    json: bool,
+}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -146,8 +146,8 @@ fn history_is_counted_and_pruned(server: &Server, args: &[&str]) {
         "{told}"
     );
     let said = refused(folder, &with(&["prune", "--older-than", "0s"]), 2);
-    assert!(said.starts_with("error: this needs a yes: Delete 3 runs, 0 gaps and "), "{said}");
-    assert!(said.ends_with("?\n  hint: add `--yes`, or look first with `--dry-run`\n"), "{said}");
+    assert!(said.starts_with("error: nobody is there to be asked: Delete 3 runs, 0 gaps and "), "{said}");
+    assert!(said.ends_with("?\n  add `--yes`, or look first with `--dry-run`\n"), "{said}");
     assert_eq!(server.get("/runs").expect(200)["items"].as_array().unwrap().len(), 3, "nothing was deleted yet");
 
     let told = document(&done(folder, &with(&["prune", "--older-than", "0s", "--yes", "--json"])));

@@ -167,7 +167,7 @@ fn a_change_is_shown_then_made_and_a_pause_stays() {
     assert_eq!(done(&server, &["apply", "-f", "jobs.toml", "--dry-run"]), expected);
     let unasked = jobs(&server, &["apply", "-f", "jobs.toml"]);
     assert_eq!((unasked.code, unasked.stdout.as_str()), (Some(2), expected.as_str()));
-    let question = format!("error: this needs a yes: Apply 1 change to http://{}?\n", server.address);
+    let question = format!("error: nobody is there to be asked: Apply 1 change to http://{}?\n", server.address);
     assert!(unasked.stderr.starts_with(&question), "{}", unasked.stderr);
     assert_eq!(done(&server, &["apply", "-f", "jobs.toml", "--yes"]), format!("{expected}+ Applied 1 change\n"));
     let job = server.get("/jobs/key:plain").expect(200);

@@ -108,10 +108,10 @@ fn a_viewer_is_told_what_could_not_be_looked_at() {
     assert!(told.stdout.contains("\n! leases could not be looked at: cannot GET /api/v1/runs: "), "{}", told.stdout);
 }
 
-const ONLINE: [&[&str]; 7] = [
+/// The pages of what looks at a server as a whole, and of jobs in files.
+pub(crate) const ONLINE: [&[&str]; 6] = [
     &["doctor"],
     &["healthcheck"],
-    &["jobs"],
     &["jobs", "export"],
     &["jobs", "apply"],
     &["jobs", "diff"],

@@ -120,6 +120,7 @@ fn the_script_of_bash_is_valid_and_completes_words() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "how long a person waits is what is tested")]
 fn names_come_from_the_server_or_not_at_all() {
     let server = Server::start();
     for key in ["daily-briefing", "daily-report", "weekly"] {

@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use serde::Serialize;
 
 use super::{PruneArgs, counted, failed};
-use crate::cli::asking::confirm;
+use crate::cli::confirm::agreed;
 use crate::cli::output::Output;
 use crate::cli::progress::Progress;
 use crate::cli::{CliError, Exit};
@@ -40,7 +40,7 @@ pub(super) async fn run(args: &PruneArgs, url: &Secret, output: &mut Output) -> 
     }
     let what =
         format!("Delete {} from before {} in {}?", in_words(&old), shown(before), without_password(url.reveal()));
-    confirm(&what, args.yes)?;
+    agreed(&what, args.yes)?;
     let pruned = prune(&*store, before, now, &old).await.map_err(failed)?;
     let reason = format!("older than {}: {}", args.older_than, in_words(&pruned));
     let entry =

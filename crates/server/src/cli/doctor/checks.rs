@@ -48,7 +48,7 @@ pub(super) fn status(status: &Value, now: Timestamp) -> Vec<Finding> {
     findings.push(Finding::ok("jobs", format!("{active} active, {paused} paused jobs")));
     if errored > 0 {
         let detail = format!("{} cannot fire: the schedule cannot be read", counted(errored as usize, "job"));
-        findings.push(Finding::error("jobs", detail, "everbell api GET /jobs -f errored=true"));
+        findings.push(Finding::error("jobs", detail, "everbell jobs list --errored"));
     }
     let due = count("dueTimers");
     findings.push(match time(status, "oldestDueAt") {
@@ -100,7 +100,7 @@ pub(super) fn instances(all: &[Value], now: Timestamp) -> Vec<Finding> {
     }
     for one in live.iter().filter(|one| flag(one, "draining")) {
         let detail = format!("instance {} drains and takes no work", name(one));
-        let next = format!("everbell api POST /instances/{}/undrain", text(one, "id"));
+        let next = format!("everbell instances undrain {}", text(one, "id"));
         findings.push(Finding::warning("draining", detail, next));
     }
     let skew = |one: &&&Value| number(one, "clockSkewMs").unwrap_or_default().abs() > SKEW_MS;
@@ -202,7 +202,7 @@ pub(super) fn clock_changes(jobs: &[Value], more: bool, now: Timestamp) -> Findi
     let verb = if touched.len() == 1 { "has" } else { "have" };
     let count = counted(touched.len(), "job");
     let detail = format!("{count}{of} {verb} a fire in a clock change within 14 days: {}", some(&touched));
-    Finding::warning("dst", detail, format!("see what happens: everbell api GET /jobs/key:{}/next", touched[0]))
+    Finding::warning("dst", detail, format!("see what happens: everbell next {}", touched[0]))
 }
 
 #[cfg(test)]

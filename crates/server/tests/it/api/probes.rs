@@ -9,6 +9,8 @@ fn alive_and_ready() {
     let server = Server::start();
     assert_eq!(server.raw("GET", "/livez", &[], b"").text, "ok\n");
     server.until("/targets", |targets| targets["items"].as_array().unwrap().len() == 3);
+    // It is ready when it has looked for due jobs once.
+    server.until("/status", |_| server.raw("GET", "/readyz", &[], b"").status == 200);
     let ready = server.raw("GET", "/readyz?verbose", &[], b"");
     assert_eq!(ready.status, 200, "{}", ready.text);
     for check in ["database", "schema", "scheduler", "zoneData"] {

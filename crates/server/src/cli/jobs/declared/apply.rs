@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::export::MOST;
 use super::plan::{Action, Change, Step, plan};
-use crate::cli::asking::confirm;
 use crate::cli::body::declared;
 use crate::cli::client::{Asked, segment};
+use crate::cli::confirm::agreed;
 use crate::cli::error::{note, warn};
 use crate::cli::online::Format;
 use crate::cli::output::{Mark, Output, counted, printable};
@@ -108,7 +108,7 @@ pub(super) fn carry_out(session: &mut Session<'_>, wanted: &[Definition], wish: 
     } else if !wish.dry_run && !todo.is_empty() {
         session.out.flush()?;
         let question = format!("Apply {} to {}?", counted(todo.len(), "change"), session.client.server());
-        confirm(&question, wish.yes)?;
+        agreed(&question, wish.yes)?;
         applied = apply(session, &todo, &wish.reason)?;
     }
     if applied > 0 && !is_for_programs(session) {
