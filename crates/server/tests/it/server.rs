@@ -235,13 +235,19 @@ impl Drop for Running {
 
 /// The binary in this folder, without what the person who runs the tests prefers.
 pub(crate) fn quiet(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_everbell"));
+    let mut command = without_ours(env!("CARGO_BIN_EXE_everbell"));
+    command.current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+/// A program that sees no variable of ours.
+pub(crate) fn without_ours(program: &str) -> Command {
+    let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("EVERBELL_") {
             command.env_remove(name);
         }
     }
-    command.current_dir(folder).stdin(Stdio::null());
     command
 }
 

@@ -194,7 +194,7 @@ impl Generator {
             8 => Change::Refuse,
             9 => {
                 let mut random = [0; 10];
-                random[..8].copy_from_slice(&(number as u64).to_be_bytes());
+                random[..8].copy_from_slice(&u64::from(number).to_be_bytes());
                 Change::Backfill { id: BackfillId::new(now, random), slots: self.dice.below(5) }
             }
             _ => {
