@@ -18,6 +18,7 @@ use crate::clock;
 
 /// The most jobs, and the most runs, that are looked at.
 const MOST: usize = 1_000;
+const PAGE: usize = 200;
 /// No call begins later than this, and none takes longer than that: together ten seconds.
 const LAST_CALL: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -171,16 +172,21 @@ impl Look<'_, '_> {
 
     /// The first items of a list, and whether there are more. What cannot be asked is told, and the rest goes on.
     fn list(&mut self, check: &'static str, path: &str, query: &[Parameter<'_>]) -> Option<(Vec<Value>, bool)> {
-        let pages = ["/runs", "/jobs"].contains(&path);
-        let list =
-            self.ask(
-                check,
-                |session| {
-                    if pages { session.client.all(path, query, MOST) } else { session.client.items(path) }
-                },
-            )?;
-        let more = list.next.is_some();
-        Some((list.items, more))
+        if !["/runs", "/jobs"].contains(&path) {
+            return Some((self.ask(check, |session| session.client.items(path))?.items, false));
+        }
+        let (mut items, mut cursor) = (Vec::new(), None);
+        loop {
+            // A page at a time, so that the time is looked at before each.
+            let mut query = query.to_vec();
+            query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
+            let page = self.ask(check, |session| session.client.all(path, &query, PAGE))?;
+            items.extend(page.items);
+            cursor = page.next;
+            if cursor.is_none() || items.len() >= MOST {
+                return Some((items, cursor.is_some()));
+            }
+        }
     }
 
     fn ask<T>(&mut self, check: &'static str, question: impl FnOnce(&Session<'_>) -> Result<T, CliError>) -> Option<T> {
