@@ -40,9 +40,19 @@ impl Call {
         self.app.bell.jobs().by(&self.actor.name)
     }
 
+    /// The same for a reason, if one is given.
+    pub(crate) fn jobs_because(&self, reason: Option<&str>) -> Jobs {
+        reason.map_or_else(|| self.jobs(), |reason| self.jobs().because(reason))
+    }
+
     /// Runs, in the name of who calls.
     pub(crate) fn runs(&self) -> Runs {
         self.app.bell.runs().by(&self.actor.name)
+    }
+
+    /// The same for a reason, if one is given.
+    pub(crate) fn runs_because(&self, reason: Option<&str>) -> Runs {
+        reason.map_or_else(|| self.runs(), |reason| self.runs().because(reason))
     }
 
     /// The body, which fits its fields.

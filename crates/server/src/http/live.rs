@@ -12,12 +12,14 @@ use std::time::Duration;
 use everbell::core::store::PageRequest;
 use everbell::{Everbell, RunFilter, RunId, RunRecord, RunStatus, StoreResult};
 use serde_json::{Value, json};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{Notify, broadcast, watch};
 use uuid::Uuid;
 
 /// The shortest and the longest time between two looks.
 const PACE: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a listener waits for the first look.
+const HASTE: Duration = Duration::from_secs(5);
 /// How many runs a look compares.
 const SEEN: u32 = 500;
 /// How many entries of the audit trail a look reads.
@@ -42,6 +44,10 @@ pub(crate) struct Live {
     epoch: String,
     sender: broadcast::Sender<Arc<Told>>,
     kept: Mutex<Kept>,
+    /// Somebody came to listen.
+    came: Notify,
+    /// Whether there was a look, so that whatever happens from now on is told.
+    looking: watch::Sender<bool>,
     ended: watch::Receiver<bool>,
     /// Kept so that nobody takes its absence for the end.
     _never: Option<watch::Sender<bool>>,
@@ -63,7 +69,15 @@ pub(crate) struct Listening {
 impl Live {
     pub(crate) fn new(ended: watch::Receiver<bool>) -> Live {
         let epoch = Uuid::new_v4().simple().to_string()[..8].to_owned();
-        Live { epoch, sender: broadcast::channel(KEPT).0, kept: Mutex::default(), ended, _never: None }
+        Live {
+            epoch,
+            sender: broadcast::channel(KEPT).0,
+            kept: Mutex::default(),
+            came: Notify::new(),
+            looking: watch::Sender::new(false),
+            ended,
+            _never: None,
+        }
     }
 
     /// For a program that ends when it ends.
@@ -99,6 +113,13 @@ impl Live {
         Listening { missed, events }
     }
 
+    /// Resolves when whatever happens from now on will be told; or after a while, if the database does not answer.
+    pub(crate) async fn ready(&self) {
+        self.came.notify_one();
+        let mut looking = self.looking.subscribe();
+        let _ = tokio::time::timeout(HASTE, looking.wait_for(|looking| *looking)).await;
+    }
+
     fn tell(&self, kind: String, job_key: Option<String>, data: Value) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.last += 1;
@@ -119,13 +140,19 @@ impl Live {
         loop {
             tokio::select! {
                 _ = ended.wait_for(|ended| *ended) => return,
+                () = self.came.notified() => {}
                 () = something(bell, &mut here) => {}
             }
             if self.sender.receiver_count() == 0 {
                 seen = None;
+                self.looking.send_replace(false);
             } else {
-                match self.look(bell, seen.take()).await {
-                    Ok(now) => seen = Some(now),
+                match self.look(bell, seen.as_ref()).await {
+                    Ok(now) => {
+                        seen = Some(now);
+                        self.looking.send_replace(true);
+                    }
+                    // What was seen before stays, so nothing that happens meanwhile is missed.
                     Err(error) => tracing::debug!(%error, "the event stream could not look; it tries again"),
                 }
             }
@@ -133,7 +160,7 @@ impl Live {
         }
     }
 
-    async fn look(&self, bell: &Everbell, before: Option<Seen>) -> StoreResult<Seen> {
+    async fn look(&self, bell: &Everbell, before: Option<&Seen>) -> StoreResult<Seen> {
         let now = Seen::look(bell).await?;
         let Some(before) = before else { return Ok(now) };
         for run in now.runs.values().filter(|run| before.is_news(run)) {

@@ -5,12 +5,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use everbell_core::store::{Cursor, PageRequest};
+use everbell_core::store::{self, Cursor, PageRequest};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::call::{Answer, Call};
+use super::model::Page;
 use super::problem::Problem;
 use crate::form::{Field, Kind, optional};
 
@@ -34,8 +35,17 @@ pub(crate) fn request(call: &Call) -> Result<PageRequest, Problem> {
 }
 
 /// The cursor behind a page of this call.
-pub(crate) fn next(call: &Call, cursor: Option<&Cursor>) -> Option<String> {
+fn next(call: &Call, cursor: Option<&Cursor>) -> Option<String> {
     cursor.map(|cursor| seal(cursor, &question(&call.query)))
+}
+
+/// A page as it is answered: these items, made of the rows.
+pub(crate) fn document<R, T>(call: &Call, page: &store::Page<R>, items: Vec<T>) -> Page<T> {
+    Page {
+        items,
+        next_cursor: next(call, page.next.as_ref()),
+        unreadable: page.unreadable.iter().map(ToString::to_string).collect(),
+    }
 }
 
 /// With a `Link` to the next page.

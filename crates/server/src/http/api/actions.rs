@@ -76,7 +76,7 @@ pub(crate) async fn resume(call: Call) -> Result<Answer, Problem> {
     if row.job.state.status == JobStatus::Active && row.job.state.error.is_none() && call.if_match.is_none() {
         return resumed(&call, once, &Changed { job: row, successor: None, runs: Vec::new(), gaps: Vec::new() });
     }
-    let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
+    let jobs = call.jobs_because(form.text("reason"));
     let change = jobs.resume(&job);
     let change = if once { change.run_missed_once() } else { change };
     let change = call.if_match.into_iter().fold(change, Change::if_revision);
@@ -103,7 +103,7 @@ pub(crate) async fn run_now(call: Call) -> Result<Answer, Problem> {
         return Err(Problem::body(vec![fault]));
     }
     let job = call.job()?;
-    let jobs = form.text("note").map_or_else(|| call.jobs(), |note| call.jobs().because(note));
+    let jobs = call.jobs_because(form.text("note"));
     let mut request = jobs.run_now(&job);
     if let Some(payload) = call.raw("payload") {
         request = request.payload(payload);
@@ -154,7 +154,7 @@ pub(crate) async fn reschedule(call: Call) -> Result<Answer, Problem> {
     let Some(to) = zoned_time(&mut form, "nextRunAt", &row)? else {
         return Err(Problem::body(vec![Fault::new("/nextRunAt", "required", "is required")]));
     };
-    let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
+    let jobs = call.jobs_because(form.text("reason"));
     let change = jobs.reschedule(&job, to);
     let change = call.if_match.into_iter().fold(change, Change::if_revision);
     shown(&call, StatusCode::OK, &change.await?.job)
@@ -162,7 +162,7 @@ pub(crate) async fn reschedule(call: Call) -> Result<Answer, Problem> {
 
 pub(crate) async fn skip_next(call: Call) -> Result<Answer, Problem> {
     let form = call.body(SKIP_NEXT);
-    let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
+    let jobs = call.jobs_because(form.text("reason"));
     let change = jobs.skip_next(call.job()?, form.count("count").unwrap_or(1));
     let change = call.if_match.into_iter().fold(change, Change::if_revision);
     shown(&call, StatusCode::OK, &change.await?.job)
@@ -170,7 +170,7 @@ pub(crate) async fn skip_next(call: Call) -> Result<Answer, Problem> {
 
 pub(crate) async fn retire(call: Call) -> Result<Answer, Problem> {
     let form = call.query(RETIRE);
-    let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
+    let jobs = call.jobs_because(form.text("reason"));
     let change = jobs.retire(call.job()?);
     let change = call.if_match.into_iter().fold(change, Change::if_revision);
     shown(&call, StatusCode::OK, &change.await?.job)

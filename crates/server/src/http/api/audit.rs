@@ -2,7 +2,7 @@
 
 use crate::form::{Field, TEXT, optional};
 use crate::http::call::{Answer, Call};
-use crate::http::model::{AuditDocument, Page};
+use crate::http::model::AuditDocument;
 use crate::http::page::{self, CURSOR, LIMIT};
 use crate::http::problem::Problem;
 
@@ -12,10 +12,6 @@ pub(crate) const LIST: &[Field] =
 pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
     let form = call.query(LIST);
     let page = call.app.bell.store().list_audit(form.text("object"), &page::request(&call)?).await?;
-    let document = Page {
-        items: page.items.iter().map(AuditDocument::from).collect(),
-        next_cursor: page::next(&call, page.next.as_ref()),
-        unreadable: page.unreadable.iter().map(ToString::to_string).collect(),
-    };
+    let document = page::document(&call, &page, page.items.iter().map(AuditDocument::from).collect());
     Ok(page::linked(&call, "/audit", document.next_cursor.as_deref(), Answer::ok(&document)?))
 }

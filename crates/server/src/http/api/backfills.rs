@@ -25,7 +25,7 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
     let (from, to) = (time(&mut form, "from", &zone), time(&mut form, "to", &zone));
     let faults: Vec<Fault> = std::mem::take(form.faults_mut());
     let Some((from, to)) = from.zip(to).filter(|_| faults.is_empty()) else { return Err(Problem::body(faults)) };
-    let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
+    let jobs = call.jobs_because(form.text("reason"));
     if form.flag("dryRun") {
         let plan = jobs.plan_backfill(&job, from, to).await?;
         return Answer::ok(&BackfillDocument::planned(&plan, from, to));

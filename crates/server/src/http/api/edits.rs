@@ -57,7 +57,7 @@ pub(crate) async fn patch(call: Call) -> Result<Answer, Problem> {
 /// Reads the job, applies what the body says, and commits with what was read; again if somebody was faster.
 async fn edit(call: &Call) -> Result<Edited, Problem> {
     let form = call.body(EDIT);
-    let jobs = form.text("reason").map_or_else(|| call.jobs(), |reason| call.jobs().because(reason));
+    let jobs = call.jobs_because(form.text("reason"));
     let mut attempt = 1;
     loop {
         let before = jobs.get(call.job()?).await?;

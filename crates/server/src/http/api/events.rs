@@ -48,6 +48,7 @@ pub(crate) async fn stream(call: Call) -> Result<Answer, Problem> {
     };
     let last_id = call.headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let Listening { missed, events } = call.app.live.listen(last_id);
+    call.app.live.ready().await;
     let mut beginning = String::from("retry: 2000\n: everbell\n\n");
     match missed {
         Some(missed) => {

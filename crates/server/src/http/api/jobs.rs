@@ -7,7 +7,7 @@ use everbell_core::store::{JobRef, JobSort};
 use crate::form::job::{self, JobForm};
 use crate::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional};
 use crate::http::call::{Answer, Call, refuse};
-use crate::http::model::{Items, JobDocument, Page};
+use crate::http::model::{Items, JobDocument};
 use crate::http::page::{self, CURSOR, LIMIT};
 use crate::http::problem::{Kind, Problem};
 
@@ -31,11 +31,7 @@ pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
     let form = call.query(LIST);
     let filter = filter(&form)?;
     let page = call.jobs().list(&filter, &page::request(&call)?).await?;
-    let document = Page {
-        items: page.items.iter().map(JobDocument::from).collect(),
-        next_cursor: page::next(&call, page.next.as_ref()),
-        unreadable: page.unreadable.iter().map(ToString::to_string).collect(),
-    };
+    let document = page::document(&call, &page, page.items.iter().map(JobDocument::from).collect());
     Ok(page::linked(&call, "/jobs", document.next_cursor.as_deref(), Answer::ok(&document)?))
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::form::job::time;
 use crate::form::{Field, Form, Kind as Value, optional, required};
 use crate::http::call::{Answer, Call};
-use crate::http::model::{ExplanationDocument, Fires, GapDocument, Page, StatsDocument};
+use crate::http::model::{ExplanationDocument, Fires, GapDocument, StatsDocument};
 use crate::http::page::{self, CURSOR, LIMIT};
 use crate::http::problem::Problem;
 use crate::preview::Fire;
@@ -68,11 +68,11 @@ pub(crate) async fn gaps(call: Call) -> Result<Answer, Problem> {
         to: moment(&mut form, "to", None)?,
     };
     let page = call.runs().gaps(&filter, &page::request(&call)?).await?;
-    let document = Page {
-        items: page.items.iter().map(|(job, org, gap)| GapDocument::of(*job, org.as_ref(), gap)).collect(),
-        next_cursor: page::next(&call, page.next.as_ref()),
-        unreadable: page.unreadable.iter().map(ToString::to_string).collect(),
-    };
+    let document = page::document(
+        &call,
+        &page,
+        page.items.iter().map(|(job, org, gap)| GapDocument::of(*job, org.as_ref(), gap)).collect(),
+    );
     Answer::ok(&document)
 }
 

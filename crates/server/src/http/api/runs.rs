@@ -9,7 +9,7 @@ use super::jobs::RUN_STATUS;
 use super::questions::moment;
 use crate::form::{Field, Kind as Value, TEXT, optional};
 use crate::http::call::{Answer, Call};
-use crate::http::model::{CanceledDocument, Page, RunDocument, RunNowDocument};
+use crate::http::model::{CanceledDocument, RunDocument, RunNowDocument};
 use crate::http::page::{self, CURSOR, LIMIT};
 use crate::http::problem::{Kind, Problem};
 
@@ -37,11 +37,7 @@ pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
     for run in &page.items {
         items.push(RunDocument::of(run, call.app.zone_of(run).await.as_ref()));
     }
-    let document = Page {
-        items,
-        next_cursor: page::next(&call, page.next.as_ref()),
-        unreadable: page.unreadable.iter().map(ToString::to_string).collect(),
-    };
+    let document = page::document(&call, &page, items);
     Ok(page::linked(&call, "/runs", document.next_cursor.as_deref(), Answer::ok(&document)?))
 }
 
@@ -81,7 +77,7 @@ async fn whole(call: &Call, run: &RunRecord) -> RunDocument {
 pub(crate) async fn cancel(call: Call) -> Result<Answer, Problem> {
     let form = call.body(CANCEL);
     let id = call.run()?;
-    let runs = form.text("reason").map_or_else(|| call.runs(), |reason| call.runs().because(reason));
+    let runs = call.runs_because(form.text("reason"));
     let outcome = match runs.cancel(id).await? {
         Canceled::AtOnce => "canceled",
         Canceled::Requested => "requested",
@@ -96,7 +92,7 @@ pub(crate) async fn cancel(call: Call) -> Result<Answer, Problem> {
 
 pub(crate) async fn rerun(call: Call) -> Result<Answer, Problem> {
     let form = call.body(CANCEL);
-    let runs = form.text("reason").map_or_else(|| call.runs(), |reason| call.runs().because(reason));
+    let runs = call.runs_because(form.text("reason"));
     let outcome = runs.rerun(call.run()?).await?;
     match outcome.run().job_id {
         Some(job) => {
