@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use axum::http::{HeaderMap, header};
 use everbell::{Everbell, JobId, RunRecord};
@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use super::access::{Actor, Gate, Role, token_hash};
 use super::live::Live;
 use super::problem::{Kind, Problem};
+use super::{docs, openapi};
 use crate::config::{ApiSettings, Config, Template, usual_templates};
 use crate::observe::{Duties, Metrics, Report, readiness};
 use crate::secret::Secret;
@@ -73,6 +74,8 @@ pub(crate) struct App {
     pub(crate) live: Live,
     pub(crate) metrics: Metrics,
     duties: Duties,
+    /// The documentation, for programs and for people: made once, as anybody may ask for it.
+    documented: OnceLock<(String, String)>,
     /// The zones of jobs. A version never changes, so neither does its zone.
     zones: Mutex<HashMap<JobId, Zone>>,
 }
@@ -87,6 +90,7 @@ impl App {
                 schedules: config.server.role.schedules() && !config.targets.is_empty(),
                 poll: config.engine.poll,
             },
+            documented: OnceLock::new(),
             zones: Mutex::default(),
             bell,
             metrics,
@@ -114,10 +118,19 @@ impl App {
             gate: Gate::new(Some(admin_token)),
             live: Live::without_end(),
             duties: Duties { schedules: false, poll: std::time::Duration::ZERO },
+            documented: OnceLock::new(),
             zones: Mutex::default(),
             bell,
             metrics,
         }
+    }
+
+    /// The OpenAPI document, and the page that shows it.
+    pub(crate) fn documented(&self) -> &(String, String) {
+        self.documented.get_or_init(|| {
+            let document = openapi::document(&self.options);
+            (document.to_string(), docs::page(&document))
+        })
     }
 
     /// The zone of the job of a run.

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::form::{Field, Kind as Value, optional};
 use crate::http::call::{Answer, Call};
+use crate::http::docs;
 use crate::http::problem::{CATALOG, Kind, Problem};
-use crate::http::{docs, openapi};
 
 pub(crate) const READY: &[Field] = &[optional("verbose", Value::Flag, "Tell every check.")];
 
@@ -40,14 +40,14 @@ pub(crate) async fn metrics(call: Call) -> Result<Answer, Problem> {
 }
 
 pub(crate) async fn openapi(call: Call) -> Result<Answer, Problem> {
-    Answer::ok(&openapi::document(&call.app.options))
+    Ok(Answer::text("application/json", call.app.documented().0.as_str()))
 }
 
 pub(crate) async fn docs(call: Call) -> Result<Answer, Problem> {
     if !call.app.options.settings.docs {
         return Err(Problem::new(Kind::NotFound, "The documentation is switched off."));
     }
-    let page = docs::page(&openapi::document(&call.app.options));
+    let page = call.app.documented().1.as_str();
     Ok(Answer::text("text/html; charset=utf-8", page).header("content-security-policy", docs::POLICY))
 }
 
