@@ -53,6 +53,13 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
     StoreError::Unavailable { what: storable_text(&format!("{what}: {said}{hint}"), 2_000), maybe_done: false, source }
 }
 
+/// Whether the transaction was sent away because two waited for each other. Nothing of it has happened.
+pub(super) fn is_deadlock(error: &StoreError) -> bool {
+    let StoreError::Unavailable { source: Some(source), maybe_done: false, .. } = error else { return false };
+    let said = source.downcast_ref::<sqlx::Error>().and_then(sqlx::Error::as_database_error);
+    said.and_then(sqlx::error::DatabaseError::code).as_deref() == Some("40P01")
+}
+
 /// A commit failed. If the server said so, nothing has happened; if it said nothing, nobody knows.
 pub(super) fn commit(what: &str, error: sqlx::Error) -> StoreError {
     let answered = error.as_database_error().is_some();

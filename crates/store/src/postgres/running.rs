@@ -10,9 +10,15 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Conn, on};
+use super::fault;
 use super::planning::{cancel, column, insert_runs, sparse};
 use crate::micros::Micros;
 use crate::rows::{ClaimColumns, Learned, Recording, RunColumns, RunValues, SettlingColumns};
+
+/// How often outcomes are recorded anew when two who record the same runs wait for each other. A statement locks its rows in
+/// the order that its plan reads them, and two sessions may have different plans; the one that is sent away has changed
+/// nothing. Locking them in order first would cost every outcome what only a lost lease can need.
+const DEADLOCKS: u32 = 5;
 
 impl PostgresStore {
     pub(super) async fn claim_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
@@ -98,9 +104,19 @@ impl PostgresStore {
         if transitions.is_empty() {
             return Ok(Vec::new());
         }
-        let mut tx = self.begin_loop(WHAT).await?;
-        let done = self.record_in(&mut tx, WHAT, transitions, now).await;
-        let recording = self.settle(WHAT, tx, done, |_| false).await?;
+        for _ in 1..DEADLOCKS {
+            match self.record_once(WHAT, transitions, now).await {
+                Err(error) if fault::is_deadlock(&error) => {}
+                answer => return answer,
+            }
+        }
+        self.record_once(WHAT, transitions, now).await
+    }
+
+    async fn record_once(&self, what: &str, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
+        let mut tx = self.begin_loop(what).await?;
+        let done = self.record_in(&mut tx, what, transitions, now).await;
+        let recording = self.settle(what, tx, done, |_| false).await?;
         Ok(recording.told())
     }
 
