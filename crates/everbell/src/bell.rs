@@ -88,6 +88,11 @@ impl Everbell {
         self.parts.store.list_instances().await
     }
 
+    /// Since when an instance must have been heard of to count as alive: within the time of a lease.
+    pub fn alive_since(&self) -> Timestamp {
+        self.parts.alive_since()
+    }
+
     /// What happens on the instances of this program from now on, without [`Event::Round`]. Who is too slow misses some
     /// of it; [`Builder::observe`](crate::Builder::observe) does not.
     pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use everbell_core::store::{Instance, JobFilter, PageRequest, StoreResult};
 use everbell_core::{InstanceId, Invalid, JobKey, JobStatus, Target, nearest};
 
+use jiff::Timestamp;
+
 use crate::bell::Parts;
 use crate::clock::earlier;
 
@@ -40,9 +42,13 @@ pub struct UnservedTarget {
 }
 
 impl Parts {
+    pub(crate) fn alive_since(&self) -> Timestamp {
+        earlier(self.clock.now(), self.options.lease.duration)
+    }
+
     /// Instances that were heard of within a lease, the oldest first.
     pub(crate) async fn live_instances(&self) -> StoreResult<Vec<Instance>> {
-        let since = earlier(self.clock.now(), self.options.lease.duration);
+        let since = self.alive_since();
         let instances = self.store.list_instances().await?;
         Ok(instances.into_iter().filter(|instance| instance.heartbeat_at >= since).collect())
     }

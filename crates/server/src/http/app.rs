@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use axum::http::{HeaderMap, header};
-use everbell::{Everbell, JobId, RunRecord};
+use everbell::{Everbell, JobId, RunRecord, StoreResult};
 use everbell_core::Zone;
 use everbell_core::store::JobRef;
 use subtle::ConstantTimeEq;
@@ -133,21 +133,22 @@ impl App {
         })
     }
 
-    /// The zone of the job of a run.
-    pub(crate) async fn zone_of(&self, run: &RunRecord) -> Option<Zone> {
-        let job = run.job_id?;
+    /// The zone of the job of a run; nothing without a job, or for a zone that is no more.
+    pub(crate) async fn zone_of(&self, run: &RunRecord) -> StoreResult<Option<Zone>> {
+        let Some(job) = run.job_id else { return Ok(None) };
         let known = self.zones.lock().unwrap_or_else(PoisonError::into_inner).get(&job).cloned();
         if known.is_some() {
-            return known;
+            return Ok(known);
         }
-        let row = self.bell.store().get_job(&JobRef::Id(job)).await.ok()?;
-        let zone = row.job.definition.spec.as_ref().ok()?.zone().clone();
+        let row = self.bell.store().get_job(&JobRef::Id(job)).await?;
+        let Ok(spec) = &row.job.definition.spec else { return Ok(None) };
+        let zone = spec.zone().clone();
         let mut zones = self.zones.lock().unwrap_or_else(PoisonError::into_inner);
         if zones.len() >= MOST_ZONES {
             zones.clear();
         }
         zones.insert(job, zone.clone());
-        Some(zone)
+        Ok(Some(zone))
     }
 
     /// Who may read metrics.

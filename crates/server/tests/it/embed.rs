@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
 
+use std::time::Duration;
+
+use everbell::core::InstanceId;
+use everbell::core::store::Instance;
 use everbell::{Everbell, Schedule};
 use everbell_server::router;
 use serde_json::{Value, json};
@@ -55,4 +59,41 @@ async fn a_token_that_could_be_guessed_is_refused() {
         let told = router(&bell, weak).err().unwrap().to_string();
         assert!(told.starts_with("the admin token must be `evb_`"), "{told}");
     }
+}
+
+#[tokio::test]
+async fn who_is_alive_is_judged_by_the_lease_that_is_configured() {
+    let mut options = everbell::EngineOptions::default();
+    options.lease.duration = Duration::from_mins(10);
+    options.lease.heartbeat = Duration::from_mins(3);
+    let bell = Everbell::builder().database("sqlite::memory:").options(options).build().await.unwrap();
+    let now = bell.now();
+    for (number, minutes) in [(1, 2), (2, 11)] {
+        let heard = now - jiff::SignedDuration::from_mins(minutes);
+        let instance = Instance {
+            id: InstanceId::new(heard, [number; 10]),
+            host: format!("host-{minutes}"),
+            pid: 1,
+            version: "0.1.0".to_owned(),
+            roles: Vec::new(),
+            targets: Vec::new(),
+            started_at: heard,
+            heartbeat_at: heard,
+            draining: false,
+            clock_skew_ms: 0,
+        };
+        bell.store().heartbeat(&instance).await.unwrap();
+    }
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/instances", listener.local_addr().unwrap());
+    let app = router(&bell, TOKEN).unwrap();
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let request = reqwest::Client::new().get(url).header("authorization", format!("Bearer {TOKEN}"));
+    let list: Value = serde_json::from_str(&request.send().await.unwrap().text().await.unwrap()).unwrap();
+    let alive: Vec<_> = list["items"].as_array().unwrap().iter().map(|one| (&one["host"], &one["alive"])).collect();
+    assert!(
+        alive.contains(&(&json!("host-2"), &json!(true))) && alive.contains(&(&json!("host-11"), &json!(false))),
+        "{alive:?}"
+    );
 }

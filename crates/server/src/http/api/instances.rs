@@ -1,6 +1,5 @@
 //! Instances, and what the server is.
 
-use everbell_core::store::LeaseTerms;
 use everbell_core::{InstanceId, JobStatus, RunStatus, Zone};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,7 +11,7 @@ use crate::trail;
 
 pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
     let bell = &call.app.bell;
-    let alive_since = bell.now().checked_sub(LeaseTerms::default().duration).unwrap_or(bell.now());
+    let alive_since = bell.alive_since();
     let instances = bell.instances().await?;
     Answer::ok(&Items { items: instances.iter().map(|one| InstanceDocument::of(one, alive_since)).collect::<Vec<_>>() })
 }

@@ -35,7 +35,7 @@ pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
     let page = call.runs().list(&filter, &page::request(&call)?).await?;
     let mut items = Vec::with_capacity(page.items.len());
     for run in &page.items {
-        items.push(RunDocument::of(run, call.app.zone_of(run).await.as_ref()));
+        items.push(RunDocument::of(run, call.app.zone_of(run).await?.as_ref()));
     }
     let document = page::document(&call, &page, items);
     Ok(page::linked(&call, "/runs", document.next_cursor.as_deref(), Answer::ok(&document)?))
@@ -67,11 +67,11 @@ fn filter(call: &Call) -> Result<RunFilter, Problem> {
 
 pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
     let run = call.runs().get(call.run()?).await?;
-    Answer::ok(&whole(&call, &run).await)
+    Answer::ok(&whole(&call, &run).await?)
 }
 
-async fn whole(call: &Call, run: &RunRecord) -> RunDocument {
-    RunDocument::whole(run, call.app.zone_of(run).await.as_ref())
+async fn whole(call: &Call, run: &RunRecord) -> Result<RunDocument, Problem> {
+    Ok(RunDocument::whole(run, call.app.zone_of(run).await?.as_ref()))
 }
 
 pub(crate) async fn cancel(call: Call) -> Result<Answer, Problem> {
@@ -87,7 +87,7 @@ pub(crate) async fn cancel(call: Call) -> Result<Answer, Problem> {
         }
     };
     let run = call.runs().get(id).await?;
-    Answer::json(StatusCode::ACCEPTED, &CanceledDocument { outcome, run: whole(&call, &run).await })
+    Answer::json(StatusCode::ACCEPTED, &CanceledDocument { outcome, run: whole(&call, &run).await? })
 }
 
 pub(crate) async fn rerun(call: Call) -> Result<Answer, Problem> {
