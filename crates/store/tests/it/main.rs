@@ -4,6 +4,7 @@
 mod inside;
 mod memory;
 mod postgres;
+mod postgres_deadlock;
 mod postgres_own;
 mod postgres_pooler;
 mod postgres_proxy;
