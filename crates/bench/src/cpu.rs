@@ -1,6 +1,7 @@
 //! Time on a processor, of this process and of the server's backends: what a life costs, also on a busy machine.
 
 use std::fs;
+use std::ops::Sub;
 use std::time::Duration;
 
 use sqlx::PgConnection;
@@ -14,12 +15,45 @@ pub(crate) fn own() -> Duration {
     Duration::from_millis(10 * ticks)
 }
 
-/// What this process and the backends of the database have used so far; those that ended are not counted.
-pub(crate) async fn with_backends(connection: &mut PgConnection) -> sqlx::Result<Duration> {
+/// Time on processors, here and at the server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spent {
+    pub(crate) client: Duration,
+    pub(crate) server: Duration,
+}
+
+impl Sub for Spent {
+    type Output = Spent;
+
+    fn sub(self, before: Spent) -> Spent {
+        Spent { client: self.client.saturating_sub(before.client), server: self.server.saturating_sub(before.server) }
+    }
+}
+
+/// Tells what was spent so far.
+#[derive(Debug)]
+pub(crate) enum Meter {
+    /// Nobody works but this process.
+    Client,
+    /// The backends of this connection's database work too. Those that ended are not counted.
+    WithBackends(PgConnection),
+}
+
+impl Meter {
+    pub(crate) async fn read(&mut self) -> sqlx::Result<Spent> {
+        let server = match self {
+            Meter::Client => Duration::ZERO,
+            Meter::WithBackends(connection) => backends(connection).await?,
+        };
+        Ok(Spent { client: own(), server })
+    }
+}
+
+async fn backends(connection: &mut PgConnection) -> sqlx::Result<Duration> {
     let query =
         "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend'";
     let pids: Vec<i32> = sqlx::query_scalar(query).fetch_all(connection).await?;
-    Ok(own() + pids.iter().map(|pid| threads(&format!("/proc/{pid}/task"))).sum::<Duration>())
+    Ok(pids.iter().map(|pid| threads(&format!("/proc/{pid}/task"))).sum())
 }
 
 /// The first number of `schedstat` is the time of a thread in nanoseconds.

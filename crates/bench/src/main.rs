@@ -7,6 +7,7 @@ mod cpu;
 mod cron;
 mod engine;
 mod measure;
+mod micros;
 mod population;
 mod rivals;
 mod schema;

@@ -6,9 +6,10 @@ use uuid::Uuid;
 
 use super::layout::{B_START, LEAN_INDEXES, LEAN_START, Layout, PROPOSED_INDEXES};
 use super::life::{NOW, all_targets, prepare};
-use super::rows::{EPOCH, Micros, PAYLOAD, RARE_TARGET, TARGETS, TRIGGER, job};
+use super::rows::{EPOCH, PAYLOAD, RARE_TARGET, TARGETS, TRIGGER, job};
 use super::{Plan, indexes, median};
 use crate::measure::Stopwatch;
+use crate::micros::Micros;
 use crate::table::{Table, thousands};
 
 pub(super) async fn run(plan: &Plan, server: &str) -> sqlx::Result<()> {

@@ -7,7 +7,8 @@ use uuid::Uuid;
 
 use super::layout::Layout;
 use super::race::{Worker, race};
-use super::rows::{Due, EPOCH, Micros, RARE_TARGET, SECOND, TARGETS, TRIGGER, job, org, payload, run_id, target};
+use super::rows::{Due, EPOCH, RARE_TARGET, SECOND, TARGETS, TRIGGER, job, org, payload, run_id, target};
+use crate::micros::Micros;
 
 /// Later than any timer gets: everything is always due, oldest first.
 pub(super) const NOW: Micros = Micros(EPOCH + 400 * 86_400 * SECOND);

@@ -1,10 +1,5 @@
 //! What is in the rows: the names, texts and times of a site with a few thousand jobs.
 
-use sqlx::encode::IsNull;
-use sqlx::error::BoxDynError;
-use sqlx::postgres::types::Oid;
-use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo, PgValueRef};
-use sqlx::{Decode, Encode, Postgres, Type};
 use uuid::Uuid;
 
 /// 2027-01-15: everything in the benches happens around it.
@@ -15,36 +10,6 @@ pub(super) const RARE_TARGET: &str = "command:rotate-keys";
 pub(super) const TRIGGER: &str = "schedule:*/5 * * * *";
 /// A tenth of the runs has a payload of its own; the others take the job's.
 pub(super) const PAYLOAD: &str = r#"{"customer":"c-20417","report":"monthly","formats":["pdf","csv"],"dryRun":false}"#;
-
-/// Microseconds since 1970, as a `timestamptz`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Micros(pub(super) i64);
-
-const YEAR_2000: i64 = 946_684_800_000_000;
-
-impl Type<Postgres> for Micros {
-    fn type_info() -> PgTypeInfo {
-        PgTypeInfo::with_oid(Oid(1184))
-    }
-}
-
-impl PgHasArrayType for Micros {
-    fn array_type_info() -> PgTypeInfo {
-        PgTypeInfo::with_oid(Oid(1185))
-    }
-}
-
-impl Encode<'_, Postgres> for Micros {
-    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
-        Encode::<Postgres>::encode(self.0 - YEAR_2000, buffer)
-    }
-}
-
-impl Decode<'_, Postgres> for Micros {
-    fn decode(value: PgValueRef<'_>) -> Result<Micros, BoxDynError> {
-        Ok(Micros(<i64 as Decode<Postgres>>::decode(value)? + YEAR_2000))
-    }
-}
 
 /// A timer that is due.
 pub(super) struct Due {

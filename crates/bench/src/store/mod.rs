@@ -1,38 +1,34 @@
-//! The verbs of the stores beside the same writes as plain SQL, on the same server in the same run.
+//! The verbs of the stores beside plain SQL, on the same server in the same run.
+//!
+//! Plain SQL does what no scheduler can leave out: it reads the state of due timers and the runs that are active, computes
+//! the next times, writes each run and each timer with values of its own, hands out the started runs with what they need,
+//! knows how many outcomes were still wanted, and ends failures in a row. It has no answer to anything unusual: no other
+//! policy, no broken row, no lost connection, no wake-up.
 #![allow(clippy::cast_precision_loss, reason = "counts of runs are far below 2^52")]
 
 mod plain;
+mod rate;
 mod sqlite;
 mod verbs;
 mod wanted;
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use everbell_core::cron::Expression;
 use everbell_core::store::Store;
+use everbell_core::{JobId, RunId, Spec, Zone};
 use everbell_store::postgres::PostgresStore;
 use everbell_store::sqlite::SqliteStore;
 use everbell_store::testing::{Durability, TestDatabase, postgres_url_with};
+use jiff::Timestamp;
 use sqlx::{Connection, PgConnection};
+use uuid::Uuid;
 
+use self::rate::{HEADING, Rates};
 use self::wanted::{Case, Wanted};
-use crate::cpu;
+use crate::cpu::Meter;
 use crate::population::{self, Place};
-use crate::table::{Table, thousands};
-
-/// Claims and whole lives in a second, and microseconds of processors for each life, client and server together.
-#[derive(Clone, Copy, Debug)]
-struct Rate {
-    claims: f64,
-    lives: f64,
-    cpu: f64,
-}
-
-impl Rate {
-    fn with_cpu(self, spent: Duration, runs: u32) -> Rate {
-        Rate { cpu: spent.as_secs_f64() * 1e6 / f64::from(runs), ..self }
-    }
-}
+use crate::table::Table;
 
 /// Measures and prints what is wanted.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
@@ -43,137 +39,112 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
 }
 
 async fn measure(wanted: &Wanted) -> Result<(), Box<dyn std::error::Error>> {
-    let heading = [
-        "batch",
-        "connections",
-        "claims/s",
-        "plain",
-        "ratio",
-        "lives/s",
-        "plain",
-        "ratio",
-        "µs/life",
-        "plain",
-        "start merged",
-    ];
+    let heading = [&["batch", "connections"], &HEADING[..]].concat();
+    let row = |case: &Case, rates: &Rates| {
+        [vec![case.batch.to_string(), case.connections.to_string()], rates.cells()].concat()
+    };
     if wanted.postgres {
         let server = postgres_url_with(Durability::Durable);
         let mut table = Table::new(0, &heading);
         for case in wanted.cases() {
-            table.row(postgres(&server, &case, wanted.rounds).await?.cells(&case));
+            table.row(row(&case, &postgres(&server, &case, wanted.rounds).await?));
         }
         table.print("PostgreSQL: a claim is a timer planned and its run inserted; a life is claim, start and end");
     }
-    if wanted.sqlite {
-        let mut table = Table::new(0, &heading[..10]);
-        // SQLite has one writer, so more connections would only wait for each other.
-        for case in wanted.cases().filter(|case| case.connections == 1) {
-            table.row(sqlite(&case, wanted.rounds).await?.cells(&case));
+    // SQLite has one writer, so more connections would only wait for each other.
+    let cases: Vec<Case> = wanted.cases().filter(|case| wanted.sqlite && case.connections == 1).collect();
+    if !cases.is_empty() {
+        let mut table = Table::new(0, &heading);
+        for case in cases {
+            table.row(row(&case, &sqlite(&case, wanted.rounds).await?));
         }
         table.print("SQLite, synchronous=FULL");
     }
     println!("\n`ratio`: the store to plain SQL; 1.00 would be no cost at all.");
-    println!("`µs/life`: time on a processor, client and server; it tells more than the clock while others are busy.");
-    println!("`start merged`: lives/s of plain SQL if the claim inserted runs as running, without a start of its own.");
-    println!("Each is the best of {} rounds, in turns.", wanted.rounds);
+    println!("`µs`: time on a processor, client + server; it tells more than the clock while others are busy.");
+    println!("Medians of {} rounds, in turns.", wanted.rounds);
     Ok(())
 }
 
-/// The store, plain SQL, and plain SQL without a start.
-struct Rates {
-    store: Rate,
-    plain: Rate,
-    merged: Option<Rate>,
-}
-
-impl Rates {
-    fn cells(&self, case: &Case) -> Vec<String> {
-        let number = |rate: f64| thousands(rate.round() as u64);
-        let mut cells = vec![
-            case.batch.to_string(),
-            case.connections.to_string(),
-            number(self.store.claims),
-            number(self.plain.claims),
-            format!("{:.2}", self.store.claims / self.plain.claims),
-            number(self.store.lives),
-            number(self.plain.lives),
-            format!("{:.2}", self.store.lives / self.plain.lives),
-            format!("{:.0}", self.store.cpu),
-            format!("{:.0}", self.plain.cpu),
-        ];
-        cells.extend(self.merged.map(|merged| number(merged.lives)));
-        cells
-    }
-}
-
-/// A fresh database each round, all in turns, the best of the rounds.
+/// A fresh database each round, both in turns.
 async fn postgres(server: &str, case: &Case, rounds: u32) -> Result<Rates, Box<dyn std::error::Error>> {
     let &Case { batch, connections, runs } = case;
-    let (mut store_best, mut plain_best, mut merged_best) = (ZERO, ZERO, ZERO);
+    let mut rates = Rates::default();
     for round in 0..rounds {
         let database = TestDatabase::create_on(server).await;
         let store: Arc<dyn Store> = Arc::new(PostgresStore::connect(database.url()).await?);
         let mut connection = PgConnection::connect(database.url()).await?;
+        let mut meter = Meter::WithBackends(PgConnection::connect(database.url()).await?);
         population::template(&*store, CREATED_AT.parse()?).await?;
-        population::copies(Place::Postgres(database.url()), runs, verbs::SLOT.parse()?).await?;
+        population::copies(Place::Postgres(database.url()), runs, SLOT.parse()?).await?;
         // An instance reads each definition once in its life; what is measured is the rest of it.
-        verbs::lives(&store, batch.max(100), connections, runs).await?;
+        verbs::lives(&store, batch.max(100), connections, runs, &mut meter).await?;
         // In another order each time: whoever comes first finds a server that was just busy with something else.
-        for turn in 0..3 {
+        for turn in 0..2 {
             sqlx::raw_sql(RESET).execute(&mut connection).await?;
-            match (round + turn) % 3 {
-                0 => {
-                    let before = cpu::with_backends(&mut connection).await?;
-                    let rate = verbs::lives(&store, batch, connections, runs).await?;
-                    let spent = cpu::with_backends(&mut connection).await?.saturating_sub(before);
-                    store_best = better(store_best, rate.with_cpu(spent, runs));
-                }
-                1 => plain_best = better(plain_best, plain::lives(database.url(), batch, connections, runs).await?),
-                _ => {
-                    merged_best =
-                        better(merged_best, plain::merged_lives(database.url(), batch, connections, runs).await?);
-                }
+            if (round + turn) % 2 == 0 {
+                rates.store.push(verbs::lives(&store, batch, connections, runs, &mut meter).await?);
+            } else {
+                rates.plain.push(plain::lives(database.url(), batch, connections, runs, &mut meter).await?);
             }
         }
     }
-    Ok(Rates { store: store_best, plain: plain_best, merged: Some(merged_best) })
+    Ok(rates)
 }
 
 async fn sqlite(case: &Case, rounds: u32) -> Result<Rates, Box<dyn std::error::Error>> {
     let &Case { batch, runs, .. } = case;
-    let (mut store_best, mut plain_best) = (ZERO, ZERO);
+    let mut rates = Rates::default();
     for round in 0..rounds {
         let folder = std::env::temp_dir().join(format!("everbell-bench-{}-{batch}-{round}", std::process::id()));
         let path = folder.join("bench.db");
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path).await?);
         population::template(&*store, CREATED_AT.parse()?).await?;
-        population::copies(Place::Sqlite(&path), runs, verbs::SLOT.parse()?).await?;
-        verbs::lives(&store, batch.max(100), 1, runs).await?;
-        sqlite::reset(&path).await?;
-        let before = cpu::own();
-        let rate = verbs::lives(&store, batch, 1, runs).await?;
-        store_best = better(store_best, rate.with_cpu(cpu::own().saturating_sub(before), runs));
+        population::copies(Place::Sqlite(&path), runs, SLOT.parse()?).await?;
+        verbs::lives(&store, batch.max(100), 1, runs, &mut Meter::Client).await?;
+        for turn in 0..2 {
+            sqlite::reset(&path).await?;
+            if (round + turn) % 2 == 0 {
+                rates.store.push(verbs::lives(&store, batch, 1, runs, &mut Meter::Client).await?);
+            } else {
+                rates.plain.push(sqlite::lives(&path, batch, runs, &mut Meter::Client).await?);
+            }
+        }
         drop(store);
-        sqlite::reset(&path).await?;
-        let before = cpu::own();
-        let rate = sqlite::lives(&path, batch, runs).await?;
-        plain_best = better(plain_best, rate.with_cpu(cpu::own().saturating_sub(before), runs));
         std::fs::remove_dir_all(&folder)?;
     }
-    Ok(Rates { store: store_best, plain: plain_best, merged: None })
-}
-
-const ZERO: Rate = Rate { claims: 0.0, lives: 0.0, cpu: f64::INFINITY };
-
-fn better(a: Rate, b: Rate) -> Rate {
-    Rate { claims: a.claims.max(b.claims), lives: a.lives.max(b.lives), cpu: a.cpu.min(b.cpu) }
+    Ok(rates)
 }
 
 /// When the jobs were made: since then one slot was due.
 const CREATED_AT: &str = "2026-06-01T00:00:00Z";
+/// The one slot that is due.
+const SLOT: &str = "2027-01-01T00:00:00Z";
 
 /// Everything due again, and no history.
 const RESET: &str = "truncate runs, active_runs, outcomes;
     update timers t set next_run_at = timestamptz '2027-01-01T00:00:00Z', last_slot_at = j.created_at
     from jobs j where j.id = t.job_id and j.job_key <> 'template';
     analyze;";
+
+/// What plain SQL has to know of the schedule: all jobs have the same.
+#[derive(Clone, Debug)]
+struct Schedule {
+    spec: Spec,
+    trigger: String,
+}
+
+impl Schedule {
+    fn new() -> Result<Schedule, Box<dyn std::error::Error>> {
+        let expression: Expression = "0 0 1 1 *".parse()?;
+        let trigger = format!("schedule:{expression}");
+        Ok(Schedule { spec: Spec::recurring(expression, Zone::utc(), CREATED_AT.parse()?), trigger })
+    }
+
+    /// The slot and the one after it, in microseconds, and the run's id.
+    fn fire(&self, job: Uuid, slot: i64) -> (i64, Option<i64>, Uuid) {
+        let at = Timestamp::from_microsecond(slot).unwrap_or(Timestamp::UNIX_EPOCH);
+        let next = self.spec.next_after(at).map(Timestamp::as_microsecond);
+        (slot, next, RunId::for_slot(JobId::from_uuid(job), None, at).as_uuid())
+    }
+}

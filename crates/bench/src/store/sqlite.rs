@@ -1,18 +1,50 @@
-//! The same writes on SQLite as bare statements on one connection. Triggers of the schema fill and clear `active_runs`.
+//! SQLite by bare statements on one connection. Triggers of the schema fill and clear `active_runs`.
 
 use std::path::Path;
 
 use jiff::Timestamp;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, SqliteConnection};
+use uuid::Uuid;
 
-use super::verbs::SLOT;
-use super::{CREATED_AT, Rate};
-use crate::measure::Stopwatch;
+use super::rate::{Pass, Rate};
+use super::verbs::{LEASE, now};
+use super::{CREATED_AT, SLOT, Schedule};
+use crate::cpu::Meter;
 
+const DUE: &str = "select job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date
+  from timers where next_run_at <= ?1 and target = ?2 order by next_run_at limit ?3";
+const ACTIVE: &str = "select run_id, job_id, org_id from active_runs
+  where job_id in (select unhex(value) from json_each(?1))";
+const CLAIM: &str =
+    "insert into runs (id, job_id, org_id, at, nonce, scheduled_at, created_at, trigger, target, catch_up, folded)
+  select unhex(value ->> 0), unhex(value ->> 1), value ->> 2, value ->> 3, 0, value ->> 3, ?2, value ->> 5, value ->> 6, 0, 0
+  from jsonb_each(?1) where true on conflict do nothing";
+const ADVANCE: &str = "update timers set next_run_at = g.next_run_at, last_slot_at = g.last_slot_at
+  from (select unhex(value ->> 1) as job_id, value ->> 2 as org_id, value ->> 4 as next_run_at, value ->> 3 as last_slot_at
+        from jsonb_each(?1)) g
+  where timers.job_id = g.job_id and timers.org_id = g.org_id";
+const WAITING: &str =
+    "select r.id, r.job_id, r.org_id, r.target, r.payload, r.trigger, r.at, r.scheduled_at, p.attempt + 1
+  from active_runs p indexed by active_runs_pending cross join runs r
+  where p.target = ?1 and p.status = 'pending' and not p.held and p.available_at <= ?2 and r.id = p.run_id
+  order by p.available_at, p.run_id limit ?3";
+const START: &str = "update active_runs set status = 'running', attempt = attempt + 1, runner_id = ?2, claimed_at = ?3,
+    started_at = ?3, lease_until = ?4
+  where run_id in (select unhex(value) from json_each(?1))";
+const END: &str = "insert into outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at)
+  select a.run_id, 'succeeded', a.attempt, a.runner_id, a.claimed_at, a.started_at, e.value ->> 2
+  from jsonb_each(?1) e cross join active_runs a
+  where a.run_id = unhex(e.value ->> 0) and a.attempt = e.value ->> 1 and a.status = 'running'";
+const CLEAR: &str = "update jobs indexed by jobs_failing set consecutive_failures = 0
+  where id in (select unhex(value) from json_each(?1)) and consecutive_failures > 0";
+
+/// With the settings of the store, so that nobody loses by them.
 async fn open(path: &Path) -> sqlx::Result<SqliteConnection> {
     let options = SqliteConnectOptions::new()
         .filename(path)
+        .row_buffer_size(1_000)
+        .disable_statement_logging()
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .pragma("wal_autocheckpoint", "20000");
@@ -28,7 +60,8 @@ pub(super) async fn reset(path: &Path) -> sqlx::Result<()> {
     let mut connection = open(path).await?;
     let sql = format!(
         "delete from runs; delete from active_runs; delete from outcomes;
-         update timers set next_run_at = {}, last_slot_at = {} where next_run_at is not null;",
+         update timers set next_run_at = {}, last_slot_at = {} where next_run_at is not null;
+         pragma wal_checkpoint(truncate);",
         micros(SLOT),
         micros(CREATED_AT)
     );
@@ -36,67 +69,76 @@ pub(super) async fn reset(path: &Path) -> sqlx::Result<()> {
     connection.close().await
 }
 
-pub(super) async fn lives(path: &Path, batch: u32, runs: u32) -> Result<Rate, Box<dyn std::error::Error>> {
+/// Claims everything, then starts and ends everything.
+pub(super) async fn lives(
+    path: &Path,
+    batch: u32,
+    runs: u32,
+    meter: &mut Meter,
+) -> Result<Rate, Box<dyn std::error::Error>> {
     let mut connection = open(path).await?;
-    let watch = Stopwatch::start();
-    let claimed = claim(&mut connection, batch).await?;
-    let at_claim = watch.seconds();
+    let schedule = Schedule::new()?;
+    let pass = Pass::begin(meter).await?;
+    let claimed = claim(&mut connection, batch, &schedule).await?;
+    let pass = pass.claimed().await?;
     let ended = run(&mut connection, batch).await?;
-    let at_end = watch.seconds();
+    let rate = pass.ended(runs).await?;
     assert_eq!((claimed, ended), (runs, runs), "every run lives once");
     connection.close().await?;
-    Ok(Rate { claims: f64::from(runs) / at_claim, lives: f64::from(runs) / at_end, cpu: 0.0 })
+    Ok(rate)
 }
 
-async fn claim(connection: &mut SqliteConnection, batch: u32) -> sqlx::Result<u32> {
-    let (slot, now, next) = (micros(SLOT), micros(SLOT) + 1_000_000, micros("2028-01-01T00:00:00Z"));
-    let at: Timestamp = SLOT.parse().unwrap_or(Timestamp::UNIX_EPOCH);
+fn array(rows: impl Iterator<Item = String>) -> String {
+    format!("[{}]", rows.collect::<Vec<_>>().join(","))
+}
+
+async fn claim(connection: &mut SqliteConnection, batch: u32, schedule: &Schedule) -> sqlx::Result<u32> {
+    type Timer = (Uuid, String, i64, i64, Option<i64>, Option<String>);
+    let now = now().as_microsecond();
     let mut total = 0;
     loop {
         let mut tx = connection.begin_with("begin immediate").await?;
-        let due = "select job_id from timers where next_run_at <= ? order by next_run_at limit ?";
-        let jobs: Vec<uuid::Uuid> = sqlx::query_scalar(due).bind(now).bind(batch).fetch_all(&mut *tx).await?;
-        if jobs.is_empty() {
+        let due: Vec<Timer> = sqlx::query_as(DUE).bind(now).bind("noop").bind(batch).fetch_all(&mut *tx).await?;
+        if due.is_empty() {
             tx.rollback().await?;
             return Ok(total);
         }
-        let id = |job: &uuid::Uuid| everbell_core::RunId::for_slot(everbell_core::JobId::from_uuid(*job), None, at);
-        let rows: Vec<String> =
-            jobs.iter().map(|job| format!("[\"{}\",\"{}\"]", id(job).as_uuid().simple(), job.simple())).collect();
-        let rows = format!("[{}]", rows.join(","));
-        let insert = "insert into runs (id, job_id, org_id, at, nonce, scheduled_at, created_at, trigger, target, catch_up, folded)
-            select unhex(value ->> 0), unhex(value ->> 1), '', ?2, 0, ?2, ?3, 'schedule:0 0 1 1 *', 'noop', 0, 0
-            from json_each(?1) where true on conflict do nothing";
-        sqlx::query(insert).bind(&rows).bind(slot).bind(now).execute(&mut *tx).await?;
-        let advance = "update timers set next_run_at = ?2, last_slot_at = ?3
-            where org_id = '' and job_id in (select unhex(value ->> 1) from json_each(?1))";
-        sqlx::query(advance).bind(&rows).bind(next).bind(slot).execute(&mut *tx).await?;
+        let row = |(job, org, slot, ..): &Timer| {
+            let (at, next, id) = schedule.fire(*job, *slot);
+            let next = next.map_or_else(|| "null".to_owned(), |next| next.to_string());
+            let (id, job, trigger) = (id.simple(), job.simple(), &schedule.trigger);
+            format!(r#"["{id}","{job}","{org}",{at},{next},"{trigger}","noop"]"#)
+        };
+        let rows = array(due.iter().map(row));
+        let jobs = array(due.iter().map(|(job, ..)| format!("\"{}\"", job.simple())));
+        let active: Vec<(Uuid, Uuid, String)> = sqlx::query_as(ACTIVE).bind(jobs).fetch_all(&mut *tx).await?;
+        assert!(active.is_empty(), "nothing overlaps");
+        total += sqlx::query(CLAIM).bind(&rows).bind(now).execute(&mut *tx).await?.rows_affected() as u32;
+        sqlx::query(ADVANCE).bind(&rows).execute(&mut *tx).await?;
         tx.commit().await?;
-        total += jobs.len() as u32;
     }
 }
 
 async fn run(connection: &mut SqliteConnection, batch: u32) -> sqlx::Result<u32> {
-    let now = micros(SLOT) + 1_000_000;
+    type Started = (Uuid, Uuid, String, String, Option<String>, String, i64, i64, i64);
+    let (until, now) = ((now() + LEASE).as_microsecond(), now().as_microsecond());
     let mut total = 0;
     loop {
-        let start = "update active_runs set status = 'running', attempt = attempt + 1, runner_id = x'03', claimed_at = ?1,
-              started_at = ?1, lease_until = ?1
-            where run_id in (select run_id from active_runs where target = 'noop' and status = 'pending' and available_at <= ?1
-                             order by available_at, run_id limit ?2)
-            returning run_id";
-        let started: Vec<uuid::Uuid> =
-            sqlx::query_scalar(start).bind(now).bind(batch).fetch_all(&mut *connection).await?;
+        let mut tx = connection.begin_with("begin immediate").await?;
+        let query = sqlx::query_as(WAITING).bind("noop").bind(now).bind(batch);
+        let started: Vec<Started> = query.fetch_all(&mut *tx).await?;
         if started.is_empty() {
             return Ok(total);
         }
-        let rows: Vec<String> = started.iter().map(|id| format!("\"{}\"", id.simple())).collect();
-        let rows = format!("[{}]", rows.join(","));
+        let ids = array(started.iter().map(|run| format!("\"{}\"", run.0.simple())));
+        let query = sqlx::query(START).bind(ids).bind(Uuid::from_u128(3)).bind(now).bind(until);
+        query.execute(&mut *tx).await?;
+        tx.commit().await?;
+        let rows = array(started.iter().map(|run| format!("[\"{}\",{},{now}]", run.0.simple(), run.8)));
+        let jobs = array(started.iter().map(|run| format!("\"{}\"", run.1.simple())));
         let mut tx = connection.begin_with("begin immediate").await?;
-        let end = "insert into outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at)
-            select run_id, 'succeeded', attempt, runner_id, claimed_at, started_at, ?2 from active_runs
-            where run_id in (select unhex(value) from json_each(?1)) and status = 'running' and attempt = 1";
-        total += sqlx::query(end).bind(&rows).bind(now).execute(&mut *tx).await?.rows_affected() as u32;
+        total += sqlx::query(END).bind(rows).execute(&mut *tx).await?.rows_affected() as u32;
+        sqlx::query(CLEAR).bind(jobs).execute(&mut *tx).await?;
         tx.commit().await?;
     }
 }

@@ -9,13 +9,14 @@ use everbell_core::{Backoff, InstanceId, RunStatus, Target};
 use jiff::{SignedDuration, Timestamp};
 use tokio::task::JoinSet;
 
-use super::Rate;
-use crate::measure::Stopwatch;
+use super::SLOT;
+use super::rate::{Pass, Rate};
+use crate::cpu::Meter;
 
-/// The one slot that is due.
-pub(super) const SLOT: &str = "2027-01-01T00:00:00Z";
+pub(super) const LEASE: SignedDuration = SignedDuration::from_secs(30);
 
-fn now() -> Timestamp {
+/// When everything happens.
+pub(super) fn now() -> Timestamp {
     let slot: Timestamp = SLOT.parse().unwrap_or(Timestamp::UNIX_EPOCH);
     slot + SignedDuration::from_secs(1)
 }
@@ -26,14 +27,14 @@ pub(super) async fn lives(
     batch: u32,
     tasks: usize,
     runs: u32,
+    meter: &mut Meter,
 ) -> Result<Rate, Box<dyn std::error::Error>> {
-    let watch = Stopwatch::start();
+    let pass = Pass::begin(meter).await?;
     let planned = all(store, tasks, move |store| claim(store, batch)).await?;
-    let claimed = watch.seconds();
+    let pass = pass.claimed().await?;
     let ended = all(store, tasks, move |store| run(store, batch)).await?;
-    let lived = watch.seconds();
     assert_eq!((planned, ended), (runs, runs), "every run lives once");
-    Ok(Rate { claims: f64::from(runs) / claimed, lives: f64::from(runs) / lived, cpu: 0.0 })
+    Ok(pass.ended(runs).await?)
 }
 
 async fn all<F>(
@@ -74,7 +75,7 @@ async fn claim(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
 async fn run(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
     let targets = [TargetRoom { target: Target::new("noop")?, room: batch }];
     let instance = InstanceId::new(now(), [3; 10]);
-    let lease_until = now() + SignedDuration::from_secs(30);
+    let lease_until = now() + LEASE;
     let mut total = 0;
     loop {
         let request = StartRuns { instance, targets: &targets, limit: batch, now: now(), lease_until };

@@ -34,7 +34,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     pub(super) fn read(arguments: &[&str]) -> Result<Wanted, String> {
-        let mut wanted = Wanted { postgres: true, sqlite: true, rounds: 2, batch: None, connections: None };
+        let mut wanted = Wanted { postgres: true, sqlite: true, rounds: 3, batch: None, connections: None };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let mut number = || {
