@@ -15,6 +15,8 @@ mod jobs;
 mod listen;
 mod migrate;
 mod planning;
+#[cfg(test)]
+mod plans;
 mod pool;
 mod running;
 pub(crate) mod upkeep;

@@ -164,9 +164,7 @@ pub(super) async fn write(
     insert_gaps(conn, what, batch, now).await?;
     if !batch.timers.is_empty() {
         let t = &batch.timers;
-        // Planned each time: a join whose plan depends on the size of the table.
         let query = sqlx::query(include_str!("sql/advance_timers.sql"))
-            .persistent(false)
             .bind(column(t, |t| t.job_id))
             .bind(column(t, |t| t.org_id.as_str()))
             .bind(column(t, |t| t.next_run_at))

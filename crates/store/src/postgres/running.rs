@@ -243,9 +243,7 @@ async fn end(
     if ended.is_empty() {
         return Ok(HashMap::new());
     }
-    // Planned each time: a join whose plan depends on the size of the table.
     let query = sqlx::query_as(include_str!("sql/end_runs.sql"))
-        .persistent(false)
         .bind(column(&ended, |e| e.0.run_id.as_uuid()))
         .bind(column(&ended, |e| e.0.attempt as i32))
         .bind(column(&ended, |e| e.0.from.as_str()))
@@ -279,7 +277,6 @@ async fn retry(
         return Ok(HashMap::new());
     }
     let query = sqlx::query_as(include_str!("sql/retry_runs.sql"))
-        .persistent(false)
         .bind(column(&again, |r| r.0.run_id.as_uuid()))
         .bind(column(&again, |r| r.0.attempt as i32))
         .bind(column(&again, |r| Micros::from(r.1)))

@@ -107,7 +107,9 @@ create table active_runs (
   check (status = 'pending' or (runner_id is not null and not held and attempt >= 1))
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_scale_factor = 0);
 create index active_runs_job on active_runs (job_id, org_id);
-create index active_runs_target on active_runs (target, available_at, run_id);
+-- Only for who names a target. A plan that was made while the table was empty would take it for any run_id as well, and
+-- then read the whole of it for each run.
+create index active_runs_target on active_runs (target, available_at, run_id) where target is not null;
 
 -- Appended at the end, never changed.
 create table outcomes (

@@ -3,4 +3,4 @@ set next_run_at = g.next_run_at, last_slot_at = greatest(t.last_slot_at, g.last_
     last_local_date = g.last_local_date
 from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::text[])
   as g (job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date)
-where t.job_id = g.job_id and t.org_id = g.org_id
+where t.job_id = any(array[g.job_id]) and t.org_id = g.org_id

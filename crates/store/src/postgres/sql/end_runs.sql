@@ -6,7 +6,7 @@ with given as (
     as g (run_id, attempt, from_status, status, finished_at, failure_code, failure_message, failure_details, result, output)
 ), gone as (
   delete from active_runs a using given g
-  where a.run_id = g.run_id and a.attempt = g.attempt and a.status = g.from_status
+  where a.run_id = any(array[g.run_id]) and a.attempt = g.attempt and a.status = g.from_status
   returning a.job_id, a.runner_id, a.claimed_at, a.started_at, g.*
 ), ended as (
   insert into outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at, failure_code,

@@ -1,4 +1,5 @@
-update jobs j set status = 'retired', pause_reason = null, paused_by = null, paused_at = null, paused_until = null,
-                  revision = revision + 1, updated_by = 'everbell', updated_at = $2
-from runs r
-where r.id = any($1) and r.nonce = 0 and j.id = r.job_id and j.schedule_type = 'one_time' and j.status <> 'retired'
+-- `is true`, so that no index of all slots, or of all that live, offers itself.
+update jobs set status = 'retired', pause_reason = null, paused_by = null, paused_at = null, paused_until = null,
+                revision = revision + 1, updated_by = 'everbell', updated_at = $2
+where id = any(array(select job_id from runs where id = any($1) and (nonce = 0) is true))
+  and schedule_type = 'one_time' and (status <> 'retired') is true

@@ -1,14 +1,15 @@
 -- One look for each target, so that a target with no room hides none of the others. A held run starts only as the first
 -- held one of its job and org, so two claimers cannot start two of them.
 with picked as materialized (
-  select one.run_id
+  select one.place
   from unnest($1::text[], $2::bigint[]) as wanted (target, room)
   cross join lateral (
-    select a.run_id, a.available_at
+    select a.ctid as place, a.available_at, a.run_id
     from active_runs a
     where a.target = wanted.target and a.status = 'pending' and a.available_at <= $4
       and (not a.held or (
-        not exists (select from active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.held and b.run_id < a.run_id)
+        not exists (select from active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.held
+                          and (b.run_id < a.run_id) is true)
         and (select count(*) from active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and not b.held) < a.max_concurrent
       ))
     order by a.available_at, a.run_id
@@ -21,7 +22,8 @@ with picked as materialized (
   update active_runs a
   set status = 'running', held = false, attempt = a.attempt + 1, runner_id = $5, claimed_at = $4, started_at = $4,
       lease_until = $6, failure_code = null, failure_message = null, failure_details = null
-  where a.run_id = any(array(select run_id from picked))
+  -- By their place, which is theirs while they are locked.
+  where a.ctid = any(array(select place from picked))
   returning a.run_id, a.attempt, a.cancel_requested
 )
 select r.id, r.job_id, r.org_id, r.local_date, r.target, r.payload, r.trigger, r.nonce = 0 as by_slot, r.at, r.scheduled_at,
