@@ -41,7 +41,7 @@ impl Definitions {
     /// What is known of these jobs; the others are to be read.
     pub(crate) fn look_up(&self, ids: impl Iterator<Item = JobId>) -> Learned {
         let known = self.known();
-        let mut learned = Learned::default();
+        let mut learned = Learned { found: HashMap::with_capacity(ids.size_hint().0), ..Learned::default() };
         for id in ids {
             match known.get(&id) {
                 Some(definition) => drop(learned.found.insert(id, Arc::clone(definition))),

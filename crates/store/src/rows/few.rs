@@ -5,11 +5,12 @@ use everbell_core::{Gap, GapReason, InstanceId, Invalid, JobId, Json, OrgId, Tar
 use sqlx::FromRow;
 use uuid::Uuid;
 
+use super::place::by_place;
 use super::{corrupt, count, json, org, word};
 use crate::micros::Micros;
 
 /// A row of `timers`.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct TimerColumns {
     pub(crate) job_id: Uuid,
     pub(crate) org_id: String,
@@ -18,6 +19,7 @@ pub(crate) struct TimerColumns {
     pub(crate) rescheduled_from: Option<Micros>,
     pub(crate) last_local_date: Option<String>,
 }
+by_place!(TimerColumns { job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date });
 
 impl TimerColumns {
     pub(crate) fn read(self) -> StoreResult<Timer> {

@@ -6,6 +6,7 @@ mod counts;
 mod definitions;
 mod few;
 mod job;
+mod place;
 mod policies;
 mod run;
 pub(crate) mod scan;

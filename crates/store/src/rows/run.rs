@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use sqlx::FromRow;
 use uuid::Uuid;
 
+use super::place::by_place;
 use super::{corrupt, count, json, org, word};
 use crate::micros::Micros;
 
@@ -185,7 +186,7 @@ impl ActiveColumns {
 }
 
 /// A run that was just started. What its job knows is not read again.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct ClaimColumns {
     pub(crate) id: Uuid,
     pub(crate) job_id: Option<Uuid>,
@@ -203,6 +204,23 @@ pub(crate) struct ClaimColumns {
     pub(crate) attempt: i32,
     pub(crate) cancel_requested: bool,
 }
+by_place!(ClaimColumns {
+    id,
+    job_id,
+    org_id,
+    local_date,
+    target,
+    payload,
+    trigger,
+    by_slot,
+    at,
+    scheduled_at,
+    created_at,
+    catch_up,
+    folded,
+    attempt,
+    cancel_requested,
+});
 
 impl ClaimColumns {
     /// The claim of `runner`, which began `now` and ends at `lease_until`.

@@ -23,9 +23,9 @@ const ROUNDS: usize = 100;
 /// A pending run that may start.
 #[derive(FromRow)]
 struct Waiting {
-    available_at: Micros,
     #[sqlx(flatten)]
     run: ClaimColumns,
+    available_at: Micros,
 }
 
 impl SqliteStore {
