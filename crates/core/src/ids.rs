@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -124,6 +124,13 @@ impl RunId {
         RunId(Uuid::from_u128((time.as_millisecond().max(0) as u128) << 80))
     }
 
+    /// The smallest id whose [`time`](RunId::time) is not before this one: where a range of history begins or ends.
+    pub fn first_from(time: Timestamp) -> RunId {
+        // Ids hold milliseconds, so a bound inside one begins with the next.
+        let up = time.checked_add(SignedDuration::from_nanos(999_999)).unwrap_or(time);
+        RunId::first_at(up)
+    }
+
     /// The id of a run that no slot asked for, from the time of the request and 80 random bits that the caller brings.
     pub fn by_hand(requested_at: Timestamp, random: [u8; 10]) -> RunId {
         RunId(time_ordered(requested_at, &random))
@@ -237,6 +244,8 @@ mod tests {
         assert!(RunId::for_slot(job(), None, "2026-11-15T13:46:00Z".parse().unwrap()) > id, "ids sort by slot");
         assert_eq!(id.time(), slot);
         assert!(RunId::first_at(slot) < id && RunId::first_at("2026-11-15T13:45:00.001Z".parse().unwrap()) > id);
+        let inside = "2026-11-15T13:45:00.0003Z".parse().unwrap();
+        assert!(RunId::first_from(slot) < id && RunId::first_from(inside) > id, "its time is before that");
     }
 
     #[test]

@@ -234,6 +234,37 @@ impl Run {
     pub fn idempotency_key(&self) -> String {
         idempotency_key(self.job_key.as_ref(), self.org.as_ref(), self.slot_at, self.id)
     }
+
+    /// How long after its time it began. Of scheduled runs in their first attempt only: nobody was late with the others.
+    pub fn fire_lag(&self) -> Option<Duration> {
+        fire_lag(self.trigger.kind(), self.attempt, self.scheduled_at, self.started_at)
+    }
+
+    /// How long its last attempt took, if it began and ended.
+    pub fn duration(&self) -> Option<Duration> {
+        duration(self.started_at, self.finished_at)
+    }
+}
+
+/// See [`Run::fire_lag`].
+pub(crate) fn fire_lag(
+    trigger: TriggerType,
+    attempt: u32,
+    scheduled_at: Timestamp,
+    started_at: Option<Timestamp>,
+) -> Option<Duration> {
+    let counts = trigger == TriggerType::Scheduled && attempt == 1;
+    started_at.filter(|_| counts).map(|started| since(scheduled_at, started))
+}
+
+/// See [`Run::duration`].
+pub(crate) fn duration(started_at: Option<Timestamp>, finished_at: Option<Timestamp>) -> Option<Duration> {
+    Some(since(started_at?, finished_at?))
+}
+
+/// None at all when a clock went back.
+fn since(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or(Duration::ZERO)
 }
 
 /// `schedule:<job key>:<unix seconds>`, with `:<org>` for an org; `run:<id>` for a run that has no slot.

@@ -107,7 +107,10 @@ pub use everbell_store::upkeep;
 
 pub use everbell_core::change::Edit;
 pub use everbell_core::cron::{DstFold, DstGap};
-pub use everbell_core::store::{Canceled, Changed, JobFilter, JobRow, PageRequest, RunFilter, StoreError, StoreResult};
+pub use everbell_core::store::{
+    Bucket, Canceled, Changed, Glance, JobFilter, JobRow, PageRequest, RunFilter, RunGlimpse, StoreError, StoreResult,
+    Tally,
+};
 pub use everbell_core::{
     Backoff, CatchUp, FailureCode, Invalid, JobId, JobKey, JobStatus, Json, Overlap, Run as RunRecord, RunId,
     RunStatus, Source, Target,

@@ -16,7 +16,9 @@
 
 mod answers;
 mod error;
+mod glance;
 mod requests;
+mod tally;
 
 use std::time::Duration;
 
@@ -28,9 +30,11 @@ pub use answers::{
     PlannedRun, Pruned, Recorded, Remembered, SlotOutcome, StoreStatus, Token,
 };
 pub use error::{StoreError, StoreResult};
+pub use glance::{Glance, RunGlimpse};
 pub use requests::{
     AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, NewToken, PageRequest, RunFilter, StartRuns, TargetRoom,
 };
+pub use tally::{Bucket, Durations, Lags, Tally};
 
 use crate::change::{JobChange, JobView, NewJob};
 use crate::ids::{InstanceId, Invalid, JobId, OrgId, RunId};
@@ -145,6 +149,13 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Runs, a page at a time, newest first: by id, which begins with the time of the slot or of the request.
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>>;
+
+    /// The newest runs of each of many jobs, in small. By job key, then newest first: by id. A run that cannot be read is
+    /// left out; [`Store::list_runs`] names it.
+    async fn glance(&self, glance: &Glance) -> StoreResult<Vec<RunGlimpse>>;
+
+    /// Runs counted by time and status: a bucket for each span, also where there is nothing.
+    async fn tally(&self, tally: &Tally) -> StoreResult<Vec<Bucket>>;
 
     /// Gaps, a page at a time, those with the latest first slot first; ties by their id ([`Gap::id`]).
     async fn list_gaps(&self, filter: &GapFilter, page: &PageRequest)

@@ -1,6 +1,8 @@
 //! [`Runs`]: everything that is done with runs.
 
-use everbell_core::store::{Canceled, GapFilter, JobRef, Page, PageRequest, RunFilter, StoreResult};
+use everbell_core::store::{
+    Bucket, Canceled, GapFilter, Glance, JobRef, Page, PageRequest, RunFilter, RunGlimpse, StoreResult, Tally,
+};
 use everbell_core::{Gap, JobId, OrgId, Run as RunRecord, RunId, RunStatus, Target, Trigger};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -41,6 +43,16 @@ impl Runs {
     /// Runs, a page at a time, newest first.
     pub async fn list(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<RunRecord>> {
         self.context.parts.store.list_runs(filter, page).await
+    }
+
+    /// The newest runs of each of many jobs, in small: for strips, charts and timelines. By job key, then newest first.
+    pub async fn glance(&self, glance: &Glance) -> StoreResult<Vec<RunGlimpse>> {
+        self.context.parts.store.glance(glance).await
+    }
+
+    /// Runs counted by time and status, and if asked for how late they began and how long they took.
+    pub async fn tally(&self, tally: &Tally) -> StoreResult<Vec<Bucket>> {
+        self.context.parts.store.tally(tally).await
     }
 
     /// Slots that got no run, a page at a time, newest first.

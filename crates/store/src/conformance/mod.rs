@@ -44,8 +44,10 @@ pub mod recording;
 pub mod starting;
 
 pub mod gaps;
+pub mod glance;
 pub mod run_lists;
 pub mod runs;
+pub mod tally;
 
 pub mod audit;
 pub mod counts;

@@ -15,6 +15,7 @@ mod planning;
 mod runs;
 mod starting;
 mod state;
+mod summary;
 mod verbs;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

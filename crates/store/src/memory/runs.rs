@@ -90,8 +90,8 @@ fn is_wanted(run: &Run, filter: &RunFilter) -> bool {
             .failure_code
             .as_ref()
             .is_none_or(|code| run.failure.as_ref().is_some_and(|failure| failure.code.as_str() == code))
-        && filter.from.is_none_or(|from| run.id >= RunId::first_at(from))
-        && filter.to.is_none_or(|to| run.id < RunId::first_at(to))
+        && filter.from.is_none_or(|from| run.id >= RunId::first_from(from))
+        && filter.to.is_none_or(|to| run.id < RunId::first_from(to))
 }
 
 fn is_wanted_gap(stored: &StoredGap, filter: &GapFilter) -> bool {

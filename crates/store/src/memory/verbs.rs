@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use everbell_core::change::NewJob;
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
-    AuditEntry, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Instance, JobFilter, JobRef, JobRow,
-    LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, SlotOutcome,
-    StartRuns, Store, StoreResult, StoreStatus, Token,
+    AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobRef,
+    JobRow, LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter,
+    RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Tally, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, OrgId, Run, RunId, Target};
 use jiff::Timestamp;
@@ -116,6 +116,14 @@ impl Store for MemoryStore {
 
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
         self.with(|state| state.list_runs(filter, page))
+    }
+
+    async fn glance(&self, glance: &Glance) -> StoreResult<Vec<RunGlimpse>> {
+        self.with(|state| Ok(state.glance(glance)))
+    }
+
+    async fn tally(&self, tally: &Tally) -> StoreResult<Vec<Bucket>> {
+        self.with(|state| Ok(state.tally(tally)))
     }
 
     async fn list_gaps(

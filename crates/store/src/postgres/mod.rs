@@ -19,6 +19,7 @@ mod planning;
 mod plans;
 mod pool;
 mod running;
+mod summary;
 pub(crate) mod upkeep;
 
 use std::time::Duration;
@@ -27,9 +28,9 @@ use async_trait::async_trait;
 use everbell_core::change::NewJob;
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
-    AuditEntry, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Instance, JobFilter, JobRef, JobRow,
-    LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, SlotOutcome,
-    StartRuns, Store, StoreResult, StoreStatus, Token,
+    AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobRef,
+    JobRow, LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter,
+    RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Tally, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, OrgId, Run, RunId, Target};
 use jiff::Timestamp;
@@ -142,6 +143,14 @@ impl Store for PostgresStore {
 
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
         self.read_runs_page(filter, page).await
+    }
+
+    async fn glance(&self, glance: &Glance) -> StoreResult<Vec<RunGlimpse>> {
+        self.read_glance(glance).await
+    }
+
+    async fn tally(&self, tally: &Tally) -> StoreResult<Vec<Bucket>> {
+        self.read_tally(tally).await
     }
 
     async fn list_gaps(

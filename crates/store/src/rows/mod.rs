@@ -10,6 +10,7 @@ mod place;
 mod policies;
 mod run;
 pub(crate) mod scan;
+pub(crate) mod summary;
 
 pub(crate) use batch::{GapValues, PlanBatch, Recording};
 pub(crate) use counts::{ActiveCountColumns, DueColumns, JobCountColumns, counts, job_counts};

@@ -309,7 +309,7 @@ fn date(text: Option<&str>) -> Result<Option<jiff::civil::Date>, Invalid> {
     text.map(str::parse).transpose().map_err(|error: jiff::Error| Invalid::new("localDate", error.to_string()))
 }
 
-fn trigger(text: &str) -> Result<Trigger, Invalid> {
+pub(super) fn trigger(text: &str) -> Result<Trigger, Invalid> {
     let unknown = || Invalid::new("trigger", format!("`{text}` is not known"));
     let (kind, rest) = text.split_once(':').ok_or_else(unknown)?;
     match kind {
@@ -329,7 +329,7 @@ fn skip_detail(reason: &SkipReason) -> String {
     }
 }
 
-fn skip(reason: Option<&str>, detail: Option<&str>) -> Result<Option<SkipReason>, Invalid> {
+pub(super) fn skip(reason: Option<&str>, detail: Option<&str>) -> Result<Option<SkipReason>, Invalid> {
     let (Some(reason), Some(detail)) = (reason, detail) else { return Ok(None) };
     let unknown = || Invalid::new("skipReason", format!("`{reason}` `{detail}` is not known"));
     Ok(Some(match reason {

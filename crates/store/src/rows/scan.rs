@@ -2,7 +2,6 @@
 
 use everbell_core::store::{Cursor, Page, PageRequest, RunFilter};
 use everbell_core::{Run, RunId, RunStatus};
-use jiff::SignedDuration;
 use uuid::Uuid;
 
 use super::{RunColumns, readable};
@@ -49,11 +48,7 @@ impl Scan {
 
 /// The ids that a page may have: `[first, end)`.
 pub(crate) fn id_range(filter: &RunFilter, page: &PageRequest) -> (Uuid, Uuid) {
-    // Ids hold milliseconds, so a bound inside one begins with the next.
-    let bound = |t: jiff::Timestamp| {
-        let up = t.checked_add(SignedDuration::from_nanos(999_999)).unwrap_or(t);
-        RunId::first_at(up).as_uuid()
-    };
+    let bound = |t: jiff::Timestamp| RunId::first_from(t).as_uuid();
     let first = filter.from.map_or(Uuid::nil(), bound);
     let end = filter.to.map_or(Uuid::max(), bound);
     (first, page.after.as_ref().map_or(end, |cursor| end.min(cursor.id)))

@@ -134,6 +134,33 @@ async fn the_due_query_reads_an_index_with_100_000_timers() {
 }
 
 #[tokio::test]
+async fn a_glance_at_a_busy_job_reads_its_newest_runs_only() {
+    let database = TestDatabase::create().await;
+    drop(PostgresStore::connect(database.url()).await.unwrap());
+    let mut conn = raw(&database).await;
+    // Histories that are shorter on average than the glance is long, and one that is not.
+    let fill = "insert into runs (id, job_id, at, nonce, scheduled_at, created_at, trigger, target, catch_up, folded)
+                select gen_random_uuid(), ('00000000-0000-0000-0000-' || lpad(least(n / 100, 200)::text, 12, '0'))::uuid,
+                       timestamptz '2026-01-01Z' + n * interval '1 s', 0, '2026-01-01Z', '2026-01-01Z', '', '', false, 0
+                from generate_series(1, 40000) n;
+                analyze;";
+    let glance = include_str!("../../src/postgres/sql/glance.sql");
+    let prepare = format!("prepare glance as {glance}");
+    for sql in [fill, &prepare] {
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut conn).await.unwrap();
+    }
+    for mode in ["force_custom_plan", "force_generic_plan"] {
+        let sql = format!("set plan_cache_mode = {mode}");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut conn).await.unwrap();
+        let explain = "explain execute glance('{busy}', 1000, '2025-01-01Z', '2027-01-01Z')";
+        let plan: Vec<String> = sqlx::query_scalar(explain).fetch_all(&mut conn).await.unwrap();
+        let plan = plan.join("\n");
+        assert!(plan.contains("Index Scan Backward using runs_job_id_at_org_id_nonce_key on runs"), "{mode}\n{plan}");
+        assert!(!plan.contains("Sort Key: r.at"), "the index has the order, {mode}\n{plan}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_a_connection_is_said_without_its_password() {
     for (url, said) in [
         ("postgres://user:hunter2@127.0.0.1:1/db", "connecting to postgres://127.0.0.1:1/db"),

@@ -153,10 +153,14 @@ async fn hot_statements_read_indexes_with_100_000_timers() {
             include_str!("../../src/sqlite/sql/list_runs_by_job.sql"),
             include_str!("../../src/sqlite/sql/list_runs_skipped.sql"),
             include_str!("../../src/sqlite/sql/get_runs.sql"),
+            include_str!("../../src/sqlite/sql/glance.sql"),
+            include_str!("../../src/sqlite/sql/tally_all.sql"),
+            include_str!("../../src/sqlite/sql/tally_by_job.sql"),
+            include_str!("../../src/sqlite/sql/tally_counts.sql"),
         ] {
             let plan = plan_of(&mut connection, sql).await;
             let scans: Vec<&str> = plan.lines().filter(|line| line.starts_with("SCAN ")).collect();
-            let tables = ["runs", "r", "a", "p", "active_runs", "o", "outcomes", "run_rows"];
+            let tables = ["runs", "r", "n", "s", "a", "p", "active_runs", "o", "outcomes", "run_rows"];
             let whole = |line: &&&str| tables.contains(&line["SCAN ".len()..].split(' ').next().unwrap());
             assert!(!scans.iter().any(|line| whole(&line)), "{sql}\n{plan}");
         }

@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use everbell_core::change::NewJob;
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
-    AuditEntry, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Instance, JobFilter, JobRef, JobRow,
-    LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, SlotOutcome,
-    StartRuns, Store, StoreResult, StoreStatus, Token,
+    AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobRef,
+    JobRow, LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter,
+    RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Tally, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, OrgId, Run, RunId, Target};
 use jiff::Timestamp;
@@ -162,6 +162,14 @@ impl Store for Faulty {
 
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
         self.around(self.inner.list_runs(filter, page)).await
+    }
+
+    async fn glance(&self, glance: &Glance) -> StoreResult<Vec<RunGlimpse>> {
+        self.around(self.inner.glance(glance)).await
+    }
+
+    async fn tally(&self, tally: &Tally) -> StoreResult<Vec<Bucket>> {
+        self.around(self.inner.tally(tally)).await
     }
 
     async fn list_gaps(

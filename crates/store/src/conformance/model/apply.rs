@@ -167,6 +167,8 @@ impl Operation {
             }
             Operation::ListJobs(filter, limit) => list_jobs(store, filter, *limit).await,
             Operation::ListRuns(filter, limit) => list_runs(store, filter, *limit).await,
+            Operation::Glance(glance) => Answer::of(store.glance(glance).await),
+            Operation::Tally(tally) => Answer::of(store.tally(tally).await),
             Operation::ListGaps(limit) => list_gaps(store, *limit).await,
             Operation::ListAudit(limit) => list_audit(store, *limit).await,
             _ => unreachable!("{self:?} is done elsewhere"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use everbell_core::settle::{Outcome, settle};
-use everbell_core::store::{Claim, JobFilter, JobSort, NewToken, RunFilter};
+use everbell_core::store::{Claim, Glance, JobFilter, JobSort, NewToken, RunFilter, Tally};
 use everbell_core::{JobId, JobKey, JobStatus, RunId, RunStatus};
 use jiff::{SignedDuration, Timestamp};
 
@@ -50,7 +50,7 @@ impl Generator {
 
     pub(super) fn look(&mut self) -> Operation {
         let limit = *self.dice.pick(&[1, 2, 7, 100]).unwrap_or(&7);
-        match self.dice.below(8) {
+        match self.dice.below(10) {
             0 => Operation::Get(self.key()),
             1 => self.dice.pick(&self.runs).map_or(Operation::ListInstances, |run| Operation::GetRun(*run)),
             2 => {
@@ -73,6 +73,8 @@ impl Generator {
                 Operation::ListRuns(RunFilter { job_key: key, ..RunFilter::default() }, limit)
             }
             6 => Operation::Counts(self.now),
+            7 => self.glance(limit),
+            8 => self.tally(),
             _ => {
                 let text = Some(self.prefix.clone());
                 let sort = [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt][self.dice.below(3)];
@@ -81,15 +83,53 @@ impl Generator {
         }
     }
 
+    /// At some jobs, now and then at a part of their history.
+    fn glance(&mut self, each: u32) -> Operation {
+        let keys = (0..self.dice.below(4)).map(|_| JobKey::new(&self.key()).unwrap()).collect();
+        let mut glance = Glance::new(keys, each).unwrap();
+        if self.dice.one_in(3) {
+            glance = glance.from(self.some_time_ago());
+        }
+        if self.dice.one_in(3) {
+            glance = glance.to(self.some_time_ago());
+        }
+        Operation::Glance(glance)
+    }
+
+    fn tally(&mut self) -> Operation {
+        let mut bounds: Vec<Timestamp> = (0..2 + self.dice.below(6)).map(|_| self.some_time_ago()).collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        let Ok(mut tally) = Tally::new(bounds) else { return Operation::Counts(self.now) };
+        if self.dice.one_in(2) {
+            tally = tally.of_job(JobKey::new(&self.key()).unwrap());
+        }
+        if self.dice.one_in(3) {
+            tally = tally.of_target(target(LOG));
+        }
+        Operation::Tally(if self.dice.one_in(2) { tally.with_times() } else { tally })
+    }
+
+    /// Often on a whole minute, where slots are.
+    fn some_time_ago(&mut self) -> Timestamp {
+        let at = self.now.checked_sub(SignedDuration::from_secs(self.dice.below(10_000) as i64 - 200)).unwrap();
+        if self.dice.one_in(3) { at } else { Timestamp::from_second(at.as_second() / 60 * 60).unwrap() }
+    }
+
     /// Everything that can be looked at.
     pub(super) fn look_around(&self) -> Vec<Operation> {
         let text = Some(self.prefix.clone());
         let jobs = |sort| Operation::ListJobs(JobFilter { text: text.clone(), sort, ..JobFilter::default() }, 10);
+        let keys = self.jobs.iter().map(|(_, key, _)| JobKey::new(key).unwrap()).collect();
+        let ever = Tally::new(vec![Timestamp::UNIX_EPOCH, self.now, Timestamp::MAX]).unwrap();
         let mut operations = vec![
             jobs(JobSort::Key),
             jobs(JobSort::NextRunAt),
             jobs(JobSort::CreatedAt),
             Operation::ListRuns(RunFilter::default(), 25),
+            Operation::Glance(Glance::new(keys, 7).unwrap()),
+            Operation::Tally(ever.clone()),
+            Operation::Tally(ever.with_times()),
             Operation::ListGaps(25),
             Operation::ListAudit(100),
             Operation::Counts(self.now),

@@ -3,7 +3,7 @@
 use everbell_core::change::NewJob;
 use everbell_core::plan::Missed;
 use everbell_core::settle::Transition;
-use everbell_core::store::{AuditEntry, Instance, JobFilter, NewToken, RunFilter};
+use everbell_core::store::{AuditEntry, Glance, Instance, JobFilter, NewToken, RunFilter, Tally};
 use everbell_core::{BackfillId, InstanceId, JobId, Overlap, Run, RunId};
 use jiff::Timestamp;
 
@@ -31,6 +31,8 @@ pub(super) enum Operation {
     EndRequest { key: String, answer: Option<u16> },
     ListJobs(JobFilter, u32),
     ListRuns(RunFilter, u32),
+    Glance(Glance),
+    Tally(Tally),
     ListGaps(u32),
     ListAudit(u32),
     Counts(Timestamp),

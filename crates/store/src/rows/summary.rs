@@ -1,0 +1,118 @@
+//! Rows of runs in small and in numbers.
+
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use everbell_core::store::{Bucket, RunGlimpse, StoreResult, Tally};
+use everbell_core::{FailureCode, Invalid, JobId, JobKey, RunId, RunStatus};
+use jiff::Timestamp;
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::run::{skip, trigger};
+use super::{corrupt, count, readable, word};
+use crate::micros::Micros;
+
+/// A run as a glance shows it.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct GlimpseColumns {
+    pub(crate) id: Uuid,
+    pub(crate) job_id: Uuid,
+    pub(crate) job_key: String,
+    pub(crate) job_version: i32,
+    pub(crate) trigger: String,
+    pub(crate) scheduled_at: Micros,
+    pub(crate) created_at: Micros,
+    pub(crate) skip_reason: Option<String>,
+    pub(crate) skip_detail: Option<String>,
+    pub(crate) status: Option<String>,
+    pub(crate) attempt: i32,
+    pub(crate) started_at: Option<Micros>,
+    pub(crate) finished_at: Option<Micros>,
+    pub(crate) failure_code: Option<String>,
+}
+
+impl GlimpseColumns {
+    fn read(self) -> StoreResult<RunGlimpse> {
+        let id = self.id;
+        self.try_read().map_err(|why| corrupt("runs", id, why))
+    }
+
+    fn try_read(self) -> Result<RunGlimpse, Invalid> {
+        let skip = skip(self.skip_reason.as_deref(), self.skip_detail.as_deref())?;
+        let status = match &skip {
+            Some(_) => RunStatus::Skipped,
+            None => word(RunStatus::ALL, RunStatus::as_str, self.status.as_deref().unwrap_or_default())?,
+        };
+        Ok(RunGlimpse {
+            id: RunId::from_uuid(self.id),
+            job_id: JobId::from_uuid(self.job_id),
+            job_key: JobKey::new(&self.job_key)?,
+            job_version: u32::try_from(self.job_version).unwrap_or(0),
+            status,
+            trigger: trigger(&self.trigger)?.kind(),
+            scheduled_at: self.scheduled_at.into(),
+            created_at: self.created_at.into(),
+            started_at: self.started_at.map(Into::into),
+            finished_at: self.finished_at.map(Into::into),
+            failure_code: self.failure_code.as_deref().map(FailureCode::new).transpose()?,
+            skip,
+            attempt: u32::try_from(self.attempt).unwrap_or(0),
+        })
+    }
+}
+
+/// What can be read, in order.
+pub(crate) fn glimpses(rows: Vec<GlimpseColumns>) -> Vec<RunGlimpse> {
+    let (mut runs, _) = readable(rows, |row| row.id, GlimpseColumns::read);
+    runs.sort_by(|a, b| (&a.job_key, Reverse(a.id)).cmp(&(&b.job_key, Reverse(b.id))));
+    runs
+}
+
+/// Runs of a bucket that are alike. Times in microseconds.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct TallyColumns {
+    pub(crate) bucket: i32,
+    pub(crate) status: Option<String>,
+    pub(crate) runs: i64,
+    /// Between which edges their lag is.
+    #[sqlx(default)]
+    pub(crate) place: Option<i32>,
+    #[sqlx(default)]
+    pub(crate) longest_lag: Option<i64>,
+    /// How many took how long.
+    #[sqlx(default)]
+    pub(crate) timed: i64,
+    #[sqlx(default)]
+    pub(crate) took: Option<i64>,
+    #[sqlx(default)]
+    pub(crate) longest: Option<i64>,
+}
+
+/// The buckets. Runs without a status, which cannot be read, are left out.
+pub(crate) fn buckets(tally: &Tally, rows: &[TallyColumns]) -> Vec<Bucket> {
+    let micros = |micros: Option<i64>| Duration::from_micros(count(micros.unwrap_or(0)));
+    let mut buckets = tally.buckets();
+    for row in rows {
+        let status = row.status.as_deref().and_then(RunStatus::from_word);
+        let bucket = usize::try_from(row.bucket).ok().and_then(|place| buckets.get_mut(place));
+        let (Some(bucket), Some(status)) = (bucket, status) else { continue };
+        bucket.add(status, count(row.runs));
+        if let Some(place) = row.place.and_then(|place| usize::try_from(place).ok()) {
+            bucket.lags.add_counted(place, count(row.runs), micros(row.longest_lag));
+        }
+        bucket.durations.add(count(row.timed), micros(row.took), micros(row.longest));
+    }
+    buckets
+}
+
+/// A bound of a range of runs as `at` has it, which ids tell in whole milliseconds.
+pub(crate) fn at_bound(bound: Timestamp) -> Micros {
+    RunId::first_from(bound).time().into()
+}
+
+/// The same for a range that may be open: `[from, to)`.
+pub(crate) fn at_range((from, to): (Option<Timestamp>, Option<Timestamp>)) -> (Micros, Micros) {
+    let open = (Micros::from(everbell_core::EARLIEST), Micros::from(Timestamp::MAX));
+    (from.map_or(open.0, at_bound), to.map_or(open.1, at_bound))
+}
