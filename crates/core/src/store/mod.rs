@@ -17,6 +17,7 @@
 mod answers;
 mod error;
 mod glance;
+mod lags;
 mod requests;
 mod tally;
 
@@ -31,10 +32,11 @@ pub use answers::{
 };
 pub use error::{StoreError, StoreResult};
 pub use glance::{Glance, RunGlimpse};
+pub use lags::{Durations, Lags};
 pub use requests::{
     AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, NewToken, PageRequest, RunFilter, StartRuns, TargetRoom,
 };
-pub use tally::{Bucket, Durations, Lags, Tally};
+pub use tally::{Bucket, Tally};
 
 use crate::change::{JobChange, JobView, NewJob};
 use crate::ids::{InstanceId, Invalid, JobId, OrgId, RunId};
@@ -89,6 +91,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Jobs, a page at a time.
     async fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>>;
+
+    /// How many jobs there are like this; no more than `cap` are counted, which is 1 to 10,000.
+    async fn count_jobs(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32>;
 
     /// Paused jobs that resume by themselves, with the time at which they do; the earliest first.
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>>;
@@ -149,6 +154,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Runs, a page at a time, newest first: by id, which begins with the time of the slot or of the request.
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>>;
+
+    /// How many runs there are like this; no more than `cap` are counted, which is 1 to 10,000. They need not be of the same
+    /// moment.
+    async fn count_runs(&self, filter: &RunFilter, cap: u32) -> StoreResult<u32>;
 
     /// The newest runs of each of many jobs, in small. By job key, then newest first: by id. A run that cannot be read is
     /// left out; [`Store::list_runs`] names it.

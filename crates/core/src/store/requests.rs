@@ -36,6 +36,14 @@ pub struct JobFilter {
     pub last_status: Vec<RunStatus>,
     /// Cannot fire: errored.
     pub errored: Option<bool>,
+    /// Failed since it last succeeded.
+    pub failing: Option<bool>,
+    /// Fires once.
+    pub one_time: Option<bool>,
+    /// Has a next fire. An active job without one waits for nothing.
+    pub scheduled: Option<bool>,
+    /// Has this label, with this value if one is given.
+    pub label: Option<(String, Option<String>)>,
     /// How to order.
     pub sort: JobSort,
 }
@@ -50,6 +58,8 @@ pub enum JobSort {
     NextRunAt,
     /// The newest first.
     CreatedAt,
+    /// By target.
+    Target,
 }
 
 /// Which runs. Everything that is given must hold; empty lists ask for nothing.

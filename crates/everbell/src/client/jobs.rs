@@ -93,6 +93,11 @@ impl Jobs {
         self.context.parts.store.list_jobs(filter, page).await
     }
 
+    /// How many jobs are like this. No more than `cap` are counted, which is 1 to 10,000: a heading says "10,000 or more".
+    pub async fn count(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
+        self.context.parts.store.count_jobs(filter, cap).await
+    }
+
     /// All versions of a job, the newest first.
     pub async fn versions(&self, key: &str) -> StoreResult<Vec<JobRow>> {
         let filter = JobFilter { key: Some(JobKey::new(key)?), ..JobFilter::default() };

@@ -45,6 +45,11 @@ impl Runs {
         self.context.parts.store.list_runs(filter, page).await
     }
 
+    /// How many runs are like this. No more than `cap` are counted, which is 1 to 10,000.
+    pub async fn count(&self, filter: &RunFilter, cap: u32) -> StoreResult<u32> {
+        self.context.parts.store.count_runs(filter, cap).await
+    }
+
     /// The newest runs of each of many jobs, in small: for strips, charts and timelines. By job key, then newest first.
     pub async fn glance(&self, glance: &Glance) -> StoreResult<Vec<RunGlimpse>> {
         self.context.parts.store.glance(glance).await

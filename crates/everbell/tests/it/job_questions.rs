@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use everbell::core::GapReason;
 use everbell::core::store::{JobRef, SlotOutcome};
-use everbell::{Everbell, Explanation, JobFilter, JobStatus, Schedule, Timestamp};
+use everbell::{Everbell, Explanation, Glance, JobFilter, JobKey, JobStatus, RunFilter, Schedule, Tally, Timestamp};
 
 use crate::given::{Manual, Stored, at, daily, nothing, page, time};
 
@@ -33,6 +33,24 @@ async fn jobs_are_listed_with_their_versions() {
     assert_eq!(versions.iter().map(|row| row.job.definition.version).collect::<Vec<_>>(), [2, 1]);
     assert_eq!(jobs.versions("c").await.unwrap_err().to_string(), "there is no job `c`");
     assert_eq!(jobs.get(JobRef::Id(found[0].job.definition.id)).await.unwrap(), found[0]);
+}
+
+#[tokio::test]
+async fn runs_are_glanced_at_and_counted() {
+    let (stored, clock) = (Stored::memory(), Manual::new("12:00"));
+    let bell = bell(&stored, &clock).await;
+    for key in ["a", "b"] {
+        bell.jobs().create(daily(key)).await.unwrap();
+    }
+    let run = bell.jobs().run_now("a").await.unwrap().run().id;
+    let keys = ["a", "b"].map(|key| JobKey::new(key).unwrap()).to_vec();
+    let seen = bell.runs().glance(&Glance::new(keys, 30).unwrap()).await.unwrap();
+    assert_eq!(seen.iter().map(|glimpse| (glimpse.job_key.as_str(), glimpse.id)).collect::<Vec<_>>(), [("a", run)]);
+    let hours = ["11:00", "12:00", "13:00"].map(time).to_vec();
+    let buckets = bell.runs().tally(&Tally::new(hours).unwrap()).await.unwrap();
+    assert_eq!(buckets.iter().map(|bucket| bucket.pending).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(bell.jobs().count(&JobFilter::default(), 10).await.unwrap(), 2);
+    assert_eq!(bell.runs().count(&RunFilter::default(), 10).await.unwrap(), 1);
 }
 
 #[tokio::test]

@@ -85,6 +85,10 @@ impl Store for Timed {
         self.time("list_jobs", self.inner.list_jobs(filter, page)).await
     }
 
+    async fn count_jobs(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
+        self.time("count_jobs", self.inner.count_jobs(filter, cap)).await
+    }
+
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
         self.time("pauses_ending", self.inner.pauses_ending(limit)).await
     }
@@ -134,6 +138,10 @@ impl Store for Timed {
 
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
         self.time("list_runs", self.inner.list_runs(filter, page)).await
+    }
+
+    async fn count_runs(&self, filter: &RunFilter, cap: u32) -> StoreResult<u32> {
+        self.time("count_runs", self.inner.count_runs(filter, cap)).await
     }
 
     async fn glance(&self, glance: &Glance) -> StoreResult<Vec<RunGlimpse>> {

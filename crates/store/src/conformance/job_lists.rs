@@ -67,6 +67,89 @@ pub async fn errored_jobs_are_found(fresh: Fresh) {
     assert_eq!(world.keys(&with(false)).await, ["whole"]);
 }
 
+pub async fn failing_jobs_are_found(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for (key, schedule) in
+        [("good", "0 1 * * *"), ("bad", "0 2 * * *"), ("mended", "0 2,3 * * *"), ("new", "0 9 * * *")]
+    {
+        world.create(job(key, schedule)).await;
+    }
+    world.run_due(&success(), at("01:00")).await;
+    world.run_due(&failure(), at("02:00")).await;
+    world.run_due(&success(), at("03:00")).await;
+    let with = |failing| JobFilter { failing: Some(failing), ..JobFilter::default() };
+    assert_eq!(world.keys(&with(true)).await, ["bad"]);
+    assert_eq!(world.keys(&with(false)).await, ["good", "mended", "new"]);
+}
+
+pub async fn jobs_are_found_by_whether_they_fire_once_or_at_all(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("often", "0 * * * *")).await;
+    world.create(job("once", "once 02:00")).await;
+    world.create(job("paused", "0 * * * *")).await;
+    world.insert(&super::given::for_org(job("orgs", "0 * * * *"), "acme")).await;
+    world.pause("paused", at("00:10")).await;
+    let one_time = |one_time| JobFilter { one_time: Some(one_time), ..JobFilter::default() };
+    assert_eq!(world.keys(&one_time(true)).await, ["once"]);
+    assert_eq!(world.keys(&one_time(false)).await, ["often", "orgs", "paused"]);
+    let scheduled = |scheduled| JobFilter { scheduled: Some(scheduled), ..JobFilter::default() };
+    assert_eq!(world.keys(&scheduled(true)).await, ["often", "once", "orgs"], "also by a timer of an org");
+    assert_eq!(world.keys(&scheduled(false)).await, ["paused"]);
+    world.plan(at("02:00")).await;
+    let idle = JobFilter { status: vec![JobStatus::Active], ..scheduled(false) };
+    assert_eq!(world.keys(&idle).await, ["once"], "it waits for the end of its run and for nothing else");
+}
+
+pub async fn jobs_are_found_by_label(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let labels = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+    let awkward = [("say \"hi\"", "1"), ("team", "ops\\é\n")];
+    for (key, pairs) in [
+        ("a", &[("env", "prod"), ("team", "ops")][..]),
+        ("b", &[("team", "dev")]),
+        ("c", &[("steam", "ops"), ("x", "\"team\":\"ops\"")]),
+        ("d", &awkward),
+        ("e", &[]),
+    ] {
+        world.create(Definition { labels: labels(pairs), ..job(key, "@hourly") }).await;
+    }
+    let found = async |name: &str, value: Option<&str>| {
+        let label = Some((name.to_owned(), value.map(str::to_owned)));
+        world.keys(&JobFilter { label, ..JobFilter::default() }).await
+    };
+    assert_eq!(found("team", None).await, ["a", "b", "d"]);
+    assert_eq!(found("team", Some("ops")).await, ["a"]);
+    assert_eq!(found("team", Some("op")).await, [""; 0], "all of the value");
+    assert_eq!(found("env", Some("prod")).await, ["a"]);
+    for (name, value) in awkward {
+        assert_eq!(found(name, Some(value)).await, ["d"]);
+    }
+    assert_eq!(found("", None).await, [""; 0]);
+}
+
+pub async fn jobs_are_counted_up_to_a_cap(fresh: Fresh) {
+    let world = World::new(&fresh);
+    crowd(&world).await;
+    let all = JobFilter::default();
+    let count = async |filter: &JobFilter, cap| world.store.count_jobs(filter, cap).await.unwrap();
+    assert_eq!(
+        [count(&all, 1).await, count(&all, 13).await, count(&all, 14).await, count(&all, 10_000).await],
+        [1, 13, 14, 14]
+    );
+    for filter in [
+        JobFilter { status: vec![JobStatus::Paused], ..all.clone() },
+        JobFilter { target: vec![target(MAIL)], sort: JobSort::NextRunAt, ..all.clone() },
+        JobFilter { text: Some("VERSION 3".to_owned()), ..all.clone() },
+        JobFilter { text: Some("größe".to_owned()), ..all.clone() },
+        JobFilter { scheduled: Some(false), sort: JobSort::Target, ..all.clone() },
+    ] {
+        assert_eq!(count(&filter, 1_000).await as usize, world.keys(&filter).await.len(), "{filter:?}");
+    }
+    for cap in [0, 10_001, u32::MAX] {
+        super::given::assert_refused(world.store.count_jobs(&all, cap).await, "invalid");
+    }
+}
+
 pub async fn text_is_looked_for_in_key_target_and_description(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(Definition { description: "Cleans the Attic".to_owned(), ..job("sweep", "@hourly") }).await;
@@ -105,7 +188,8 @@ async fn crowd(world: &World) {
     for number in 0..12_u32 {
         let created_at = at(&format!("00:{:02}", number / 4));
         let schedule = format!("{} 12 * * *", number / 3);
-        world.create(job_at(&format!("job-{number:02}"), &schedule, created_at)).await;
+        let made = job_at(&format!("job-{number:02}"), &schedule, created_at);
+        world.create(if number % 3 == 0 { to(made, MAIL) } else { made }).await;
     }
     world.pause("job-03", at("01:00")).await;
     world.pause("job-08", at("01:00")).await;
@@ -132,6 +216,7 @@ fn assert_order(rows: &[JobRow], sort: JobSort) {
                 (None, Some(_)) => false,
             },
             JobSort::CreatedAt => a.job.definition.created_at >= b.job.definition.created_at,
+            JobSort::Target => a.job.definition.target <= b.job.definition.target,
         };
         assert!(in_order, "{sort:?}: {a:?} before {b:?}");
     }
@@ -140,7 +225,7 @@ fn assert_order(rows: &[JobRow], sort: JobSort) {
 pub async fn lists_are_in_order_and_pages_of_any_size_hold_the_same(fresh: Fresh) {
     let world = World::new(&fresh);
     crowd(&world).await;
-    for sort in [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt] {
+    for sort in [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt, JobSort::Target] {
         let filter = JobFilter { sort, ..JobFilter::default() };
         let whole = world.jobs_in_pages(&filter, 1_000).await;
         assert_eq!(whole.len(), 14, "{sort:?}");

@@ -119,6 +119,32 @@ pub async fn runs_are_found_by_time(fresh: Fresh) {
     assert_eq!(found(&world, &between(Some("04:00"), Some("04:00"))).await, [""; 0]);
 }
 
+pub async fn runs_are_counted_up_to_a_cap(fresh: Fresh) {
+    let world = World::new(&fresh);
+    crowd(&world).await;
+    let none = RunFilter::default();
+    let count = async |filter: &RunFilter, cap| world.store.count_runs(filter, cap).await.unwrap();
+    assert_eq!(
+        [count(&none, 1).await, count(&none, 6).await, count(&none, 7).await, count(&none, 10_000).await],
+        [1, 6, 7, 7]
+    );
+    let of = |status: &[RunStatus]| RunFilter { status: status.to_vec(), ..none.clone() };
+    for filter in [
+        of(&[RunStatus::Failed, RunStatus::Skipped, RunStatus::Running]),
+        of(&[RunStatus::Succeeded, RunStatus::Pending]),
+        RunFilter { job_key: Some(JobKey::new("busy").unwrap()), ..none.clone() },
+        RunFilter { target: vec![target(MAIL)], from: Some(at("03:00")), ..none.clone() },
+        RunFilter { failure_code: Some("handler_error".to_owned()), ..none.clone() },
+    ] {
+        let listed = found(&world, &filter).await.len();
+        assert_eq!(count(&filter, 1_000).await as usize, listed, "{filter:?}");
+        assert_eq!(count(&filter, 1).await, 1, "{filter:?}");
+    }
+    for cap in [0, 10_001, u32::MAX] {
+        assert_refused(world.store.count_runs(&none, cap).await, "invalid");
+    }
+}
+
 pub async fn everything_that_is_given_must_hold(fresh: Fresh) {
     let world = World::new(&fresh);
     crowd(&world).await;

@@ -6,6 +6,7 @@ use everbell_core::JobStatus;
 use everbell_core::store::{ActiveCount, Counts, JobCount};
 use jiff::Timestamp;
 
+use super::jobs::is_one_time;
 use super::state::{State, micros};
 
 impl State {
@@ -14,10 +15,7 @@ impl State {
         // Keyed by words, which say in which order they are told.
         let mut jobs = BTreeMap::new();
         for job in self.jobs.values() {
-            let one_time = match &job.definition.spec {
-                Ok(_) => job.definition.is_one_time(),
-                Err(broken) => broken.expression.is_none(),
-            };
+            let one_time = is_one_time(&job.definition);
             let status = job.state.status;
             jobs.entry((status.as_str(), one_time)).or_insert(JobCount { status, one_time, jobs: 0 }).jobs += 1;
         }

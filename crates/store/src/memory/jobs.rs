@@ -1,6 +1,5 @@
 //! Jobs: insert, find, list.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use everbell_core::change::NewJob;
@@ -14,6 +13,7 @@ use jiff::Timestamp;
 
 use super::pages::{self, Direction};
 use super::state::{State, micros};
+use crate::rows::check_cap;
 
 /// Behind every slot.
 const NEVER: Timestamp = Timestamp::constant(253_000_000_000, 0);
@@ -105,9 +105,7 @@ impl State {
     }
 
     pub(super) fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
-        let keys: BTreeSet<JobId> = self.jobs.keys().copied().collect();
-        let rows: Vec<JobRow> = keys.into_iter().filter_map(|id| self.job_row(id).ok()).collect();
-        let wanted = rows.into_iter().filter(|row| is_wanted(row, filter));
+        let wanted = self.jobs_like(filter);
         let by_id = |row: &JobRow| row.job.definition.id.as_uuid();
         match filter.sort {
             JobSort::Key => Ok(pages::by_text(wanted.collect(), page, Direction::Up, |row| {
@@ -122,7 +120,26 @@ impl State {
             JobSort::CreatedAt => pages::by_time(wanted.collect(), page, Direction::Down, |row| {
                 (row.job.definition.created_at, by_id(row))
             }),
+            JobSort::Target => Ok(pages::by_text(wanted.collect(), page, Direction::Up, |row| {
+                (row.job.definition.target.to_string(), by_id(row))
+            })),
         }
+    }
+
+    pub(super) fn count_jobs(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
+        check_cap(cap)?;
+        Ok(self.jobs_like(filter).take(cap as usize).count() as u32)
+    }
+
+    fn jobs_like(&self, filter: &JobFilter) -> impl Iterator<Item = JobRow> {
+        let rows = self.jobs.keys().filter_map(|id| self.job_row(*id).ok());
+        rows.filter(|row| is_wanted(row, filter) && filter.scheduled.is_none_or(|is| is == self.is_scheduled(row)))
+    }
+
+    /// Whether it has a timer that is armed, its own or one of an org.
+    fn is_scheduled(&self, row: &JobRow) -> bool {
+        let id = row.job.definition.id;
+        self.timers.values().any(|timer| timer.job_id == id && timer.next_run_at.is_some())
     }
 }
 
@@ -142,6 +159,19 @@ fn is_wanted(row: &JobRow, filter: &JobFilter) -> bool {
         && (filter.last_status.is_empty()
             || row.last_run.as_ref().is_some_and(|run| filter.last_status.contains(&run.status)))
         && filter.errored.is_none_or(|errored| state.error.is_some() == errored)
+        && filter.failing.is_none_or(|failing| (state.consecutive_failures > 0) == failing)
+        && filter.one_time.is_none_or(|one_time| is_one_time(definition) == one_time)
+        && filter.label.as_ref().is_none_or(|(name, value)| {
+            definition.labels.get(name).is_some_and(|own| value.as_ref().is_none_or(|value| own == value))
+        })
+}
+
+/// Also of a schedule that cannot be read.
+pub(super) fn is_one_time(definition: &Definition) -> bool {
+    match &definition.spec {
+        Ok(_) => definition.is_one_time(),
+        Err(broken) => broken.expression.is_none(),
+    }
 }
 
 pub(super) fn state_to_keep(state: &JobState) -> JobState {

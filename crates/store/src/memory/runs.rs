@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::pages::{self, Direction};
 use super::state::{Active, State, StoredGap, micros};
+use crate::rows::check_cap;
 
 impl State {
     pub(super) fn insert_run(&mut self, run: &Run, audit: &AuditEntry) -> StoreResult<()> {
@@ -49,6 +50,11 @@ impl State {
     pub(super) fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
         let wanted = self.runs().filter(|run| is_wanted(run, filter)).cloned().collect();
         pages::by_time(wanted, page, Direction::Down, |run: &Run| (run.id.time(), run.id.as_uuid()))
+    }
+
+    pub(super) fn count_runs(&self, filter: &RunFilter, cap: u32) -> StoreResult<u32> {
+        check_cap(cap)?;
+        Ok(self.runs().filter(|run| is_wanted(run, filter)).take(cap as usize).count() as u32)
     }
 
     pub(super) fn list_gaps(

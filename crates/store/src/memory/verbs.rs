@@ -62,6 +62,10 @@ impl Store for MemoryStore {
         self.with(|state| state.list_jobs(filter, page))
     }
 
+    async fn count_jobs(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
+        self.with(|state| state.count_jobs(filter, cap))
+    }
+
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
         self.with(|state| Ok(state.pauses_ending(limit)))
     }
@@ -116,6 +120,10 @@ impl Store for MemoryStore {
 
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
         self.with(|state| state.list_runs(filter, page))
+    }
+
+    async fn count_runs(&self, filter: &RunFilter, cap: u32) -> StoreResult<u32> {
+        self.with(|state| state.count_runs(filter, cap))
     }
 
     async fn glance(&self, glance: &Glance) -> StoreResult<Vec<RunGlimpse>> {

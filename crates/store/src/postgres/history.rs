@@ -5,16 +5,16 @@ use everbell_core::store::{
 };
 use everbell_core::{Gap, JobId, OrgId, Run, RunId};
 use jiff::Timestamp;
-use sqlx::Postgres;
-use sqlx::postgres::PgArguments;
+use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::QueryAs;
+use sqlx::{FromRow, Postgres};
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::check_limit;
 use crate::micros::Micros;
 use crate::rows::scan::{self, Scan};
-use crate::rows::{GapColumns, RunColumns, org_text, readable};
+use crate::rows::{GapColumns, bad_cursor, check_cap, org_text, readable};
 
 impl PostgresStore {
     pub(super) async fn read_run(&self, run: RunId) -> StoreResult<Run> {
@@ -26,22 +26,51 @@ impl PostgresStore {
     pub(super) async fn read_runs_page(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
         check_limit(page.limit)?;
         let mut rows = Vec::new();
-        for scan in Scan::choose(filter) {
-            if scan == Scan::ByJob {
-                for job in self.jobs_of(filter).await? {
-                    let range = scan::id_range(filter, page);
-                    let (first, end) = (RunId::from_uuid(range.0).time(), RunId::from_uuid(range.1).time());
-                    let query = listing(scan, filter, page)
-                        .bind(job)
-                        .bind(Micros::from(end.min(everbell_core::LATEST)))
-                        .bind(Micros::from(first));
-                    rows.extend(self.within("listing runs", query.fetch_all(&self.pool)).await?);
-                }
-            } else {
-                rows.extend(self.within("listing runs", listing(scan, filter, page).fetch_all(&self.pool)).await?);
-            }
+        for query in self.scans(filter, page, list_sql).await? {
+            rows.extend(self.within("listing runs", query.fetch_all(&self.pool)).await?);
         }
         Ok(scan::page(rows, page.limit))
+    }
+
+    /// A run is found by one of the scans only, so their counts add up.
+    pub(super) async fn count_runs_like(&self, filter: &RunFilter, cap: u32) -> StoreResult<u32> {
+        check_cap(cap)?;
+        let page = PageRequest { limit: cap - 1, after: None };
+        let mut runs = 0;
+        for query in self.scans(filter, &page, count_sql).await? {
+            let (found,): (i64,) = self.within("counting runs", query.fetch_one(&self.pool)).await?;
+            runs += found as u32;
+            if runs >= cap {
+                break;
+            }
+        }
+        Ok(runs.min(cap))
+    }
+
+    /// The statements that together reach everything that the filter wants.
+    async fn scans<T>(
+        &self,
+        filter: &RunFilter,
+        page: &PageRequest,
+        sql: fn(Scan) -> &'static str,
+    ) -> StoreResult<Vec<Reading<T>>>
+    where
+        T: for<'r> FromRow<'r, PgRow>,
+    {
+        let mut queries = Vec::new();
+        for scan in Scan::choose(filter) {
+            if scan != Scan::ByJob {
+                queries.push(reading(sql(scan), filter, page));
+                continue;
+            }
+            let range = scan::id_range(filter, page);
+            let (first, end) = (RunId::from_uuid(range.0).time(), RunId::from_uuid(range.1).time());
+            for job in self.jobs_of(filter).await? {
+                let end = Micros::from(end.min(everbell_core::LATEST));
+                queries.push(reading(sql(scan), filter, page).bind(job).bind(end).bind(Micros::from(first)));
+            }
+        }
+        Ok(queries)
     }
 
     /// The versions whose runs are asked for.
@@ -65,14 +94,13 @@ impl PostgresStore {
         check_limit(page.limit)?;
         let after = page.after.as_ref();
         let value = after.map(|cursor| cursor.value.parse().map(Micros)).transpose();
-        let value = value.map_err(|_| everbell_core::Invalid::new("cursor", "is not one that a page gave"))?;
         let query = sqlx::query_as(include_str!("sql/list_gaps.sql"))
             .bind(filter.job_id.map(|job| job.as_uuid()))
             .bind(filter.org.as_ref().map(ToString::to_string))
             .bind(filter.reason.map(everbell_core::GapReason::as_str))
             .bind(filter.from.map(Micros::from))
             .bind(filter.to.map(Micros::from))
-            .bind(value)
+            .bind(value.map_err(|_| bad_cursor())?)
             .bind(after.map(|cursor| cursor.id))
             .bind(i64::from(page.limit) + 1);
         let mut rows: Vec<GapColumns> = self.within("listing gaps", query.fetch_all(&self.pool)).await?;
@@ -127,16 +155,39 @@ impl PostgresStore {
     }
 }
 
-type Listing = QueryAs<'static, Postgres, RunColumns, PgArguments>;
+type Reading<T> = QueryAs<'static, Postgres, T, PgArguments>;
 
-fn listing(scan: Scan, filter: &RunFilter, page: &PageRequest) -> Listing {
-    let sql = match scan {
+/// The statement of each way through history.
+fn list_sql(scan: Scan) -> &'static str {
+    match scan {
         Scan::All => include_str!("sql/list_runs_all.sql"),
         Scan::Active => include_str!("sql/list_runs_active.sql"),
         Scan::Bad => include_str!("sql/list_runs_bad.sql"),
         Scan::Skipped => include_str!("sql/list_runs_skipped.sql"),
         Scan::ByJob => include_str!("sql/list_runs_by_job.sql"),
-    };
+    }
+}
+
+/// The same statements, for the number of their rows.
+fn count_sql(scan: Scan) -> &'static str {
+    macro_rules! counted {
+        ($list:literal) => {
+            concat!("select count(*) from (", include_str!($list), ") as few")
+        };
+    }
+    match scan {
+        Scan::All => counted!("sql/list_runs_all.sql"),
+        Scan::Active => counted!("sql/list_runs_active.sql"),
+        Scan::Bad => counted!("sql/list_runs_bad.sql"),
+        Scan::Skipped => counted!("sql/list_runs_skipped.sql"),
+        Scan::ByJob => counted!("sql/list_runs_by_job.sql"),
+    }
+}
+
+fn reading<T>(sql: &'static str, filter: &RunFilter, page: &PageRequest) -> Reading<T>
+where
+    T: for<'r> FromRow<'r, PgRow>,
+{
     let words = |words: Vec<String>| (!words.is_empty()).then_some(words);
     let (first, end) = scan::id_range(filter, page);
     sqlx::query_as(sql)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use everbell_core::JobId;
 use everbell_core::change::NewJob;
 use everbell_core::store::{
-    AuditEntry, Cursor, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
+    AuditEntry, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
 };
 use jiff::Timestamp;
 use sqlx::postgres::PgArguments;
@@ -16,7 +16,8 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::connect::{Conn, check_limit, on};
 use crate::micros::Micros;
-use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns};
+use crate::rows::job_list::{cursor, key_of, label_text, micros_of};
+use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap};
 
 impl PostgresStore {
     pub(super) async fn insert_new_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
@@ -75,6 +76,14 @@ impl PostgresStore {
             }
         }
         Ok(read)
+    }
+
+    pub(super) async fn count_jobs_like(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
+        check_cap(cap)?;
+        let query = sqlx::query_as(include_str!("sql/count_jobs_like.sql")).persistent(false);
+        let query = filtered(query, filter).bind(i64::from(cap));
+        let (jobs,): (i64,) = self.within("counting jobs", query.fetch_one(&self.pool)).await?;
+        Ok(jobs as u32)
     }
 
     /// Runs by their ids, in no order.
@@ -156,23 +165,34 @@ pub(super) async fn insert_job(conn: Conn<'_, '_>, what: &str, job: &NewJob) -> 
     Ok(())
 }
 
-type Listing = QueryAs<'static, Postgres, JobListColumns, PgArguments>;
+type Reading<T> = QueryAs<'static, Postgres, T, PgArguments>;
 
-fn listing(filter: &JobFilter, page: &PageRequest) -> StoreResult<Listing> {
-    let sql = match filter.sort {
-        JobSort::Key => include_str!("sql/list_jobs_by_key.sql"),
-        JobSort::NextRunAt => include_str!("sql/list_jobs_by_next.sql"),
-        JobSort::CreatedAt => include_str!("sql/list_jobs_by_created.sql"),
-    };
+/// With what lists and counts of jobs have in common.
+fn filtered<T>(query: Reading<T>, filter: &JobFilter) -> Reading<T> {
     let words = |words: Vec<String>| (!words.is_empty()).then_some(words);
-    let query = sqlx::query_as(sql)
+    query
         .bind(words(filter.status.iter().map(ToString::to_string).collect()))
         .bind(words(filter.target.iter().map(ToString::to_string).collect()))
         .bind(filter.key.as_ref().map(ToString::to_string))
         .bind(filter.text.clone())
         .bind(filter.source.map(|source| source.to_string()))
         .bind(words(filter.last_status.iter().map(ToString::to_string).collect()))
-        .bind(filter.errored);
+        .bind(filter.errored)
+        .bind(filter.failing)
+        .bind(filter.one_time)
+        .bind(filter.scheduled)
+        .bind(filter.label.as_ref().map(label_text))
+}
+
+fn listing(filter: &JobFilter, page: &PageRequest) -> StoreResult<Reading<JobListColumns>> {
+    let sql = match filter.sort {
+        JobSort::Key => include_str!("sql/list_jobs_by_key.sql"),
+        JobSort::NextRunAt => include_str!("sql/list_jobs_by_next.sql"),
+        JobSort::CreatedAt => include_str!("sql/list_jobs_by_created.sql"),
+        JobSort::Target => include_str!("sql/list_jobs_by_target.sql"),
+    };
+    // Planned anew for its values: with a plan for any values the optional filters would hide the indexes.
+    let query = filtered(sqlx::query_as(sql).persistent(false), filter);
     let after = page.after.as_ref();
     let limit = i64::from(page.limit) + 1;
     Ok(match filter.sort {
@@ -184,30 +204,9 @@ fn listing(filter: &JobFilter, page: &PageRequest) -> StoreResult<Listing> {
             let value = after.map(|cursor| micros_of(&cursor.value)).transpose()?.flatten();
             query.bind(value).bind(after.map(|cursor| cursor.id)).bind(limit)
         }
+        JobSort::Target => {
+            let (target, id) = after.map(|cursor| (cursor.value.clone(), cursor.id)).unzip();
+            query.bind(target).bind(id).bind(limit)
+        }
     })
-}
-
-fn cursor(sort: JobSort, row: &JobListColumns) -> Cursor {
-    let value = match sort {
-        JobSort::Key => format!("{} {}", row.job.version, row.job.job_key),
-        JobSort::NextRunAt => row.next_run_at.map_or("-".to_owned(), |at| at.0.to_string()),
-        JobSort::CreatedAt => row.job.created_at.0.to_string(),
-    };
-    Cursor { value, id: row.job.id }
-}
-
-fn key_of(value: &str) -> StoreResult<(i32, String)> {
-    let read = value.split_once(' ').and_then(|(version, key)| Some((version.parse().ok()?, key.to_owned())));
-    read.ok_or_else(bad_cursor)
-}
-
-fn micros_of(value: &str) -> StoreResult<Option<Micros>> {
-    if value == "-" {
-        return Ok(None);
-    }
-    value.parse().map(|micros| Some(Micros(micros))).map_err(|_| bad_cursor())
-}
-
-fn bad_cursor() -> StoreError {
-    StoreError::Invalid(everbell_core::Invalid::new("cursor", "is not one that a page gave"))
 }

@@ -94,6 +94,10 @@ impl Store for PostgresStore {
         self.read_jobs_page(filter, page).await
     }
 
+    async fn count_jobs(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
+        self.count_jobs_like(filter, cap).await
+    }
+
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
         self.read_pauses(limit).await
     }
@@ -143,6 +147,10 @@ impl Store for PostgresStore {
 
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
         self.read_runs_page(filter, page).await
+    }
+
+    async fn count_runs(&self, filter: &RunFilter, cap: u32) -> StoreResult<u32> {
+        self.count_runs_like(filter, cap).await
     }
 
     async fn glance(&self, glance: &Glance) -> StoreResult<Vec<RunGlimpse>> {

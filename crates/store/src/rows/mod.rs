@@ -7,6 +7,7 @@ mod definitions;
 mod few;
 mod job;
 mod place;
+pub(crate) mod job_list;
 mod policies;
 mod run;
 pub(crate) mod scan;
@@ -51,6 +52,19 @@ pub(crate) fn word<T: Copy>(all: &[T], as_str: fn(T) -> &'static str, text: &str
 /// Numbers that the schema keeps positive.
 pub(crate) fn count(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
+}
+
+/// A cursor that makes no sense.
+pub(crate) fn bad_cursor() -> StoreError {
+    Invalid::new("cursor", "is not one that a page gave").into()
+}
+
+/// How far somebody may count.
+pub(crate) fn check_cap(cap: u32) -> StoreResult<()> {
+    if (1..=10_000).contains(&cap) {
+        return Ok(());
+    }
+    Err(Invalid::new("cap", format!("must be from 1 to 10000, not {cap}")).into())
 }
 
 /// Reads every row; those that cannot be read are left out and named.

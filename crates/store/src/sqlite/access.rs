@@ -8,9 +8,9 @@ use everbell_core::{InstanceId, Target};
 use jiff::Timestamp;
 
 use super::transaction::{Statement, Tx};
-use super::{SqliteStore, check_limit, jobs};
+use super::{SqliteStore, check_limit};
 use crate::micros::Micros;
-use crate::rows::{AuditColumns, InstanceColumns, TokenColumns, audit_json, readable, words_of};
+use crate::rows::{AuditColumns, InstanceColumns, TokenColumns, audit_json, bad_cursor, readable, words_of};
 
 const MICROS_PER_MINUTE: i64 = 60_000_000;
 
@@ -158,7 +158,7 @@ impl SqliteStore {
         let value = after.map(|cursor| cursor.value.parse().map(Micros)).transpose();
         let query = sqlx::query(include_str!("sql/list_audit.sql"))
             .bind(object.map(str::to_owned))
-            .bind(value.map_err(|_| jobs::bad_cursor())?)
+            .bind(value.map_err(|_| bad_cursor())?)
             .bind(after.map(|cursor| cursor.id))
             .bind(page.limit + 1);
         let mut held = self.reader("listing the audit trail").await?;

@@ -11,7 +11,7 @@ use super::transaction::{Statement, Tx};
 use super::{SqliteStore, batch, check_limit, jobs};
 use crate::micros::Micros;
 use crate::rows::scan::{self, Scan};
-use crate::rows::{GapColumns, RunColumns, org_text, readable};
+use crate::rows::{GapColumns, RunColumns, bad_cursor, check_cap, org_text, readable};
 
 impl SqliteStore {
     pub(super) async fn read_run(&self, run: RunId) -> StoreResult<Run> {
@@ -28,18 +28,26 @@ impl SqliteStore {
         // One transaction is one moment, so a run that ends while the scans go on is in exactly one of them.
         let mut tx = held.begin().await?;
         let mut rows: Vec<RunColumns> = Vec::new();
-        for scan in Scan::choose(filter) {
-            if scan != Scan::ByJob {
-                rows.extend(tx.all(listing(scan, filter, page)).await?);
-                continue;
-            }
-            let (first, end) = scan::id_range(filter, page);
-            for job in jobs_of(&mut tx, filter).await? {
-                let query = listing(scan, filter, page).bind(job).bind(end_of(end)).bind(begin_of(first));
-                rows.extend(tx.all(query).await?);
-            }
+        for query in scans(&mut tx, filter, page, list_sql).await? {
+            rows.extend(tx.all(query).await?);
         }
         Ok(scan::page(rows, page.limit))
+    }
+
+    /// A run is found by one of the scans only, so their counts add up.
+    pub(super) async fn count_runs_like(&self, filter: &RunFilter, cap: u32) -> StoreResult<u32> {
+        check_cap(cap)?;
+        let mut held = self.reader("counting runs").await?;
+        let mut tx = held.begin().await?;
+        let page = PageRequest { limit: cap - 1, after: None };
+        let mut runs = 0;
+        for query in scans(&mut tx, filter, &page, count_sql).await? {
+            runs += tx.one::<(u32,)>(query).await?.0;
+            if runs >= cap {
+                break;
+            }
+        }
+        Ok(runs.min(cap))
     }
 
     pub(super) async fn read_gaps_page(
@@ -56,7 +64,7 @@ impl SqliteStore {
             .bind(filter.reason.map(GapReason::as_str))
             .bind(filter.from.map(Micros::from))
             .bind(filter.to.map(Micros::from))
-            .bind(value.map_err(|_| jobs::bad_cursor())?)
+            .bind(value.map_err(|_| bad_cursor())?)
             .bind(after.map(|cursor| cursor.id))
             .bind(page.limit + 1);
         let mut held = self.reader("listing gaps").await?;
@@ -136,14 +144,55 @@ fn end_of(id: Uuid) -> Micros {
     if id.is_max() { Micros(i64::MAX) } else { Micros(Micros::from(RunId::from_uuid(id).time()).0 + 999) }
 }
 
-fn listing(scan: Scan, filter: &RunFilter, page: &PageRequest) -> Statement {
-    let sql = match scan {
+/// The statements that together reach everything that the filter wants.
+async fn scans(
+    tx: &mut Tx<'_>,
+    filter: &RunFilter,
+    page: &PageRequest,
+    sql: fn(Scan) -> &'static str,
+) -> StoreResult<Vec<Statement>> {
+    let (first, end) = scan::id_range(filter, page);
+    let mut queries = Vec::new();
+    for scan in Scan::choose(filter) {
+        if scan != Scan::ByJob {
+            queries.push(reading(sql(scan), filter, page));
+            continue;
+        }
+        for job in jobs_of(tx, filter).await? {
+            queries.push(reading(sql(scan), filter, page).bind(job).bind(end_of(end)).bind(begin_of(first)));
+        }
+    }
+    Ok(queries)
+}
+
+/// The statement of each way through history.
+fn list_sql(scan: Scan) -> &'static str {
+    match scan {
         Scan::All => include_str!("sql/list_runs_all.sql"),
         Scan::Active => include_str!("sql/list_runs_active.sql"),
         Scan::Bad => include_str!("sql/list_runs_bad.sql"),
         Scan::Skipped => include_str!("sql/list_runs_skipped.sql"),
         Scan::ByJob => include_str!("sql/list_runs_by_job.sql"),
-    };
+    }
+}
+
+/// The same statements, for the number of their rows.
+fn count_sql(scan: Scan) -> &'static str {
+    macro_rules! counted {
+        ($list:literal) => {
+            concat!("select count(*) from (", include_str!($list), ") as few")
+        };
+    }
+    match scan {
+        Scan::All => counted!("sql/list_runs_all.sql"),
+        Scan::Active => counted!("sql/list_runs_active.sql"),
+        Scan::Bad => counted!("sql/list_runs_bad.sql"),
+        Scan::Skipped => counted!("sql/list_runs_skipped.sql"),
+        Scan::ByJob => counted!("sql/list_runs_by_job.sql"),
+    }
+}
+
+fn reading(sql: &'static str, filter: &RunFilter, page: &PageRequest) -> Statement {
     let (first, end) = scan::id_range(filter, page);
     sqlx::query(sql)
         .bind(end)

@@ -6,14 +6,15 @@ use everbell_core::change::NewJob;
 use everbell_core::store::{
     AuditEntry, Cursor, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
 };
-use everbell_core::{Invalid, JobId, Source};
+use everbell_core::{JobId, Source};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::transaction::{Statement, Tx};
 use super::{SqliteStore, access, batch};
 use crate::micros::Micros;
-use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns};
+use crate::rows::job_list::{cursor, key_of, label_text, micros_of};
+use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap};
 
 /// How many jobs are looked at together when SQLite cannot compare the text itself.
 const STRIDE: u32 = 1_000;
@@ -56,7 +57,7 @@ impl SqliteStore {
         super::check_limit(page.limit)?;
         let mut held = self.reader("listing jobs").await?;
         let mut tx = held.begin().await?;
-        let mut rows = listed(&mut tx, filter, page).await?;
+        let mut rows = listed(&mut tx, filter, page.after.as_ref(), page.limit + 1).await?;
         let more = rows.len() > page.limit as usize;
         rows.truncate(page.limit as usize);
         let next = rows.last().filter(|_| more).map(|row| cursor(filter.sort, row));
@@ -71,6 +72,18 @@ impl SqliteStore {
             }
         }
         Ok(read)
+    }
+
+    pub(super) async fn count_jobs_like(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
+        check_cap(cap)?;
+        let mut held = self.reader("counting jobs").await?;
+        let mut tx = held.begin().await?;
+        if foreign_text(filter).is_some() {
+            return Ok(listed(&mut tx, filter, None, cap).await?.len() as u32);
+        }
+        let query = filtered(include_str!("sql/count_jobs_like.sql"), filter, lower_text(filter)).bind(cap);
+        let (jobs,): (u32,) = tx.one(query).await?;
+        Ok(jobs)
     }
 }
 
@@ -153,28 +166,40 @@ pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob) -> StoreResult<()>
     Ok(())
 }
 
-/// The rows of a page and one more.
+/// The rows behind a cursor, so many.
 ///
 /// SQLite knows the two cases of ASCII only, so a text with other letters is looked for by its part in ASCII, and what
 /// has that is compared here, some jobs at a time.
-async fn listed(tx: &mut Tx<'_>, filter: &JobFilter, page: &PageRequest) -> StoreResult<Vec<JobListColumns>> {
-    let limit = page.limit + 1;
-    let text = filter.text.as_ref().map(|text| text.to_lowercase());
-    let Some(text) = text.as_ref().filter(|text| !text.is_ascii()) else {
-        return tx.all(listing(filter, text, page.after.as_ref(), limit)?).await;
+async fn listed(
+    tx: &mut Tx<'_>,
+    filter: &JobFilter,
+    after: Option<&Cursor>,
+    limit: u32,
+) -> StoreResult<Vec<JobListColumns>> {
+    let Some(text) = foreign_text(filter) else {
+        return tx.all(listing(filter, lower_text(filter), after, limit)?).await;
     };
     let mut found = Vec::new();
-    let mut after = page.after.clone();
+    let mut after = after.cloned();
     loop {
-        let rows: Vec<JobListColumns> = tx.all(listing(filter, ascii_part(text), after.as_ref(), STRIDE)?).await?;
+        let rows: Vec<JobListColumns> = tx.all(listing(filter, ascii_part(&text), after.as_ref(), STRIDE)?).await?;
         after = rows.last().map(|row| cursor(filter.sort, row));
         let at_end = rows.len() < STRIDE as usize;
-        found.extend(rows.into_iter().filter(|row| contains(row, text)));
+        found.extend(rows.into_iter().filter(|row| contains(row, &text)));
         if at_end || found.len() >= limit as usize {
             found.truncate(limit as usize);
             return Ok(found);
         }
     }
+}
+
+fn lower_text(filter: &JobFilter) -> Option<String> {
+    filter.text.as_ref().map(|text| text.to_lowercase())
+}
+
+/// A text that SQLite cannot compare.
+fn foreign_text(filter: &JobFilter) -> Option<String> {
+    lower_text(filter).filter(|text| !text.is_ascii())
 }
 
 /// The longest part of a text that SQLite can compare.
@@ -187,20 +212,30 @@ fn contains(row: &JobListColumns, text: &str) -> bool {
     [&row.job.job_key, &row.job.target, &row.job.description].iter().any(|own| own.to_lowercase().contains(text))
 }
 
-fn listing(filter: &JobFilter, text: Option<String>, after: Option<&Cursor>, limit: u32) -> StoreResult<Statement> {
-    let sql = match filter.sort {
-        JobSort::Key => include_str!("sql/list_jobs_by_key.sql"),
-        JobSort::NextRunAt => include_str!("sql/list_jobs_by_next.sql"),
-        JobSort::CreatedAt => include_str!("sql/list_jobs_by_created.sql"),
-    };
-    let query = sqlx::query(sql)
+/// With what lists and counts of jobs have in common.
+fn filtered(sql: &'static str, filter: &JobFilter, text: Option<String>) -> Statement {
+    sqlx::query(sql)
         .bind(batch::wanted(&filter.status))
         .bind(batch::wanted(&filter.target))
         .bind(filter.key.as_ref().map(ToString::to_string))
         .bind(text)
         .bind(filter.source.map(Source::as_str))
         .bind(batch::wanted(&filter.last_status))
-        .bind(filter.errored);
+        .bind(filter.errored)
+        .bind(filter.failing)
+        .bind(filter.one_time)
+        .bind(filter.scheduled)
+        .bind(filter.label.as_ref().map(label_text))
+}
+
+fn listing(filter: &JobFilter, text: Option<String>, after: Option<&Cursor>, limit: u32) -> StoreResult<Statement> {
+    let sql = match filter.sort {
+        JobSort::Key => include_str!("sql/list_jobs_by_key.sql"),
+        JobSort::NextRunAt => include_str!("sql/list_jobs_by_next.sql"),
+        JobSort::CreatedAt => include_str!("sql/list_jobs_by_created.sql"),
+        JobSort::Target => include_str!("sql/list_jobs_by_target.sql"),
+    };
+    let query = filtered(sql, filter, text);
     Ok(match filter.sort {
         JobSort::Key => {
             let (version, key) = after.map(|cursor| key_of(&cursor.value)).transpose()?.unzip();
@@ -210,30 +245,9 @@ fn listing(filter: &JobFilter, text: Option<String>, after: Option<&Cursor>, lim
             let value = after.map(|cursor| micros_of(&cursor.value)).transpose()?.flatten();
             query.bind(value).bind(after.map(|cursor| cursor.id)).bind(limit)
         }
+        JobSort::Target => {
+            let (target, id) = after.map(|cursor| (cursor.value.clone(), cursor.id)).unzip();
+            query.bind(target).bind(id).bind(limit)
+        }
     })
-}
-
-fn cursor(sort: JobSort, row: &JobListColumns) -> Cursor {
-    let value = match sort {
-        JobSort::Key => format!("{} {}", row.job.version, row.job.job_key),
-        JobSort::NextRunAt => row.next_run_at.map_or("-".to_owned(), |at| at.0.to_string()),
-        JobSort::CreatedAt => row.job.created_at.0.to_string(),
-    };
-    Cursor { value, id: row.job.id }
-}
-
-fn key_of(value: &str) -> StoreResult<(i64, String)> {
-    let read = value.split_once(' ').and_then(|(version, key)| Some((version.parse().ok()?, key.to_owned())));
-    read.ok_or_else(bad_cursor)
-}
-
-fn micros_of(value: &str) -> StoreResult<Option<Micros>> {
-    if value == "-" {
-        return Ok(None);
-    }
-    value.parse().map(|micros| Some(Micros(micros))).map_err(|_| bad_cursor())
-}
-
-pub(super) fn bad_cursor() -> StoreError {
-    Invalid::new("cursor", "is not one that a page gave").into()
 }

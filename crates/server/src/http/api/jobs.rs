@@ -22,7 +22,11 @@ pub(crate) const LIST: &[Field] = &[
     optional("source", Value::Word(&["api", "config", "code"]), "Owned by this."),
     optional("lastRunStatus", Value::List { of: &RUN_STATUS, max: 6 }, "The last run ended so."),
     optional("errored", Value::Flag, "Whether it cannot fire because its schedule cannot be read."),
-    optional("sort", Value::Word(&["jobKey", "nextRunAt", "-createdAt"]), "The order; by key if absent."),
+    optional("failing", Value::Flag, "Whether it failed since it last succeeded."),
+    optional("scheduleType", Value::Word(&["recurring", "one_time"]), "Whether it fires again and again, or once."),
+    optional("scheduled", Value::Flag, "Whether it has a next fire."),
+    optional("label", TEXT, "It has this label: `name`, or `name=value`."),
+    optional("sort", Value::Word(&["jobKey", "nextRunAt", "-createdAt", "target"]), "The order; by key if absent."),
     LIMIT,
     CURSOR,
 ];
@@ -51,13 +55,26 @@ pub(super) fn filter(form: &Form<'_>) -> Result<JobFilter, Problem> {
         text: form.text("q").map(str::to_owned),
         source: form.word("source", Source::from_word),
         last_status: form.list("lastRunStatus").into_iter().filter_map(RunStatus::from_word).collect(),
-        errored: form.has("errored").then(|| form.flag("errored")),
+        errored: form.answer("errored"),
+        failing: form.answer("failing"),
+        one_time: form.text("scheduleType").map(|kind| kind == "one_time"),
+        scheduled: form.answer("scheduled"),
+        label: form.text("label").map(label),
         sort: match form.text("sort") {
             Some("nextRunAt") => JobSort::NextRunAt,
             Some("-createdAt") => JobSort::CreatedAt,
+            Some("target") => JobSort::Target,
             _ => JobSort::Key,
         },
     })
+}
+
+/// `name`, or `name=value`.
+fn label(text: &str) -> (String, Option<String>) {
+    match text.split_once('=') {
+        Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+        None => (text.to_owned(), None),
+    }
 }
 
 pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {

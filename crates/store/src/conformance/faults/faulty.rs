@@ -113,6 +113,10 @@ impl Store for Faulty {
         self.around(self.inner.list_jobs(filter, page)).await
     }
 
+    async fn count_jobs(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
+        self.around(self.inner.count_jobs(filter, cap)).await
+    }
+
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
         self.around(self.inner.pauses_ending(limit)).await
     }
@@ -162,6 +166,10 @@ impl Store for Faulty {
 
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
         self.around(self.inner.list_runs(filter, page)).await
+    }
+
+    async fn count_runs(&self, filter: &RunFilter, cap: u32) -> StoreResult<u32> {
+        self.around(self.inner.count_runs(filter, cap)).await
     }
 
     async fn glance(&self, glance: &Glance) -> StoreResult<Vec<RunGlimpse>> {

@@ -166,6 +166,8 @@ impl Operation {
                 Answer { text: format!("{tokens:?}"), ..Answer::default() }
             }
             Operation::ListJobs(filter, limit) => list_jobs(store, filter, *limit).await,
+            Operation::CountJobs(filter, cap) => Answer::of(store.count_jobs(filter, *cap).await),
+            Operation::CountRuns(filter, cap) => Answer::of(store.count_runs(filter, *cap).await),
             Operation::ListRuns(filter, limit) => list_runs(store, filter, *limit).await,
             Operation::Glance(glance) => Answer::of(store.glance(glance).await),
             Operation::Tally(tally) => Answer::of(store.tally(tally).await),
@@ -223,16 +225,16 @@ async fn list_jobs(store: &dyn Store, filter: &JobFilter, limit: u32) -> Answer 
         }
     }
     if filter.sort != JobSort::Key {
-        // The order of rows with equal times is the store's own.
+        // The order of rows with equal values is the store's own.
         let next = |row: &JobRow| row.timer.as_ref().and_then(|timer| timer.next_run_at);
         let time = |row: &JobRow| match filter.sort {
             JobSort::NextRunAt => (next(row).is_none(), next(row)),
-            JobSort::CreatedAt | JobSort::Key => (false, Some(row.job.definition.created_at)),
+            _ => (false, Some(row.job.definition.created_at)),
         };
-        let ordered = if filter.sort == JobSort::NextRunAt {
-            rows.is_sorted_by_key(time)
-        } else {
-            rows.iter().rev().is_sorted_by_key(time)
+        let ordered = match filter.sort {
+            JobSort::NextRunAt => rows.is_sorted_by_key(time),
+            JobSort::Target => rows.is_sorted_by_key(|row| row.job.definition.target.clone()),
+            _ => rows.iter().rev().is_sorted_by_key(time),
         };
         assert!(ordered, "not in the order of {:?}", filter.sort);
         rows.sort_by_key(|row| row.job.definition.id);

@@ -66,20 +66,46 @@ impl Generator {
             4 => {
                 let status = RunStatus::ALL[self.dice.below(6)];
                 let target = if self.dice.one_in(3) { vec![target(LOG)] } else { Vec::new() };
-                Operation::ListRuns(RunFilter { status: vec![status], target, ..RunFilter::default() }, limit)
+                let filter = RunFilter { status: vec![status], target, ..RunFilter::default() };
+                if self.dice.one_in(3) {
+                    Operation::CountRuns(filter, limit)
+                } else {
+                    Operation::ListRuns(filter, limit)
+                }
             }
             5 => {
                 let key = Some(JobKey::new(&self.key()).unwrap());
-                Operation::ListRuns(RunFilter { job_key: key, ..RunFilter::default() }, limit)
+                let filter = RunFilter { job_key: key, ..RunFilter::default() };
+                if self.dice.one_in(3) {
+                    Operation::CountRuns(filter, limit)
+                } else {
+                    Operation::ListRuns(filter, limit)
+                }
             }
             6 => Operation::Counts(self.now),
             7 => self.glance(limit),
             8 => self.tally(),
             _ => {
-                let text = Some(self.prefix.clone());
-                let sort = [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt][self.dice.below(3)];
-                Operation::ListJobs(JobFilter { text, sort, ..JobFilter::default() }, limit)
+                let filter = self.job_filter();
+                if self.dice.one_in(3) {
+                    Operation::CountJobs(filter, limit)
+                } else {
+                    Operation::ListJobs(filter, limit)
+                }
             }
+        }
+    }
+
+    fn job_filter(&mut self) -> JobFilter {
+        let sort = [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt, JobSort::Target][self.dice.below(4)];
+        let mut maybe = || self.dice.one_in(4).then(|| self.dice.one_in(2));
+        JobFilter {
+            failing: maybe(),
+            one_time: maybe(),
+            scheduled: maybe(),
+            text: Some(self.prefix.clone()),
+            sort,
+            ..JobFilter::default()
         }
     }
 
@@ -126,6 +152,8 @@ impl Generator {
             jobs(JobSort::Key),
             jobs(JobSort::NextRunAt),
             jobs(JobSort::CreatedAt),
+            jobs(JobSort::Target),
+            Operation::CountRuns(RunFilter::default(), 10_000),
             Operation::ListRuns(RunFilter::default(), 25),
             Operation::Glance(Glance::new(keys, 7).unwrap()),
             Operation::Tally(ever.clone()),

@@ -31,6 +31,8 @@ pub(super) enum Operation {
     EndRequest { key: String, answer: Option<u16> },
     ListJobs(JobFilter, u32),
     ListRuns(RunFilter, u32),
+    CountJobs(JobFilter, u32),
+    CountRuns(RunFilter, u32),
     Glance(Glance),
     Tally(Tally),
     ListGaps(u32),

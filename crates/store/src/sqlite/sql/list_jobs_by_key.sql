@@ -8,12 +8,16 @@ with page as materialized (
     and (?4 is null or instr(lower(j.job_key), ?4) or instr(lower(j.target), ?4) or instr(lower(j.description), ?4))
     and (?5 is null or j.source = ?5)
     and (?7 is null or (j.error is not null) = ?7)
+    and (?8 is null or (j.consecutive_failures > 0) = ?8)
+    and (?9 is null or (j.schedule_type = 'one_time') = ?9)
+    and (?10 is null or exists (select 1 from timers n where n.job_id = j.id and n.next_run_at is not null) = ?10)
+    and (?11 is null or instr(j.labels, '{' || ?11) = 1 or instr(j.labels, ',' || ?11))
     and (?6 is null or (
       select v.status from run_rows v
       where v.id = (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1)
     ) in (select value from json_each(?6)))
-    and j.job_key >= coalesce(?8, '') and (?8 is null or j.job_key > ?8 or j.version < ?9)
-  order by j.job_key, j.version desc limit ?10
+    and j.job_key >= coalesce(?12, '') and (?12 is null or j.job_key > ?12 or j.version < ?13)
+  order by j.job_key, j.version desc limit ?14
 )
 select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.timezone, j.anchor_at, j.start_at,
        j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source, j.supersedes_job_id,

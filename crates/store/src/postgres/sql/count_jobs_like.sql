@@ -1,0 +1,20 @@
+-- What a list would have in all, up to a limit, so that a large one costs no more than that.
+select count(*) from (
+  select 1 from jobs j
+  where
+    ($1::text[] is null or j.status = any($1))
+    and ($2::text[] is null or j.target = any($2))
+    and ($3::text is null or j.job_key = $3)
+    and ($4::text is null or position(lower($4) in lower(j.job_key || ' ' || j.target || ' ' || j.description)) > 0)
+    and ($5::text is null or j.source = $5)
+    and ($7::boolean is null or (j.error is not null) = $7)
+    and ($8::boolean is null or (j.consecutive_failures > 0) = $8)
+    and ($9::boolean is null or (j.schedule_type = 'one_time') = $9)
+    and ($10::boolean is null or exists (select from timers n where n.job_id = j.id and n.next_run_at is not null) = $10)
+    and ($11::text is null or starts_with(j.labels, '{' || $11) or position(',' || $11 in j.labels) > 0)
+    and ($6::text[] is null or (
+      select v.status from run_rows v
+      where v.id = (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1)
+    ) = any($6))
+  limit $12
+) as few

@@ -1,0 +1,31 @@
+-- First the ids of the page, so that last runs are looked up for its rows only.
+with page as materialized (
+  select j.id from jobs j
+  where
+    (?1 is null or j.status in (select value from json_each(?1)))
+    and (?2 is null or j.target in (select value from json_each(?2)))
+    and (?3 is null or j.job_key = ?3)
+    and (?4 is null or instr(lower(j.job_key), ?4) or instr(lower(j.target), ?4) or instr(lower(j.description), ?4))
+    and (?5 is null or j.source = ?5)
+    and (?7 is null or (j.error is not null) = ?7)
+    and (?8 is null or (j.consecutive_failures > 0) = ?8)
+    and (?9 is null or (j.schedule_type = 'one_time') = ?9)
+    and (?10 is null or exists (select 1 from timers n where n.job_id = j.id and n.next_run_at is not null) = ?10)
+    and (?11 is null or instr(j.labels, '{' || ?11) = 1 or instr(j.labels, ',' || ?11))
+    and (?6 is null or (
+      select v.status from run_rows v
+      where v.id = (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1)
+    ) in (select value from json_each(?6)))
+    and j.target >= coalesce(?12, '') and (?13 is null or (j.target, j.id) > (?12, ?13))
+  order by j.target, j.id limit ?14
+)
+select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.timezone, j.anchor_at, j.start_at,
+       j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source, j.supersedes_job_id,
+       j.created_by, j.created_at, j.status, j.error, j.pause_reason, j.paused_by, j.paused_at, j.paused_until,
+       j.revision, j.consecutive_failures, j.updated_by, j.updated_at,
+       t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date,
+       (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1) as last_run_id
+from page p cross join jobs j
+left join timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global'
+where j.id = p.id
+order by j.target, j.id
