@@ -63,6 +63,17 @@ pub struct ActiveCount {
     pub runs: u64,
 }
 
+/// Living jobs of a target that are alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetCount {
+    /// What they do.
+    pub target: Target,
+    /// Active or paused.
+    pub status: JobStatus,
+    /// How many.
+    pub jobs: u64,
+}
+
 /// A job as lists and pages show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRow {

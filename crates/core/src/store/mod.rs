@@ -28,7 +28,7 @@ use jiff::Timestamp;
 
 pub use answers::{
     ActiveCount, Canceled, Changed, Claim, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page, Planned,
-    PlannedRun, Pruned, Recorded, Remembered, SlotOutcome, StoreStatus, Token,
+    PlannedRun, Pruned, Recorded, Remembered, SlotOutcome, StoreStatus, TargetCount, Token,
 };
 pub use error::{StoreError, StoreResult};
 pub use glance::{Glance, RunGlimpse};
@@ -94,6 +94,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// How many jobs there are like this; no more than `cap` are counted, which is 1 to 10,000.
     async fn count_jobs(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32>;
+
+    /// How many living jobs there are of each target and status, by these; none where there is none. A target that cannot
+    /// be read is left out.
+    async fn count_targets(&self) -> StoreResult<Vec<TargetCount>>;
 
     /// Paused jobs that resume by themselves, with the time at which they do; the earliest first.
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>>;

@@ -12,7 +12,8 @@ use crate::clock::earlier;
 
 /// How many names a refusal tells.
 const TOLD: usize = 5;
-const PAGE: u32 = 1_000;
+/// How many jobs without a live target are told by name, of all targets together.
+const NAMED: u32 = 1_000;
 
 /// What is served, and what is not although jobs need it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct ServedTarget {
     pub target: Target,
     /// The live instances, the oldest first.
     pub instances: Vec<InstanceId>,
+    /// How many living jobs name it.
+    pub jobs: u64,
 }
 
 /// A label and who needs it.
@@ -37,7 +40,9 @@ pub struct ServedTarget {
 pub struct UnservedTarget {
     /// The label.
     pub target: Target,
-    /// The jobs, in order.
+    /// How many living jobs name it.
+    pub count: u64,
+    /// Those jobs, in order; of very many only the first.
     pub jobs: Vec<JobKey>,
 }
 
@@ -60,26 +65,37 @@ impl Parts {
                 served.entry(target).or_default().push(instance.id);
             }
         }
-        let mut unserved: BTreeMap<Target, BTreeSet<JobKey>> = BTreeMap::new();
-        let filter = JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
-        let mut page = PageRequest { limit: PAGE, after: None };
-        loop {
-            let jobs = self.store.list_jobs(&filter, &page).await?;
-            for row in jobs.items {
-                let definition = &row.job.definition;
-                if !served.contains_key(&definition.target) {
-                    unserved.entry(definition.target.clone()).or_default().insert(definition.key.clone());
-                }
-            }
-            page.after = jobs.next;
-            if page.after.is_none() {
-                break;
-            }
+        let mut jobs: BTreeMap<Target, u64> = BTreeMap::new();
+        for group in self.store.count_targets().await? {
+            *jobs.entry(group.target).or_default() += group.jobs;
         }
-        let served = served.into_iter().map(|(target, instances)| ServedTarget { target, instances });
-        let unserved =
-            unserved.into_iter().map(|(target, jobs)| UnservedTarget { target, jobs: jobs.into_iter().collect() });
-        Ok(TargetReport { served: served.collect(), unserved: unserved.collect() })
+        let lone: Vec<Target> = jobs.keys().filter(|target| !served.contains_key(*target)).cloned().collect();
+        let mut waiting = self.waiting_jobs(lone).await?;
+        let served = served.into_iter().map(|(target, instances)| {
+            let jobs = jobs.remove(&target).unwrap_or(0);
+            ServedTarget { target, instances, jobs }
+        });
+        let served = served.collect();
+        let unserved = jobs.into_iter().map(|(target, count)| {
+            let jobs = waiting.remove(&target).unwrap_or_default();
+            UnservedTarget { target, count, jobs }
+        });
+        Ok(TargetReport { served, unserved: unserved.collect() })
+    }
+
+    /// The first of the living jobs that name these targets.
+    async fn waiting_jobs(&self, target: Vec<Target>) -> StoreResult<BTreeMap<Target, Vec<JobKey>>> {
+        let mut waiting: BTreeMap<Target, Vec<JobKey>> = BTreeMap::new();
+        if target.is_empty() {
+            return Ok(waiting);
+        }
+        let status = vec![JobStatus::Active, JobStatus::Paused];
+        let filter = JobFilter { status, target, ..JobFilter::default() };
+        for row in self.store.list_jobs(&filter, &PageRequest { limit: NAMED, after: None }).await?.items {
+            let definition = &row.job.definition;
+            waiting.entry(definition.target.clone()).or_default().push(definition.key.clone());
+        }
+        Ok(waiting)
     }
 
     /// Refuses a target that neither this program nor a live instance knows.

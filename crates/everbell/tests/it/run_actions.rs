@@ -94,12 +94,12 @@ async fn targets_that_nobody_serves_are_told_with_their_jobs() {
     let report = bell.targets().await.unwrap();
     assert!(report.served.is_empty());
     assert_eq!(report.unserved.len(), 1);
-    assert_eq!(report.unserved[0].target.as_str(), "nothing");
+    assert_eq!((report.unserved[0].target.as_str(), report.unserved[0].count), ("nothing", 2));
     assert_eq!(report.unserved[0].jobs.iter().map(everbell::JobKey::as_str).collect::<Vec<_>>(), ["a", "b"]);
 
     let id = instance(&*stored.store, &["nothing"], "12:00", false).await;
     let report = bell.targets().await.unwrap();
     assert_eq!((report.served[0].target.as_str(), report.served[0].instances.as_slice()), ("nothing", [id].as_slice()));
-    assert!(report.unserved.is_empty());
+    assert_eq!((report.served[0].jobs, report.unserved.len()), (2, 0));
     assert_eq!(bell.instances().await.unwrap().len(), 1);
 }

@@ -100,6 +100,21 @@ pub async fn timers_that_are_due_are_counted_with_the_oldest(fresh: Fresh) {
     assert_eq!(due(&counts(&world, "01:00").await), (0, None));
 }
 
+pub async fn living_jobs_are_counted_by_target_and_status(fresh: Fresh) {
+    let world = World::new(&fresh);
+    assert_eq!(world.store.count_targets().await.unwrap(), []);
+    for key in ["a", "b", "gone"] {
+        world.create(job(key, "0 * * * *")).await;
+    }
+    world.create(to(job("m", "0 * * * *"), MAIL)).await;
+    world.create(to(job("Z", "0 * * * *"), "Zed")).await;
+    world.pause("b", at("00:10")).await;
+    world.retire("gone", at("00:10")).await;
+    let found = world.store.count_targets().await.unwrap();
+    let shown: Vec<String> = found.iter().map(|of| format!("{} {} {}", of.target, of.status, of.jobs)).collect();
+    assert_eq!(shown, ["Zed active 1", "log active 1", "log paused 1", "mail active 1"]);
+}
+
 pub async fn counting_changes_nothing(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(job("hourly", "0 * * * *")).await;

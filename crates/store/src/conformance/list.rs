@@ -219,6 +219,7 @@ macro_rules! conformance_cases {
                 a_job_that_cannot_fire_is_counted_while_it_lives,
                 active_runs_are_counted_by_target_and_status,
                 timers_that_are_due_are_counted_with_the_oldest,
+                living_jobs_are_counted_by_target_and_status,
                 counting_changes_nothing,
             }
             requests {

@@ -3,13 +3,23 @@
 use std::collections::BTreeMap;
 
 use everbell_core::JobStatus;
-use everbell_core::store::{ActiveCount, Counts, JobCount};
+use everbell_core::store::{ActiveCount, Counts, JobCount, TargetCount};
 use jiff::Timestamp;
 
 use super::jobs::is_one_time;
 use super::state::{State, micros};
 
 impl State {
+    pub(super) fn count_targets(&self) -> Vec<TargetCount> {
+        let mut targets = BTreeMap::new();
+        for job in self.jobs.values().filter(|job| job.state.status != JobStatus::Retired) {
+            let (target, status) = (&job.definition.target, job.state.status);
+            let none = || TargetCount { target: target.clone(), status, jobs: 0 };
+            targets.entry((target, status.as_str())).or_insert_with(none).jobs += 1;
+        }
+        targets.into_values().collect()
+    }
+
     pub(super) fn counts(&self, now: Timestamp) -> Counts {
         let now = micros(now);
         // Keyed by words, which say in which order they are told.

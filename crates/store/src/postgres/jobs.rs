@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use everbell_core::JobId;
 use everbell_core::change::NewJob;
 use everbell_core::store::{
-    AuditEntry, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
+    AuditEntry, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult, TargetCount,
 };
 use jiff::Timestamp;
 use sqlx::postgres::PgArguments;
@@ -17,7 +17,7 @@ use super::PostgresStore;
 use super::connect::{Conn, check_limit, on};
 use crate::micros::Micros;
 use crate::rows::job_list::{cursor, key_of, label_text, micros_of};
-use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap};
+use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap, target_counts};
 
 impl PostgresStore {
     pub(super) async fn insert_new_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
@@ -84,6 +84,12 @@ impl PostgresStore {
         let query = filtered(query, filter).bind(i64::from(cap));
         let (jobs,): (i64,) = self.within("counting jobs", query.fetch_one(&self.pool)).await?;
         Ok(jobs as u32)
+    }
+
+    pub(super) async fn read_targets(&self) -> StoreResult<Vec<TargetCount>> {
+        let query = sqlx::query_as(include_str!("sql/count_targets.sql"));
+        let rows = self.within("counting jobs of targets", query.fetch_all(&self.pool)).await?;
+        Ok(target_counts(rows))
     }
 
     /// Runs by their ids, in no order.

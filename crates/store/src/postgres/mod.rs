@@ -30,7 +30,7 @@ use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
     AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobRef,
     JobRow, LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter,
-    RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Tally, Token,
+    RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Tally, TargetCount, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, OrgId, Run, RunId, Target};
 use jiff::Timestamp;
@@ -96,6 +96,10 @@ impl Store for PostgresStore {
 
     async fn count_jobs(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
         self.count_jobs_like(filter, cap).await
+    }
+
+    async fn count_targets(&self) -> StoreResult<Vec<TargetCount>> {
+        self.read_targets().await
     }
 
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {

@@ -1,6 +1,6 @@
 //! Groups of rows, and how many rows are in each.
 
-use everbell_core::store::{ActiveCount, Counts, JobCount, StoreResult};
+use everbell_core::store::{ActiveCount, Counts, JobCount, StoreResult, TargetCount};
 use everbell_core::{JobStatus, RunStatus, Target};
 use sqlx::FromRow;
 
@@ -14,6 +14,14 @@ pub(crate) struct JobCountColumns {
     pub(crate) schedule_type: String,
     pub(crate) jobs: i64,
     pub(crate) errored: i64,
+}
+
+/// Living jobs of a target.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct TargetCountColumns {
+    pub(crate) target: String,
+    pub(crate) status: String,
+    pub(crate) jobs: i64,
 }
 
 /// A group of `active_runs`.
@@ -35,6 +43,16 @@ pub(crate) struct DueColumns {
 pub(crate) fn job_counts(mut jobs: Vec<JobCountColumns>) -> StoreResult<Vec<JobCount>> {
     jobs.sort_by(|a, b| (&a.status, a.is_one_time()).cmp(&(&b.status, b.is_one_time())));
     jobs.iter().map(JobCountColumns::read).collect()
+}
+
+/// Those that can be read, in the same order.
+pub(crate) fn target_counts(mut rows: Vec<TargetCountColumns>) -> Vec<TargetCount> {
+    rows.sort_by(|a, b| (&a.target, &a.status).cmp(&(&b.target, &b.status)));
+    let read = |row: &TargetCountColumns| {
+        let (target, status) = (Target::new(&row.target).ok()?, JobStatus::from_word(&row.status)?);
+        Some(TargetCount { target, status, jobs: count(row.jobs) })
+    };
+    rows.iter().filter_map(read).collect()
 }
 
 /// All of it, in the same order.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use everbell_core::change::NewJob;
 use everbell_core::store::{
-    AuditEntry, Cursor, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
+    AuditEntry, Cursor, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult, TargetCount,
 };
 use everbell_core::{JobId, Source};
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use super::transaction::{Statement, Tx};
 use super::{SqliteStore, access, batch};
 use crate::micros::Micros;
 use crate::rows::job_list::{cursor, key_of, label_text, micros_of};
-use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap};
+use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap, target_counts};
 
 /// How many jobs are looked at together when SQLite cannot compare the text itself.
 const STRIDE: u32 = 1_000;
@@ -72,6 +72,12 @@ impl SqliteStore {
             }
         }
         Ok(read)
+    }
+
+    pub(super) async fn read_targets(&self) -> StoreResult<Vec<TargetCount>> {
+        let mut held = self.reader("counting jobs of targets").await?;
+        let mut tx = held.begin().await?;
+        Ok(target_counts(tx.all(sqlx::query(include_str!("sql/count_targets.sql"))).await?))
     }
 
     pub(super) async fn count_jobs_like(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {

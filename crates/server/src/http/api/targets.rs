@@ -14,11 +14,13 @@ pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
     let served = report.served.iter().map(|served| TargetDocument {
         target: served.target.to_string(),
         instances: served.instances.iter().map(ToString::to_string).collect(),
+        jobs: served.jobs,
         waiting_jobs: Vec::new(),
     });
     let unserved = report.unserved.iter().map(|unserved| TargetDocument {
         target: unserved.target.to_string(),
         instances: Vec::new(),
+        jobs: unserved.count,
         waiting_jobs: unserved.jobs.iter().map(ToString::to_string).collect(),
     });
     let mut items: Vec<TargetDocument> = served.chain(unserved).collect();

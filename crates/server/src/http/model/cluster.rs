@@ -16,7 +16,9 @@ pub(crate) struct TargetDocument {
     pub(crate) target: String,
     /// The live instances that serve it.
     pub(crate) instances: Vec<String>,
-    /// The jobs that name it although nobody serves it: they do not fire.
+    /// How many living jobs name it.
+    pub(crate) jobs: u64,
+    /// The jobs that name it although nobody serves it, which do not fire; of very many only the first.
     pub(crate) waiting_jobs: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
     AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobRef,
     JobRow, LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter,
-    RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Tally, Token,
+    RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Tally, TargetCount, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, OrgId, Run, RunId, Target};
 use jiff::Timestamp;
@@ -115,6 +115,10 @@ impl Store for Faulty {
 
     async fn count_jobs(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
         self.around(self.inner.count_jobs(filter, cap)).await
+    }
+
+    async fn count_targets(&self) -> StoreResult<Vec<TargetCount>> {
+        self.around(self.inner.count_targets()).await
     }
 
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {

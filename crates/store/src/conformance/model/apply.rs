@@ -154,6 +154,7 @@ impl Operation {
             Operation::EndRequest { key, answer } => {
                 Answer::of(store.end_request(key, answer.map(|status| (status, "{}"))).await)
             }
+            Operation::CountTargets => Answer::of(store.count_targets().await),
             Operation::Counts(now) => Answer::of(store.counts(*now).await),
             Operation::ListInstances => Answer::of(store.list_instances().await),
             Operation::ListTokens => {

@@ -161,6 +161,7 @@ impl Generator {
             Operation::ListGaps(25),
             Operation::ListAudit(100),
             Operation::Counts(self.now),
+            Operation::CountTargets,
             Operation::ListInstances,
             Operation::ListTokens,
         ];

@@ -38,6 +38,7 @@ pub(super) enum Operation {
     ListGaps(u32),
     ListAudit(u32),
     Counts(Timestamp),
+    CountTargets,
     ListInstances,
     ListTokens,
     Prune { before: Timestamp, limit: u32 },
