@@ -12,7 +12,7 @@ use everbell_store::testing::{Durability, TestDatabase, postgres_url_with};
 
 use crate::population::Place;
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const PARTS: [&str; 4] = ["drain", "lag", "idle", "start"];
 
@@ -45,13 +45,13 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
 }
 
 /// A database for one measurement.
-enum Fresh {
+pub(crate) enum Fresh {
     Postgres(TestDatabase),
     Sqlite(PathBuf),
 }
 
 impl Fresh {
-    async fn both(server: &str) -> [(&'static str, Fresh); 2] {
+    pub(crate) async fn both(server: &str) -> [(&'static str, Fresh); 2] {
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("everbell-bench-engine-{}-{number}", std::process::id()));
@@ -59,14 +59,14 @@ impl Fresh {
         [("PostgreSQL", Fresh::Postgres(database)), ("SQLite", Fresh::Sqlite(folder.join("bench.db")))]
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         match self {
             Fresh::Postgres(database) => database.url().to_owned(),
             Fresh::Sqlite(path) => format!("sqlite:{}", path.display()),
         }
     }
 
-    fn place(&self) -> Place<'_> {
+    pub(crate) fn place(&self) -> Place<'_> {
         match self {
             Fresh::Postgres(database) => Place::Postgres(database.url()),
             Fresh::Sqlite(path) => Place::Sqlite(path),
