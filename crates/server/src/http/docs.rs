@@ -13,10 +13,12 @@ pub(crate) const STYLE: &str = "\
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
 code, pre { font-family: ui-monospace, monospace; font-size: .9em; overflow-wrap: anywhere; }
+.skip { position: absolute; left: -99rem; } .skip:focus { left: 1rem; top: 1rem; padding: .3rem .7rem; background: Canvas; }
+nav { text-transform: capitalize; } nav a { display: inline-block; margin-right: .7rem; }
 h1 { margin-bottom: 0; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); text-transform: capitalize; }
 details { border: 1px solid var(--line); border-radius: .4rem; margin: .4rem 0; padding: .3rem .7rem; }
 summary { cursor: pointer; } summary b { display: inline-block; min-width: 4.2rem; }
-table { border-collapse: collapse; width: 100%; margin: .5rem 0; } th, td { text-align: left; vertical-align: top; padding: .25rem .5rem; border-top: 1px solid var(--line); }
+table { border-collapse: collapse; width: 100%; margin: .5rem 0; } th, td { text-align: left; vertical-align: top; overflow-wrap: anywhere; padding: .25rem .5rem; border-top: 1px solid var(--line); }
 .role { float: right; font-size: .85em; background: var(--soft); border-radius: .3rem; padding: 0 .4rem; }
 ";
 
@@ -26,27 +28,41 @@ const ORDER: [&str; 11] =
 
 /// The page.
 pub(crate) fn page(document: &Value) -> String {
+    let text = |value: &Value| escaped(value.as_str().unwrap_or_default());
+    let sections = sections(document);
     let mut html = String::from(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\"><title>everbell API</title>\
-         <link rel=\"stylesheet\" href=\"/docs/style.css\"></head><body><main>",
+         <link rel=\"stylesheet\" href=\"/docs/style.css\"></head><body>\
+         <a class=\"skip\" href=\"#content\">Skip to the content</a><header><nav>",
     );
-    let text = |value: &Value| escaped(value.as_str().unwrap_or_default());
+    for (name, _) in &sections {
+        put(&mut html, format_args!("<a href=\"#section-{name}\">{name}</a> "));
+    }
     let info = &document["info"];
     put(
         &mut html,
-        format_args!("<h1>everbell API</h1><p>Version {}. {}</p>", text(&info["version"]), text(&info["description"])),
-    );
-    put(
-        &mut html,
         format_args!(
-            "<p>The same for programs: <a href=\"/openapi.json\">OpenAPI 3.1</a>. Send <code>Authorization: Bearer evb_…</code>.</p>"
+            "</nav></header><main id=\"content\"><h1>everbell API</h1><p>Version {}. {}</p>\
+             <p>The same for programs: <a href=\"/openapi.json\">OpenAPI 3.1</a>. \
+             Send <code>Authorization: Bearer evb_…</code>.</p>",
+            text(&info["version"]),
+            text(&info["description"])
         ),
     );
+    for (name, section) in sections {
+        put(&mut html, format_args!("<section id=\"section-{name}\"><h2>{name}</h2>{section}</section>"));
+    }
+    html.push_str("</main></body></html>");
+    html
+}
+
+/// The parts of the page with their names: operations by what they are about, then the documents.
+fn sections(document: &Value) -> Vec<(String, String)> {
     let mut sections: Vec<(String, String)> = Vec::new();
     for (path, operations) in document["paths"].as_object().into_iter().flatten() {
         for (method, operation) in operations.as_object().into_iter().flatten() {
-            let tag = text(&operation["tags"][0]);
+            let tag = escaped(operation["tags"][0].as_str().unwrap_or_default());
             let shown = self::operation(path, method, operation);
             match sections.iter_mut().find(|(name, _)| *name == tag) {
                 Some((_, section)) => section.push_str(&shown),
@@ -56,13 +72,10 @@ pub(crate) fn page(document: &Value) -> String {
     }
     let place = |name: &str| ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len());
     sections.sort_by_key(|(name, _)| place(name));
-    for (name, section) in sections {
-        put(&mut html, format_args!("<section><h2>{name}</h2>{section}</section>"));
-    }
-    html.push_str("<section><h2>Documents</h2>");
+    let mut documents = String::new();
     for (name, schema) in document["components"]["schemas"].as_object().into_iter().flatten() {
         put(
-            &mut html,
+            &mut documents,
             format_args!(
                 "<details id=\"{0}\"><summary><code>{0}</code></summary>{1}</details>",
                 escaped(name),
@@ -70,8 +83,8 @@ pub(crate) fn page(document: &Value) -> String {
             ),
         );
     }
-    html.push_str("</section></main></body></html>");
-    html
+    sections.push(("documents".to_owned(), documents));
+    sections
 }
 
 fn operation(path: &str, method: &str, operation: &Value) -> String {
