@@ -138,6 +138,11 @@ impl Server {
         fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
 
+    /// Where a browser finds this path.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.0.id()
     }
@@ -177,21 +182,7 @@ impl Server {
 
     /// At exactly this path.
     pub(crate) fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.address);
-        let given = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
-        if !body.is_empty() && !given("content-type") {
-            head.push_str("content-type: application/json\r\n");
-        }
-        head.extend(headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")));
-        head.extend([format!("content-length: {}\r\n\r\n", body.len())]);
-        stream.write_all(head.as_bytes()).unwrap();
-        // It may answer, and close, before it has read everything.
-        let _ = stream.write_all(body);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        Reply::parse(&answer)
+        exchange(&self.address, method, path, headers, body)
     }
 
     /// Makes a token of this role.
@@ -221,6 +212,40 @@ impl Server {
         }
         panic!("{path} never became what was wanted; at last {last}; {}", self.log());
     }
+}
+
+/// One request to whoever listens at this address, and the whole answer.
+pub(crate) fn exchange(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
+    let given = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+    if !body.is_empty() && !given("content-type") {
+        head.push_str("content-type: application/json\r\n");
+    }
+    head.extend(headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")));
+    head.extend([format!("content-length: {}\r\n\r\n", body.len())]);
+    stream.write_all(head.as_bytes()).unwrap();
+    // It may answer, and close, before it has read everything.
+    let _ = stream.write_all(body);
+    let mut answer = Vec::new();
+    let mut part = [0; 16 * 1024];
+    // Not everybody who says so closes the connection.
+    while !is_whole(&answer) {
+        match stream.read(&mut part) {
+            Ok(0) | Err(_) => break,
+            Ok(length) => answer.extend_from_slice(&part[..length]),
+        }
+    }
+    Reply::parse(&answer)
+}
+
+/// Is the answer as long as it says?
+fn is_whole(answer: &[u8]) -> bool {
+    let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
+    let head = String::from_utf8_lossy(&answer[..end]).to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    length.and_then(|length| length.trim().parse::<usize>().ok()).is_some_and(|length| answer.len() - end - 4 >= length)
 }
 
 /// A process that ends with the test.
@@ -265,7 +290,8 @@ impl Reply {
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
         let mut lines = head.lines();
         let status = lines.next().unwrap().split_whitespace().nth(1).unwrap().parse().unwrap();
-        let header = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_lowercase(), value.to_owned()));
+        let header =
+            |line: &str| line.split_once(':').map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()));
         let headers: BTreeMap<String, String> = lines.filter_map(header).collect();
         let chunked = headers.get("transfer-encoding").is_some_and(|value| value == "chunked");
         let text = if chunked { unchunked(body) } else { body.to_owned() };
