@@ -14,3 +14,4 @@ mod server;
 mod serving;
 mod shell;
 mod tidy;
+mod ui;
