@@ -46,13 +46,14 @@ pub(crate) const VARIABLES: &[Variable] = &[
 
 /// Variables with this prefix that mean something to others: the command line as a client, the tests, commands that the
 /// server runs, and what Kubernetes sets for a service that is called `everbell`.
-const ELSEWHERE: [&str; 7] = [
+const ELSEWHERE: [&str; 8] = [
     "EVERBELL_SERVER",
     "EVERBELL_TOKEN",
     "EVERBELL_TOKEN_FILE",
     "EVERBELL_PROFILE",
     "EVERBELL_SEED",
     "EVERBELL_BLESS",
+    "EVERBELL_CHARTS",
     "EVERBELL_PORT",
 ];
 const ELSEWHERE_BEGIN: [&str; 8] = [

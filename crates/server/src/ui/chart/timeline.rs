@@ -1,0 +1,235 @@
+//! What ran, runs and will run: one row a job, one axis of time, and below it how much runs at once.
+
+mod bundle;
+mod lane;
+mod list;
+mod row;
+
+pub(crate) use list::{agenda, timeline_table};
+
+use everbell_core::{RunStatus, Zone};
+use jiff::Timestamp;
+use jiff::tz::Offset;
+
+use super::axis::times;
+use super::palette::{Counts, Other, Patterns, Shown, legend};
+use super::plot::{nothing, share};
+use super::svg::{Markup, Path, Picture, Size, real};
+use super::words::{counted, period};
+
+/// What the timeline shows.
+pub(crate) struct Timeline<'a> {
+    /// Unique in its page; letters, digits and dashes.
+    pub(crate) id: &'a str,
+    pub(crate) zone: &'a Zone,
+    pub(crate) from: Timestamp,
+    pub(crate) to: Timestamp,
+    pub(crate) now: Timestamp,
+    pub(crate) rows: &'a [Row],
+    /// In order, one beginning where the other ends; none for no lane.
+    pub(crate) load: &'a [Load],
+    /// Where the runs of a row between two instants are listed.
+    pub(crate) runs_of: &'a dyn Fn(&Row, Timestamp, Timestamp) -> String,
+}
+
+/// A job.
+pub(crate) struct Row {
+    pub(crate) key: String,
+    pub(crate) href: String,
+    pub(crate) paused: bool,
+    /// In any order.
+    pub(crate) events: Vec<Event>,
+}
+
+/// Something that has a place on the axis.
+pub(crate) struct Event {
+    pub(crate) what: What,
+    /// When it started; for what never started, its slot.
+    pub(crate) at: Timestamp,
+    /// When it ended or is expected to end.
+    pub(crate) until: Option<Timestamp>,
+    pub(crate) href: Option<String>,
+}
+
+/// What an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Run(RunStatus),
+    /// A slot that passed without a run.
+    Missed,
+    /// A slot that is to come.
+    Planned,
+}
+
+impl What {
+    const fn word(self) -> &'static str {
+        match self {
+            What::Run(status) => status.as_str(),
+            What::Missed => "missed",
+            What::Planned => "planned",
+        }
+    }
+}
+
+/// How many runs there were, or will be, at once in a piece of time.
+pub(crate) struct Load {
+    pub(crate) from: Timestamp,
+    pub(crate) to: Timestamp,
+    pub(crate) runs: u64,
+    /// Whether it is an expectation.
+    pub(crate) predicted: bool,
+}
+
+const WIDTH: f64 = 1_200.0;
+/// Where the axis of time begins and ends.
+const LEFT: f64 = 210.0;
+const RIGHT: f64 = 1_188.0;
+/// Room for the axis above the rows.
+const HEAD: f64 = 30.0;
+const ROW: f64 = 26.0;
+/// A slot that was missed, and a run that was skipped, in a square of 12.
+const DIAMOND: &str = "M6 1l5 5-5 5-5-5z";
+const TRIANGLE: &str = "M6 1l5 9h-10z";
+/// How wide the time that it is now is.
+const PILL: f64 = 76.0;
+/// Times at the most.
+const TIMES: i64 = 12;
+
+impl Timeline<'_> {
+    fn x(&self, at: Timestamp) -> f64 {
+        LEFT + share(self.from, self.to, at) * (RIGHT - LEFT)
+    }
+
+    /// Below the last row.
+    fn floor(&self) -> f64 {
+        HEAD + real(self.rows.len() as i64) * ROW
+    }
+
+    /// When an event ends on the axis: what runs, now.
+    fn end(&self, event: &Event) -> Timestamp {
+        let end = match event.what {
+            What::Run(RunStatus::Running) => Some(self.now),
+            _ => event.until,
+        };
+        end.map_or(event.at, |end| end.max(event.at))
+    }
+
+    /// The events of a row that touch the window, in order.
+    fn events<'r>(&self, row: &'r Row) -> Vec<&'r Event> {
+        let touches = |event: &&Event| event.at <= self.to && self.end(event) >= self.from;
+        let mut events: Vec<&Event> = row.events.iter().filter(touches).collect();
+        events.sort_by_key(|event| (event.at, self.end(event)));
+        events
+    }
+}
+
+/// How long an event took, takes or will take; nothing for what did not start.
+fn length(event: &Event, now: Timestamp) -> Option<i64> {
+    let end = match event.what {
+        What::Run(RunStatus::Running) => now,
+        What::Missed | What::Run(RunStatus::Skipped | RunStatus::Pending) => return None,
+        What::Planned | What::Run(_) => event.until?,
+    };
+    Some((end.as_millisecond() - event.at.as_millisecond()).max(0))
+}
+
+/// The picture with its legend.
+pub(crate) fn timeline(input: &Timeline<'_>) -> String {
+    if input.rows.is_empty() {
+        return nothing("No jobs to show.");
+    }
+    let events: Vec<Vec<&Event>> = input.rows.iter().map(|row| input.events(row)).collect();
+    let (mut runs, mut missed, mut planned) = (Counts::default(), 0, 0);
+    for event in events.iter().flatten() {
+        match event.what {
+            What::Run(status) => runs.add(status, 1),
+            What::Missed => missed += 1,
+            What::Planned => planned += 1,
+        }
+    }
+    let lane = if input.load.is_empty() { 0.0 } else { lane::HEIGHT };
+    let picture = Picture {
+        id: input.id,
+        class: "c-timeline",
+        title: &format!("Timeline of {}", counted(input.rows.len() as u64, "job")),
+        summary: &format!(
+            "{}: {}; {missed} missed, {planned} planned.",
+            period(input.from, input.to, input.zone),
+            runs.in_words()
+        ),
+        linked: true,
+        size: Size::Scaled(WIDTH, input.floor() + lane + 8.0),
+    };
+    // What was skipped has no length, so it is no bar.
+    let bars = Counts::new(runs.present().filter(|(status, _)| *status != RunStatus::Skipped));
+    let patterns = Patterns(input.id);
+    let mut markup = Markup::default();
+    markup.element("div").class("c-fig c-wide").inside(|markup| {
+        picture.draw(markup, |markup| {
+            patterns.define(markup, &bars);
+            ground(markup, input, input.floor() + lane);
+            row::draw(markup, input, &events, patterns);
+            lane::draw(markup, input);
+            now(markup, input, input.floor() + lane);
+        });
+        let skipped = runs.get(RunStatus::Skipped);
+        let skipped = Other { class: "c-skipped", shape: TRIANGLE, word: "skipped", count: skipped };
+        let missed = Other { class: "c-missed", shape: DIAMOND, word: "missed", count: missed };
+        let planned = Other { class: "c-plan", shape: "M1 3h10v6h-10z", word: "planned", count: planned };
+        legend(markup, patterns, &bars, &[skipped, missed, planned], Shown::WordsAndCounts);
+    });
+    markup.finish()
+}
+
+/// Times above, lines through all rows, and a mark where the clocks change.
+fn ground(markup: &mut Markup, input: &Timeline<'_>, floor: f64) {
+    let now = pill(input);
+    for tick in times(input.from, input.to, input.zone, TIMES) {
+        let x = input.x(tick.at);
+        let class = if tick.strong { "c-base" } else { "c-grid" };
+        markup.element("path").class(class).attr("d", &Path::line((x, HEAD - 6.0), (x, floor))).empty();
+        // The time that it is now has the better claim to the place.
+        if now.is_none_or(|now| (x - now).abs() > PILL / 2.0 + 18.0) {
+            let class = if tick.strong { "c-t c-mid c-day" } else { "c-t c-mid" };
+            markup.element("text").class(class).attr("x", x).attr("y", 15.0).text(&tick.label);
+        }
+    }
+    let mut rows = Path::default();
+    for row in 0..=input.rows.len() {
+        rows.step('M', &[0.0, HEAD + real(row as i64) * ROW]);
+        rows.step('H', &[RIGHT]);
+    }
+    markup.element("path").class("c-grid").attr("d", &rows).empty();
+    for change in input.zone.changes_between(input.from, input.to) {
+        let x = input.x(change.at);
+        markup.element("g").inside(|markup| {
+            let title = format!("The clocks change from UTC{} to UTC{}", offset(change.before), offset(change.after));
+            markup.element("title").text(&title);
+            markup.element("path").class("c-shift").attr("d", &Path::line((x, HEAD), (x, floor))).empty();
+        });
+    }
+}
+
+/// `+02`, `-03:30`; nothing for what no zone has.
+fn offset(seconds: i64) -> String {
+    Offset::from_seconds(seconds as i32).map_or_else(|_| String::new(), |offset| offset.to_string())
+}
+
+/// The middle of the pill that says how late it is, if now is on the axis. It stays in the picture.
+fn pill(input: &Timeline<'_>) -> Option<f64> {
+    let is_shown = (input.from..=input.to).contains(&input.now);
+    is_shown.then(|| input.x(input.now).min(WIDTH - PILL / 2.0))
+}
+
+fn now(markup: &mut Markup, input: &Timeline<'_>, floor: f64) {
+    let Some(middle) = pill(input) else { return };
+    let time = input.now.to_zoned(input.zone.as_jiff().clone()).strftime("now %H:%M").to_string();
+    let x = input.x(input.now);
+    markup.element("path").class("c-now").attr("d", &Path::line((x, 22.0), (x, floor))).empty();
+    let rect = markup.element("rect").class("c-nowpill").attr("x", middle - PILL / 2.0).attr("y", 1.0);
+    rect.attr("width", PILL).attr("height", 20.0).attr("rx", 10.0).empty();
+    markup.element("text").class("c-t c-mid c-nowtext").attr("x", middle).attr("y", 15.0).text(&time);
+}
+
+#[cfg(test)]
+mod tests;
