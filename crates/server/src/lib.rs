@@ -14,6 +14,7 @@ mod serve;
 mod targets;
 mod time_input;
 mod trail;
+mod ui;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

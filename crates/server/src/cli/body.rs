@@ -4,7 +4,7 @@ use everbell::{JobId, Made, Schedule, Source};
 use everbell_core::Definition;
 use jiff::Timestamp;
 use serde_json::value::to_raw_value;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::form::job::{self, JOB};
 use crate::form::{Naming, definition};
@@ -35,6 +35,49 @@ pub(crate) fn body(own: &Definition) -> Value {
     body["payload"] = serde_json::from_str(own.payload.as_str()).unwrap_or_default();
     without_nothing(&mut body);
     body
+}
+
+/// The same without what says as much as its absence: the shortest text that makes this job.
+pub(crate) fn essential(own: &Definition, now: Timestamp) -> Result<Value, String> {
+    const ALWAYS: [&str; 4] = ["jobKey", "target", "cronExpression", "runAt"];
+    let mut body = body(own);
+    let plain = plain(&body, now)?;
+    if let Some(policies) = body.get_mut("policies") {
+        without_usual(policies, &plain["policies"]);
+    }
+    if let Value::Object(members) = &mut body {
+        let empty = json!({});
+        members.retain(|name, member| {
+            let usual = if name == "policies" { Some(&empty) } else { plain.get(name) };
+            ALWAYS.contains(&name.as_str()) || usual != Some(&*member)
+        });
+    }
+    Ok(body)
+}
+
+/// The body of a job of the same key, target and time that says nothing else.
+fn plain(whole: &Value, now: Timestamp) -> Result<Value, String> {
+    let mut bare = json!({ "jobKey": whole["jobKey"], "target": whole["target"] });
+    for name in ["cronExpression", "runAt"] {
+        if let Some(value) = whole.get(name) {
+            bare[name] = value.clone();
+        }
+    }
+    let read = job::read(&bare, None, Naming::Camel);
+    Ok(body(&declared(&read.schedule, now)?))
+}
+
+/// Takes out what is usual, at every depth.
+fn without_usual(value: &mut Value, usual: &Value) {
+    let Value::Object(members) = value else { return };
+    members.retain(|name, member| {
+        let usual = usual.get(name);
+        if let Some(usual) = usual.filter(|usual| usual.is_object()) {
+            without_usual(member, usual);
+            return member.as_object().is_none_or(|left| !left.is_empty());
+        }
+        usual != Some(&*member)
+    });
 }
 
 /// Takes out members that are `null`, but not those of payloads, where that means something.

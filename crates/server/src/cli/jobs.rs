@@ -2,7 +2,7 @@
 
 mod act;
 mod create;
-mod declared;
+pub(crate) mod declared;
 mod definition;
 mod edit;
 mod list;
@@ -13,6 +13,7 @@ mod versions;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
+pub(crate) use definition::Body;
 pub(super) use definition::payload;
 
 use super::output::Output;

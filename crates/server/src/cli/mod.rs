@@ -6,7 +6,7 @@
 
 pub(crate) mod api;
 pub(crate) mod audit;
-mod body;
+pub(crate) mod body;
 pub(crate) mod client;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -32,7 +32,7 @@ pub(crate) mod tokens;
 pub(crate) mod topics;
 pub(crate) mod version;
 mod watch;
-mod words;
+pub(crate) mod words;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -12,6 +12,7 @@ pub(crate) const SECTIONS: &[Field] = &[
     optional("server", Kind::Object(SERVER), "Where the server listens and what it does."),
     optional("database", Kind::Object(DATABASE), "Where everything is kept."),
     optional("api", Kind::Object(API), "The REST API."),
+    optional("ui", Kind::Object(UI), "The web UI."),
     optional("auth", Kind::Object(AUTH), "Who may do what."),
     optional("engine", Kind::Object(ENGINE), "How much, how often and how long."),
     optional("retention", Kind::Object(RETENTION), "How much history is kept."),
@@ -55,6 +56,15 @@ const API: &[Field] = &[
         "How a run-now is answered that was skipped because a run is active: 409 or 200.",
     ),
     optional("docs", Kind::Flag, "Whether the documentation of the API is served."),
+];
+
+const UI: &[Field] = &[
+    optional("enabled", Kind::Flag, "Whether the web UI is served."),
+    optional(
+        "environment",
+        Kind::Text { min: 1, max: 40 },
+        "What this installation is called, such as `prod-eu`; shown on every page.",
+    ),
 ];
 
 const AUTH: &[Field] = &[
@@ -191,6 +201,7 @@ pub(crate) fn defaults() -> Value {
             "mounts": ["/api/v1", "/api/v2/admin/cron"], "compat": true, "require_if_match": false,
             "run_now_overlap_status": 409, "docs": true,
         },
+        "ui": { "enabled": true },
         "auth": { "run_history": "viewer" },
         "engine": {
             "concurrency": 256, "poll": "5s", "lease": "30s", "shutdown_grace": "30s", "cancel_grace": "10s",

@@ -36,7 +36,9 @@ use layers::Layers;
 
 pub(crate) use problem::{ConfigError, Problem};
 pub(crate) use sections::bad_admin_token;
-pub(crate) use settings::{ApiSettings, AuthSettings, JobsSettings, LogSettings, MetricsSettings, ServerSettings};
+pub(crate) use settings::{
+    ApiSettings, AuthSettings, JobsSettings, LogSettings, MetricsSettings, ServerSettings, UiSettings,
+};
 pub(crate) use shown::{Shown, callable, without_password};
 pub(crate) use templates::{Template, usual_templates};
 pub(crate) use variables::Environment;
@@ -95,6 +97,7 @@ pub(crate) struct Config {
     /// The address of the database, which may hold a password.
     pub(crate) database: Secret,
     pub(crate) api: ApiSettings,
+    pub(crate) ui: UiSettings,
     pub(crate) auth: AuthSettings,
     /// With the retention, and with the roles of this process.
     pub(crate) engine: EngineOptions,
@@ -155,6 +158,7 @@ impl Config {
             server: settings.server,
             database: settings.database,
             api: settings.api,
+            ui: settings.ui,
             auth: settings.auth,
             engine: settings.engine,
             log: settings.log,

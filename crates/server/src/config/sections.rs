@@ -8,7 +8,7 @@ use everbell::{EngineOptions, Removed};
 use super::fields::ALTERNATIVES;
 use super::secrets::{Secrets, in_file};
 use super::settings::{
-    ApiSettings, AuthSettings, JobsSettings, LogSettings, MetricsSettings, Role, ServerSettings, Settings,
+    ApiSettings, AuthSettings, JobsSettings, LogSettings, MetricsSettings, Role, ServerSettings, Settings, UiSettings,
 };
 use crate::form::{Form, parse_span};
 use crate::http::access;
@@ -28,6 +28,10 @@ pub(super) fn read(form: &mut Form<'_>, secrets: Secrets<'_>) -> Settings {
     Settings {
         database: database(form, secrets),
         api: api(form),
+        ui: UiSettings {
+            enabled: form.answer("ui.enabled").unwrap_or(true),
+            environment: form.text("ui.environment").map(str::to_owned),
+        },
         auth: AuthSettings {
             admin_token: token(form, secrets, "auth.adminToken", bad_admin_token),
             metrics_token: token(form, secrets, "auth.metricsToken", bad_metrics_token),
@@ -168,8 +172,7 @@ fn api(form: &mut Form<'_>) -> ApiSettings {
 }
 
 /// Paths at the root that belong to others.
-const TAKEN: [&str; 11] =
-    ["livez", "readyz", "healthz", "metrics", "openapi.json", "docs", "ui", "assets", "jobs", "runs", "login"];
+const TAKEN: [&str; 6] = ["livez", "readyz", "healthz", "metrics", "openapi.json", "docs"];
 
 fn bad_mount(mount: &str) -> Option<String> {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '~' | '-');
@@ -177,7 +180,8 @@ fn bad_mount(mount: &str) -> Option<String> {
     let parts = mount.strip_prefix('/').map(|rest| rest.split('/').collect::<Vec<_>>());
     match parts {
         Some(parts) if parts.iter().all(|part| is_part(part)) => {
-            TAKEN.contains(&parts[0]).then(|| format!("`/{}` belongs to the server itself", parts[0]))
+            let taken = TAKEN.contains(&parts[0]) || crate::ui::WORDS.contains(&parts[0]);
+            taken.then(|| format!("`/{}` belongs to the server itself", parts[0]))
         }
         _ => Some("must be a path such as `/api/v1`: a slash before each part and none at the end".to_owned()),
     }

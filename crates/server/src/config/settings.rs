@@ -72,6 +72,13 @@ pub(crate) struct ApiSettings {
     pub(crate) docs: bool,
 }
 
+/// `[ui]`.
+#[derive(Clone, Debug)]
+pub(crate) struct UiSettings {
+    pub(crate) enabled: bool,
+    pub(crate) environment: Option<String>,
+}
+
 /// `[auth]`.
 #[derive(Clone, Debug)]
 pub(crate) struct AuthSettings {
@@ -107,6 +114,7 @@ pub(super) struct Settings {
     pub(super) server: ServerSettings,
     pub(super) database: Secret,
     pub(super) api: ApiSettings,
+    pub(super) ui: UiSettings,
     pub(super) auth: AuthSettings,
     pub(super) engine: EngineOptions,
     pub(super) log: LogSettings,

@@ -14,12 +14,12 @@ pub(crate) mod schema;
 mod span;
 
 pub(crate) use naming::Naming;
-pub(crate) use query::{query, typed};
+pub(crate) use query::{QueryError, decoded, pairs, query, typed};
 pub(crate) use reading::{Fault, Form, escape};
 pub(crate) use span::{iso, parse_span};
 
 /// One member of an object.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
     /// As the API spells it.
     pub(crate) name: &'static str,
@@ -30,7 +30,7 @@ pub(crate) struct Field {
 }
 
 /// What a member may hold. `null` is the same as absent for every one that is not required.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// So many characters, none of them NUL.
     Text {
@@ -77,4 +77,15 @@ pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) 
 /// A member that may be absent or `null`.
 pub(crate) const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Field {
     Field { name, kind, required: false, doc }
+}
+
+/// These members and one more, for what takes the same as something else: `with::<{ LIST.len() + 1 }>(LIST, FORMAT)`.
+pub(crate) const fn with<const N: usize>(fields: &[Field], more: Field) -> [Field; N] {
+    let mut all = [more; N];
+    let mut at = 0;
+    while at < fields.len() {
+        all[at] = fields[at];
+        at += 1;
+    }
+    all
 }

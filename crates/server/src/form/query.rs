@@ -15,12 +15,7 @@ pub(crate) struct QueryError(pub(crate) String);
 /// field says, and stay text, which the form refuses, if they are none.
 pub(crate) fn query(text: &str, fields: &[Field]) -> Result<Value, QueryError> {
     let mut members = Map::new();
-    for part in text.split('&').filter(|part| !part.is_empty()) {
-        if members.len() > MOST {
-            return Err(QueryError(format!("there are more than {MOST} parameters")));
-        }
-        let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        let (name, value) = (decode(name)?, decode(value)?);
+    for (name, value) in pairs(text)? {
         let kind = fields.iter().find(|field| field.name == name).map(|field| &field.kind);
         let given = match kind {
             Some(Kind::List { of, .. }) => {
@@ -39,6 +34,24 @@ pub(crate) fn query(text: &str, fields: &[Field]) -> Result<Value, QueryError> {
         }
     }
     Ok(Value::Object(members))
+}
+
+/// Names and values as they were sent, by a query or by the form of a page.
+pub(crate) fn pairs(text: &str) -> Result<Vec<(String, String)>, QueryError> {
+    let parts: Vec<&str> = text.split('&').filter(|part| !part.is_empty()).collect();
+    if parts.len() > MOST {
+        return Err(QueryError(format!("there are more than {MOST} parameters")));
+    }
+    let pair = |part: &&str| {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        Ok((decode(name)?, decode(value)?))
+    };
+    parts.iter().map(pair).collect()
+}
+
+/// A text that was encoded for a query; nothing if it was not.
+pub(crate) fn decoded(text: &str) -> Option<String> {
+    decode(text).ok()
 }
 
 /// A text as the value that its field holds; it stays text if it is none.

@@ -18,6 +18,7 @@ use super::{docs, openapi};
 use crate::config::{ApiSettings, Config, Template, usual_templates};
 use crate::observe::{Duties, Metrics, Report, readiness};
 use crate::secret::Secret;
+use crate::ui::Kept;
 
 /// How the API behaves.
 #[derive(Clone, Debug)]
@@ -31,6 +32,14 @@ pub(crate) struct ApiOptions {
     pub(crate) metrics_token: Option<Secret>,
     pub(crate) served: Served,
     pub(crate) templates: Vec<Template>,
+    /// Where people reach this server, if that was said.
+    pub(crate) public_url: Option<String>,
+    /// How long history is kept; nothing means for good.
+    pub(crate) keep: Option<std::time::Duration>,
+    /// Whether there are pages.
+    pub(crate) ui: bool,
+    /// What this installation is called, for people who have several.
+    pub(crate) environment: Option<String>,
 }
 
 /// How much is answered.
@@ -51,8 +60,17 @@ impl ApiOptions {
             trust_proxy: config.server.trust_proxy,
             metrics_token: config.auth.metrics_token.clone(),
             templates: config.templates.clone(),
+            environment: config.ui.environment.clone(),
+            ui: config.ui.enabled,
+            public_url: config.server.public_url.clone(),
+            keep: config.engine.retention,
             served: if config.server.role.answers() { Served::All } else { Served::Probes },
         }
+    }
+
+    /// Whether the web UI is served.
+    pub(crate) fn has_pages(&self) -> bool {
+        self.ui && self.served == Served::All
     }
 
     /// Whether a path is below a mount.
@@ -73,6 +91,7 @@ pub(crate) struct App {
     pub(crate) gate: Gate,
     pub(crate) live: Live,
     pub(crate) metrics: Metrics,
+    pub(crate) ui: Kept,
     duties: Duties,
     /// The documentation, for programs and for people: made once, as anybody may ask for it.
     documented: OnceLock<(String, String)>,
@@ -90,6 +109,7 @@ impl App {
                 schedules: config.server.role.schedules() && !config.targets.is_empty(),
                 poll: config.engine.poll,
             },
+            ui: Kept::default(),
             documented: OnceLock::new(),
             zones: Mutex::default(),
             bell,
@@ -114,10 +134,15 @@ impl App {
                 metrics_token: None,
                 served: Served::Embedded,
                 templates: usual_templates(),
+                environment: None,
+                ui: false,
+                public_url: None,
+                keep: None,
             },
             gate: Gate::new(Some(admin_token)),
             live: Live::without_end(),
             duties: Duties { schedules: false, poll: std::time::Duration::ZERO },
+            ui: Kept::default(),
             documented: OnceLock::new(),
             zones: Mutex::default(),
             bell,

@@ -7,17 +7,18 @@
 pub(crate) mod access;
 pub(crate) mod api;
 mod app;
-mod call;
+pub(crate) mod call;
 mod docs;
 mod idempotency;
+pub(crate) mod inside;
 pub(crate) mod listen;
 mod live;
 pub(crate) mod model;
 mod openapi;
-mod page;
-mod pipeline;
-mod problem;
-mod route;
+pub(crate) mod page;
+pub(crate) mod pipeline;
+pub(crate) mod problem;
+pub(crate) mod route;
 
 use std::sync::Arc;
 
@@ -157,11 +158,13 @@ fn other_routes() -> Vec<Route> {
 
 /// What is there once, whatever is mounted.
 #[rustfmt::skip]
-pub(crate) fn root_routes() -> Vec<Route> {
+pub(crate) fn root_routes(options: &ApiOptions) -> Vec<Route> {
     let get = Method::GET;
-    vec![
-        route(get.clone(), "/", Open, probes::home).does("Lead to the documentation")
-            .answers_nothing(303, "Where it is").problems(&[NotFound]),
+    // With pages, theirs is the first.
+    let home = route(get.clone(), "/", Open, probes::home).does("Lead to the documentation")
+        .answers_nothing(303, "Where it is").problems(&[NotFound]);
+    let home = (!options.has_pages()).then_some(home);
+    home.into_iter().chain(vec![
         route(get.clone(), "/livez", Open, probes::live).does("Tell whether the process answers")
             .answers_text(200, "It does", "text/plain"),
         route(get.clone(), "/readyz", Open, probes::ready).does("Tell whether the server can do its work").query(probes::READY)
@@ -178,7 +181,7 @@ pub(crate) fn root_routes() -> Vec<Route> {
             .answers_text(200, "A style sheet", "text/css"),
         route(get, "/docs/problems/{problem}", Open, probes::problem).does("What a kind of problem means")
             .answers_text(200, "Its title and help", "application/json").problems(&[NotFound]),
-    ]
+    ]).collect()
 }
 
 /// A facade for programs that know schedules instead of jobs.
@@ -210,14 +213,14 @@ pub(crate) fn all_routes(options: &ApiOptions) -> Vec<(String, Route)> {
     match options.served {
         Served::All => {}
         Served::Probes => {
-            return root_routes().into_iter().filter(|route| PROBES.contains(&route.path)).map(alone).collect();
+            return root_routes(options).into_iter().filter(|route| PROBES.contains(&route.path)).map(alone).collect();
         }
         Served::Embedded => return mounted_routes().into_iter().map(alone).collect(),
     }
     let mounts = options.settings.mounts.iter();
     let below = mounts.flat_map(|mount| mounted_routes().into_iter().map(move |route| (mount.clone(), route)));
     let compat = options.settings.compat.then(compat_routes).into_iter().flatten();
-    below.chain(root_routes().into_iter().chain(compat).map(alone)).collect()
+    below.chain(root_routes(options).into_iter().chain(compat).map(alone)).collect()
 }
 
 /// Everything that is answered over HTTP.
@@ -229,11 +232,20 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         let mounted = Mounted { app: Arc::clone(app), route: Arc::new(route), mount: mount.into() };
         router = router.route(&path, on(method, pipeline::answer).with_state(mounted));
     }
+    if app.options.has_pages() {
+        router = crate::ui::mounted(router, app);
+    }
     let (lost, refused) = (Arc::clone(app), Arc::clone(app));
     router
         .fallback(move |request: Request| {
             let guarded = lost.options.is_mounted(request.uri().path());
-            pipeline::nowhere(Arc::clone(&lost), NotFound, guarded, request)
+            let app = Arc::clone(&lost);
+            async move {
+                if !guarded && app.options.has_pages() && crate::ui::wants_page(&request) {
+                    return crate::ui::nowhere(&app, request).await;
+                }
+                pipeline::nowhere(app, NotFound, guarded, request).await
+            }
         })
         .method_not_allowed_fallback(move |request: Request| {
             let guarded = refused.options.is_mounted(request.uri().path());

@@ -20,7 +20,7 @@ pub(crate) fn document(options: &ApiOptions) -> Value {
     let first = options.settings.mounts.first().map_or("", String::as_str);
     let below = mounted_routes().into_iter().map(|route| (first, route));
     let compat = options.settings.compat.then(compat_routes).into_iter().flatten();
-    for (mount, route) in below.chain(root_routes().into_iter().chain(compat).map(|route| ("", route))) {
+    for (mount, route) in below.chain(root_routes(options).into_iter().chain(compat).map(|route| ("", route))) {
         for Told { parts, .. } in &route.answers {
             for (name, part) in parts {
                 schemas.insert(component(name), tidy(serde_json::to_value(part).unwrap_or_default()));

@@ -35,7 +35,7 @@ pub(crate) fn request(call: &Call) -> Result<PageRequest, Problem> {
 }
 
 /// The cursor behind a page of this call.
-fn next(call: &Call, cursor: Option<&Cursor>) -> Option<String> {
+pub(crate) fn next(call: &Call, cursor: Option<&Cursor>) -> Option<String> {
     cursor.map(|cursor| seal(cursor, &question(&call.query)))
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn linked(call: &Call, path: &str, cursor: Option<&str>, answer: Answ
 }
 
 /// A value as it stands in a query.
-fn plain(value: &Value) -> String {
+pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),

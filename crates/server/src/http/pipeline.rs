@@ -72,9 +72,13 @@ async fn passed(mounted: &Mounted, path: Vec<(String, String)>, request: Request
     if !route.writes() {
         return route.handler.call(call).await;
     }
-    // What was begun is finished, also if nobody waits for the answer any more; and a handler that panics takes nothing
-    // with it but its request.
-    let (route, key) = (Arc::clone(route), parts.uri.path().to_owned());
+    finished(route, parts.uri.path(), call, id).await
+}
+
+/// Calls a handler that changes something. What was begun is finished, also if nobody waits for the answer any more; and a
+/// handler that panics takes nothing with it but its request.
+pub(super) async fn finished(route: &Arc<Route>, path: &str, call: Call, id: &str) -> Result<Answer, Problem> {
+    let (route, key) = (Arc::clone(route), path.to_owned());
     let work = tokio::spawn(async move { idempotency::once(&route, &key, call).await });
     work.await.unwrap_or_else(|error| {
         tracing::error!(request = id, %error, "a handler panicked");
@@ -90,11 +94,21 @@ async fn entered(app: &App, access: Access, headers: &HeaderMap, peer: Option<Ip
         Access::RunHistory => app.options.run_history,
         Access::Metrics => return app.metrics_actor(headers, peer),
     };
-    let from = if app.options.trust_proxy { forwarded(headers).or(peer) } else { peer };
     let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let actor = app.gate.enter(header, from, &app.bell).await.inspect_err(|_| app.metrics.login_failed())?;
+    let actor = let_in(app, header, headers, peer).await?;
     expect_role(&actor, needed)?;
     Ok(actor)
+}
+
+/// Who this is, by a header or a session that says it.
+pub(crate) async fn let_in(
+    app: &App,
+    bearer: Option<&str>,
+    headers: &HeaderMap,
+    peer: Option<IpAddr>,
+) -> Result<Actor, Problem> {
+    let from = if app.options.trust_proxy { forwarded(headers).or(peer) } else { peer };
+    app.gate.enter(bearer, from, &app.bell).await.inspect_err(|_| app.metrics.login_failed())
 }
 
 /// The address that the last proxy saw.
@@ -109,19 +123,34 @@ fn read_query(text: &str, route: &Route) -> Result<Value, Problem> {
 }
 
 async fn read_body(headers: &HeaderMap, body: Body, route: &Route) -> Result<(String, Value), Problem> {
-    let Some(fields) = route.body else { return Ok((String::new(), Value::Object(Map::new()))) };
-    let late = |_| Problem::new(Kind::RequestTimeout, "The body did not arrive within 30 seconds.");
-    let bytes = tokio::time::timeout(BODY_TIME, collected(body)).await.map_err(late)??;
-    let text =
-        String::from_utf8(bytes).map_err(|_| Problem::new(Kind::MalformedJson, "The body is not valid UTF-8."))?;
-    let value = if text.trim().is_empty() { Value::Object(Map::new()) } else { parse(headers, &text)? };
-    if !route.own_body {
+    if route.body.is_none() {
+        return Ok((String::new(), Value::Object(Map::new())));
+    }
+    let text = read_text(body).await?;
+    if !text.trim().is_empty() {
+        expect_json(headers)?;
+    }
+    let value = checked(&text, route)?;
+    Ok((text, value))
+}
+
+/// A body as a value that fits the fields of its route.
+pub(super) fn checked(text: &str, route: &Route) -> Result<Value, Problem> {
+    let value = if text.trim().is_empty() { Value::Object(Map::new()) } else { parse(text)? };
+    if let (Some(fields), false) = (route.body, route.own_body) {
         let faults = Form::read(&value, fields, Naming::Camel).faults();
         if !faults.is_empty() {
             return Err(Problem::body(faults));
         }
     }
-    Ok((text, value))
+    Ok(value)
+}
+
+/// The text of a body, if it arrives in time.
+pub(crate) async fn read_text(body: Body) -> Result<String, Problem> {
+    let late = |_| Problem::new(Kind::RequestTimeout, "The body did not arrive within 30 seconds.");
+    let bytes = tokio::time::timeout(BODY_TIME, collected(body)).await.map_err(late)??;
+    String::from_utf8(bytes).map_err(|_| Problem::new(Kind::MalformedJson, "The body is not valid UTF-8."))
 }
 
 /// The whole body. One that is too large is read a while longer, and forgotten: a client that is cut off while it sends
@@ -145,13 +174,17 @@ async fn collected(mut body: Body) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-fn parse(headers: &HeaderMap, text: &str) -> Result<Value, Problem> {
+fn expect_json(headers: &HeaderMap) -> Result<(), Problem> {
     let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let media = media.split(';').next().unwrap_or("").trim();
     if media != "application/json" && media != "application/merge-patch+json" {
         let detail = format!("The body is `{}`, and must be `application/json`.", shown(media));
         return Err(Problem::new(Kind::UnsupportedMediaType, detail));
     }
+    Ok(())
+}
+
+fn parse(text: &str) -> Result<Value, Problem> {
     let value: Value = serde_json::from_str(text).map_err(|error| {
         let detail = format!("Line {}, column {}: {error}.", error.line(), error.column());
         Problem::new(Kind::MalformedJson, detail)
@@ -188,7 +221,7 @@ fn revision(app: &App, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
 }
 
 /// The id that the caller brought, if it can be shown; else a new one.
-fn request_id(headers: &HeaderMap) -> String {
+pub(crate) fn request_id(headers: &HeaderMap) -> String {
     let brought = headers.get("x-request-id").and_then(|value| value.to_str().ok());
     let fits = |id: &&str| {
         (1..=100).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:".contains(&b))
@@ -229,7 +262,7 @@ pub(crate) fn refused(problem: &Problem, id: &str) -> Response<Body> {
     response
 }
 
-fn usual_headers(headers: &mut HeaderMap, id: &str, media: Option<&'static str>) {
+pub(crate) fn usual_headers(headers: &mut HeaderMap, id: &str, media: Option<&'static str>) {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Some(media) = media {

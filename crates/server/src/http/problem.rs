@@ -255,6 +255,11 @@ impl Problem {
         Problem { errors, ..Problem::new(Kind::InvalidInput, detail) }
     }
 
+    /// Where and what, for people.
+    pub(crate) fn faults(&self) -> Vec<(String, String)> {
+        self.errors.iter().map(|item| (item.place.1.clone(), item.detail.clone())).collect()
+    }
+
     /// With a further member.
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Problem {
         self.more.insert(name.to_owned(), value.into());
@@ -272,6 +277,20 @@ impl Problem {
             self.detail = self.detail.replace(own, name);
         }
         self
+    }
+
+    /// The problem of a document that was told before.
+    pub(crate) fn told(document: &Value) -> Option<Problem> {
+        let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        let code = text(document, "code")?;
+        let about = CATALOG.iter().find(|about| about.code == code)?;
+        let item = |item: &Value| {
+            let mut places = ["pointer", "parameter", "header"].into_iter();
+            let place = places.find_map(|kind| Some((kind, text(item, kind)?)))?;
+            Some(Item { place, code: "invalid", detail: text(item, "detail")? })
+        };
+        let errors = document.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(item);
+        Some(Problem { errors: errors.collect(), ..Problem::new(about.kind, text(document, "detail")?) })
     }
 
     pub(crate) fn status(&self) -> StatusCode {
@@ -334,6 +353,13 @@ impl From<StoreError> for Problem {
     }
 }
 
+/// What core refuses before a store is asked.
+impl From<everbell::Invalid> for Problem {
+    fn from(invalid: everbell::Invalid) -> Problem {
+        StoreError::from(invalid).into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,6 +386,9 @@ mod tests {
                 "errors": [{"pointer": "#/reason", "code": "required", "detail": "is required: why"}], "jobId": "1",
             })
         );
+        let again = Problem::told(&problem.document("r2")).unwrap();
+        assert_eq!((again.kind, again.faults(), &again.detail), (problem.kind, problem.faults(), &problem.detail));
+        assert!(Problem::told(&json!({"code": "Nothing", "detail": "x"})).is_none());
         let query = Problem::query(vec![Fault::new("/limit", "out_of_range", "must be from 1 to 200, not 0")]);
         assert_eq!(query.document("r1")["errors"][0]["parameter"], "limit");
     }

@@ -28,6 +28,11 @@ impl Fire {
         Fire { local: at.to_zoned(spec.zone().as_jiff().clone()), note: note(spec, at) }
     }
 
+    /// What daylight saving did to it.
+    pub(crate) fn note(self) -> Option<String> {
+        self.note
+    }
+
     pub(crate) fn document(self) -> FireDocument {
         FireDocument { at: self.local.timestamp().to_string(), local: self.local.to_string(), note: self.note }
     }

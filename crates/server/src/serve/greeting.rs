@@ -20,6 +20,9 @@ pub(super) fn print(
     if config.server.role.answers() {
         let mount = config.api.mounts.first().map_or("", String::as_str);
         let base = config.server.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
+        if config.ui.enabled {
+            lines.push(format!("  web UI    {base}/"));
+        }
         lines.push(format!("  API       {base}{mount}  (documentation: {base}/docs/api)"));
         lines.push(format!("  token     {}", token_line(config, token)));
     }

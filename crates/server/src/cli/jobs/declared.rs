@@ -1,9 +1,9 @@
 //! Jobs as files declare them: out of a server, into it, and what differs.
 
 mod apply;
-mod crontab;
+pub(crate) mod crontab;
 mod diff;
-mod export;
+pub(crate) mod export;
 mod plan;
 mod toml_text;
 

@@ -89,20 +89,20 @@ pub(crate) struct TimingArgs {
 
 /// A body, whose payload is sent as it was written, so that no number loses a digit.
 #[derive(Default, Serialize)]
-pub(super) struct Body {
+pub(crate) struct Body {
     #[serde(flatten)]
-    pub(super) members: Map<String, Value>,
+    pub(crate) members: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) payload: Option<Box<RawValue>>,
+    pub(crate) payload: Option<Box<RawValue>>,
 }
 
 impl Body {
-    pub(super) fn put(&mut self, name: &str, value: impl Into<Value>) {
+    pub(crate) fn put(&mut self, name: &str, value: impl Into<Value>) {
         self.members.insert(name.to_owned(), value.into());
     }
 
     /// Sets a member of `policies`, or of an object in it.
-    pub(super) fn put_policy(&mut self, path: &str, value: impl Into<Value>) {
+    pub(crate) fn put_policy(&mut self, path: &str, value: impl Into<Value>) {
         let mut object = self.members.entry("policies").or_insert_with(|| json!({}));
         let mut names = path.split('.').peekable();
         while let Some(name) = names.next() {

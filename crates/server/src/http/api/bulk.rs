@@ -10,7 +10,7 @@ use super::jobs::filter;
 use crate::form::job::time;
 use crate::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional, required};
 use crate::http::call::{Answer, Call};
-use crate::http::model::{Bulk, BulkItem};
+use crate::http::model::{Bulk, BulkItem, times};
 use crate::http::problem::Problem;
 
 /// The most jobs of one request.
@@ -22,6 +22,8 @@ const FILTER: &[Field] = &[
     optional("q", TEXT, "Key, target or description contains this, in any case."),
     optional("source", Value::Word(&["api", "config", "code"]), "Owned by this."),
     optional("lastRunStatus", Value::List { of: &super::jobs::RUN_STATUS, max: 6 }, "The last run ended so."),
+    optional("errored", Value::Flag, "Whether it cannot fire because its schedule cannot be read."),
+    optional("scheduleType", super::jobs::SCHEDULE_TYPE, "Whether it fires again and again, or once."),
 ];
 
 pub(crate) const BULK: &[Field] = &[
@@ -104,10 +106,15 @@ async fn matching(call: &Call, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> 
 /// One job fails by itself: the others are changed all the same.
 async fn one(call: &Call, row: &JobRow, wish: &Wish) -> BulkItem {
     let definition = &row.job.definition;
+    let next = match &wish.pause {
+        Some(_) => row.timer.as_ref().and_then(|timer| timer.next_run_at),
+        None => definition.spec.as_ref().ok().and_then(|spec| spec.next_after(call.app.bell.now())),
+    };
     let item = |outcome, detail| BulkItem {
         id: definition.id.to_string(),
         job_key: definition.key.to_string(),
         outcome,
+        next_run_at: times(next),
         detail,
     };
     let status = row.job.state.status;

@@ -134,7 +134,7 @@ pub(crate) async fn diff(call: Call) -> Result<Answer, Problem> {
 }
 
 /// What differs between two versions, as the API spells it.
-fn changes(from: &JobRow, to: &JobRow) -> Vec<ChangedField> {
+pub(crate) fn changes(from: &JobRow, to: &JobRow) -> Vec<ChangedField> {
     let flat = |row: &JobRow| {
         let own = &row.job.definition;
         let mut document = definition::document(own);

@@ -27,6 +27,7 @@ const QUIET: Duration = Duration::from_secs(15);
 struct Wanted {
     types: Vec<String>,
     job_key: Option<String>,
+    named: bool,
 }
 
 impl Wanted {
@@ -38,13 +39,25 @@ impl Wanted {
         (self.types.is_empty() || self.types.iter().any(fits))
             && self.job_key.as_ref().is_none_or(|key| told.job_key.as_ref() == Some(key))
     }
+
+    /// JSON has no line breaks, so one line of data is enough.
+    fn written(&self, app: &App, told: &Told) -> String {
+        let name = if self.named { format!("event: {}\n", told.kind) } else { String::new() };
+        format!("id: {}\n{name}data: {}\n\n", app.live.id(told.number), told.data)
+    }
 }
 
 pub(crate) async fn stream(call: Call) -> Result<Answer, Problem> {
+    follow(call, true).await
+}
+
+/// A stream whose events have names, for who wants some; or none, for a browser that wants any.
+pub(crate) async fn follow(call: Call, named: bool) -> Result<Answer, Problem> {
     let form = call.query(STREAM);
     let wanted = Wanted {
         types: form.list("types").into_iter().map(str::to_owned).collect(),
         job_key: form.text("jobKey").map(str::to_owned),
+        named,
     };
     let last_id = call.headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let Listening { missed, events } = call.app.live.listen(last_id);
@@ -55,7 +68,7 @@ pub(crate) async fn stream(call: Call) -> Result<Answer, Problem> {
             missed
                 .iter()
                 .filter(|told| wanted.covers(told))
-                .for_each(|told| beginning.push_str(&written(&call.app, told)));
+                .for_each(|told| beginning.push_str(&wanted.written(&call.app, told)));
         }
         None => beginning.push_str(RESET),
     }
@@ -80,17 +93,12 @@ async fn next(app: &App, wanted: &Wanted, events: &mut tokio::sync::broadcast::R
     loop {
         match tokio::time::timeout(QUIET, events.recv()).await {
             Err(_) => return Some(": \n\n".to_owned()),
-            Ok(Ok(told)) if wanted.covers(&told) => return Some(written(app, &told)),
+            Ok(Ok(told)) if wanted.covers(&told) => return Some(wanted.written(app, &told)),
             Ok(Ok(_)) => {}
             Ok(Err(RecvError::Lagged(_))) => return Some(RESET.to_owned()),
             Ok(Err(RecvError::Closed)) => return None,
         }
     }
-}
-
-/// JSON has no line breaks, so one line of data is enough.
-fn written(app: &App, told: &Told) -> String {
-    format!("id: {}\nevent: {}\ndata: {}\n\n", app.live.id(told.number), told.kind, told.data)
 }
 
 #[cfg(test)]
@@ -108,6 +116,7 @@ mod tests {
         let wanted = |types: &[&str], key: Option<&str>| Wanted {
             types: types.iter().map(|text| (*text).to_owned()).collect(),
             job_key: key.map(str::to_owned),
+            named: true,
         };
         assert!(wanted(&[], None).covers(&told("run.failed", "a")));
         assert!(wanted(&["job.*", "run.*"], Some("a")).covers(&told("run.failed", "a")));

@@ -12,7 +12,8 @@ use crate::http::page::{self, CURSOR, LIMIT};
 use crate::http::problem::{Kind, Problem};
 
 const STATUS: Value = Value::Word(&["active", "paused", "retired"]);
-pub(super) const RUN_STATUS: Value = Value::Word(&["pending", "running", "succeeded", "failed", "canceled", "skipped"]);
+pub(crate) const SCHEDULE_TYPE: Value = Value::Word(&["recurring", "one_time"]);
+pub(crate) const RUN_STATUS: Value = Value::Word(&["pending", "running", "succeeded", "failed", "canceled", "skipped"]);
 
 pub(crate) const LIST: &[Field] = &[
     optional("status", Value::List { of: &STATUS, max: 3 }, "Jobs of one of these; living ones if absent."),
@@ -23,7 +24,7 @@ pub(crate) const LIST: &[Field] = &[
     optional("lastRunStatus", Value::List { of: &RUN_STATUS, max: 6 }, "The last run ended so."),
     optional("errored", Value::Flag, "Whether it cannot fire because its schedule cannot be read."),
     optional("failing", Value::Flag, "Whether it failed since it last succeeded."),
-    optional("scheduleType", Value::Word(&["recurring", "one_time"]), "Whether it fires again and again, or once."),
+    optional("scheduleType", SCHEDULE_TYPE, "Whether it fires again and again, or once."),
     optional("scheduled", Value::Flag, "Whether it has a next fire."),
     optional("label", TEXT, "It has this label: `name`, or `name=value`."),
     optional("sort", Value::Word(&["jobKey", "nextRunAt", "-createdAt", "target"]), "The order; by key if absent."),
@@ -40,7 +41,7 @@ pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
 }
 
 /// What a query, or the filter of a bulk action, asks for.
-pub(super) fn filter(form: &Form<'_>) -> Result<JobFilter, Problem> {
+pub(crate) fn filter(form: &Form<'_>) -> Result<JobFilter, Problem> {
     let refused = |name: &'static str| move |error: everbell::Invalid| Problem::at("parameter", name, error.reason);
     let key = form.text("jobKey").map(JobKey::new).transpose().map_err(refused("jobKey"))?;
     let mut status: Vec<JobStatus> = form.list("status").into_iter().filter_map(JobStatus::from_word).collect();

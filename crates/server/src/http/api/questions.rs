@@ -91,7 +91,7 @@ async fn statistics(call: &Call, job: JobId, from: Timestamp) -> Result<StatsDoc
 }
 
 /// A time of the query.
-pub(super) fn moment(form: &mut Form<'_>, name: &str, zone: Option<&Zone>) -> Result<Option<Timestamp>, Problem> {
+pub(crate) fn moment(form: &mut Form<'_>, name: &str, zone: Option<&Zone>) -> Result<Option<Timestamp>, Problem> {
     let utc = Zone::utc();
     match time(form, name, zone.unwrap_or(&utc)) {
         None if form.has(name) => Err(Problem::query(std::mem::take(form.faults_mut()))),

@@ -41,7 +41,8 @@ pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
     Ok(page::linked(&call, "/runs", document.next_cursor.as_deref(), Answer::ok(&document)?))
 }
 
-fn filter(call: &Call) -> Result<RunFilter, Problem> {
+/// The runs that a query asks for.
+pub(crate) fn filter(call: &Call) -> Result<RunFilter, Problem> {
     fn read<T>(
         name: &'static str,
         text: Option<&str>,

@@ -186,6 +186,8 @@ pub(crate) struct BulkItem {
     pub(crate) job_key: String,
     /// `changed`, `would_change`, `unchanged` or `failed`.
     pub(crate) outcome: &'static str,
+    /// The fire that a pause prevents, or the first one after resuming.
+    pub(crate) next_run_at: Option<String>,
     pub(crate) detail: Option<String>,
 }
 
@@ -246,16 +248,18 @@ impl JobDocument {
 }
 
 /// What a definition says about when, also one that cannot be read any more.
-struct Schedule {
-    kind: &'static str,
-    expression: Option<String>,
-    run_at: Option<Timestamp>,
-    timezone: String,
-    text: String,
+pub(crate) struct Schedule {
+    /// `recurring` or `one_time`.
+    pub(crate) kind: &'static str,
+    pub(crate) expression: Option<String>,
+    pub(crate) run_at: Option<Timestamp>,
+    pub(crate) timezone: String,
+    /// In words.
+    pub(crate) text: String,
 }
 
 impl Schedule {
-    fn of(definition: &Definition) -> Schedule {
+    pub(crate) fn of(definition: &Definition) -> Schedule {
         match &definition.spec {
             Ok(spec) => {
                 let timezone = spec.zone().name().to_owned();

@@ -17,11 +17,11 @@ pub(crate) use cluster::{
     AuditDocument, InstanceDocument, NewTokenDocument, TargetDocument, TargetsDocument, TokenDocument,
 };
 pub(crate) use job::{
-    Bulk, BulkItem, ChangedField, Fires, JobDocument, NewVersionDocument, ResumedDocument, Resumption, StatsDocument,
-    Superseded,
+    Bulk, BulkItem, ChangedField, Fires, JobDocument, NewVersionDocument, ResumedDocument, Resumption, Schedule,
+    StatsDocument, Superseded,
 };
 pub(crate) use preview::{FireDocument, PreviewDocument, WarningDocument};
-pub(crate) use run::{CanceledDocument, ExplanationDocument, GapDocument, RunDocument, RunNowDocument};
+pub(crate) use run::{CanceledDocument, ExplanationDocument, GapDocument, RunDocument, RunNowDocument, in_words};
 
 /// A part of a list.
 #[derive(Serialize)]

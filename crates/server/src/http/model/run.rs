@@ -247,7 +247,8 @@ impl ExplanationDocument {
     }
 }
 
-fn in_words(told: &Explanation) -> (&'static str, String) {
+/// A word for programs and a sentence for people.
+pub(crate) fn in_words(told: &Explanation) -> (&'static str, String) {
     match told {
         Explanation::Settled(SlotOutcome::Run(run)) => match &run.skip {
             Some(skip) => ("run", format!("This slot was skipped: {skip}.")),

@@ -1,6 +1,6 @@
 //! `everbell jobs import-crontab`.
 
-mod lines;
+pub(crate) mod lines;
 
 use std::path::PathBuf;
 
@@ -9,7 +9,6 @@ use everbell::Schedule;
 use everbell_core::Zone;
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::json;
 
 use super::apply::{Done, Wish, carry_out, is_for_programs};
 use crate::cli::body::declared;
@@ -59,14 +58,8 @@ pub(super) fn run(args: &CrontabArgs, now: Timestamp, output: &mut Output) -> Re
     let mut session = Session::new(&args.online, now, output)?;
     let mut wanted = Vec::new();
     for entry in lines.iter().filter_map(|line| line.entry.as_ref()) {
-        let mut payload = json!({ "command": entry.command });
-        for (name, value) in [("stdin", &entry.stdin), ("user", &entry.user)] {
-            if let Some(value) = value {
-                payload[name] = json!(value);
-            }
-        }
         let schedule = Schedule::cron(&entry.key, &entry.expression).tz(entry.zone).target(&args.target);
-        wanted.push(declared(&schedule.payload(payload), now).map_err(CliError::invalid)?);
+        wanted.push(declared(&schedule.payload(entry.payload()), now).map_err(CliError::invalid)?);
     }
     if !is_for_programs(&session) {
         let columns = [Column::new("LINE").right(), Column::new("VERDICT"), Column::new("JOB"), Column::new("DETAIL")];

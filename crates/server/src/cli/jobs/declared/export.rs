@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::toml_text::{key, value};
-use crate::cli::body::{self, body, shown};
+use crate::cli::body::{body, essential, shown};
 use crate::cli::client::{Asked, job_path};
 use crate::cli::document::text;
 use crate::cli::error::warn;
@@ -87,20 +87,14 @@ pub(super) fn run(args: &ExportArgs, now: Timestamp, output: &mut Output) -> Res
 }
 
 /// A job as a block: what says the same as its absence is left out.
-fn block(own: &Definition, now: Timestamp) -> Result<String, String> {
-    let body = body(own);
-    let plain = plain(&body, now)?;
+pub(crate) fn block(own: &Definition, now: Timestamp) -> Result<String, String> {
+    let body = essential(own, now)?;
     let mut lines = vec!["[[job]]".to_owned()];
     for field in job::JOB {
         let Some(wanted) = body.get(field.name) else { continue };
-        let usual = plain.get(field.name);
-        let always = ["jobKey", "target", "cronExpression", "runAt"].contains(&field.name);
-        if !always && usual == Some(wanted) {
-            continue;
-        }
         let name = Naming::Snake.spell(field.name).into_owned();
         if field.name == "policies" {
-            different(&name, wanted, usual, &mut lines)?;
+            members(&name, wanted, &mut lines)?;
         } else {
             lines.push(line(&name, wanted)?);
         }
@@ -108,31 +102,15 @@ fn block(own: &Definition, now: Timestamp) -> Result<String, String> {
     Ok(format!("{}\n", lines.join("\n")))
 }
 
-/// The body of a job of the same key, target and time that says nothing else.
-fn plain(body: &Value, now: Timestamp) -> Result<Value, String> {
-    let mut bare = json!({ "jobKey": body["jobKey"], "target": body["target"] });
-    for name in ["cronExpression", "runAt"] {
-        if let Some(value) = body.get(name) {
-            bare[name] = value.clone();
-        }
-    }
-    let read = job::read(&bare, None, Naming::Camel);
-    Ok(body::body(&body::declared(&read.schedule, now)?))
-}
-
-/// Lines for the members that differ from the usual ones, each with its whole path.
-fn different(path: &str, wanted: &Value, usual: Option<&Value>, lines: &mut Vec<String>) -> Result<(), String> {
-    let Value::Object(members) = wanted else {
+/// A line for each member, with its whole path.
+fn members(path: &str, wanted: &Value, lines: &mut Vec<String>) -> Result<(), String> {
+    let Value::Object(inner) = wanted else {
         lines.push(line(path, wanted)?);
         return Ok(());
     };
-    for (name, member) in members {
-        let usual = usual.and_then(|usual| usual.get(name));
-        if usual != Some(member) {
-            different(&format!("{path}.{}", key(&Naming::Snake.spell(name))), member, usual, lines)?;
-        }
-    }
-    Ok(())
+    inner
+        .iter()
+        .try_for_each(|(name, member)| members(&format!("{path}.{}", key(&Naming::Snake.spell(name))), member, lines))
 }
 
 fn line(path: &str, wanted: &Value) -> Result<String, String> {

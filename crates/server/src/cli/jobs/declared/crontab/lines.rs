@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use everbell_core::Zone;
 use everbell_core::cron::Expression;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 /// The most words of a command that become its key, and the most characters.
 const KEY_WORDS: usize = 4;
@@ -13,18 +14,18 @@ const KEY_LENGTH: usize = 60;
 /// A line that says something.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Line {
+pub(crate) struct Line {
     #[serde(rename = "line")]
-    pub(super) number: usize,
-    pub(super) verdict: Verdict,
+    pub(crate) number: usize,
+    pub(crate) verdict: Verdict,
     #[serde(flatten)]
-    pub(super) entry: Option<Entry>,
-    pub(super) detail: String,
+    pub(crate) entry: Option<Entry>,
+    pub(crate) detail: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// It becomes a job.
     Job,
     /// It says something about other lines, or about what everbell does otherwise.
@@ -34,7 +35,7 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    pub(super) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Verdict::Job => "job",
             Verdict::Note => "note",
@@ -46,22 +47,35 @@ impl Verdict {
 /// A line that becomes a job.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     #[serde(rename = "jobKey")]
-    pub(super) key: String,
+    pub(crate) key: String,
     #[serde(rename = "cronExpression")]
-    pub(super) expression: String,
+    pub(crate) expression: String,
     #[serde(rename = "timezone")]
-    pub(super) zone: &'static str,
-    pub(super) command: String,
+    pub(crate) zone: &'static str,
+    pub(crate) command: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) stdin: Option<String>,
+    pub(crate) stdin: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) user: Option<String>,
+    pub(crate) user: Option<String>,
+}
+
+impl Entry {
+    /// What its target gets.
+    pub(crate) fn payload(&self) -> Value {
+        let mut payload = json!({ "command": self.command });
+        for (name, value) in [("stdin", &self.stdin), ("user", &self.user)] {
+            if let Some(value) = value {
+                payload[name] = json!(value);
+            }
+        }
+        payload
+    }
 }
 
 /// Every line but empty ones and comments.
-pub(super) fn read(text: &str, zone: &Zone, system: bool) -> Vec<Line> {
+pub(crate) fn read(text: &str, zone: &Zone, system: bool) -> Vec<Line> {
     let (mut zone, mut taken) = (zone.clone(), BTreeMap::new());
     let mut lines = Vec::new();
     for (index, text) in text.lines().enumerate() {
