@@ -1,0 +1,57 @@
+// Keys, for hands that stay on the keyboard. Nothing here happens while somebody types.
+const PLACES = { o: "/", j: "/jobs", r: "/runs", t: "/timeline", c: "/cluster", a: "/audit", s: "/settings" };
+const KEYS = [
+  ["/", "find"], ["g o", "overview"], ["g j", "jobs"], ["g r", "runs"], ["g t", "timeline"], ["g c", "cluster"], ["g a", "audit"],
+  ["j  k", "next, previous row"], ["Enter", "open the row"], ["x", "pick the row"], ["p", "pause or resume"], ["n", "run now"],
+  ["c", "new job"], ["l", "live on or off"], ["t", "light or dark"], ["Esc", "close"], ["?", "this help"],
+];
+
+function showHelp() {
+  const box = document.createElement("dialog");
+  const list = KEYS.map(([key, does]) => `<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`).join("");
+  box.innerHTML = `<h2 id="keys-heading">Keys</h2><dl class="facts keys">${list}</dl><p><button class="button" autofocus>Close</button></p>`;
+  box.setAttribute("aria-labelledby", "keys-heading");
+  box.addEventListener("click", (event) => { if (event.target === box || event.target.closest("button")) box.close(); });
+  box.addEventListener("close", () => box.remove());
+  document.body.append(box);
+  box.showModal();
+}
+
+function move(step) {
+  const rows = [...document.querySelectorAll("[data-rows] [data-row]")];
+  if (!rows.length) return;
+  const at = rows.findIndex((row) => row.hasAttribute("data-current"));
+  const to = rows[Math.min(rows.length - 1, Math.max(0, at < 0 ? 0 : at + step))];
+  rows.forEach((row) => row.removeAttribute("data-current"));
+  to.setAttribute("data-current", "");
+  to.scrollIntoView({ block: "nearest" });
+  to.querySelector("a")?.focus({ preventScroll: true });
+}
+
+async function turnTheme() {
+  const html = document.documentElement;
+  const dark = html.dataset.theme === "dark" || (html.dataset.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
+  html.dataset.theme = dark ? "light" : "dark";
+  await choose({ theme: html.dataset.theme });
+}
+
+function startKeys() {
+  let going = 0;
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.target.closest("input, select, textarea, dialog, [contenteditable]")) return;
+    const current = document.querySelector("[data-current]");
+    const act = (key) => (current ?? document).querySelector(`[data-key="${key}"]`)?.click();
+    if (Date.now() - going < 1200 && PLACES[event.key]) { location.href = PLACES[event.key]; return; }
+    const does = {
+      g: () => { going = Date.now(); },
+      "/": () => (document.querySelector("[data-filters] input[type=search]") ?? document.querySelector("#find"))?.focus(),
+      j: () => move(1), k: () => move(-1),
+      Enter: () => { if (current && !event.target.closest("a, button, summary")) current.querySelector("a")?.click(); else return true; },
+      x: () => current?.querySelector("input[data-pick]")?.click(),
+      p: () => act("p"), n: () => act("n"), c: () => document.querySelector("[data-key=c]")?.click(),
+      l: switchLive, t: turnTheme, "?": showHelp,
+    }[event.key];
+    if (does && does() !== true) event.preventDefault();
+  });
+}

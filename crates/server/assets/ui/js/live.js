@@ -1,0 +1,101 @@
+// Pages that follow what happens. One stream for a tab that is seen; when something happened the page is asked for again,
+// and each region that differs is replaced, unless somebody is at work in it.
+let stream = null;
+let asked = null;
+let pause = 500;
+let last = 0;
+
+const isBusy = (region) => {
+  const active = document.activeElement;
+  const typing = active && region.contains(active) && active.matches("input, select, textarea, [contenteditable]");
+  const chosen = window.getSelection();
+  const selected = chosen && !chosen.isCollapsed && region.contains(chosen.anchorNode);
+  const dirty = region.querySelector("form[data-dirty], details[open].drop, input[type=checkbox][data-pick]:checked");
+  return Boolean(typing || selected || dirty);
+};
+
+// Replaces what differs. Focus stays on what has the same address or id.
+function swap(page) {
+  for (const region of document.querySelectorAll("[data-region]")) {
+    const fresh = page.getElementById(region.id);
+    if (!fresh || isBusy(region)) continue;
+    const strip = (html) => html.replace(/<(span class="away"|time )[^>]*>[^<]*/g, "").replace(/name="once" value="[^"]*"/g, "").replace(/(data-needs-script="") hidden=""/g, "$1");
+    if (strip(fresh.innerHTML) === strip(region.innerHTML)) continue;
+    const held = region.contains(document.activeElement) ? document.activeElement : null;
+    const name = held && (held.id ? `#${CSS.escape(held.id)}` : held.getAttribute("href") ? `[href="${CSS.escape(held.getAttribute("href"))}"]` : null);
+    const current = region.querySelector("[data-current]")?.dataset.row;
+    const open = [...region.querySelectorAll("details[open][id]")].map((node) => node.id);
+    region.innerHTML = fresh.innerHTML;
+    open.forEach((id) => document.getElementById(id)?.setAttribute("open", ""));
+    if (current) region.querySelector(`[data-row="${CSS.escape(current)}"]`)?.setAttribute("data-current", "");
+    if (name) region.querySelector(name)?.focus({ preventScroll: true });
+    region.dispatchEvent(new CustomEvent("swapped", { bubbles: true }));
+  }
+  tick();
+}
+
+async function refresh() {
+  asked = null;
+  if (document.hidden || document.querySelector("dialog[open]")) return;
+  const begun = performance.now();
+  try {
+    const answer = await fetch(location.href, { headers: { "x-everbell": "live" }, cache: "no-store" });
+    if (answer.status === 401) return location.reload();
+    if (answer.ok) swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
+  } catch { tell("lost"); }
+  // A slow server is asked less often.
+  pause = Math.min(15000, Math.max(500, 5 * (performance.now() - begun)));
+  last = performance.now();
+}
+
+function ask() {
+  if (asked) return;
+  asked = setTimeout(refresh, Math.max(150, pause - (performance.now() - last)));
+}
+
+function tell(state) {
+  for (const node of document.querySelectorAll("[data-live-switch]")) {
+    node.hidden = false;
+    node.dataset.state = state;
+    node.textContent = { on: "Live", lost: "Reconnecting", off: "Live is off" }[state];
+    node.setAttribute("aria-pressed", state !== "off");
+  }
+}
+
+function listen() {
+  if (stream || document.hidden || document.documentElement.dataset.live === "off") return;
+  if (!document.querySelector("[data-region]")) return;
+  stream = new EventSource("/ui/events");
+  // Whatever happened before this moment is not told, so the page is asked for.
+  stream.onopen = () => { tell("on"); if (last || document.documentElement.dataset.stale) ask(); };
+  stream.onerror = () => tell("lost");
+  stream.onmessage = ask;
+  stream.addEventListener("reset", ask);
+}
+
+function deaf() {
+  stream?.close();
+  stream = null;
+}
+
+function startLive() {
+  if (!document.querySelector("[data-live-switch]")) return;
+  const html = document.documentElement;
+  tell(html.dataset.live === "off" ? "off" : "lost");
+  listen();
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return deaf();
+    html.dataset.stale = "yes";
+    listen();
+  });
+  window.addEventListener("pagehide", deaf);
+  // Next fires pass and countdowns end without anybody telling.
+  setInterval(() => { if (html.dataset.live !== "off" && (!stream || stream.readyState !== 1 || performance.now() - last > 15000)) { if (!document.hidden) ask(); } }, 5000);
+}
+
+async function switchLive() {
+  const html = document.documentElement;
+  html.dataset.live = html.dataset.live === "off" ? "on" : "off";
+  await choose({ live: html.dataset.live });
+  if (html.dataset.live === "off") { deaf(); tell("off"); } else { tell("lost"); listen(); ask(); }
+}

@@ -1,0 +1,5 @@
+startTimes();
+startDialogs();
+startForms();
+startKeys();
+startLive();

@@ -1,0 +1,240 @@
+//! What happens to every request for a page: who is it, may they, is the form their own; then the page; then its headers.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, RawPathParams, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use serde_json::Value;
+
+use super::Page;
+use super::choices::Choices;
+use super::frame::problem_page;
+use super::markup::url_part;
+use super::session::{Cookie, Cookies, Session};
+use super::visit::{Content, Flash, Reply, Visit};
+use crate::form::{Form, Naming, QueryError, pairs, query};
+use crate::http::App;
+use crate::http::access::{Actor, Role, expect_role};
+use crate::http::call::shown;
+use crate::http::pipeline::{let_in, read_text, request_id, usual_headers};
+use crate::http::problem::{Kind, Problem};
+use crate::http::route::Access;
+
+/// Nothing comes from elsewhere, nothing goes elsewhere, nothing inline is run.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                      form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+/// Answers a request for a page.
+pub(super) async fn answer(
+    State((app, page)): State<(Arc<App>, Arc<Page>)>,
+    params: RawPathParams,
+    request: Request,
+) -> Response<Body> {
+    let id = request_id(request.headers());
+    let path = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let (parts, body) = request.into_parts();
+    let visit = arrived(&app, path, parts);
+    let (begun, cookies, scripted) = (visit.now, visit.cookies.clone(), visit.is_scripted());
+    let reply = match admitted(visit, &page, body).await {
+        Ok(visit) => handled(&page, *visit, &id).await,
+        Err(reply) => *reply,
+    };
+    let took = app.bell.now().duration_since(begun);
+    let (method, status) = (page.method.as_str(), reply.status.as_u16());
+    tracing::debug!(request = %id, method, page = page.path, status, took_ms = took.as_millis_f64(), "answered");
+    app.metrics.http(method, page.path, status, took.as_secs_f64().max(0.0));
+    // What was to be said is said once a page is shown.
+    let said = matches!(reply.body, Content::Html(_)) && !scripted && cookies.get(Cookie::Flash).is_some();
+    let mut response = rendered(reply, &cookies, scripted, &id);
+    if said {
+        set(response.headers_mut(), "set-cookie", &cookies.forget(Cookie::Flash));
+    }
+    response
+}
+
+/// Whether a browser asks, for somebody to read.
+pub(crate) fn wants_page(request: &Request) -> bool {
+    let accept = request.headers().get("accept").and_then(|value| value.to_str().ok()).unwrap_or("");
+    request.method() == Method::GET && accept.contains("text/html")
+}
+
+/// What a browser gets where there is nothing. Who is not signed in is told the same.
+pub(crate) async fn nowhere(app: &Arc<App>, request: Request) -> Response<Body> {
+    let id = request_id(request.headers());
+    let mut visit = arrived(app, Vec::new(), request.into_parts().0);
+    if let Some(session) = &visit.session {
+        // A session that is over sees the page as a stranger does.
+        if let Ok(actor) = let_in(&visit.app, Some(&session.bearer()), &visit.headers, visit.peer).await {
+            visit.actor = actor;
+        }
+    }
+    let path = shown(visit.here.split('?').next().unwrap_or("/"));
+    let reply = problem_page(&visit, &Problem::new(Kind::NotFound, format!("There is nothing at {path}."))).await;
+    rendered(reply, &visit.cookies, false, &id)
+}
+
+fn arrived(app: &Arc<App>, path: Vec<(String, String)>, parts: Parts) -> Visit {
+    let cookies = Cookies::of(&parts.headers, app.options.trust_proxy);
+    Visit {
+        app: Arc::clone(app),
+        actor: Actor { name: "nobody".to_owned(), role: Role::Viewer },
+        session: Session::of(&cookies),
+        choices: Choices::of(&cookies),
+        cookies,
+        peer: parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip()),
+        headers: parts.headers,
+        here: parts.uri.path_and_query().map_or("/", |here| here.as_str()).to_owned(),
+        path,
+        query: Value::Null,
+        sent: Vec::new(),
+        now: app.bell.now(),
+    }
+}
+
+/// Lets a visit in, with everything that it brings read; or tells what is answered instead.
+async fn admitted(mut visit: Visit, page: &Page, body: Body) -> Result<Box<Visit>, Box<Reply>> {
+    if let Err(problem) = enter(&mut visit, page).await {
+        return Err(Box::new(match problem.kind {
+            Kind::Unauthenticated => sign_in_first(&visit, page),
+            _ => problem_page(&visit, &problem).await,
+        }));
+    }
+    if let Err(problem) = read(&mut visit, page, body).await {
+        return Err(Box::new(problem_page(&visit, &problem).await));
+    }
+    Ok(Box::new(visit))
+}
+
+async fn enter(visit: &mut Visit, page: &Page) -> Result<(), Problem> {
+    let needed = match page.access {
+        Access::Open | Access::Metrics => None,
+        Access::Role(role) => Some(role),
+        Access::RunHistory => Some(visit.app.options.run_history),
+    };
+    let Some(needed) = needed else { return Ok(()) };
+    let Some(session) = &visit.session else { return Err(Problem::new(Kind::Unauthenticated, "Sign in first.")) };
+    visit.actor = let_in(&visit.app, Some(&session.bearer()), &visit.headers, visit.peer).await?;
+    expect_role(&visit.actor, needed)
+}
+
+/// Leads to the page for signing in, and back from there.
+fn sign_in_first(visit: &Visit, page: &Page) -> Reply {
+    let to = if page.method == Method::GET && !visit.is_scripted() { visit.here.as_str() } else { "/" };
+    if visit.is_scripted() {
+        return Reply {
+            status: StatusCode::UNAUTHORIZED,
+            ..Reply::of(Content::Text("text/plain; charset=utf-8", "Sign in first.\n".to_owned()))
+        };
+    }
+    let place = if to == "/" { "/sign-in".to_owned() } else { format!("/sign-in?to={}", url_part(to)) };
+    let reply = Reply::go(place);
+    if visit.session.is_some() { reply.header("set-cookie", visit.cookies.forget(Cookie::Session)) } else { reply }
+}
+
+async fn read(visit: &mut Visit, page: &Page, body: Body) -> Result<(), Problem> {
+    let invalid = |error: QueryError| Problem::new(Kind::InvalidInput, error.0);
+    let text = visit.here.split_once('?').map_or("", |(_, query)| query);
+    let mut value = query(text, page.query).map_err(invalid)?;
+    if let Value::Object(members) = &mut value {
+        // Forms send what was left empty, and old bookmarks what is no more.
+        let known = |name: &str| page.query.iter().any(|field| field.name == name);
+        let is_empty = |value: &Value| value.as_str() == Some("") || value.as_array().is_some_and(Vec::is_empty);
+        members.retain(|name, value| known(name) && !is_empty(value));
+    }
+    let faults = Form::read(&value, page.query, Naming::Camel).faults();
+    if !faults.is_empty() {
+        return Err(Problem::query(faults));
+    }
+    visit.query = value;
+    if page.method == Method::POST {
+        let text = read_text(body).await?;
+        visit.sent = pairs(&text).map_err(invalid)?;
+        own_form(visit, page)?;
+    }
+    Ok(())
+}
+
+/// Refuses a form that was not made here for who sends it.
+fn own_form(visit: &Visit, page: &Page) -> Result<(), Problem> {
+    let site = visit.headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
+    let sealed = visit.session.as_ref().is_some_and(|session| session.sealed(visit.sent("seal").unwrap_or("")));
+    let is_open = page.access == Access::Open;
+    if matches!(site, Some("cross-site" | "same-site")) || !(sealed || is_open) {
+        let detail =
+            "This form was not made for your session; nothing was changed. Load the page again, and send it again.";
+        return Err(Problem::new(Kind::Forbidden, detail));
+    }
+    Ok(())
+}
+
+async fn handled(page: &Page, visit: Visit, id: &str) -> Reply {
+    let asked = visit.clone();
+    let work = (page.handler)(visit);
+    // What was begun is finished, also if nobody waits for the answer any more.
+    let handled = if page.method == Method::GET {
+        work.await
+    } else {
+        tokio::spawn(work).await.unwrap_or_else(|error| {
+            tracing::error!(request = id, %error, "a page panicked");
+            Err(Problem::new(Kind::Internal, "Something is broken here; the log of the server has the details."))
+        })
+    };
+    match handled {
+        Ok(reply) => reply,
+        Err(problem) => problem_page(&asked, &problem).await,
+    }
+}
+
+fn rendered(reply: Reply, cookies: &Cookies, scripted: bool, id: &str) -> Response<Body> {
+    let mut place = None;
+    let (media, body) = match reply.body {
+        Content::Html(html) => (Some("text/html; charset=utf-8"), Body::from(html)),
+        Content::Text(media, text) => (Some(media), Body::from(text)),
+        Content::Stream(media, body) => (Some(media), body),
+        Content::Go { to, flash } => {
+            place = Some((to, flash));
+            (None, Body::empty())
+        }
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = reply.status;
+    let headers = response.headers_mut();
+    usual_headers(headers, id, media);
+    for (name, value) in
+        [("content-security-policy", POLICY), ("referrer-policy", "same-origin"), ("x-frame-options", "DENY")]
+    {
+        set(headers, name, value);
+    }
+    if let Some((to, flash)) = &place {
+        // A script cannot see where a redirect leads without going there, so it is told.
+        set(headers, if scripted { "x-go" } else { "location" }, to);
+        if let Some(Flash { good, text }) = flash {
+            set(
+                headers,
+                "set-cookie",
+                &cookies.set(Cookie::Flash, &format!("{}{text}", if *good { '+' } else { '-' })),
+            );
+        }
+    }
+    for (name, value) in reply.headers {
+        if name == "cache-control" {
+            headers.remove(name);
+        }
+        set(headers, name, &value);
+    }
+    if place.is_some() {
+        *response.status_mut() = if scripted { StatusCode::NO_CONTENT } else { StatusCode::SEE_OTHER };
+    }
+    response
+}
+
+/// A value that cannot be a header is left out: all are made here, of texts that were checked or encoded.
+fn set(headers: &mut HeaderMap, name: &'static str, value: &str) {
+    match HeaderValue::from_str(value) {
+        Ok(value) => drop(headers.append(HeaderName::from_static(name), value)),
+        Err(error) => tracing::error!(name, %error, "a header cannot be sent"),
+    }
+}

@@ -1,0 +1,218 @@
+//! [`Frame`]: what surrounds every page; and the page of a problem.
+
+use std::sync::{Mutex, PoisonError};
+
+use askama::Template;
+use everbell::JobStatus;
+use everbell_core::RunStatus;
+use everbell_core::store::Counts;
+use jiff::{SignedDuration, Timestamp};
+
+use super::assets;
+use super::badge::icon;
+use super::choices::{Face, Theme};
+use super::markup::Markup;
+use super::session::Cookie;
+use super::visit::{Content, Flash, Reply, Visit};
+use crate::http::problem::{Kind, Problem};
+
+/// How old the numbers of the navigation may be.
+const FRESH: SignedDuration = SignedDuration::from_secs(2);
+
+/// A part of the site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    Overview,
+    Jobs,
+    Runs,
+    Timeline,
+    Cluster,
+    Targets,
+    Audit,
+    Settings,
+    /// Signing in.
+    Outside,
+}
+
+/// What pages keep between visits.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    counts: Mutex<Option<(Timestamp, Counts)>>,
+}
+
+/// What surrounds a page.
+pub(crate) struct Frame {
+    pub(crate) title: String,
+    pub(crate) section: Section,
+    pub(crate) theme: Theme,
+    pub(crate) face: Face,
+    pub(crate) mine: String,
+    pub(crate) live: bool,
+    /// Whether somebody, or their browser, has said which zone is theirs.
+    pub(crate) zone_known: bool,
+    pub(crate) actor: Option<(String, &'static str)>,
+    /// What every form sends back.
+    pub(crate) seal: String,
+    pub(crate) flash: Option<Flash>,
+    pub(crate) here: String,
+    pub(crate) tallies: Option<Tallies>,
+    pub(crate) now: Timestamp,
+    pub(crate) environment: Option<String>,
+}
+
+/// The numbers of the navigation.
+pub(crate) struct Tallies {
+    pub(crate) jobs: u64,
+    pub(crate) paused: u64,
+    pub(crate) retired: u64,
+    pub(crate) errored: u64,
+    pub(crate) pending: u64,
+    pub(crate) running: u64,
+    pub(crate) due: u64,
+    pub(crate) late: Option<i64>,
+}
+
+impl Tallies {
+    fn of(counts: &Counts, now: Timestamp) -> Tallies {
+        let jobs =
+            |status| counts.jobs.iter().filter(|count| count.status == status).map(|count| count.jobs).sum::<u64>();
+        let runs = |status| {
+            counts.active_runs.iter().filter(|count| count.status == status).map(|count| count.runs).sum::<u64>()
+        };
+        Tallies {
+            jobs: jobs(JobStatus::Active) + jobs(JobStatus::Paused),
+            paused: jobs(JobStatus::Paused),
+            retired: jobs(JobStatus::Retired),
+            errored: counts.errored_jobs,
+            pending: runs(RunStatus::Pending),
+            running: runs(RunStatus::Running),
+            due: counts.due_timers,
+            late: counts.oldest_due_at.map(|at| now.duration_since(at).as_secs()),
+        }
+    }
+}
+
+impl Frame {
+    pub(super) async fn of(visit: &Visit, section: Section, title: String) -> Frame {
+        let signed_in = visit.session.is_some() && visit.actor.name != "nobody";
+        let tallies = if signed_in { counts(visit).await.map(|counts| Tallies::of(&counts, visit.now)) } else { None };
+        let flash = visit.cookies.get(Cookie::Flash).and_then(|text| {
+            let good = text.starts_with('+');
+            text.get(1..).map(|text| Flash { good, text: text.to_owned() })
+        });
+        Frame {
+            title,
+            section,
+            theme: visit.choices.theme,
+            face: visit.choices.face,
+            mine: visit.choices.mine.name().to_owned(),
+            live: visit.choices.live,
+            zone_known: visit.choices.zone_known,
+            actor: signed_in.then(|| (visit.actor.name.clone(), visit.actor.role.as_str())),
+            seal: visit.session.as_ref().map(super::session::Session::seal).unwrap_or_default(),
+            flash: flash.filter(|_| !visit.is_scripted()),
+            here: visit.here.clone(),
+            tallies,
+            now: visit.now,
+            environment: visit.app.options.environment.clone(),
+        }
+    }
+
+    /// Header, navigation and banners.
+    pub(crate) fn top(&self) -> Markup {
+        Markup::of(Top { frame: self }.render().unwrap_or_default())
+    }
+
+    #[expect(clippy::unused_self, reason = "templates reach what they need through their frame")]
+    pub(crate) fn asset(&self, name: &str) -> String {
+        assets::address(name)
+    }
+
+    #[expect(clippy::unused_self, reason = "templates reach what they need through their frame")]
+    pub(crate) fn icon(&self, name: &str) -> Markup {
+        icon(name)
+    }
+
+    /// The path of this page, without its query.
+    pub(crate) fn path(&self) -> &str {
+        self.here.split('?').next().unwrap_or("/")
+    }
+
+    pub(crate) fn is(&self, section: Section) -> bool {
+        self.section == section
+    }
+
+    /// What every form holds: that it is ours, and that a double click is one request.
+    pub(crate) fn hidden(&self) -> Markup {
+        let once = uuid::Uuid::new_v4();
+        Markup::of(format!(
+            "<input type=\"hidden\" name=\"seal\" value=\"{}\"><input type=\"hidden\" name=\"once\" value=\"{once}\">",
+            self.seal
+        ))
+    }
+}
+
+/// How much there is, as it was a moment ago. Without an answer of the database there is none.
+async fn counts(visit: &Visit) -> Option<Counts> {
+    let kept = &visit.app.ui.counts;
+    let known = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some((_, counts)) = known.filter(|(at, _)| visit.now.duration_since(*at) < FRESH) {
+        return Some(counts);
+    }
+    match visit.app.bell.store().counts(visit.now).await {
+        Ok(counts) => {
+            *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((visit.now, counts.clone()));
+            Some(counts)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a page could not count");
+            None
+        }
+    }
+}
+
+/// Header, navigation and banners.
+#[derive(Template)]
+#[template(path = "frame_top.html")]
+struct Top<'a> {
+    frame: &'a Frame,
+}
+
+#[derive(Template)]
+#[template(path = "problem.html")]
+struct ProblemPage {
+    frame: Frame,
+    status: u16,
+    title: &'static str,
+    detail: String,
+    help: &'static str,
+    faults: Vec<(String, String)>,
+}
+
+/// What went wrong, for people.
+pub(super) async fn problem_page(visit: &Visit, problem: &Problem) -> Reply {
+    let about = problem.kind.about();
+    let title = if problem.kind == Kind::Unauthenticated { "Sign in first" } else { about.title };
+    let frame = Frame::of(visit, Section::Outside, title.to_owned()).await;
+    let help = match problem.kind {
+        Kind::InvalidInput => {
+            "Nothing was changed. Go back and mend what is named above, or begin again without filters."
+        }
+        Kind::NotFound => "It may have been pruned, or the address is misspelt.",
+        _ => about.help,
+    };
+    let page = ProblemPage {
+        frame,
+        status: about.status,
+        title,
+        detail: problem.detail.clone(),
+        help,
+        faults: problem.faults(),
+    };
+    let html = page.render().unwrap_or_else(|_| problem.detail.clone());
+    let reply = Reply { status: problem.status(), ..Reply::of(Content::Html(html)) };
+    match problem.retry_after {
+        Some(seconds) => reply.header("retry-after", seconds.to_string()),
+        None => reply,
+    }
+}

@@ -1,0 +1,69 @@
+//! [`Markup`]: HTML that was made here, and the one way to make text into it.
+
+use std::fmt::{self, Write};
+
+/// HTML that needs no more escaping. Made only of texts that went through [`escaped`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Markup(String);
+
+impl Markup {
+    /// Takes what is HTML already.
+    pub(crate) fn of(html: impl Into<String>) -> Markup {
+        Markup(html.into())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Markup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl askama::filters::HtmlSafe for Markup {}
+
+/// A text as HTML, also inside of quotes. Signs that turn the direction of what follows are kept in their place by the
+/// `dir="auto"` of whatever shows foreign text.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for sign in text.chars() {
+        match sign {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            other => html.push(other),
+        }
+    }
+    html
+}
+
+/// A text as a part of a path or a query.
+pub(crate) fn url_part(text: &str) -> String {
+    let mut all = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            all.push(char::from(byte));
+        } else {
+            // Writing into a text cannot fail.
+            let _ = write!(all, "%{byte:02X}");
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text() {
+        assert_eq!(escaped("<script>\"'&"), "&lt;script&gt;&quot;&#39;&amp;");
+        assert_eq!(url_part("a/b?c&d=é"), "a%2Fb%3Fc%26d%3D%C3%A9");
+    }
+}

@@ -1,0 +1,316 @@
+//! Pausing or resuming many jobs: those that were picked, or all that a filter matches. First what would happen to each,
+//! then exactly that.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+use super::subject::read;
+use super::{Moment, Refusal, expect_operator, mendable, typed};
+use crate::form::{Field, Kind, TEXT, optional, pairs};
+use crate::http::api::jobs::{RUN_STATUS, SCHEDULE_TYPE};
+use crate::http::inside::{Inside, perform};
+use crate::http::problem::Problem;
+use crate::ui::clock::Clock;
+use crate::ui::equivalent::Equivalent;
+use crate::ui::markup::url_part;
+use crate::ui::visit::{Reply, Visit, safe_place};
+use crate::ui::{Frame, Links, Section};
+
+const ROUTE: &str = "/jobs/bulk";
+const FIELDS: [&str; 3] = ["reason", "until", "missed"];
+const SOON: SignedDuration = SignedDuration::from_hours(1);
+
+/// The filters of the list, and what was picked of it.
+pub(crate) const QUERY: &[Field] = &[
+    optional("key", Kind::List { of: &TEXT, max: 1_000 }, "Jobs that were picked."),
+    optional("all", Kind::Flag, "All that match, instead of those that were picked."),
+    optional("status", Kind::List { of: &Kind::Word(&["active", "paused"]), max: 2 }, "Jobs of one of these."),
+    optional("target", Kind::List { of: &TEXT, max: 50 }, "Jobs with one of these targets."),
+    optional("q", TEXT, "Key, target or description contains this."),
+    optional("source", Kind::Word(&["api", "config", "code"]), "Owned by this."),
+    optional("lastRunStatus", Kind::List { of: &RUN_STATUS, max: 6 }, "The last run ended so."),
+    optional("errored", Kind::Flag, "Whether it cannot fire."),
+    optional("scheduleType", SCHEDULE_TYPE, "Whether it fires again and again, or once."),
+];
+
+#[derive(Template)]
+#[template(path = "action/bulk.html")]
+struct BulkPage {
+    frame: Frame,
+    refusal: Refusal,
+    pausing: bool,
+    /// Whether it was done already, so that the rows tell what became of it.
+    done: bool,
+    impact: String,
+    /// The jobs that would change, a line each.
+    keys: String,
+    changing: usize,
+    rows: Vec<Row>,
+    reason: String,
+    until: String,
+    /// In which zone `until` is read.
+    zone: &'static str,
+    once: bool,
+    back: String,
+    same: Equivalent,
+}
+
+/// What would become, or became, of a job.
+struct Row {
+    key: String,
+    part: String,
+    outcome: Outcome,
+    class: &'static str,
+    word: &'static str,
+    detail: Option<String>,
+    next: Option<Moment>,
+    soon: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Changes,
+    Stays,
+    Failed,
+}
+
+impl Outcome {
+    fn of(word: Option<&str>) -> Outcome {
+        match word {
+            Some("would_change" | "changed") => Outcome::Changes,
+            Some("failed") => Outcome::Failed,
+            _ => Outcome::Stays,
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Outcome::Changes => "ok",
+            Outcome::Stays => "wait",
+            Outcome::Failed => "bad",
+        }
+    }
+
+    /// What is said of a job before it is done, or after.
+    fn word(self, pausing: bool, done: bool) -> &'static str {
+        match (self, pausing, done) {
+            (Outcome::Changes, true, false) => "Will be paused",
+            (Outcome::Changes, true, true) => "Paused",
+            (Outcome::Changes, false, false) => "Will be resumed",
+            (Outcome::Changes, false, true) => "Resumed",
+            (Outcome::Stays, ..) => "Stays as it is",
+            (Outcome::Failed, ..) => "Failed",
+        }
+    }
+}
+
+impl Row {
+    fn of(item: &Value, clock: &Clock, pausing: bool, done: bool) -> Row {
+        let outcome = Outcome::of(item["outcome"].as_str());
+        let key = item["jobKey"].as_str().unwrap_or_default().to_owned();
+        let next: Option<Timestamp> = item["nextRunAt"].as_str().and_then(|text| text.parse().ok());
+        Row {
+            part: url_part(&key),
+            key,
+            outcome,
+            class: outcome.class(),
+            word: outcome.word(pausing, done),
+            detail: item["detail"].as_str().map(str::to_owned),
+            next: next.map(|at| (clock.at(at, None), clock.away(at))),
+            soon: next.is_some_and(|at| at.duration_since(clock.now) <= SOON),
+        }
+    }
+}
+
+/// What it all comes to, before it is done or after.
+fn impact(rows: &[Row], pausing: bool, done: bool) -> String {
+    let count = |wanted| rows.iter().filter(|row| row.outcome == wanted).count();
+    let (changes, stays, failed) = (count(Outcome::Changes), count(Outcome::Stays), count(Outcome::Failed));
+    let jobs = |count: usize, kind: &str| format!("{count} {kind}{}", if count == 1 { "job" } else { "jobs" });
+    let soon = rows.iter().filter(|row| row.soon && row.outcome == Outcome::Changes).count();
+    let soon = match soon {
+        0 => "none of them fires".to_owned(),
+        1 => "1 of them fires".to_owned(),
+        many => format!("{many} of them fire"),
+    };
+    let mut parts = vec![match (pausing, done) {
+        _ if changes == 0 && !done => "Nothing would change.".to_owned(),
+        (true, false) => format!("This pauses {}; {soon} within the next hour.", jobs(changes, "active ")),
+        (false, false) => format!("This resumes {}; {soon} within the next hour.", jobs(changes, "paused ")),
+        (true, true) => format!("{} paused.", jobs(changes, "")),
+        (false, true) => format!("{} resumed.", jobs(changes, "")),
+    }];
+    if stays > 0 {
+        let stay = if stays == 1 { "stays as it is" } else { "stay as they are" };
+        parts.push(format!("{} {stay}.", jobs(stays, "")));
+    }
+    if failed > 0 {
+        parts.push(format!("{} failed.", jobs(failed, "")));
+    }
+    parts.join(" ")
+}
+
+pub(crate) async fn pause(visit: Visit) -> Result<Reply, Problem> {
+    show(&visit, true).await
+}
+
+pub(crate) async fn resume(visit: Visit) -> Result<Reply, Problem> {
+    show(&visit, false).await
+}
+
+async fn show(visit: &Visit, pausing: bool) -> Result<Reply, Problem> {
+    expect_operator(visit)?;
+    let text = visit.here.split_once('?').map_or("", |(_, query)| query);
+    // A key may hold a comma, at which the query is cut into a list.
+    let keys = pairs(text).unwrap_or_default().into_iter().filter(|(name, value)| name == "key" && !value.is_empty());
+    let keys: Vec<String> = keys.map(|(_, value)| value).collect();
+    let mut filter = visit.query.as_object().cloned().unwrap_or_default();
+    filter.remove("key");
+    let all = filter.remove("all").is_some_and(|all| all == Value::Bool(true));
+    let back = Links::new("/jobs", &Value::Object(filter.clone())).here();
+    let chosen = if all { ("filter", Value::Object(filter)) } else { ("jobKeys", Value::from(keys)) };
+    let answer = planned(visit, pausing, chosen).await?;
+    form(visit, pausing, &answer, &back, Refusal::default(), StatusCode::OK).await
+}
+
+/// What would be done to the jobs that are chosen by their keys or by a filter.
+async fn planned(visit: &Visit, pausing: bool, chosen: (&str, Value)) -> Result<Value, Problem> {
+    if chosen.1.as_array().is_some_and(Vec::is_empty) {
+        return Ok(json!({ "items": [] }));
+    }
+    let mut body = Map::from_iter([(chosen.0.to_owned(), chosen.1), ("dryRun".to_owned(), Value::Bool(true))]);
+    body.extend(wish(pausing, "dry run"));
+    perform(&visit.app, &visit.actor, Inside::new(Method::POST, ROUTE, &[]), &body).await
+}
+
+fn wish(pausing: bool, reason: &str) -> Map<String, Value> {
+    let mut body = Map::new();
+    body.insert("action".to_owned(), if pausing { "pause" } else { "resume" }.into());
+    if pausing && !reason.is_empty() {
+        body.insert("reason".to_owned(), reason.into());
+    }
+    body
+}
+
+async fn form(
+    visit: &Visit,
+    pausing: bool,
+    answer: &Value,
+    back: &str,
+    refusal: Refusal,
+    status: StatusCode,
+) -> Result<Reply, Problem> {
+    let clock = visit.clock();
+    let items = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let done = answer["dryRun"] == Value::Bool(false);
+    let rows: Vec<Row> = items.iter().map(|item| Row::of(item, &clock, pausing, done)).collect();
+    let keys: Vec<&str> =
+        rows.iter().filter(|row| row.outcome == Outcome::Changes).map(|row| row.key.as_str()).collect();
+    let title = if pausing { "Pause many jobs" } else { "Resume many jobs" };
+    let page = BulkPage {
+        frame: visit.frame(Section::Jobs, title).await,
+        impact: impact(&rows, pausing, done),
+        keys: keys.join("\n"),
+        changing: keys.len(),
+        same: same(visit, pausing, &keys),
+        reason: typed(visit, "reason"),
+        until: typed(visit, "until"),
+        zone: visit.choices.mine.name(),
+        once: visit.sent("missed") == Some("fire_once"),
+        back: safe_place(back).to_owned(),
+        rows,
+        refusal,
+        pausing,
+        done,
+    };
+    Reply::refused(&page, status)
+}
+
+fn same(visit: &Visit, pausing: bool, keys: &[&str]) -> Equivalent {
+    let mut body = wish(pausing, "why");
+    body.insert("jobKeys".to_owned(), json!(keys));
+    let fields: Vec<String> = body.iter().map(|(name, value)| format!("{name}={}", text(value))).collect();
+    let mut words = vec!["api", "POST", ROUTE];
+    words.extend(fields.iter().flat_map(|field| ["-f", field.as_str()]));
+    Equivalent::new(&visit.api_base(), "POST", ROUTE, Some(&Value::Object(body.clone())), &words)
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+pub(crate) async fn send_pause(visit: Visit) -> Result<Reply, Problem> {
+    send(&visit, true).await
+}
+
+pub(crate) async fn send_resume(visit: Visit) -> Result<Reply, Problem> {
+    send(&visit, false).await
+}
+
+async fn send(visit: &Visit, pausing: bool) -> Result<Reply, Problem> {
+    expect_operator(visit)?;
+    let keys: Vec<&str> = visit.sent("keys").unwrap_or_default().lines().filter(|line| !line.is_empty()).collect();
+    let back = typed(visit, "back");
+    let again = async |refusal: Refusal, status: StatusCode| {
+        let answer = planned(visit, pausing, ("jobKeys", json!(keys))).await?;
+        form(visit, pausing, &answer, &back, refusal, status).await
+    };
+    let mut body = wish(pausing, visit.sent("reason").unwrap_or_default());
+    body.insert("jobKeys".to_owned(), json!(keys));
+    if let Some(text) = visit.sent("until").filter(|_| pausing) {
+        match read(text, &visit.choices.mine) {
+            Ok(at) => drop(body.insert("until".to_owned(), at.to_string().into())),
+            Err(told) => return again(Refusal::at_field("until", told), StatusCode::BAD_REQUEST).await,
+        }
+    }
+    if let Some(missed) = visit.sent("missed").filter(|_| !pausing) {
+        body.insert("missed".to_owned(), missed.into());
+    }
+    match visit.perform(Method::POST, ROUTE, &[], &body).await {
+        Ok(answer) if answer["changed"].as_u64() == Some(keys.len() as u64) => {
+            let count = if keys.len() == 1 { "1 job is".to_owned() } else { format!("{} jobs are", keys.len()) };
+            let text = format!("{count} {}.", if pausing { "paused" } else { "active again" });
+            Ok(Reply::done(safe_place(&back), text))
+        }
+        Ok(answer) => form(visit, pausing, &answer, &back, Refusal::default(), StatusCode::OK).await,
+        Err(problem) => {
+            let problem = mendable(problem)?;
+            again(Refusal::of(Some(&problem), &FIELDS), problem.status()).await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(outcomes: &[(&str, bool)]) -> Vec<Row> {
+        let row = |(word, soon): &(&str, bool)| Row {
+            key: "a".to_owned(),
+            part: "a".to_owned(),
+            outcome: Outcome::of(Some(*word)),
+            class: "",
+            word: "",
+            detail: None,
+            next: None,
+            soon: *soon,
+        };
+        outcomes.iter().map(row).collect()
+    }
+
+    #[test]
+    fn the_whole_effect_is_one_sentence() {
+        let told = |outcomes: &[(&str, bool)], pausing| impact(&rows(outcomes), pausing, false);
+        let (soon, late) = (("would_change", true), ("would_change", false));
+        assert_eq!(told(&[soon, late, late], true), "This pauses 3 active jobs; 1 of them fires within the next hour.");
+        assert_eq!(told(&[late], false), "This resumes 1 paused job; none of them fires within the next hour.");
+        assert_eq!(
+            told(&[soon, soon, ("unchanged", true)], true),
+            "This pauses 2 active jobs; 2 of them fire within the next hour. 1 job stays as it is."
+        );
+        assert_eq!(told(&[("unchanged", false); 2], true), "Nothing would change. 2 jobs stay as they are.");
+        assert_eq!(impact(&rows(&[("changed", false), ("failed", false)]), true, true), "1 job paused. 1 job failed.");
+    }
+}

@@ -1,0 +1,58 @@
+//! What operators do with jobs. Each is a page of its own that says what will happen before it is confirmed; with
+//! JavaScript it opens in a dialog and tells the effect while it is filled in. What is sent goes through the API.
+
+pub(crate) mod backfill;
+pub(crate) mod backfills;
+pub(crate) mod bulk;
+pub(crate) mod pause;
+mod payload;
+mod quick;
+mod refusal;
+pub(crate) mod reschedule;
+pub(crate) mod resume;
+pub(crate) mod retire;
+pub(crate) mod run_now;
+pub(crate) mod skip_next;
+mod subject;
+
+use serde_json::{Map, Value};
+
+use crate::http::access::{Role, expect_role};
+use crate::http::problem::{Kind, Problem};
+use crate::ui::markup::Markup;
+use crate::ui::visit::Visit;
+
+pub(crate) use refusal::Refusal;
+pub(crate) use subject::Subject;
+
+/// A time on the clock of whoever looks, and how far away it is.
+pub(crate) type Moment = (Markup, Markup);
+
+/// Refuses who may not act at all, before they fill in a form.
+pub(crate) fn expect_operator(visit: &Visit) -> Result<(), Problem> {
+    expect_role(&visit.actor, Role::Operator)
+}
+
+/// What a form sent under these names, as the API takes it: what is empty is absent.
+fn body(visit: &Visit, names: &[&str]) -> Map<String, Value> {
+    let sent = |name: &&str| visit.sent(name).map(|text| ((*name).to_owned(), Value::String(text.to_owned())));
+    names.iter().filter_map(sent).collect()
+}
+
+/// A problem that the form tells, with what was typed; any other has a page of its own.
+fn mendable(problem: Problem) -> Result<Problem, Problem> {
+    match problem.kind {
+        Kind::InvalidInput
+        | Kind::Conflict
+        | Kind::RevisionMismatch
+        | Kind::JobRetired
+        | Kind::IdempotencyInProgress
+        | Kind::IdempotencyKeyReused => Ok(problem),
+        _ => Err(problem),
+    }
+}
+
+/// What was typed into a field.
+fn typed(visit: &Visit, name: &str) -> String {
+    visit.sent(name).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,163 @@
+//! Pausing a job: with a reason, perhaps until a time. A job that is paused already may get another reason.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use everbell_core::store::PageRequest;
+use jiff::Timestamp;
+
+use super::quick::quick;
+use super::{Moment, Refusal, Subject, body, expect_operator, mendable, typed};
+use crate::http::problem::Problem;
+use crate::ui::clock::Clock;
+use crate::ui::equivalent::Equivalent;
+use crate::ui::visit::{Reply, Visit};
+use crate::ui::{Frame, Section};
+
+const FIELDS: [&str; 2] = ["reason", "until"];
+/// How many fires are named that will not happen.
+const NAMED: usize = 4;
+/// How many reasons are offered, and how much of the audit trail is looked at for them.
+const OFFERED: usize = 8;
+const LOOKED_AT: u32 = 200;
+
+#[derive(Template)]
+#[template(path = "action/pause.html")]
+struct PausePage {
+    frame: Frame,
+    subject: Subject,
+    refusal: Refusal,
+    reason: String,
+    until: String,
+    reasons: Vec<String>,
+    held: Option<Held>,
+    effect: Effect,
+    same: Equivalent,
+}
+
+/// The pause that there is.
+struct Held {
+    by: String,
+    reason: String,
+    since: Moment,
+    until: Option<Moment>,
+}
+
+/// What a pause does.
+#[derive(Default)]
+struct Effect {
+    /// Why nothing would fire anyway.
+    idle: Option<String>,
+    /// The first fires that will not happen.
+    fires: Vec<Moment>,
+    /// How many more there are, if the pause has an end.
+    more: u64,
+    /// The end of the pause, and the first fire behind it.
+    end: Option<(Moment, Option<Moment>)>,
+}
+
+impl Effect {
+    fn of(subject: &Subject, clock: &Clock, until: Option<Timestamp>) -> Effect {
+        let idle = |why: String| Effect { idle: Some(why), ..Effect::default() };
+        if let Some(error) = subject.error() {
+            return idle(format!("It cannot fire as it is: {error}."));
+        }
+        let Some(spec) = subject.spec() else { return idle("Its schedule cannot be read.".to_owned()) };
+        let until = until.filter(|until| *until > clock.now);
+        let before_end = |at: &Timestamp| until.is_none_or(|until| *at <= until);
+        let fires: Vec<Timestamp> = subject.fires(clock.now).take_while(before_end).take(NAMED).collect();
+        if fires.is_empty() {
+            let why = if until.is_some() { "it has no fire before then" } else { "its schedule has no fire any more" };
+            return idle(format!("Nothing would fire anyway: {why}."));
+        }
+        let last = fires.last().copied().unwrap_or(clock.now);
+        Effect {
+            idle: None,
+            more: until.map_or(0, |until| spec.count_between(last, until)),
+            end: until.map(|until| {
+                let first = spec.next_after(until).map(|at| subject.moment(clock, at));
+                (subject.moment(clock, until), first)
+            }),
+            fires: fires.into_iter().map(|at| subject.moment(clock, at)).collect(),
+        }
+    }
+}
+
+/// Also of what is typed, before it is sent.
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    form(&visit, None).await
+}
+
+async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem> {
+    let subject = Subject::living(visit).await?;
+    let clock = visit.clock();
+    let pause = subject.row.job.state.pause.as_ref();
+    let mut reason = typed(visit, "reason");
+    let mut until = typed(visit, "until");
+    if let Some(pause) = pause.filter(|_| visit.sent.is_empty()) {
+        reason.clone_from(&pause.reason);
+        until = pause.until.map(|at| subject.wall(at)).unwrap_or_default();
+    }
+    if let Some(word) = visit.sent("set") {
+        until = quick(word, visit.now, &subject.zone).map(|at| subject.wall(at)).unwrap_or_default();
+    }
+    let held = pause.map(|pause| Held {
+        by: pause.by.clone(),
+        reason: pause.reason.clone(),
+        since: subject.moment(&clock, pause.at),
+        until: pause.until.map(|at| subject.moment(&clock, at)),
+    });
+    let page = PausePage {
+        frame: visit.frame(Section::Jobs, format!("Pause {}", subject.key)).await,
+        effect: Effect::of(&subject, &clock, subject.read(&until)),
+        refusal: Refusal::of(problem, &FIELDS),
+        reasons: reasons(visit).await?,
+        same: same(visit, &subject, &reason, &until),
+        subject,
+        reason,
+        until,
+        held,
+    };
+    Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+}
+
+fn same(visit: &Visit, subject: &Subject, reason: &str, until: &str) -> Equivalent {
+    let reason = if reason.is_empty() { "why" } else { reason };
+    let mut words = vec!["jobs", "pause", &subject.key, "--reason", reason];
+    let mut members = serde_json::Map::from_iter([("reason".to_owned(), reason.into())]);
+    if !until.is_empty() {
+        words.extend(["--until", until]);
+        members.insert("until".to_owned(), until.into());
+    }
+    let path = format!("/jobs/{}/pause", subject.name);
+    Equivalent::new(&visit.api_base(), "POST", &path, Some(&members.into()), &words)
+}
+
+/// Why jobs were paused lately, the latest first.
+async fn reasons(visit: &Visit) -> Result<Vec<String>, Problem> {
+    let page = PageRequest { limit: LOOKED_AT, after: None };
+    let entries = visit.app.bell.store().list_audit(None, &page).await?.items;
+    let mut all: Vec<String> = Vec::new();
+    for reason in entries.into_iter().filter(|entry| entry.action == "job.pause").filter_map(|entry| entry.reason) {
+        if all.len() < OFFERED && !all.contains(&reason) {
+            all.push(reason);
+        }
+    }
+    Ok(all)
+}
+
+pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    if visit.sent("set").is_some() {
+        return form(&visit, None).await;
+    }
+    let subject = Subject::living(&visit).await?;
+    let (path, body) = ([("jobId", subject.exact.as_str())], body(&visit, &FIELDS));
+    match visit.perform(Method::POST, "/jobs/{jobId}/pause", &path, &body).await {
+        Ok(_) if subject.is_paused() => {
+            Ok(Reply::done(subject.place(), format!("{} is still paused, with another reason.", subject.key)))
+        }
+        Ok(_) => Ok(Reply::done(subject.place(), format!("{} is paused.", subject.key))),
+        Err(problem) => form(&visit, Some(&mendable(problem)?)).await,
+    }
+}

@@ -1,0 +1,190 @@
+//! Running a job at once: with its payload or another, and beside, behind or instead of runs that are active.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use everbell::{RunFilter, RunRecord, RunStatus};
+use everbell_core::plan::{self, Seen};
+use everbell_core::store::{Instance, PageRequest};
+use everbell_core::{ActiveRun, RunId};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::payload::{another, indented};
+use super::{Moment, Refusal, Subject, expect_operator, mendable, typed};
+use crate::http::problem::{Kind, Problem};
+use crate::ui::badge;
+use crate::ui::clock::Clock;
+use crate::ui::equivalent::Equivalent;
+use crate::ui::markup::Markup;
+use crate::ui::visit::{Content, Flash, Reply, Visit};
+use crate::ui::{Frame, Section};
+
+const FIELDS: [&str; 2] = ["payload", "note"];
+/// Runs that are in the way of others.
+pub(super) const ACTIVE: [RunStatus; 2] = [RunStatus::Pending, RunStatus::Running];
+/// How many of them are looked at.
+const LOOKED_AT: u32 = 100;
+/// How many of them are named.
+const NAMED: usize = 3;
+
+#[derive(Template)]
+#[template(path = "action/run_now.html")]
+struct RunNowPage {
+    frame: Frame,
+    subject: Subject,
+    refusal: Refusal,
+    payload: String,
+    note: String,
+    /// How many lines the payload is given.
+    lines: usize,
+    /// The first runs that are active, and how many more.
+    active: Vec<Active>,
+    more: usize,
+    effect: &'static str,
+    next: Option<Moment>,
+    same: Equivalent,
+}
+
+/// A run that is in the way.
+struct Active {
+    id: String,
+    status: Markup,
+    /// For so long.
+    since: Markup,
+    host: Option<String>,
+}
+
+impl Active {
+    fn of(run: &RunRecord, clock: &Clock, instances: &[Instance]) -> Active {
+        let host = run.claimed.and_then(|(_, id)| instances.iter().find(|instance| instance.id == id));
+        Active {
+            id: run.id.to_string(),
+            status: badge::run(run.status),
+            since: clock.since(run.started_at.unwrap_or(run.created_at)),
+            host: host.map(|instance| instance.host.clone()),
+        }
+    }
+}
+
+/// What becomes of a run by hand now, as the API will decide it.
+fn effect(subject: &Subject, active: &[RunRecord], clock: &Clock) -> &'static str {
+    let as_seen = |run: &RunRecord| ActiveRun { id: run.id, held: run.held, cancel_requested: run.cancel_requested };
+    let active: Vec<ActiveRun> = active.iter().map(as_seen).collect();
+    let seen = Seen { active: &active, ..Seen::default() };
+    let request = plan::RunNow { id: RunId::by_hand(clock.now, [0; 10]), actor: "", payload: None, overlap: None };
+    let plan = plan::run_now(subject.definition(), &subject.timer(), &seen, &request, clock.now);
+    let run = plan.runs.first();
+    if run.is_some_and(|run| run.skip.is_some()) {
+        "Running now would be recorded as skipped, because the job wants no overlap."
+    } else if !plan.cancel.is_empty() {
+        "Running now stops what is active, because the job wants it replaced."
+    } else if run.is_some_and(|run| run.held) {
+        "Running now waits until what is active has ended, because the job wants runs one after another."
+    } else if active.is_empty() {
+        "It starts at once."
+    } else {
+        "It starts at once, beside what is active: the job allows that."
+    }
+}
+
+/// The active runs of a job, the oldest first.
+async fn active_runs(visit: &Visit, subject: &Subject) -> Result<Vec<RunRecord>, Problem> {
+    let key = Some(subject.definition().key.clone());
+    let filter = RunFilter { job_key: key, status: ACTIVE.to_vec(), ..RunFilter::default() };
+    let mut runs = visit.runs().list(&filter, &PageRequest { limit: LOOKED_AT, after: None }).await?.items;
+    runs.reverse();
+    Ok(runs)
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    let subject = Subject::living(&visit).await?;
+    form(&visit, subject, Refusal::default(), StatusCode::OK).await
+}
+
+async fn form(visit: &Visit, subject: Subject, refusal: Refusal, status: StatusCode) -> Result<Reply, Problem> {
+    let clock = visit.clock();
+    let runs = active_runs(visit, &subject).await?;
+    let instances = if runs.is_empty() { Vec::new() } else { visit.app.bell.store().list_instances().await? };
+    let own = indented(subject.definition().payload.as_str());
+    let path = format!("/jobs/{}/run-now", subject.name);
+    let payload = visit.sent("payload").map_or(own, str::to_owned);
+    // What runs is in the way, what waits is behind it.
+    let mut shown: Vec<&RunRecord> = runs.iter().collect();
+    shown.sort_by_key(|run| run.status != RunStatus::Running);
+    let page = RunNowPage {
+        frame: visit.frame(Section::Jobs, format!("Run {} now", subject.key)).await,
+        lines: payload.lines().count().clamp(3, 16),
+        more: shown.len().saturating_sub(NAMED),
+        note: typed(visit, "note"),
+        active: shown.into_iter().take(NAMED).map(|run| Active::of(run, &clock, &instances)).collect(),
+        effect: effect(&subject, &runs, &clock),
+        next: subject.next().map(|at| subject.moment(&clock, at)),
+        same: Equivalent::new(&visit.api_base(), "POST", &path, None, &["jobs", "run", &subject.key]),
+        subject,
+        refusal,
+        payload,
+    };
+    Reply::refused(&page, status)
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    force: bool,
+    queue: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<Box<RawValue>>,
+}
+
+pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    let subject = Subject::living(&visit).await?;
+    let own = subject.definition().payload.as_str();
+    let payload = match another(visit.sent("payload").unwrap_or(own), own) {
+        Ok(payload) => payload,
+        Err(told) => {
+            return form(&visit, subject, Refusal::at_field("payload", told), StatusCode::BAD_REQUEST).await;
+        }
+    };
+    let how = visit.sent("how");
+    let body = Body { force: how == Some("force"), queue: how == Some("queue"), note: visit.sent("note"), payload };
+    match visit.perform(Method::POST, "/jobs/{jobId}/run-now", &[("jobId", &subject.exact)], &body).await {
+        Ok(answer) => Ok(ran(&subject.key, &answer)),
+        Err(problem) if problem.kind == Kind::OverlapSkipped => Ok(skipped(&subject, &problem)),
+        Err(problem) => {
+            let problem = mendable(problem)?;
+            let (refusal, status) = (Refusal::of(Some(&problem), &FIELDS), problem.status());
+            let subject = Subject::living(&visit).await?;
+            form(&visit, subject, refusal, status).await
+        }
+    }
+}
+
+/// Goes to the run, and says what became of it.
+fn ran(key: &str, answer: &Value) -> Reply {
+    let place = format!("/runs/{}", answer["run"]["id"].as_str().unwrap_or_default());
+    match answer["outcome"].as_str() {
+        Some("queued") => {
+            Reply::done(place, format!("{key} is queued: this run starts when what is active has ended."))
+        }
+        Some("skipped") => {
+            not_done(place, format!("{key} was not run: another run is active, so this one is skipped."))
+        }
+        _ => Reply::done(place, format!("{key} runs now. Its next scheduled fire stays as it is.")),
+    }
+}
+
+/// Goes to the run that was recorded as skipped, and names the one in the way.
+fn skipped(subject: &Subject, problem: &Problem) -> Reply {
+    let id = |name: &str| problem.more.get(name).and_then(|run| run["id"].as_str()).map(str::to_owned);
+    let place = id("run").map_or_else(|| subject.place(), |id| format!("/runs/{id}"));
+    let blocking = id("activeRun").map_or_else(|| "another run".to_owned(), |id| format!("run {id}"));
+    not_done(place, format!("{} was not run: {blocking} is still active, so this one is skipped.", subject.key))
+}
+
+fn not_done(to: String, text: String) -> Reply {
+    Reply::of(Content::Go { to, flash: Some(Flash { good: false, text }) })
+}

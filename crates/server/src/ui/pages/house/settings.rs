@@ -1,0 +1,103 @@
+//! Settings: how pages look for who is here; and tokens, for admins.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use everbell_core::Zone;
+use everbell_core::store::Token;
+use serde_json::{Map, Value};
+
+use crate::http::access::Role;
+use crate::http::problem::Problem;
+use crate::ui::choices::{Face, Theme};
+use crate::ui::clock::Clock;
+use crate::ui::markup::{Markup, url_part};
+use crate::ui::pages::action::Refusal;
+use crate::ui::{Frame, Reply, Section, Visit};
+
+#[derive(Template)]
+#[template(path = "house/settings.html")]
+struct SettingsPage {
+    frame: Frame,
+    actor: String,
+    role: &'static str,
+    zones: Vec<&'static str>,
+    tokens: Option<Vec<Line>>,
+    /// A token that was just made: the only time that it is shown.
+    made: Option<(String, String)>,
+    refusal: Refusal,
+    name: String,
+    no_admin: Option<String>,
+}
+
+struct Line {
+    name: String,
+    part: String,
+    role: String,
+    made: Markup,
+    used: Option<Markup>,
+    ends: Option<Markup>,
+    over: Option<&'static str>,
+}
+
+impl Line {
+    fn of(token: &Token, clock: &Clock) -> Line {
+        let expired = token.expires_at.is_some_and(|at| at <= clock.now);
+        Line {
+            part: url_part(&token.name),
+            name: token.name.clone(),
+            role: token.role.clone(),
+            made: clock.away(token.created_at),
+            used: token.last_used_at.map(|at| clock.away(at)),
+            ends: token.expires_at.map(|at| clock.at(at, None)),
+            over: if token.revoked_at.is_some() { Some("revoked") } else { expired.then_some("expired") },
+        }
+    }
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    shown(&visit, None, None).await
+}
+
+async fn shown(visit: &Visit, made: Option<(String, String)>, problem: Option<&Problem>) -> Result<Reply, Problem> {
+    let no_admin = visit.barred(Role::Admin);
+    let tokens = match no_admin {
+        None => Some(visit.app.bell.store().list_tokens().await?),
+        Some(_) => None,
+    };
+    let clock = visit.clock();
+    let page = SettingsPage {
+        actor: visit.actor.name.clone(),
+        role: visit.actor.role.as_str(),
+        zones: Zone::names().collect(),
+        tokens: tokens.map(|tokens| tokens.iter().map(|token| Line::of(token, &clock)).collect()),
+        name: visit.sent("name").filter(|_| problem.is_some()).unwrap_or_default().to_owned(),
+        refusal: Refusal::of(problem, &["name", "role", "expiresAt"]),
+        frame: visit.frame(Section::Settings, "Settings").await,
+        made,
+        no_admin,
+    };
+    Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+}
+
+/// Makes a token, and shows it this once.
+pub(crate) async fn make_token(visit: Visit) -> Result<Reply, Problem> {
+    let mut body = Map::new();
+    for name in ["name", "role", "expiresAt"] {
+        if let Some(text) = visit.sent(name) {
+            body.insert(name.to_owned(), Value::String(text.to_owned()));
+        }
+    }
+    match visit.perform(Method::POST, "/tokens", &[], &body).await {
+        Ok(answer) => {
+            let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+            shown(&visit, Some((text("name"), text("token"))), None).await
+        }
+        Err(problem) => shown(&visit, None, Some(&problem)).await,
+    }
+}
+
+pub(crate) async fn revoke_token(visit: Visit) -> Result<Reply, Problem> {
+    let name = visit.part("name").to_owned();
+    visit.perform(Method::DELETE, "/tokens/{name}", &[("name", &name)], &serde_json::json!({})).await?;
+    Ok(Reply::done("/settings", format!("The token {name} is revoked.")))
+}

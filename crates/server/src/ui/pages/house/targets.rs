@@ -1,0 +1,109 @@
+//! Targets: who serves them, who needs them, and a trial.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::http::access::Role;
+use crate::http::problem::Problem;
+use crate::ui::equivalent::Equivalent;
+use crate::ui::markup::url_part;
+use crate::ui::pages::action::{Refusal, expect_operator};
+use crate::ui::{Frame, Reply, Section, Visit};
+
+#[derive(Template)]
+#[template(path = "house/targets.html")]
+struct TargetsPage {
+    frame: Frame,
+    served: Vec<Served>,
+    unserved: Vec<Unserved>,
+    no_act: Option<String>,
+}
+
+struct Served {
+    label: String,
+    part: String,
+    instances: usize,
+}
+
+struct Unserved {
+    label: String,
+    part: String,
+    jobs: Vec<(String, String)>,
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    let report = visit.app.bell.targets().await?;
+    let served = report.served.iter().map(|served| Served {
+        part: url_part(served.target.as_str()),
+        label: served.target.to_string(),
+        instances: served.instances.len(),
+    });
+    let unserved = report.unserved.iter().map(|unserved| Unserved {
+        part: url_part(unserved.target.as_str()),
+        label: unserved.target.to_string(),
+        jobs: unserved.jobs.iter().map(|key| (key.to_string(), url_part(key.as_str()))).collect(),
+    });
+    let page = TargetsPage {
+        served: served.collect(),
+        unserved: unserved.collect(),
+        no_act: visit.barred(Role::Operator),
+        frame: visit.frame(Section::Targets, "Targets").await,
+    };
+    Reply::page(&page)
+}
+
+#[derive(Template)]
+#[template(path = "house/try.html")]
+struct TryPage {
+    frame: Frame,
+    label: String,
+    payload: String,
+    refusal: Refusal,
+    same: Equivalent,
+}
+
+pub(crate) async fn try_form(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    trial(&visit, None).await
+}
+
+async fn trial(visit: &Visit, refused: Option<(Refusal, StatusCode)>) -> Result<Reply, Problem> {
+    let label = visit.part("label").to_owned();
+    let path = format!("/targets/{}/try", url_part(&label));
+    let (refusal, status) = refused.unwrap_or((Refusal::default(), StatusCode::OK));
+    let page = TryPage {
+        payload: visit.sent("payload").unwrap_or("{}").to_owned(),
+        same: Equivalent::new(&visit.api_base(), "POST", &path, None, &["targets", "try", &label]),
+        frame: visit.frame(Section::Targets, format!("Try {label}")).await,
+        refusal,
+        label,
+    };
+    Reply::refused(&page, status)
+}
+
+#[derive(Serialize)]
+struct Body {
+    payload: Box<RawValue>,
+}
+
+pub(crate) async fn try_now(visit: Visit) -> Result<Reply, Problem> {
+    let payload = match serde_json::from_str(visit.sent("payload").unwrap_or("{}")) {
+        Ok(payload) => payload,
+        Err(error) => {
+            let fault =
+                ("payload".to_owned(), format!("is not JSON: line {}, column {}", error.line(), error.column()));
+            let refusal = Refusal { faults: vec![fault], whole: None };
+            return trial(&visit, Some((refusal, StatusCode::BAD_REQUEST))).await;
+        }
+    };
+    let label = visit.part("label").to_owned();
+    match visit.perform(Method::POST, "/targets/{target}/try", &[("target", &label)], &Body { payload }).await {
+        Ok(answer) => {
+            let run = answer["run"]["id"].as_str().unwrap_or_default().to_owned();
+            Ok(Reply::done(format!("/runs/{run}"), format!("A trial of {label} waits for an executor.")))
+        }
+        Err(problem) => trial(&visit, Some((Refusal::of(Some(&problem), &["payload"]), problem.status()))).await,
+    }
+}

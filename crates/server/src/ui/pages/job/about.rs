@@ -1,0 +1,149 @@
+//! The first lines about a job: status, schedule, policies in words.
+
+use everbell_core::{CatchUp, Definition, Overlap, PolicyValues};
+
+use super::lives;
+use crate::elapsed::wait;
+use crate::http::model::Schedule;
+use crate::ui::badge;
+use crate::ui::clock::{Clock, lasted};
+use crate::ui::markup::Markup;
+use crate::ui::pages::action::Subject;
+
+/// A job in short.
+pub(super) struct About {
+    pub(super) badge: Markup,
+    pub(super) living: bool,
+    pub(super) schedule: Schedule,
+    pub(super) once_at: Option<Markup>,
+    /// What time it is where it lives.
+    pub(super) local_now: Markup,
+    pub(super) next: Option<(Markup, Markup)>,
+    pub(super) moved_from: Option<Markup>,
+    pub(super) last: Option<LastRun>,
+    pub(super) failures: u32,
+    pub(super) pause: Option<PauseLine>,
+    pub(super) error: Option<String>,
+    pub(super) policies: Vec<String>,
+    pub(super) labels: Vec<String>,
+    pub(super) description: String,
+    pub(super) warnings: Vec<String>,
+    pub(super) source: &'static str,
+}
+
+pub(super) struct LastRun {
+    pub(super) id: String,
+    pub(super) badge: Markup,
+    pub(super) at: Markup,
+    pub(super) away: Markup,
+    pub(super) took: String,
+}
+
+/// Why, who, since when, until when; and what passed meanwhile.
+pub(super) struct PauseLine {
+    pub(super) reason: String,
+    pub(super) by: String,
+    pub(super) at: Markup,
+    pub(super) away: Markup,
+    pub(super) until: Option<(Markup, Markup)>,
+    pub(super) missed: u64,
+}
+
+impl About {
+    pub(super) fn of(subject: &Subject, clock: &Clock) -> About {
+        let (job, zone) = (&subject.row.job, Some(&subject.zone));
+        let (definition, state, timer) = (&*job.definition, &job.state, subject.row.timer.as_ref());
+        let schedule = Schedule::of(definition);
+        let pause = state.pause.as_ref().map(|pause| PauseLine {
+            reason: pause.reason.clone(),
+            by: pause.by.clone(),
+            at: clock.at(pause.at, zone),
+            away: clock.away(pause.at),
+            until: pause.until.map(|until| (clock.at(until, zone), clock.away(until))),
+            missed: definition.spec.as_ref().map_or(0, |spec| spec.count_between(pause.at, clock.now)),
+        });
+        About {
+            badge: badge::job(state.status, state.error.is_some()),
+            living: lives(state.status),
+            once_at: schedule.run_at.map(|at| clock.day(at, zone)),
+            local_now: {
+                let there = clock.now.to_zoned(subject.zone.as_jiff().clone());
+                Markup::of(there.strftime("%H:%M").to_string())
+            },
+            next: timer.and_then(|timer| timer.next_run_at).map(|at| (clock.day(at, zone), clock.away(at))),
+            moved_from: timer.and_then(|timer| timer.rescheduled_from).map(|at| clock.at(at, zone)),
+            last: subject.row.last_run.as_ref().map(|run| LastRun {
+                id: run.id.to_string(),
+                badge: badge::run(run.status),
+                at: clock.at(run.scheduled_at, zone),
+                away: clock.away(run.scheduled_at),
+                took: lasted(run.started_at, run.finished_at),
+            }),
+            failures: state.consecutive_failures,
+            pause,
+            error: state.error.clone(),
+            policies: in_words(definition),
+            labels: definition.labels.iter().map(|(name, value)| format!("{name}={value}")).collect(),
+            description: definition.description.clone(),
+            warnings: warnings(definition, clock),
+            source: definition.source.as_str(),
+            schedule,
+        }
+    }
+}
+
+/// What may surprise about its schedule.
+fn warnings(definition: &Definition, clock: &Clock) -> Vec<String> {
+    let Ok(spec) = &definition.spec else { return Vec::new() };
+    spec.warnings(clock.now).into_iter().map(|warning| warning.detail).collect()
+}
+
+/// The policies, the important ones always, others if they are not the usual ones.
+fn in_words(definition: &Definition) -> Vec<String> {
+    let (own, usual) = (&*definition.policies, PolicyValues::default());
+    let long = |time: std::time::Duration| wait(i64::try_from(time.as_secs()).unwrap_or(i64::MAX));
+    let mut words = vec![match own.overlap {
+        Overlap::Skip => "overlap: skip".to_owned(),
+        Overlap::Queue => "overlap: queue".to_owned(),
+        Overlap::Replace => "overlap: replace the active run".to_owned(),
+        Overlap::Allow => "overlap: allow".to_owned(),
+    }];
+    words.push(match own.catch_up {
+        CatchUp::Once => "missed slots: one run".to_owned(),
+        CatchUp::None => "missed slots: none".to_owned(),
+        CatchUp::All => format!("missed slots: all, at most {}", own.catch_up_limit),
+    });
+    words.push(format!("grace {}", long(own.grace)));
+    words.push(format!("timeout {}", long(own.timeout)));
+    if own.max_concurrent_runs != usual.max_concurrent_runs {
+        words.push(format!("up to {} runs at once", own.max_concurrent_runs));
+    }
+    if let Some(window) = own.catch_up_window {
+        words.push(format!("catches up {} back", long(window)));
+    }
+    if own.jitter != usual.jitter {
+        words.push(format!("jitter up to {}", long(own.jitter)));
+    }
+    if own.max_attempts > 1 {
+        words.push(format!(
+            "{} attempts, {} to {} apart",
+            own.max_attempts,
+            long(own.backoff.initial),
+            long(own.backoff.max)
+        ));
+    }
+    if let Some(failures) = own.pause_after_failures {
+        words.push(format!("pauses after {failures} failures in a row"));
+    }
+    if let Some(on) = &own.depends_on {
+        words.push(format!("only if {} succeeded within {}", on.job_key, long(on.within)));
+    }
+    if let Ok(spec) = &definition.spec
+        && !definition.is_one_time()
+    {
+        let dst = spec.dst();
+        words.push(format!("missing local times: {}", dst.gap));
+        words.push(format!("repeated local times: {}", dst.fold));
+    }
+    words
+}

@@ -1,0 +1,128 @@
+//! A job: what it is, when it fires next, how it fared, who changed it, what became of a slot.
+
+mod about;
+mod coming;
+pub(crate) mod past;
+mod slots;
+mod versions;
+
+use askama::Template;
+use everbell::{JobStatus, RunFilter, RunRecord};
+use everbell_core::store::{AuditEntry, Page, PageRequest};
+
+use self::about::About;
+use self::coming::Coming;
+use self::past::Past;
+use self::slots::{GapLine, Told};
+use self::versions::Version;
+use super::action::Subject;
+use super::runs::row::{Hosts, Row};
+use crate::form::{Field, Kind, optional};
+use crate::http::access::Role;
+use crate::http::api::questions::moment;
+use crate::http::problem::Problem;
+use crate::ui::audit_line::AuditLine;
+use crate::ui::pretty::pretty;
+use crate::ui::snippets::Snippets;
+use crate::ui::{Frame, Reply, Section, Visit};
+
+pub(crate) const QUERY: &[Field] = &[
+    optional("at", Kind::Time, "What became of this time; without an offset it is read in the job's zone."),
+    optional("fires", Kind::Integer { min: 10, max: 200 }, "How many fires are shown."),
+];
+
+/// How many of each are shown.
+const ENTRIES: u32 = 10;
+const GAPS: u32 = 20;
+const FIRES: u32 = 10;
+const RECENT: u32 = 10;
+
+#[derive(Template)]
+#[template(path = "job/job.html")]
+struct JobPage {
+    frame: Frame,
+    subject: Subject,
+    about: About,
+    past: Option<Past>,
+    recent: Vec<Row>,
+    coming: Vec<Coming>,
+    more_fires: Option<u32>,
+    versions: Vec<Version>,
+    gaps: Vec<GapLine>,
+    asked: String,
+    told: Option<Told>,
+    audit: Option<Vec<AuditLine>>,
+    payload: String,
+    /// The job as others would write it; nothing for one that cannot be read.
+    same: Option<Snippets>,
+    no_act: Option<String>,
+    no_make: Option<String>,
+}
+
+impl JobPage {
+    fn is(&self, status: &str) -> bool {
+        self.subject.row.job.state.status.as_str() == status
+    }
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    let subject = Subject::of(&visit).await?;
+    let clock = visit.clock();
+    let mut form = visit.query(QUERY);
+    let asked = form.text("at").unwrap_or_default().to_owned();
+    let count = form.count("fires").unwrap_or(FIRES);
+    let at = moment(&mut form, "at", Some(&subject.zone))?;
+    let jobs = visit.jobs();
+    let (frame, versions, gaps, audit, told, past, recent) = tokio::join!(
+        visit.frame(Section::Jobs, subject.key.clone()),
+        jobs.versions(&subject.key),
+        slots::gaps(&visit, &subject, GAPS),
+        entries(&visit, &subject.key),
+        slots::told(&visit, &subject, at),
+        past::Read::of(&visit, &subject),
+        recent(&visit, &subject),
+    );
+    let versions = versions?;
+    let page = JobPage {
+        about: About::of(&subject, &clock),
+        past: past?.map(|read| read.drawn(&subject, &clock)),
+        recent: recent?.iter().map(|run| Row::of(run, &clock, Some(&subject.zone), &Hosts::default())).collect(),
+        coming: coming::fires(&subject, &clock, count as usize),
+        more_fires: (count < 200).then_some((count * 5).min(200)),
+        versions: Version::all(&versions, &clock),
+        gaps: gaps?.iter().map(|gap| GapLine::of(gap, &clock, &subject.zone)).collect(),
+        audit: audit?.map(|page| page.items.iter().map(|entry| AuditLine::of(entry, &clock)).collect()),
+        payload: pretty(subject.row.job.definition.payload.as_str()),
+        told: told?,
+        same: Snippets::of(&subject.row.job.definition, &visit.api_base(), visit.now).ok(),
+        no_act: visit.barred(Role::Operator),
+        no_make: visit.barred(Role::Admin),
+        asked,
+        frame,
+        subject,
+    };
+    Reply::page(&page)
+}
+
+/// The newest runs; none for who may not see any.
+async fn recent(visit: &Visit, subject: &Subject) -> Result<Vec<RunRecord>, Problem> {
+    if !visit.may_read_runs() {
+        return Ok(Vec::new());
+    }
+    let filter = RunFilter { job_key: Some(subject.row.job.definition.key.clone()), ..RunFilter::default() };
+    Ok(visit.runs().list(&filter, &PageRequest { limit: RECENT, after: None }).await?.items)
+}
+
+/// What was done to the job; nothing for who may not see that.
+async fn entries(visit: &Visit, key: &str) -> Result<Option<Page<AuditEntry>>, Problem> {
+    if visit.barred(Role::Operator).is_some() {
+        return Ok(None);
+    }
+    let page = PageRequest { limit: ENTRIES, after: None };
+    Ok(Some(visit.app.bell.store().list_audit(Some(&format!("job:{key}")), &page).await?))
+}
+
+/// Whether something can still be done to it.
+fn lives(status: JobStatus) -> bool {
+    status != JobStatus::Retired
+}

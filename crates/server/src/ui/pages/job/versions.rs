@@ -1,0 +1,48 @@
+//! The versions of a job, and what each changed.
+
+use everbell::JobRow;
+
+use crate::http::api::edits::changes;
+use crate::http::model::Schedule;
+use crate::ui::audit_line::plain;
+use crate::ui::badge;
+use crate::ui::clock::Clock;
+use crate::ui::markup::Markup;
+
+/// One version.
+pub(super) struct Version {
+    pub(super) number: u32,
+    pub(super) badge: Markup,
+    pub(super) schedule: Schedule,
+    pub(super) target: String,
+    pub(super) by: String,
+    pub(super) at: Markup,
+    pub(super) away: Markup,
+    /// Field, before, now; nothing for the first.
+    pub(super) changes: Vec<(String, String, String)>,
+    pub(super) first: bool,
+}
+
+impl Version {
+    /// All of them, the newest first, each against the one before.
+    pub(super) fn all(rows: &[JobRow], clock: &Clock) -> Vec<Version> {
+        let older = rows.iter().skip(1).map(Some).chain([None]);
+        rows.iter().zip(older).map(|(row, older)| Version::of(row, older, clock)).collect()
+    }
+
+    fn of(row: &JobRow, older: Option<&JobRow>, clock: &Clock) -> Version {
+        let (definition, state) = (&*row.job.definition, &row.job.state);
+        let told = older.map(|older| changes(older, row)).unwrap_or_default();
+        Version {
+            number: definition.version,
+            badge: badge::job(state.status, state.error.is_some()),
+            schedule: Schedule::of(definition),
+            target: definition.target.to_string(),
+            by: definition.created_by.clone(),
+            at: clock.second(definition.created_at, None),
+            away: clock.away(definition.created_at),
+            changes: told.iter().map(|field| (field.field.clone(), plain(&field.from), plain(&field.to))).collect(),
+            first: older.is_none(),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The last runs of each job of a list, as a strip and a rate: one question for all of them.
+
+use std::collections::HashMap;
+
+use everbell::{JobRow, RunStatus};
+use everbell_core::Zone;
+use everbell_core::store::{Glance, RunGlimpse};
+
+use crate::elapsed::took;
+use crate::http::problem::Problem;
+use crate::ui::chart::{Place, Strip, StripRun, strip};
+use crate::ui::clock::Clock;
+use crate::ui::markup::Markup;
+use crate::ui::pages::job::past::strip_run;
+use crate::ui::pages::overview::attention::Usual;
+use crate::ui::visit::Visit;
+
+/// What a row shows of the past.
+pub(crate) struct History {
+    pub(crate) strip: Markup,
+    /// `98 % ok · half took 2.0s`.
+    pub(crate) text: String,
+}
+
+/// The last runs of these jobs, by key; none for who may not read runs.
+pub(super) async fn glimpses(visit: &Visit, rows: &[JobRow]) -> Result<HashMap<String, Vec<RunGlimpse>>, Problem> {
+    let mut of_job: HashMap<String, Vec<RunGlimpse>> = HashMap::new();
+    if rows.is_empty() || !visit.may_read_runs() {
+        return Ok(of_job);
+    }
+    let keys = rows.iter().map(|row| row.job.definition.key.clone()).collect();
+    let each = Place::List.slots() as u32;
+    for glimpse in visit.app.bell.store().glance(&Glance::new(keys, each)?).await? {
+        of_job.entry(glimpse.job_key.to_string()).or_default().push(glimpse);
+    }
+    Ok(of_job)
+}
+
+/// The newest first; nothing for a job that never ran.
+pub(super) fn drawn(
+    number: usize,
+    key: &str,
+    runs: &[RunGlimpse],
+    clock: &Clock,
+    zone: Option<&Zone>,
+) -> Option<History> {
+    if runs.is_empty() {
+        return None;
+    }
+    let shown: Vec<StripRun> = runs.iter().rev().map(|run| strip_run(run, clock.now)).collect();
+    let zone = clock.zone(zone);
+    let input = Strip { id: &format!("strip-{number}"), job: key, place: Place::List, zone: &zone, runs: &shown };
+    let count = |status| runs.iter().filter(|run| run.status == status).count();
+    let (good, bad) = (count(RunStatus::Succeeded), count(RunStatus::Failed));
+    let rate = (good + bad > 0).then(|| format!("{} % ok", good * 100 / (good + bad)));
+    let half = Usual::of(runs).map(|usual| format!("half took {}", took(usual.half.as_millis() as i64)));
+    let text = [rate, half].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    Some(History { strip: Markup::of(strip(&input)), text })
+}

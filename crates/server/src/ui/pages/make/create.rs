@@ -1,0 +1,78 @@
+//! A new job.
+
+use axum::http::Method;
+use everbell::StoreError;
+use serde_json::Value;
+
+use super::assembled::Assembled;
+use super::draft::Draft;
+use super::form::FormPage;
+use super::offers::targets;
+use super::{expect_admin, panel};
+use crate::form::{Field, TEXT, optional};
+use crate::http::call::shown;
+use crate::http::problem::{Kind, Problem};
+use crate::ui::markup::url_part;
+use crate::ui::visit::{Reply, Visit};
+
+pub(crate) const QUERY: &[Field] = &[optional("from", TEXT, "A job to begin with: the new one is like it.")];
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    expect_admin(&visit)?;
+    let draft = if let Some(key) = visit.query(QUERY).text("from") {
+        copied(&visit, key).await?
+    } else {
+        let targets = targets(&visit).await?;
+        Draft::blank(&visit.choices.mine, targets.first().map(|(label, _)| label.as_str()))
+    };
+    FormPage::reply(&visit, draft, None, None).await
+}
+
+/// The form of a job like that one, under another name.
+async fn copied(visit: &Visit, key: &str) -> Result<Draft, Problem> {
+    let missing = |_| Problem::new(Kind::NotFound, format!("There is no job `{}`.", shown(key)));
+    let row = match visit.jobs().get(key).await {
+        Err(StoreError::Invalid(invalid)) => return Err(missing(invalid)),
+        answer => answer?,
+    };
+    let mut draft = Draft::of(&row.job.definition, visit.now);
+    draft.set("jobKey", &format!("{}-copy", row.job.definition.key));
+    Ok(draft)
+}
+
+pub(crate) async fn preview(visit: Visit) -> Result<Reply, Problem> {
+    expect_admin(&visit)?;
+    FormPage::panel(&visit, &Draft::sent(&visit.sent), None).await
+}
+
+pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
+    expect_admin(&visit)?;
+    let mut draft = Draft::sent(&visit.sent);
+    if is_preview(&visit, &mut draft) {
+        return FormPage::reply(&visit, draft, None, None).await;
+    }
+    match created(&visit, &Assembled::of(&draft)).await {
+        Ok(answer) => {
+            let key = answer.get("jobKey").and_then(Value::as_str).unwrap_or_default();
+            Ok(Reply::done(format!("/jobs/{}", url_part(key)), format!("{key} is made.")))
+        }
+        Err(problem) => FormPage::reply(&visit, draft, None, Some(&problem)).await,
+    }
+}
+
+async fn created(visit: &Visit, form: &Assembled) -> Result<Value, Problem> {
+    if !form.faults.is_empty() {
+        return Err(Problem::body(panel::faults(visit, form, None).await?));
+    }
+    visit.perform(Method::POST, "/jobs", &[], &form.body).await
+}
+
+/// Whether the form is only to be shown again: with a template, or with what it means.
+pub(super) fn is_preview(visit: &Visit, draft: &mut Draft) -> bool {
+    if let Some(expression) = visit.sent("use") {
+        draft.set("how", "cron");
+        draft.set("cronExpression", expression);
+        return true;
+    }
+    visit.sent("do") == Some("preview")
+}

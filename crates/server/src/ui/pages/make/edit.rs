@@ -1,0 +1,79 @@
+//! The next version of a job: the same form, and only what differs is sent.
+
+use axum::http::Method;
+use everbell::JobStatus;
+use serde_json::Value;
+
+use super::assembled::Assembled;
+use super::changes::Changes;
+use super::create::is_preview;
+use super::draft::Draft;
+use super::form::FormPage;
+use super::{expect_admin, panel};
+use crate::http::problem::{Kind, Problem};
+use crate::ui::pages::action::Subject;
+use crate::ui::visit::{Reply, Visit};
+
+/// The job, unless it has ended.
+async fn living(visit: &Visit) -> Result<Subject, Problem> {
+    expect_admin(visit)?;
+    let subject = Subject::of(visit).await?;
+    if subject.row.job.state.status == JobStatus::Retired {
+        return Err(Problem::new(Kind::JobRetired, format!("Job `{}` is retired.", subject.key)));
+    }
+    Ok(subject)
+}
+
+/// What was sent, about this job and no other.
+fn sent(visit: &Visit, subject: &Subject) -> Draft {
+    let mut draft = Draft::sent(&visit.sent);
+    draft.set("jobKey", &subject.key);
+    draft
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    let subject = living(&visit).await?;
+    let draft = Draft::of(&subject.row.job.definition, visit.now);
+    FormPage::reply(&visit, draft, Some(&subject), None).await
+}
+
+pub(crate) async fn preview(visit: Visit) -> Result<Reply, Problem> {
+    let subject = living(&visit).await?;
+    FormPage::panel(&visit, &sent(&visit, &subject), Some(&subject)).await
+}
+
+pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
+    let subject = living(&visit).await?;
+    let mut draft = sent(&visit, &subject);
+    if is_preview(&visit, &mut draft) {
+        return FormPage::reply(&visit, draft, Some(&subject), None).await;
+    }
+    match edited(&visit, &subject, &Assembled::of(&draft)).await {
+        Ok(answer) => {
+            let version = answer.get("version").and_then(Value::as_u64).unwrap_or_default();
+            Ok(Reply::done(subject.place(), format!("{} is at version {version} now.", subject.key)))
+        }
+        Err(problem) => FormPage::reply(&visit, draft, Some(&subject), Some(&problem)).await,
+    }
+}
+
+async fn edited(visit: &Visit, subject: &Subject, form: &Assembled) -> Result<Value, Problem> {
+    let faults = panel::faults(visit, form, Some(subject)).await?;
+    if !faults.is_empty() {
+        return Err(Problem::body(faults));
+    }
+    let definition = &subject.row.job.definition;
+    let Changes { mut patch, shown } = Changes::between(definition, form, visit.now);
+    let activate = visit.sent("activate").is_some() && subject.row.job.state.pause.is_some();
+    if shown.is_empty() && !activate {
+        let detail = format!("Nothing differs from version {}.", definition.version);
+        return Err(Problem::new(Kind::InvalidInput, detail));
+    }
+    if activate {
+        patch.put("activate", true);
+    }
+    if let Some(reason) = visit.sent("reason") {
+        patch.put("reason", reason);
+    }
+    visit.perform(Method::POST, "/jobs/{jobId}/new-version", &[("jobId", &subject.exact)], &patch).await
+}

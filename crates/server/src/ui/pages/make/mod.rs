@@ -1,0 +1,32 @@
+//! What makes jobs and versions: a form with a panel beside it that tells what it means, and the import of a crontab.
+//!
+//! ```text
+//! what was typed ──Draft──► Assembled (the body of a request) ──► the API
+//!                               └──► Panel (words, fires, clock changes, what is wrong)
+//! ```
+//!
+//! The fields of the form have the names of the members that they become (`policies/timeout`), so what the API says about
+//! a member is told at its field.
+
+mod assembled;
+mod breakdown;
+mod changes;
+mod clock_changes;
+pub(crate) mod create;
+mod draft;
+pub(crate) mod edit;
+mod form;
+pub(crate) mod import;
+mod knobs;
+mod offers;
+mod panel;
+mod simple;
+
+use crate::http::access::{Role, expect_role};
+use crate::http::problem::Problem;
+use crate::ui::visit::Visit;
+
+/// Refuses who may not make jobs, before they fill in a form.
+fn expect_admin(visit: &Visit) -> Result<(), Problem> {
+    expect_role(&visit.actor, Role::Admin)
+}

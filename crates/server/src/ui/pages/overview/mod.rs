@@ -1,0 +1,306 @@
+//! The first page: what needs attention, what is going on, what comes next, how the day went.
+
+pub(crate) mod attention;
+mod charts;
+
+use std::time::Duration;
+
+use askama::Template;
+use everbell::{JobFilter, JobRow, JobStatus, RunFilter, RunRecord, RunStatus};
+use everbell_core::store::{Bucket, Glance, JobSort, PageRequest, RunGlimpse};
+use jiff::{SignedDuration, Timestamp};
+
+use self::attention::{Usual, alike, overlapping};
+use self::charts::{Day, Tile};
+use crate::elapsed::wait;
+use crate::http::access::Role;
+use crate::http::problem::Problem;
+use crate::ui::chart::{Gauge, gauge};
+use crate::ui::clock::Clock;
+use crate::ui::markup::{Markup, url_part};
+use crate::ui::{Frame, Reply, Section, Visit};
+
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+/// How many of each kind of concern are named.
+const NAMED: u32 = 10;
+const FIRES: u32 = 10;
+const RUNNING: u32 = 20;
+/// How many runs of a job tell what is usual.
+const SAMPLE: u32 = 50;
+/// How many failures are grouped.
+const FAILURES: u32 = 500;
+
+#[derive(Template)]
+#[template(path = "overview.html")]
+struct Overview {
+    frame: Frame,
+    tiles: Vec<Tile>,
+    day: Day,
+    concerns: Vec<Concern>,
+    on_time: u64,
+    failures: Vec<Failures>,
+    coming: Vec<Coming>,
+    running: Vec<Running>,
+    no_act: Option<String>,
+    none_yet: bool,
+}
+
+/// Something that needs attention.
+struct Concern {
+    /// The class and icon, and a word.
+    sign: (&'static str, &'static str),
+    name: String,
+    place: String,
+    text: String,
+    since: Option<Markup>,
+    /// A job that could be paused.
+    pause: Option<String>,
+}
+
+struct Failures {
+    target: String,
+    code: String,
+    message: String,
+    count: usize,
+    first: Markup,
+    last: Markup,
+    jobs: Vec<(String, String)>,
+    place: String,
+    run: String,
+}
+
+struct Coming {
+    key: String,
+    part: String,
+    at: Markup,
+    away: Markup,
+    text: String,
+}
+
+struct Running {
+    id: String,
+    name: String,
+    part: Option<String>,
+    since: Markup,
+    gauge: Markup,
+}
+
+/// What was read for the page.
+struct Read {
+    buckets: Vec<Bucket>,
+    failing: Vec<JobRow>,
+    errored: Vec<JobRow>,
+    unarmed: Vec<JobRow>,
+    next: Vec<JobRow>,
+    running: Vec<RunRecord>,
+    glimpses: Vec<RunGlimpse>,
+    failed: Vec<RunRecord>,
+    skipped: Vec<RunRecord>,
+    unserved: Vec<(String, usize)>,
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    let read = Read::of(&visit).await?;
+    let (clock, frame) = (visit.clock(), visit.frame(Section::Overview, "Overview").await);
+    let living = frame.tallies.as_ref().map_or(0, |tallies| tallies.jobs);
+    let concerns = concerns(&read, &clock);
+    let page = Overview {
+        tiles: charts::tiles(&read.buckets, frame.tallies.as_ref(), visit.now),
+        day: charts::day(&read.buckets, &clock),
+        on_time: living.saturating_sub(concerns.len() as u64),
+        failures: alike(&read.failed)
+            .into_iter()
+            .take(NAMED as usize)
+            .map(|group| failures(group, &clock, visit.now))
+            .collect(),
+        coming: read.next.iter().filter_map(|row| coming(row, &clock)).collect(),
+        running: read.running.iter().enumerate().map(|(n, run)| running(n, run, &read.glimpses, &clock)).collect(),
+        no_act: visit.barred(Role::Operator),
+        none_yet: frame.tallies.as_ref().is_some_and(|tallies| tallies.jobs == 0),
+        concerns,
+        frame,
+    };
+    Reply::page(&page)
+}
+
+impl Read {
+    async fn of(visit: &Visit) -> Result<Read, Problem> {
+        let (jobs, runs, store) = (visit.jobs(), visit.runs(), visit.app.bell.store());
+        let since = visit.now.checked_sub(DAY).unwrap_or(visit.now);
+        let page = |limit| PageRequest { limit, after: None };
+        let living = || JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
+        let active = || JobFilter { status: vec![JobStatus::Active], ..JobFilter::default() };
+        let of_status = |status| RunFilter { status: vec![status], from: Some(since), ..RunFilter::default() };
+        let now_running = RunFilter { status: vec![RunStatus::Running], ..RunFilter::default() };
+        let tally = charts::hours(visit.now)?;
+        let (failing, errored, unarmed, next) = (
+            JobFilter { failing: Some(true), ..living() },
+            JobFilter { errored: Some(true), ..living() },
+            JobFilter { scheduled: Some(false), errored: Some(false), ..active() },
+            JobFilter { sort: JobSort::NextRunAt, scheduled: Some(true), ..active() },
+        );
+        let (failed, skipped) = (of_status(RunStatus::Failed), of_status(RunStatus::Skipped));
+        let pages = (page(NAMED), page(FIRES), page(RUNNING), page(FAILURES));
+        let (buckets, failing, errored, unarmed, next, running, failed, skipped, targets) = tokio::try_join!(
+            store.tally(&tally),
+            jobs.list(&failing, &pages.0),
+            jobs.list(&errored, &pages.0),
+            jobs.list(&unarmed, &pages.0),
+            jobs.list(&next, &pages.1),
+            runs.list(&now_running, &pages.2),
+            runs.list(&failed, &pages.3),
+            runs.list(&skipped, &pages.3),
+            visit.app.bell.targets(),
+        )?;
+        let keys: Vec<_> = running.items.iter().filter_map(|run| run.job_key.clone()).collect();
+        let glimpses = if keys.is_empty() { Vec::new() } else { store.glance(&Glance::new(keys, SAMPLE)?).await? };
+        Ok(Read {
+            buckets,
+            failing: failing.items,
+            errored: errored.items,
+            unarmed: unarmed.items,
+            next: next.items,
+            running: running.items,
+            glimpses,
+            failed: failed.items,
+            skipped: skipped.items,
+            unserved: targets.unserved.iter().map(|one| (one.target.to_string(), one.jobs.len())).collect(),
+        })
+    }
+
+    /// What is usual for a job.
+    fn usual(&self, key: &str) -> Option<Usual> {
+        usual(&self.glimpses, key)
+    }
+}
+
+fn usual(glimpses: &[RunGlimpse], key: &str) -> Option<Usual> {
+    Usual::of(glimpses.iter().filter(|run| run.job_key.as_str() == key))
+}
+
+/// Everything that needs attention, the worst first.
+fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
+    let of_job = |sign, row: &JobRow, text: String| {
+        let key = row.job.definition.key.to_string();
+        let part = url_part(&key);
+        let active = row.job.state.status == JobStatus::Active;
+        Concern {
+            sign,
+            name: key,
+            place: format!("/jobs/{part}"),
+            text,
+            since: None,
+            pause: active.then(|| format!("/jobs/{part}/pause")),
+        }
+    };
+    let errored = read
+        .errored
+        .iter()
+        .map(|row| of_job(("warn", "Cannot fire"), row, row.job.state.error.clone().unwrap_or_default()));
+    let failing = read.failing.iter().map(|row| {
+        let count = row.job.state.consecutive_failures;
+        let failure = row.last_run.as_ref().and_then(|run| run.failure.as_ref());
+        let why =
+            failure.map_or_else(String::new, |failure| format!(": {}: {}", failure.code.as_str(), failure.message));
+        let times = if count == 1 { "failed last time".to_owned() } else { format!("failed {count} times in a row") };
+        let since = row.last_run.as_ref().map(|run| clock.away(run.scheduled_at));
+        Concern { since, ..of_job(("bad", "Failing"), row, format!("{times}{why}")) }
+    });
+    let unserved = read.unserved.iter().map(|(target, jobs)| Concern {
+        sign: ("warn", "No instance"),
+        name: target.clone(),
+        place: "/targets".to_owned(),
+        text: format!("nobody serves this target; {jobs} {} not fire", if *jobs == 1 { "job does" } else { "jobs do" }),
+        since: None,
+        pause: None,
+    });
+    let long = read.running.iter().filter_map(|run| too_long(run, read, clock));
+    let slow = overlapping(&read.skipped).into_iter().take(NAMED as usize).map(|(key, count)| Concern {
+        sign: ("skip", "Too slow"),
+        place: format!("/jobs/{}", url_part(&key)),
+        text: format!(
+            "{count} {} in 24 hours because a run was still active: it fires less often than its schedule says",
+            if count == 1 { "slot was skipped" } else { "slots were skipped" }
+        ),
+        name: key,
+        since: None,
+        pause: None,
+    });
+    let unarmed = read
+        .unarmed
+        .iter()
+        .map(|row| of_job(("off", "Nothing next"), row, "active, but its schedule has no more times".to_owned()));
+    errored.chain(failing).chain(unserved).chain(long).chain(slow).chain(unarmed).collect()
+}
+
+fn too_long(run: &RunRecord, read: &Read, clock: &Clock) -> Option<Concern> {
+    let (key, started) = (run.job_key.as_ref()?, run.started_at?);
+    let usual = read.usual(key.as_str())?;
+    let elapsed = Duration::try_from(clock.now.duration_since(started)).ok()?;
+    let told = |time: Duration| wait(time.as_secs() as i64);
+    usual.is_far_beyond(elapsed).then(|| Concern {
+        sign: ("run", "Runs long"),
+        name: key.to_string(),
+        place: format!("/runs/{}", run.id),
+        text: format!("runs for {}; nearly all runs before took no more than {}", told(elapsed), told(usual.most)),
+        since: Some(clock.away(started)),
+        pause: None,
+    })
+}
+
+fn failures(group: attention::Alike, clock: &Clock, now: Timestamp) -> Failures {
+    let since = now.checked_sub(DAY).unwrap_or(now);
+    let query = format!(
+        "status=failed&failureCode={}&target={}&from={}",
+        url_part(&group.code),
+        url_part(&group.target),
+        url_part(&since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+    );
+    Failures {
+        first: clock.away(group.first),
+        last: clock.away(group.last),
+        jobs: group.jobs.iter().map(|key| (key.clone(), url_part(key))).collect(),
+        place: format!("/runs?{query}"),
+        target: group.target,
+        code: group.code,
+        message: group.message,
+        count: group.count,
+        run: group.run,
+    }
+}
+
+fn coming(row: &JobRow, clock: &Clock) -> Option<Coming> {
+    let at = row.timer.as_ref()?.next_run_at?;
+    let definition = &row.job.definition;
+    let zone = definition.spec.as_ref().ok().map(|spec| spec.zone().clone());
+    let text = definition
+        .spec
+        .as_ref()
+        .ok()
+        .and_then(|spec| spec.expression())
+        .map_or_else(|| "once".to_owned(), everbell_core::cron::Expression::describe);
+    Some(Coming {
+        key: definition.key.to_string(),
+        part: url_part(definition.key.as_str()),
+        at: clock.at(at, zone.as_ref()),
+        away: clock.away(at),
+        text,
+    })
+}
+
+fn running(number: usize, run: &RunRecord, glimpses: &[RunGlimpse], clock: &Clock) -> Running {
+    let key = run.job_key.as_ref().map(ToString::to_string);
+    let started = run.started_at.unwrap_or(run.created_at);
+    let name = key.clone().unwrap_or_else(|| format!("trial of {}", run.target));
+    let expected = key.as_deref().and_then(|key| usual(glimpses, key)).map(|usual| usual.half.as_millis() as i64);
+    let elapsed = clock.now.duration_since(started).as_millis() as i64;
+    let picture =
+        gauge(&Gauge { id: &format!("gauge-{number}"), job: &name, elapsed_ms: elapsed.max(0), expected_ms: expected });
+    Running {
+        id: run.id.to_string(),
+        part: key.map(|key| url_part(&key)),
+        since: clock.since(started),
+        gauge: Markup::of(picture),
+        name,
+    }
+}

@@ -1,0 +1,53 @@
+//! Signing in with a token, and out again.
+
+use askama::Template;
+use axum::http::StatusCode;
+
+use crate::form::{Field, Kind, optional};
+use crate::http::pipeline::let_in;
+use crate::http::problem::{self, Problem};
+use crate::ui::session::{Cookie, Session};
+use crate::ui::visit::{Reply, Visit, safe_place};
+use crate::ui::{Frame, Section};
+
+pub(crate) const QUERY: &[Field] = &[optional("to", Kind::Text { min: 1, max: 2_000 }, "Where to go afterwards.")];
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct SignIn {
+    frame: Frame,
+    to: String,
+    refusal: Option<String>,
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    form(&visit, None).await
+}
+
+async fn form(visit: &Visit, refusal: Option<(StatusCode, String)>) -> Result<Reply, Problem> {
+    let frame = visit.frame(Section::Outside, "Sign in").await;
+    let query = visit.query(QUERY);
+    let to = safe_place(visit.sent("to").or_else(|| query.text("to")).unwrap_or("/")).to_owned();
+    let status = refusal.as_ref().map_or(StatusCode::OK, |(status, _)| *status);
+    Reply::refused(&SignIn { frame, to, refusal: refusal.map(|(_, text)| text) }, status)
+}
+
+pub(crate) async fn enter(visit: Visit) -> Result<Reply, Problem> {
+    let Some(token) = visit.sent("token") else {
+        return form(&visit, Some((StatusCode::BAD_REQUEST, "Paste a token: it begins with evb_.".to_owned()))).await;
+    };
+    let session = Session::new(token);
+    match let_in(&visit.app, Some(&session.bearer()), &visit.headers, visit.peer).await {
+        Ok(_) => {
+            let to = safe_place(visit.sent("to").unwrap_or("/")).to_owned();
+            Ok(Reply::go(to).header("set-cookie", visit.cookies.set(Cookie::Session, &session.value())))
+        }
+        Err(problem) if problem.kind == problem::Kind::NotReady => Err(problem),
+        Err(problem) => form(&visit, Some((problem.status(), problem.detail))).await,
+    }
+}
+
+pub(crate) async fn leave(visit: Visit) -> Result<Reply, Problem> {
+    let forget = visit.cookies.forget(Cookie::Session);
+    Ok(Reply::done("/sign-in", "You are signed out.").header("set-cookie", forget))
+}

@@ -1,0 +1,179 @@
+//! Who is in front of the browser: a token in a cookie that no script can read.
+//!
+//! The cookie holds the token and a random word. Nothing is kept on the server: a token that is revoked or expires ends
+//! its sessions at once, on every instance. The random word makes the value that every form must send back.
+
+use axum::http::{HeaderMap, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+use super::markup::url_part;
+
+/// Sessions end by themselves after this many seconds.
+const LIFE: u32 = 12 * 3_600;
+/// What was chosen stays for a year.
+const MEMORY: u32 = 365 * 24 * 3_600;
+
+/// The cookies of a request, and how to answer with others.
+///
+/// Browsers send cookies of one host to all its ports, so the port is a part of each name: two servers on one machine do
+/// not sign each other's people out.
+#[derive(Clone, Debug)]
+pub(crate) struct Cookies {
+    given: Vec<(String, String)>,
+    suffix: String,
+    /// Came through TLS.
+    secure: bool,
+}
+
+/// A cookie that is known here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cookie {
+    Session,
+    /// What was chosen: zone, theme.
+    Choices,
+    /// What the next page says first.
+    Flash,
+}
+
+impl Cookie {
+    const fn name(self) -> &'static str {
+        match self {
+            Cookie::Session => "everbell-session",
+            Cookie::Choices => "everbell-choices",
+            Cookie::Flash => "everbell-flash",
+        }
+    }
+
+    const fn life(self) -> u32 {
+        match self {
+            Cookie::Session => LIFE,
+            Cookie::Choices => MEMORY,
+            Cookie::Flash => 60,
+        }
+    }
+}
+
+impl Cookies {
+    pub(crate) fn of(headers: &HeaderMap, trust_proxy: bool) -> Cookies {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let lines = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        let host = text(header::HOST).unwrap_or("");
+        let port = host.rsplit_once(':').map(|(_, port)| port).filter(|port| port.bytes().all(|b| b.is_ascii_digit()));
+        Cookies {
+            given: pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            suffix: port.map_or_else(String::new, |port| format!("-{port}")),
+            secure: trust_proxy
+                && text(header::HeaderName::from_static("x-forwarded-proto"))
+                    .is_some_and(|proto| proto.eq_ignore_ascii_case("https")),
+        }
+    }
+
+    /// The value of a cookie, decoded.
+    pub(crate) fn get(&self, cookie: Cookie) -> Option<String> {
+        let name = format!("{}{}", cookie.name(), self.suffix);
+        let value = self.given.iter().find(|(own, _)| *own == name).map(|(_, value)| value)?;
+        crate::form::decoded(value)
+    }
+
+    /// A `Set-Cookie` header.
+    pub(crate) fn set(&self, cookie: Cookie, value: &str) -> String {
+        self.written(cookie, &url_part(value), cookie.life())
+    }
+
+    /// A `Set-Cookie` header that forgets.
+    pub(crate) fn forget(&self, cookie: Cookie) -> String {
+        self.written(cookie, "", 0)
+    }
+
+    fn written(&self, cookie: Cookie, value: &str, life: u32) -> String {
+        let secure = if self.secure { "; Secure" } else { "" };
+        let (name, suffix) = (cookie.name(), &self.suffix);
+        format!("{name}{suffix}={value}; Path=/; Max-Age={life}; HttpOnly; SameSite=Lax{secure}")
+    }
+}
+
+/// A token that was brought by a cookie.
+#[derive(Clone)]
+pub(crate) struct Session {
+    token: String,
+    word: String,
+}
+
+impl Session {
+    pub(crate) fn new(token: &str) -> Session {
+        Session { token: token.to_owned(), word: uuid::Uuid::new_v4().simple().to_string() }
+    }
+
+    pub(crate) fn of(cookies: &Cookies) -> Option<Session> {
+        let value = cookies.get(Cookie::Session)?;
+        let (token, word) = value.split_once('~')?;
+        (!token.is_empty() && !word.is_empty()).then(|| Session { token: token.to_owned(), word: word.to_owned() })
+    }
+
+    /// The value of its cookie.
+    pub(crate) fn value(&self) -> String {
+        format!("{}~{}", self.token, self.word)
+    }
+
+    /// As a header says it.
+    pub(crate) fn bearer(&self) -> String {
+        format!("Bearer {}", self.token)
+    }
+
+    /// What every form sends back: nobody else can know it.
+    pub(crate) fn seal(&self) -> String {
+        // Any length is a key.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.token.as_bytes()) else { return String::new() };
+        mac.update(b"form ");
+        mac.update(self.word.as_bytes());
+        URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
+    }
+
+    /// Whether a form was made for this session.
+    pub(crate) fn sealed(&self, brought: &str) -> bool {
+        let own = self.seal();
+        !own.is_empty() && bool::from(own.as_bytes().ct_eq(brought.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn cookies(host: &str, line: &str) -> Cookies {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
+        headers.insert(header::COOKIE, HeaderValue::from_str(line).unwrap());
+        headers.insert("x-forwarded-proto", HeaderValue::from_static("https"));
+        Cookies::of(&headers, host.starts_with("proxied"))
+    }
+
+    #[test]
+    fn a_session_comes_back_as_it_went() {
+        let session = Session::new("evb_abc");
+        let set = cookies("localhost:7070", "").set(Cookie::Session, &session.value());
+        assert!(set.starts_with("everbell-session-7070=evb_abc~") && set.contains("HttpOnly; SameSite=Lax"), "{set}");
+        assert!(!set.contains("Secure"), "{set}");
+        let line = set.split(';').next().unwrap();
+        let back = Session::of(&cookies("localhost:7070", &format!("a=b; {line}; c=d"))).unwrap();
+        assert_eq!((back.bearer(), back.seal()), ("Bearer evb_abc".to_owned(), session.seal()));
+        assert!(back.sealed(&session.seal()) && !back.sealed(&Session::new("evb_abc").seal()) && !back.sealed(""));
+        // That of another port is not this one's.
+        assert!(Session::of(&cookies("localhost:7071", line)).is_none());
+        assert!(cookies("proxied.example", "").set(Cookie::Flash, "a b;c").ends_with("; Secure"));
+    }
+
+    #[test]
+    fn what_is_no_session_is_none() {
+        for line in ["", "everbell-session=", "everbell-session=~", "everbell-session=a", "everbell-session=%zz~a"] {
+            assert!(Session::of(&cookies("host", line)).is_none(), "{line}");
+        }
+    }
+}
