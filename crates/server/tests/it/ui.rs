@@ -1,15 +1,28 @@
 //! The pages, in a real browser: what a person sees and does, and what the browser itself complains about.
 //!
-//! [`browser`] has the words for tests. Nothing but Debian's `chromium` and `chromedriver` is needed.
+//! [`browser`] has the words for tests; [`visitor`] sees pages over HTTP, as a browser without scripts would. Nothing but Debian's `chromium` and `chromedriver` is needed.
 
 #![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
 
+mod acting;
+mod action;
 mod browser;
+mod bulk;
 mod docs;
 mod driver;
+mod import;
+mod jobs;
 mod judged;
 mod keys;
 mod lint;
+mod living;
 mod looks;
+mod make;
+mod people;
 mod pictures;
+mod run;
+mod runs;
+mod signing_in;
+mod visitor;
 mod walked;
+mod whole;

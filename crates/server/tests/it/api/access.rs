@@ -29,7 +29,6 @@ fn every_route_asks_for_a_token_and_its_role() {
     let operations = operations(&server);
     assert!(operations.len() > 40, "{}", operations.len());
     let open = [
-        "/",
         "/livez",
         "/readyz",
         "/healthz",

@@ -20,6 +20,9 @@ fn many_jobs_are_paused_and_resumed() {
     let dry = server.post("/jobs/bulk", &body).expect(200);
     assert_eq!((&dry["dryRun"], &dry["changed"]), (&json!(true), &json!(1)));
     assert_eq!(outcomes(&dry), [("a", "would_change"), ("b", "unchanged")]);
+    assert_eq!(dry["items"][0]["nextRunAt"], server.get("/jobs/key:a").expect(200)["nextRunAt"]);
+    let never = json!({ "action": "resume", "filter": {"scheduleType": "one_time", "errored": false}, "dryRun": true });
+    assert_eq!(server.post("/jobs/bulk", &never).expect(200)["items"], json!([]));
     assert_eq!(server.get("/jobs/key:a").expect(200)["status"], "active");
 
     let body = json!({ "action": "pause", "jobKeys": ["a", "b", "c"], "reason": "release" });

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::server::Server;
+use crate::server::{Server, TARGETS};
 
 #[test]
 fn the_committed_document_is_the_served_one() {
@@ -59,9 +59,14 @@ fn collect(value: &Value, references: &mut Vec<String>) {
 
 #[test]
 fn the_page_for_people_loads_nothing_from_elsewhere() {
-    let server = Server::start();
-    let home = server.raw("GET", "/", &[], b"");
-    assert_eq!((home.status, home.headers["location"].as_str()), (303, "/docs/api"));
+    // Without pages the first address leads to the documentation.
+    let bare = Server::with(&format!("{TARGETS}\n[ui]\nenabled = false"));
+    for (server, place) in [(&bare, "/docs/api"), (&Server::start(), "/sign-in")] {
+        let home = server.raw("GET", "/", &[], b"");
+        assert_eq!((home.status, home.headers["location"].as_str()), (303, place));
+    }
+    bare.raw("GET", "/jobs", &[], b"").problem(404, "NotFound");
+    let server = bare;
     let page = server.raw("GET", "/docs/api", &[], b"");
     assert_eq!(page.status, 200);
     assert!(

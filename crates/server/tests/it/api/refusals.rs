@@ -113,8 +113,6 @@ fn bad_queries_are_refused() {
         ("/jobs?status=lost", "status.0"),
         ("/jobs?sort=name", "sort"),
         ("/jobs?errored=perhaps", "errored"),
-        ("/jobs?failing=perhaps", "failing"),
-        ("/jobs?scheduleType=never", "scheduleType"),
         ("/jobs?page=2", "page"),
         ("/jobs?q=%00", "q"),
         ("/jobs?jobKey=%0a", "jobKey"),

@@ -35,7 +35,8 @@ function option(label, wanted) {
         const legend = group.querySelector(':scope > legend');
         return shown(group) && plain(legend ? told(legend) : named(group)) === plain(label);
     });
-    const called = element => plain(element.label ?? named(element)) === plain(wanted);
+    // Also by what it sends, where what it says has more than its name.
+    const called = element => [element.label ?? named(element), element.value].some(text => plain(text) === plain(wanted));
     const round = groups.flatMap(group => [...group.querySelectorAll('input[type=radio]')]);
     if (round.length > 0) return round.filter(radio => named(radio) === plain(wanted));
     return field(label).flatMap(list => [...(list.options ?? [])]).filter(called);

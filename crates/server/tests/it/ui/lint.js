@@ -64,7 +64,7 @@ function names() {
         if (!named(thing)) fault('name', thing, 'the link or button has no name');
     }
     for (const image of all('img:not([alt])')) fault('image', image, 'the image has no alternative text');
-    for (const svg of all('svg').filter(svg => shown(svg) && !svg.closest('[aria-hidden=true]'))) {
+    for (const svg of all('svg').filter(svg => shown(svg) && !svg.closest('[aria-hidden=true]') && !svg.parentElement.closest('svg'))) {
         const role = svg.getAttribute('role');
         if (['none', 'presentation'].includes(role)) continue;
         if (!role) fault('image', svg, 'the drawing has no role, nor is it hidden from screen readers');

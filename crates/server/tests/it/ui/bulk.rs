@@ -1,0 +1,77 @@
+//! Many jobs at once, through pages.
+
+use serde_json::json;
+
+use super::visitor::{Visitor, assert_has, led};
+use crate::server::{Server, TARGETS};
+
+fn keys(page: &str) -> String {
+    let (_, rest) = page.split_once("name=\"keys\"").unwrap();
+    let (_, rest) = rest.split_once(">\n").unwrap();
+    rest.split("</textarea>").next().unwrap().to_owned()
+}
+
+fn status(server: &Server, key: &str) -> String {
+    server.get(&format!("/jobs/key:{key}")).expect(200)["status"].as_str().unwrap().to_owned()
+}
+
+fn many(server: &Server) {
+    server.job("a", &json!({ "cronExpression": "* * * * *" }));
+    server.job("b,c", &json!({}));
+    server.job("d", &json!({ "target": "fail" }));
+    server.patch("/jobs/key:d/pause", &json!({ "reason": "before" })).expect(200);
+    let ana = Visitor::admin(server);
+    let picked = "/bulk/pause?q=&key=a&key=b%2Cc&key=d";
+    let page = ana.page(picked);
+    let told = "This pauses 2 active jobs; 1 of them fires within the next hour. 1 job stays as it is.";
+    assert_has(&page, &[told, "Will be paused", "Stays as it is", "it is paused", "Pause 2 jobs"]);
+    assert_eq!(keys(&page), "a\nb,c");
+
+    let refused = ana.send(picked, &[("keys", "a\r\nb,c"), ("until", "2030-01-01T00:00")]);
+    assert_eq!(refused.status, 400);
+    assert_has(&refused.text, &["is required to pause", "value=\"2030-01-01T00:00\"", "Pause 2 jobs"]);
+    let refused = ana.send(picked, &[("keys", "a"), ("reason", "release"), ("until", "soon")]);
+    assert_has(&refused.text, &["is not a time", "value=\"soon\"", "value=\"release\""]);
+    assert_eq!(status(server, "a"), "active");
+
+    let sent = [("keys", "a\r\nb,c"), ("reason", "release"), ("back", "/jobs?q=x")];
+    let (place, said) = led(&ana.send(picked, &sent));
+    assert_eq!((place.as_str(), said.as_str()), ("/jobs?q=x", "+2 jobs are paused."));
+    assert_eq!((status(server, "a"), status(server, "b,c")), ("paused".to_owned(), "paused".to_owned()));
+
+    let partly = ana.send("/bulk/resume?all=true&target=print", &[("keys", "a\r\nb,c"), ("missed", "skip")]);
+    assert_eq!(led(&partly).1, "+2 jobs are active again.");
+    assert_eq!(status(server, "d"), "paused");
+}
+
+#[test]
+fn picked_jobs_are_paused_and_resumed() {
+    many(&Server::start());
+}
+
+#[test]
+fn picked_jobs_are_paused_and_resumed_on_postgres() {
+    many(&Server::postgres(TARGETS));
+}
+
+#[test]
+fn all_that_match_are_meant_as_they_were_shown() {
+    let server = Server::start();
+    for key in ["a", "b", "c"] {
+        server.job(key, &json!({ "target": if key == "c" { "fail" } else { "print" } }));
+    }
+    let ana = Visitor::admin(&server);
+    let page = ana.page("/bulk/pause?all=true&target=print&scheduleType=recurring&status=active&errored=false");
+    assert_eq!(keys(&page), "a\nb");
+    server.patch("/jobs/key:a/pause", &json!({ "reason": "faster" })).expect(200);
+    let partly = ana.send("/bulk/pause?all=true&target=print", &[("keys", "a\nb"), ("reason", "release")]);
+    assert_eq!(partly.status, 200);
+    assert_has(&partly.text, &["1 job paused.", "1 job stays as it is.", "Back to the list"]);
+    assert_eq!(status(&server, "c"), "active");
+    assert_eq!(server.get("/jobs/key:a").expect(200)["pauseReason"], "faster");
+
+    assert_has(&ana.page("/bulk/pause"), &["No job was picked"]);
+    assert_has(&ana.page("/bulk/resume?all=true&q=nothing"), &["No job was picked, or none matches"]);
+    assert_has(&ana.page("/bulk/pause?key=a"), &["Nothing would change."]);
+    assert_eq!(ana.get("/bulk/pause?key=nobody").status, 400);
+}

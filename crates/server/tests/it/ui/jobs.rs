@@ -1,0 +1,109 @@
+//! View A.
+
+use serde_json::json;
+
+use super::visitor::{Visitor, assert_has, led};
+use crate::server::{Server, TARGETS};
+
+/// The keys of the rows, in order.
+fn rows(page: &str) -> Vec<&str> {
+    page.split("data-row=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
+}
+
+fn listing(server: &Server) {
+    server.job("soon", &json!({ "cronExpression": "0 * * * *", "target": "fail" }));
+    server.job("once", &json!({ "cronExpression": null, "runAt": "2040-01-02T03:04:00Z", "timezone": "Asia/Tokyo" }));
+    server.job("late", &json!({}));
+    server.job("gone", &json!({}));
+    server.delete("/jobs/key:gone").expect(200);
+    server.patch("/jobs/key:late/pause", &json!({ "reason": "SMTP is down" })).expect(200);
+    let ana = Visitor::admin(server);
+    let page = ana.page("/jobs");
+    assert_eq!(rows(&page), ["soon", "once", "late"]);
+    assert_has(
+        &page,
+        &[
+            "Living <span class=\"count\">3</span>",
+            "Active <span class=\"count\">2</span>",
+            "Paused <span class=\"count\">1</span>",
+            "Retired <span class=\"count\">1</span>",
+            "All 3 that match:",
+            "2040-01-02 12:04 <span class=\"tz\">JST</span>",
+            "SMTP is down",
+            "would be ",
+            "<td class=\"history wide\"></td>",
+            "href=\"/jobs/soon/new-version\"",
+            "href=\"/jobs/soon/reschedule\"",
+            "href=\"/jobs/late/resume\"",
+            "aria-sort=\"ascending\"",
+            "name=\"key\" value=\"soon\"",
+        ],
+    );
+    assert!(!page.contains("T12:04:00+09:00"), "one-time jobs are shown by the clock");
+    for (query, expected) in [
+        ("scheduleType=one_time", vec!["once"]),
+        ("scheduleType=recurring&sort=jobKey", vec!["late", "soon"]),
+        ("target=fail", vec!["soon"]),
+        ("status=paused", vec!["late"]),
+        ("status=retired", vec!["gone"]),
+        ("q=SOO&lastRunStatus=&source=", vec!["soon"]),
+        ("source=api&sort=-createdAt", vec!["late", "once", "soon"]),
+        ("errored=false&status=active", vec!["soon", "once"]),
+    ] {
+        assert_eq!(rows(&ana.page(&format!("/jobs?{query}"))), expected, "{query}");
+    }
+    assert_has(&ana.page("/jobs?target=fail"), &["<option selected>fail</option>", "Clear filters"]);
+    assert_has(&ana.page("/jobs?errored=true"), &["No job matches", "3 living jobs exist."]);
+}
+
+#[test]
+fn jobs_are_listed_and_filtered() {
+    listing(&Server::start());
+}
+
+#[test]
+fn jobs_are_listed_and_filtered_on_postgres() {
+    listing(&Server::postgres(TARGETS));
+}
+
+#[test]
+fn a_list_has_pages() {
+    let server = Server::start();
+    for key in ["a", "b", "c"] {
+        server.job(key, &json!({}));
+    }
+    let ana = Visitor::admin(&server);
+    let page = ana.page("/jobs?limit=2&sort=jobKey");
+    assert_eq!(rows(&page), ["a", "b"]);
+    assert!(!page.contains("First page") && page.contains("All that match:"));
+    let next = page.split("href=\"").find(|part| part.contains("rel=\"next\"")).unwrap().split('"').next().unwrap();
+    let page = ana.page(&next.replace("&#38;", "&"));
+    assert_eq!(rows(&page), ["c"]);
+    assert!(page.contains("rel=\"first\"") && !page.contains("rel=\"next\""));
+}
+
+#[test]
+fn a_list_without_jobs_says_what_to_do() {
+    let server = Server::start();
+    let ana = Visitor::admin(&server);
+    assert_has(&ana.page("/jobs"), &["No scheduled jobs yet", "everbell jobs create"]);
+    let bare = Server::with("[server]\nrole = \"api\"\n");
+    assert_has(&Visitor::admin(&bare).page("/jobs"), &["No worker has registered a target"]);
+}
+
+#[test]
+fn viewers_see_why_they_may_not_act() {
+    let server = Server::start();
+    server.job("a", &json!({}));
+    let page = Visitor::of(&server, "viewer").page("/jobs");
+    assert_has(&page, &["disabled title=\"This needs the role operator; you are viewer.\""]);
+    assert!(!page.contains("/jobs/a/pause") && !page.contains("id=\"bulk\""));
+    let page = Visitor::of(&server, "operator").page("/jobs");
+    assert_has(
+        &page,
+        &["/jobs/a/pause", "aria-disabled=\"true\" title=\"This needs the role admin; you are operator.\""],
+    );
+    let ana = Visitor::admin(&server);
+    led(&ana.send("/jobs/a/pause", &[("reason", "to see it")]));
+    assert_has(&ana.page("/jobs"), &["/jobs/a/resume", "Change the reason"]);
+}

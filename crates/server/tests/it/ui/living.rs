@@ -1,0 +1,89 @@
+//! Pages that follow what happens, choices that stay, and hands that stay on the keyboard.
+
+use serde_json::json;
+
+use super::browser::Browser;
+use crate::server::Server;
+
+#[test]
+fn a_list_follows_what_happens_and_never_takes_what_somebody_is_typing() {
+    let server = Server::start();
+    server.job("often", &json!({"cronExpression": "* * * * * *"}));
+    server.job("quiet", &json!({}));
+    let browser = Browser::admin(&server);
+    browser.visit(&server.url("/jobs"));
+    browser.see("Live");
+    browser.execute("window.same = true", &json!([]));
+    browser.until("return /Succeeded/.test(document.querySelector('[data-row=often]').innerText)");
+    // Somebody else pauses a job.
+    server.patch("/jobs/key:quiet/pause", &json!({"reason": "seen by everybody"})).expect(200);
+    browser.see("seen by everybody");
+    assert_eq!(browser.execute("return window.same", &json!([])), json!(true), "the page was loaded again");
+    // A selection stays.
+    browser.execute("getSelection().selectAllChildren(document.querySelector('[data-row=often] code'))", &json!([]));
+    server.post("/jobs/key:quiet/resume", &json!({})).expect(200);
+    browser.until("return document.querySelector('#nav') !== null");
+    assert_eq!(browser.execute("return String(getSelection())", &json!([])), json!("* * * * * *"));
+    browser.execute("getSelection().removeAllRanges()", &json!([]));
+    browser.not_see("seen by everybody");
+    browser.finish();
+}
+
+#[test]
+fn a_theme_and_a_zone_are_chosen_and_stay() {
+    let server = Server::start();
+    server.job("tokyo", &json!({"cronExpression": "0 9 * * *", "timezone": "Asia/Tokyo"}));
+    let browser = Browser::admin(&server);
+    browser.visit(&server.url("/jobs"));
+    browser.see("JST");
+    browser.click("UTC");
+    browser.see("00:00 UTC");
+    browser.not_see("JST");
+    browser.press("t");
+    browser.until("return document.documentElement.dataset.theme === 'dark'");
+    browser.visit(&server.url("/settings"));
+    browser.until("return document.documentElement.dataset.theme === 'dark'");
+    assert_eq!(browser.value_of("Show times in"), "utc");
+    browser.choose("Theme", "Light");
+    browser.choose("Show times in", "Schedule zone");
+    browser.fill("My zone", "Europe/Paris");
+    browser.click("Save");
+    browser.until("return document.documentElement.dataset.theme === 'light'");
+    browser.visit(&server.url("/jobs"));
+    browser.see("JST");
+    browser.finish();
+}
+
+#[test]
+fn hands_stay_on_the_keyboard() {
+    let server = Server::start();
+    for key in ["a-first", "b-second", "c-third"] {
+        server.job(key, &json!({}));
+    }
+    let browser = Browser::admin(&server);
+    browser.press("g j");
+    browser.see("Scheduled jobs");
+    browser.visit(&server.url("/jobs?sort=jobKey"));
+    browser.press("j j");
+    browser.until("return document.querySelector('[data-current]').dataset.row === 'b-second'");
+    browser.press("k");
+    browser.until("return document.querySelector('[data-current]').dataset.row === 'a-first'");
+    browser.press("?");
+    browser.see("next, previous row");
+    browser.press("Escape");
+    browser.not_see("next, previous row");
+    browser.press("/");
+    browser.until("return document.activeElement.type === 'search'");
+    // What is typed is no command.
+    browser.press("g r");
+    browser.until("return document.activeElement.value === 'gr'");
+    browser.visit(&server.url("/jobs?sort=jobKey"));
+    browser.press("j p");
+    browser.see("Pause a-first");
+    browser.press("Escape");
+    browser.press("Enter");
+    browser.until("return location.pathname === '/jobs/a-first'");
+    browser.press("g t");
+    browser.until("return location.pathname === '/timeline'");
+    browser.finish();
+}
