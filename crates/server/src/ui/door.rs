@@ -42,13 +42,13 @@ pub(super) async fn answer(
         Ok(visit) => handled(&page, *visit, &id).await,
         Err(reply) => *reply,
     };
-    let took = app.bell.now().duration_since(begun);
-    let (method, status) = (page.method.as_str(), reply.status.as_u16());
-    tracing::debug!(request = %id, method, page = page.path, status, took_ms = took.as_millis_f64(), "answered");
-    app.metrics.http(method, page.path, status, took.as_secs_f64().max(0.0));
     // What was to be said is said once a page is shown.
     let said = matches!(reply.body, Content::Html(_)) && !scripted && cookies.get(Cookie::Flash).is_some();
     let mut response = rendered(reply, &cookies, scripted, &id);
+    let took = app.bell.now().duration_since(begun);
+    let (method, status) = (page.method.as_str(), response.status().as_u16());
+    tracing::debug!(request = %id, method, page = page.path, status, took_ms = took.as_millis_f64(), "answered");
+    app.metrics.http(method, page.path, status, took.as_secs_f64().max(0.0));
     if said {
         set(response.headers_mut(), "set-cookie", &cookies.forget(Cookie::Flash));
     }

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::assets;
 use super::badge::icon;
 use super::choices::{Face, Theme};
-use super::markup::Markup;
+use super::markup::{Markup, escaped};
 use super::session::Cookie;
 use super::visit::{Content, Flash, Reply, Visit};
 use crate::http::problem::{Kind, Problem};
@@ -209,7 +209,7 @@ pub(super) async fn problem_page(visit: &Visit, problem: &Problem) -> Reply {
         help,
         faults: problem.faults(),
     };
-    let html = page.render().unwrap_or_else(|_| problem.detail.clone());
+    let html = page.render().unwrap_or_else(|_| escaped(&problem.detail));
     let reply = Reply { status: problem.status(), ..Reply::of(Content::Html(html)) };
     match problem.retry_after {
         Some(seconds) => reply.header("retry-after", seconds.to_string()),

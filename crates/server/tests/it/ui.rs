@@ -10,6 +10,7 @@ mod browser;
 mod bulk;
 mod docs;
 mod driver;
+mod history;
 mod import;
 mod jobs;
 mod judged;

@@ -48,7 +48,8 @@ struct JobPage {
     coming: Vec<Coming>,
     more_fires: Option<u32>,
     versions: Vec<Version>,
-    gaps: Vec<GapLine>,
+    /// Nothing for who may not read runs.
+    gaps: Option<Vec<GapLine>>,
     asked: String,
     told: Option<Told>,
     audit: Option<Vec<AuditLine>>,
@@ -90,7 +91,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         coming: coming::fires(&subject, &clock, count as usize),
         more_fires: (count < 200).then_some((count * 5).min(200)),
         versions: Version::all(&versions, &clock),
-        gaps: gaps?.iter().map(|gap| GapLine::of(gap, &clock, &subject.zone)).collect(),
+        gaps: gaps?.map(|gaps| gaps.iter().map(|gap| GapLine::of(gap, &clock, &subject.zone)).collect()),
         audit: audit?.map(|page| page.items.iter().map(|entry| AuditLine::of(entry, &clock)).collect()),
         payload: pretty(subject.row.job.definition.payload.as_str()),
         told: told?,

@@ -44,11 +44,14 @@ fn reason(reason: GapReason) -> &'static str {
     }
 }
 
-/// The newest gaps of the living version.
-pub(super) async fn gaps(visit: &Visit, subject: &Subject, limit: u32) -> Result<Vec<Gap>, Problem> {
+/// The newest gaps of the living version; nothing for who may not read runs.
+pub(super) async fn gaps(visit: &Visit, subject: &Subject, limit: u32) -> Result<Option<Vec<Gap>>, Problem> {
+    if !visit.may_read_runs() {
+        return Ok(None);
+    }
     let filter = GapFilter { job_id: Some(subject.row.job.definition.id), ..GapFilter::default() };
     let page = visit.runs().gaps(&filter, &PageRequest { limit, after: None }).await?;
-    Ok(page.items.into_iter().map(|(_, _, gap)| gap).collect())
+    Ok(Some(page.items.into_iter().map(|(_, _, gap)| gap).collect()))
 }
 
 /// What became of a time.
@@ -60,9 +63,9 @@ pub(super) struct Told {
     pub(super) after: Option<Markup>,
 }
 
-/// The answer, if something was asked.
+/// The answer, if something was asked by who may know.
 pub(super) async fn told(visit: &Visit, subject: &Subject, at: Option<Timestamp>) -> Result<Option<Told>, Problem> {
-    let Some(at) = at else { return Ok(None) };
+    let Some(at) = at.filter(|_| visit.may_read_runs()) else { return Ok(None) };
     let told = visit.jobs().explain(subject.key.as_str(), at).await?;
     let (clock, zone) = (visit.clock(), Some(&subject.zone));
     let (before, after) = match &told {

@@ -32,22 +32,9 @@ pub(super) struct Tile {
     pub(super) spark: Markup,
 }
 
-pub(super) fn tiles(buckets: &[Bucket], tallies: Option<&Tallies>, now: Timestamp) -> Vec<Tile> {
+pub(super) fn tiles(buckets: Option<&[Bucket]>, tallies: Option<&Tallies>, now: Timestamp) -> Vec<Tile> {
     let since = now.checked_sub(HOUR * HOURS as i32).unwrap_or(now);
     let from = url_part(&since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
-    let of_day = |label, status: RunStatus, colour, class| {
-        let counts: Vec<u64> = buckets.iter().map(|bucket| bucket.count(status)).collect();
-        let title = format!("{label}, by the hour");
-        let picture =
-            spark(&Spark { id: &format!("spark-{status}"), title: &title, noun: "run", colour, counts: &counts });
-        Tile {
-            label,
-            count: counts.iter().sum(),
-            place: format!("/runs?status={status}&from={from}"),
-            class,
-            spark: Markup::of(picture),
-        }
-    };
     let now_tile = |label, count, place: &str, class| Tile {
         label,
         count,
@@ -56,14 +43,39 @@ pub(super) fn tiles(buckets: &[Bucket], tallies: Option<&Tallies>, now: Timestam
         spark: Markup::default(),
     };
     let (due, running) = tallies.map_or((0, 0), |tallies| (tallies.due, tallies.running));
-    vec![
+    let mut tiles = vec![
         now_tile("Due now", due, "/jobs?sort=nextRunAt", if due > 0 { "wait" } else { "" }),
         now_tile("Running", running, "/runs?status=running", "run"),
+    ];
+    let Some(buckets) = buckets else { return tiles };
+    let of_day = |label, status, colour, class| of_day(buckets, &from, label, status, colour, class);
+    tiles.extend([
         of_day("Succeeded, 24 h", RunStatus::Succeeded, Colour::Good, "ok"),
         of_day("Failed, 24 h", RunStatus::Failed, Colour::Bad, "bad"),
         of_day("Skipped, 24 h", RunStatus::Skipped, Colour::Skipped, "skip"),
         of_day("Canceled, 24 h", RunStatus::Canceled, Colour::Plain, ""),
-    ]
+    ]);
+    tiles
+}
+
+fn of_day(
+    buckets: &[Bucket],
+    from: &str,
+    label: &'static str,
+    status: RunStatus,
+    colour: Colour,
+    class: &'static str,
+) -> Tile {
+    let counts: Vec<u64> = buckets.iter().map(|bucket| bucket.count(status)).collect();
+    let title = format!("{label}, by the hour");
+    let picture = spark(&Spark { id: &format!("spark-{status}"), title: &title, noun: "run", colour, counts: &counts });
+    Tile {
+        label,
+        count: counts.iter().sum(),
+        place: format!("/runs?status={status}&from={from}"),
+        class,
+        spark: Markup::of(picture),
+    }
 }
 
 /// Two charts and their tables.

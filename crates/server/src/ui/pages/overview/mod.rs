@@ -2,16 +2,17 @@
 
 pub(crate) mod attention;
 mod charts;
+mod read;
 
 use std::time::Duration;
 
 use askama::Template;
-use everbell::{JobFilter, JobRow, JobStatus, RunFilter, RunRecord, RunStatus};
-use everbell_core::store::{Bucket, Glance, JobSort, PageRequest, RunGlimpse};
+use everbell::{JobRow, JobStatus, RunRecord};
 use jiff::{SignedDuration, Timestamp};
 
-use self::attention::{Usual, alike, overlapping};
+use self::attention::{alike, overlapping};
 use self::charts::{Day, Tile};
+use self::read::{History, NAMED, Read};
 use crate::elapsed::wait;
 use crate::http::access::Role;
 use crate::http::problem::Problem;
@@ -21,21 +22,13 @@ use crate::ui::markup::{Markup, url_part};
 use crate::ui::{Frame, Reply, Section, Visit};
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
-/// How many of each kind of concern are named.
-const NAMED: u32 = 10;
-const FIRES: u32 = 10;
-const RUNNING: u32 = 20;
-/// How many runs of a job tell what is usual.
-const SAMPLE: u32 = 50;
-/// How many failures are grouped.
-const FAILURES: u32 = 500;
-
 #[derive(Template)]
 #[template(path = "overview.html")]
 struct Overview {
     frame: Frame,
     tiles: Vec<Tile>,
-    day: Day,
+    /// Nothing for who may not read runs.
+    day: Option<Day>,
     concerns: Vec<Concern>,
     on_time: u64,
     failures: Vec<Failures>,
@@ -85,97 +78,30 @@ struct Running {
     gauge: Markup,
 }
 
-/// What was read for the page.
-struct Read {
-    buckets: Vec<Bucket>,
-    failing: Vec<JobRow>,
-    errored: Vec<JobRow>,
-    unarmed: Vec<JobRow>,
-    next: Vec<JobRow>,
-    running: Vec<RunRecord>,
-    glimpses: Vec<RunGlimpse>,
-    failed: Vec<RunRecord>,
-    skipped: Vec<RunRecord>,
-    unserved: Vec<(String, usize)>,
-}
-
 pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let read = Read::of(&visit).await?;
     let (clock, frame) = (visit.clock(), visit.frame(Section::Overview, "Overview").await);
     let living = frame.tallies.as_ref().map_or(0, |tallies| tallies.jobs);
     let concerns = concerns(&read, &clock);
+    let history = read.history.as_ref();
+    let failed = history.map_or(&[][..], |history| &history.failed);
     let page = Overview {
-        tiles: charts::tiles(&read.buckets, frame.tallies.as_ref(), visit.now),
-        day: charts::day(&read.buckets, &clock),
+        tiles: charts::tiles(history.map(|history| &*history.buckets), frame.tallies.as_ref(), visit.now),
+        day: history.map(|history| charts::day(&history.buckets, &clock)),
         on_time: living.saturating_sub(concerns.len() as u64),
-        failures: alike(&read.failed)
+        failures: alike(failed)
             .into_iter()
             .take(NAMED as usize)
             .map(|group| failures(group, &clock, visit.now))
             .collect(),
         coming: read.next.iter().filter_map(|row| coming(row, &clock)).collect(),
-        running: read.running.iter().enumerate().map(|(n, run)| running(n, run, &read.glimpses, &clock)).collect(),
+        running: history.map_or_else(Vec::new, |history| running(history, &clock)),
         no_act: visit.barred(Role::Operator),
         none_yet: frame.tallies.as_ref().is_some_and(|tallies| tallies.jobs == 0),
         concerns,
         frame,
     };
     Reply::page(&page)
-}
-
-impl Read {
-    async fn of(visit: &Visit) -> Result<Read, Problem> {
-        let (jobs, runs, store) = (visit.jobs(), visit.runs(), visit.app.bell.store());
-        let since = visit.now.checked_sub(DAY).unwrap_or(visit.now);
-        let page = |limit| PageRequest { limit, after: None };
-        let living = || JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
-        let active = || JobFilter { status: vec![JobStatus::Active], ..JobFilter::default() };
-        let of_status = |status| RunFilter { status: vec![status], from: Some(since), ..RunFilter::default() };
-        let now_running = RunFilter { status: vec![RunStatus::Running], ..RunFilter::default() };
-        let tally = charts::hours(visit.now)?;
-        let (failing, errored, unarmed, next) = (
-            JobFilter { failing: Some(true), ..living() },
-            JobFilter { errored: Some(true), ..living() },
-            JobFilter { scheduled: Some(false), errored: Some(false), ..active() },
-            JobFilter { sort: JobSort::NextRunAt, scheduled: Some(true), ..active() },
-        );
-        let (failed, skipped) = (of_status(RunStatus::Failed), of_status(RunStatus::Skipped));
-        let pages = (page(NAMED), page(FIRES), page(RUNNING), page(FAILURES));
-        let (buckets, failing, errored, unarmed, next, running, failed, skipped, targets) = tokio::try_join!(
-            store.tally(&tally),
-            jobs.list(&failing, &pages.0),
-            jobs.list(&errored, &pages.0),
-            jobs.list(&unarmed, &pages.0),
-            jobs.list(&next, &pages.1),
-            runs.list(&now_running, &pages.2),
-            runs.list(&failed, &pages.3),
-            runs.list(&skipped, &pages.3),
-            visit.app.bell.targets(),
-        )?;
-        let keys: Vec<_> = running.items.iter().filter_map(|run| run.job_key.clone()).collect();
-        let glimpses = if keys.is_empty() { Vec::new() } else { store.glance(&Glance::new(keys, SAMPLE)?).await? };
-        Ok(Read {
-            buckets,
-            failing: failing.items,
-            errored: errored.items,
-            unarmed: unarmed.items,
-            next: next.items,
-            running: running.items,
-            glimpses,
-            failed: failed.items,
-            skipped: skipped.items,
-            unserved: targets.unserved.iter().map(|one| (one.target.to_string(), one.jobs.len())).collect(),
-        })
-    }
-
-    /// What is usual for a job.
-    fn usual(&self, key: &str) -> Option<Usual> {
-        usual(&self.glimpses, key)
-    }
-}
-
-fn usual(glimpses: &[RunGlimpse], key: &str) -> Option<Usual> {
-    Usual::of(glimpses.iter().filter(|run| run.job_key.as_str() == key))
 }
 
 /// Everything that needs attention, the worst first.
@@ -199,7 +125,7 @@ fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
         .map(|row| of_job(("warn", "Cannot fire"), row, row.job.state.error.clone().unwrap_or_default()));
     let failing = read.failing.iter().map(|row| {
         let count = row.job.state.consecutive_failures;
-        let failure = row.last_run.as_ref().and_then(|run| run.failure.as_ref());
+        let failure = row.last_run.as_ref().and_then(|run| run.failure.as_ref()).filter(|_| read.history.is_some());
         let why =
             failure.map_or_else(String::new, |failure| format!(": {}: {}", failure.code.as_str(), failure.message));
         let times = if count == 1 { "failed last time".to_owned() } else { format!("failed {count} times in a row") };
@@ -214,8 +140,9 @@ fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
         since: None,
         pause: None,
     });
-    let long = read.running.iter().filter_map(|run| too_long(run, read, clock));
-    let slow = overlapping(&read.skipped).into_iter().take(NAMED as usize).map(|(key, count)| Concern {
+    let (running, skipped) = read.history.as_ref().map_or((&[][..], &[][..]), |own| (&own.running, &own.skipped));
+    let long = running.iter().filter_map(|run| too_long(run, read.history.as_ref()?, clock));
+    let slow = overlapping(skipped).into_iter().take(NAMED as usize).map(|(key, count)| Concern {
         sign: ("skip", "Too slow"),
         place: format!("/jobs/{}", url_part(&key)),
         text: format!(
@@ -233,9 +160,9 @@ fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
     errored.chain(failing).chain(unserved).chain(long).chain(slow).chain(unarmed).collect()
 }
 
-fn too_long(run: &RunRecord, read: &Read, clock: &Clock) -> Option<Concern> {
+fn too_long(run: &RunRecord, history: &History, clock: &Clock) -> Option<Concern> {
     let (key, started) = (run.job_key.as_ref()?, run.started_at?);
-    let usual = read.usual(key.as_str())?;
+    let usual = history.usual(key.as_str())?;
     let elapsed = Duration::try_from(clock.now.duration_since(started)).ok()?;
     let told = |time: Duration| wait(time.as_secs() as i64);
     usual.is_far_beyond(elapsed).then(|| Concern {
@@ -288,11 +215,15 @@ fn coming(row: &JobRow, clock: &Clock) -> Option<Coming> {
     })
 }
 
-fn running(number: usize, run: &RunRecord, glimpses: &[RunGlimpse], clock: &Clock) -> Running {
+fn running(history: &History, clock: &Clock) -> Vec<Running> {
+    history.running.iter().enumerate().map(|(number, run)| going(number, run, history, clock)).collect()
+}
+
+fn going(number: usize, run: &RunRecord, history: &History, clock: &Clock) -> Running {
     let key = run.job_key.as_ref().map(ToString::to_string);
     let started = run.started_at.unwrap_or(run.created_at);
     let name = key.clone().unwrap_or_else(|| format!("trial of {}", run.target));
-    let expected = key.as_deref().and_then(|key| usual(glimpses, key)).map(|usual| usual.half.as_millis() as i64);
+    let expected = key.as_deref().and_then(|key| history.usual(key)).map(|usual| usual.half.as_millis() as i64);
     let elapsed = clock.now.duration_since(started).as_millis() as i64;
     let picture =
         gauge(&Gauge { id: &format!("gauge-{number}"), job: &name, elapsed_ms: elapsed.max(0), expected_ms: expected });

@@ -1,0 +1,104 @@
+//! What the overview is made of: a few questions at once, none of them for each job.
+
+use everbell::{JobFilter, JobRow, JobStatus, RunFilter, RunRecord, RunStatus};
+use everbell_core::store::{Bucket, Glance, JobSort, PageRequest, RunGlimpse};
+
+use super::attention::Usual;
+use super::{DAY, charts};
+use crate::http::problem::Problem;
+use crate::ui::visit::Visit;
+
+/// How many of each kind of concern are named.
+pub(super) const NAMED: u32 = 10;
+const FIRES: u32 = 10;
+const RUNNING: u32 = 20;
+/// How many runs of a job tell what is usual.
+const SAMPLE: u32 = 50;
+/// How many failures are grouped.
+const FAILURES: u32 = 500;
+
+/// What was read.
+pub(super) struct Read {
+    pub(super) failing: Vec<JobRow>,
+    pub(super) errored: Vec<JobRow>,
+    pub(super) unarmed: Vec<JobRow>,
+    pub(super) next: Vec<JobRow>,
+    /// Targets that nobody serves, and how many jobs need each.
+    pub(super) unserved: Vec<(String, u64)>,
+    /// Nothing for who may not read runs.
+    pub(super) history: Option<History>,
+}
+
+/// What ran and runs.
+pub(super) struct History {
+    /// The last day by the hour.
+    pub(super) buckets: Vec<Bucket>,
+    pub(super) running: Vec<RunRecord>,
+    pub(super) failed: Vec<RunRecord>,
+    pub(super) skipped: Vec<RunRecord>,
+    glimpses: Vec<RunGlimpse>,
+}
+
+fn page(limit: u32) -> PageRequest {
+    PageRequest { limit, after: None }
+}
+
+impl Read {
+    pub(super) async fn of(visit: &Visit) -> Result<Read, Problem> {
+        let jobs = visit.jobs();
+        let living = || JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
+        let active = || JobFilter { status: vec![JobStatus::Active], ..JobFilter::default() };
+        let (failing, errored, unarmed, next) = (
+            JobFilter { failing: Some(true), ..living() },
+            JobFilter { errored: Some(true), ..living() },
+            JobFilter { scheduled: Some(false), errored: Some(false), ..active() },
+            JobFilter { sort: JobSort::NextRunAt, scheduled: Some(true), ..active() },
+        );
+        let (named, fires) = (page(NAMED), page(FIRES));
+        let (failing, errored, unarmed, next, targets, history) = tokio::join!(
+            jobs.list(&failing, &named),
+            jobs.list(&errored, &named),
+            jobs.list(&unarmed, &named),
+            jobs.list(&next, &fires),
+            visit.app.bell.targets(),
+            History::of(visit),
+        );
+        Ok(Read {
+            failing: failing?.items,
+            errored: errored?.items,
+            unarmed: unarmed?.items,
+            next: next?.items,
+            unserved: targets?.unserved.iter().map(|one| (one.target.to_string(), one.count)).collect(),
+            history: history?,
+        })
+    }
+}
+
+impl History {
+    async fn of(visit: &Visit) -> Result<Option<History>, Problem> {
+        if !visit.may_read_runs() {
+            return Ok(None);
+        }
+        let (runs, store) = (visit.runs(), visit.app.bell.store());
+        let since = visit.now.checked_sub(DAY).unwrap_or(visit.now);
+        let of_status = |status| RunFilter { status: vec![status], from: Some(since), ..RunFilter::default() };
+        let now_running = RunFilter { status: vec![RunStatus::Running], ..RunFilter::default() };
+        let (failed, skipped) = (of_status(RunStatus::Failed), of_status(RunStatus::Skipped));
+        let (few, many, tally) = (page(RUNNING), page(FAILURES), charts::hours(visit.now)?);
+        let (buckets, running, failed, skipped) = tokio::try_join!(
+            store.tally(&tally),
+            runs.list(&now_running, &few),
+            runs.list(&failed, &many),
+            runs.list(&skipped, &many),
+        )?;
+        let keys: Vec<_> = running.items.iter().filter_map(|run| run.job_key.clone()).collect();
+        let glimpses = if keys.is_empty() { Vec::new() } else { store.glance(&Glance::new(keys, SAMPLE)?).await? };
+        let (running, failed, skipped) = (running.items, failed.items, skipped.items);
+        Ok(Some(History { buckets, running, failed, skipped, glimpses }))
+    }
+
+    /// What is usual for a job.
+    pub(super) fn usual(&self, key: &str) -> Option<Usual> {
+        Usual::of(self.glimpses.iter().filter(|run| run.job_key.as_str() == key))
+    }
+}

@@ -1,0 +1,45 @@
+//! Runs are for who may read them, which the configuration says: no page tells more than the API would.
+
+use serde_json::json;
+
+use super::visitor::{Visitor, assert_has};
+use crate::server::{Server, TARGETS};
+
+#[test]
+fn pages_tell_of_runs_only_who_may_read_them() {
+    let server = Server::with(&format!("{TARGETS}\n[auth]\nrun_history = \"operator\"\n"));
+    server.job("broken", &json!({"target": "fail"}));
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let run = server.post("/jobs/key:broken/run-now", &json!({})).expect(202)["run"]["id"].clone();
+        let id = run.as_str().unwrap().to_owned();
+        server.until(&format!("/runs/{id}"), |run| run["status"] == "failed");
+        ids.push(id);
+    }
+    server.job("long", &json!({"target": "sleep"}));
+    server.post("/jobs/key:long/run-now", &json!({})).expect(202);
+    server.until("/runs?status=running", |runs| runs["items"].as_array().unwrap().len() == 1);
+    let pages = ["/", "/jobs", "/jobs/broken", "/jobs/broken?at=2026-01-01T00:00:00", "/timeline"];
+    let told = [ids[0].as_str(), "ended with the exit code", "Failures in 24 hours", "The job did not exist yet"];
+
+    let operator = Visitor::of(&server, "operator");
+    assert_has(&operator.page("/"), &[told[1], told[2], "Running now", "Runs per hour"]);
+    assert_has(&operator.page("/jobs/broken"), &[told[0]]);
+    assert_has(&operator.page(pages[3]), &[told[3]]);
+
+    let viewer = Visitor::of(&server, "viewer");
+    for path in pages {
+        let page = viewer.page(path);
+        for text in told {
+            assert!(!page.contains(text), "{path} tells `{text}`: {page}");
+        }
+    }
+    let overview = viewer.page("/");
+    assert_has(&overview, &["failed 2 times in a row", "Next fires"]);
+    for text in ["Runs per hour", "Fire lag", "Running now", "Succeeded, 24 h"] {
+        assert!(!overview.contains(text), "`{text}`");
+    }
+    for path in ["/runs", "/runs/export?format=csv", "/jobs/broken/backfills", &format!("/runs/{}", ids[0])] {
+        assert_eq!(viewer.get(path).status, 403, "{path}");
+    }
+}
