@@ -55,10 +55,11 @@ impl Read {
         }
         let (store, key) = (visit.app.bell.store(), subject.row.job.definition.key.clone());
         let zone = visit.clock().zone(Some(&subject.zone));
-        let weeks = weeks(subject.row.job.definition.spec.as_ref().ok(), visit.now);
-        let (days, tally) = days(&zone, visit.now, weeks, key.clone())?;
-        let glance = Glance::new(vec![key], RUNS)?;
-        let (glimpses, buckets) = tokio::try_join!(store.glance(&glance), store.tally(&tally))?;
+        // How busy the job is decides how far back its days are counted, so one question follows the other.
+        let glimpses = store.glance(&Glance::new(vec![key.clone()], RUNS)?).await?;
+        let weeks = weeks(&glimpses, visit.now);
+        let (days, tally) = days(&zone, visit.now, weeks, key)?;
+        let buckets = store.tally(&tally).await?;
         Ok(Some(Read { glimpses, weeks, days, buckets }))
     }
 
@@ -192,12 +193,12 @@ fn interval(spec: &Spec, now: Timestamp) -> Option<i64> {
     Some(second.duration_since(first).as_millis() as i64)
 }
 
-/// How many weeks the calendar of a job goes back: half a year, less if it fires very often.
-fn weeks(spec: Option<&Spec>, now: Timestamp) -> u32 {
-    let week = 7.days().to_duration(jiff::SpanRelativeTo::days_are_24_hours()).unwrap_or_default();
-    let ahead = now.checked_add(week).unwrap_or(now);
-    let each = spec.map_or(0, |spec| spec.count_between(now, ahead)).max(1);
-    u32::try_from(COUNTED / each).unwrap_or(WEEKS).clamp(1, WEEKS)
+/// How many weeks the calendar of a job goes back: half a year, less if it has run very often lately. The newest first.
+fn weeks(runs: &[RunGlimpse], now: Timestamp) -> u32 {
+    let (Some(oldest), true) = (runs.last(), runs.len() >= RUNS as usize) else { return WEEKS };
+    let span = now.duration_since(oldest.scheduled_at).as_secs().max(1) as u64;
+    let counted = span * COUNTED / u64::from(RUNS);
+    u32::try_from(counted / (7 * 86_400)).unwrap_or(WEEKS).clamp(1, WEEKS)
 }
 
 /// The days of the calendar, from a Monday, and where each begins in the zone.
@@ -222,10 +223,33 @@ mod tests {
 
     #[test]
     fn the_calendar_of_a_busy_job_is_short() {
-        let now = "2026-11-15T12:00:00Z".parse().unwrap();
-        let spec = |text: &str| Spec::recurring(text.parse().unwrap(), Zone::utc(), now);
-        let told = ["0 8 * * *", "*/15 * * * *", "* * * * *", "* * * * * *"].map(|text| weeks(Some(&spec(text)), now));
-        assert_eq!((told, weeks(None, now)), ([26, 26, 1, 1], 26));
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        // So many runs, so far apart.
+        let told = |count: i64, seconds: i64| {
+            let runs: Vec<RunGlimpse> = (0..count).map(|n| glimpse(now.as_second() - n * seconds)).collect();
+            weeks(&runs, now)
+        };
+        assert_eq!([told(0, 60), told(999, 1), told(1_000, 86_400), told(1_000, 900)], [26, 26, 26, 26]);
+        assert_eq!([told(1_000, 300), told(1_000, 60), told(1_000, 1)], [9, 1, 1]);
+    }
+
+    fn glimpse(second: i64) -> RunGlimpse {
+        let at = Timestamp::from_second(second).unwrap();
+        RunGlimpse {
+            id: everbell_core::RunId::by_hand(at, [0; 10]),
+            job_id: everbell_core::JobId::new(at, [0; 10]),
+            job_key: JobKey::new("a").unwrap(),
+            job_version: 1,
+            status: RunStatus::Succeeded,
+            trigger: everbell_core::TriggerType::Scheduled,
+            scheduled_at: at,
+            created_at: at,
+            started_at: None,
+            finished_at: None,
+            failure_code: None,
+            skip: None,
+            attempt: 1,
+        }
     }
 
     #[test]
