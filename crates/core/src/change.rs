@@ -9,8 +9,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::ids::{Invalid, JobId, Target};
-use crate::job::{Definition, Job, JobState, JobStatus, Pause, Source, Timer};
+use crate::job::{Definition, Job, JobState, JobStatus, Pause, Scope, Source, Timer};
 use crate::json::Json;
+use crate::org::{self, OrgFacts, Work};
 use crate::plan::{self, Missed, Plan, RunNow, Seen};
 use crate::policy::Policies;
 use crate::run::{ActiveRun, GapReason};
@@ -21,10 +22,11 @@ use crate::spec::Spec;
 pub struct JobView {
     /// Definition and state.
     pub job: Job,
-    /// Its timer, or the timer of the org that is asked about.
+    /// Its timer, or the timer of the org that is asked about. Of a job with one for each org that is asked about as a
+    /// whole: one that is not stored.
     pub timer: Timer,
-    /// The schedule of that org, where it has its own.
-    pub org_spec: Option<Spec>,
+    /// What decides about that org.
+    pub org: Option<OrgFacts>,
     /// Its pending and running runs, oldest first.
     pub active: Vec<ActiveRun>,
     /// When the job that it depends on last succeeded.
@@ -33,12 +35,27 @@ pub struct JobView {
 
 impl JobView {
     /// What a plan must know besides the job and its timer.
-    pub fn seen(&self) -> Seen<'_> {
-        Seen {
-            active: &self.active,
-            upstream_succeeded_at: self.upstream_succeeded_at,
-            org_spec: self.org_spec.as_ref(),
+    fn seen<'a>(&'a self, org_spec: Option<&'a Spec>) -> Seen<'a> {
+        Seen { active: &self.active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec }
+    }
+
+    /// The schedule of the org that is asked about.
+    fn org_spec(&self) -> Result<Option<Spec>, Invalid> {
+        let spec = self.org.as_ref().map(|facts| org::spec_for(self.job(), facts)).transpose();
+        spec.map_err(|reason| Invalid::new("timezone", reason))
+    }
+
+    /// Whether it has a timer for each org, and all of them are meant.
+    fn is_of_all_orgs(&self) -> bool {
+        self.job().scope == Scope::PerOrg && self.timer.org.is_none()
+    }
+
+    /// Whether this is about one timer.
+    fn expect_one_timer(&self) -> Result<(), Invalid> {
+        if self.is_of_all_orgs() {
+            return Err(Invalid::new("orgId", "this job fires for each org: say for which"));
         }
+        Ok(())
     }
 
     fn job(&self) -> &Definition {
@@ -60,8 +77,15 @@ pub struct NewJob {
     pub definition: Arc<Definition>,
     /// How it begins.
     pub state: JobState,
-    /// Its timer, armed unless the job begins paused.
-    pub timer: Timer,
+    /// Its timer, armed unless the job begins paused. `None` for a job with one for each org: they are made by a sweep.
+    pub timer: Option<Timer>,
+}
+
+impl NewJob {
+    /// When it fires first, if it has one timer and that is armed.
+    pub fn next_run_at(&self) -> Option<Timestamp> {
+        self.timer.as_ref()?.next_run_at
+    }
 }
 
 /// What is to be written about a job, in one transaction.
@@ -73,6 +97,8 @@ pub struct JobChange {
     pub plan: Plan,
     /// The version that takes over.
     pub successor: Option<NewJob>,
+    /// What is to be done for each org afterwards.
+    pub sweep: Option<Work>,
 }
 
 /// A new job: its slots begin now, and nothing fires.
@@ -86,14 +112,14 @@ pub fn create(definition: Definition) -> NewJob {
         rescheduled_from: None,
         last_local_date: None,
     };
-    let timer = plan::arm(&definition, &blank, &Seen::default());
+    let timer = (definition.scope == Scope::Global).then(|| plan::arm(&definition, &blank, &Seen::default()));
     NewJob { state: JobState::new(&definition.created_by, now), timer, definition: Arc::new(definition) }
 }
 
 /// Stops firing. The slots that go by become a `paused` gap when the job is resumed.
 pub fn pause(view: &JobView, pause: Pause) -> Result<JobChange, Invalid> {
     let state = view.job.state.paused(pause)?;
-    Ok(JobChange { state, plan: Plan::nothing(&plan::disarm(&view.timer)), successor: None })
+    Ok(JobChange { state, plan: Plan::nothing(&plan::disarm(&view.timer)), successor: None, sweep: None })
 }
 
 /// Fires again, from now on. What went by is a gap, or one run if that is asked for.
@@ -103,23 +129,34 @@ pub fn resume(view: &JobView, missed: Missed, by: &str, now: Timestamp) -> Resul
         return Err(Invalid::new("status", "the job is not paused"));
     }
     let state = view.job.state.resumed(by, now)?;
-    let plan = plan::resume(view.job(), &view.timer, &view.seen(), missed, reason, now)?;
-    Ok(JobChange { state, plan, successor: None })
+    if view.is_of_all_orgs() {
+        if let Err(broken) = &view.job().spec {
+            return Err(Invalid::new("schedule", broken.reason.clone()));
+        }
+        let sweep = Some(Work::Resume { at: now, missed, reason });
+        return Ok(JobChange { state, plan: Plan::nothing(&view.timer), successor: None, sweep });
+    }
+    let plan = plan::resume(view.job(), &view.timer, &view.seen(None), missed, reason, now)?;
+    Ok(JobChange { state, plan, successor: None, sweep: None })
 }
 
 /// Ends the job for good. A slot that is due this very moment still fires; history stays.
 pub fn retire(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
     let state = view.job.state.retired(by, now)?;
-    Ok(JobChange { state, plan: last_plan(view, now), successor: None })
+    let sweep = view.is_of_all_orgs().then_some(Work::Arm);
+    Ok(JobChange { state, plan: last_plan(view, now), successor: None, sweep })
 }
 
 fn last_plan(view: &JobView, now: Timestamp) -> Plan {
+    if view.is_of_all_orgs() {
+        return Plan::nothing(&view.timer);
+    }
     let reason = match (&view.job.state.error, view.job.state.status) {
         (Some(_), _) => GapReason::Errored,
         (None, JobStatus::Paused) => GapReason::Paused,
         (None, JobStatus::Active | JobStatus::Retired) => GapReason::Missed,
     };
-    plan::close(view.job(), &view.timer, &view.seen(), reason, now)
+    plan::close(view.job(), &view.timer, &view.seen(None), reason, now)
 }
 
 /// What the next version does differently. `None` keeps what is.
@@ -139,6 +176,8 @@ pub struct Edit {
     pub labels: Option<BTreeMap<String, String>>,
     /// Another owner of the definition.
     pub source: Option<Source>,
+    /// One timer instead of one for each org, or the other way round.
+    pub scope: Option<Scope>,
 }
 
 /// Retires this version and makes the next one. Its slots begin now, so an edit never fires retroactively; a pause goes
@@ -161,7 +200,7 @@ pub fn new_version(
         payload: edit.payload.unwrap_or_else(|| old.payload.clone()),
         spec: edit.spec.map_or_else(|| old.spec.clone(), Ok),
         policies: edit.policies.unwrap_or_else(|| old.policies.clone()),
-        scope: old.scope,
+        scope: edit.scope.unwrap_or(old.scope),
         description: edit.description.unwrap_or_else(|| old.description.clone()),
         labels: edit.labels.unwrap_or_else(|| old.labels.clone()),
         source: edit.source.unwrap_or(old.source),
@@ -175,37 +214,56 @@ pub fn new_version(
     let mut successor = create(definition);
     if let Some(pause) = view.job.state.pause.clone().filter(|_| !activate) {
         successor.state = JobState { status: JobStatus::Paused, pause: Some(pause), ..successor.state };
-        successor.timer = plan::disarm(&successor.timer);
+        successor.timer = successor.timer.as_ref().map(plan::disarm);
     }
-    Ok(JobChange { state, plan: last_plan(view, now), successor: Some(successor) })
+    // The sweep of a successor for orgs takes over what this one leaves; another one does not.
+    let sweep = (view.is_of_all_orgs() && successor.timer.is_some()).then_some(Work::Arm);
+    Ok(JobChange { state, plan: last_plan(view, now), successor: Some(successor), sweep })
 }
 
 /// Moves the next fire, and only that.
 pub fn reschedule(view: &JobView, to: Timestamp, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
     view.expect_living()?;
-    let timer = plan::reschedule(view.job(), &view.timer, &view.seen(), to, now)?;
-    Ok(JobChange { state: touched(view, by, now), plan: Plan::nothing(&timer), successor: None })
+    view.expect_one_timer()?;
+    let spec = view.org_spec()?;
+    let timer = plan::reschedule(view.job(), &view.timer, &view.seen(spec.as_ref()), to, now)?;
+    Ok(JobChange { state: touched(view, by, now), plan: Plan::nothing(&timer), successor: None, sweep: None })
 }
 
 /// Passes over the next slots.
 pub fn skip_next(view: &JobView, count: u32, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
     view.expect_living()?;
-    let plan = plan::skip_next(view.job(), &view.timer, &view.seen(), count, by, now)?;
-    Ok(JobChange { state: touched(view, by, now), plan, successor: None })
+    view.expect_one_timer()?;
+    let spec = view.org_spec()?;
+    let plan = plan::skip_next(view.job(), &view.timer, &view.seen(spec.as_ref()), count, by, now)?;
+    Ok(JobChange { state: touched(view, by, now), plan, successor: None, sweep: None })
 }
 
 /// Enqueues a run at once. A paused job may be run by hand; a retired one not.
 pub fn run_now(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<JobChange, Invalid> {
     view.expect_living()?;
-    let plan = plan::run_now(view.job(), &view.timer, &view.seen(), request, now);
-    Ok(JobChange { state: view.job.state.clone(), plan, successor: None })
+    view.expect_one_timer()?;
+    let plan = plan::run_now(view.job(), &view.timer, &view.seen(None), request, now);
+    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, sweep: None })
 }
 
 /// Enqueues runs for slots that have gone by. A paused job may be backfilled; a retired one not.
 pub fn backfill(view: &JobView, request: &plan::Backfill<'_>) -> Result<JobChange, Invalid> {
     view.expect_living()?;
-    let plan = plan::backfill(view.job(), &view.timer, &view.seen(), request)?;
-    Ok(JobChange { state: view.job.state.clone(), plan, successor: None })
+    view.expect_one_timer()?;
+    let spec = view.org_spec()?;
+    let plan = plan::backfill(view.job(), &view.timer, &view.seen(spec.as_ref()), request)?;
+    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, sweep: None })
+}
+
+/// Has something done for every org, in small steps: a run by hand, a backfill, or the timers made anew.
+pub fn for_all_orgs(view: &JobView, work: Work) -> Result<JobChange, Invalid> {
+    view.expect_living()?;
+    if !view.is_of_all_orgs() {
+        return Err(Invalid::new("orgId", "this job does not fire for orgs: its scope is `global`"));
+    }
+    let plan = Plan::nothing(&view.timer);
+    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, sweep: Some(work) })
 }
 
 fn touched(view: &JobView, by: &str, now: Timestamp) -> JobState {

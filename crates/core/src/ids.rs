@@ -142,6 +142,11 @@ pub(crate) fn gap_id(reason: &str, job: JobId, org: Option<&OrgId>, first_slot: 
     time_ordered(first_slot, &slot_hash(reason.as_bytes(), job, org, first_slot)[..10])
 }
 
+/// The id of the run by hand that a sweep over orgs makes for one of them: the same however often it is made.
+pub(crate) fn sweep_run_id(sweep: Uuid, job: JobId, org: &OrgId, at: Timestamp) -> RunId {
+    RunId(time_ordered(at, &slot_hash(sweep.as_bytes(), job, Some(org), at)[..10]))
+}
+
 /// 48 bits of time, then `tail`, in the form of a version 8 UUID (RFC 9562): sorts by time like version 7, but does not
 /// claim to be random.
 fn time_ordered(at: Timestamp, tail: &[u8]) -> Uuid {

@@ -145,6 +145,14 @@ impl Spec {
         Spec { zone, ..self.clone() }
     }
 
+    /// Another expression with the same zone, rules and bounds. A fixed rate counts from the start, or else from `anchor`.
+    #[must_use]
+    pub fn with_expression(&self, expression: Expression, anchor: Timestamp) -> Spec {
+        let anchor = self.start_at.map_or(anchor, |start| zone::instant(ceil(start)));
+        let when = Spec::recurring(expression, self.zone.clone(), anchor).when;
+        Spec { when, ..self.clone() }
+    }
+
     /// The first slot after `t`.
     pub fn next_after(&self, t: Timestamp) -> Option<Timestamp> {
         let slot = match &self.when {

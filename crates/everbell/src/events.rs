@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use everbell_core::store::Changed;
 use everbell_core::{
-    Definition, FailureCode, Gap, InstanceId, JobId, JobKey, RunId, RunStatus, SkipReason, Target, TriggerType,
+    Definition, FailureCode, Gap, InstanceId, JobId, JobKey, OrgId, RunId, RunStatus, SkipReason, Target, TriggerType,
 };
 use jiff::Timestamp;
 use tokio::sync::broadcast;
@@ -47,6 +47,15 @@ pub enum Event {
     Errored {
         /// This job.
         job: JobId,
+        /// Why.
+        reason: String,
+    },
+    /// A job cannot fire for an org: its zone or override cannot be read. It fires for the others.
+    OrgErrored {
+        /// Which job.
+        job: JobId,
+        /// For which org.
+        org: OrgId,
         /// Why.
         reason: String,
     },
@@ -247,6 +256,9 @@ fn log(event: &Event) {
             info!(job_id = %job, first = %gap.first_slot_at, last = %gap.last_slot_at, slots = gap.slots, reason = %gap.reason, "gap");
         }
         Event::Errored { job, reason } => error!(job_id = %job, reason, "job cannot be scheduled"),
+        Event::OrgErrored { job, org, reason } => {
+            warn!(job_id = %job, org = %org, reason, "job cannot be scheduled for this org; it is for the others");
+        }
         Event::Started { run, lag } => {
             debug!(run = %run.id, job = run.job(), target_label = %run.target, attempt = run.attempt, lag_ms = lag.as_secs_f64() * 1e3, "started");
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use everbell_core::cron::{Dst, DstFold, DstGap};
-use everbell_core::{Backoff, CatchUp, Overlap, PolicyValues};
+use everbell_core::{Backoff, CatchUp, Overlap, PolicyValues, Scope};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -47,6 +47,7 @@ pub struct Schedule {
     end_at: Option<Timestamp>,
     description: String,
     labels: BTreeMap<String, String>,
+    scope: Scope,
 }
 
 #[derive(Clone, Debug)]
@@ -86,6 +87,7 @@ impl Schedule {
             end_at: None,
             description: String::new(),
             labels: BTreeMap::new(),
+            scope: Scope::Global,
         }
     }
 
@@ -110,6 +112,19 @@ impl Schedule {
     #[must_use]
     pub fn tz(mut self, zone: impl Into<String>) -> Schedule {
         self.timezone = Some(zone.into());
+        self
+    }
+
+    /// Fires for each org, at its own local time: see [`Orgs`](crate::client::Orgs).
+    #[must_use]
+    pub fn per_org(self) -> Schedule {
+        self.scope(Scope::PerOrg)
+    }
+
+    /// Whether it fires once for all, or for each org: default [`Scope::Global`].
+    #[must_use]
+    pub fn scope(mut self, scope: Scope) -> Schedule {
+        self.scope = scope;
         self
     }
 

@@ -63,13 +63,23 @@ pub struct Plan {
     pub retire: bool,
     /// The schedule cannot be read: the job is errored, with this reason.
     pub error: Option<String>,
+    /// What belongs to the org cannot be read: its timer is errored, with this reason, and no other.
+    pub org_error: Option<String>,
 }
 
 impl Plan {
     /// Nothing happens and the timer stays as it is.
     pub fn nothing(timer: &Timer) -> Plan {
         let timer = timer.clone();
-        Plan { runs: Vec::new(), gaps: Vec::new(), cancel: Vec::new(), timer, retire: false, error: None }
+        Plan {
+            runs: Vec::new(),
+            gaps: Vec::new(),
+            cancel: Vec::new(),
+            timer,
+            retire: false,
+            error: None,
+            org_error: None,
+        }
     }
 }
 
@@ -356,6 +366,7 @@ impl<'a> Planner<'a> {
             cancel,
             retire: one_time && next_run_at.is_none() && !starts,
             error: None,
+            org_error: None,
         }
     }
 }
@@ -370,6 +381,6 @@ fn before(t: Timestamp, by: Duration) -> Timestamp {
 }
 
 /// The instant before `t`; slots lie on whole microseconds at the finest.
-fn just_before(t: Timestamp) -> Timestamp {
+pub(crate) fn just_before(t: Timestamp) -> Timestamp {
     t.checked_sub(SignedDuration::from_micros(1)).unwrap_or(Timestamp::MIN)
 }

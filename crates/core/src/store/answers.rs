@@ -6,10 +6,11 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::requests::Cursor;
-use crate::ids::{InstanceId, JobId, RunId, Target};
+use crate::ids::{InstanceId, JobId, OrgId, RunId, Target};
 use crate::job::{Definition, Job, JobStatus, Timer};
+use crate::org::{self, OrgFacts};
+use crate::plan::{self, Plan, Seen};
 use crate::run::{ActiveRun, Gap, Run, RunStatus};
-use crate::spec::Spec;
 
 /// What a store is and how it fares.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,12 +106,25 @@ pub struct Due {
     pub job: Arc<Definition>,
     /// The timer.
     pub timer: Timer,
-    /// The schedule of its org, where it has its own.
-    pub org_spec: Option<Spec>,
+    /// What decides about its org.
+    pub org: Option<OrgFacts>,
     /// The pending and running runs of its job and org, oldest first.
     pub active: Vec<ActiveRun>,
     /// When the job that it depends on last succeeded.
     pub upstream_succeeded_at: Option<Timestamp>,
+}
+
+impl Due {
+    /// The first of the two decisions, with everything that was read for it.
+    pub fn plan(&self, now: Timestamp) -> Plan {
+        let seen = Seen { active: &self.active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec: None };
+        match (&self.org, &self.timer.org) {
+            (Some(facts), _) => org::plan(&self.job, &self.timer, &seen, facts, now),
+            (None, None) => plan::plan(&self.job, &self.timer, &seen, now),
+            // Nobody knows where it is, so nobody knows when: it rests.
+            (None, Some(_)) => Plan::nothing(&plan::disarm(&self.timer)),
+        }
+    }
 }
 
 /// What a round of planning did.
@@ -124,6 +138,8 @@ pub struct Planned {
     pub gaps: Vec<(JobId, Gap)>,
     /// Jobs that turned out to be unschedulable.
     pub errored: Vec<(JobId, String)>,
+    /// Orgs for which a job cannot fire: zone or override cannot be read.
+    pub org_errors: Vec<(JobId, OrgId, String)>,
     /// The earliest fire that is not due yet, among the targets asked for.
     pub next_due_at: Option<Timestamp>,
 }

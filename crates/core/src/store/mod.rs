@@ -18,6 +18,7 @@ mod answers;
 mod error;
 mod glance;
 mod lags;
+mod orgs;
 mod requests;
 mod tally;
 
@@ -33,13 +34,15 @@ pub use answers::{
 pub use error::{StoreError, StoreResult};
 pub use glance::{Glance, RunGlimpse};
 pub use lags::{Durations, Lags};
+pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgWritten, Swept};
 pub use requests::{
     AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, NewToken, PageRequest, RunFilter, StartRuns, TargetRoom,
 };
 pub use tally::{Bucket, Tally};
 
 use crate::change::{JobChange, JobView, NewJob};
-use crate::ids::{InstanceId, Invalid, JobId, OrgId, RunId};
+use crate::ids::{InstanceId, Invalid, JobId, JobKey, OrgId, RunId};
+use crate::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
 use crate::plan::Plan;
 use crate::run::{Gap, Run};
 use crate::settle::{Settling, Transition};
@@ -176,6 +179,57 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// What became of a slot, if anything is written about it.
     async fn slot_outcome(&self, job: JobId, org: Option<&OrgId>, slot: Timestamp) -> StoreResult<Option<SlotOutcome>>;
+
+    // ---- orgs
+
+    /// Makes and changes orgs, all of them or none: see [`written`](crate::org::written). The answers are in the same
+    /// order. An `expected_revision` that is not the current one is a [`StoreError::Conflict`], an org that must be there
+    /// and is not is [`StoreError::NotFound`], an org that is named twice is [`StoreError::Invalid`].
+    async fn write_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>>;
+
+    /// Ends an org: no job fires for it any more, and it is gone as soon as its timers are. Its runs stay.
+    async fn delete_org(&self, org: &OrgId, expected_revision: Option<u64>, audit: &AuditEntry) -> StoreResult<()>;
+
+    /// One org.
+    async fn get_org(&self, org: &OrgId) -> StoreResult<Org>;
+
+    /// Orgs, a page at a time, by id.
+    async fn list_orgs(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>>;
+
+    /// How many there are, and how many of them somebody should look at.
+    async fn count_orgs(&self) -> StoreResult<OrgCounts>;
+
+    /// Writes what an org wants of a job, which need not be there yet.
+    async fn write_override(&self, org: &OrgId, write: &OverrideWrite, audit: &AuditEntry) -> StoreResult<Override>;
+
+    /// The org wants of the job what all want.
+    async fn delete_override(&self, org: &OrgId, job: &JobKey, audit: &AuditEntry) -> StoreResult<()>;
+
+    /// Everything that an org overrides, by job key.
+    async fn list_overrides(&self, org: &OrgId) -> StoreResult<Vec<Override>>;
+
+    /// The orgs as a job sees them, a page at a time, by id.
+    async fn job_orgs(&self, job: JobId, filter: &JobOrgFilter, page: &PageRequest) -> StoreResult<Page<JobOrg>>;
+
+    /// The living jobs with a timer for each org, as an org sees them, by key; at most 1,000.
+    async fn org_jobs(&self, org: &OrgId) -> StoreResult<Vec<OrgJob>>;
+
+    /// The same as [`Store::change_job`], for the timer of one org.
+    async fn change_org_job(
+        &self,
+        job: &JobRef,
+        org: &OrgId,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed>;
+
+    /// Brings the timers of orgs in line with jobs, orgs and overrides, for at most `limit` orgs: first of orgs that
+    /// changed ([`reconcile`](crate::org::reconcile)), then a step of the sweep that waits longest
+    /// ([`take_step`](crate::org::take_step)). One short transaction; several instances do not wait for each other.
+    async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept>;
+
+    /// Sweeps that are not at their end, the oldest first; at most 1,000.
+    async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>>;
 
     // ---- instances
 

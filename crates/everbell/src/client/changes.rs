@@ -102,7 +102,7 @@ impl<V: Verb> IntoFuture for Change<V> {
 pub(crate) fn before_and_after(row: &JobRow, decide: &DecideFn<'_>) -> Result<(Facts, Facts), Invalid> {
     let planned = decide(&view_of(row))?;
     let after = match &planned.successor {
-        Some(next) => facts(&next.definition, &next.state, next.timer.next_run_at),
+        Some(next) => facts(&next.definition, &next.state, next.next_run_at()),
         None => facts(&row.job.definition, &planned.state, planned.plan.timer.next_run_at),
     };
     Ok((facts_of(row), after))
@@ -119,7 +119,7 @@ fn view_of(row: &JobRow) -> JobView {
         rescheduled_from: None,
         last_local_date: None,
     });
-    JobView { job: row.job.clone(), timer, org_spec: None, active: Vec::new(), upstream_succeeded_at: None }
+    JobView { job: row.job.clone(), timer, org: None, active: Vec::new(), upstream_succeeded_at: None }
 }
 
 /// See [`Jobs::pause`].

@@ -69,10 +69,10 @@ impl Jobs {
             Err(error) => return Err(error),
         }
         let new = change::create(definition);
-        if new.definition.is_one_time() && new.timer.next_run_at.is_none() {
+        if new.definition.is_one_time() && new.next_run_at().is_none() {
             return Err(Invalid::new("runAt", "must be in the future").into());
         }
-        let after = facts(&new.definition, &new.state, new.timer.next_run_at);
+        let after = facts(&new.definition, &new.state, new.next_run_at());
         let object = format!("job:{}", new.definition.key);
         let audit = self.context.entry("job.create", object, now, None, Some(&after));
         Ok((new, audit))

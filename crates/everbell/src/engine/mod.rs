@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   planner ──► claimer ──► executor ──► recorder          the way of a run
-//!   heartbeat, reaper, resumer, pruner, anchor              what keeps it honest
+//!   heartbeat, reaper, resumer, sweeper, pruner, anchor     what keeps it honest
 //! ```
 //!
 //! Each loop is a [`Step`]: it looks, decides, commits and says when it wants to look again; [`drive`] repeats it, woken
@@ -24,6 +24,7 @@ mod recorder;
 mod resumer;
 mod shutdown;
 mod signals;
+mod sweeper;
 #[cfg(test)]
 mod tests;
 
@@ -52,6 +53,7 @@ pub(crate) use recorder::Recorder;
 pub(crate) use resumer::Resumer;
 pub use shutdown::EngineFailed;
 pub(crate) use signals::Signals;
+pub(crate) use sweeper::Sweeper;
 
 use crate::clock::Clock;
 use crate::events::{Event, Events, Round};
@@ -87,6 +89,7 @@ pub(crate) struct Engine {
     pub(crate) heartbeat: Heartbeat,
     pub(crate) reaper: Reaper,
     pub(crate) resumer: Resumer,
+    pub(crate) sweeper: Sweeper,
     pub(crate) pruner: Pruner,
     pub(crate) anchor: Anchor,
     guard: AbortAll,
@@ -143,6 +146,7 @@ impl Engine {
             heartbeat: Heartbeat::new(&shared),
             reaper: Reaper::new(&shared),
             resumer: Resumer::new(&shared),
+            sweeper: Sweeper::new(&shared),
             pruner: Pruner::new(&shared),
             anchor: Anchor::new(&shared),
             guard: AbortAll::new(&shared),

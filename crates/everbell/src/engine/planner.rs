@@ -1,10 +1,10 @@
 //! The planner: due timers become runs and gaps. Read, decide and commit are one transaction of the store; the decision
-//! is [`plan::plan`].
+//! is [`plan`](everbell_core::plan::plan), or [`org::plan`](everbell_core::org::plan) for the timer of an org.
 
 use std::sync::Arc;
 
 use everbell_core::Target;
-use everbell_core::plan::{self, Plan, Seen};
+use everbell_core::plan::Plan;
 use everbell_core::store::{Due, Planned, StoreResult};
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -57,12 +57,11 @@ impl Step for Planner {
 
 /// The first of the two decisions, with what the store has read for it.
 pub(crate) fn decide(due: &Due, now: Timestamp) -> Plan {
-    let seen =
-        Seen { active: &due.active, upstream_succeeded_at: due.upstream_succeeded_at, org_spec: due.org_spec.as_ref() };
-    plan::plan(&due.job, &due.timer, &seen, now)
+    due.plan(now)
 }
 
-fn told(planned: Planned) -> impl Iterator<Item = Event> {
+/// What a round of plans did, for whoever listens.
+pub(super) fn told(planned: Planned) -> impl Iterator<Item = Event> {
     let fired = planned.runs.into_iter().map(|run| Event::Fired {
         run: run.id,
         job: run.job,
@@ -71,5 +70,6 @@ fn told(planned: Planned) -> impl Iterator<Item = Event> {
     });
     let gaps = planned.gaps.into_iter().map(|(job, gap)| Event::Gap { job, gap });
     let errored = planned.errored.into_iter().map(|(job, reason)| Event::Errored { job, reason });
-    fired.chain(gaps).chain(errored)
+    let orgs = planned.org_errors.into_iter().map(|(job, org, reason)| Event::OrgErrored { job, org, reason });
+    fired.chain(gaps).chain(errored).chain(orgs)
 }

@@ -73,7 +73,8 @@ impl Engine {
     }
 
     fn spawn(self, stops: &Stops) -> (JoinSet<()>, JoinSet<()>) {
-        let Engine { planner, claimer, recorder, heartbeat, reaper, resumer, pruner, anchor, shared, guard } = self;
+        let Engine { planner, claimer, recorder, heartbeat, reaper, resumer, sweeper, pruner, anchor, shared, guard } =
+            self;
         // Whoever waits for the loops holds a guard of its own.
         guard.disarm();
         let (mut taking, mut keeping) = (JoinSet::new(), JoinSet::new());
@@ -81,6 +82,7 @@ impl Engine {
         taking.spawn(drive(planner, Arc::clone(&shared), stop()));
         taking.spawn(drive(claimer, Arc::clone(&shared), stop()));
         taking.spawn(drive(resumer, Arc::clone(&shared), stop()));
+        taking.spawn(drive(sweeper, Arc::clone(&shared), stop()));
         taking.spawn(drive(pruner, Arc::clone(&shared), stop()));
         let stop = || stops.keeping.subscribe();
         keeping.spawn(drive(recorder, Arc::clone(&shared), stop()));

@@ -66,7 +66,7 @@ impl Schedule {
             payload,
             spec: Ok(spec),
             policies,
-            scope: Scope::Global,
+            scope: self.scope,
             description: self.description.clone(),
             labels: self.labels.clone(),
             source: made.source,
@@ -87,6 +87,7 @@ impl Schedule {
             description: Some(self.description.clone()),
             labels: Some(self.labels.clone()),
             source: None,
+            scope: Some(self.scope),
         })
     }
 
@@ -169,6 +170,10 @@ impl Schedule {
 
     fn check_texts(&self) -> Result<(), Vec<Invalid>> {
         let mut problems = Vec::new();
+        if self.scope == Scope::PerOrg && matches!(self.when, Timing::Once(_)) {
+            let reason = "a job that fires for each org needs a local time that recurs: `cronExpression`, not `runAt`";
+            problems.push(Invalid::new("scope", reason));
+        }
         if self.description.len() > MAX_DESCRIPTION_BYTES || self.description.contains('\0') {
             let reason = format!("must be at most {MAX_DESCRIPTION_BYTES} bytes without NUL");
             problems.push(Invalid::new("description", reason));

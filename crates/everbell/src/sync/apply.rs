@@ -183,7 +183,7 @@ struct Write<'a> {
 impl Write<'_> {
     async fn create(&self, wanted: &Declared, last: Option<&JobRow>) -> StoreResult<()> {
         let new = first(wanted, last);
-        let after = facts(&new.definition, &new.state, new.timer.next_run_at);
+        let after = facts(&new.definition, &new.state, new.next_run_at());
         let audit = audit_entry(self.actor, "job.create", self.object(), None, self.now, (None, Some(&after)));
         self.parts.store.create_job(&new, &audit).await.map(drop)
     }
@@ -197,6 +197,7 @@ impl Write<'_> {
             description: Some(wanted.description.clone()),
             labels: Some(wanted.labels.clone()),
             source: Some(wanted.source),
+            scope: Some(wanted.scope),
         };
         let (id, by, now) = (wanted.id, self.actor, self.now);
         let decide = |view: &JobView| change::new_version(view, edit.clone(), id, activate, by, now);

@@ -46,7 +46,7 @@ pub(super) fn first(wanted: &Declared, last: Option<&JobRow>) -> NewJob {
 }
 
 fn created(wanted: &Declared, version: u32) -> SyncAction {
-    let next_run_at = change::create(wanted.clone()).timer.next_run_at;
+    let next_run_at = change::create(wanted.clone()).next_run_at();
     match (next_run_at, once(wanted)) {
         (None, Some(run_at)) => SyncAction::Past { run_at },
         _ => SyncAction::Create { version, next_run_at },
@@ -88,7 +88,7 @@ fn living(wanted: &Declared, row: &JobRow, rules: &Rules<'_>) -> SyncAction {
         return SyncAction::Unchanged { version, next_run_at, paused_by };
     }
     let paused = state.pause.is_some() && !paused_here;
-    let armed = change::create(wanted.clone()).timer.next_run_at;
+    let armed = change::create(wanted.clone()).next_run_at();
     SyncAction::NewVersion {
         from: version,
         changed,

@@ -190,6 +190,7 @@ impl TestBell {
             let engine = &mut self.engine;
             let beat = engine.heartbeat.step().await;
             let resumed = engine.resumer.step().await;
+            let swept = engine.sweeper.step().await;
             let planned = engine.planner.step().await;
             let claimed = engine.claimer.step().await;
             self.let_handlers_work().await;
@@ -202,7 +203,7 @@ impl TestBell {
                 Ok(Wait::Until(at)) => *at <= now,
                 Ok(Wait::ForSignal) => false,
             };
-            if [&beat, &resumed, &planned, &claimed, &recorded, &reaped].into_iter().any(again) {
+            if [&beat, &resumed, &swept, &planned, &claimed, &recorded, &reaped].into_iter().any(again) {
                 continue;
             }
             self.crashed &= self.has_orphans().await;

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use everbell::clock::{Host, HostTime};
 use everbell_core::change::NewJob;
+use everbell_core::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
-    AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobRef,
-    JobRow, LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter,
-    RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Tally, TargetCount, Token,
+    AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobOrg,
+    JobOrgFilter, JobRef, JobRow, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page, PageRequest,
+    PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult,
+    StoreStatus, Swept, Tally, TargetCount, Token,
 };
-use everbell_core::{Gap, InstanceId, JobId, OrgId, Run, RunId, Target};
+use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, Run, RunId, Target};
 use jiff::Timestamp;
 
 use super::metrics::Metrics;
@@ -166,6 +168,64 @@ impl Store for Timed {
 
     async fn slot_outcome(&self, job: JobId, org: Option<&OrgId>, slot: Timestamp) -> StoreResult<Option<SlotOutcome>> {
         self.time("slot_outcome", self.inner.slot_outcome(job, org, slot)).await
+    }
+
+    async fn write_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>> {
+        self.time("write_orgs", self.inner.write_orgs(writes, audit)).await
+    }
+
+    async fn delete_org(&self, org: &OrgId, expected_revision: Option<u64>, audit: &AuditEntry) -> StoreResult<()> {
+        self.time("delete_org", self.inner.delete_org(org, expected_revision, audit)).await
+    }
+
+    async fn get_org(&self, org: &OrgId) -> StoreResult<Org> {
+        self.time("get_org", self.inner.get_org(org)).await
+    }
+
+    async fn list_orgs(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>> {
+        self.time("list_orgs", self.inner.list_orgs(filter, page)).await
+    }
+
+    async fn count_orgs(&self) -> StoreResult<OrgCounts> {
+        self.time("count_orgs", self.inner.count_orgs()).await
+    }
+
+    async fn write_override(&self, org: &OrgId, write: &OverrideWrite, audit: &AuditEntry) -> StoreResult<Override> {
+        self.time("write_override", self.inner.write_override(org, write, audit)).await
+    }
+
+    async fn delete_override(&self, org: &OrgId, job: &JobKey, audit: &AuditEntry) -> StoreResult<()> {
+        self.time("delete_override", self.inner.delete_override(org, job, audit)).await
+    }
+
+    async fn list_overrides(&self, org: &OrgId) -> StoreResult<Vec<Override>> {
+        self.time("list_overrides", self.inner.list_overrides(org)).await
+    }
+
+    async fn job_orgs(&self, job: JobId, filter: &JobOrgFilter, page: &PageRequest) -> StoreResult<Page<JobOrg>> {
+        self.time("job_orgs", self.inner.job_orgs(job, filter, page)).await
+    }
+
+    async fn org_jobs(&self, org: &OrgId) -> StoreResult<Vec<OrgJob>> {
+        self.time("org_jobs", self.inner.org_jobs(org)).await
+    }
+
+    async fn change_org_job(
+        &self,
+        job: &JobRef,
+        org: &OrgId,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        self.time("change_org_job", self.inner.change_org_job(job, org, decide, audit)).await
+    }
+
+    async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {
+        self.time("sweep_orgs", self.inner.sweep_orgs(now, limit)).await
+    }
+
+    async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>> {
+        self.time("list_sweeps", self.inner.list_sweeps()).await
     }
 
     async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {

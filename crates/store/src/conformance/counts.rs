@@ -5,7 +5,7 @@ use everbell_core::{JobStatus, Overlap};
 use jiff::Timestamp;
 
 use super::Fresh;
-use super::given::{MAIL, at, audit, for_org, job, to, trial, with};
+use super::given::{MAIL, at, audit, job, to, trial, with};
 use super::world::{World, canceled, failure, success};
 
 async fn counts(world: &World, now: &str) -> Counts {
@@ -92,7 +92,7 @@ pub async fn timers_that_are_due_are_counted_with_the_oldest(fresh: Fresh) {
     world.create(job("later", "30 * * * *")).await;
     world.create(job("paused", "0 * * * *")).await;
     world.pause("paused", at("00:10")).await;
-    world.insert(&for_org(job("orgs", "15 * * * *"), "acme")).await;
+    world.create_for("acme", job("orgs", "15 * * * *")).await;
     assert_eq!(due(&counts(&world, "00:14").await), (0, None));
     assert_eq!(due(&counts(&world, "00:15").await), (1, Some(at("00:15"))));
     assert_eq!(due(&counts(&world, "01:00").await), (3, Some(at("00:15"))));

@@ -7,7 +7,7 @@ use everbell_core::store::{Due, GapFilter, PageRequest, SlotOutcome};
 use everbell_core::{Gap, GapReason, OrgId};
 
 use super::Fresh;
-use super::given::{at, core_plan, for_org, job, job_id, page};
+use super::given::{at, core_plan, job, job_id, page};
 use super::world::{World, success, targets};
 
 fn gap(first: &str, last: &str, slots: u64, reason: GapReason) -> Gap {
@@ -65,7 +65,7 @@ pub async fn gaps_are_found_by_job_and_org(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(job("a", "0 * * * *")).await;
     world.create(job("b", "0 * * * *")).await;
-    world.insert(&for_org(job("c", "0 * * * *"), "acme")).await;
+    world.create_for("acme", job("c", "0 * * * *")).await;
     write(&world, &[gap("01:00", "02:00", 2, GapReason::Missed)]).await;
     let none = GapFilter::default();
     let acme = OrgId::new("acme").unwrap();

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use everbell_core::change::{self, NewJob};
-use everbell_core::plan::{Plan, Seen, plan};
+use everbell_core::org::OrgWrite;
+use everbell_core::plan::Plan;
 use everbell_core::settle::Settling;
 use everbell_core::store::{AuditEntry, Claim, Due, Instance, PageRequest, StoreError, StoreResult};
 use everbell_core::{
@@ -68,11 +68,18 @@ pub(super) fn to(definition: Definition, label: &str) -> Definition {
     Definition { target: target(label), ..definition }
 }
 
-/// A job with a timer for one org.
-pub(super) fn for_org(definition: Definition, org: &str) -> NewJob {
-    let mut new = change::create(Definition { scope: Scope::PerOrg, ..definition });
-    new.timer.org = Some(OrgId::new(org).unwrap());
-    new
+/// A job with a timer for each org.
+pub(super) fn per_org(definition: Definition) -> Definition {
+    Definition { scope: Scope::PerOrg, ..definition }
+}
+
+pub(super) fn org_id(name: &str) -> OrgId {
+    OrgId::new(name).unwrap()
+}
+
+/// An org in this zone.
+pub(super) fn org(name: &str, zone: &str) -> OrgWrite {
+    OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::of(org_id(name)) }
 }
 
 pub(super) fn job_id(key: &str, version: u32) -> JobId {
@@ -167,9 +174,7 @@ pub(super) fn page(limit: u32) -> PageRequest {
 
 /// What the engine asks about a timer that is due.
 pub(super) fn core_plan(due: &Due, now: Timestamp) -> Plan {
-    let seen =
-        Seen { active: &due.active, upstream_succeeded_at: due.upstream_succeeded_at, org_spec: due.org_spec.as_ref() };
-    plan(&due.job, &due.timer, &seen, now)
+    due.plan(now)
 }
 
 /// What the engine asks `settle` about a claim.

@@ -87,7 +87,7 @@ pub async fn jobs_are_found_by_whether_they_fire_once_or_at_all(fresh: Fresh) {
     world.create(job("often", "0 * * * *")).await;
     world.create(job("once", "once 02:00")).await;
     world.create(job("paused", "0 * * * *")).await;
-    world.insert(&super::given::for_org(job("orgs", "0 * * * *"), "acme")).await;
+    world.create_for("acme", job("orgs", "0 * * * *")).await;
     world.pause("paused", at("00:10")).await;
     let one_time = |one_time| JobFilter { one_time: Some(one_time), ..JobFilter::default() };
     assert_eq!(world.keys(&one_time(true)).await, ["once"]);

@@ -176,7 +176,7 @@ pub async fn a_stored_schedule_in_an_unknown_zone_errors(fresh: Fresh) {
     };
     let definition = everbell_core::Definition { spec: Err(broken), ..job("broken", "0 * * * *") };
     let mut new = everbell_core::change::create(definition);
-    new.timer.next_run_at = Some(at("01:00"));
+    new.timer.as_mut().unwrap().next_run_at = Some(at("01:00"));
     world.insert(&new).await;
     world.create(job("whole", "0 * * * *")).await;
     let planned = world.plan(at("01:00")).await;

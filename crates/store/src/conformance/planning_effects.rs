@@ -9,7 +9,7 @@ use everbell_core::{
 };
 
 use super::Fresh;
-use super::given::{at, by_hand, core_plan, for_org, job, with};
+use super::given::{at, by_hand, core_plan, job, with};
 use super::world::{World, failure, success, targets};
 
 pub async fn a_slot_that_overlaps_is_a_skipped_run(fresh: Fresh) {
@@ -207,8 +207,7 @@ pub async fn a_one_time_job_that_is_not_caught_up_retires(fresh: Fresh) {
 
 pub async fn an_org_has_its_own_timer_slots_and_runs(fresh: Fresh) {
     let world = World::new(&fresh);
-    let new = for_org(job("brief", "0 9 * * * in Asia/Tokyo"), "acme");
-    let row = world.insert(&new).await;
+    let row = world.create_for("acme", job("brief", "0 9 * * * in Asia/Tokyo")).await;
     assert_eq!(row.timer, None, "there is one for each org");
     let slot = at("2026-11-16T00:00:00Z");
     let planned = world.plan(slot).await;

@@ -4,7 +4,7 @@ use everbell_core::store::{Cursor, PageRequest, RunFilter};
 use everbell_core::{JobKey, OrgId, Overlap, Run, RunStatus, TriggerType};
 
 use super::Fresh;
-use super::given::{MAIL, assert_refused, at, audit, for_org, instance_id, job, job_id, page, target, to, trial, with};
+use super::given::{MAIL, assert_refused, at, audit, instance_id, job, job_id, page, target, to, trial, with};
 use super::world::{World, failure, success};
 
 /// Nine runs of all kinds.
@@ -12,7 +12,7 @@ async fn crowd(world: &World) {
     world.create(job("good", "0 1 * * *")).await;
     world.create(to(job("bad", "0 2 * * *"), MAIL)).await;
     world.create(with(job("busy", "0 3,4 * * *"), |values| values.overlap = Overlap::Skip)).await;
-    world.insert(&for_org(job("brief", "0 5 * * *"), "acme")).await;
+    world.create_for("acme", job("brief", "0 5 * * *")).await;
     world.run_due(&success(), at("01:00")).await;
     world.plan(at("02:00")).await;
     let claims = world.start_on(2, at("02:00"), 1).await;

@@ -8,7 +8,7 @@ use everbell_core::store::{AuditEntry, JobFilter, JobRef};
 use everbell_core::{Definition, Failure, FailureCode, JobKey, Json, OrgId, Pause, RunStatus, Target};
 
 use super::Fresh;
-use super::given::{at, audit, for_org, job, json, page};
+use super::given::{at, audit, job, json, org, page, per_org};
 use super::plain::Plain;
 use super::world::{World, settled};
 
@@ -67,9 +67,10 @@ pub async fn descriptions_labels_and_reasons_are_any_text(fresh: Fresh) {
 
 pub async fn orgs_are_any_printable_text(fresh: Fresh) {
     let world = World::new(&fresh);
-    for (number, name) in printable().enumerate() {
-        world.insert(&for_org(job(&format!("job-{number}"), "0 1 * * *"), name)).await;
-    }
+    let orgs: Vec<_> = printable().map(|name| org(name, "UTC")).collect();
+    world.put(&orgs, at("00:00")).await;
+    world.create(per_org(job("brief", "0 1 * * *"))).await;
+    world.sweep(at("00:00")).await;
     world.plan(at("01:00")).await;
     let runs = world.runs().await;
     for name in printable() {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use everbell_core::change::{self, JobChange, JobView, NewJob};
+use everbell_core::org::OrgWrite;
 use everbell_core::plan::{Missed, RunNow};
 use everbell_core::settle::{Outcome, Then, Transition, settle};
 use everbell_core::store::{
-    Changed, Claim, GapFilter, JobFilter, JobRef, JobRow, PageRequest, Planned, Recorded, RunFilter, StartRuns, Store,
-    StoreResult, TargetRoom,
+    Changed, Claim, GapFilter, JobFilter, JobRef, JobRow, OrgWritten, PageRequest, Planned, Recorded, RunFilter,
+    StartRuns, Store, StoreResult, TargetRoom,
 };
 use everbell_core::{Definition, Failure, FailureCode, Gap, Invalid, JobKey, OrgId, Pause, Run, RunId, Target};
 use jiff::Timestamp;
@@ -31,6 +32,26 @@ impl World {
 
     pub(super) async fn create(&self, definition: Definition) -> JobRow {
         self.insert(&change::create(definition)).await
+    }
+
+    /// A job with a timer for each org, of which this is one, in the job's zone.
+    pub(super) async fn create_for(&self, org: &str, definition: Definition) -> JobRow {
+        let zone = definition.spec.as_ref().unwrap().zone().name();
+        self.put(&[given::org(org, zone)], definition.created_at).await;
+        let now = definition.created_at;
+        let row = self.create(given::per_org(definition)).await;
+        self.sweep(now).await;
+        row
+    }
+
+    /// Writes orgs. Nobody looks after their timers yet.
+    pub(super) async fn put(&self, writes: &[OrgWrite], now: Timestamp) -> Vec<OrgWritten> {
+        self.store.write_orgs(writes, &audit("org.write", "orgs", now)).await.unwrap()
+    }
+
+    /// Looks after the timers of orgs until nothing is left to do.
+    pub(super) async fn sweep(&self, now: Timestamp) {
+        while self.store.sweep_orgs(now, 100).await.unwrap().more {}
     }
 
     pub(super) async fn insert(&self, new: &NewJob) -> JobRow {

@@ -2,20 +2,22 @@
 
 use everbell_core::change::JobView;
 use everbell_core::store::{AuditEntry, Changed, DecideFn, JobRef, StoreError, StoreResult};
-use everbell_core::{JobStatus, Run};
+use everbell_core::{JobStatus, OrgId, Run};
 
 use super::jobs::state_to_keep;
 use super::state::{State, micros};
+use crate::rows::blank_timer;
 
 impl State {
     pub(super) fn change_job(
         &mut self,
         job: &JobRef,
+        org: Option<&OrgId>,
         expected_revision: Option<u64>,
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        let view = self.view(job)?;
+        let view = self.view(job, org)?;
         let id = view.job.definition.id;
         let revision = view.job.state.revision;
         if let Some(expected) = expected_revision.filter(|expected| *expected != revision) {
@@ -34,7 +36,10 @@ impl State {
         }
         let written = self.write_plan(&owner, &change.plan, &audit.actor, micros(audit.at));
         if let Some(successor) = &change.successor {
-            self.insert_job(successor);
+            self.insert_job(successor, audit);
+        }
+        if let Some(work) = change.sweep {
+            self.begin_sweep(id, &view.job.definition.key, work, audit);
         }
         self.write_audit(audit);
         let successor = change.successor.as_ref().map(|new| self.job_row(new.definition.id)).transpose()?;
@@ -42,17 +47,20 @@ impl State {
         Ok(Changed { job: self.job_row(id)?, successor, runs, gaps: written.gaps })
     }
 
-    /// The job as it is. A job with a timer for each org is seen through the first of them until one can be asked about.
-    fn view(&self, job: &JobRef) -> StoreResult<JobView> {
+    /// The job as it is, seen through its timer, or through that of an org.
+    fn view(&self, job: &JobRef, org: Option<&OrgId>) -> StoreResult<JobView> {
         let job = self.find_job(job)?;
         let id = job.definition.id;
-        let timer = self.timers.values().find(|timer| timer.job_id == id);
-        let timer = timer.ok_or_else(|| StoreError::Corrupt { what: format!("job {id} has no timer") })?;
+        if let Some(org) = org {
+            self.get_org(org)?;
+        }
+        let owner = (id, org.cloned());
+        let blank = || blank_timer(id, org, job.definition.created_at);
         Ok(JobView {
             job: job.clone(),
-            timer: timer.clone(),
-            org_spec: None,
-            active: self.active_of(&(id, timer.org.clone())),
+            timer: self.timers.get(&owner).cloned().unwrap_or_else(blank),
+            org: self.org_facts(&owner),
+            active: self.active_of(&owner),
             upstream_succeeded_at: self.upstream_succeeded_at(&job.definition),
         })
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use everbell_core::change::NewJob;
+use everbell_core::org::Work;
 use everbell_core::store::{
     AuditEntry, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
 };
@@ -21,7 +22,7 @@ const NEVER: Timestamp = Timestamp::constant(253_000_000_000, 0);
 impl State {
     pub(super) fn create_job(&mut self, new: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
         self.check_new(new, None)?;
-        self.insert_job(new);
+        self.insert_job(new, audit);
         self.write_audit(audit);
         self.job_row(new.definition.id)
     }
@@ -55,19 +56,16 @@ impl State {
         ending
     }
 
-    pub(super) fn insert_job(&mut self, new: &NewJob) {
+    pub(super) fn insert_job(&mut self, new: &NewJob, audit: &AuditEntry) {
         let definition = definition_to_keep(&new.definition);
         let id = definition.id;
         self.jobs.insert(id, Job { definition: Arc::new(definition), state: state_to_keep(&new.state) });
-        let timer = Timer {
-            job_id: id,
-            org: new.timer.org.clone(),
-            next_run_at: new.timer.next_run_at.map(micros),
-            last_slot_at: micros(new.timer.last_slot_at),
-            rescheduled_from: new.timer.rescheduled_from.map(micros),
-            last_local_date: new.timer.last_local_date,
-        };
-        self.timers.insert((id, timer.org.clone()), timer);
+        match &new.timer {
+            Some(timer) => {
+                self.timers.insert((id, timer.org.clone()), timer_to_keep(timer));
+            }
+            None => self.begin_sweep(id, &new.definition.key, Work::Arm, audit),
+        }
     }
 
     /// A living version before a retired one, a newer before an older.
@@ -171,6 +169,15 @@ pub(super) fn is_one_time(definition: &Definition) -> bool {
     match &definition.spec {
         Ok(_) => definition.is_one_time(),
         Err(broken) => broken.expression.is_none(),
+    }
+}
+
+pub(super) fn timer_to_keep(timer: &Timer) -> Timer {
+    Timer {
+        next_run_at: timer.next_run_at.map(micros),
+        last_slot_at: micros(timer.last_slot_at),
+        rescheduled_from: timer.rescheduled_from.map(micros),
+        ..timer.clone()
     }
 }
 

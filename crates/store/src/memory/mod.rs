@@ -10,12 +10,14 @@ mod access;
 mod change;
 mod counts;
 mod jobs;
+mod orgs;
 mod pages;
 mod planning;
 mod runs;
 mod starting;
 mod state;
 mod summary;
+mod sweeping;
 mod verbs;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

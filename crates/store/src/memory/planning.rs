@@ -26,6 +26,9 @@ impl State {
                 skipped: run.skip.as_ref().map(everbell_core::SkipReason::as_str),
             }));
             planned.gaps.extend(written.gaps.into_iter().map(|gap| (due.job.id, gap)));
+            let org_error =
+                plan.org_error.iter().filter_map(|reason| Some((due.job.id, owner.1.clone()?, reason.clone())));
+            planned.org_errors.extend(org_error);
             planned.errored.extend(plan.error.iter().map(|reason| (due.job.id, reason.clone())));
         }
         planned.next_due_at = self.armed(targets).map(|(at, _)| at).filter(|at| *at > now).min();
@@ -52,7 +55,7 @@ impl State {
         Some(Due {
             job: Arc::clone(job),
             timer: self.timers.get(owner)?.clone(),
-            org_spec: None,
+            org: self.org_facts(owner),
             active: self.active_of(owner),
             upstream_succeeded_at: self.upstream_succeeded_at(job),
         })

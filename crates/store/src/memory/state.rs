@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+use everbell_core::org::{Org, Override, Sweep};
 use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Outcome, Settling, settle};
 use everbell_core::store::{AuditEntry, Instance, NewToken, Token};
 use everbell_core::{
-    ActiveRun, Backoff, Definition, Failure, Gap, Job, JobId, Json, NewRun, OrgId, Run, RunId, RunStatus, Timer,
+    ActiveRun, Backoff, Definition, Failure, Gap, Job, JobId, JobKey, Json, NewRun, OrgId, Run, RunId, RunStatus, Timer,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -23,6 +24,11 @@ pub(super) type Owner = (JobId, Option<OrgId>);
 pub(super) struct State {
     pub(super) jobs: BTreeMap<JobId, Job>,
     pub(super) timers: BTreeMap<Owner, Timer>,
+    /// Why the timer of an org cannot be armed.
+    pub(super) timer_errors: BTreeMap<Owner, String>,
+    pub(super) orgs: BTreeMap<OrgId, StoredOrg>,
+    pub(super) overrides: BTreeMap<(OrgId, JobKey), Override>,
+    pub(super) sweeps: BTreeMap<Uuid, StoredSweep>,
     /// Pending and running.
     pub(super) active: BTreeMap<RunId, Active>,
     /// Terminal.
@@ -41,6 +47,20 @@ pub(super) struct Active {
     pub(super) run: Run,
     /// Not before: when it was meant to start, or when a retry may.
     pub(super) available_at: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct StoredOrg {
+    pub(super) org: Org,
+    /// Its timers have not been looked at since it changed.
+    pub(super) waiting: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct StoredSweep {
+    pub(super) sweep: Sweep,
+    /// When it last made a step.
+    pub(super) stepped_at: Timestamp,
 }
 
 #[derive(Clone, Debug)]
@@ -119,6 +139,9 @@ impl State {
                 rescheduled_from: plan.timer.rescheduled_from.map(micros),
                 last_local_date: plan.timer.last_local_date,
             };
+        }
+        if let Some(reason) = &plan.org_error {
+            self.timer_errors.insert(owner.clone(), reason.clone());
         }
         if plan.retire {
             self.retire(owner.0, now);

@@ -2,13 +2,15 @@
 
 use async_trait::async_trait;
 use everbell_core::change::NewJob;
+use everbell_core::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
-    AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobRef,
-    JobRow, LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter,
-    RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Tally, TargetCount, Token,
+    AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobOrg,
+    JobOrgFilter, JobRef, JobRow, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page, PageRequest,
+    PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult,
+    StoreStatus, Swept, Tally, TargetCount, Token,
 };
-use everbell_core::{Gap, InstanceId, JobId, OrgId, Run, RunId, Target};
+use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, Run, RunId, Target};
 use jiff::Timestamp;
 
 use super::MemoryStore;
@@ -51,7 +53,7 @@ impl Store for MemoryStore {
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.with_notice(|state| state.change_job(job, expected_revision, decide, audit))
+        self.with_notice(|state| state.change_job(job, None, expected_revision, decide, audit))
     }
 
     async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
@@ -148,6 +150,68 @@ impl Store for MemoryStore {
 
     async fn slot_outcome(&self, job: JobId, org: Option<&OrgId>, slot: Timestamp) -> StoreResult<Option<SlotOutcome>> {
         self.with(|state| Ok(state.slot_outcome(job, org, slot)))
+    }
+
+    async fn write_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>> {
+        self.with_notice(|state| state.write_orgs(writes, audit))
+    }
+
+    async fn delete_org(&self, org: &OrgId, expected_revision: Option<u64>, audit: &AuditEntry) -> StoreResult<()> {
+        self.with_notice(|state| state.delete_org(org, expected_revision, audit))
+    }
+
+    async fn get_org(&self, org: &OrgId) -> StoreResult<Org> {
+        self.with(|state| state.get_org(org))
+    }
+
+    async fn list_orgs(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>> {
+        self.with(|state| Ok(state.list_orgs(filter, page)))
+    }
+
+    async fn count_orgs(&self) -> StoreResult<OrgCounts> {
+        self.with(|state| Ok(state.count_orgs()))
+    }
+
+    async fn write_override(&self, org: &OrgId, write: &OverrideWrite, audit: &AuditEntry) -> StoreResult<Override> {
+        self.with_notice(|state| state.write_override(org, write, audit))
+    }
+
+    async fn delete_override(&self, org: &OrgId, job: &JobKey, audit: &AuditEntry) -> StoreResult<()> {
+        self.with_notice(|state| state.delete_override(org, job, audit))
+    }
+
+    async fn list_overrides(&self, org: &OrgId) -> StoreResult<Vec<Override>> {
+        self.with(|state| state.list_overrides(org))
+    }
+
+    async fn job_orgs(&self, job: JobId, filter: &JobOrgFilter, page: &PageRequest) -> StoreResult<Page<JobOrg>> {
+        self.with(|state| state.job_orgs(job, filter, page))
+    }
+
+    async fn org_jobs(&self, org: &OrgId) -> StoreResult<Vec<OrgJob>> {
+        self.with(|state| state.org_jobs(org))
+    }
+
+    async fn change_org_job(
+        &self,
+        job: &JobRef,
+        org: &OrgId,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        self.with_notice(|state| state.change_job(job, Some(org), None, decide, audit))
+    }
+
+    async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {
+        let swept = self.with(|state| Ok(state.sweep_orgs(now, limit)));
+        if swept.as_ref().map_or(true, |swept| swept.planned.timers > 0) {
+            self.notify.notify_waiters();
+        }
+        swept
+    }
+
+    async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>> {
+        self.with(|state| Ok(state.list_sweeps()))
     }
 
     async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {

@@ -4,28 +4,29 @@ use std::collections::HashSet;
 
 use everbell_core::change::{JobChange, JobView};
 use everbell_core::store::{AuditEntry, Changed, DecideFn, JobRef, StoreError, StoreResult};
-use everbell_core::{Gap, Job, JobState, Run, RunId, Timer};
-use jiff::Timestamp;
+use everbell_core::{Gap, Job, JobState, OrgId, Run, RunId};
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Conn, on};
 use super::jobs;
 use super::planning::{active_of, upstream_of, write};
+use super::sweeping::{self, facts_of, org_active_of};
 use crate::micros::Micros;
-use crate::rows::{JobColumns, PlanBatch, RunColumns, TimerColumns};
+use crate::rows::{JobColumns, PlanBatch, RunColumns, TimerColumns, blank_timer, org_text};
 
 impl PostgresStore {
     pub(super) async fn decide_change(
         &self,
         job: &JobRef,
+        org: Option<&OrgId>,
         expected_revision: Option<u64>,
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
         let what = format!("changing {}", audit.object);
         let mut tx = self.begin(&what).await?;
-        let done = self.decide_in(&mut tx, &what, job, expected_revision, decide, audit).await;
+        let done = self.decide_in(&mut tx, &what, job, org, expected_revision, decide, audit).await;
         let done = self.settle(&what, tx, done, |_| true).await?;
         let runs = self.read_in_order(&done.new_ids()).await?;
         let successor = match done.successor {
@@ -40,18 +41,19 @@ impl PostgresStore {
         tx: Conn<'_, '_>,
         what: &str,
         job: &JobRef,
+        org: Option<&OrgId>,
         expected_revision: Option<u64>,
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Decided> {
         let id = jobs::find(&mut *tx, job).await?;
-        let view = self.lock(&mut *tx, id).await?;
+        let view = self.lock(&mut *tx, id, org).await?;
         if let Some(expected) = expected_revision.filter(|expected| *expected != view.job.state.revision) {
             let found = view.job.state.revision;
             let what = format!("job `{}` is at revision {found}, not {expected}", view.job.definition.key);
             return Err(StoreError::Conflict { what });
         }
-        let JobChange { state, plan, successor } = decide(&view)?;
+        let JobChange { state, plan, successor, sweep } = decide(&view)?;
         let mut batch = PlanBatch::default();
         let (gaps, wanted): (Vec<Gap>, Vec<Uuid>) =
             (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect());
@@ -62,16 +64,19 @@ impl PostgresStore {
         }
         let inserted = write(&mut *tx, what, &batch, &audit.actor, audit.at).await?;
         if let Some(new) = &successor {
-            jobs::insert_job(&mut *tx, what, new).await?;
+            jobs::insert_job(&mut *tx, what, new, audit).await?;
+        }
+        if let Some(work) = &sweep {
+            sweeping::begin(&mut *tx, what, &view.job.definition, work, audit).await?;
         }
         super::access::insert_audit(&mut *tx, audit).await?;
         let successor = successor.map(|new| new.definition.id.as_uuid());
         Ok(Decided { id, successor, wanted, inserted, gaps })
     }
 
-    /// The job as it is, with its timer and itself locked, in this order.
-    async fn lock(&self, conn: Conn<'_, '_>, id: Uuid) -> StoreResult<JobView> {
-        let query = sqlx::query_as(include_str!("sql/lock_timer.sql")).bind(id).bind("");
+    /// The job as it is, with its timer, or that of an org, and itself locked, in this order.
+    async fn lock(&self, conn: Conn<'_, '_>, id: Uuid, org: Option<&OrgId>) -> StoreResult<JobView> {
+        let query = sqlx::query_as(include_str!("sql/lock_timer.sql")).bind(id).bind(org_text(org).to_owned());
         let timer: Option<TimerColumns> = on("locking a timer", query.fetch_optional(&mut *conn)).await?;
         let query = sqlx::query_as(include_str!("sql/lock_job.sql")).bind(id);
         let row: Option<JobColumns> = on("locking a job", query.fetch_optional(&mut *conn)).await?;
@@ -79,12 +84,22 @@ impl PostgresStore {
         let Job { definition, state } = row.read(&self.known)?;
         let timer = match timer {
             Some(timer) => timer.read()?,
-            None => blank(&definition.id, definition.created_at),
+            None => blank_timer(definition.id, org, definition.created_at),
         };
-        let active = active_of(conn, vec![id]).await?.remove(&(id, String::new())).unwrap_or_default();
+        let owner = (id, org_text(org).to_owned());
+        let (facts, mut active) = match org {
+            None => (None, active_of(conn, vec![id]).await?),
+            Some(org) => {
+                let facts = facts_of(conn, std::slice::from_ref(&owner)).await?.remove(&owner);
+                let facts = facts.filter(|facts| !facts.place.deleted);
+                let facts = facts.ok_or_else(|| StoreError::not_found("org", org))?;
+                (Some(facts), org_active_of(conn, std::slice::from_ref(&owner)).await?)
+            }
+        };
+        let active = active.remove(&owner).unwrap_or_default();
         let key = definition.policies.depends_on.as_ref().map(|on| on.job_key.to_string());
         let upstream = upstream_of(conn, key.into_iter().collect()).await?.into_values().next();
-        Ok(JobView { job: Job { definition, state }, timer, org_spec: None, active, upstream_succeeded_at: upstream })
+        Ok(JobView { job: Job { definition, state }, timer, org: facts, active, upstream_succeeded_at: upstream })
     }
 
     /// These runs, in this order.
@@ -111,18 +126,6 @@ impl Decided {
 
     fn new_ids(&self) -> Vec<Uuid> {
         self.wanted.iter().copied().filter(|id| self.inserted.contains(id)).collect()
-    }
-}
-
-/// The timer of a job that has one for each org, as far as a decision about the whole job cares.
-fn blank(job: &everbell_core::JobId, since: Timestamp) -> Timer {
-    Timer {
-        job_id: *job,
-        org: None,
-        next_run_at: None,
-        last_slot_at: since,
-        rescheduled_from: None,
-        last_local_date: None,
     }
 }
 

@@ -21,7 +21,7 @@ impl PostgresStore {
     ) -> StoreResult<()> {
         let what = format!("creating job `{}`", job.definition.key);
         let mut tx = on(&what, Session::inside(connection, &self.pool)).await?;
-        jobs::insert_job(&mut tx, &what, job).await?;
+        jobs::insert_job(&mut tx, &what, job, audit).await?;
         access::insert_audit(&mut tx, audit).await?;
         done(&what, tx).await
     }
@@ -37,7 +37,7 @@ impl PostgresStore {
     ) -> StoreResult<Vec<RunId>> {
         let what = format!("changing {}", audit.object);
         let mut tx = on(&what, Session::inside(connection, &self.pool)).await?;
-        let runs = self.decide_in(&mut tx, &what, job, None, decide, audit).await?.runs();
+        let runs = self.decide_in(&mut tx, &what, job, None, None, decide, audit).await?.runs();
         done(&what, tx).await?;
         Ok(runs)
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use everbell_core::JobId;
 use everbell_core::change::NewJob;
+use everbell_core::org::Work;
 use everbell_core::store::{
     AuditEntry, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult, TargetCount,
 };
@@ -13,8 +14,8 @@ use sqlx::query::QueryAs;
 use sqlx::{PgExecutor, Postgres};
 use uuid::Uuid;
 
-use super::PostgresStore;
 use super::connect::{Conn, check_limit, on};
+use super::{PostgresStore, sweeping};
 use crate::micros::Micros;
 use crate::rows::job_list::{cursor, key_of, label_text, micros_of};
 use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap, target_counts};
@@ -24,7 +25,7 @@ impl PostgresStore {
         let what = format!("creating job `{}`", job.definition.key);
         let mut tx = self.begin(&what).await?;
         let done = async {
-            insert_job(&mut tx, &what, job).await?;
+            insert_job(&mut tx, &what, job, audit).await?;
             super::access::insert_audit(&mut tx, audit).await
         };
         let done = done.await;
@@ -119,8 +120,8 @@ pub(super) async fn find<'e>(executor: impl PgExecutor<'e>, job: &JobRef) -> Sto
     found.ok_or_else(|| StoreError::not_found("job", name))
 }
 
-/// Writes a job and its timer.
-pub(super) async fn insert_job(conn: Conn<'_, '_>, what: &str, job: &NewJob) -> StoreResult<()> {
+/// Writes a job and its timer, or begins the sweep that makes one for each org.
+pub(super) async fn insert_job(conn: Conn<'_, '_>, what: &str, job: &NewJob, audit: &AuditEntry) -> StoreResult<()> {
     let JobValues { columns: c, schedule_type, content_hash } = JobValues::new(&job.definition, &job.state);
     let target = c.target.clone();
     let query = sqlx::query(include_str!("sql/insert_job.sql"))
@@ -158,7 +159,9 @@ pub(super) async fn insert_job(conn: Conn<'_, '_>, what: &str, job: &NewJob) -> 
         .bind(c.updated_by)
         .bind(c.updated_at);
     on(what, query.execute(&mut *conn)).await?;
-    let timer = TimerColumns::from(&job.timer);
+    let Some(timer) = job.timer.as_ref().map(TimerColumns::from) else {
+        return sweeping::begin(conn, what, &job.definition, &Work::Arm, audit).await;
+    };
     let query = sqlx::query(include_str!("sql/insert_timer.sql"))
         .bind(timer.job_id)
         .bind(timer.org_id)

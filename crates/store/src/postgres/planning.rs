@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Conn, on};
+use super::sweeping::{facts_of, org_active_of, owners_of};
 use crate::micros::Micros;
 use crate::rows::{ActiveColumns, Learned, PlanBatch, RunValues, TimerColumns, org_text};
 
@@ -85,7 +86,14 @@ impl PostgresStore {
         batch: &mut PlanBatch,
     ) -> StoreResult<()> {
         let learned = self.learn(conn, timers.iter().map(|timer| timer.job_id)).await?;
-        let mut active = active_of(conn, timers.iter().map(|timer| timer.job_id.as_uuid()).collect()).await?;
+        let global = timers.iter().filter(|timer| timer.org.is_none()).map(|timer| timer.job_id.as_uuid());
+        let mut active = active_of(conn, global.collect()).await?;
+        let owners = owners_of(&timers);
+        let mut orgs = HashMap::new();
+        if !owners.is_empty() {
+            active.extend(org_active_of(conn, &owners).await?);
+            orgs = facts_of(conn, &owners).await?;
+        }
         let mut known = Vec::with_capacity(timers.len());
         for timer in timers {
             match learned.get(timer.job_id) {
@@ -102,9 +110,9 @@ impl PostgresStore {
             let due = Due {
                 active: active.remove(&key).unwrap_or_default(),
                 upstream_succeeded_at: on.and_then(|on| upstream.get(on.job_key.as_str()).copied()),
+                org: orgs.remove(&key),
                 job,
                 timer,
-                org_spec: None,
             };
             let decided = plan(&due, now);
             batch.add(&due.job, decided);
@@ -123,20 +131,27 @@ impl PostgresStore {
     }
 }
 
-/// The active runs of these jobs, oldest first, by job and org.
+/// The active runs of these jobs that belong to no org, oldest first.
 pub(super) async fn active_of(
     conn: Conn<'_, '_>,
     jobs: Vec<Uuid>,
 ) -> StoreResult<HashMap<(Uuid, String), Vec<ActiveRun>>> {
+    if jobs.is_empty() {
+        return Ok(HashMap::new());
+    }
     let query = sqlx::query_as(include_str!("sql/read_active.sql")).bind(jobs);
-    let mut rows: Vec<ActiveColumns> = on("reading active runs", query.fetch_all(&mut *conn)).await?;
+    Ok(active_by_owner(on("reading active runs", query.fetch_all(&mut *conn)).await?))
+}
+
+/// Active runs, oldest first, by job and org.
+pub(super) fn active_by_owner(mut rows: Vec<ActiveColumns>) -> HashMap<(Uuid, String), Vec<ActiveRun>> {
     rows.sort_unstable_by_key(|row| row.run_id);
     let mut active: HashMap<(Uuid, String), Vec<ActiveRun>> = HashMap::new();
     for row in rows {
         let run = row.read();
         active.entry((row.job_id, row.org_id)).or_default().push(run);
     }
-    Ok(active)
+    active
 }
 
 /// When the jobs of these keys last succeeded.
@@ -171,6 +186,13 @@ pub(super) async fn write(
             .bind(column(t, |t| t.last_slot_at))
             .bind(sparse(t, |t| t.rescheduled_from))
             .bind(sparse(t, |t| t.last_local_date.as_deref()));
+        on(what, query.execute(&mut *conn)).await?;
+    }
+    if !batch.org_errors.is_empty() {
+        let query = sqlx::query(include_str!("sql/set_timer_errors.sql"))
+            .bind(column(&batch.org_errors, |(job, _, _)| job.as_uuid()))
+            .bind(column(&batch.org_errors, |(_, org, _)| org.as_str()))
+            .bind(column(&batch.org_errors, |(_, _, error)| error.as_str()));
         on(what, query.execute(&mut *conn)).await?;
     }
     if !batch.cancel.is_empty() {

@@ -43,12 +43,20 @@ pub(crate) struct PlanBatch {
     pub(crate) cancel: Vec<Uuid>,
     pub(crate) retire: Vec<Uuid>,
     pub(crate) errors: Vec<(Uuid, String)>,
+    /// Timers of orgs that cannot be armed, and why.
+    pub(crate) org_errors: Vec<(JobId, OrgId, String)>,
     planned: Vec<(Arc<Definition>, NewRun)>,
     planned_gaps: Vec<(JobId, Gap)>,
 }
 
 impl PlanBatch {
     pub(crate) fn add(&mut self, job: &Arc<Definition>, plan: Plan) {
+        self.timers.push(TimerColumns::from(&plan.timer));
+        self.add_effects(job, plan);
+    }
+
+    /// Everything but the timer.
+    pub(crate) fn add_effects(&mut self, job: &Arc<Definition>, plan: Plan) {
         let org: Option<&OrgId> = plan.timer.org.as_ref();
         for run in plan.runs {
             self.runs.push(RunValues::of_plan(&run, job, org));
@@ -66,7 +74,9 @@ impl PlanBatch {
         if let Some(error) = plan.error {
             self.errors.push((job.id.as_uuid(), error));
         }
-        self.timers.push(TimerColumns::from(&plan.timer));
+        if let (Some(error), Some(org)) = (plan.org_error, org) {
+            self.org_errors.push((job.id, org.clone(), error));
+        }
     }
 
     /// A timer whose job cannot be read: it is disarmed and the job errored, and nobody else notices.
@@ -90,6 +100,7 @@ impl PlanBatch {
                 .collect(),
             gaps: self.planned_gaps,
             errored: self.errors.into_iter().map(|(id, error)| (JobId::from_uuid(id), error)).collect(),
+            org_errors: self.org_errors,
             next_due_at: next_due_at.map(Into::into),
         }
     }

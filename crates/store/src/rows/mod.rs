@@ -7,11 +7,13 @@ mod definitions;
 mod few;
 mod job;
 pub(crate) mod job_list;
+pub(crate) mod orgs;
 mod place;
 mod policies;
 mod run;
 pub(crate) mod scan;
 pub(crate) mod summary;
+pub(crate) mod sweeps;
 
 pub(crate) use batch::{GapValues, PlanBatch, Recording};
 pub(crate) use counts::{ActiveCountColumns, DueColumns, JobCountColumns, counts, job_counts, target_counts};
@@ -21,7 +23,8 @@ pub(crate) use job::{JobColumns, JobListColumns, JobValues};
 pub(crate) use run::{ActiveColumns, ClaimColumns, RunColumns, RunValues, SettlingColumns};
 
 use everbell_core::store::{StoreError, StoreResult};
-use everbell_core::{Invalid, Json, OrgId};
+use everbell_core::{Invalid, JobId, Json, OrgId, Timer};
+use jiff::Timestamp;
 
 /// A row that cannot be read.
 pub(crate) fn corrupt(table: &str, id: impl std::fmt::Display, why: impl std::fmt::Display) -> StoreError {
@@ -36,6 +39,18 @@ pub(crate) fn org(text: &str) -> Result<Option<OrgId>, Invalid> {
 /// The key column of an org.
 pub(crate) fn org_text(org: Option<&OrgId>) -> &str {
     org.map_or("", OrgId::as_str)
+}
+
+/// A timer that is not there, as far as a decision cares: of a job that has one for each org, or of an org that has none.
+pub(crate) fn blank_timer(job: JobId, org: Option<&OrgId>, since: Timestamp) -> Timer {
+    Timer {
+        job_id: job,
+        org: org.cloned(),
+        next_run_at: None,
+        last_slot_at: since,
+        rescheduled_from: None,
+        last_local_date: None,
+    }
 }
 
 /// A JSON column that may be empty.

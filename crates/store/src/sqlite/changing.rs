@@ -2,26 +2,28 @@
 
 use everbell_core::change::{JobChange, JobView};
 use everbell_core::store::{AuditEntry, Changed, DecideFn, JobRef, StoreError, StoreResult};
-use everbell_core::{Gap, Job, JobState, Run};
+use everbell_core::{Gap, Job, JobState, OrgId, Run};
 use uuid::Uuid;
 
 use super::planning::{active_of, upstream_of, write};
+use super::sweeping::{self, facts_of, org_active_of};
 use super::transaction::Tx;
 use super::{SqliteStore, access, jobs};
 use crate::micros::Micros;
-use crate::rows::{JobColumns, PlanBatch, RunColumns, TimerColumns, corrupt, org_text};
+use crate::rows::{JobColumns, PlanBatch, RunColumns, TimerColumns, blank_timer, org_text};
 
 impl SqliteStore {
     pub(super) async fn decide_change(
         &self,
         job: &JobRef,
+        org: Option<&OrgId>,
         expected_revision: Option<u64>,
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
         let mut held = self.writer(format!("changing {}", audit.object)).await?;
         let mut tx = held.begin().await?;
-        let changed = self.decide_in(&mut tx, job, expected_revision, decide, audit).await?;
+        let changed = self.decide_in(&mut tx, job, org, expected_revision, decide, audit).await?;
         tx.commit_and_wake().await?;
         Ok(changed)
     }
@@ -30,18 +32,19 @@ impl SqliteStore {
         &self,
         tx: &mut Tx<'_>,
         job: &JobRef,
+        org: Option<&OrgId>,
         expected_revision: Option<u64>,
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
         let id = jobs::find(tx, job).await?;
-        let view = self.view(tx, id).await?;
+        let view = self.view(tx, id, org).await?;
         if let Some(expected) = expected_revision.filter(|expected| *expected != view.job.state.revision) {
             let found = view.job.state.revision;
             let what = format!("job `{}` is at revision {found}, not {expected}", view.job.definition.key);
             return Err(StoreError::Conflict { what });
         }
-        let JobChange { state, plan, successor } = decide(&view)?;
+        let JobChange { state, plan, successor, sweep } = decide(&view)?;
         let mut batch = PlanBatch::default();
         let (gaps, runs) = (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect::<Vec<_>>());
         batch.add(&view.job.definition, plan);
@@ -49,7 +52,10 @@ impl SqliteStore {
         update_state(tx, id, &state).await?;
         let written = write(tx, &batch, &audit.actor, audit.at).await?;
         if let Some(new) = &successor {
-            jobs::insert_job(tx, new).await?;
+            jobs::insert_job(tx, new, audit).await?;
+        }
+        if let Some(work) = &sweep {
+            sweeping::begin(tx, &view.job.definition, work, audit).await?;
         }
         access::insert_audit(tx, audit).await?;
 
@@ -65,16 +71,29 @@ impl SqliteStore {
     }
 
     /// The job as it is. Nobody else writes, so it stays so until the commit.
-    async fn view(&self, tx: &mut Tx<'_>, id: Uuid) -> StoreResult<JobView> {
+    async fn view(&self, tx: &mut Tx<'_>, id: Uuid, org: Option<&OrgId>) -> StoreResult<JobView> {
         let row: Option<JobColumns> = tx.first(sqlx::query(include_str!("sql/lock_job.sql")).bind(id)).await?;
         let Job { definition, state } = row.ok_or_else(|| StoreError::not_found("job", id))?.read(&self.known)?;
-        let timer: Option<TimerColumns> = tx.first(sqlx::query(include_str!("sql/lock_timer.sql")).bind(id)).await?;
-        let timer = timer.ok_or_else(|| corrupt("jobs", id, "it has no timer"))?.read()?;
-        let key = (id, org_text(timer.org.as_ref()).to_owned());
-        let active = active_of(tx, [id]).await?.remove(&key).unwrap_or_default();
+        let owner = (id, org_text(org).to_owned());
+        let query = sqlx::query(include_str!("sql/lock_timer.sql")).bind(id).bind(owner.1.clone());
+        let timer: Option<TimerColumns> = tx.first(query).await?;
+        let timer = match timer {
+            Some(timer) => timer.read()?,
+            None => blank_timer(definition.id, org, definition.created_at),
+        };
+        let (facts, mut active) = match org {
+            None => (None, active_of(tx, [id]).await?),
+            Some(org) => {
+                let facts = facts_of(tx, std::slice::from_ref(&owner)).await?.remove(&owner);
+                let facts = facts.filter(|facts| !facts.place.deleted);
+                let facts = facts.ok_or_else(|| StoreError::not_found("org", org))?;
+                (Some(facts), org_active_of(tx, std::slice::from_ref(&owner)).await?)
+            }
+        };
+        let active = active.remove(&owner).unwrap_or_default();
         let on = definition.policies.depends_on.as_ref().map(|on| on.job_key.to_string());
         let upstream_succeeded_at = upstream_of(tx, on.into_iter().collect()).await?.into_values().next();
-        Ok(JobView { job: Job { definition, state }, timer, org_spec: None, active, upstream_succeeded_at })
+        Ok(JobView { job: Job { definition, state }, timer, org: facts, active, upstream_succeeded_at })
     }
 }
 

@@ -25,7 +25,7 @@ impl SqliteStore {
         let what = format!("creating job `{}`", job.definition.key);
         let broken = AtomicBool::new(false);
         let mut tx = Tx::inside(self, connection, &what, &broken).await?;
-        jobs::insert_job(&mut tx, job).await?;
+        jobs::insert_job(&mut tx, job, audit).await?;
         access::insert_audit(&mut tx, audit).await?;
         tx.commit().await
     }
@@ -42,7 +42,7 @@ impl SqliteStore {
         let what = format!("changing {}", audit.object);
         let broken = AtomicBool::new(false);
         let mut tx = Tx::inside(self, connection, &what, &broken).await?;
-        let changed = self.decide_in(&mut tx, job, None, decide, audit).await?;
+        let changed = self.decide_in(&mut tx, job, None, None, decide, audit).await?;
         tx.commit().await?;
         Ok(changed.runs.iter().map(|run| run.id).collect())
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use everbell_core::change::NewJob;
+use everbell_core::org::Work;
 use everbell_core::store::{
     AuditEntry, Cursor, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult, TargetCount,
 };
@@ -11,7 +12,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::transaction::{Statement, Tx};
-use super::{SqliteStore, access, batch};
+use super::{SqliteStore, access, batch, sweeping};
 use crate::micros::Micros;
 use crate::rows::job_list::{cursor, key_of, label_text, micros_of};
 use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap, target_counts};
@@ -23,7 +24,7 @@ impl SqliteStore {
     pub(super) async fn insert_new_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
         let mut held = self.writer(format!("creating job `{}`", job.definition.key)).await?;
         let mut tx = held.begin().await?;
-        insert_job(&mut tx, job).await?;
+        insert_job(&mut tx, job, audit).await?;
         access::insert_audit(&mut tx, audit).await?;
         let row = self.job_row(&mut tx, job.definition.id.as_uuid()).await?;
         tx.commit_and_wake().await?;
@@ -120,8 +121,8 @@ pub(super) async fn find(tx: &mut Tx<'_>, job: &JobRef) -> StoreResult<Uuid> {
     found.map(|(id,)| id).ok_or_else(|| StoreError::not_found("job", name))
 }
 
-/// Writes a job and its timer.
-pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob) -> StoreResult<()> {
+/// Writes a job and its timer, or begins the sweep that makes one for each org.
+pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob, audit: &AuditEntry) -> StoreResult<()> {
     let JobValues { columns: c, schedule_type, content_hash } = JobValues::new(&job.definition, &job.state);
     let target = c.target.clone();
     let query = sqlx::query(include_str!("sql/insert_job.sql"))
@@ -159,7 +160,9 @@ pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob) -> StoreResult<()>
         .bind(c.updated_by)
         .bind(c.updated_at);
     tx.run(query).await?;
-    let timer = TimerColumns::from(&job.timer);
+    let Some(timer) = job.timer.as_ref().map(TimerColumns::from) else {
+        return sweeping::begin(tx, &job.definition, &Work::Arm, audit).await;
+    };
     let query = sqlx::query(include_str!("sql/insert_timer.sql"))
         .bind(timer.job_id)
         .bind(timer.org_id)

@@ -18,9 +18,11 @@ mod history;
 mod inside;
 mod jobs;
 mod migrate;
+mod orgs;
 mod planning;
 mod running;
 mod summary;
+mod sweeping;
 mod transaction;
 pub(crate) mod upkeep;
 
@@ -30,13 +32,15 @@ use std::pin::Pin;
 
 use async_trait::async_trait;
 use everbell_core::change::NewJob;
+use everbell_core::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
-    AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobRef,
-    JobRow, LeaseReport, NewToken, Page, PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter,
-    RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Tally, TargetCount, Token,
+    AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobOrg,
+    JobOrgFilter, JobRef, JobRow, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page, PageRequest,
+    PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult,
+    StoreStatus, Swept, Tally, TargetCount, Token,
 };
-use everbell_core::{Gap, InstanceId, Invalid, JobId, OrgId, Run, RunId, Target};
+use everbell_core::{Gap, InstanceId, Invalid, JobId, JobKey, OrgId, Run, RunId, Target};
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{SqliteConnection, SqlitePool};
@@ -120,7 +124,7 @@ impl Store for SqliteStore {
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.decide_change(job, expected_revision, decide, audit).await
+        self.decide_change(job, None, expected_revision, decide, audit).await
     }
 
     async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
@@ -212,6 +216,64 @@ impl Store for SqliteStore {
 
     async fn slot_outcome(&self, job: JobId, org: Option<&OrgId>, slot: Timestamp) -> StoreResult<Option<SlotOutcome>> {
         self.read_slot(job, org, slot).await
+    }
+
+    async fn write_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>> {
+        self.put_orgs(writes, audit).await
+    }
+
+    async fn delete_org(&self, org: &OrgId, expected_revision: Option<u64>, audit: &AuditEntry) -> StoreResult<()> {
+        self.end_org(org, expected_revision, audit).await
+    }
+
+    async fn get_org(&self, org: &OrgId) -> StoreResult<Org> {
+        self.read_org(org).await
+    }
+
+    async fn list_orgs(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>> {
+        self.read_orgs(filter, page).await
+    }
+
+    async fn count_orgs(&self) -> StoreResult<OrgCounts> {
+        self.count_all_orgs().await
+    }
+
+    async fn write_override(&self, org: &OrgId, write: &OverrideWrite, audit: &AuditEntry) -> StoreResult<Override> {
+        self.put_override(org, write, audit).await
+    }
+
+    async fn delete_override(&self, org: &OrgId, job: &JobKey, audit: &AuditEntry) -> StoreResult<()> {
+        self.end_override(org, job, audit).await
+    }
+
+    async fn list_overrides(&self, org: &OrgId) -> StoreResult<Vec<Override>> {
+        self.read_overrides(org).await
+    }
+
+    async fn job_orgs(&self, job: JobId, filter: &JobOrgFilter, page: &PageRequest) -> StoreResult<Page<JobOrg>> {
+        self.read_job_orgs(job, filter, page).await
+    }
+
+    async fn org_jobs(&self, org: &OrgId) -> StoreResult<Vec<OrgJob>> {
+        self.read_org_jobs(org).await
+    }
+
+    async fn change_org_job(
+        &self,
+        job: &JobRef,
+        org: &OrgId,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        self.decide_change(job, Some(org), None, decide, audit).await
+    }
+
+    async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {
+        self.sweep(now, limit).await
+    }
+
+    async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>> {
+        self.read_sweeps().await
     }
 
     async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {

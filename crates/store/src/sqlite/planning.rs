@@ -10,6 +10,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::batch::{self, Hex};
+use super::sweeping::{facts_of, org_active_of};
 use super::transaction::Tx;
 use super::{EVERBELL, SqliteStore};
 use crate::micros::Micros;
@@ -61,7 +62,15 @@ impl SqliteStore {
             return Ok(());
         }
         let learned = self.learn(tx, timers.iter().map(|timer| JobId::from_uuid(timer.job_id))).await?;
-        let mut active = active_of(tx, timers.iter().map(|timer| timer.job_id)).await?;
+        let global = timers.iter().filter(|timer| timer.org_id.is_empty()).map(|timer| timer.job_id);
+        let mut active = active_of(tx, global).await?;
+        let owners: Vec<(Uuid, String)> = timers
+            .iter()
+            .filter(|timer| !timer.org_id.is_empty())
+            .map(|timer| (timer.job_id, timer.org_id.clone()))
+            .collect();
+        active.extend(org_active_of(tx, &owners).await?);
+        let mut orgs = facts_of(tx, &owners).await?;
         let mut known = Vec::with_capacity(timers.len());
         for row in timers {
             let id = JobId::from_uuid(row.job_id);
@@ -79,9 +88,9 @@ impl SqliteStore {
             let due = Due {
                 active: active.remove(&key).unwrap_or_default(),
                 upstream_succeeded_at: on.and_then(|on| upstream.get(on.job_key.as_str()).copied()),
+                org: orgs.remove(&key),
                 job,
                 timer,
-                org_spec: None,
             };
             let decided = plan(&due, now);
             batch.add(&due.job, decided);
@@ -107,19 +116,23 @@ fn disarm(batch: &mut PlanBatch, timer: TimerColumns, why: String) {
     batch.timers.push(TimerColumns { next_run_at: None, rescheduled_from: None, ..timer });
 }
 
-/// The active runs of these jobs, oldest first, by job and org.
+/// The active runs of these jobs that belong to no org, oldest first.
 pub(super) async fn active_of(
     tx: &mut Tx<'_>,
     jobs: impl IntoIterator<Item = Uuid>,
 ) -> StoreResult<HashMap<(Uuid, String), Vec<ActiveRun>>> {
     let query = sqlx::query(include_str!("sql/read_active.sql")).bind(batch::ids(jobs));
-    let rows: Vec<ActiveColumns> = tx.all(query).await?;
+    Ok(active_by_owner(tx.all(query).await?))
+}
+
+/// Active runs by job and org.
+pub(super) fn active_by_owner(rows: Vec<ActiveColumns>) -> HashMap<(Uuid, String), Vec<ActiveRun>> {
     let mut active: HashMap<(Uuid, String), Vec<ActiveRun>> = HashMap::new();
     for row in rows {
         let run = row.read();
         active.entry((row.job_id, row.org_id)).or_default().push(run);
     }
-    Ok(active)
+    active
 }
 
 /// When the jobs of these keys last succeeded.
@@ -151,6 +164,10 @@ pub(super) async fn write(tx: &mut Tx<'_>, batch: &PlanBatch, by: &str, now: Tim
     if !batch.timers.is_empty() {
         let rows = batch::rows(batch.timers.iter().map(timer_row));
         tx.run(sqlx::query(include_str!("sql/advance_timers.sql")).bind(rows)).await?;
+    }
+    if !batch.org_errors.is_empty() {
+        let rows = batch.org_errors.iter().map(|(job, org, why)| (Hex(job.as_uuid()), org.as_str(), why));
+        tx.run(sqlx::query(include_str!("sql/set_timer_errors.sql")).bind(batch::rows(rows))).await?;
     }
     if !batch.retire.is_empty() {
         let ids = batch::ids(batch.retire.iter().copied());

@@ -102,7 +102,36 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_failing on jobs (id) where consecutive_failures > 0;
 CREATE UNIQUE INDEX jobs_living on jobs (job_key) where status <> 'retired';
 CREATE INDEX jobs_paused_until on jobs (paused_until) where paused_until is not null;
+CREATE INDEX jobs_per_org on jobs (job_key) where scope = 'per_org' and status <> 'retired';
 CREATE INDEX jobs_target on jobs (target);
+CREATE TABLE org_overrides (
+  org_id          text not null references orgs (id) on delete cascade,
+  job_key         text not null,
+  enabled         integer not null check (enabled in (0, 1)),
+  cron_expression text,
+  updated_by      text not null,
+  updated_at      integer not null,
+  primary key (org_id, job_key)
+) strict, without rowid;
+CREATE TABLE orgs (
+  id         text primary key not null,
+  name       text not null,
+  settings   text not null,
+  timezone   text not null,
+  enabled    integer not null check (enabled in (0, 1)),
+  deleted    integer not null check (deleted in (0, 1)),
+  changed_at integer not null,
+  moved_from text,
+  moved_at   integer,
+  revision   integer not null check (revision >= 1),
+  created_at integer not null,
+  updated_by text not null,
+  updated_at integer not null,
+  waiting    integer not null check (waiting in (0, 1)),
+  check ((moved_from is null) = (moved_at is null))
+) strict, without rowid;
+CREATE INDEX orgs_deleted on orgs (id) where deleted;
+CREATE INDEX orgs_waiting on orgs (id) where waiting;
 CREATE TRIGGER outcomes_end after insert on outcomes begin
   delete from active_runs where run_id = new.run_id;
 end;
@@ -178,6 +207,18 @@ CREATE TABLE runs (
 ) strict, without rowid;
 CREATE INDEX runs_skipped on runs (id) where skip_reason is not null;
 CREATE TABLE schema_migrations (version integer primary key, applied_at integer not null) strict;
+CREATE TABLE sweeps (
+  id         blob primary key not null,
+  job_id     blob not null references jobs (id),
+  job_key    text not null,
+  work       text not null check (work in ('arm', 'resume', 'run_now', 'backfill')),
+  detail     text not null,
+  actor      text not null,
+  at         integer not null,
+  reached    text,
+  seen       integer not null check (seen >= 0),
+  stepped_at integer not null
+) strict, without rowid;
 CREATE TABLE timers (
   job_id           blob not null references jobs (id),
   org_id           text not null default '',
@@ -186,9 +227,11 @@ CREATE TABLE timers (
   last_slot_at     integer not null,
   rescheduled_from integer,
   last_local_date  text,
+  error            text,
   primary key (job_id, org_id)
 ) strict, without rowid;
 CREATE INDEX timers_due on timers (next_run_at) where next_run_at is not null;
+CREATE INDEX timers_errored on timers (org_id) where error is not null;
 CREATE TABLE tokens (
   name         text primary key not null,
   hash         blob not null unique,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use everbell_core::change::{self, NewJob};
-use everbell_core::plan::{Plan, Seen, plan};
+use everbell_core::plan::Plan;
 use everbell_core::settle::{Outcome, Settling, Transition, settle};
 use everbell_core::store::{AuditEntry, Claim, Due, Planned, Recorded, StartRuns, Store, StoreResult, TargetRoom};
 use everbell_core::{
@@ -66,9 +66,7 @@ pub(super) async fn create(store: &dyn Store, key: &str, expression: &str) -> Jo
 }
 
 fn decide(due: &Due, now: Timestamp) -> Plan {
-    let seen =
-        Seen { active: &due.active, upstream_succeeded_at: due.upstream_succeeded_at, org_spec: due.org_spec.as_ref() };
-    plan(&due.job, &due.timer, &seen, now)
+    due.plan(now)
 }
 
 pub(super) async fn plan_due(store: &dyn Store, now: Timestamp, limit: u32) -> StoreResult<Planned> {

@@ -45,6 +45,7 @@ create index jobs_target on jobs (target);
 create index jobs_paused_until on jobs (paused_until) where paused_until is not null;
 -- Almost empty, so that a batch of successes finds out at no cost that there is nothing to clear.
 create index jobs_failing on jobs (id) where consecutive_failures > 0;
+create index jobs_per_org on jobs (job_key) where scope = 'per_org' and status <> 'retired';
 
 -- Hot and narrow. next_run_at is null while disarmed, so the due query reads nothing else. The target stands here so
 -- that timers which nobody can serve are passed over without looking at their jobs.
@@ -56,9 +57,59 @@ create table timers (
   last_slot_at     integer not null,
   rescheduled_from integer,
   last_local_date  text,
+  error            text,
   primary key (job_id, org_id)
 ) strict, without rowid;
 create index timers_due on timers (next_run_at) where next_run_at is not null;
+-- Almost empty: timers of orgs whose zone or override cannot be read.
+create index timers_errored on timers (org_id) where error is not null;
+
+-- Tenants. `changed_at` is when something changed that timers care about, `waiting` that nobody looked at them since. One that
+-- is deleted stays until its timers are gone.
+create table orgs (
+  id         text primary key not null,
+  name       text not null,
+  settings   text not null,
+  timezone   text not null,
+  enabled    integer not null check (enabled in (0, 1)),
+  deleted    integer not null check (deleted in (0, 1)),
+  changed_at integer not null,
+  moved_from text,
+  moved_at   integer,
+  revision   integer not null check (revision >= 1),
+  created_at integer not null,
+  updated_by text not null,
+  updated_at integer not null,
+  waiting    integer not null check (waiting in (0, 1)),
+  check ((moved_from is null) = (moved_at is null))
+) strict, without rowid;
+create index orgs_waiting on orgs (id) where waiting;
+create index orgs_deleted on orgs (id) where deleted;
+
+-- What an org wants of a job, in all its versions.
+create table org_overrides (
+  org_id          text not null references orgs (id) on delete cascade,
+  job_key         text not null,
+  enabled         integer not null check (enabled in (0, 1)),
+  cron_expression text,
+  updated_by      text not null,
+  updated_at      integer not null,
+  primary key (org_id, job_key)
+) strict, without rowid;
+
+-- Walks over all orgs of a job, and how far each came. Those of one key are made one after the other.
+create table sweeps (
+  id         blob primary key not null,
+  job_id     blob not null references jobs (id),
+  job_key    text not null,
+  work       text not null check (work in ('arm', 'resume', 'run_now', 'backfill')),
+  detail     text not null,
+  actor      text not null,
+  at         integer not null,
+  reached    text,
+  seen       integer not null check (seen >= 0),
+  stepped_at integer not null
+) strict, without rowid;
 
 -- A run as facts: appended here when it is planned, never changed. `at` is the slot, or the time of the request of a run
 -- by hand; `nonce` is 0 for a slot, which makes the slot unique, and random for a run by hand. No reference to jobs: its

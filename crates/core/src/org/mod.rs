@@ -1,0 +1,105 @@
+//! Orgs: tenants with their own zone, for whom one job fires at each one's own local time.
+//!
+//! ```text
+//!   orgs, overrides, jobs ──► standing ──► eligible: fires by this schedule
+//!        (what is stored)                  off: its timer rests    over: its timer goes    broken: shown, alone
+//! ```
+//!
+//! A job with [`Scope::PerOrg`](crate::Scope) has a timer for each org that is eligible. Two pure decisions keep them
+//! right, and every computation with a zone is in them: [`plan`], asked when such a timer is due, and [`reconcile`],
+//! asked when the org, the job or what the org overrides has changed. Both begin with [`standing`], so a timer that is due
+//! is judged by what holds now, even when nobody has moved it yet.
+//!
+//! Presence and next fire of a timer can always be computed again. Its high-water mark and the last local date that got a
+//! run are facts, and are kept as long as the org and the job are there.
+
+mod reconcile;
+mod standing;
+mod sweep;
+mod what_if;
+mod write;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+
+pub use reconcile::{Fate, OrgTimer, OrgView, Reconciled, reconcile};
+pub use standing::{Life, Off, OrgFacts, Standing, plan, spec_for, standing};
+pub use sweep::{Sweep, SweepStep, Work, take_step};
+pub use what_if::{Day, Verdict, WhatIf, what_if};
+pub use write::{MAX_ORGS_AT_ONCE, OrgWrite, OverrideWrite, Written, deleted, override_of, written};
+
+use crate::ids::{JobKey, OrgId};
+use crate::json::Json;
+use crate::spec::Spec;
+
+/// A tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Org {
+    /// Which.
+    pub id: OrgId,
+    /// For people; may be empty.
+    pub name: String,
+    /// Whatever its owner wants to keep here: an object.
+    pub settings: Json,
+    /// Where it is, and whether it takes part.
+    pub place: Place,
+    /// Grows with every change; the ETag.
+    pub revision: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Who changed it last.
+    pub updated_by: String,
+    /// When.
+    pub updated_at: Timestamp,
+}
+
+/// What of an org decides when its jobs fire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The IANA name as it is stored: it was valid when it was written, and stays as it is should it cease to be.
+    pub timezone: String,
+    /// Takes part.
+    pub enabled: bool,
+    /// Is to be forgotten as soon as its timers are.
+    pub deleted: bool,
+    /// When it, or something that it overrides, last changed so that timers care.
+    pub changed_at: Timestamp,
+    /// Where it was before.
+    pub moved: Option<Moved>,
+}
+
+/// A change of zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The zone before.
+    pub from: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What an org wants of a job: not at all, or at another local time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// Of which job, in all its versions.
+    pub job_key: JobKey,
+    /// Off is `false`.
+    pub enabled: bool,
+    /// Another local time, as a cron expression; `None` is the job's.
+    pub expression: Option<String>,
+    /// Who wrote it.
+    pub updated_by: String,
+    /// When.
+    pub updated_at: Timestamp,
+}
+
+/// The date on which the slot falls in the schedule's zone. Set once on the run, never remapped.
+pub fn local_date(spec: &Spec, slot: Timestamp) -> Date {
+    spec.zone().as_jiff().to_datetime(slot).date()
+}
+
+/// Whether the slot's local date had its run before, for instance because the org moved west after it.
+///
+/// Only asked of schedules that fire at most once a day: for the others a date says nothing.
+pub fn already_ran(spec: &Spec, last: Option<Date>, date: Option<Date>) -> bool {
+    matches!((last, date), (Some(last), Some(date)) if date <= last) && spec.at_most_daily()
+}

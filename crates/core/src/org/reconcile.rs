@@ -1,0 +1,163 @@
+//! [`reconcile`]: what the timer of a job for an org has to be, after something about the job or the org has changed.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::standing::{close, lost_days};
+use super::{OrgFacts, Standing, Work, standing};
+use crate::ids::OrgId;
+use crate::job::{Definition, Timer};
+use crate::plan::{self, Missed, Plan, Seen};
+use crate::run::{ActiveRun, GapReason};
+
+/// The timer of a job for an org, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrgTimer {
+    /// The timer.
+    pub timer: Timer,
+    /// Why it cannot be armed, if so.
+    pub error: Option<String>,
+    /// The pending and running runs of its job and org, oldest first.
+    pub active: Vec<ActiveRun>,
+}
+
+/// A job and an org as they are, read under a lock.
+#[derive(Clone, Debug)]
+pub struct OrgView {
+    /// The job.
+    pub job: Arc<Definition>,
+    /// The org.
+    pub org: OrgId,
+    /// How both are.
+    pub facts: OrgFacts,
+    /// The timer, if there is one.
+    pub timer: Option<OrgTimer>,
+    /// The version that this one replaced, and its timer, if that is still there.
+    pub before: Option<(Arc<Definition>, OrgTimer)>,
+    /// When the job that this one depends on last succeeded.
+    pub upstream_succeeded_at: Option<Timestamp>,
+}
+
+/// What is to be written about a job and an org, in one transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reconciled {
+    /// The last plan of the version before. Its timer goes.
+    pub before: Option<Plan>,
+    /// What becomes of the timer.
+    pub fate: Fate,
+}
+
+/// What becomes of a timer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is as it should be, or there is none and should be none.
+    Keep,
+    /// It is made or moved, and this is written with it.
+    Write(Box<Plan>),
+    /// It goes, and this is written with it.
+    Remove(Box<Plan>),
+}
+
+impl OrgView {
+    pub(super) fn seen<'a>(&self, active: &'a [ActiveRun]) -> Seen<'a> {
+        Seen { active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec: None }
+    }
+
+    pub(super) fn standing(&self) -> Standing {
+        standing(&self.job, &self.facts)
+    }
+
+    /// A timer whose slots begin at `since`.
+    pub(super) fn new_timer(&self, since: Timestamp) -> Timer {
+        Timer {
+            job_id: self.job.id,
+            org: Some(self.org.clone()),
+            next_run_at: None,
+            last_slot_at: since,
+            rescheduled_from: None,
+            last_local_date: None,
+        }
+    }
+
+    /// The first instant that this job may fire for this org, as far as they know.
+    fn since(&self) -> Timestamp {
+        self.job.created_at.max(self.facts.place.changed_at)
+    }
+}
+
+/// Decides what the timer has to be. `work` says what happened to the job as a whole; `None`: to the org.
+///
+/// Asked again, it finds nothing to do; asked of every org, it makes the whole set anew.
+pub fn reconcile(view: &OrgView, work: Option<&Work>) -> Reconciled {
+    let before = view.before.as_ref().map(|(job, old)| {
+        let seen = view.seen(&old.active);
+        close(job, &old.timer, &seen, &view.facts, view.job.created_at)
+    });
+    let carried = before.as_ref().and_then(|plan| plan.timer.last_local_date);
+    let fate = match (view.standing(), &view.timer) {
+        (Standing::Over(at), Some(old)) => {
+            let seen = view.seen(&old.active);
+            Fate::Remove(Box::new(close(&view.job, &old.timer, &seen, &view.facts, at)))
+        }
+        (Standing::Off(_), Some(old)) => rest(old, None),
+        // Nothing to remember, unless the version before had something: for the next version, if this one is over too.
+        (Standing::Off(_) | Standing::Over(_), None) if before.is_none() || view.facts.place.deleted => Fate::Keep,
+        (Standing::Off(_) | Standing::Over(_), None) => {
+            write(Timer { last_local_date: carried, ..view.new_timer(view.since()) }, None)
+        }
+        (Standing::Broken(reason), Some(old)) => rest(old, Some(reason)),
+        (Standing::Broken(reason), None) => {
+            write(Timer { last_local_date: carried, ..view.new_timer(view.since()) }, Some(reason))
+        }
+        (Standing::Eligible(spec), None) => {
+            let since = work.and_then(Work::resumed_at).map_or(view.since(), |at| at.max(view.since()));
+            let timer = Timer { last_local_date: carried, ..view.new_timer(since) };
+            let seen = Seen { org_spec: Some(&spec), ..view.seen(&[]) };
+            write(plan::arm(&view.job, &timer, &seen), None)
+        }
+        (Standing::Eligible(spec), Some(old)) => {
+            let seen = Seen { org_spec: Some(&spec), ..view.seen(&old.active) };
+            match return_of(old, work, view.facts.place.changed_at) {
+                // Only what cannot be read is refused, and this was read.
+                Some((at, missed, reason)) => plan::resume(&view.job, &old.timer, &seen, missed, reason, at)
+                    .map_or(Fate::Keep, |plan| fate(old, plan)),
+                None if old.timer.rescheduled_from.is_some() => Fate::Keep,
+                None => {
+                    let gaps = lost_days(&spec, &old.timer, &view.facts.place);
+                    fate(old, Plan { gaps, ..Plan::nothing(&plan::arm(&view.job, &old.timer, &seen)) })
+                }
+            }
+        }
+    };
+    Reconciled { before, fate }
+}
+
+/// Whether a timer comes back from a rest, and then: since when it may fire again, what to do about what went by, and why
+/// it rested.
+fn return_of(old: &OrgTimer, work: Option<&Work>, changed_at: Timestamp) -> Option<(Timestamp, Missed, GapReason)> {
+    let rested = old.timer.next_run_at.is_none();
+    let because = |reason| if old.error.is_some() { GapReason::Errored } else { reason };
+    match work {
+        // What came due during the pause and nobody looked at is paused all the same.
+        Some(Work::Resume { at, missed, reason }) if old.timer.next_run_at.is_none_or(|next| next <= *at) => {
+            let at = if rested { changed_at.max(*at) } else { *at };
+            Some((at, *missed, because(*reason)))
+        }
+        _ => rested.then_some((changed_at, Missed::Skip, because(GapReason::Paused))),
+    }
+}
+
+/// Written is only what differs.
+fn fate(old: &OrgTimer, plan: Plan) -> Fate {
+    let same = plan.timer == old.timer && old.error == plan.org_error && plan.runs.is_empty() && plan.gaps.is_empty();
+    if same { Fate::Keep } else { Fate::Write(Box::new(plan)) }
+}
+
+fn rest(old: &OrgTimer, org_error: Option<String>) -> Fate {
+    fate(old, Plan { org_error, ..Plan::nothing(&plan::disarm(&old.timer)) })
+}
+
+fn write(timer: Timer, org_error: Option<String>) -> Fate {
+    Fate::Write(Box::new(Plan { org_error, ..Plan::nothing(&timer) }))
+}

@@ -1,0 +1,172 @@
+//! [`standing`]: whether a job fires for an org, and by which schedule. And [`plan`], which asks it of a timer that is due.
+
+use jiff::Timestamp;
+
+use super::{Override, Place, local_date};
+use crate::cron::Expression;
+use crate::job::{Definition, JobState, JobStatus, Timer};
+use crate::plan::{self, Plan, Seen};
+use crate::run::{Gap, GapReason};
+use crate::spec::Spec;
+use crate::zone::Zone;
+
+/// What of a job's state decides whether it fires for anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// Active, paused or retired.
+    pub status: JobStatus,
+    /// It is active and cannot fire.
+    pub errored: bool,
+    /// When the state last changed: of a retired job, when it was retired.
+    pub changed_at: Timestamp,
+}
+
+impl From<&JobState> for Life {
+    fn from(state: &JobState) -> Life {
+        Life { status: state.status, errored: state.error.is_some(), changed_at: state.updated_at }
+    }
+}
+
+/// What decides whether and when a job fires for an org, besides its definition. Read together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrgFacts {
+    /// The state of the job.
+    pub life: Life,
+    /// The org.
+    pub place: Place,
+    /// What the org wants of the job.
+    pub wish: Option<Override>,
+}
+
+/// How a job stands with an org.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Job active, org enabled, override not off: fires by this schedule.
+    Eligible(Spec),
+    /// Does not fire for now. What goes by is a `paused` gap.
+    Off(Off),
+    /// Does not fire any more, from this time on: the job is retired or the org is gone.
+    Over(Timestamp),
+    /// Zone or override of the org cannot be read. The others go on.
+    Broken(String),
+}
+
+/// Why a job does not fire for an org.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Off {
+    /// The job is paused.
+    JobPaused,
+    /// The job is errored.
+    JobErrored,
+    /// The org is not enabled.
+    OrgDisabled,
+    /// The org does not want the job.
+    Overridden,
+}
+crate::policy::words!(Off {
+    JobPaused = "job_paused",
+    JobErrored = "job_errored",
+    OrgDisabled = "org_disabled",
+    Overridden = "override_off",
+});
+
+/// Whether the job fires for the org, and how.
+pub fn standing(job: &Definition, facts: &OrgFacts) -> Standing {
+    let OrgFacts { life, place, wish } = facts;
+    if life.status == JobStatus::Retired {
+        return Standing::Over(life.changed_at);
+    }
+    if place.deleted {
+        return Standing::Over(place.changed_at);
+    }
+    if life.status == JobStatus::Paused {
+        return Standing::Off(Off::JobPaused);
+    }
+    if life.errored || job.spec.is_err() {
+        return Standing::Off(Off::JobErrored);
+    }
+    if !place.enabled {
+        return Standing::Off(Off::OrgDisabled);
+    }
+    if wish.as_ref().is_some_and(|wish| !wish.enabled) {
+        return Standing::Off(Off::Overridden);
+    }
+    match spec_for(job, facts) {
+        Ok(spec) => Standing::Eligible(spec),
+        Err(reason) => Standing::Broken(reason),
+    }
+}
+
+/// The schedule of the job in the org's zone, at the local time that the org wants.
+pub fn spec_for(job: &Definition, facts: &OrgFacts) -> Result<Spec, String> {
+    let spec = job.spec.as_ref().map_err(|broken| broken.reason.clone())?;
+    let zone = Zone::get(&facts.place.timezone).map_err(|error| error.to_string())?;
+    match facts.wish.as_ref().and_then(|wish| wish.expression.as_deref()) {
+        None => Ok(spec.in_zone(zone)),
+        Some(text) => {
+            let expression: Expression = text.parse().map_err(|error| format!("override `{text}`: {error}"))?;
+            Ok(spec.with_expression(expression, job.created_at).in_zone(zone))
+        }
+    }
+}
+
+/// Decides what happens to the slots of an org's timer that are due at `now`: the same as [`plan::plan`], for who is
+/// eligible now.
+pub fn plan(job: &Definition, timer: &Timer, seen: &Seen<'_>, facts: &OrgFacts, now: Timestamp) -> Plan {
+    if timer.next_run_at.is_none_or(|next| next > now) {
+        return Plan::nothing(timer);
+    }
+    if let Err(broken) = &job.spec {
+        return Plan { error: Some(broken.reason.clone()), ..Plan::nothing(&plan::disarm(timer)) };
+    }
+    match standing(job, facts) {
+        Standing::Eligible(spec) => {
+            let lost = lost_days(&spec, timer, &facts.place);
+            let mut plan = plan::plan(job, timer, &Seen { org_spec: Some(&spec), ..*seen }, now);
+            plan.gaps.splice(0..0, lost);
+            plan
+        }
+        Standing::Off(_) => Plan::nothing(&plan::disarm(timer)),
+        Standing::Over(at) => close(job, timer, seen, facts, at),
+        Standing::Broken(reason) => Plan { org_error: Some(reason), ..Plan::nothing(&plan::disarm(timer)) },
+    }
+}
+
+/// The last plan of a timer whose job or org ended at `at`: what was just due then still fires. A timer that rested had
+/// its slots paused.
+pub(super) fn close(job: &Definition, timer: &Timer, seen: &Seen<'_>, facts: &OrgFacts, at: Timestamp) -> Plan {
+    let Ok(spec) = spec_for(job, facts) else {
+        return Plan::nothing(&plan::disarm(timer));
+    };
+    let reason = if timer.next_run_at.is_some() { GapReason::Missed } else { GapReason::Paused };
+    plan::close(job, timer, &Seen { org_spec: Some(&spec), ..*seen }, reason, at)
+}
+
+/// Local days that a move to the east jumped over as a whole: their slot in the new zone lies before the mark, so no plan
+/// would ever meet it. Only across the date line can that happen.
+pub(super) fn lost_days(spec: &Spec, timer: &Timer, place: &Place) -> Vec<Gap> {
+    let mark = timer.last_slot_at;
+    let Some(moved) = place.moved.as_ref().filter(|moved| moved.at > mark && spec.at_most_daily()) else {
+        return Vec::new();
+    };
+    let Ok(before) = Zone::get(&moved.from).map(|zone| spec.in_zone(zone)) else {
+        return Vec::new();
+    };
+    let Some(last) = before.prev_at_or_before(mark).map(|slot| local_date(&before, slot)) else {
+        return Vec::new();
+    };
+    let earlier = |slot: &jiff::Timestamp| spec.prev_at_or_before(plan::just_before(*slot));
+    let slots = std::iter::successors(spec.prev_at_or_before(mark), earlier);
+    let mut lost: Vec<Gap> = slots
+        .take_while(|slot| local_date(spec, *slot) > last)
+        .map(|slot| Gap {
+            first_slot_at: slot,
+            last_slot_at: slot,
+            slots: 1,
+            reason: GapReason::Coalesced,
+            actor: None,
+        })
+        .collect();
+    lost.reverse();
+    lost
+}

@@ -1,0 +1,146 @@
+//! A [`Sweep`]: a walk over all orgs of a job, in small steps, each a transaction that also remembers how far it came.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::reconcile::{Fate, OrgView, Reconciled, reconcile};
+use super::{Standing, spec_for};
+use crate::ids::{BackfillId, JobId, JobKey, OrgId, RunId, sweep_run_id};
+use crate::json::Json;
+use crate::plan::{self, Backfill, MAX_BACKFILLED, Missed, Plan, RunNow, Seen};
+use crate::policy::Overlap;
+use crate::run::GapReason;
+
+/// Something that is to be done for every org of a job. Those of one job key are done one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sweep {
+    /// Which: the id of the entry in the audit trail.
+    pub id: Uuid,
+    /// For which job.
+    pub job: JobId,
+    /// Its key.
+    pub job_key: JobKey,
+    /// What.
+    pub work: Work,
+    /// Who asked for it.
+    pub actor: String,
+    /// When.
+    pub at: Timestamp,
+    /// The org that was reached.
+    pub reached: Option<OrgId>,
+    /// How many orgs were looked at.
+    pub seen: u64,
+}
+
+impl Sweep {
+    /// Whether it looks after timers and has yet to come by this org with a job of this key. What changed about the org is
+    /// then its to see.
+    pub fn is_ahead_of(&self, key: &JobKey, org: &OrgId) -> bool {
+        matches!(self.work, Work::Arm | Work::Resume { .. })
+            && self.job_key == *key
+            && self.reached.as_ref().is_none_or(|reached| reached < org)
+    }
+}
+
+/// What a sweep does for each org.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Makes, moves and removes timers: the job is new, replaced or retired, or somebody wants the set made anew.
+    Arm,
+    /// Wakes the timers of a job that is not paused or errored any more.
+    Resume {
+        /// Since when.
+        at: Timestamp,
+        /// What about the slots that went by.
+        missed: Missed,
+        /// Why they went by.
+        reason: GapReason,
+    },
+    /// A run by hand for each org that the job is not off for.
+    RunNow {
+        /// Another payload than the job's.
+        payload: Option<Json>,
+        /// Another overlap policy than the job's.
+        overlap: Option<Overlap>,
+    },
+    /// Runs for the slots of a range that have none.
+    Backfill {
+        /// Which.
+        id: BackfillId,
+        /// The range.
+        from: Timestamp,
+        /// The range.
+        to: Timestamp,
+    },
+}
+
+impl Work {
+    /// What it is called.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Work::Arm => "arm",
+            Work::Resume { .. } => "resume",
+            Work::RunNow { .. } => "run_now",
+            Work::Backfill { .. } => "backfill",
+        }
+    }
+
+    pub(super) fn resumed_at(&self) -> Option<Timestamp> {
+        match self {
+            Work::Resume { at, .. } => Some(*at),
+            _ => None,
+        }
+    }
+}
+
+/// One step of a sweep: an org.
+#[derive(Clone, Copy, Debug)]
+pub struct SweepStep<'a> {
+    /// The sweep.
+    pub sweep: &'a Sweep,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// Decides what a sweep does for one org. The same answer each time, with the same ids of runs.
+pub fn take_step(view: &OrgView, step: SweepStep<'_>) -> Reconciled {
+    let plan = match &step.sweep.work {
+        work @ Work::Arm => return reconcile(view, Some(work)),
+        // What is over is swept up by the sweep that ended it, which hands on what is to be remembered.
+        Work::Resume { .. } if matches!(view.standing(), Standing::Over(_)) => None,
+        work @ Work::Resume { .. } => return reconcile(view, Some(work)),
+        Work::RunNow { payload, overlap } => run_now(view, step, payload.as_ref(), *overlap),
+        Work::Backfill { id, from, to } => backfill(view, *id, *from, *to),
+    };
+    // Runs beside the schedule leave the timer as it is.
+    let org_error = view.timer.as_ref().and_then(|old| old.error.clone());
+    let fate = plan.map_or(Fate::Keep, |plan| Fate::Write(Box::new(Plan { org_error, ..plan })));
+    Reconciled { before: None, fate }
+}
+
+fn run_now(view: &OrgView, step: SweepStep<'_>, payload: Option<&Json>, overlap: Option<Overlap>) -> Option<Plan> {
+    // A paused job may be run by hand; one that the org does not take part in is not run for it.
+    let wanted = view.facts.place.enabled && view.facts.wish.as_ref().is_none_or(|wish| wish.enabled);
+    if matches!(view.standing(), Standing::Over(_)) || !wanted {
+        return None;
+    }
+    let old = view.timer.as_ref()?;
+    let id: RunId = sweep_run_id(step.sweep.id, view.job.id, &view.org, step.sweep.at);
+    let request = RunNow { id, actor: &step.sweep.actor, payload: payload.cloned(), overlap };
+    Some(plan::run_now(&view.job, &old.timer, &view.seen(&old.active), &request, step.now))
+}
+
+fn backfill(view: &OrgView, id: BackfillId, from: Timestamp, to: Timestamp) -> Option<Plan> {
+    if !matches!(view.standing(), Standing::Eligible(_) | Standing::Off(_)) {
+        return None;
+    }
+    let old = view.timer.as_ref()?;
+    let spec = spec_for(&view.job, &view.facts).ok()?;
+    let until = to.min(old.timer.last_slot_at);
+    let slots: Vec<Timestamp> =
+        spec.slots_after(plan::just_before(from)).take_while(|slot| *slot <= until).take(MAX_BACKFILLED).collect();
+    let seen = Seen { org_spec: Some(&spec), ..view.seen(&old.active) };
+    plan::backfill(&view.job, &old.timer, &seen, &Backfill { id, slots: &slots })
+        .ok()
+        .filter(|plan| !plan.runs.is_empty())
+}

@@ -1,0 +1,170 @@
+//! Orgs and overrides as somebody wants them written: checked, and compared with what is there.
+
+use jiff::Timestamp;
+
+use super::{Moved, Org, Override, Place};
+use crate::cron::Expression;
+use crate::ids::{Invalid, JobKey, OrgId};
+use crate::json::Json;
+use crate::zone::Zone;
+
+/// The most orgs that one request writes.
+pub const MAX_ORGS_AT_ONCE: usize = 10_000;
+
+const MAX_NAME_CHARS: usize = 200;
+const MAX_SETTINGS_BYTES: usize = 64 * 1024;
+
+/// An org to be made or changed. What is `None` keeps its value, or has its default in a new org.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrgWrite {
+    /// Which.
+    pub id: OrgId,
+    /// A name for people.
+    pub name: Option<String>,
+    /// Its zone; a new org needs one.
+    pub timezone: Option<String>,
+    /// Whether it takes part; a new org does.
+    pub enabled: Option<bool>,
+    /// An object of its owner's.
+    pub settings: Option<Json>,
+    /// It must be at this revision.
+    pub expected_revision: Option<u64>,
+    /// It must be there already.
+    pub only_existing: bool,
+}
+
+impl OrgWrite {
+    /// Changes nothing yet.
+    pub fn of(id: OrgId) -> OrgWrite {
+        OrgWrite {
+            id,
+            name: None,
+            timezone: None,
+            enabled: None,
+            settings: None,
+            expected_revision: None,
+            only_existing: false,
+        }
+    }
+}
+
+/// What a write comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// It is like that already.
+    Same,
+    /// The org as it shall be, and whether its timers care.
+    New(Box<Org>, bool),
+}
+
+/// The org as it shall be.
+pub fn written(there: Option<&Org>, write: &OrgWrite, by: &str, now: Timestamp) -> Result<Written, Invalid> {
+    check(write)?;
+    let timezone = match &write.timezone {
+        Some(name) => Some(Zone::get(name).map_err(|error| Invalid::new("timezone", error.to_string()))?.name()),
+        None => None,
+    };
+    let Some(old) = there.filter(|org| !org.place.deleted) else {
+        let timezone = timezone.ok_or_else(|| {
+            Invalid::new("timezone", "a new org needs one: an IANA name such as `Europe/Paris` or `UTC`")
+        })?;
+        let place = Place {
+            timezone: timezone.to_owned(),
+            enabled: write.enabled.unwrap_or(true),
+            deleted: false,
+            changed_at: now,
+            moved: None,
+        };
+        let org = Org {
+            id: write.id.clone(),
+            name: write.name.clone().unwrap_or_default(),
+            settings: write.settings.clone().unwrap_or_else(Json::empty),
+            place,
+            revision: there.map_or(1, |gone| gone.revision + 1),
+            created_at: now,
+            updated_by: by.to_owned(),
+            updated_at: now,
+        };
+        return Ok(Written::New(Box::new(org), true));
+    };
+    let mut org = old.clone();
+    if let Some(name) = &write.name {
+        org.name.clone_from(name);
+    }
+    if let Some(settings) = &write.settings {
+        org.settings = settings.clone();
+    }
+    org.place.enabled = write.enabled.unwrap_or(org.place.enabled);
+    if let Some(timezone) = timezone.filter(|name| *name != org.place.timezone) {
+        org.place.moved =
+            Some(Moved { from: std::mem::replace(&mut org.place.timezone, timezone.to_owned()), at: now });
+    }
+    if org == *old {
+        return Ok(Written::Same);
+    }
+    let timers_care = org.place != old.place;
+    if timers_care {
+        org.place.changed_at = now;
+    }
+    Ok(Written::New(
+        Box::new(Org { revision: old.revision + 1, updated_by: by.to_owned(), updated_at: now, ..org }),
+        timers_care,
+    ))
+}
+
+/// The org as it is until its timers are gone.
+pub fn deleted(org: &Org, by: &str, now: Timestamp) -> Org {
+    let place = Place { deleted: true, enabled: false, changed_at: now, ..org.place.clone() };
+    Org { place, revision: org.revision + 1, updated_by: by.to_owned(), updated_at: now, ..org.clone() }
+}
+
+fn check(write: &OrgWrite) -> Result<(), Invalid> {
+    if let Some(name) = &write.name {
+        let length = name.chars().count();
+        if length > MAX_NAME_CHARS {
+            return Err(Invalid::new(
+                "name",
+                format!("must be at most {MAX_NAME_CHARS} characters, this has {length}"),
+            ));
+        }
+        if name.chars().any(char::is_control) {
+            return Err(Invalid::new("name", "must not contain control characters"));
+        }
+    }
+    if let Some(settings) = &write.settings {
+        if !settings.as_str().starts_with('{') {
+            return Err(Invalid::new("settings", "must be a JSON object"));
+        }
+        if settings.as_str().len() > MAX_SETTINGS_BYTES {
+            let length = settings.as_str().len();
+            let reason = format!("must be at most {MAX_SETTINGS_BYTES} bytes of JSON, this has {length}");
+            return Err(Invalid::new("settings", reason));
+        }
+    }
+    Ok(())
+}
+
+/// What an org wants of a job, to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverrideWrite {
+    /// Of which job.
+    pub job_key: JobKey,
+    /// Off is `false`.
+    pub enabled: bool,
+    /// Another local time, as a cron expression.
+    pub expression: Option<String>,
+}
+
+/// The override as it shall be.
+pub fn override_of(write: &OverrideWrite, by: &str, now: Timestamp) -> Result<Override, Invalid> {
+    if let Some(text) = &write.expression {
+        text.parse::<Expression>().map_err(|error| Invalid::new("cronExpression", error.to_string()))?;
+    }
+    Ok(Override {
+        job_key: write.job_key.clone(),
+        enabled: write.enabled,
+        expression: write.expression.as_ref().map(|text| text.trim().to_owned()),
+        updated_by: by.to_owned(),
+        updated_at: now,
+    })
+}

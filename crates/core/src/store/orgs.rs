@@ -1,0 +1,90 @@
+//! What stores are asked and answer about orgs.
+
+use crate::job::{Job, Timer};
+use crate::org::{Org, Override};
+use crate::store::Planned;
+
+/// Which orgs. Everything that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OrgFilter {
+    /// Id or name contains this; letters of ASCII in any case.
+    pub text: Option<String>,
+    /// In this zone.
+    pub timezone: Option<String>,
+    /// Takes part.
+    pub enabled: Option<bool>,
+    /// Some job cannot fire for it: errored.
+    pub errored: Option<bool>,
+}
+
+/// Which orgs of a job. Everything that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobOrgFilter {
+    /// Id or name contains this; letters of ASCII in any case.
+    pub text: Option<String>,
+    /// The job cannot fire for it: errored.
+    pub errored: Option<bool>,
+    /// The job has a next fire for it.
+    pub armed: Option<bool>,
+}
+
+/// What became of an org that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrgWritten {
+    /// The org as it is now.
+    pub org: Org,
+    /// It is new.
+    pub created: bool,
+    /// It is not as it was.
+    pub changed: bool,
+}
+
+/// An org, as a job sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobOrg {
+    /// The org.
+    pub org: Org,
+    /// What it wants of the job.
+    pub wish: Option<Override>,
+    /// The timer of the job for it.
+    pub timer: Option<Timer>,
+    /// Why the job cannot fire for it.
+    pub error: Option<String>,
+}
+
+/// A job, as an org sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrgJob {
+    /// The job.
+    pub job: Job,
+    /// What the org wants of it.
+    pub wish: Option<Override>,
+    /// Its timer for the org.
+    pub timer: Option<Timer>,
+    /// Why it cannot fire for the org.
+    pub error: Option<String>,
+}
+
+/// How many orgs there are, for gauges; no more than 10,000 of each are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OrgCounts {
+    /// Orgs.
+    pub orgs: u32,
+    /// Timers of orgs that are errored.
+    pub errored: u32,
+    /// Orgs that changed and whose timers nobody has looked at yet.
+    pub waiting: u32,
+    /// Sweeps that are not at their end.
+    pub sweeps: u32,
+}
+
+/// What a step of a sweep did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Timers that were made, moved or removed, and runs and gaps that were written with them.
+    pub planned: Planned,
+    /// Orgs that were looked at.
+    pub orgs: u32,
+    /// There is more to do.
+    pub more: bool,
+}

@@ -1,0 +1,59 @@
+//! The sweeper: timers of orgs follow jobs, orgs and overrides, a few at a time. What each has to be is decided by
+//! [`reconcile`](everbell_core::org::reconcile), in the transaction of the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use everbell_core::store::StoreResult;
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use super::planner::told;
+use super::{Shared, Step, Wait};
+use crate::clock::later;
+
+/// How many orgs are looked at in one transaction.
+pub(crate) const BATCH: u32 = 500;
+/// How often to look when nobody wakes.
+const EVERY: Duration = Duration::from_secs(30);
+/// Looks that a signal asks for are at least so far apart: most signals are about something else.
+const CLOSEST: Duration = Duration::from_millis(250);
+
+#[derive(Debug)]
+pub(crate) struct Sweeper {
+    shared: Arc<Shared>,
+    last: Option<Timestamp>,
+}
+
+impl Sweeper {
+    pub(super) fn new(shared: &Arc<Shared>) -> Sweeper {
+        Sweeper { shared: Arc::clone(shared), last: None }
+    }
+}
+
+impl Step for Sweeper {
+    const NAME: &'static str = "sweeper";
+
+    async fn step(&mut self) -> StoreResult<Wait> {
+        let Shared { store, signals, events, .. } = &*self.shared;
+        let now = self.shared.now();
+        if let Some(soonest) = self.last.map(|last| later(last, CLOSEST)).filter(|soonest| now < *soonest) {
+            return Ok(Wait::Until(soonest));
+        }
+        let swept = store.sweep_orgs(now, BATCH).await?;
+        if swept.planned.timers > 0 {
+            signals.plan.notify_one();
+            signals.claim.notify_one();
+        }
+        told(swept.planned).for_each(|event| events.tell(event));
+        if swept.more {
+            return Ok(Wait::No);
+        }
+        self.last = Some(now);
+        Ok(Wait::Until(later(now, EVERY)))
+    }
+
+    fn signal(shared: &Shared) -> Option<&Notify> {
+        Some(&shared.signals.sweep)
+    }
+}

@@ -1,0 +1,205 @@
+//! Orgs and what they override.
+
+use std::collections::HashMap;
+
+use everbell_core::org::{self, Org, OrgWrite, Override, OverrideWrite};
+use everbell_core::store::{
+    AuditEntry, JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page, PageRequest, StoreError,
+    StoreResult,
+};
+use everbell_core::{JobId, JobKey, OrgId};
+use jiff::Timestamp;
+
+use super::PostgresStore;
+use super::access::insert_audit;
+use super::connect::{Conn, check_limit, on};
+use super::planning::column;
+use crate::micros::Micros;
+use crate::rows::orgs::{
+    JobOrgColumns, MOST_COUNTED, MOST_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, WishColumns, decide_writes,
+    page_of, wrong_revision,
+};
+
+impl PostgresStore {
+    pub(super) async fn put_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>> {
+        const WHAT: &str = "writing orgs";
+        let mut tx = self.begin(WHAT).await?;
+        let done = put_in(&mut tx, WHAT, writes, audit).await;
+        self.settle(WHAT, tx, done, |written| written.iter().any(|one| one.changed)).await
+    }
+
+    pub(super) async fn end_org(
+        &self,
+        id: &OrgId,
+        expected_revision: Option<u64>,
+        audit: &AuditEntry,
+    ) -> StoreResult<()> {
+        const WHAT: &str = "deleting an org";
+        let mut tx = self.begin(WHAT).await?;
+        let done = async {
+            let mut there = lock(&mut tx, WHAT, vec![id.to_string()]).await?;
+            let org = there.remove(id.as_str()).filter(|org| !org.place.deleted);
+            let org = org.ok_or_else(|| StoreError::not_found("org", id))?;
+            wrong_revision(id, expected_revision, Some(org.revision))?;
+            let query = sqlx::query(include_str!("sql/delete_overrides.sql")).bind(id.to_string());
+            on(WHAT, query.execute(&mut tx)).await?;
+            let gone = org::deleted(&org, &audit.actor, Micros::from(audit.at).into());
+            upsert(&mut tx, WHAT, &[(OrgColumns::from(&gone), true)]).await?;
+            insert_audit(&mut tx, audit).await
+        };
+        let done = done.await;
+        self.settle(WHAT, tx, done, |()| true).await
+    }
+
+    pub(super) async fn read_org(&self, id: &OrgId) -> StoreResult<Org> {
+        let query = sqlx::query_as(include_str!("sql/get_org.sql")).bind(id.to_string());
+        let row: Option<OrgColumns> = self.within("reading an org", query.fetch_optional(&self.pool)).await?;
+        row.ok_or_else(|| StoreError::not_found("org", id))?.read()
+    }
+
+    pub(super) async fn read_orgs(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>> {
+        check_limit(page.limit)?;
+        let query = sqlx::query_as(include_str!("sql/list_orgs.sql"))
+            .persistent(false)
+            .bind(filter.text.clone())
+            .bind(filter.timezone.clone())
+            .bind(filter.enabled)
+            .bind(filter.errored)
+            .bind(page.after.as_ref().map(|cursor| cursor.value.clone()))
+            .bind(i64::from(page.limit) + 1);
+        let rows: Vec<OrgColumns> = self.within("listing orgs", query.fetch_all(&self.pool)).await?;
+        page_of(rows, page.limit, OrgColumns::read, |org| &org.id)
+    }
+
+    pub(super) async fn count_all_orgs(&self) -> StoreResult<OrgCounts> {
+        let query = sqlx::query_as(include_str!("sql/count_orgs.sql")).bind(i64::from(MOST_COUNTED));
+        let counts: OrgCountColumns = self.within("counting orgs", query.fetch_one(&self.pool)).await?;
+        Ok(counts.read())
+    }
+
+    pub(super) async fn put_override(
+        &self,
+        id: &OrgId,
+        write: &OverrideWrite,
+        audit: &AuditEntry,
+    ) -> StoreResult<Override> {
+        const WHAT: &str = "writing an override";
+        let wish = org::override_of(write, &audit.actor, Micros::from(audit.at).into())?;
+        let mut tx = self.begin(WHAT).await?;
+        let done = async {
+            touch(&mut tx, WHAT, id, audit.at).await?;
+            let query = sqlx::query(include_str!("sql/upsert_override.sql"))
+                .bind(id.to_string())
+                .bind(wish.job_key.to_string())
+                .bind(wish.enabled)
+                .bind(wish.expression.clone())
+                .bind(wish.updated_by.clone())
+                .bind(Micros::from(wish.updated_at));
+            on(WHAT, query.execute(&mut tx)).await?;
+            insert_audit(&mut tx, audit).await?;
+            Ok(wish.clone())
+        };
+        let done = done.await;
+        self.settle(WHAT, tx, done, |_| true).await
+    }
+
+    pub(super) async fn end_override(&self, id: &OrgId, key: &JobKey, audit: &AuditEntry) -> StoreResult<()> {
+        const WHAT: &str = "deleting an override";
+        let mut tx = self.begin(WHAT).await?;
+        let done = async {
+            touch(&mut tx, WHAT, id, audit.at).await?;
+            let query = sqlx::query(include_str!("sql/delete_override.sql")).bind(id.to_string()).bind(key.to_string());
+            if on(WHAT, query.execute(&mut tx)).await?.rows_affected() == 0 {
+                return Err(StoreError::not_found("override", key));
+            }
+            insert_audit(&mut tx, audit).await
+        };
+        let done = done.await;
+        self.settle(WHAT, tx, done, |()| true).await
+    }
+
+    pub(super) async fn read_overrides(&self, id: &OrgId) -> StoreResult<Vec<Override>> {
+        self.read_org(id).await?;
+        let query = sqlx::query_as(include_str!("sql/list_overrides.sql")).bind(id.to_string());
+        let rows: Vec<WishColumns> = self.within("listing overrides", query.fetch_all(&self.pool)).await?;
+        rows.into_iter().filter_map(|row| row.read().transpose()).collect()
+    }
+
+    pub(super) async fn read_job_orgs(
+        &self,
+        job: JobId,
+        filter: &JobOrgFilter,
+        page: &PageRequest,
+    ) -> StoreResult<Page<JobOrg>> {
+        check_limit(page.limit)?;
+        let key = self.job_row(job.as_uuid()).await?.job.definition.key.to_string();
+        let query = sqlx::query_as(include_str!("sql/job_orgs.sql"))
+            .persistent(false)
+            .bind(job.as_uuid())
+            .bind(key)
+            .bind(filter.text.clone())
+            .bind(filter.errored)
+            .bind(filter.armed)
+            .bind(page.after.as_ref().map(|cursor| cursor.value.clone()))
+            .bind(i64::from(page.limit) + 1);
+        let rows: Vec<JobOrgColumns> = self.within("listing the orgs of a job", query.fetch_all(&self.pool)).await?;
+        page_of(rows, page.limit, |row| row.read(job), |row| &row.org.id)
+    }
+
+    pub(super) async fn read_org_jobs(&self, id: &OrgId) -> StoreResult<Vec<OrgJob>> {
+        self.read_org(id).await?;
+        let query = sqlx::query_as(include_str!("sql/org_jobs.sql")).bind(id.to_string()).bind(i64::from(MOST_LISTED));
+        let rows: Vec<OrgJobColumns> = self.within("listing the jobs of an org", query.fetch_all(&self.pool)).await?;
+        rows.into_iter().map(|row| row.read(id, &self.known)).collect()
+    }
+}
+
+async fn put_in(
+    conn: Conn<'_, '_>,
+    what: &str,
+    writes: &[OrgWrite],
+    audit: &AuditEntry,
+) -> StoreResult<Vec<OrgWritten>> {
+    let there = lock(conn, what, writes.iter().map(|write| write.id.to_string()).collect()).await?;
+    let (answers, rows) = decide_writes(there, writes, audit)?;
+    upsert(conn, what, &rows).await?;
+    insert_audit(conn, audit).await?;
+    Ok(answers)
+}
+
+/// These orgs as they are, also those that are gone but for their timers.
+async fn lock(conn: Conn<'_, '_>, what: &str, ids: Vec<String>) -> StoreResult<HashMap<String, Org>> {
+    let query = sqlx::query_as(include_str!("sql/lock_orgs.sql")).bind(ids);
+    let rows: Vec<OrgColumns> = on(what, query.fetch_all(&mut *conn)).await?;
+    rows.into_iter().map(|row| Ok((row.id.clone(), row.read()?))).collect()
+}
+
+async fn upsert(conn: Conn<'_, '_>, what: &str, rows: &[(OrgColumns, bool)]) -> StoreResult<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let query = sqlx::query(include_str!("sql/upsert_orgs.sql"))
+        .bind(column(rows, |(o, _)| o.id.as_str()))
+        .bind(column(rows, |(o, _)| o.name.as_str()))
+        .bind(column(rows, |(o, _)| o.settings.as_str()))
+        .bind(column(rows, |(o, _)| o.place.timezone.as_str()))
+        .bind(column(rows, |(o, _)| o.place.enabled))
+        .bind(column(rows, |(o, _)| o.place.deleted))
+        .bind(column(rows, |(o, _)| o.place.changed_at))
+        .bind(column(rows, |(o, _)| o.place.moved_from.as_deref()))
+        .bind(column(rows, |(o, _)| o.place.moved_at))
+        .bind(column(rows, |(o, _)| o.revision))
+        .bind(column(rows, |(o, _)| o.created_at))
+        .bind(column(rows, |(o, _)| o.updated_by.as_str()))
+        .bind(column(rows, |(o, _)| o.updated_at))
+        .bind(column(rows, |(_, waiting)| *waiting));
+    on(what, query.execute(&mut *conn)).await.map(drop)
+}
+
+async fn touch(conn: Conn<'_, '_>, what: &str, id: &OrgId, at: Timestamp) -> StoreResult<()> {
+    let query = sqlx::query(include_str!("sql/touch_org.sql")).bind(id.to_string()).bind(Micros::from(at));
+    if on(what, query.execute(&mut *conn)).await?.rows_affected() == 0 {
+        return Err(StoreError::not_found("org", id));
+    }
+    Ok(())
+}

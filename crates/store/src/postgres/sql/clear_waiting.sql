@@ -1,0 +1,1 @@
+update orgs set waiting = false where id = any($1)

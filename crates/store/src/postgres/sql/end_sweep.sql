@@ -1,0 +1,1 @@
+delete from sweeps where id = $1

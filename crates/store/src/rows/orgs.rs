@@ -1,0 +1,315 @@
+//! Orgs and overrides: rows of both databases, and what is refused in the same words by every store.
+
+use std::collections::{HashMap, HashSet};
+
+use everbell_core::org::{self, Life, Moved, Org, OrgFacts, OrgTimer, OrgWrite, Override, Place, Written};
+use everbell_core::store::{AuditEntry, Cursor, JobOrg, OrgCounts, OrgJob, OrgWritten, Page, StoreError, StoreResult};
+use everbell_core::{Invalid, JobId, JobKey, JobStatus, Json, OrgId, Timer};
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{Definitions, JobColumns, TimerColumns, corrupt, count, word};
+use crate::micros::Micros;
+
+/// How far orgs are counted.
+pub(crate) const MOST_COUNTED: u32 = 10_000;
+/// How many jobs of an org, or sweeps, are listed.
+pub(crate) const MOST_LISTED: u32 = 1_000;
+
+/// The orgs as they shall be, from those that are there, gone ones too: the answers in the order of the requests, and what
+/// is to be written, with whether timers care.
+pub(crate) fn decide_writes(
+    mut there: HashMap<String, Org>,
+    writes: &[OrgWrite],
+    audit: &AuditEntry,
+) -> StoreResult<(Vec<OrgWritten>, Vec<(OrgColumns, bool)>)> {
+    let mut seen = HashSet::with_capacity(writes.len());
+    let (mut answers, mut rows) = (Vec::with_capacity(writes.len()), Vec::new());
+    for write in writes {
+        if !seen.insert(&write.id) {
+            return Err(Invalid::new("id", format!("org `{}` is named twice", write.id)).into());
+        }
+        let old = there.remove(write.id.as_str());
+        let living = old.as_ref().filter(|org| !org.place.deleted);
+        if write.only_existing && living.is_none() {
+            return Err(StoreError::not_found("org", &write.id));
+        }
+        wrong_revision(&write.id, write.expected_revision, living.map(|org| org.revision))?;
+        let created = living.is_none();
+        let done = org::written(old.as_ref(), write, &audit.actor, Micros::from(audit.at).into());
+        match (done.map_err(|refused| of_several(refused, &write.id, writes.len()))?, old) {
+            (Written::New(org, timers_care), _) => {
+                rows.push((OrgColumns::from(&*org), timers_care));
+                answers.push(OrgWritten { org: *org, created, changed: true });
+            }
+            (Written::Same, Some(org)) => answers.push(OrgWritten { org, created: false, changed: false }),
+            (Written::Same, None) => return Err(StoreError::not_found("org", &write.id)),
+        }
+    }
+    Ok((answers, rows))
+}
+
+/// A refusal that says which of several orgs is meant.
+fn of_several(refused: Invalid, org: &OrgId, count: usize) -> StoreError {
+    if count == 1 {
+        return refused.into();
+    }
+    Invalid::new(refused.field, format!("org `{org}`: {}", refused.reason)).into()
+}
+
+/// Refuses a change of an org that is not as the writer believes.
+pub(crate) fn wrong_revision(org: &OrgId, expected: Option<u64>, found: Option<u64>) -> StoreResult<()> {
+    match (expected, found) {
+        (Some(expected), Some(found)) if expected != found => {
+            Err(StoreError::Conflict { what: format!("org `{org}` is at revision {found}, not {expected}") })
+        }
+        (Some(expected), None) => Err(StoreError::Conflict {
+            what: format!("org `{org}` does not exist, so it is not at revision {expected}"),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// A page of rows that are in the order of their org; there is one row more if there is another page.
+pub(crate) fn page_of<R, T>(
+    mut rows: Vec<R>,
+    limit: u32,
+    read: impl Fn(R) -> StoreResult<T>,
+    id: impl Fn(&R) -> &String,
+) -> StoreResult<Page<T>> {
+    let more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let next = rows.last().filter(|_| more).map(|row| Cursor { value: id(row).clone(), id: Uuid::nil() });
+    Ok(Page { items: rows.into_iter().map(read).collect::<StoreResult<_>>()?, next, unreadable: Vec::new() })
+}
+
+/// A row of `orgs`.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct OrgColumns {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) settings: String,
+    #[sqlx(flatten)]
+    pub(crate) place: PlaceColumns,
+    pub(crate) revision: i64,
+    pub(crate) created_at: Micros,
+    pub(crate) updated_by: String,
+    pub(crate) updated_at: Micros,
+}
+
+/// What of a row of `orgs` decides when its jobs fire.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct PlaceColumns {
+    pub(crate) timezone: String,
+    pub(crate) enabled: bool,
+    pub(crate) deleted: bool,
+    pub(crate) changed_at: Micros,
+    pub(crate) moved_from: Option<String>,
+    pub(crate) moved_at: Option<Micros>,
+}
+
+impl PlaceColumns {
+    pub(crate) fn read(self) -> Place {
+        let moved = self.moved_from.zip(self.moved_at).map(|(from, at)| Moved { from, at: at.into() });
+        Place {
+            timezone: self.timezone,
+            enabled: self.enabled,
+            deleted: self.deleted,
+            changed_at: self.changed_at.into(),
+            moved,
+        }
+    }
+}
+
+impl OrgColumns {
+    pub(crate) fn read(self) -> StoreResult<Org> {
+        let bad = |why| corrupt("orgs", &self.id, why);
+        Ok(Org {
+            id: OrgId::new(&self.id).map_err(bad)?,
+            settings: Json::parse("settings", &self.settings).map_err(bad)?,
+            name: self.name,
+            place: self.place.read(),
+            revision: count(self.revision),
+            created_at: self.created_at.into(),
+            updated_by: self.updated_by,
+            updated_at: self.updated_at.into(),
+        })
+    }
+}
+
+impl From<&Org> for OrgColumns {
+    fn from(org: &Org) -> Self {
+        let place = &org.place;
+        OrgColumns {
+            id: org.id.to_string(),
+            name: org.name.clone(),
+            settings: org.settings.to_string(),
+            place: PlaceColumns {
+                timezone: place.timezone.clone(),
+                enabled: place.enabled,
+                deleted: place.deleted,
+                changed_at: place.changed_at.into(),
+                moved_from: place.moved.as_ref().map(|moved| moved.from.clone()),
+                moved_at: place.moved.as_ref().map(|moved| moved.at.into()),
+            },
+            revision: org.revision as i64,
+            created_at: org.created_at.into(),
+            updated_by: org.updated_by.clone(),
+            updated_at: org.updated_at.into(),
+        }
+    }
+}
+
+/// What an org overrides, of a row of `org_overrides`; all empty where a join found none.
+#[derive(Clone, Debug, Default, FromRow)]
+pub(crate) struct WishColumns {
+    pub(crate) wish_job_key: Option<String>,
+    pub(crate) wish_enabled: Option<bool>,
+    pub(crate) wish_expression: Option<String>,
+    pub(crate) wish_by: Option<String>,
+    pub(crate) wish_at: Option<Micros>,
+}
+
+impl WishColumns {
+    pub(crate) fn read(self) -> StoreResult<Option<Override>> {
+        let (Some(key), Some(enabled), Some(updated_by), Some(updated_at)) =
+            (self.wish_job_key, self.wish_enabled, self.wish_by, self.wish_at)
+        else {
+            return Ok(None);
+        };
+        let job_key = JobKey::new(&key).map_err(|why| corrupt("org_overrides", &key, why))?;
+        let expression = self.wish_expression;
+        Ok(Some(Override { job_key, enabled, expression, updated_by, updated_at: updated_at.into() }))
+    }
+}
+
+/// The timer of a job for an org; all empty where a join found none.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct MaybeTimerColumns {
+    pub(crate) next_run_at: Option<Micros>,
+    pub(crate) last_slot_at: Option<Micros>,
+    pub(crate) rescheduled_from: Option<Micros>,
+    pub(crate) last_local_date: Option<String>,
+    pub(crate) timer_error: Option<String>,
+}
+
+impl MaybeTimerColumns {
+    fn read(self, job_id: Uuid, org_id: String) -> StoreResult<(Option<Timer>, Option<String>)> {
+        let timer = self.last_slot_at.map(|last_slot_at| TimerColumns {
+            job_id,
+            org_id,
+            next_run_at: self.next_run_at,
+            last_slot_at,
+            rescheduled_from: self.rescheduled_from,
+            last_local_date: self.last_local_date,
+        });
+        Ok((timer.map(TimerColumns::read).transpose()?, self.timer_error))
+    }
+}
+
+/// An org as a job sees it.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct JobOrgColumns {
+    #[sqlx(flatten)]
+    pub(crate) org: OrgColumns,
+    #[sqlx(flatten)]
+    pub(crate) wish: WishColumns,
+    #[sqlx(flatten)]
+    pub(crate) timer: MaybeTimerColumns,
+}
+
+impl JobOrgColumns {
+    pub(crate) fn read(self, job: JobId) -> StoreResult<JobOrg> {
+        let (timer, error) = self.timer.read(job.as_uuid(), self.org.id.clone())?;
+        Ok(JobOrg { org: self.org.read()?, wish: self.wish.read()?, timer, error })
+    }
+}
+
+/// A job as an org sees it.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct OrgJobColumns {
+    #[sqlx(flatten)]
+    pub(crate) job: JobColumns,
+    #[sqlx(flatten)]
+    pub(crate) wish: WishColumns,
+    #[sqlx(flatten)]
+    pub(crate) timer: MaybeTimerColumns,
+}
+
+impl OrgJobColumns {
+    pub(crate) fn read(self, org: &OrgId, known: &Definitions) -> StoreResult<OrgJob> {
+        let (timer, error) = self.timer.read(self.job.id, org.to_string())?;
+        Ok(OrgJob { job: self.job.read(known)?, wish: self.wish.read()?, timer, error })
+    }
+}
+
+/// What decides about a timer of an org that is due.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct FactsColumns {
+    pub(crate) job_id: Uuid,
+    pub(crate) org_id: String,
+    pub(crate) status: String,
+    pub(crate) errored: bool,
+    pub(crate) job_changed_at: Micros,
+    #[sqlx(flatten)]
+    pub(crate) place: PlaceColumns,
+    #[sqlx(flatten)]
+    pub(crate) wish: WishColumns,
+}
+
+impl FactsColumns {
+    pub(crate) fn read(self) -> StoreResult<((Uuid, String), OrgFacts)> {
+        let status = word(JobStatus::ALL, JobStatus::as_str, &self.status);
+        let status = status.map_err(|why| corrupt("jobs", self.job_id, why))?;
+        let life = Life { status, errored: self.errored, changed_at: self.job_changed_at.into() };
+        let facts = OrgFacts { life, place: self.place.read(), wish: self.wish.read()? };
+        Ok(((self.job_id, self.org_id), facts))
+    }
+}
+
+/// A timer of an org and why it is errored.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct OrgTimerColumns {
+    pub(crate) job_id: Uuid,
+    pub(crate) org_id: String,
+    pub(crate) next_run_at: Option<Micros>,
+    pub(crate) last_slot_at: Micros,
+    pub(crate) rescheduled_from: Option<Micros>,
+    pub(crate) last_local_date: Option<String>,
+    pub(crate) error: Option<String>,
+}
+
+impl OrgTimerColumns {
+    pub(crate) fn read(self) -> StoreResult<OrgTimer> {
+        let timer = TimerColumns {
+            job_id: self.job_id,
+            org_id: self.org_id,
+            next_run_at: self.next_run_at,
+            last_slot_at: self.last_slot_at,
+            rescheduled_from: self.rescheduled_from,
+            last_local_date: self.last_local_date,
+        };
+        Ok(OrgTimer { timer: timer.read()?, error: self.error, active: Vec::new() })
+    }
+}
+
+/// How many there are of what.
+#[derive(Clone, Copy, Debug, FromRow)]
+pub(crate) struct OrgCountColumns {
+    orgs: i64,
+    errored: i64,
+    waiting: i64,
+    sweeps: i64,
+}
+
+impl OrgCountColumns {
+    pub(crate) fn read(self) -> OrgCounts {
+        let number = |value: i64| u32::try_from(value).unwrap_or(u32::MAX);
+        OrgCounts {
+            orgs: number(self.orgs),
+            errored: number(self.errored),
+            waiting: number(self.waiting),
+            sweeps: number(self.sweeps),
+        }
+    }
+}

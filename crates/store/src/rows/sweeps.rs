@@ -1,0 +1,293 @@
+//! Sweeps over orgs: their rows, and what a step reads, decides and writes, the same for both databases.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use everbell_core::org::{
+    self, Fate, Life, OrgFacts, OrgTimer, OrgView, Override, Place, Reconciled, Sweep, SweepStep, Work,
+};
+use everbell_core::plan::{Missed, Plan};
+use everbell_core::store::{AuditEntry, StoreResult, Swept};
+use everbell_core::{ActiveRun, Definition, GapReason, Invalid, Job, JobId, JobKey, OrgId, Overlap};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::orgs::{OrgTimerColumns, PlaceColumns, WishColumns};
+use super::{PlanBatch, TimerColumns, corrupt, count, json, word};
+use crate::micros::Micros;
+
+/// A row of `sweeps`.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct SweepColumns {
+    pub(crate) id: Uuid,
+    pub(crate) job_id: Uuid,
+    pub(crate) job_key: String,
+    pub(crate) work: String,
+    pub(crate) detail: String,
+    pub(crate) actor: String,
+    pub(crate) at: Micros,
+    pub(crate) reached: Option<String>,
+    pub(crate) seen: i64,
+}
+
+impl SweepColumns {
+    pub(crate) fn new(job: &Definition, work: &Work, audit: &AuditEntry) -> SweepColumns {
+        SweepColumns {
+            id: audit.id,
+            job_id: job.id.as_uuid(),
+            job_key: job.key.to_string(),
+            work: work.as_str().to_owned(),
+            detail: Detail::of(work).write(),
+            actor: audit.actor.clone(),
+            at: audit.at.into(),
+            reached: None,
+            seen: 0,
+        }
+    }
+
+    pub(crate) fn read(self) -> StoreResult<Sweep> {
+        let bad = |why| corrupt("sweeps", self.id, why);
+        Ok(Sweep {
+            id: self.id,
+            job: JobId::from_uuid(self.job_id),
+            job_key: JobKey::new(&self.job_key).map_err(bad)?,
+            work: Detail::read(&self.detail).and_then(|detail| detail.work(&self.work)).map_err(bad)?,
+            actor: self.actor,
+            at: self.at.into(),
+            reached: self.reached.as_deref().map(OrgId::new).transpose().map_err(bad)?,
+            seen: count(self.seen),
+        })
+    }
+}
+
+/// What a sweep must know besides its name, as JSON.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Detail {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<i64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    run_once: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overlap: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backfill: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<i64>,
+}
+
+impl Detail {
+    fn of(work: &Work) -> Detail {
+        let micros = |t: &Timestamp| Some(Micros::from(*t).0);
+        match work {
+            Work::Arm => Detail::default(),
+            Work::Resume { at, missed, reason } => Detail {
+                at: micros(at),
+                run_once: *missed == Missed::RunOnce,
+                reason: Some(reason.as_str().to_owned()),
+                ..Detail::default()
+            },
+            Work::RunNow { payload, overlap } => Detail {
+                payload: payload.as_ref().map(ToString::to_string),
+                overlap: overlap.map(|overlap| overlap.to_string()),
+                ..Detail::default()
+            },
+            Work::Backfill { id, from, to } => {
+                Detail { backfill: Some(id.to_string()), from: micros(from), to: micros(to), ..Detail::default() }
+            }
+        }
+    }
+
+    fn write(&self) -> String {
+        // Texts and numbers always have a form in JSON.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    fn read(text: &str) -> Result<Detail, Invalid> {
+        serde_json::from_str(text).map_err(|error| Invalid::new("detail", error.to_string()))
+    }
+
+    fn work(self, name: &str) -> Result<Work, Invalid> {
+        let missing = || Invalid::new("detail", "something is missing");
+        let time = |micros: Option<i64>| micros.map(|micros| Micros(micros).into()).ok_or_else(missing);
+        match name {
+            "arm" => Ok(Work::Arm),
+            "resume" => Ok(Work::Resume {
+                at: time(self.at)?,
+                missed: if self.run_once { Missed::RunOnce } else { Missed::Skip },
+                reason: word(GapReason::ALL, GapReason::as_str, &self.reason.ok_or_else(missing)?)?,
+            }),
+            "run_now" => Ok(Work::RunNow {
+                payload: json("payload", self.payload.as_deref())?,
+                overlap: self.overlap.map(|text| word(Overlap::ALL, Overlap::as_str, &text)).transpose()?,
+            }),
+            "backfill" => Ok(Work::Backfill {
+                id: self.backfill.ok_or_else(missing)?.parse()?,
+                from: time(self.from)?,
+                to: time(self.to)?,
+            }),
+            _ => Err(Invalid::new("work", format!("`{name}` is not known"))),
+        }
+    }
+}
+
+/// An org, as far as a sweep cares.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct StandColumns {
+    pub(crate) id: String,
+    #[sqlx(flatten)]
+    pub(crate) place: PlaceColumns,
+}
+
+/// What an org overrides, with the org.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct OrgWishColumns {
+    pub(crate) org_id: String,
+    #[sqlx(flatten)]
+    pub(crate) wish: WishColumns,
+}
+
+/// The orgs of a step, in the order of their ids.
+pub(crate) fn stands(rows: Vec<StandColumns>) -> StoreResult<Vec<(OrgId, Place)>> {
+    let read = |row: StandColumns| {
+        let id = OrgId::new(&row.id).map_err(|why| corrupt("orgs", &row.id, why))?;
+        Ok((id, row.place.read()))
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// What was read about jobs and orgs, to see them together.
+#[derive(Default)]
+pub(crate) struct Looked {
+    wishes: HashMap<(String, String), Override>,
+    timers: HashMap<(Uuid, String), OrgTimer>,
+    /// When upstream jobs last succeeded.
+    pub(crate) upstream: HashMap<String, Timestamp>,
+}
+
+impl Looked {
+    pub(crate) fn new(wishes: Vec<OrgWishColumns>, timers: Vec<OrgTimerColumns>) -> StoreResult<Looked> {
+        let mut looked = Looked::default();
+        for row in wishes {
+            if let Some(wish) = row.wish.read()? {
+                looked.wishes.insert((row.org_id, wish.job_key.to_string()), wish);
+            }
+        }
+        for row in timers {
+            looked.timers.insert((row.job_id, row.org_id.clone()), row.read()?);
+        }
+        Ok(looked)
+    }
+
+    /// Whose active runs have to be known.
+    pub(crate) fn timers(&self) -> impl Iterator<Item = &(Uuid, String)> {
+        self.timers.keys()
+    }
+
+    pub(crate) fn with_active(&mut self, active: HashMap<(Uuid, String), Vec<ActiveRun>>) {
+        for (owner, runs) in active {
+            if let Some(timer) = self.timers.get_mut(&owner) {
+                timer.active = runs;
+            }
+        }
+    }
+
+    fn view(&mut self, job: &Job, before: Option<&Arc<Definition>>, org: &OrgId, place: &Place) -> OrgView {
+        let definition = &job.definition;
+        let wish = self.wishes.get(&(org.to_string(), definition.key.to_string())).cloned();
+        let on = definition.policies.depends_on.as_ref();
+        let before = before.and_then(|before| {
+            Some((Arc::clone(before), self.timers.remove(&(before.id.as_uuid(), org.to_string()))?))
+        });
+        OrgView {
+            job: Arc::clone(definition),
+            org: org.clone(),
+            facts: OrgFacts { life: Life::from(&job.state), place: place.clone(), wish },
+            timer: self.timers.remove(&(definition.id.as_uuid(), org.to_string())),
+            before,
+            upstream_succeeded_at: on.and_then(|on| self.upstream.get(on.job_key.as_str()).copied()),
+        }
+    }
+}
+
+/// A timer of an org that is made or moved.
+pub(crate) struct OrgTimerValues {
+    pub(crate) timer: TimerColumns,
+    pub(crate) target: String,
+    pub(crate) error: Option<String>,
+}
+
+/// Everything that a step wants written.
+#[derive(Default)]
+pub(crate) struct SweepBatch {
+    pub(crate) plans: PlanBatch,
+    pub(crate) timers: Vec<OrgTimerValues>,
+    pub(crate) removed: Vec<(Uuid, String)>,
+}
+
+impl SweepBatch {
+    /// Orgs that changed: the timers of every job that no sweep is about to come by with anyway.
+    pub(crate) fn reconcile(&mut self, jobs: &[Job], sweeps: &[Sweep], orgs: &[(OrgId, Place)], looked: &mut Looked) {
+        for (org, place) in orgs {
+            for job in jobs {
+                if !sweeps.iter().any(|sweep| sweep.is_ahead_of(&job.definition.key, org)) {
+                    let view = looked.view(job, None, org, place);
+                    self.add(&view, org::reconcile(&view, None));
+                }
+            }
+        }
+    }
+
+    /// A step of a sweep.
+    pub(crate) fn step(
+        &mut self,
+        step: SweepStep<'_>,
+        job: &Job,
+        before: Option<&Arc<Definition>>,
+        orgs: &[(OrgId, Place)],
+        looked: &mut Looked,
+    ) {
+        for (org, place) in orgs {
+            let view = looked.view(job, before, org, place);
+            self.add(&view, org::take_step(&view, step));
+        }
+    }
+
+    fn add(&mut self, view: &OrgView, decided: Reconciled) {
+        if let (Some(plan), Some((before, _))) = (decided.before, &view.before) {
+            self.remove(before, view, plan);
+        }
+        match decided.fate {
+            Fate::Keep => {}
+            Fate::Write(plan) => {
+                self.timers.push(OrgTimerValues {
+                    timer: TimerColumns::from(&plan.timer),
+                    target: view.job.target.to_string(),
+                    error: plan.org_error.clone(),
+                });
+                self.plans.add_effects(&view.job, *plan);
+            }
+            Fate::Remove(plan) => self.remove(&view.job, view, *plan),
+        }
+    }
+
+    fn remove(&mut self, job: &Arc<Definition>, view: &OrgView, plan: Plan) {
+        self.removed.push((job.id.as_uuid(), view.org.to_string()));
+        self.plans.add_effects(job, plan);
+    }
+
+    /// What happened, when only these runs were new.
+    pub(crate) fn told(self, inserted: &std::collections::HashSet<Uuid>, orgs: usize, more: bool) -> Swept {
+        let timers = (self.timers.len() + self.removed.len()) as u32;
+        let planned = self.plans.told(inserted, None);
+        Swept { planned: everbell_core::store::Planned { timers, ..planned }, orgs: orgs as u32, more }
+    }
+}

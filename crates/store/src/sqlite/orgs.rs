@@ -1,0 +1,200 @@
+//! Orgs and what they override.
+
+use std::collections::HashMap;
+
+use everbell_core::org::{self, Org, OrgWrite, Override, OverrideWrite};
+use everbell_core::store::{
+    AuditEntry, JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page, PageRequest, StoreError,
+    StoreResult,
+};
+use everbell_core::{JobId, JobKey, OrgId};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::access::insert_audit;
+use super::batch;
+use super::transaction::Tx;
+use super::{SqliteStore, check_limit};
+use crate::micros::Micros;
+use crate::rows::orgs::{
+    JobOrgColumns, MOST_COUNTED, MOST_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, WishColumns, decide_writes,
+    page_of, wrong_revision,
+};
+
+impl SqliteStore {
+    pub(super) async fn put_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>> {
+        let mut held = self.writer("writing orgs").await?;
+        let mut tx = held.begin().await?;
+        let there = read(&mut tx, writes.iter().map(|write| &write.id)).await?;
+        let (answers, rows) = decide_writes(there, writes, audit)?;
+        upsert(&mut tx, &rows).await?;
+        insert_audit(&mut tx, audit).await?;
+        tx.commit_and_wake().await?;
+        Ok(answers)
+    }
+
+    pub(super) async fn end_org(
+        &self,
+        id: &OrgId,
+        expected_revision: Option<u64>,
+        audit: &AuditEntry,
+    ) -> StoreResult<()> {
+        let mut held = self.writer("deleting an org").await?;
+        let mut tx = held.begin().await?;
+        let org = living(&mut tx, id).await?;
+        wrong_revision(id, expected_revision, Some(org.revision))?;
+        tx.run(sqlx::query(include_str!("sql/delete_overrides.sql")).bind(id.to_string())).await?;
+        let gone = org::deleted(&org, &audit.actor, Micros::from(audit.at).into());
+        upsert(&mut tx, &[(OrgColumns::from(&gone), true)]).await?;
+        insert_audit(&mut tx, audit).await?;
+        tx.commit_and_wake().await
+    }
+
+    pub(super) async fn read_org(&self, id: &OrgId) -> StoreResult<Org> {
+        let mut held = self.reader("reading an org").await?;
+        living(&mut held.begin().await?, id).await
+    }
+
+    pub(super) async fn read_orgs(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>> {
+        check_limit(page.limit)?;
+        let query = sqlx::query(include_str!("sql/list_orgs.sql"))
+            .bind(filter.text.clone())
+            .bind(filter.timezone.clone())
+            .bind(filter.enabled)
+            .bind(filter.errored)
+            .bind(page.after.as_ref().map(|cursor| cursor.value.clone()))
+            .bind(page.limit + 1);
+        let mut held = self.reader("listing orgs").await?;
+        let rows: Vec<OrgColumns> = held.begin().await?.all(query).await?;
+        page_of(rows, page.limit, OrgColumns::read, |org| &org.id)
+    }
+
+    pub(super) async fn count_all_orgs(&self) -> StoreResult<OrgCounts> {
+        let query = sqlx::query(include_str!("sql/count_orgs.sql")).bind(MOST_COUNTED);
+        let mut held = self.reader("counting orgs").await?;
+        let counts: OrgCountColumns = held.begin().await?.one(query).await?;
+        Ok(counts.read())
+    }
+
+    pub(super) async fn put_override(
+        &self,
+        id: &OrgId,
+        write: &OverrideWrite,
+        audit: &AuditEntry,
+    ) -> StoreResult<Override> {
+        let wish = org::override_of(write, &audit.actor, Micros::from(audit.at).into())?;
+        let mut held = self.writer("writing an override").await?;
+        let mut tx = held.begin().await?;
+        touch(&mut tx, id, audit.at).await?;
+        let query = sqlx::query(include_str!("sql/upsert_override.sql"))
+            .bind(id.to_string())
+            .bind(wish.job_key.to_string())
+            .bind(wish.enabled)
+            .bind(wish.expression.clone())
+            .bind(wish.updated_by.clone())
+            .bind(Micros::from(wish.updated_at));
+        tx.run(query).await?;
+        insert_audit(&mut tx, audit).await?;
+        tx.commit_and_wake().await?;
+        Ok(wish)
+    }
+
+    pub(super) async fn end_override(&self, id: &OrgId, key: &JobKey, audit: &AuditEntry) -> StoreResult<()> {
+        let mut held = self.writer("deleting an override").await?;
+        let mut tx = held.begin().await?;
+        touch(&mut tx, id, audit.at).await?;
+        let query = sqlx::query(include_str!("sql/delete_override.sql")).bind(id.to_string()).bind(key.to_string());
+        if tx.run(query).await? == 0 {
+            return Err(StoreError::not_found("override", key));
+        }
+        insert_audit(&mut tx, audit).await?;
+        tx.commit_and_wake().await
+    }
+
+    pub(super) async fn read_overrides(&self, id: &OrgId) -> StoreResult<Vec<Override>> {
+        let mut held = self.reader("listing overrides").await?;
+        let mut tx = held.begin().await?;
+        living(&mut tx, id).await?;
+        let query = sqlx::query(include_str!("sql/list_overrides.sql")).bind(id.to_string());
+        let rows: Vec<WishColumns> = tx.all(query).await?;
+        rows.into_iter().filter_map(|row| row.read().transpose()).collect()
+    }
+
+    pub(super) async fn read_job_orgs(
+        &self,
+        job: JobId,
+        filter: &JobOrgFilter,
+        page: &PageRequest,
+    ) -> StoreResult<Page<JobOrg>> {
+        check_limit(page.limit)?;
+        let mut held = self.reader("listing the orgs of a job").await?;
+        let mut tx = held.begin().await?;
+        let key = self.job_row(&mut tx, job.as_uuid()).await?.job.definition.key.to_string();
+        let query = sqlx::query(include_str!("sql/job_orgs.sql"))
+            .bind(job.as_uuid())
+            .bind(key)
+            .bind(filter.text.clone())
+            .bind(filter.errored)
+            .bind(filter.armed)
+            .bind(page.after.as_ref().map(|cursor| cursor.value.clone()))
+            .bind(page.limit + 1);
+        let rows: Vec<JobOrgColumns> = tx.all(query).await?;
+        page_of(rows, page.limit, |row| row.read(job), |row| &row.org.id)
+    }
+
+    pub(super) async fn read_org_jobs(&self, id: &OrgId) -> StoreResult<Vec<OrgJob>> {
+        let mut held = self.reader("listing the jobs of an org").await?;
+        let mut tx = held.begin().await?;
+        living(&mut tx, id).await?;
+        let query = sqlx::query(include_str!("sql/org_jobs.sql")).bind(id.to_string()).bind(MOST_LISTED);
+        let rows: Vec<OrgJobColumns> = tx.all(query).await?;
+        rows.into_iter().map(|row| row.read(id, &self.known)).collect()
+    }
+}
+
+async fn living(tx: &mut Tx<'_>, id: &OrgId) -> StoreResult<Org> {
+    let query = sqlx::query(include_str!("sql/get_org.sql")).bind(id.to_string());
+    let row: Option<OrgColumns> = tx.first(query).await?;
+    row.ok_or_else(|| StoreError::not_found("org", id))?.read()
+}
+
+/// These orgs as they are, also those that are gone but for their timers.
+async fn read(tx: &mut Tx<'_>, ids: impl Iterator<Item = &OrgId>) -> StoreResult<HashMap<String, Org>> {
+    let query = sqlx::query(include_str!("sql/lock_orgs.sql")).bind(batch::rows(ids.map(OrgId::as_str)));
+    let rows: Vec<OrgColumns> = tx.all(query).await?;
+    rows.into_iter().map(|row| Ok((row.id.clone(), row.read()?))).collect()
+}
+
+async fn upsert(tx: &mut Tx<'_>, rows: &[(OrgColumns, bool)]) -> StoreResult<()> {
+    if !rows.is_empty() {
+        tx.run(sqlx::query(include_str!("sql/upsert_orgs.sql")).bind(batch::rows(rows.iter().map(org_row)))).await?;
+    }
+    Ok(())
+}
+
+fn org_row((o, waiting): &(OrgColumns, bool)) -> impl Serialize + '_ {
+    (
+        &o.id,
+        &o.name,
+        &o.settings,
+        &o.place.timezone,
+        o.place.enabled,
+        o.place.deleted,
+        o.place.changed_at,
+        &o.place.moved_from,
+        o.place.moved_at,
+        o.revision,
+        o.created_at,
+        &o.updated_by,
+        o.updated_at,
+        *waiting,
+    )
+}
+
+async fn touch(tx: &mut Tx<'_>, id: &OrgId, at: Timestamp) -> StoreResult<()> {
+    let query = sqlx::query(include_str!("sql/touch_org.sql")).bind(id.to_string()).bind(Micros::from(at));
+    if tx.run(query).await? == 0 {
+        return Err(StoreError::not_found("org", id));
+    }
+    Ok(())
+}

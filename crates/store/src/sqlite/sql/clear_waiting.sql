@@ -1,0 +1,1 @@
+update orgs set waiting = false where id in (select value from json_each(?1))

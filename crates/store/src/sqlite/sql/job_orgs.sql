@@ -1,0 +1,14 @@
+select o.id, o.name, o.settings, o.timezone, o.enabled, o.deleted, o.changed_at, o.moved_from, o.moved_at, o.revision, o.created_at,
+       o.updated_by, o.updated_at,
+       w.job_key as wish_job_key, w.enabled as wish_enabled, w.cron_expression as wish_expression, w.updated_by as wish_by,
+       w.updated_at as wish_at,
+       t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date, t.error as timer_error
+from orgs o
+left join org_overrides w on w.org_id = o.id and w.job_key = ?2
+left join timers t on t.job_id = ?1 and t.org_id = o.id
+where not o.deleted
+  and (?3 is null or instr(lower(o.id), lower(?3)) > 0 or instr(lower(o.name), lower(?3)) > 0)
+  and (?4 is null or (t.error is not null) = ?4)
+  and (?5 is null or (t.next_run_at is not null) = ?5)
+  and (?6 is null or o.id > ?6)
+order by o.id limit ?7
