@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::standing::{close, lost_days};
-use super::{OrgFacts, Standing, Work, standing};
+use super::standing::{close, lost_days, past_the_move};
+use super::{OrgFacts, Standing, Work, spec_for, standing};
 use crate::ids::OrgId;
 use crate::job::{Definition, Timer};
 use crate::plan::{self, Missed, Plan, Seen};
@@ -100,13 +100,20 @@ pub fn reconcile(view: &OrgView, work: Option<&Work>) -> Reconciled {
             let seen = view.seen(&old.active);
             Fate::Remove(Box::new(close(&view.job, &old.timer, &seen, &view.facts, at)))
         }
-        (Standing::Off(_), Some(old)) => rest(old, None),
+        (Standing::Off(_), Some(old)) => {
+            // Also while it rests a move may jump over a day; the next move will not know of it.
+            let spec = spec_for(&view.job, &view.facts);
+            let gaps = spec.map_or_else(|_| Vec::new(), |spec| lost_days(&spec, &old.timer, &view.facts.place));
+            fate(old, Plan { gaps, ..Plan::nothing(&plan::disarm(&old.timer)) })
+        }
         // Nothing to remember, unless the version before had something: for the next version, if this one is over too.
         (Standing::Off(_) | Standing::Over(_), None) if before.is_none() || view.facts.place.deleted => Fate::Keep,
         (Standing::Off(_) | Standing::Over(_), None) => {
             write(Timer { last_local_date: carried, ..view.new_timer(view.since()) }, None)
         }
-        (Standing::Broken(reason), Some(old)) => rest(old, Some(reason)),
+        (Standing::Broken(reason), Some(old)) => {
+            fate(old, Plan { org_error: Some(reason), ..Plan::nothing(&plan::disarm(&old.timer)) })
+        }
         (Standing::Broken(reason), None) => {
             write(Timer { last_local_date: carried, ..view.new_timer(view.since()) }, Some(reason))
         }
@@ -118,16 +125,17 @@ pub fn reconcile(view: &OrgView, work: Option<&Work>) -> Reconciled {
         }
         (Standing::Eligible(spec), Some(old)) => {
             let seen = Seen { org_spec: Some(&spec), ..view.seen(&old.active) };
-            match return_of(old, work, view.facts.place.changed_at) {
-                // Only what cannot be read is refused, and this was read.
+            let lost = lost_days(&spec, &old.timer, &view.facts.place);
+            let mut plan = match return_of(old, work, view.facts.place.changed_at) {
                 Some((at, missed, reason)) => plan::resume(&view.job, &old.timer, &seen, missed, reason, at)
-                    .map_or(Fate::Keep, |plan| fate(old, plan)),
-                None if old.timer.rescheduled_from.is_some() => Fate::Keep,
-                None => {
-                    let gaps = lost_days(&spec, &old.timer, &view.facts.place);
-                    fate(old, Plan { gaps, ..Plan::nothing(&plan::arm(&view.job, &old.timer, &seen)) })
-                }
-            }
+                    // Only what cannot be read is refused, and this was read.
+                    .unwrap_or_else(|_| Plan::nothing(&old.timer)),
+                None if old.timer.rescheduled_from.is_some() => Plan::nothing(&old.timer),
+                None => Plan::nothing(&plan::arm(&view.job, &old.timer, &seen)),
+            };
+            plan.gaps.splice(0..0, lost);
+            past_the_move(&spec, &mut plan.timer, &view.facts.place);
+            fate(old, plan)
         }
     };
     Reconciled { before, fate }
@@ -152,10 +160,6 @@ fn return_of(old: &OrgTimer, work: Option<&Work>, changed_at: Timestamp) -> Opti
 fn fate(old: &OrgTimer, plan: Plan) -> Fate {
     let same = plan.timer == old.timer && old.error == plan.org_error && plan.runs.is_empty() && plan.gaps.is_empty();
     if same { Fate::Keep } else { Fate::Write(Box::new(plan)) }
-}
-
-fn rest(old: &OrgTimer, org_error: Option<String>) -> Fate {
-    fate(old, Plan { org_error, ..Plan::nothing(&plan::disarm(&old.timer)) })
 }
 
 fn write(timer: Timer, org_error: Option<String>) -> Fate {

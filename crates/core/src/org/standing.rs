@@ -124,6 +124,7 @@ pub fn plan(job: &Definition, timer: &Timer, seen: &Seen<'_>, facts: &OrgFacts, 
             let lost = lost_days(&spec, timer, &facts.place);
             let mut plan = plan::plan(job, timer, &Seen { org_spec: Some(&spec), ..*seen }, now);
             plan.gaps.splice(0..0, lost);
+            past_the_move(&spec, &mut plan.timer, &facts.place);
             plan
         }
         Standing::Off(_) => Plan::nothing(&plan::disarm(timer)),
@@ -142,11 +143,21 @@ pub(super) fn close(job: &Definition, timer: &Timer, seen: &Seen<'_>, facts: &Or
     plan::close(job, timer, &Seen { org_spec: Some(&spec), ..*seen }, reason, at)
 }
 
+/// Once nothing is left to be fired before the move, the mark is past it: what was before is settled.
+pub(super) fn past_the_move(spec: &Spec, timer: &mut Timer, place: &Place) {
+    if let Some(moved) = &place.moved
+        && timer.last_slot_at <= moved.at
+        && spec.next_after(timer.last_slot_at).is_none_or(|next| next > moved.at)
+    {
+        timer.last_slot_at = plan::just_after(moved.at);
+    }
+}
+
 /// Local days that a move to the east jumped over as a whole: their slot in the new zone lies before the mark, so no plan
 /// would ever meet it. Only across the date line can that happen.
 pub(super) fn lost_days(spec: &Spec, timer: &Timer, place: &Place) -> Vec<Gap> {
     let mark = timer.last_slot_at;
-    let Some(moved) = place.moved.as_ref().filter(|moved| moved.at > mark && spec.at_most_daily()) else {
+    let Some(moved) = place.moved.as_ref().filter(|moved| moved.at >= mark && spec.at_most_daily()) else {
         return Vec::new();
     };
     let Ok(before) = Zone::get(&moved.from).map(|zone| spec.in_zone(zone)) else {

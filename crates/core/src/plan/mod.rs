@@ -380,6 +380,11 @@ fn before(t: Timestamp, by: Duration) -> Timestamp {
     SignedDuration::try_from(by).ok().and_then(|by| t.checked_sub(by).ok()).unwrap_or(Timestamp::MIN)
 }
 
+/// The instant after `t`; no slot lies between.
+pub(crate) fn just_after(t: Timestamp) -> Timestamp {
+    t.checked_add(SignedDuration::from_micros(1)).unwrap_or(Timestamp::MAX)
+}
+
 /// The instant before `t`; slots lie on whole microseconds at the finest.
 pub(crate) fn just_before(t: Timestamp) -> Timestamp {
     t.checked_sub(SignedDuration::from_micros(1)).unwrap_or(Timestamp::MIN)

@@ -8,6 +8,7 @@ mod fuzz_check;
 mod given;
 mod jitter;
 mod oracle;
+mod org;
 mod parse;
 mod plan;
 mod plan_properties;

@@ -1,0 +1,144 @@
+//! What holds for every life of an org: no local date has two runs, and none is lost without a gap.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use everbell_core::cron::Expression;
+use everbell_core::org::{self, Fate, OrgTimer, Work};
+use everbell_core::plan::{self, Missed};
+use everbell_core::{Spec, Zone};
+use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp, ToSpan};
+use proptest::prelude::*;
+
+use super::diary::Diary;
+
+/// From one end of the world to the other, with and without daylight saving, and with odd offsets.
+const ZONES: [&str; 14] = [
+    "Pacific/Pago_Pago",
+    "Pacific/Honolulu",
+    "America/Los_Angeles",
+    "America/New_York",
+    "America/St_Johns",
+    "UTC",
+    "Europe/Lisbon",
+    "Africa/Cairo",
+    "Asia/Kathmandu",
+    "Asia/Tokyo",
+    "Australia/Lord_Howe",
+    "Pacific/Chatham",
+    "Pacific/Apia",
+    "Pacific/Kiritimati",
+];
+
+#[derive(Clone, Debug)]
+enum Event {
+    Move(&'static str),
+    Disable,
+    Enable,
+    Pause,
+    Resume(Missed),
+    Sleep(i64),
+    Nothing,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        8 => prop::sample::select(&ZONES[..]).prop_map(Event::Move),
+        1 => Just(Event::Disable),
+        2 => Just(Event::Enable),
+        1 => Just(Event::Pause),
+        2 => prop_oneof![Just(Missed::Skip), Just(Missed::RunOnce)].prop_map(Event::Resume),
+        1 => (0..200_i64).prop_map(Event::Sleep),
+        2 => Just(Event::Nothing),
+    ]
+}
+
+fn daily() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(
+        &["0 9 * * *", "30 0 * * *", "30 2 * * *", "59 23 * * *", "0 9 * * mon-fri", "0 12 */3 * *"][..],
+    )
+}
+
+fn policies() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&["", "catchUp=none", "catchUp=all", "grace=0", "jitter=600", "catchUp=none grace=0"][..])
+}
+
+/// A life: each event comes so many minutes after the one before.
+fn life() -> impl Strategy<Value = (&'static str, &'static str, &'static str, i64, Vec<(i64, Event)>)> {
+    let events = prop::collection::vec((1..3_000_i64, event()), 1..25);
+    (daily(), policies(), prop::sample::select(&ZONES[..]), 0..400_000_i64, events)
+}
+
+fn lived((schedule, policies, zone, start, events): (&str, &str, &str, i64, Vec<(i64, Event)>)) -> Diary {
+    let begin: Timestamp = "2026-10-01T00:00:00Z".parse().unwrap();
+    let mut now = begin + SignedDuration::from_mins(start);
+    let mut diary = Diary::new(schedule, policies, zone, now);
+    for (minutes, event) in events {
+        now += SignedDuration::from_mins(minutes);
+        diary.until(now);
+        match event {
+            Event::Move(zone) => diary.move_to(zone),
+            Event::Disable => diary.enable(false),
+            Event::Enable => diary.enable(true),
+            Event::Pause => diary.pause(),
+            Event::Resume(missed) if diary.job.state.pause.is_some() => diary.resume(missed),
+            Event::Sleep(hours) => diary.sleep(now + SignedDuration::from_hours(hours)),
+            Event::Resume(_) | Event::Nothing => {}
+        }
+    }
+    diary.enable(true);
+    if diary.job.state.pause.is_some() {
+        diary.resume(Missed::Skip);
+    }
+    diary.until(now + SignedDuration::from_hours(24 * 12));
+    diary
+}
+
+/// The dates on which the expression fires, wherever.
+fn dates(schedule: &str, first: Date, last: Date) -> BTreeSet<Date> {
+    let spec = Spec::recurring(schedule.parse::<Expression>().unwrap(), Zone::utc(), Timestamp::UNIX_EPOCH);
+    let midnight = |date: Date| date.to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp();
+    let after = midnight(first) - SignedDuration::from_nanos(1);
+    let end = midnight(last + 1.day());
+    spec.slots_after(after).take_while(|slot| *slot < end).map(|slot| org::local_date(&spec, slot)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_local_date_has_one_run_at_most(life in life()) {
+        let diary = lived(life);
+        let mut runs: BTreeMap<Date, usize> = BTreeMap::new();
+        for line in diary.lines.iter().filter(|line| line.gap.is_none()) {
+            *runs.entry(line.date).or_default() += 1;
+        }
+        prop_assert!(runs.values().all(|count| *count == 1), "{runs:?}");
+    }
+
+    #[test]
+    fn no_local_date_is_lost_without_a_gap(life in life()) {
+        let schedule = life.0;
+        let diary = lived(life);
+        let told: BTreeSet<Date> = diary.lines.iter().map(|line| line.date).collect();
+        if let (Some(first), Some(last)) = (told.first(), told.last()) {
+            let lost: Vec<Date> = dates(schedule, *first, *last).difference(&told).copied().collect();
+            let lines: Vec<String> = diary.lines.iter().map(ToString::to_string).collect();
+            prop_assert!(lost.is_empty(), "{lost:?}\n{}", lines.join("\n"));
+        }
+    }
+
+    #[test]
+    fn a_set_of_timers_that_is_made_anew_is_the_same(life in life()) {
+        let mut diary = lived(life);
+        let before = diary.timer.clone();
+        diary.sweep(Work::Arm);
+        prop_assert_eq!(&diary.timer, &before, "nothing to do");
+        // What can be computed is lost, what are facts is not.
+        let lost = before.clone().map(|old| OrgTimer { timer: plan::disarm(&old.timer), ..old });
+        diary.timer = lost;
+        diary.sweep(Work::Arm);
+        prop_assert_eq!(&diary.timer, &before);
+        prop_assert_eq!(org::reconcile(&diary.view(), None).fate, Fate::Keep);
+    }
+}

@@ -1,0 +1,72 @@
+//! The lives of orgs on file: `tests/golden/org.txt`.
+//!
+//! Each case is what is given and what happens, `---`, and what came of every slot. `EVERBELL_BLESS=1` writes the answers
+//! anew; read the diff before you commit it.
+
+use std::fmt::Write as _;
+
+use everbell_core::plan::Missed;
+use jiff::Timestamp;
+
+use super::diary::Diary;
+
+#[test]
+fn lives_are_those_on_file() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/org.txt");
+    let file = std::fs::read_to_string(path).unwrap();
+    let (mut blessed, mut wrong) = (String::new(), Vec::new());
+    for block in file.split("\n\n").filter(|block| !block.trim().is_empty()) {
+        let (input, expect) = block.split_once("\n---\n").unwrap_or((block.trim_end(), ""));
+        let found = live(input);
+        if found.trim_end() != expect.trim_end() {
+            wrong.push(format!("{input}\n--- found\n{found}--- on file\n{expect}\n"));
+        }
+        write!(blessed, "{input}\n---\n{found}\n").unwrap();
+    }
+    if std::env::var_os("EVERBELL_BLESS").is_some() {
+        std::fs::write(path, blessed).unwrap();
+        return;
+    }
+    assert!(wrong.is_empty(), "{} lives differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn live(input: &str) -> String {
+    let mut lines = input.lines().filter(|line| !line.starts_with('#'));
+    let mut given = |word: &str| lines.next().and_then(|line| line.strip_prefix(word)).unwrap().trim();
+    let job = given("job");
+    let (schedule, policies) = job.split_once(" with ").unwrap_or((job, ""));
+    let (zone, since) = given("org").split_once(' ').unwrap();
+    let mut diary = Diary::new(schedule, policies, zone, since.parse().unwrap());
+    for line in lines {
+        let (time, event) = line.split_once(' ').unwrap();
+        diary.until(time.parse().unwrap());
+        let (word, rest) = event.split_once(' ').unwrap_or((event, ""));
+        match word {
+            "moves" => diary.move_to(rest),
+            "disabled" => diary.enable(false),
+            "enabled" => diary.enable(true),
+            "off" => diary.wish(Some((false, None))),
+            "at" => diary.wish(Some((true, Some(rest)))),
+            "as-all" => diary.wish(None),
+            "paused" => diary.pause(),
+            "resumed" => diary.resume(if rest == "once" { Missed::RunOnce } else { Missed::Skip }),
+            "broken" => diary.break_zone(),
+            "asleep" => diary.sleep(rest.parse::<Timestamp>().unwrap()),
+            "end" => {}
+            _ => panic!("what is `{line}`?"),
+        }
+    }
+    let mut told = String::new();
+    for line in &diary.lines {
+        writeln!(told, "{line}").unwrap();
+    }
+    let timer = diary.timer.as_ref();
+    match timer.and_then(|timer| timer.timer.next_run_at) {
+        Some(next) => writeln!(told, "next {next}").unwrap(),
+        None => writeln!(told, "no next").unwrap(),
+    }
+    if let Some(error) = timer.and_then(|timer| timer.error.as_ref()) {
+        writeln!(told, "errored: {error}").unwrap();
+    }
+    told
+}
