@@ -36,6 +36,9 @@ pub mod change;
 pub mod job_lists;
 pub mod jobs;
 
+pub mod org_timers;
+pub mod orgs;
+
 pub mod planning;
 pub mod planning_effects;
 

@@ -1,0 +1,404 @@
+//! `sweep_orgs` and `change_org_job`: timers of orgs follow jobs, orgs and overrides.
+
+use std::collections::BTreeMap;
+
+use everbell_core::change::{self, Edit};
+use everbell_core::org::{OrgWrite, Work};
+use everbell_core::plan::{Missed, RunNow};
+use everbell_core::store::{GapFilter, JobOrg, PageRequest, StoreError};
+use everbell_core::{BackfillId, GapReason, JobId, JobStatus, OrgId, RunStatus, Timer, TriggerType};
+use jiff::Timestamp;
+
+use super::Fresh;
+use super::given::{assert_refused, at, audit, by_hand, job, job_at, job_id, org, org_id, per_org, with};
+use super::orgs::wish;
+use super::world::{World, by_key, success};
+
+/// Three orgs around the world and a job at nine, made at midnight UTC.
+async fn three(fresh: &Fresh) -> (World, JobId) {
+    let world = World::new(fresh);
+    world.put(&[org("la", "America/Los_Angeles"), org("tokyo", "Asia/Tokyo"), org("utc", "UTC")], at("00:00")).await;
+    let id = world.create(per_org(job("brief", "0 9 * * *"))).await.job.definition.id;
+    world.sweep(at("00:00")).await;
+    (world, id)
+}
+
+async fn rows(world: &World, job: JobId) -> Vec<JobOrg> {
+    world.store.job_orgs(job, &Default::default(), &PageRequest { limit: 1_000, after: None }).await.unwrap().items
+}
+
+/// The next fire for each org that has a timer.
+async fn nexts(world: &World, job: JobId) -> BTreeMap<String, Option<Timestamp>> {
+    let rows = rows(world, job).await;
+    rows.into_iter().filter_map(|row| Some((row.org.id.to_string(), row.timer?.next_run_at))).collect()
+}
+
+async fn next(world: &World, job: JobId, org: &str) -> Option<Timestamp> {
+    nexts(world, job).await.remove(org).flatten()
+}
+
+async fn timer(world: &World, job: JobId, org: &str) -> Timer {
+    rows(world, job).await.into_iter().find(|row| row.org.id.as_str() == org).unwrap().timer.unwrap()
+}
+
+async fn move_to(world: &World, name: &str, zone: &str, now: &str) {
+    world.put(&[org(name, zone)], at(now)).await;
+    world.sweep(at(now)).await;
+}
+
+async fn set_enabled(world: &World, name: &str, enabled: bool, now: &str) {
+    let write = OrgWrite { enabled: Some(enabled), ..OrgWrite::of(org_id(name)) };
+    world.put(&[write], at(now)).await;
+    world.sweep(at(now)).await;
+}
+
+async fn dates(world: &World, name: &str) -> Vec<String> {
+    let runs = world.runs().await.into_iter().rev();
+    let of = runs.filter(|run| run.org.as_ref().is_some_and(|org| org.as_str() == name));
+    of.filter_map(|run| Some(run.local_date?.to_string())).collect()
+}
+
+async fn gaps_of(world: &World, name: &str) -> Vec<(GapReason, u64)> {
+    let filter = GapFilter { org: Some(org_id(name)), ..GapFilter::default() };
+    world.gaps(&filter).await.into_iter().map(|gap| (gap.reason, gap.slots)).collect()
+}
+
+pub async fn each_org_fires_at_its_own_local_time(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    let expected = [("la", "17:00"), ("tokyo", "2026-11-16T00:00:00Z"), ("utc", "09:00")];
+    assert_eq!(nexts(&world, id).await, expected.map(|(org, time)| (org.to_owned(), Some(at(time)))).into());
+    let planned = world.plan(at("17:00")).await;
+    assert_eq!(planned.runs.len(), 2);
+    assert_eq!(planned.next_due_at, Some(at("2026-11-16T00:00:00Z")));
+    assert_eq!(dates(&world, "utc").await, ["2026-11-15"]);
+    let claims = world.start(at("17:00")).await;
+    assert_eq!(claims.len(), 2, "one org does not wait for the other");
+    assert_eq!(world.store.count_orgs().await.unwrap().sweeps, 0);
+}
+
+pub async fn a_new_org_gets_its_timers(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    world.put(&[org("cairo", "Africa/Cairo")], at("05:00")).await;
+    assert_eq!(next(&world, id, "cairo").await, None, "nobody has looked yet");
+    assert_eq!(world.store.count_orgs().await.unwrap().waiting, 1);
+    world.sweep(at("05:00")).await;
+    assert_eq!(next(&world, id, "cairo").await, Some(at("07:00")));
+    assert_eq!(timer(&world, id, "cairo").await.last_slot_at, at("05:00"), "its slots begin with it");
+    assert_eq!(world.store.count_orgs().await.unwrap().waiting, 0);
+}
+
+pub async fn an_org_that_moves_west_does_not_fire_twice_on_a_date(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    world.run_due(&success(), at("2026-11-16T00:00:00Z")).await;
+    move_to(&world, "tokyo", "America/Los_Angeles", "2026-11-16T05:00:00Z").await;
+    assert_eq!(next(&world, id, "tokyo").await, Some(at("2026-11-16T17:00:00Z")));
+    world.run_due(&success(), at("2026-11-16T17:00:00Z")).await;
+    assert_eq!(dates(&world, "tokyo").await, ["2026-11-16"]);
+    assert_eq!(gaps_of(&world, "tokyo").await, [(GapReason::Coalesced, 1)]);
+    world.run_due(&success(), at("2026-11-17T17:00:00Z")).await;
+    assert_eq!(dates(&world, "tokyo").await, ["2026-11-16", "2026-11-17"]);
+}
+
+pub async fn an_org_that_moves_east_past_the_time_fires_at_once(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    move_to(&world, "la", "Asia/Tokyo", "16:00").await;
+    assert_eq!(next(&world, id, "la").await, Some(at("2026-11-16T00:00:00Z")), "the 15th began before the job");
+    world.run_due(&success(), at("2026-11-16T00:00:00Z")).await;
+    move_to(&world, "la", "America/Los_Angeles", "2026-11-16T02:00:00Z").await;
+    move_to(&world, "la", "Pacific/Kiritimati", "2026-11-16T20:00:00Z").await;
+    let due = world.plan(at("2026-11-16T20:00:00Z")).await;
+    assert_eq!(due.runs.len(), 2, "and `utc`, which was due");
+    assert_eq!(dates(&world, "la").await, ["2026-11-16", "2026-11-17"]);
+}
+
+pub async fn a_timer_that_is_due_is_judged_by_what_holds_now(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    // Nobody has looked after the timers since.
+    world.put(&[org("utc", "America/Los_Angeles")], at("08:59")).await;
+    let off = OrgWrite { enabled: Some(false), ..OrgWrite::of(org_id("la")) };
+    world.put(&[off], at("08:59")).await;
+    let planned = world.plan(at("17:00")).await;
+    assert_eq!(planned.runs.len(), 1, "it is nine in Los Angeles, where `utc` is now; `la` is off");
+    assert_eq!(dates(&world, "utc").await, ["2026-11-15"]);
+    assert_eq!(next(&world, id, "la").await, None);
+    world.sweep(at("17:00")).await;
+    assert_eq!(next(&world, id, "la").await, None);
+    assert_eq!(next(&world, id, "utc").await, Some(at("2026-11-16T17:00:00Z")));
+}
+
+pub async fn an_org_that_is_off_has_a_gap_and_goes_on(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    set_enabled(&world, "utc", false, "08:00").await;
+    assert_eq!(next(&world, id, "utc").await, None);
+    assert_eq!(world.plan(at("2026-11-17T10:00:00Z")).await.runs.len(), 2, "the others fire");
+    set_enabled(&world, "utc", true, "2026-11-17T10:00:00Z").await;
+    assert_eq!(gaps_of(&world, "utc").await, [(GapReason::Paused, 3)]);
+    assert_eq!(next(&world, id, "utc").await, Some(at("2026-11-18T09:00:00Z")));
+}
+
+pub async fn an_override_moves_and_stops_one_org_alone(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    let utc = org_id("utc");
+    let entry = |time: &str| audit("org.override", "org:utc", at(time));
+    world.store.write_override(&utc, &wish(true, Some("30 7 * * *")), &entry("01:00")).await.unwrap();
+    world.sweep(at("01:00")).await;
+    assert_eq!(next(&world, id, "utc").await, Some(at("07:30")));
+    world.store.write_override(&utc, &wish(false, None), &entry("02:00")).await.unwrap();
+    world.sweep(at("02:00")).await;
+    assert_eq!(next(&world, id, "utc").await, None);
+    world.store.delete_override(&utc, &wish(false, None).job_key, &entry("03:00")).await.unwrap();
+    world.sweep(at("03:00")).await;
+    assert_eq!(next(&world, id, "utc").await, Some(at("09:00")));
+    assert_eq!(next(&world, id, "la").await, Some(at("17:00")));
+}
+
+pub async fn a_zone_that_ceased_to_be_concerns_its_org_alone(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    let utc = org_id("utc");
+    let entry = |time: &str| audit("org.override", "org:utc", at(time));
+    // An expression is checked when it is written; a store that is older than its program may hold another.
+    let plan = |due: &everbell_core::store::Due, now| match &due.timer.org {
+        Some(org) if org.as_str() == "utc" => everbell_core::plan::Plan {
+            org_error: Some("unknown time zone `Mars/Base`".to_owned()),
+            ..everbell_core::plan::Plan::nothing(&everbell_core::plan::disarm(&due.timer))
+        },
+        _ => due.plan(now),
+    };
+    let planned = world.store.plan_due(at("17:00"), 100, &super::world::targets(), &plan).await.unwrap();
+    assert_eq!(planned.org_errors, [(id, utc.clone(), "unknown time zone `Mars/Base`".to_owned())]);
+    assert_eq!((planned.errored.len(), planned.runs.len()), (0, 1), "the job is fine, and fires for the others");
+    let row = rows(&world, id).await.into_iter().find(|row| row.org.id == utc).unwrap();
+    assert_eq!(row.error.as_deref(), Some("unknown time zone `Mars/Base`"));
+    assert_eq!(row.timer.unwrap().next_run_at, None);
+    assert_eq!(world.store.count_orgs().await.unwrap().errored, 1);
+    let errored = everbell_core::store::OrgFilter { errored: Some(true), ..Default::default() };
+    let page = PageRequest { limit: 10, after: None };
+    assert_eq!(world.store.list_orgs(&errored, &page).await.unwrap().items[0].id, utc);
+    // Whatever is written about the org tries again.
+    world.store.write_override(&utc, &wish(true, None), &entry("18:00")).await.unwrap();
+    world.sweep(at("18:00")).await;
+    assert_eq!(world.store.count_orgs().await.unwrap().errored, 0);
+    assert_eq!(next(&world, id, "utc").await, Some(at("2026-11-16T09:00:00Z")));
+    assert_eq!(gaps_of(&world, "utc").await, [(GapReason::Errored, 1)]);
+}
+
+pub async fn a_pause_stops_all_orgs_at_once_and_a_resume_wakes_them(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    world.pause("brief", at("08:00")).await;
+    let planned = world.plan(at("17:00")).await;
+    assert_eq!((planned.runs.len(), planned.gaps.len()), (0, 0));
+    world.resume("brief", Missed::Skip, at("18:00")).await;
+    world.sweep(at("18:00")).await;
+    let expected = [("la", "2026-11-16T17:00:00Z"), ("tokyo", "2026-11-16T00:00:00Z"), ("utc", "2026-11-16T09:00:00Z")];
+    assert_eq!(nexts(&world, id).await, expected.map(|(org, time)| (org.to_owned(), Some(at(time)))).into());
+    assert_eq!(gaps_of(&world, "utc").await, [(GapReason::Paused, 1)]);
+    assert_eq!(gaps_of(&world, "tokyo").await, []);
+}
+
+pub async fn a_resume_runs_once_for_each_org_that_missed_something(fresh: Fresh) {
+    let (world, _) = three(&fresh).await;
+    world.pause("brief", at("08:00")).await;
+    world.plan(at("2026-11-16T17:00:00Z")).await;
+    world.resume("brief", Missed::RunOnce, at("2026-11-16T18:00:00Z")).await;
+    let mut made = 0;
+    loop {
+        let swept = world.store.sweep_orgs(at("2026-11-16T18:00:00Z"), 1).await.unwrap();
+        made += swept.planned.runs.len();
+        if !swept.more {
+            break;
+        }
+    }
+    assert_eq!(made, 3);
+    assert_eq!(dates(&world, "utc").await, ["2026-11-16"]);
+    assert_eq!(gaps_of(&world, "utc").await, [(GapReason::Paused, 1)]);
+}
+
+pub async fn a_new_version_takes_over_without_firing_twice_on_a_date(fresh: Fresh) {
+    let (world, old) = three(&fresh).await;
+    world.run_due(&success(), at("09:00")).await;
+    let edit = Edit { spec: Some(job_at("brief", "0 17 * * *", at("10:00")).spec.unwrap()), ..Edit::default() };
+    let id = job_id("brief", 2);
+    let decide = |view: &change::JobView| change::new_version(view, edit.clone(), id, false, "ana", at("10:00"));
+    world.try_change("brief", at("10:00"), decide).await.unwrap();
+    world.sweep(at("10:00")).await;
+    assert_eq!(nexts(&world, old).await, BTreeMap::new(), "the old version has no timers any more");
+    assert_eq!(next(&world, id, "utc").await, Some(at("17:00")));
+    assert_eq!(timer(&world, id, "utc").await.last_local_date, Some(jiff::civil::date(2026, 11, 15)));
+    world.run_due(&success(), at("2026-11-16T01:00:00Z")).await;
+    assert_eq!(dates(&world, "utc").await, ["2026-11-15"], "today has had its run");
+    assert_eq!(dates(&world, "la").await, ["2026-11-15"], "here it had not");
+    assert_eq!(world.store.list_sweeps().await.unwrap(), []);
+}
+
+pub async fn versions_that_follow_each_other_faster_than_sweeps_lose_nothing(fresh: Fresh) {
+    let (world, _) = three(&fresh).await;
+    world.run_due(&success(), at("09:00")).await;
+    for (version, time) in [(2, "10:00"), (3, "10:01"), (4, "10:02")] {
+        let edit = Edit { spec: Some(job_at("brief", "0 17 * * *", at(time)).spec.unwrap()), ..Edit::default() };
+        let id = job_id("brief", version);
+        let decide = |view: &change::JobView| change::new_version(view, edit.clone(), id, false, "ana", at(time));
+        world.try_change("brief", at(time), decide).await.unwrap();
+    }
+    assert_eq!(world.store.list_sweeps().await.unwrap().len(), 3);
+    world.sweep(at("10:05")).await;
+    for version in 1..4 {
+        assert_eq!(nexts(&world, job_id("brief", version)).await, BTreeMap::new(), "version {version}");
+    }
+    assert_eq!(nexts(&world, job_id("brief", 4)).await.len(), 3);
+    let utc = timer(&world, job_id("brief", 4), "utc").await;
+    assert_eq!(utc.last_local_date, Some(jiff::civil::date(2026, 11, 15)), "what the first version knew");
+}
+
+pub async fn a_retired_job_leaves_no_timers(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    world.retire("brief", at("12:00")).await;
+    // Due when it was retired, and nobody had looked: it is told all the same.
+    let planned = world.plan(at("12:00")).await;
+    assert_eq!(planned.timers, 1);
+    world.sweep(at("12:00")).await;
+    assert_eq!(nexts(&world, id).await, BTreeMap::new());
+    assert_eq!(world.plan(at("2026-11-20T00:00:00Z")).await.timers, 0);
+    assert_eq!(gaps_of(&world, "utc").await, [(GapReason::Missed, 1)]);
+    assert_eq!(world.get("brief").await.job.state.status, JobStatus::Retired);
+}
+
+pub async fn a_deleted_org_leaves_no_timers_and_keeps_its_runs(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    world.run_due(&success(), at("09:00")).await;
+    world.store.delete_org(&org_id("utc"), None, &audit("org.delete", "org:utc", at("10:00"))).await.unwrap();
+    world.sweep(at("10:00")).await;
+    assert_eq!(nexts(&world, id).await.into_keys().collect::<Vec<_>>(), ["la", "tokyo"]);
+    world.plan(at("2026-11-20T00:00:00Z")).await;
+    assert_eq!(dates(&world, "utc").await, ["2026-11-15"]);
+    let due = world.store.counts(at("2026-12-20T00:00:00Z")).await.unwrap();
+    assert_eq!(due.due_timers, 2, "it fires no more");
+}
+
+pub async fn what_was_deleted_is_forgotten_in_the_end(fresh: Fresh) {
+    let (world, _) = three(&fresh).await;
+    world.store.delete_org(&org_id("utc"), None, &audit("org.delete", "org:utc", at("10:00"))).await.unwrap();
+    world.sweep(at("10:00")).await;
+    let again = world.put(&[org("utc", "UTC")], at("11:00")).await;
+    assert_eq!(again[0].org.revision, 1, "nothing is left of what it was");
+}
+
+pub async fn a_sweep_goes_on_where_it_was(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let many: Vec<OrgWrite> = (0..25).map(|n| org(&format!("org-{n:02}"), "UTC")).collect();
+    world.put(&many, at("00:00")).await;
+    world.sweep(at("00:00")).await;
+    let id = world.create(per_org(job("brief", "0 9 * * *"))).await.job.definition.id;
+    let (mut steps, mut orgs) = (0, 0);
+    loop {
+        let swept = world.store.sweep_orgs(at("00:00"), 10).await.unwrap();
+        assert!(swept.orgs <= 10);
+        orgs += swept.orgs;
+        if !swept.more {
+            break;
+        }
+        steps += 1;
+        if let [sweep] = &world.store.list_sweeps().await.unwrap()[..] {
+            assert_eq!(
+                (sweep.seen, sweep.reached.as_ref().map(OrgId::as_str)),
+                match steps {
+                    1 => (10, Some("org-09")),
+                    _ => (20, Some("org-19")),
+                }
+            );
+        }
+    }
+    assert_eq!((steps, orgs), (3, 25));
+    assert_eq!(nexts(&world, id).await.len(), 25);
+}
+
+pub async fn an_org_that_changes_before_a_sweep_comes_by_is_seen_by_it(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.put(&[org("a", "UTC"), org("b", "UTC"), org("c", "UTC")], at("00:00")).await;
+    world.sweep(at("00:00")).await;
+    let id = world.create(per_org(job("brief", "0 9 * * *"))).await.job.definition.id;
+    world.store.sweep_orgs(at("00:00"), 1).await.unwrap();
+    world.put(&[org("a", "Asia/Tokyo"), org("c", "Asia/Tokyo")], at("00:01")).await;
+    world.sweep(at("00:01")).await;
+    let tokyo = Some(at("2026-11-16T00:00:00Z"));
+    assert_eq!(nexts(&world, id).await.into_values().collect::<Vec<_>>(), [tokyo, Some(at("09:00")), tokyo]);
+}
+
+pub async fn the_set_of_timers_can_be_made_anew(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    world.run_due(&success(), at("09:00")).await;
+    set_enabled(&world, "la", false, "10:00").await;
+    let before = rows(&world, id).await;
+    let decide = |view: &change::JobView| change::for_all_orgs(view, Work::Arm);
+    world.try_change("brief", at("11:00"), decide).await.unwrap();
+    world.sweep(at("11:00")).await;
+    assert_eq!(rows(&world, id).await, before);
+}
+
+pub async fn a_run_by_hand_is_for_one_org(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    let request = RunNow { id: by_hand(at("01:00"), "utc"), actor: "ana", payload: None, overlap: None };
+    let decide = |view: &change::JobView| change::run_now(view, &request, at("01:00"));
+    let entry = |name: &str| audit("job.run_now", name, at("01:00"));
+    assert_refused(world.store.change_job(&by_key("brief"), None, &decide, &entry("whole")).await, "invalid");
+    let utc = org_id("utc");
+    let changed = world.store.change_org_job(&by_key("brief"), &utc, &decide, &entry("utc")).await.unwrap();
+    assert_eq!((changed.runs.len(), changed.runs[0].org.as_ref()), (1, Some(&utc)));
+    assert_eq!(next(&world, id, "utc").await, Some(at("09:00")), "the timer stays");
+    let nobody = world.store.change_org_job(&by_key("brief"), &org_id("nobody"), &decide, &entry("nobody")).await;
+    assert!(matches!(nobody, Err(StoreError::NotFound { .. })));
+    // Its overlap is its own: the stuck run of one org is in nobody else's way.
+    world.start(at("01:00")).await;
+    let planned = world.plan(at("17:00")).await;
+    let skipped: Vec<_> = planned.runs.iter().map(|run| run.skipped).collect();
+    assert_eq!(skipped.iter().filter(|skipped| skipped.is_some()).count(), 1, "{planned:?}");
+    assert_eq!(skipped.len(), 2);
+}
+
+pub async fn a_run_by_hand_for_all_orgs_is_made_once_for_each(fresh: Fresh) {
+    let (world, _) = three(&fresh).await;
+    set_enabled(&world, "la", false, "00:30").await;
+    let work = Work::RunNow { payload: None, overlap: None };
+    world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
+    world.sweep(at("01:00")).await;
+    let runs = world.runs().await;
+    let mut orgs: Vec<_> = runs.iter().map(|run| run.org.as_ref().unwrap().to_string()).collect();
+    orgs.sort();
+    assert_eq!(orgs, ["tokyo", "utc"], "not for who is off");
+    assert!(runs.iter().all(|run| run.trigger.kind() == TriggerType::Manual && run.status == RunStatus::Pending));
+    assert_eq!(world.store.list_sweeps().await.unwrap(), []);
+}
+
+pub async fn a_backfill_for_all_orgs_has_the_slots_of_each(fresh: Fresh) {
+    let (world, _) = three(&fresh).await;
+    let later = at("2026-11-18T18:00:00Z");
+    world.pause("brief", at("01:00")).await;
+    world.plan(later).await;
+    world.resume("brief", Missed::Skip, later).await;
+    world.sweep(later).await;
+    let work =
+        Work::Backfill { id: BackfillId::new(later, [7; 10]), from: at("00:00"), to: at("2026-11-17T12:00:00Z") };
+    world.try_change("brief", later, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
+    world.sweep(later).await;
+    assert_eq!(dates(&world, "utc").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
+    assert_eq!(dates(&world, "la").await, ["2026-11-15", "2026-11-16"]);
+    assert_eq!(dates(&world, "tokyo").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
+}
+
+pub async fn the_backlog_of_an_org_starves_nobody(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.put(&[org("busy", "UTC"), org("other", "UTC")], at("00:00")).await;
+    let often = with(per_org(job("brief", "* * * * *")), |values| {
+        values.catch_up = everbell_core::CatchUp::All;
+        values.catch_up_limit = 500;
+    });
+    world.create(often).await;
+    world.sweep(at("00:00")).await;
+    set_enabled(&world, "other", false, "00:00:30").await;
+    world.plan(at("05:00")).await;
+    assert!(world.runs().await.len() >= 300);
+    set_enabled(&world, "other", true, "05:00").await;
+    world.plan(at("05:01")).await;
+    let started = world.start_some(at("05:01"), 3).await;
+    let orgs: Vec<_> = started.iter().map(|claim| claim.run.org.as_ref().unwrap().as_str()).collect();
+    assert_eq!(orgs, ["busy", "other"], "a backlog waits for itself");
+}
