@@ -46,7 +46,7 @@ pub(crate) use heartbeat::Heartbeat;
 pub(crate) use inflight::{Attempt, Inflight};
 pub use options::EngineOptions;
 pub(crate) use outage::Outage;
-pub(crate) use planner::Planner;
+pub(crate) use planner::{Planner, decide};
 pub(crate) use pruner::Pruner;
 pub(crate) use reaper::Reaper;
 pub(crate) use recorder::Recorder;

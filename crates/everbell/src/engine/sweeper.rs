@@ -29,24 +29,29 @@ impl Sweeper {
     pub(super) fn new(shared: &Arc<Shared>) -> Sweeper {
         Sweeper { shared: Arc::clone(shared), last: None }
     }
-}
 
-impl Step for Sweeper {
-    const NAME: &'static str = "sweeper";
-
-    async fn step(&mut self) -> StoreResult<Wait> {
+    /// Looks at a few orgs; tells whether there are more to look at.
+    pub(crate) async fn look(&self, now: Timestamp) -> StoreResult<bool> {
         let Shared { store, signals, events, .. } = &*self.shared;
-        let now = self.shared.now();
-        if let Some(soonest) = self.last.map(|last| later(last, CLOSEST)).filter(|soonest| now < *soonest) {
-            return Ok(Wait::Until(soonest));
-        }
         let swept = store.sweep_orgs(now, BATCH).await?;
         if swept.planned.timers > 0 {
             signals.plan.notify_one();
             signals.claim.notify_one();
         }
         told(swept.planned).for_each(|event| events.tell(event));
-        if swept.more {
+        Ok(swept.more)
+    }
+}
+
+impl Step for Sweeper {
+    const NAME: &'static str = "sweeper";
+
+    async fn step(&mut self) -> StoreResult<Wait> {
+        let now = self.shared.now();
+        if let Some(soonest) = self.last.map(|last| later(last, CLOSEST)).filter(|soonest| now < *soonest) {
+            return Ok(Wait::Until(soonest));
+        }
+        if self.look(now).await? {
             return Ok(Wait::No);
         }
         self.last = Some(now);

@@ -190,7 +190,12 @@ impl TestBell {
             let engine = &mut self.engine;
             let beat = engine.heartbeat.step().await;
             let resumed = engine.resumer.step().await;
-            let swept = engine.sweeper.step().await;
+            // Not as a loop would, which waits a moment between two looks.
+            let swept = engine
+                .sweeper
+                .look(engine.shared.now())
+                .await
+                .map(|more| if more { Wait::No } else { Wait::ForSignal });
             let planned = engine.planner.step().await;
             let claimed = engine.claimer.step().await;
             self.let_handlers_work().await;
@@ -207,10 +212,12 @@ impl TestBell {
                 continue;
             }
             self.crashed &= self.has_orphans().await;
+            let idle = self.is_idle().await;
             let times = [planned, claimed, reaped].into_iter().filter_map(|wait| match wait {
-                Ok(Wait::Until(at)) => Some(at),
+                Ok(Wait::Until(at)) if !idle => Some(at),
                 _ => None,
             });
+            let times = times.chain(if idle { self.next_fire().await } else { None });
             let pauses = self.store.pauses_ending(1).await.unwrap_or_default();
             let times = times.chain(pauses.into_iter().map(|(_, until)| until)).chain(self.clock.next_sleeper());
             return times.min().unwrap_or(Timestamp::MAX);
@@ -233,6 +240,17 @@ impl TestBell {
         if busy(&self.slow, inflight.working()) && tokio::time::timeout(PATIENCE, wait).await.is_err() {
             self.slow.extend(inflight.working());
         }
+    }
+
+    /// Whether no run is pending or running. Then nothing happens before the next fire, and nobody has to look now and then.
+    async fn is_idle(&self) -> bool {
+        self.store.counts(self.now()).await.is_ok_and(|counts| counts.active_runs.is_empty())
+    }
+
+    /// When the next timer fires, now that none is due.
+    async fn next_fire(&self) -> Option<Timestamp> {
+        let targets: Vec<Target> = self.engine.shared.targets.names().cloned().collect();
+        self.store.plan_due(self.now(), 1, &targets, &crate::engine::decide).await.ok()?.next_due_at
     }
 
     async fn has_orphans(&self) -> bool {

@@ -12,6 +12,7 @@ mod handlers;
 mod job_actions;
 mod job_questions;
 mod observing;
+mod orgs_year;
 mod run_actions;
 mod sync;
 mod sync_again;

@@ -72,6 +72,11 @@ macro_rules! conformance_cases {
                 a_backfill_for_all_orgs_has_the_slots_of_each,
                 the_backlog_of_an_org_starves_nobody,
             }
+            org_model {
+                random_lives_of_orgs_are_those_of_the_model,
+                other_random_lives_of_orgs_are_those_of_the_model,
+                more_random_lives_of_orgs_are_those_of_the_model,
+            }
             change {
                 pausing_disarms,
                 pauses_that_end_are_told_earliest_first,

@@ -36,6 +36,7 @@ pub mod change;
 pub mod job_lists;
 pub mod jobs;
 
+pub mod org_model;
 pub mod org_timers;
 pub mod orgs;
 

@@ -11,19 +11,26 @@ use super::PostgresStore;
 use super::connect::STEADY;
 
 /// The statements of the loops that are given rows, or look for some.
-const KEPT: [(&str, &str); 13] = [
+const KEPT: [(&str, &str); 20] = [
     ("advance_timers", include_str!("sql/advance_timers.sql")),
     ("cancel_pending", include_str!("sql/cancel_pending.sql")),
+    ("clear_waiting", include_str!("sql/clear_waiting.sql")),
+    ("delete_timers", include_str!("sql/delete_timers.sql")),
     ("end_runs", include_str!("sql/end_runs.sql")),
     ("insert_runs", include_str!("sql/insert_runs.sql")),
     ("lock_due_timers", include_str!("sql/lock_due_timers.sql")),
     ("lock_failures", include_str!("sql/lock_failures.sql")),
+    ("lock_org_timers", include_str!("sql/lock_org_timers.sql")),
     ("next_due", include_str!("sql/next_due.sql")),
     ("read_active", include_str!("sql/read_active.sql")),
+    ("read_org_active", include_str!("sql/read_org_active.sql")),
+    ("read_org_facts", include_str!("sql/read_org_facts.sql")),
+    ("read_overrides", include_str!("sql/read_overrides.sql")),
     ("request_cancel", include_str!("sql/request_cancel.sql")),
     ("retire_one_time", include_str!("sql/retire_one_time.sql")),
     ("retry_runs", include_str!("sql/retry_runs.sql")),
     ("set_failures", include_str!("sql/set_failures.sql")),
+    ("set_timer_errors", include_str!("sql/set_timer_errors.sql")),
     ("start_runs", include_str!("sql/start_runs.sql")),
 ];
 

@@ -1,0 +1,220 @@
+//! Orgs, overrides, sweeps and plans in random order, on a store and on the model: both tell the same story.
+
+use everbell_core::change::{self, Edit};
+use everbell_core::org::{OrgWrite, OverrideWrite, Work};
+use everbell_core::plan::Missed;
+use everbell_core::store::{
+    GapFilter, JobFilter, JobRef, JobSort, OrgFilter, PageRequest, RunFilter, Store, StoreResult,
+};
+use everbell_core::{JobKey, Json};
+use jiff::{SignedDuration, Timestamp};
+
+use super::Fresh;
+use super::dice::Dice;
+use super::given::{at, audit, core_plan, job_at, job_id, kind, org_id, page, per_org};
+use super::world::{by_key, pause_of, targets};
+use crate::memory::MemoryStore;
+
+const STEPS: u32 = 150;
+const ORGS: [&str; 6] = ["acme", "Beta", "gamma", "délta", "ε", "zeta"];
+const ZONES: [&str; 7] = [
+    "UTC",
+    "Asia/Tokyo",
+    "America/Los_Angeles",
+    "Pacific/Kiritimati",
+    "Pacific/Honolulu",
+    "Asia/Kathmandu",
+    "Europe/Lisbon",
+];
+const KEYS: [&str; 2] = ["brief", "report"];
+const TIMES: [&str; 4] = ["0 9 * * *", "30 2 * * *", "0 */6 * * *", "0 17 * * mon-fri"];
+
+/// Something that happens, as data: it happens to both.
+#[derive(Clone, Debug)]
+enum Event {
+    Put(Vec<OrgWrite>),
+    Delete(&'static str, Option<u64>),
+    Wish(&'static str, OverrideWrite),
+    Unwish(&'static str, &'static str),
+    Create(&'static str, &'static str, u32),
+    Pause(&'static str),
+    Resume(&'static str, Missed),
+    NewVersion(&'static str, &'static str, u32),
+    Retire(&'static str),
+    ForAll(&'static str, Work),
+    Sweep(u32),
+    Plan,
+}
+
+struct Story {
+    dice: Dice,
+    now: Timestamp,
+    versions: u32,
+}
+
+impl Story {
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.dice.below(from.len())]
+    }
+
+    fn next(&mut self) -> Event {
+        let minutes = [0, 1, 30, 120, 400, 1_000][self.dice.below(6)];
+        self.now += SignedDuration::from_mins(minutes);
+        let (org, key) = (self.pick(&ORGS), self.pick(&KEYS));
+        match self.dice.below(20) {
+            0..4 => Event::Put(self.orgs()),
+            4 => Event::Delete(org, self.dice.one_in(3).then_some(2)),
+            5..7 => {
+                let expression = self.dice.one_in(2).then(|| self.pick(&TIMES).to_owned());
+                let enabled = !self.dice.one_in(3);
+                Event::Wish(org, OverrideWrite { job_key: JobKey::new(key).unwrap(), enabled, expression })
+            }
+            7 => Event::Unwish(org, key),
+            8 | 9 => {
+                self.versions += 1;
+                Event::Create(key, self.pick(&TIMES), self.versions)
+            }
+            10 => Event::Pause(key),
+            11 => Event::Resume(key, if self.dice.one_in(2) { Missed::RunOnce } else { Missed::Skip }),
+            12 => {
+                self.versions += 1;
+                Event::NewVersion(key, self.pick(&TIMES), self.versions)
+            }
+            13 if self.dice.one_in(2) => Event::Retire(key),
+            13 => Event::ForAll(key, Work::Arm),
+            14 => Event::ForAll(key, Work::RunNow { payload: Some(Json::empty()), overlap: None }),
+            15 | 16 => Event::Plan,
+            _ => Event::Sweep(1 + self.dice.below(4) as u32),
+        }
+    }
+
+    fn orgs(&mut self) -> Vec<OrgWrite> {
+        let count = 1 + self.dice.below(3);
+        let first = self.dice.below(ORGS.len());
+        (0..count)
+            .map(|n| OrgWrite {
+                timezone: (!self.dice.one_in(4)).then(|| self.pick(&ZONES).to_owned()),
+                enabled: self.dice.one_in(4).then(|| self.dice.one_in(2)),
+                name: self.dice.one_in(5).then(|| "A name".to_owned()),
+                ..OrgWrite::of(org_id(ORGS[(first + n) % ORGS.len()]))
+            })
+            .collect()
+    }
+}
+
+fn told<T: std::fmt::Debug>(answer: StoreResult<T>) -> String {
+    match answer {
+        Ok(answer) => format!("{answer:?}"),
+        Err(error) => format!("error: {}", kind(&error)),
+    }
+}
+
+async fn happen(store: &dyn Store, event: &Event, entry: &everbell_core::store::AuditEntry, now: Timestamp) -> String {
+    let job = |key: &str| by_key(key);
+    match event {
+        Event::Put(writes) => told(store.write_orgs(writes, entry).await),
+        Event::Delete(org, revision) => told(store.delete_org(&org_id(org), *revision, entry).await),
+        Event::Wish(org, write) => told(store.write_override(&org_id(org), write, entry).await),
+        Event::Unwish(org, key) => told(store.delete_override(&org_id(org), &JobKey::new(key).unwrap(), entry).await),
+        Event::Create(key, schedule, version) => {
+            let mut definition = per_org(job_at(key, schedule, now));
+            definition.id = job_id(key, *version);
+            definition.version = *version;
+            told(store.create_job(&change::create(definition), entry).await)
+        }
+        Event::Pause(key) => {
+            told(store.change_job(&job(key), None, &|view| change::pause(view, pause_of(now)), entry).await)
+        }
+        Event::Resume(key, missed) => {
+            told(store.change_job(&job(key), None, &|view| change::resume(view, *missed, "ana", now), entry).await)
+        }
+        Event::NewVersion(key, schedule, version) => {
+            let edit = Edit { spec: Some(job_at(key, schedule, now).spec.unwrap()), ..Edit::default() };
+            let id = job_id(key, *version);
+            // Versions count up by themselves; ids tell them apart.
+            let decide = |view: &change::JobView| change::new_version(view, edit.clone(), id, false, "ana", now);
+            told(store.change_job(&job(key), None, &decide, entry).await)
+        }
+        Event::Retire(key) => {
+            told(store.change_job(&job(key), None, &|view| change::retire(view, "ana", now), entry).await)
+        }
+        Event::ForAll(key, work) => {
+            let decide = |view: &change::JobView| change::for_all_orgs(view, work.clone());
+            told(store.change_job(&job(key), None, &decide, entry).await)
+        }
+        Event::Sweep(limit) => told(store.sweep_orgs(now, *limit).await.map(|swept| (swept.orgs, swept.more))),
+        Event::Plan => {
+            let planned = store.plan_due(now, 1_000, &targets(), &core_plan).await;
+            told(planned.map(|planned| (planned.timers, planned.runs.len(), planned.next_due_at)))
+        }
+    }
+}
+
+/// Everything that there is about orgs.
+async fn look(store: &dyn Store) -> Vec<String> {
+    let mut seen = vec![
+        told(store.list_orgs(&OrgFilter::default(), &page(1_000)).await),
+        told(store.count_orgs().await),
+        told(store.list_sweeps().await),
+    ];
+    let jobs = JobFilter { sort: JobSort::Key, ..JobFilter::default() };
+    for row in store.list_jobs(&jobs, &page(1_000)).await.unwrap().items {
+        let id = row.job.definition.id;
+        let orgs = store.job_orgs(id, &everbell_core::store::JobOrgFilter::default(), &page(1_000)).await;
+        seen.push(format!(
+            "{id}: {}",
+            told(orgs.map(|orgs| {
+                orgs.items.into_iter().map(|row| (row.org.id, row.wish, row.timer, row.error)).collect::<Vec<_>>()
+            }))
+        ));
+        seen.push(told(store.get_job(&JobRef::Id(id)).await.map(|row| (row.job.state, row.timer))));
+    }
+    let (mut after, mut runs) = (None, Vec::new());
+    loop {
+        let page = store.list_runs(&RunFilter::default(), &PageRequest { limit: 1_000, after }).await.unwrap();
+        runs.extend(page.items.into_iter().map(|run| (run.id, run.org, run.local_date, run.status, run.slot_at)));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    seen.extend(runs.into_iter().map(|run| format!("{run:?}")));
+    let gaps = store.list_gaps(&GapFilter::default(), &page(1_000)).await.unwrap().items;
+    seen.extend(gaps.into_iter().map(|gap| format!("{gap:?}")));
+    seen
+}
+
+async fn compare(fresh: &Fresh, seed: u64) {
+    let (store, model) = (fresh.store(), MemoryStore::new());
+    let mut story = Story { dice: Dice::new(seed), now: at("00:00"), versions: 0 };
+    let mut past = Vec::new();
+    for step in 0..STEPS {
+        let event = story.next();
+        let entry = audit("test", "orgs", story.now);
+        past.push(format!("{} {event:?}", story.now));
+        let answer = happen(&*store, &event, &entry, story.now).await;
+        let expected = happen(&model, &event, &entry, story.now).await;
+        assert_eq!(answer, expected, "seed {seed}, step {step}, after\n{}", past.join("\n"));
+        if step % 5 == 4 {
+            let (seen, expected) = (look(&*store).await, look(&model).await);
+            for (seen, expected) in seen.iter().zip(&expected) {
+                assert_eq!(seen, expected, "seed {seed}, step {step}, after\n{}", past.join("\n"));
+            }
+            assert_eq!(seen.len(), expected.len(), "seed {seed}, step {step}, after\n{}", past.join("\n"));
+        }
+    }
+    let runs = model.list_runs(&RunFilter::default(), &page(1_000)).await.unwrap().items;
+    assert!(runs.iter().filter(|run| run.local_date.is_some()).count() > 20, "a story in which nothing happens");
+}
+
+pub async fn random_lives_of_orgs_are_those_of_the_model(fresh: Fresh) {
+    compare(&fresh, 1).await;
+}
+
+pub async fn other_random_lives_of_orgs_are_those_of_the_model(fresh: Fresh) {
+    compare(&fresh, 2).await;
+}
+
+pub async fn more_random_lives_of_orgs_are_those_of_the_model(fresh: Fresh) {
+    compare(&fresh, 3).await;
+}
