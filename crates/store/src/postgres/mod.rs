@@ -12,6 +12,7 @@ mod fault;
 mod history;
 mod inside;
 mod jobs;
+mod lending;
 mod listen;
 mod migrate;
 mod planning;
