@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 
 use super::lending::{Connections, PATIENCE};
 use super::pool::{Pool, Session};
+use super::started::Started;
 use super::{DEADLINE, PostgresStore, fault, listen, migrate};
 use crate::micros::Micros;
 use crate::rows::{ActiveCountColumns, Definitions, DueColumns, JobCountColumns, counts};
@@ -56,7 +57,7 @@ impl PostgresStore {
         migrate::run(&pool).await?;
         let wake = Arc::new(Notify::new());
         let listener = (!behind_pooler).then(|| listen::Listener::start(options, Arc::clone(&wake)));
-        Ok(PostgresStore { pool, loops, known: Definitions::default(), wake, listener })
+        Ok(PostgresStore { pool, loops, known: Definitions::default(), started: Started::default(), wake, listener })
     }
 
     /// One statement or several, within the deadline.

@@ -20,6 +20,7 @@ mod planning;
 mod plans;
 mod pool;
 mod running;
+mod started;
 mod summary;
 pub(crate) mod upkeep;
 
@@ -50,6 +51,7 @@ pub struct PostgresStore {
     /// For the way of a run: nobody who lists a million runs makes them wait.
     loops: pool::Pool,
     known: Definitions,
+    started: started::Started,
     wake: std::sync::Arc<Notify>,
     /// None behind a pooler, where nothing would arrive.
     listener: Option<listen::Listener>,
