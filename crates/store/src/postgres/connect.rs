@@ -3,22 +3,23 @@
 use std::future::Future;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use everbell_core::store::{Counts, StoreError, StoreResult, StoreStatus};
 use jiff::Timestamp;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
 use tokio::sync::Notify;
 
+use super::lending::{Connections, PATIENCE};
 use super::pool::{Pool, Session};
+use super::started::Started;
 use super::{DEADLINE, PostgresStore, fault, listen, migrate};
 use crate::micros::Micros;
 use crate::rows::{ActiveCountColumns, Definitions, DueColumns, JobCountColumns, counts};
 use crate::url::pooler_of;
 
 /// Enough for a few readers, and enough for the loops; more only make the database slower.
-const MOST_CONNECTIONS: u32 = 6;
+const MOST_CONNECTIONS: usize = 6;
 /// How the statements of the loops are planned. They look for a few rows by an index in tables that are empty at one time
 /// and full at another; a plan from the statistics of the wrong time reads, or even sorts, the whole table for each batch.
 /// Planned once: planning each time anew takes longer than most of them run.
@@ -34,8 +35,6 @@ pub(super) const STEADY: [(&str, &str); 6] = [
     ("jit", "off"),
     ("plan_cache_mode", "force_generic_plan"),
 ];
-/// How long a caller waits for a connection before the database counts as unavailable.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 impl PostgresStore {
     /// Connects to `postgres://user:password@host/database`, and brings the schema up to date.
@@ -46,21 +45,19 @@ impl PostgresStore {
     /// The address is never shown with its password, whatever goes wrong.
     pub async fn connect(url: &str) -> StoreResult<PostgresStore> {
         let (options, behind_pooler) = reach(url).await?;
-        // A round trip before each use costs two thirds of the speed; a dead connection shows by itself.
-        let few =
-            PgPoolOptions::new().max_connections(MOST_CONNECTIONS).acquire_timeout(PATIENCE).test_before_acquire(false);
-        let pool = few.clone().connect_lazy_with(options.clone());
+        let few = |options: PgConnectOptions| Connections::new(options, MOST_CONNECTIONS);
+        let pool = few(options.clone());
         let (pool, loops) = if behind_pooler {
-            let loops = few.connect_lazy_with(options.clone());
+            let loops = few(options.clone());
             (Pool::behind_pooler(pool, &[]), Pool::behind_pooler(loops, &STEADY))
         } else {
-            let loops = few.connect_lazy_with(options.clone().options(STEADY));
+            let loops = few(options.clone().options(STEADY));
             (Pool::direct(pool), Pool::direct(loops))
         };
         migrate::run(&pool).await?;
         let wake = Arc::new(Notify::new());
         let listener = (!behind_pooler).then(|| listen::Listener::start(options, Arc::clone(&wake)));
-        Ok(PostgresStore { pool, loops, known: Definitions::default(), wake, listener })
+        Ok(PostgresStore { pool, loops, known: Definitions::default(), started: Started::default(), wake, listener })
     }
 
     /// One statement or several, within the deadline.
@@ -198,7 +195,7 @@ async fn reach(url: &str) -> StoreResult<(PgConnectOptions, bool)> {
 pub(super) async fn look(url: &str) -> StoreResult<Session<'static>> {
     const WHAT: &str = "reading the database";
     let (options, behind_pooler) = reach(url).await?;
-    let one = PgPoolOptions::new().max_connections(1).acquire_timeout(PATIENCE).connect_lazy_with(options);
+    let one = Connections::new(options, 1);
     let pool = if behind_pooler { Pool::behind_pooler(one, &[]) } else { Pool::direct(one) };
     let mut session = on(WHAT, pool.begin()).await?;
     on(WHAT, sqlx::query("set transaction read only").execute(&mut session)).await?;

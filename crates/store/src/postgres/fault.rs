@@ -60,9 +60,9 @@ pub(super) fn is_deadlock(error: &StoreError) -> bool {
     said.and_then(sqlx::error::DatabaseError::code).as_deref() == Some("40P01")
 }
 
-/// A commit failed. If the server said so, nothing has happened; if it said nothing, nobody knows.
+/// A commit failed. If the server said so, nothing has happened, nor if it was never asked; if it said nothing, nobody knows.
 pub(super) fn commit(what: &str, error: sqlx::Error) -> StoreError {
-    let answered = error.as_database_error().is_some();
+    let answered = matches!(error, sqlx::Error::Database(_) | sqlx::Error::PoolTimedOut);
     match from_sqlx(what, error) {
         StoreError::Unavailable { what, source, .. } => StoreError::Unavailable { what, maybe_done: !answered, source },
         other => other,

@@ -12,6 +12,7 @@ mod fault;
 mod history;
 mod inside;
 mod jobs;
+mod lending;
 mod listen;
 mod migrate;
 mod orgs;
@@ -20,6 +21,7 @@ mod planning;
 mod plans;
 mod pool;
 mod running;
+mod started;
 mod summary;
 mod sweeping;
 pub(crate) mod upkeep;
@@ -53,6 +55,7 @@ pub struct PostgresStore {
     /// For the way of a run: nobody who lists a million runs makes them wait.
     loops: pool::Pool,
     known: Definitions,
+    started: started::Started,
     wake: std::sync::Arc<Notify>,
     /// None behind a pooler, where nothing would arrive.
     listener: Option<listen::Listener>,

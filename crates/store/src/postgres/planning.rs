@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use everbell_core::store::{Due, PlanFn, Planned, StoreResult};
 use everbell_core::{ActiveRun, JobId, MAX_FAILURE_MESSAGE_BYTES, Target, Timer, storable_text};
 use jiff::Timestamp;
-use sqlx::FromRow;
+use sqlx::postgres::PgRow;
+use sqlx::{FromRow, Row};
 use uuid::Uuid;
 
 use super::PostgresStore;
@@ -17,11 +18,16 @@ use crate::rows::{ActiveColumns, Learned, PlanBatch, RunValues, TimerColumns, or
 const WHAT: &str = "planning due timers";
 
 /// A timer that is due, and when the first of those fires that are not.
-#[derive(FromRow)]
 struct DueColumns {
-    #[sqlx(flatten)]
     timer: TimerColumns,
     next_due_at: Option<Micros>,
+}
+
+impl FromRow<'_, PgRow> for DueColumns {
+    fn from_row(row: &PgRow) -> sqlx::Result<Self> {
+        // The last one, by its place like those of the timer.
+        Ok(DueColumns { timer: TimerColumns::from_row(row)?, next_due_at: row.try_get(row.len() - 1)? })
+    }
 }
 
 impl PostgresStore {

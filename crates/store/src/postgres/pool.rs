@@ -8,57 +8,89 @@
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::error::BoxDynError;
-use sqlx::postgres::{PgArguments, PgPool, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{AssertSqlSafe, Connection, Either, Execute, Executor, PgConnection, Postgres, SqlStr, Transaction};
+use sqlx::postgres::{PgArguments, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
+use sqlx::{
+    AssertSqlSafe, Connection, Either, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr, Transaction,
+};
+
+use super::lending::{Connections, Lent};
 
 /// Connections to take turns with.
 #[derive(Debug)]
 pub(super) struct Pool {
-    connections: PgPool,
-    /// What begins a transaction behind a pooler; without one, statements are named and may stand alone.
-    begin: Option<String>,
+    connections: Connections,
+    begin: SqlStr,
+    /// Then statements have no name, and none stands alone.
+    behind_pooler: bool,
 }
 
 /// A transaction, and how its statements are sent.
 #[derive(Debug)]
 pub(super) struct Session<'t> {
-    transaction: Transaction<'t, Postgres>,
+    work: Work<'t>,
     unnamed: bool,
 }
 
+#[derive(Debug)]
+enum Work<'t> {
+    Own(Lent),
+    /// A part of somebody else's.
+    Inside(Transaction<'t, Postgres>),
+}
+
 impl Pool {
-    pub(super) fn direct(connections: PgPool) -> Pool {
-        Pool { connections, begin: None }
+    pub(super) fn direct(connections: Connections) -> Pool {
+        Pool { connections, begin: "begin".into_sql_str(), behind_pooler: false }
     }
 
     /// Behind a pooler in transaction mode, with these settings in each transaction.
-    pub(super) fn behind_pooler(connections: PgPool, settings: &[(&str, &str)]) -> Pool {
+    pub(super) fn behind_pooler(connections: Connections, settings: &[(&str, &str)]) -> Pool {
         let settings: Vec<String> =
             settings.iter().map(|(name, value)| format!("; set local {name} = {value}")).collect();
-        Pool { connections, begin: Some(format!("begin{}", settings.concat())) }
+        let begin = AssertSqlSafe(format!("begin{}", settings.concat())).into_sql_str();
+        Pool { connections, begin, behind_pooler: true }
     }
 
     pub(super) async fn begin(&self) -> sqlx::Result<Session<'static>> {
-        let transaction = match &self.begin {
-            Some(begin) => self.connections.begin_with(AssertSqlSafe(begin.clone())).await?,
-            None => self.connections.begin().await?,
-        };
-        Ok(Session { transaction, unnamed: self.begin.is_some() })
+        let mut lent = self.connections.lend().await?;
+        lent.begin(self.begin.clone()).await?;
+        Ok(Session { work: Work::Own(lent), unnamed: self.behind_pooler })
+    }
+
+    /// For one statement, which is its own transaction where it can be.
+    async fn alone(&self) -> sqlx::Result<Session<'static>> {
+        if self.behind_pooler {
+            return self.begin().await;
+        }
+        Ok(Session { work: Work::Own(self.connections.lend().await?), unnamed: false })
     }
 }
 
 impl<'t> Session<'t> {
     /// A part of somebody else's transaction: what it does is undone with it, or alone.
     pub(super) async fn inside(connection: &'t mut PgConnection, pool: &Pool) -> sqlx::Result<Session<'t>> {
-        Ok(Session { transaction: connection.begin().await?, unnamed: pool.begin.is_some() })
+        Ok(Session { work: Work::Inside(connection.begin().await?), unnamed: pool.behind_pooler })
     }
 
     pub(super) async fn commit(self) -> sqlx::Result<()> {
-        self.transaction.commit().await
+        match self.work {
+            Work::Own(lent) => lent.end("commit").await,
+            Work::Inside(transaction) => transaction.commit().await,
+        }
     }
 
     pub(super) async fn rollback(self) -> sqlx::Result<()> {
-        self.transaction.rollback().await
+        match self.work {
+            Work::Own(lent) => lent.end("rollback").await,
+            Work::Inside(transaction) => transaction.rollback().await,
+        }
+    }
+
+    fn connection(&mut self) -> &mut PgConnection {
+        match &mut self.work {
+            Work::Own(lent) => lent.connection(),
+            Work::Inside(transaction) => transaction,
+        }
     }
 }
 
@@ -73,7 +105,7 @@ impl<'c> Executor<'c> for &'c mut Session<'_> {
         E: 'q + Execute<'q, Postgres>,
     {
         let unnamed = self.unnamed;
-        self.transaction.fetch_many(Sent { query, unnamed })
+        self.connection().fetch_many(Sent { query, unnamed })
     }
 
     fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
@@ -82,14 +114,14 @@ impl<'c> Executor<'c> for &'c mut Session<'_> {
         E: 'q + Execute<'q, Postgres>,
     {
         let unnamed = self.unnamed;
-        self.transaction.fetch_optional(Sent { query, unnamed })
+        self.connection().fetch_optional(Sent { query, unnamed })
     }
 
     fn prepare_with<'e>(self, sql: SqlStr, types: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
     where
         'c: 'e,
     {
-        self.transaction.prepare_with(sql, types)
+        self.connection().prepare_with(sql, types)
     }
 }
 
@@ -101,11 +133,8 @@ impl<'c> Executor<'c> for &'c Pool {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        if self.begin.is_none() {
-            return (&self.connections).fetch_many(query);
-        }
         let work = async move {
-            let mut session = self.begin().await?;
+            let mut session = self.alone().await?;
             let steps: Vec<Step> = session.fetch_many(query).try_collect().await?;
             session.commit().await?;
             Ok::<_, sqlx::Error>(stream::iter(steps.into_iter().map(Ok)))
@@ -118,11 +147,8 @@ impl<'c> Executor<'c> for &'c Pool {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        if self.begin.is_none() {
-            return (&self.connections).fetch_optional(query);
-        }
         Box::pin(async move {
-            let mut session = self.begin().await?;
+            let mut session = self.alone().await?;
             let row = session.fetch_optional(query).await?;
             session.commit().await?;
             Ok(row)
@@ -133,7 +159,12 @@ impl<'c> Executor<'c> for &'c Pool {
     where
         'c: 'e,
     {
-        (&self.connections).prepare_with(sql, types)
+        Box::pin(async move {
+            let mut session = self.alone().await?;
+            let statement = session.prepare_with(sql, types).await?;
+            session.commit().await?;
+            Ok(statement)
+        })
     }
 }
 

@@ -1,11 +1,14 @@
 //! From pending to terminal: start, extend, record, and what was lost.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use everbell_core::settle::{Next, Settling, Transition};
 use everbell_core::store::{AuditEntry, Canceled, Claim, LeaseReport, Recorded, StartRuns, StoreError, StoreResult};
 use everbell_core::{Failure, InstanceId, JobId, Run, RunId, RunStatus};
 use jiff::Timestamp;
+use sqlx::Postgres;
+use sqlx::postgres::PgArguments;
+use sqlx::query::QueryAs;
 use uuid::Uuid;
 
 use super::PostgresStore;
@@ -48,7 +51,9 @@ impl PostgresStore {
         if let Some(error) = unreadable.filter(|_| claims.is_empty()) {
             return Err(error);
         }
-        claims.sort_unstable_by_key(|claim| (claim.run.scheduled_at, claim.run.id));
+        // A claim is large, and is moved once like this.
+        claims.sort_by_cached_key(|claim| (claim.run.scheduled_at, claim.run.id));
+        self.started.add(&claims);
         Ok(claims)
     }
 
@@ -104,20 +109,43 @@ impl PostgresStore {
         if transitions.is_empty() {
             return Ok(Vec::new());
         }
+        let end_alone = self.started.remove(transitions) && Recording::only_successes(transitions);
         for _ in 1..DEADLOCKS {
-            match self.record_once(WHAT, transitions, now).await {
+            match self.record_once(WHAT, transitions, now, end_alone).await {
                 Err(error) if fault::is_deadlock(&error) => {}
                 answer => return answer,
             }
         }
-        self.record_once(WHAT, transitions, now).await
+        self.record_once(WHAT, transitions, now, end_alone).await
     }
 
-    async fn record_once(&self, what: &str, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
+    async fn record_once(
+        &self,
+        what: &str,
+        transitions: &[Transition],
+        now: Timestamp,
+        end_alone: bool,
+    ) -> StoreResult<Vec<Recorded>> {
+        if end_alone {
+            return self.record_successes(what, transitions).await;
+        }
         let mut tx = self.begin_loop(what).await?;
         let done = self.record_in(&mut tx, what, transitions, now).await;
         let recording = self.settle(what, tx, done, |_| false).await?;
         Ok(recording.told())
+    }
+
+    /// The usual case, in one statement that is its own transaction: different runs, each of which succeeded.
+    async fn record_successes(&self, what: &str, transitions: &[Transition]) -> StoreResult<Vec<Recorded>> {
+        let ended = transitions.iter().filter_map(Ended::of).collect::<Vec<_>>();
+        let (runs, _) = self.alone(what, end_runs(&ended, true).fetch_one(&self.loops)).await?;
+        let applied = Recorded::Applied { consecutive_failures: 0 };
+        if runs.len() == transitions.len() {
+            return Ok(vec![applied; runs.len()]);
+        }
+        let runs: HashSet<Uuid> = runs.into_iter().collect();
+        let tell = |run: RunId| if runs.contains(&run.as_uuid()) { applied.clone() } else { Recorded::LeaseLost };
+        Ok(transitions.iter().map(|transition| tell(transition.run_id)).collect())
     }
 
     async fn record_in(
@@ -222,40 +250,59 @@ fn moving(run: RunId) -> StoreError {
     StoreError::Conflict { what: format!("run `{run}` is changing at this moment") }
 }
 
+/// A run that ends, and how.
+struct Ended<'a> {
+    transition: &'a Transition,
+    status: RunStatus,
+    finished_at: Timestamp,
+    failure: Option<&'a Failure>,
+    result: Option<String>,
+}
+
+impl<'a> Ended<'a> {
+    fn of(transition: &'a Transition) -> Option<Ended<'a>> {
+        let Next::Finish { status, finished_at, failure, result } = &transition.to else { return None };
+        Some(Ended {
+            transition,
+            status: *status,
+            finished_at: *finished_at,
+            failure: failure.as_ref(),
+            result: result.as_ref().map(ToString::to_string),
+        })
+    }
+}
+
+/// Runs, and at the same places their jobs.
+type RunsAndJobs = (Vec<Uuid>, Vec<Option<Uuid>>);
+
 /// Ends what is still guarded; tells which runs that were, with their jobs.
+fn end_runs<'a>(ended: &'a [Ended<'a>], only_successes: bool) -> QueryAs<'a, Postgres, RunsAndJobs, PgArguments> {
+    sqlx::query_as(include_str!("sql/end_runs.sql"))
+        .bind(column(ended, |e| e.transition.run_id.as_uuid()))
+        .bind(column(ended, |e| e.transition.attempt as i32))
+        .bind(column(ended, |e| e.transition.from.as_str()))
+        .bind(column(ended, |e| e.status.as_str()))
+        .bind(column(ended, |e| Micros::from(e.finished_at)))
+        .bind(sparse(ended, |e| e.failure.map(|failure| failure.code.as_str())))
+        .bind(sparse(ended, |e| e.failure.map(|failure| failure.message.as_str())))
+        .bind(sparse(ended, |e| details(e.failure)))
+        .bind(sparse(ended, |e| e.result.as_deref()))
+        .bind(sparse(ended, |e| e.transition.output.as_deref()))
+        .bind(only_successes)
+}
+
+/// Ends those that end; tells which runs that were, with their jobs.
 async fn end(
     conn: Conn<'_, '_>,
     what: &str,
     transitions: &[&Transition],
     only_successes: bool,
 ) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
-    type Ended<'a> = (&'a Transition, RunStatus, Timestamp, Option<&'a Failure>, Option<String>);
-    let ended: Vec<Ended<'_>> = transitions
-        .iter()
-        .copied()
-        .filter_map(|transition| match &transition.to {
-            Next::Finish { status, finished_at, failure, result } => {
-                Some((transition, *status, *finished_at, failure.as_ref(), result.as_ref().map(ToString::to_string)))
-            }
-            Next::Retry { .. } => None,
-        })
-        .collect();
+    let ended: Vec<Ended<'_>> = transitions.iter().copied().filter_map(Ended::of).collect();
     if ended.is_empty() {
         return Ok(HashMap::new());
     }
-    let query = sqlx::query_as(include_str!("sql/end_runs.sql"))
-        .bind(column(&ended, |e| e.0.run_id.as_uuid()))
-        .bind(column(&ended, |e| e.0.attempt as i32))
-        .bind(column(&ended, |e| e.0.from.as_str()))
-        .bind(column(&ended, |e| e.1.as_str()))
-        .bind(column(&ended, |e| Micros::from(e.2)))
-        .bind(sparse(&ended, |e| e.3.map(|failure| failure.code.as_str())))
-        .bind(sparse(&ended, |e| e.3.map(|failure| failure.message.as_str())))
-        .bind(sparse(&ended, |e| details(e.3)))
-        .bind(sparse(&ended, |e| e.4.as_deref()))
-        .bind(sparse(&ended, |e| e.0.output.as_deref()))
-        .bind(only_successes);
-    let (runs, jobs): (Vec<Uuid>, Vec<Option<Uuid>>) = on(what, query.fetch_one(&mut *conn)).await?;
+    let (runs, jobs) = on(what, end_runs(&ended, only_successes).fetch_one(&mut *conn)).await?;
     Ok(runs.into_iter().zip(jobs).collect())
 }
 

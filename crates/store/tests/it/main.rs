@@ -8,6 +8,7 @@ mod postgres_deadlock;
 mod postgres_own;
 mod postgres_pooler;
 mod postgres_proxy;
+mod postgres_round_trips;
 mod sqlite;
 mod sqlite_faults;
 mod sqlite_own;

@@ -50,6 +50,11 @@ impl Proxy {
         &self.url
     }
 
+    /// How many requests there were, if it was never armed.
+    pub(crate) fn requests(&self) -> i64 {
+        -1 - self.plan.left.load(Ordering::SeqCst)
+    }
+
     /// Cuts the connection of the request of this number, counted from now.
     pub(crate) fn arm(&self, fault: Fault) {
         self.plan.after.store(fault.point == FaultPoint::After, Ordering::SeqCst);
