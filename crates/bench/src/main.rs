@@ -8,6 +8,7 @@ mod cron;
 mod engine;
 mod measure;
 mod micros;
+mod orgs;
 mod pages;
 mod population;
 mod rivals;
@@ -24,6 +25,8 @@ usage: cargo run -p everbell-bench --release -- WHAT
   schema  candidates for the tables and indexes of the stores as plain SQL; --quick for a short look
   engine  the whole engine: drain, fire lag, idle cost, start with many timers; --quick for a short look,
           and only some of it: drain, lag, idle, start
+  orgs    one job for up to 1,000,000 orgs: making their timers, and firing 10,000 that are due in the same second;
+          --quick for fewer, only some of it: --postgres or --sqlite
   pages   what the web UI asks, with 10,000 jobs and 1,000,000 runs; --quick for less of it, --crowded with all runs in
           one day
   store   claims and whole lives of runs through the stores, beside the same writes as plain SQL;
@@ -41,6 +44,12 @@ fn main() -> ExitCode {
         }
         ["engine", rest @ ..] => {
             if let Err(reason) = engine::run(rest) {
+                eprintln!("error: {reason}");
+                return ExitCode::FAILURE;
+            }
+        }
+        ["orgs", rest @ ..] => {
+            if let Err(reason) = orgs::run(rest) {
                 eprintln!("error: {reason}");
                 return ExitCode::FAILURE;
             }

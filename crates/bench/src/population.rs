@@ -58,9 +58,9 @@ pub(crate) async fn copies(place: Place<'_>, count: u32, next: Timestamp) -> Res
                 "insert into jobs
                  select (jsonb_populate_record(j, jsonb_build_object('id', gen_random_uuid(), 'job_key', 'copy-' || n))).*
                  from jobs j, generate_series(1, {count}) n where j.job_key = 'template';
-                 update timers set next_run_at = null;
+                 update timers set next_run_at = null where job_id in (select id from jobs where job_key = 'template');
                  insert into timers (job_id, target, next_run_at, last_slot_at)
-                 select j.id, j.target, timestamptz '{next}', j.created_at from jobs j where j.job_key <> 'template';
+                 select j.id, j.target, timestamptz '{next}', j.created_at from jobs j where j.job_key like 'copy-%';
                  analyze;"
             );
             let mut connection = PgConnection::connect(url).await?;
@@ -76,9 +76,9 @@ pub(crate) async fn copies(place: Place<'_>, count: u32, next: Timestamp) -> Res
                 "insert into jobs (id, job_key, {columns})
                  with recursive n (n) as (select 1 union all select n + 1 from n where n < {count})
                  select randomblob(16), 'copy-' || n, {columns} from n cross join jobs where job_key = 'template';
-                 update timers set next_run_at = null;
+                 update timers set next_run_at = null where job_id in (select id from jobs where job_key = 'template');
                  insert into timers (job_id, org_id, target, next_run_at, last_slot_at)
-                 select id, '', target, {next}, created_at from jobs where job_key <> 'template';
+                 select id, '', target, {next}, created_at from jobs where job_key like 'copy-%';
                  analyze;"
             );
             sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
