@@ -193,7 +193,12 @@ async fn upsert(conn: Conn<'_, '_>, what: &str, rows: &[(OrgColumns, bool)]) -> 
         .bind(column(rows, |(o, _)| o.updated_by.as_str()))
         .bind(column(rows, |(o, _)| o.updated_at))
         .bind(column(rows, |(_, waiting)| *waiting));
-    on(what, query.execute(&mut *conn)).await.map(drop)
+    // Who is there is locked, so only somebody who was made at the same time can be in the way.
+    if on(what, query.execute(&mut *conn)).await?.rows_affected() < rows.len() as u64 {
+        let what = "an org of this request was made by somebody else at this moment".to_owned();
+        return Err(StoreError::Conflict { what });
+    }
+    Ok(())
 }
 
 async fn touch(conn: Conn<'_, '_>, what: &str, id: &OrgId, at: Timestamp) -> StoreResult<()> {

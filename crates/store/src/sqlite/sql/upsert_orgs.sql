@@ -1,4 +1,4 @@
--- Whose timers wait to be looked at goes on waiting.
+-- Whose timers wait to be looked at goes on waiting. Not written is what somebody else made meanwhile.
 insert into orgs (id, name, settings, timezone, enabled, deleted, changed_at, moved_from, moved_at, revision, created_at,
                   updated_by, updated_at, waiting)
 select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8,
@@ -10,3 +10,4 @@ set name = excluded.name, settings = excluded.settings, timezone = excluded.time
     deleted = excluded.deleted, changed_at = excluded.changed_at, moved_from = excluded.moved_from,
     moved_at = excluded.moved_at, revision = excluded.revision, created_at = excluded.created_at,
     updated_by = excluded.updated_by, updated_at = excluded.updated_at, waiting = max(orgs.waiting, excluded.waiting)
+where orgs.revision = excluded.revision - 1
