@@ -53,7 +53,7 @@ impl JobView {
     /// Whether this is about one timer.
     fn expect_one_timer(&self) -> Result<(), Invalid> {
         if self.is_of_all_orgs() {
-            return Err(Invalid::new("orgId", "this job fires for each org: say for which"));
+            return Err(Invalid::new("orgId", "this job fires for each org: name the one that is meant"));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tokio::sync::broadcast;
 
 use crate::builder::Builder;
-use crate::client::{Context, Jobs, Runs, TargetReport};
+use crate::client::{Context, Jobs, Orgs, Runs, TargetReport};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFailed, EngineOptions};
 use crate::events::{Event, Events};
@@ -76,6 +76,11 @@ impl Everbell {
     /// What people and programs do with runs.
     pub fn runs(&self) -> Runs {
         Runs::new(Context::new(&self.parts))
+    }
+
+    /// What people and programs do with orgs: tenants, for whom a job fires at each one's own local time.
+    pub fn orgs(&self) -> Orgs {
+        Orgs::new(Context::new(&self.parts))
     }
 
     /// Which targets live instances serve, and which jobs name one that nobody serves.

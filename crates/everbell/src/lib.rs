@@ -51,6 +51,8 @@
 //!   Any number of programs may do that with the same PostgreSQL.
 //! - **Act**: [`Jobs`] (create, pause, resume, edit, run now, explain) and [`Runs`] (cancel, rerun, try), each with a line
 //!   in the audit trail. [`client`] has the details.
+//! - **Tenants**: [`Orgs`] keeps them, each with its time zone. A job that is [`Schedule::per_org`] fires for each at its own
+//!   local time.
 //! - **Fail**: a handler returns a [`RunError`], or any error; the job's schedule says how often it is tried. The error may
 //!   ask for a later attempt, for none, or for a pause of the job.
 //! - **Watch**: [`Everbell::events`] tells every [`Event`] as it happens; [`Builder::observe`] counts them without missing one.
@@ -88,7 +90,7 @@ pub use jiff::{Timestamp, Zoned};
 
 pub use bell::Everbell;
 pub use builder::{BuildError, Builder};
-pub use client::{Explanation, Jobs, RunNow, Runs};
+pub use client::{Explanation, Jobs, Orgs, RunNow, Runs};
 pub use engine::{EngineFailed, EngineOptions};
 pub use error::{IntoRunError, RunError};
 pub use events::{Event, Round, RunInfo};
@@ -107,11 +109,12 @@ pub use everbell_store::upkeep;
 
 pub use everbell_core::change::Edit;
 pub use everbell_core::cron::{DstFold, DstGap};
+pub use everbell_core::org::{Org, OrgWrite, OverrideWrite};
 pub use everbell_core::store::{
-    Bucket, Canceled, Changed, Glance, JobFilter, JobRow, PageRequest, RunFilter, RunGlimpse, StoreError, StoreResult,
-    Tally,
+    Bucket, Canceled, Changed, Glance, JobFilter, JobRow, OrgFilter, OrgWritten, PageRequest, RunFilter, RunGlimpse,
+    StoreError, StoreResult, Tally,
 };
 pub use everbell_core::{
-    Backoff, CatchUp, FailureCode, Invalid, JobId, JobKey, JobStatus, Json, Overlap, Run as RunRecord, RunId,
-    RunStatus, Source, Target,
+    Backoff, CatchUp, FailureCode, Invalid, JobId, JobKey, JobStatus, Json, OrgId, Overlap, Run as RunRecord, RunId,
+    RunStatus, Scope, Source, Target,
 };

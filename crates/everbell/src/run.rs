@@ -89,8 +89,12 @@ impl Run {
         self.0.claim.run.local_date
     }
 
-    /// The nominal instant, in the job's zone; `None` for a run by hand.
+    /// The nominal instant, in the job's zone; `None` for a run by hand, and for one of an org, whose zone may have
+    /// changed since: it has [`Run::local_date`].
     pub fn slot(&self) -> Option<Zoned> {
+        if self.org().is_some() {
+            return None;
+        }
         let zone = self.job()?.spec.as_ref().ok()?.zone().as_jiff().clone();
         Some(self.slot_utc()?.to_zoned(zone))
     }

@@ -54,6 +54,7 @@ fn run(command: &Command) -> Result<Exit, CliError> {
         Command::Cron { command } => cli::cron::run(command, clock::now(), &mut output)?,
         Command::Jobs(args) => cli::jobs::run(args, clock::now(), &mut output)?,
         Command::Runs(args) => cli::runs::run(args, clock::now(), &mut output)?,
+        Command::Orgs(args) => cli::orgs::run(args, clock::now(), &mut output)?,
         Command::Next(args) => cli::next::run(args, clock::now(), &mut output)?,
         Command::Targets(args) => cli::targets::run(args, clock::now(), &mut output)?,
         Command::Instances(args) => cli::instances::run(args, clock::now(), &mut output)?,

@@ -6,14 +6,17 @@
 use std::collections::BTreeMap;
 
 use everbell_core::change::{self, JobView};
+use everbell_core::org::Work;
 use everbell_core::plan::{Backfill, MAX_BACKFILLED};
 use everbell_core::store::{AuditEntry, Canceled, JobRef, JobRow, PageRequest, RunFilter, StoreError, StoreResult};
-use everbell_core::{BackfillId, Invalid, Run as RunRecord, RunId, RunStatus, Trigger};
+use everbell_core::{BackfillId, Invalid, OrgId, Run as RunRecord, RunId, RunStatus, Spec, Trigger, Zone};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
+use super::org_jobs::JobOfOrg;
+use super::sweeps::{self, SweepBegun};
 use super::{Facts, is_in_doubt};
 use crate::clock::{earlier, later};
 use crate::engine::random;
@@ -31,6 +34,10 @@ const MOST_LISTED: usize = 100;
 pub struct BackfillPlan {
     /// The job.
     pub job: JobRow,
+    /// For this org.
+    pub org: Option<OrgId>,
+    /// Where the slots are local times.
+    pub zone: Zone,
     /// Every slot of the range, oldest first.
     pub slots: Vec<BackfillSlot>,
 }
@@ -75,12 +82,24 @@ pub struct BackfillReport {
     pub to: Timestamp,
     /// Its runs by their status.
     pub runs: BTreeMap<&'static str, u64>,
+    /// It is for all orgs, and not all of them have got their runs yet.
+    pub sweeping: bool,
+}
+
+/// A backfill for all orgs that was begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackfillOfAll {
+    /// Which.
+    pub id: BackfillId,
+    /// The walk over the orgs that makes its runs.
+    pub sweep: SweepBegun,
 }
 
 impl BackfillReport {
-    /// Whether none of its runs is pending or running.
+    /// Whether all its runs are made, and none of them is pending or running.
     pub fn is_done(&self) -> bool {
-        [RunStatus::Pending, RunStatus::Running].iter().all(|status| !self.runs.contains_key(status.as_str()))
+        !self.sweeping
+            && [RunStatus::Pending, RunStatus::Running].iter().all(|status| !self.runs.contains_key(status.as_str()))
     }
 }
 
@@ -95,19 +114,36 @@ impl Jobs {
     ) -> StoreResult<BackfillPlan> {
         let job = self.get(job).await?;
         let definition = &job.job.definition;
-        let spec = definition.spec.as_ref().map_err(|broken| Invalid::new("schedule", broken.reason.clone()))?;
-        if to < from {
-            return Err(Invalid::new("to", "must not be before `from`").into());
-        }
+        let spec = definition.spec.clone().map_err(|broken| Invalid::new("schedule", broken.reason))?;
         let mark = job.timer.as_ref().map_or(definition.created_at, |timer| timer.last_slot_at);
-        let (after, until) = (earlier(from, std::time::Duration::from_nanos(1)), to.min(mark));
-        let count = spec.count_between(after, until);
-        if count > MAX_BACKFILLED as u64 {
-            let reason = format!("the range has {count} slots; at most {MAX_BACKFILLED} at once");
-            return Err(Invalid::new("to", reason).into());
-        }
-        let slots: Vec<Timestamp> = spec.slots_after(after).take_while(|slot| *slot <= until).collect();
-        let filter = RunFilter { job_key: Some(definition.key.clone()), ..range(from, to) };
+        let slots = bounded(&spec, mark, from, to)?;
+        self.plan_slots(job, None, &spec, slots, (from, to)).await
+    }
+
+    /// The same for one org of a job that fires for each.
+    pub async fn plan_backfill_for(
+        &self,
+        job: impl IntoJobRef,
+        org: &OrgId,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> StoreResult<BackfillPlan> {
+        let read = JobOfOrg::read(&self.context, &job.into_job_ref()?, org).await?;
+        let spec = read.spec()?;
+        let slots = bounded(&spec, read.view().timer.last_slot_at, from, to)?;
+        self.plan_slots(read.row, Some(org.clone()), &spec, slots, (from, to)).await
+    }
+
+    async fn plan_slots(
+        &self,
+        job: JobRow,
+        org: Option<OrgId>,
+        spec: &Spec,
+        slots: Vec<Timestamp>,
+        (from, to): (Timestamp, Timestamp),
+    ) -> StoreResult<BackfillPlan> {
+        let key = job.job.definition.key.clone();
+        let filter = RunFilter { job_key: Some(key), org: org.clone(), ..range(from, to) };
         let mut existing = BTreeMap::new();
         self.each_run(filter, |run| {
             if let Some(slot) = run.slot_at {
@@ -116,28 +152,64 @@ impl Jobs {
         })
         .await?;
         let slots = slots.into_iter().map(|slot| BackfillSlot { slot, existing: existing.get(&slot).copied() });
-        Ok(BackfillPlan { slots: slots.collect(), job })
+        Ok(BackfillPlan { slots: slots.collect(), zone: spec.zone().clone(), org, job })
     }
 
     /// Makes a run for each slot in `[from, to]` that has none. They wait for each other and for what is active, as
     /// `maxConcurrentRuns` of the job says, and take the job as it is now.
     pub async fn backfill(&self, job: impl IntoJobRef, from: Timestamp, to: Timestamp) -> StoreResult<BackfillBegun> {
         let plan = self.plan_backfill(job, from, to).await?;
+        self.begin_backfill(plan, from, to).await
+    }
+
+    /// The same for one org of a job that fires for each.
+    pub async fn backfill_for(
+        &self,
+        job: impl IntoJobRef,
+        org: &OrgId,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> StoreResult<BackfillBegun> {
+        let plan = self.plan_backfill_for(job, org, from, to).await?;
+        self.begin_backfill(plan, from, to).await
+    }
+
+    /// The same for every org, a few at a time. How many slots that may be is judged in the job's own zone.
+    pub async fn backfill_for_all(
+        &self,
+        job: impl IntoJobRef,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> StoreResult<BackfillOfAll> {
+        let row = self.get(job).await?;
+        let definition = &row.job.definition;
+        let spec = definition.spec.as_ref().map_err(|broken| Invalid::new("schedule", broken.reason.clone()))?;
+        let now = self.context.now();
+        bounded(spec, now, from, to)?;
+        let id = BackfillId::new(now, random());
+        let after = facts_of(id, from, to);
+        let work = Work::Backfill { id, from, to };
+        let sweep = sweeps::begin(&self.context, JobRef::Id(definition.id), None, ACTION, after, &work).await?;
+        Ok(BackfillOfAll { id, sweep })
+    }
+
+    async fn begin_backfill(&self, plan: BackfillPlan, from: Timestamp, to: Timestamp) -> StoreResult<BackfillBegun> {
         let wanted = plan.wanted();
         let now = self.context.now();
         let id = BackfillId::new(now, random());
         let definition = &plan.job.job.definition;
-        let after = Facts::from_iter([
-            ("backfillId".to_owned(), json!(id.to_string())),
-            ("from".to_owned(), json!(from.to_string())),
-            ("to".to_owned(), json!(to.to_string())),
-            ("slots".to_owned(), json!(wanted.len())),
-        ]);
+        let mut after = facts_of(id, from, to);
+        after.insert("slots".to_owned(), json!(wanted.len()));
+        after.extend(plan.org.iter().map(|org| ("orgId".to_owned(), json!(org.as_str()))));
         let audit = self.context.entry(ACTION, format!("job:{}", definition.key), now, None, Some(&after));
         let request = Backfill { id, slots: &wanted };
         let decide = |view: &JobView| change::backfill(view, &request);
-        let store = &self.context.parts.store;
-        let runs = match store.change_job(&JobRef::Id(definition.id), None, &decide, &audit).await {
+        let (store, job) = (&self.context.parts.store, JobRef::Id(definition.id));
+        let changed = match &plan.org {
+            Some(org) => store.change_org_job(&job, org, &decide, &audit).await,
+            None => store.change_job(&job, None, &decide, &audit).await,
+        };
+        let runs = match changed {
             Ok(changed) => {
                 self.context.parts.events.tell_change(&changed);
                 changed.runs
@@ -156,6 +228,7 @@ impl Jobs {
     pub async fn backfills(&self, job: impl IntoJobRef) -> StoreResult<Vec<BackfillReport>> {
         let job = self.get(job).await?;
         let object = format!("job:{}", job.job.definition.key);
+        let sweeps = self.context.parts.store.list_sweeps().await?;
         let mut reports = Vec::new();
         let mut page = PageRequest { limit: PAGE, after: None };
         for _ in 0..MOST_PAGES {
@@ -171,7 +244,9 @@ impl Jobs {
                     }
                 })
                 .await?;
-                reports.push(BackfillReport { id, asked: entry, from, to, runs });
+                let sweeping =
+                    sweeps.iter().any(|sweep| matches!(sweep.work, Work::Backfill { id: own, .. } if own == id));
+                reports.push(BackfillReport { id, asked: entry, from, to, runs, sweeping });
                 if reports.len() == MOST_LISTED {
                     return Ok(reports);
                 }
@@ -190,6 +265,10 @@ impl Jobs {
         let reports = self.backfills(&JobRef::Id(job.job.definition.id)).await?;
         let report = reports.into_iter().find(|report| report.id == id);
         let report = report.ok_or_else(|| StoreError::not_found("backfill", id))?;
+        if report.sweeping {
+            let what = format!("backfill `{id}` is still making runs for orgs; stop it when it has made all of them");
+            return Err(StoreError::Conflict { what });
+        }
         let key = job.job.definition.key.clone();
         let filter =
             RunFilter { job_key: Some(key), status: vec![RunStatus::Pending], ..range(report.from, report.to) };
@@ -245,6 +324,28 @@ impl Jobs {
 fn range(from: Timestamp, to: Timestamp) -> RunFilter {
     let to = later(to, std::time::Duration::from_millis(1));
     RunFilter { from: Some(from), to: Some(to), ..RunFilter::default() }
+}
+
+/// The slots of a range that have gone by, if they are not too many.
+fn bounded(spec: &Spec, mark: Timestamp, from: Timestamp, to: Timestamp) -> Result<Vec<Timestamp>, Invalid> {
+    if to < from {
+        return Err(Invalid::new("to", "must not be before `from`"));
+    }
+    let (after, until) = (earlier(from, std::time::Duration::from_nanos(1)), to.min(mark));
+    let count = spec.count_between(after, until);
+    if count > MAX_BACKFILLED as u64 {
+        return Err(Invalid::new("to", format!("the range has {count} slots; at most {MAX_BACKFILLED} at once")));
+    }
+    Ok(spec.slots_after(after).take_while(|slot| *slot <= until).collect())
+}
+
+/// What the entry of a backfill says, so that it can be found again.
+fn facts_of(id: BackfillId, from: Timestamp, to: Timestamp) -> Facts {
+    Facts::from_iter([
+        ("backfillId".to_owned(), json!(id.to_string())),
+        ("from".to_owned(), json!(from.to_string())),
+        ("to".to_owned(), json!(to.to_string())),
+    ])
 }
 
 /// What the entry of a backfill says.

@@ -6,11 +6,13 @@ use std::future::IntoFuture;
 use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::plan::Missed;
 use everbell_core::store::{Changed, DecideFn, JobRef, JobRow, StoreError, StoreResult};
-use everbell_core::{Invalid, JobId, Pause, Target, Timer};
+use everbell_core::{Invalid, JobId, OrgId, Pause, Target, Timer};
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
+use super::org_jobs::JobOfOrg;
 use super::trail::{Facts, facts, facts_of};
 use super::{ATTEMPTS, Context};
 use crate::clock::BoxFuture;
@@ -22,6 +24,8 @@ pub struct Change<V> {
     jobs: Jobs,
     job: Result<JobRef, Invalid>,
     if_revision: Option<u64>,
+    /// The org whose timer is meant.
+    org: Option<OrgId>,
     verb: V,
 }
 
@@ -46,7 +50,7 @@ use sealed::Decide;
 
 impl<V: Verb> Change<V> {
     pub(super) fn new(jobs: Jobs, job: impl IntoJobRef, verb: V) -> Change<V> {
-        Change { jobs, job: job.into_job_ref(), if_revision: None, verb }
+        Change { jobs, job: job.into_job_ref(), if_revision: None, org: None, verb }
     }
 
     /// Only if the job is still at this revision; else a conflict.
@@ -70,6 +74,9 @@ impl<V: Verb> Change<V> {
 
     /// The audit trail tells what changed, so the job is read before, and must still be as it was read.
     async fn attempt(&self, job: &JobRef) -> StoreResult<Changed> {
+        if let Some(org) = &self.org {
+            return self.attempt_for(job, org).await;
+        }
         let Context { parts, actor, .. } = &self.jobs.context;
         let row = parts.store.get_job(job).await?;
         let definition = &row.job.definition;
@@ -85,8 +92,55 @@ impl<V: Verb> Change<V> {
         let audit = self.jobs.context.entry(V::ACTION, object, now, Some(&before), Some(&after));
         let changed = parts.store.change_job(&JobRef::Id(definition.id), Some(revision), &decide, &audit).await?;
         parts.events.tell_change(&changed);
+        parts.follow_change(&changed).await;
         Ok(changed)
     }
+
+    /// The same for the timer of an org.
+    async fn attempt_for(&self, job: &JobRef, org: &OrgId) -> StoreResult<Changed> {
+        let context = &self.jobs.context;
+        let read = JobOfOrg::read(context, job, org).await?;
+        let definition = &read.row.job.definition;
+        let now = context.now();
+        let decide = |view: &JobView| {
+            expect_revision(view, self.if_revision)?;
+            self.verb.decide(view, &context.actor, now)
+        };
+        let view = read.view();
+        let planned = decide(&view).map_err(of_revision)?;
+        let mut after = JobOfOrg::timer_facts(&planned.plan.timer);
+        after.insert("orgId".to_owned(), json!(org.as_str()));
+        let before = JobOfOrg::timer_facts(&view.timer);
+        let object = format!("job:{}", definition.key);
+        let audit = context.entry(V::ACTION, object, now, Some(&before), Some(&after));
+        let changed = context.parts.store.change_org_job(&JobRef::Id(definition.id), org, &decide, &audit).await;
+        let changed = changed.map_err(|error| match error {
+            StoreError::Invalid(invalid) => of_revision(invalid),
+            other => other,
+        })?;
+        context.parts.events.tell_change(&changed);
+        Ok(changed)
+    }
+}
+
+/// The field of a refusal that is about a revision.
+const REVISION: &str = "revision";
+
+/// Whether the job is still as the writer believes, asked under the lock of its timer for an org.
+pub(super) fn expect_revision(view: &JobView, expected: Option<u64>) -> Result<(), Invalid> {
+    let found = view.job.state.revision;
+    match expected.filter(|expected| *expected != found) {
+        Some(expected) => {
+            let key = &view.job.definition.key;
+            Err(Invalid::new(REVISION, format!("job `{key}` is at revision {found}, not {expected}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What [`expect_revision`] refuses is a conflict.
+pub(super) fn of_revision(invalid: Invalid) -> StoreError {
+    if invalid.field == REVISION { StoreError::Conflict { what: invalid.reason } } else { invalid.into() }
 }
 
 impl<V: Verb> IntoFuture for Change<V> {
@@ -214,6 +268,13 @@ impl Decide for Rescheduling {
     }
 }
 
+impl Change<Rescheduling> {
+    /// The next fire for this org, of a job that fires for each.
+    pub fn for_org(self, org: &OrgId) -> Change<Rescheduling> {
+        Change { org: Some(org.clone()), ..self }
+    }
+}
+
 /// See [`Jobs::skip_next`].
 #[derive(Clone, Debug)]
 pub struct Skipping {
@@ -227,6 +288,13 @@ impl Decide for Skipping {
 
     fn decide(&self, view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
         change::skip_next(view, self.count, by, now)
+    }
+}
+
+impl Change<Skipping> {
+    /// The next slots for this org, of a job that fires for each.
+    pub fn for_org(self, org: &OrgId) -> Change<Skipping> {
+        Change { org: Some(org.clone()), ..self }
     }
 }
 

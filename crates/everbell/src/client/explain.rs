@@ -1,11 +1,13 @@
 //! When a job fires next, and what became of a time that has gone by.
 
+use everbell_core::org::{self, Off, Standing};
 use everbell_core::store::{JobRef, JobRow, SlotOutcome, StoreResult};
-use everbell_core::{Invalid, JobStatus, fire_at};
+use everbell_core::{Invalid, JobStatus, OrgId, Spec, Timer, fire_at};
 use jiff::{Timestamp, Zoned};
 
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
+use super::org_jobs::JobOfOrg;
 
 /// The most fires that are told at once.
 const MOST_FIRES: usize = 1_000;
@@ -39,28 +41,67 @@ impl Jobs {
     /// None for a job that is retired or errored, or paused without an end.
     pub async fn next_fires(&self, job: impl IntoJobRef, count: usize) -> StoreResult<Vec<Zoned>> {
         let row = self.get(job).await?;
-        Ok(fires(&row, self.context.now(), count.min(MOST_FIRES)))
+        let Ok(spec) = &row.job.definition.spec else { return Ok(Vec::new()) };
+        Ok(fires(&row, spec, row.timer.as_ref(), self.context.now(), count.min(MOST_FIRES)))
+    }
+
+    /// The same for one org of a job that fires for each, in its zone. None either where the job is off for it.
+    pub async fn next_fires_for(&self, job: impl IntoJobRef, org: &OrgId, count: usize) -> StoreResult<Vec<Zoned>> {
+        let read = JobOfOrg::read(&self.context, &job.into_job_ref()?, org).await?;
+        // While the job is paused its orgs are off too, and it may resume by itself.
+        let standing = org::standing(&read.row.job.definition, &read.facts());
+        let (true, Ok(spec)) = (matches!(standing, Standing::Eligible(_) | Standing::Off(Off::JobPaused)), read.spec())
+        else {
+            return Ok(Vec::new());
+        };
+        Ok(fires(&read.row, &spec, read.timer.as_ref(), self.context.now(), count.min(MOST_FIRES)))
     }
 
     /// What became of this time: of the version that was alive then, if the job is named by its key.
     pub async fn explain(&self, job: impl IntoJobRef, time: Timestamp) -> StoreResult<Explanation> {
-        let (row, first) = match job.into_job_ref()? {
-            JobRef::Key(key) => {
-                let versions = self.versions(key.as_str()).await?;
-                let first = versions.last().map(|row| row.job.definition.created_at);
-                let alive = versions.iter().find(|row| row.job.definition.created_at < time).cloned();
-                (alive.or_else(|| versions.last().cloned()), first)
-            }
-            other => {
-                let row = self.get(other).await?;
-                (Some(row.clone()), Some(row.job.definition.created_at))
-            }
+        let Some((row, created_at)) = self.alive_at(job.into_job_ref()?, time).await? else {
+            return Ok(Explanation::Unknown);
         };
-        let Some((row, created_at)) = row.zip(first) else { return Ok(Explanation::Unknown) };
-        let definition = &row.job.definition;
-        let spec = definition.spec.as_ref().map_err(|broken| Invalid::new("schedule", broken.reason.clone()))?;
+        let spec = row.job.definition.spec.clone();
+        let spec = spec.map_err(|broken| Invalid::new("schedule", broken.reason))?;
+        self.explain_slot(&row, None, row.timer.as_ref(), &spec, created_at, time).await
+    }
+
+    /// The same for one org of a job that fires for each. The slots are those of its zone and wishes as they are now; what
+    /// is written down counts in any case.
+    pub async fn explain_for(&self, job: impl IntoJobRef, org: &OrgId, time: Timestamp) -> StoreResult<Explanation> {
+        let Some((row, created_at)) = self.alive_at(job.into_job_ref()?, time).await? else {
+            return Ok(Explanation::Unknown);
+        };
+        let read = JobOfOrg::read(&self.context, &JobRef::Id(row.job.definition.id), org).await?;
+        let (spec, created_at) = (read.spec()?, created_at.max(read.org.created_at));
+        self.explain_slot(&row, Some(org), read.timer.as_ref(), &spec, created_at, time).await
+    }
+
+    /// The version that was alive at this time, or the first, and when the first was made. One that is named is itself.
+    async fn alive_at(&self, job: JobRef, time: Timestamp) -> StoreResult<Option<(JobRow, Timestamp)>> {
+        let JobRef::Key(key) = job else {
+            let row = self.get(job).await?;
+            let created_at = row.job.definition.created_at;
+            return Ok(Some((row, created_at)));
+        };
+        let versions = self.versions(key.as_str()).await?;
+        let Some(first) = versions.last() else { return Ok(None) };
+        let alive = versions.iter().find(|row| row.job.definition.created_at < time).unwrap_or(first);
+        Ok(Some((alive.clone(), first.job.definition.created_at)))
+    }
+
+    async fn explain_slot(
+        &self,
+        row: &JobRow,
+        org: Option<&OrgId>,
+        timer: Option<&Timer>,
+        spec: &Spec,
+        created_at: Timestamp,
+        time: Timestamp,
+    ) -> StoreResult<Explanation> {
         // What is written down counts, also where today's schedule would not fire.
-        if let Some(outcome) = self.context.parts.store.slot_outcome(definition.id, None, time).await? {
+        if let Some(outcome) = self.context.parts.store.slot_outcome(row.job.definition.id, org, time).await? {
             let inside = spec.matches(time) || matches!(outcome, SlotOutcome::Run(_));
             if inside || spec.dst_skipped_between(just_before(time), time).contains(&time) {
                 return Ok(Explanation::Settled(outcome));
@@ -70,9 +111,7 @@ impl Jobs {
             Explanation::NoSlot { previous: spec.prev_at_or_before(time), next: spec.next_after(time) }
         } else if time <= created_at {
             Explanation::BeforeCreation { created_at }
-        } else if row.timer.as_ref().is_some_and(|timer| time > timer.last_slot_at)
-            && row.job.state.status != JobStatus::Retired
-        {
+        } else if timer.is_some_and(|timer| time > timer.last_slot_at) && row.job.state.status != JobStatus::Retired {
             Explanation::Ahead
         } else {
             Explanation::Unknown
@@ -84,9 +123,9 @@ fn just_before(time: Timestamp) -> Timestamp {
     crate::clock::earlier(time, std::time::Duration::from_secs(1))
 }
 
-fn fires(row: &JobRow, now: Timestamp, count: usize) -> Vec<Zoned> {
+fn fires(row: &JobRow, spec: &Spec, timer: Option<&Timer>, now: Timestamp, count: usize) -> Vec<Zoned> {
     let (definition, state) = (&row.job.definition, &row.job.state);
-    let (Ok(spec), Some(timer)) = (&definition.spec, &row.timer) else { return Vec::new() };
+    let Some(timer) = timer else { return Vec::new() };
     let resumed_at = state.pause.as_ref().and_then(|pause| pause.until);
     // A moved fire takes the slots that it passes with it, and one that is due is about to happen.
     let (first, after) = match (state.status, timer.next_run_at, resumed_at) {
@@ -96,7 +135,7 @@ fn fires(row: &JobRow, now: Timestamp, count: usize) -> Vec<Zoned> {
         (JobStatus::Paused, _, Some(until)) => (None, until.max(now)),
         _ => return Vec::new(),
     };
-    let fire = |slot| fire_at(spec, definition.id, None, slot, definition.policies.jitter);
+    let fire = |slot| fire_at(spec, definition.id, timer.org.as_ref(), slot, definition.policies.jitter);
     // With jitter the next fire lies behind its slot, so slots are asked for from there on and compared as fires.
     let later = spec.slots_after(after).map(fire).filter(|at| first.is_none_or(|first| *at > first));
     let all = first.into_iter().chain(later).take(count);

@@ -2,12 +2,13 @@
 
 use everbell_core::change::{self, Edit, NewJob};
 use everbell_core::store::{AuditEntry, JobFilter, JobRef, JobRow, Page, PageRequest, StoreError, StoreResult};
-use everbell_core::{Invalid, JobId, JobKey, Source, Target};
+use everbell_core::{Invalid, JobId, JobKey, OrgId, Source, Target};
 use jiff::Timestamp;
 
 use super::changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping};
 use super::names::IntoJobRef;
-use super::run_now::RunNowRequest;
+use super::run_now::{OrgRunNow, RunNowRequest};
+use super::sweeps::SweepBegun;
 use super::{Context, facts, is_in_doubt, refusal};
 use crate::engine::random;
 use crate::schedule::{Made, Schedule};
@@ -45,10 +46,14 @@ impl Jobs {
     pub async fn create(&self, schedule: Schedule) -> StoreResult<JobRow> {
         let (new, audit) = self.prepare(&schedule).await?;
         let store = &self.context.parts.store;
-        match store.create_job(&new, &audit).await {
-            Err(error) if is_in_doubt(&error) => store.get_job(&JobRef::Id(new.definition.id)).await.map_err(|_| error),
-            answer => answer,
-        }
+        let row = match store.create_job(&new, &audit).await {
+            Err(error) if is_in_doubt(&error) => {
+                store.get_job(&JobRef::Id(new.definition.id)).await.map_err(|_| error)?
+            }
+            answer => answer?,
+        };
+        self.context.parts.follow_job(&row.job.definition).await;
+        Ok(row)
     }
 
     /// What [`Jobs::create`] writes, for whoever wants to write it together with something else.
@@ -142,5 +147,15 @@ impl Jobs {
     /// Runs the job at once, and leaves its next fire alone. Obeys the job's overlap policy.
     pub fn run_now(&self, job: impl IntoJobRef) -> RunNowRequest {
         RunNowRequest::new(self.context.clone(), job.into_job_ref())
+    }
+
+    /// The same for each of these orgs, at most 100, of a job that fires for orgs. One fails by itself.
+    pub async fn run_now_for(&self, job: impl IntoJobRef, orgs: &[OrgId]) -> StoreResult<Vec<OrgRunNow>> {
+        self.run_now(job).for_orgs(orgs).await
+    }
+
+    /// The same for every org that the job is not off for, a few at a time.
+    pub async fn run_now_for_all(&self, job: impl IntoJobRef) -> StoreResult<SweepBegun> {
+        self.run_now(job).for_all_orgs().await
     }
 }

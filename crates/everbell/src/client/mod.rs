@@ -1,4 +1,4 @@
-//! What people and programs do with jobs and runs: [`Jobs`] and [`Runs`].
+//! What people and programs do with jobs, runs and orgs: [`Jobs`], [`Runs`] and [`Orgs`].
 //!
 //! Each action is a decision of core, committed by one call of the store together with an entry of the audit trail that
 //! says who did it, why, and what changed. The HTTP API, the command line and the web pages do nothing else.
@@ -8,10 +8,14 @@ mod changes;
 mod explain;
 mod jobs;
 mod names;
+mod org_jobs;
+mod orgs;
 mod run_now;
 mod runs;
 mod served;
+mod sweeps;
 mod trail;
+mod what_if;
 
 use std::sync::Arc;
 
@@ -21,18 +25,21 @@ use everbell_core::{Invalid, Json};
 use jiff::Timestamp;
 use serde::Serialize;
 
-pub use backfill::{BackfillBegun, BackfillPlan, BackfillReport, BackfillSlot};
+pub use backfill::{BackfillBegun, BackfillOfAll, BackfillPlan, BackfillReport, BackfillSlot};
 pub(crate) use changes::before_and_after;
 pub use changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping, Verb};
 pub use explain::Explanation;
 pub use jobs::Jobs;
 pub use names::IntoJobRef;
-pub use run_now::{RunNow, RunNowRequest};
+pub use orgs::Orgs;
+pub use run_now::{OrgRunNow, RunNow, RunNowRequest};
 pub use runs::Runs;
 pub(crate) use runs::ad_hoc;
 pub(crate) use served::listed;
 pub use served::{ServedTarget, TargetReport, UnservedTarget};
+pub use sweeps::SweepBegun;
 pub(crate) use trail::{Facts, audit_entry, facts};
+pub use what_if::JobWhatIf;
 
 use crate::bell::Parts;
 

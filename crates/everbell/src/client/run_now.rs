@@ -3,12 +3,16 @@
 use std::future::IntoFuture;
 
 use everbell_core::change::{self, JobView};
+use everbell_core::org::Work;
 use everbell_core::plan;
 use everbell_core::store::{JobRef, StoreError, StoreResult};
-use everbell_core::{Invalid, Json, Overlap, Run as RunRecord, RunId, SkipReason};
+use everbell_core::{Invalid, Json, OrgId, Overlap, Run as RunRecord, RunId, SkipReason};
 use serde::Serialize;
 use serde_json::json;
 
+use super::changes::{expect_revision, of_revision};
+use super::org_jobs::expect_per_org;
+use super::sweeps::{self, SweepBegun};
 use super::{Context, Facts, is_in_doubt, payload_of};
 use crate::clock::BoxFuture;
 use crate::engine::random;
@@ -47,11 +51,24 @@ pub struct RunNowRequest {
     if_revision: Option<u64>,
     payload: Result<Option<Json>, Invalid>,
     overlap: Option<Overlap>,
+    org: Option<OrgId>,
+}
+
+/// The most orgs that are named at once.
+const MOST_ORGS: usize = 100;
+
+/// What became of a run by hand for one of several orgs.
+#[derive(Debug)]
+pub struct OrgRunNow {
+    /// Which.
+    pub org: OrgId,
+    /// The run, or why there is none.
+    pub outcome: StoreResult<RunNow>,
 }
 
 impl RunNowRequest {
     pub(super) fn new(context: Context, job: Result<JobRef, Invalid>) -> RunNowRequest {
-        RunNowRequest { context, job, if_revision: None, payload: Ok(None), overlap: None }
+        RunNowRequest { context, job, if_revision: None, payload: Ok(None), overlap: None, org: None }
     }
 
     /// With another payload than the job's.
@@ -74,19 +91,58 @@ impl RunNowRequest {
         RunNowRequest { if_revision: Some(revision), ..self }
     }
 
+    /// For this org, of a job that fires for each. Also for one that the job is off for: who names it means it.
+    pub fn for_org(self, org: &OrgId) -> RunNowRequest {
+        RunNowRequest { org: Some(org.clone()), ..self }
+    }
+
+    /// For each of these orgs, at most 100, one after the other. One fails by itself.
+    pub async fn for_orgs(self, orgs: &[OrgId]) -> StoreResult<Vec<OrgRunNow>> {
+        if orgs.is_empty() || orgs.len() > MOST_ORGS {
+            let reason =
+                format!("must be 1 to {MOST_ORGS} orgs, these are {}; all of them is another request", orgs.len());
+            return Err(Invalid::new("orgs", reason).into());
+        }
+        let job = self.job.clone()?;
+        let row = self.context.parts.store.get_job(&job).await?;
+        expect_per_org(&row)?;
+        let mut answers = Vec::with_capacity(orgs.len());
+        for org in orgs {
+            let outcome = self.clone().for_org(org).commit(None).await;
+            answers.push(OrgRunNow { org: org.clone(), outcome });
+        }
+        Ok(answers)
+    }
+
+    /// For every org that the job is not off for, a few at a time: the answer says whether that is done already.
+    pub async fn for_all_orgs(self) -> StoreResult<SweepBegun> {
+        let RunNowRequest { context, job, if_revision, payload, overlap, org: _ } = self;
+        let (job, payload) = (job?, payload?);
+        let mut after = Facts::from_iter([("payloadOverridden".to_owned(), json!(payload.is_some()))]);
+        if let Some(overlap) = overlap {
+            after.insert("overlap".to_owned(), json!(overlap.as_str()));
+        }
+        let work = Work::RunNow { payload, overlap };
+        sweeps::begin(&context, job, if_revision, "job.run_now", after, &work).await
+    }
+
     pub(super) fn stored_payload(self, payload: Json) -> RunNowRequest {
         RunNowRequest { payload: Ok(Some(payload)), ..self }
     }
 
     /// `of` is the run that is repeated, if it is one.
     pub(super) async fn commit(self, of: Option<RunId>) -> StoreResult<RunNow> {
-        let RunNowRequest { context, job, if_revision, payload, overlap } = self;
+        let RunNowRequest { context, job, if_revision, payload, overlap, org } = self;
         let (job, payload) = (job?, payload?);
         let now = context.now();
         let id = RunId::by_hand(now, random());
         let mut after = Facts::from_iter([("runId".to_owned(), json!(id.to_string()))]);
         if let Some(overlap) = overlap {
             after.insert("overlap".to_owned(), json!(overlap.as_str()));
+        }
+        if let Some(org) = &org {
+            expect_per_org(&context.parts.store.get_job(&job).await?)?;
+            after.insert("orgId".to_owned(), json!(org.as_str()));
         }
         let (action, object) = if let Some(run) = of {
             ("run.rerun", format!("run:{run}"))
@@ -96,14 +152,22 @@ impl RunNowRequest {
         };
         let audit = context.entry(action, object, now, None, Some(&after));
         let request = plan::RunNow { id, actor: &context.actor, payload, overlap };
-        let decide = |view: &JobView| change::run_now(view, &request, now);
+        let decide = |view: &JobView| {
+            expect_revision(view, if_revision)?;
+            change::run_now(view, &request, now)
+        };
         let store = &context.parts.store;
-        let run = match store.change_job(&job, if_revision, &decide, &audit).await {
+        let changed = match &org {
+            Some(org) => store.change_org_job(&job, org, &decide, &audit).await,
+            None => store.change_job(&job, None, &decide, &audit).await,
+        };
+        let run = match changed {
             Ok(changed) => {
                 context.parts.events.tell_change(&changed);
                 changed.runs.into_iter().find(|run| run.id == id)
             }
             Err(error) if is_in_doubt(&error) => Some(store.get_run(id).await.map_err(|_| error)?),
+            Err(StoreError::Invalid(invalid)) => return Err(of_revision(invalid)),
             Err(error) => return Err(error),
         };
         run.map(outcome).ok_or_else(|| StoreError::not_found("run", id))

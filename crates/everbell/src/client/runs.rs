@@ -89,6 +89,7 @@ impl Runs {
         match found.job_key {
             Some(key) => {
                 let request = RunNowRequest::new(self.context.clone(), Ok(JobRef::Key(key)));
+                let request = found.org.iter().fold(request, RunNowRequest::for_org);
                 request.stored_payload(found.payload).commit(Some(run)).await
             }
             None => self.insert(found.target, found.payload, "run.rerun", Some(run)).await.map(RunNow::Started),

@@ -46,14 +46,14 @@ pub(crate) use heartbeat::Heartbeat;
 pub(crate) use inflight::{Attempt, Inflight};
 pub use options::EngineOptions;
 pub(crate) use outage::Outage;
-pub(crate) use planner::{Planner, decide};
+pub(crate) use planner::{Planner, decide, told};
 pub(crate) use pruner::Pruner;
 pub(crate) use reaper::Reaper;
 pub(crate) use recorder::Recorder;
 pub(crate) use resumer::Resumer;
 pub use shutdown::EngineFailed;
 pub(crate) use signals::Signals;
-pub(crate) use sweeper::Sweeper;
+pub(crate) use sweeper::{BATCH as SWEEP_BATCH, Sweeper};
 
 use crate::clock::Clock;
 use crate::events::{Event, Events, Round};

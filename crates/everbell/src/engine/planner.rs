@@ -61,7 +61,7 @@ pub(crate) fn decide(due: &Due, now: Timestamp) -> Plan {
 }
 
 /// What a round of plans did, for whoever listens.
-pub(super) fn told(planned: Planned) -> impl Iterator<Item = Event> {
+pub(crate) fn told(planned: Planned) -> impl Iterator<Item = Event> {
     let fired = planned.runs.into_iter().map(|run| Event::Fired {
         run: run.id,
         job: run.job,

@@ -185,7 +185,9 @@ impl Write<'_> {
         let new = first(wanted, last);
         let after = facts(&new.definition, &new.state, new.next_run_at());
         let audit = audit_entry(self.actor, "job.create", self.object(), None, self.now, (None, Some(&after)));
-        self.parts.store.create_job(&new, &audit).await.map(drop)
+        self.parts.store.create_job(&new, &audit).await?;
+        self.parts.follow_job(&new.definition).await;
+        Ok(())
     }
 
     async fn new_version(&self, wanted: &Declared, row: &JobRow, activate: bool) -> StoreResult<()> {
@@ -228,6 +230,7 @@ impl Write<'_> {
         let job = JobRef::Id(row.job.definition.id);
         let changed = self.parts.store.change_job(&job, Some(row.job.state.revision), decide, &audit).await?;
         self.parts.events.tell_change(&changed);
+        self.parts.follow_change(&changed).await;
         Ok(())
     }
 

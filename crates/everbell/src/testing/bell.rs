@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use everbell_core::org::{Org, OrgWrite};
 use everbell_core::settle::Outcome;
 use everbell_core::store::{Claim, JobRef, PageRequest, RunFilter, Store, StoreResult};
-use everbell_core::{JobKey, Json, Run as Record, RunStatus, Target};
+use everbell_core::{JobKey, Json, OrgId, Run as Record, RunStatus, Target};
 use everbell_store::memory::{FaultPoint, MemoryStore};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -17,7 +18,7 @@ use super::ManualClock;
 use super::ran::{Drained, Ran};
 use crate::bell::Everbell;
 use crate::builder::Builder;
-use crate::client::{Jobs, Runs, ad_hoc};
+use crate::client::{Jobs, Orgs, Runs, ad_hoc};
 use crate::clock::{Clock, earlier, later};
 use crate::engine::{Attempt, Engine, EngineOptions, Step, Wait};
 use crate::error::RunError;
@@ -85,6 +86,18 @@ impl TestBell {
     /// What people and programs do with runs.
     pub fn runs(&self) -> Runs {
         self.bell.runs()
+    }
+
+    /// What people and programs do with orgs.
+    pub fn orgs(&self) -> Orgs {
+        self.bell.orgs()
+    }
+
+    /// Makes an org in this zone, or moves it there.
+    pub async fn org(&self, id: &str, timezone: &str) -> Org {
+        let id = OrgId::new(id).unwrap_or_else(|error| panic!("{error}"));
+        let write = OrgWrite { timezone: Some(timezone.to_owned()), ..OrgWrite::of(id) };
+        self.orgs().set(write).await.unwrap_or_else(|error| panic!("{error}")).org
     }
 
     /// What time it is.

@@ -68,3 +68,14 @@ fn testing_needs_no_time() {
         assert!(said.contains(wanted), "{wanted}\n{said}");
     }
 }
+
+#[test]
+fn per_org_fires_at_each_ones_own_time() {
+    let said = run("per_org");
+    let wanted = "2026-11-15T19:00:00Z kiwi for their 2026-11-16\n\
+                  2026-11-15T23:00:00Z lotus for their 2026-11-16\n\
+                  2026-11-16T07:00:00Z lys for their 2026-11-16\n\
+                  2026-11-16T14:30:00Z maple for their 2026-11-16\n\
+                  if lotus moved to Toronto: 2026-11-16 ran_already\n";
+    assert!(said.starts_with(wanted), "{said}");
+}

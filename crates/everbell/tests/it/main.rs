@@ -12,6 +12,8 @@ mod handlers;
 mod job_actions;
 mod job_questions;
 mod observing;
+mod org_actions;
+mod orgs;
 mod orgs_year;
 mod run_actions;
 mod sync;

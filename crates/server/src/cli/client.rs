@@ -21,6 +21,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::{CliError, OnlineArgs};
+use crate::http::pipeline::LINES;
 use place::{Given, Place};
 
 pub(crate) use events::Events;
@@ -88,6 +89,14 @@ impl Client {
 
     pub(crate) fn delete(&self, path: &str, query: &[Parameter<'_>]) -> Result<Answer, CliError> {
         self.send(self.request(Method::DELETE, path, query)?)
+    }
+
+    /// A body of many JSON documents, one on each line.
+    pub(crate) fn post_lines(&self, path: &str, query: &[Parameter<'_>], lines: String) -> Result<Answer, CliError> {
+        let mut request = self.request(Method::POST, path, query)?;
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(LINES));
+        *request.body_mut() = Some(lines.into());
+        self.send(request)
     }
 
     /// Any call, with a body that is JSON already.

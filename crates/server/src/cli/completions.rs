@@ -1,7 +1,7 @@
 //! `everbell completions`, and what shells ask while somebody types.
 //!
 //! The script of a shell only calls this binary again, with what was typed so far and [`VARIABLE`] set. So commands,
-//! flags and words are always those of the binary that is installed. Names of jobs and targets come from the server, within
+//! flags and words are always those of the binary that is installed. Names of jobs, orgs and targets come from the server, within
 //! 300 ms or not at all; nothing here ever says an error, which would stand in the middle of a line.
 
 use std::ffi::{OsStr, OsString};
@@ -38,7 +38,7 @@ Installation:
   elvish      eval (everbell completions elvish | slurp)
   powershell  everbell completions powershell | Out-String | Invoke-Expression
 
-Names of jobs and targets come from the server of EVERBELL_SERVER with the token of EVERBELL_TOKEN,
+Names of jobs, orgs and targets come from the server of EVERBELL_SERVER with the token of EVERBELL_TOKEN,
 EVERBELL_TOKEN_FILE or `everbell-data/admin-token`, if it answers within 300 ms.";
 
 #[derive(Debug, Args)]
@@ -95,6 +95,7 @@ fn with_value(arg: Arg) -> Arg {
     let name = arg.get_value_names().and_then(|names| names.first()).map(|name| name.as_str().to_owned());
     match name.as_deref() {
         Some("JOB") => arg.add(ArgValueCompleter::new(jobs)),
+        Some("ORG") => arg.add(ArgValueCompleter::new(orgs)),
         Some("LABEL" | "TARGET") => arg.add(ArgValueCompleter::new(targets)),
         Some("ZONE") => arg.add(ArgValueCompleter::new(zones)),
         _ => arg,
@@ -111,6 +112,17 @@ fn jobs(typed: &OsStr) -> Vec<CompletionCandidate> {
     let named =
         |job| CompletionCandidate::new(text(job, "jobKey")).help(Some(text(job, "scheduleText").to_owned().into()));
     items(&found, "items").iter().filter(|job| text(job, "jobKey").starts_with(typed)).map(named).collect()
+}
+
+fn orgs(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_str().unwrap_or_default();
+    let mut query = vec![("limit", MOST.to_owned())];
+    if !typed.is_empty() {
+        query.push(("text", typed.to_owned()));
+    }
+    let found = client().and_then(|client| client.get("/orgs", &query).ok()?.value().ok()).unwrap_or_default();
+    let named = |org| CompletionCandidate::new(text(org, "id")).help(Some(text(org, "timezone").to_owned().into()));
+    items(&found, "items").iter().filter(|org| text(org, "id").starts_with(typed)).map(named).collect()
 }
 
 fn targets(typed: &OsStr) -> Vec<CompletionCandidate> {

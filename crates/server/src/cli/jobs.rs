@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
 pub(crate) use definition::Body;
-pub(super) use definition::payload;
+pub(super) use definition::{json_of, payload};
 
 use super::output::Output;
 use super::{CliError, Exit};

@@ -22,6 +22,7 @@ pub(crate) mod jobs;
 pub(crate) mod man;
 pub(crate) mod next;
 mod online;
+pub(crate) mod orgs;
 pub(crate) mod output;
 mod progress;
 pub(crate) mod runs;
@@ -86,6 +87,9 @@ pub(crate) enum Command {
     /// Work with runs; alone it lists them
     #[command(before_help = runs::EXAMPLES)]
     Runs(Box<runs::RunsArgs>),
+    /// Work with orgs, for which jobs fire at their own local time; alone it lists them
+    #[command(before_help = orgs::EXAMPLES)]
+    Orgs(Box<orgs::OrgsArgs>),
     /// Show what fires next, in the whole cluster
     #[command(before_help = next::EXAMPLES)]
     Next(next::NextArgs),

@@ -31,6 +31,7 @@ pub(crate) fn document(job: &Definition) -> Value {
             put("timezone", json!(broken.timezone));
         }
     }
+    put("scope", json!(job.scope.as_str()));
     put("policies", policies(job));
     put("description", json!(job.description));
     put("labels", json!(job.labels));

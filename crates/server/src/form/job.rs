@@ -1,6 +1,6 @@
 //! A job as the API and the configuration file write it down.
 
-use everbell::{Backoff, CatchUp, DstFold, DstGap, Overlap, Schedule};
+use everbell::{Backoff, CatchUp, DstFold, DstGap, Overlap, Schedule, Scope};
 use everbell_core::cron::{Expression, ParseError};
 use everbell_core::{Invalid, PolicyValues, Zone};
 use jiff::Timestamp;
@@ -12,8 +12,8 @@ use crate::time_input::{Refusal, TimeReader};
 
 const KEY: Kind = Kind::Text { min: 1, max: 200 };
 /// Longer ones are no expressions, and are refused before anybody looks at them.
-const EXPRESSION: Kind = Kind::Text { min: 1, max: 1_000 };
-const ZONE: Kind = Kind::Text { min: 1, max: 100 };
+pub(crate) const EXPRESSION: Kind = Kind::Text { min: 1, max: 1_000 };
+pub(crate) const ZONE: Kind = Kind::Text { min: 1, max: 100 };
 
 const RETRY: &[Field] = &[
     optional("maxAttempts", Kind::Integer { min: 1, max: 100 }, "How often a run is tried; 1 if absent."),
@@ -79,6 +79,7 @@ macro_rules! with_job_fields {
             optional("cronExpression", EXPRESSION, "When it fires: five fields, six with leading seconds, a macro such as `@daily`, or `@every 90s`."),
             optional("runAt", Kind::Time, "When it fires once; a time without an offset is read in `timezone`."),
             optional("timezone", ZONE, "The IANA time zone in which the expression is read; UTC if absent."),
+            optional("scope", Kind::Word(&["global", "per_org"]), "Whether it fires once for all, or for each org at its own local time; global if absent."),
             optional("payload", Kind::Json, "What the target gets; {} if absent."),
             optional("startAt", Kind::Time, "No slot before this."),
             optional("endAt", Kind::Time, "No slot after this."),
@@ -170,6 +171,7 @@ fn with_texts(form: &Form<'_>, mut schedule: Schedule) -> Schedule {
     if let Some(zone) = form.text("timezone") {
         schedule = schedule.tz(zone);
     }
+    schedule = schedule.scope(form.word("scope", Scope::from_word).unwrap_or_default());
     if let Some(text) = form.text("description") {
         schedule = schedule.description(text);
     }

@@ -64,6 +64,12 @@ pub(crate) enum Kind {
         of: &'static Kind,
         max: usize,
     },
+    /// So many of a kind, or this word for all of them.
+    ListOr {
+        word: &'static str,
+        of: &'static Kind,
+        max: usize,
+    },
 }
 
 /// Any text of a usual length.

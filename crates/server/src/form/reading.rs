@@ -210,14 +210,12 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
         }
         (Kind::Secret, value) => faults.extend(bad_secret(value, pointer)),
         (Kind::Object(fields), Value::Object(members)) => check_members(members, fields, pointer, naming, faults),
-        (Kind::List { of, max }, Value::Array(items)) => {
-            if items.len() > *max {
-                fault("out_of_range", format!("must be at most {max}, these are {}", items.len()));
-            }
-            for (n, item) in items.iter().take(*max).enumerate() {
-                check_value(item, of, &format!("{pointer}/{n}"), naming, faults);
-            }
+        (Kind::List { of, max }, Value::Array(items)) => check_items(items, (of, *max), pointer, naming, faults),
+        (Kind::ListOr { word, .. }, Value::String(text)) if text == word => {}
+        (Kind::ListOr { of, max, .. }, Value::Array(items)) if !items.is_empty() => {
+            check_items(items, (of, *max), pointer, naming, faults);
         }
+        (Kind::ListOr { word, .. }, _) => fault("invalid", format!("must be \"{word}\", or a list that is not empty")),
         (Kind::Text { .. } | Kind::Word(_), _) => fault("wrong_type", wrong("a text")),
         (Kind::Integer { .. }, _) => fault("wrong_type", wrong("a whole number")),
         (Kind::Flag, _) => fault("wrong_type", wrong("true or false")),
@@ -225,6 +223,17 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
         (Kind::Span, _) => fault("wrong_type", wrong("a duration as text, such as \"15m\" or \"PT15M\"")),
         (Kind::Texts | Kind::Map(_) | Kind::Object(_), _) => fault("wrong_type", wrong(naming.object())),
         (Kind::List { .. }, _) => fault("wrong_type", wrong("a list")),
+    }
+}
+
+/// At most so many of a kind.
+fn check_items(items: &[Value], (of, max): (&Kind, usize), pointer: &str, naming: Naming, faults: &mut Vec<Fault>) {
+    if items.len() > max {
+        let detail = format!("must be at most {max}, these are {}", items.len());
+        faults.push(Fault::new(pointer, "out_of_range", detail));
+    }
+    for (n, item) in items.iter().take(max).enumerate() {
+        check_value(item, of, &format!("{pointer}/{n}"), naming, faults);
     }
 }
 

@@ -47,5 +47,12 @@ pub(crate) fn kind(kind: &Kind) -> Value {
         Kind::Secret => json!({ "type": ["string", "object"], "writeOnly": true }),
         Kind::Object(fields) => object(fields),
         Kind::List { of, max } => json!({ "type": "array", "items": self::kind(of), "maxItems": max }),
+        Kind::ListOr { word, of, max } => json!({
+            "anyOf": [
+                { "type": "array", "items": self::kind(of), "minItems": 1, "maxItems": max },
+                { "type": "string", "enum": [word] },
+                { "type": "null" },
+            ],
+        }),
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
-use everbell::{Everbell, JobId, RunRecord, StoreResult};
+use everbell::{Everbell, JobId, OrgId, RunRecord, StoreError, StoreResult, Timestamp};
 use everbell_core::Zone;
 use everbell_core::store::JobRef;
 use subtle::ConstantTimeEq;
@@ -35,7 +36,7 @@ pub(crate) struct ApiOptions {
     /// Where people reach this server, if that was said.
     pub(crate) public_url: Option<String>,
     /// How long history is kept; nothing means for good.
-    pub(crate) keep: Option<std::time::Duration>,
+    pub(crate) keep: Option<Duration>,
     /// Whether there are pages.
     pub(crate) ui: bool,
     /// What this installation is called, for people who have several.
@@ -84,6 +85,19 @@ impl ApiOptions {
 /// The most zones of jobs that are remembered.
 const MOST_ZONES: usize = 50_000;
 
+/// How long the place of an org is good for.
+const PLACE_GOOD_FOR: Duration = Duration::from_secs(2);
+
+/// Where an org was when it was read.
+#[derive(Clone)]
+struct KnownPlace {
+    /// By the monotonic clock.
+    read: Duration,
+    /// Nothing if it cannot be read.
+    zone: Option<Zone>,
+    moved_at: Option<Timestamp>,
+}
+
 /// What every request can reach.
 pub(crate) struct App {
     pub(crate) bell: Everbell,
@@ -97,6 +111,7 @@ pub(crate) struct App {
     documented: OnceLock<(String, String)>,
     /// The zones of jobs. A version never changes, so neither does its zone.
     zones: Mutex<HashMap<JobId, Zone>>,
+    places: Mutex<HashMap<OrgId, KnownPlace>>,
 }
 
 impl App {
@@ -112,6 +127,7 @@ impl App {
             ui: Kept::default(),
             documented: OnceLock::new(),
             zones: Mutex::default(),
+            places: Mutex::default(),
             bell,
             metrics,
         }
@@ -141,10 +157,11 @@ impl App {
             },
             gate: Gate::new(Some(admin_token)),
             live: Live::without_end(),
-            duties: Duties { schedules: false, poll: std::time::Duration::ZERO },
+            duties: Duties { schedules: false, poll: Duration::ZERO },
             ui: Kept::default(),
             documented: OnceLock::new(),
             zones: Mutex::default(),
+            places: Mutex::default(),
             bell,
             metrics,
         }
@@ -158,8 +175,14 @@ impl App {
         })
     }
 
-    /// The zone of the job of a run; nothing without a job, or for a zone that is no more.
+    /// The zone of the job of a run; nothing without a job, or for a zone that is no more. Of a run for an org that of
+    /// the org, unless the org has moved since.
     pub(crate) async fn zone_of(&self, run: &RunRecord) -> StoreResult<Option<Zone>> {
+        if let Some((org, slot)) = run.org.as_ref().zip(run.slot_at) {
+            let place = self.place_of(org).await?;
+            let there = place.filter(|place| place.moved_at.is_none_or(|at| at < slot));
+            return Ok(there.and_then(|place| place.zone));
+        }
         let Some(job) = run.job_id else { return Ok(None) };
         let known = self.zones.lock().unwrap_or_else(PoisonError::into_inner).get(&job).cloned();
         if known.is_some() {
@@ -174,6 +197,28 @@ impl App {
         }
         zones.insert(job, zone.clone());
         Ok(Some(zone))
+    }
+
+    /// Where an org is, or was a moment ago: a list of runs asks for the same ones again and again.
+    async fn place_of(&self, org: &OrgId) -> StoreResult<Option<KnownPlace>> {
+        let now = self.bell.clock().monotonic();
+        let known = self.places.lock().unwrap_or_else(PoisonError::into_inner).get(org).cloned();
+        if let Some(known) = known.filter(|known| now.saturating_sub(known.read) < PLACE_GOOD_FOR) {
+            return Ok(Some(known));
+        }
+        let place = match self.bell.orgs().get(org).await {
+            Ok(org) => org.place,
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let moved_at = place.moved.map(|moved| moved.at);
+        let place = KnownPlace { read: now, zone: Zone::get(&place.timezone).ok(), moved_at };
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.len() >= MOST_ZONES {
+            places.clear();
+        }
+        places.insert(org.clone(), place.clone());
+        Ok(Some(place))
     }
 
     /// Who may read metrics.

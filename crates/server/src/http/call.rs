@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use everbell::client::IntoJobRef;
 use everbell::core::store::JobRef;
-use everbell::{JobId, Jobs, RunId, Runs};
+use everbell::{JobId, Jobs, OrgId, Orgs, RunId, Runs};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -55,6 +55,16 @@ impl Call {
         reason.map_or_else(|| self.runs(), |reason| self.runs().because(reason))
     }
 
+    /// Orgs, in the name of who calls.
+    pub(crate) fn orgs(&self) -> Orgs {
+        self.app.bell.orgs().by(&self.actor.name)
+    }
+
+    /// The same for a reason, if one is given.
+    pub(crate) fn orgs_because(&self, reason: Option<&str>) -> Orgs {
+        reason.map_or_else(|| self.orgs(), |reason| self.orgs().because(reason))
+    }
+
     /// The body, which fits its fields.
     pub(crate) fn body(&self, fields: &'static [Field]) -> Form<'_> {
         Form::read(&self.body, fields, Naming::Camel)
@@ -67,8 +77,7 @@ impl Call {
 
     /// A member of the body as it was written, so that no number loses a digit; `null` is nothing.
     pub(crate) fn raw(&self, name: &str) -> Option<Box<RawValue>> {
-        let members: std::collections::BTreeMap<String, Box<RawValue>> = serde_json::from_str(&self.text).ok()?;
-        members.into_iter().find(|(own, _)| own == name).map(|(_, value)| value).filter(|value| value.get() != "null")
+        member(&self.text, name)
     }
 
     /// A part of the path.
@@ -86,11 +95,23 @@ impl Call {
         }
     }
 
+    /// The org that the path names.
+    pub(crate) fn org(&self) -> Result<OrgId, Problem> {
+        let name = self.part("orgId");
+        OrgId::new(name).map_err(|_| Problem::new(Kind::NotFound, format!("There is no org `{}`.", shown(name))))
+    }
+
     /// The run that the path names.
     pub(crate) fn run(&self) -> Result<RunId, Problem> {
         let name = self.part("runId");
         name.parse().map_err(|_| Problem::new(Kind::NotFound, format!("There is no run `{}`.", shown(name))))
     }
+}
+
+/// A member of a JSON object as it was written; `null` is nothing.
+pub(crate) fn member(object: &str, name: &str) -> Option<Box<RawValue>> {
+    let members: std::collections::BTreeMap<String, Box<RawValue>> = serde_json::from_str(object).ok()?;
+    members.into_iter().find(|(own, _)| own == name).map(|(_, value)| value).filter(|value| value.get() != "null")
 }
 
 /// A text of somebody else's, cut to a printable length.

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
+use super::pipeline::LINES;
+
 /// What the page may load: its own style sheet.
 pub(crate) const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -23,8 +25,20 @@ table { border-collapse: collapse; width: 100%; margin: .5rem 0; } th, td { text
 ";
 
 /// The sections that come first; others stand behind them.
-const ORDER: [&str; 11] =
-    ["jobs", "runs", "cron", "templates", "targets", "events", "audit", "instances", "tokens", "status", "server"];
+const ORDER: [&str; 12] = [
+    "jobs",
+    "runs",
+    "orgs",
+    "cron",
+    "templates",
+    "targets",
+    "events",
+    "audit",
+    "instances",
+    "tokens",
+    "status",
+    "server",
+];
 
 /// The page.
 pub(crate) fn page(document: &Value) -> String {
@@ -120,9 +134,11 @@ fn operation(path: &str, method: &str, operation: &Value) -> String {
             ),
         );
     }
-    let body = &operation["requestBody"]["content"]["application/json"]["schema"];
-    if body.is_object() {
-        html.push_str(&members(body));
+    let content = &operation["requestBody"]["content"];
+    for body in [&content["application/json"]["schema"], &content[LINES]["schema"]["x-line"]] {
+        if body.is_object() {
+            html.push_str(&members(body));
+        }
     }
     html.push_str("<table><tr><th scope=\"col\">Status<th scope=\"col\">Answer<th scope=\"col\">Document");
     for (status, response) in operation["responses"].as_object().into_iter().flatten() {

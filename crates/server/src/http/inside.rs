@@ -10,7 +10,7 @@ use super::access::{Actor, expect_role};
 use super::call::{Call, Payload};
 use super::pipeline::{checked, finished};
 use super::problem::{Kind, Problem};
-use super::route::{Access, Route};
+use super::route::{Access, Route, Shape};
 use super::{App, mounted_routes};
 use crate::form::{Form, Naming};
 
@@ -51,7 +51,11 @@ pub(crate) async fn perform(
     expect_role(actor, needed)?;
     let unreadable =
         |error: serde_json::Error| Problem::new(Kind::InvalidInput, format!("The form cannot be read: {error}."));
-    let text = serde_json::to_string(body).map_err(unreadable)?;
+    let mut text = serde_json::to_string(body).map_err(unreadable)?;
+    if route.shape == Shape::Lines {
+        // They are given as one text.
+        text = serde_json::from_str(&text).map_err(unreadable)?;
+    }
     let value = checked(&text, &route)?;
     let faults = Form::read(&request.query, route.query, Naming::Camel).faults();
     if !faults.is_empty() {

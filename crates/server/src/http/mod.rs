@@ -29,14 +29,16 @@ use axum::routing::{MethodFilter, on};
 
 use access::Role::{Admin, Operator, Viewer};
 use api::{
-    actions, audit, backfills, bulk, compat, cron, edits, events, instances, jobs, probes, questions, runs, targets,
-    tokens,
+    actions, audit, backfills, bulk, compat, cron, edits, events, instances, jobs, org_jobs, orgs, probes, questions,
+    runs, targets, tokens,
 };
 pub(crate) use app::{ApiOptions, App, Served};
 use model::{
     AuditDocument, BackfillDocument, BackfillReportDocument, Bulk, CanceledDocument, ChangedField, ExplanationDocument,
-    Fires, GapDocument, InstanceDocument, JobDocument, NewTokenDocument, NewVersionDocument, PreviewDocument,
-    ResumedDocument, RunDocument, RunNowDocument, StatsDocument, StoppedDocument, TargetsDocument, TokenDocument,
+    Fires, GapDocument, ImportedDocument, InstanceDocument, JobDocument, JobOrgsDocument, NewTokenDocument,
+    NewVersionDocument, OrgDocument, OrgJobDocument, OrgOverrideDocument, PreviewDocument, ResumedDocument,
+    RunDocument, RunNowDocument, RunsNowDocument, StatsDocument, StoppedDocument, TargetsDocument, TokenDocument,
+    WhatIfDocument,
 };
 use pipeline::Mounted;
 use problem::Kind::{Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch};
@@ -45,7 +47,7 @@ use route::{Route, route};
 
 /// What is below each mount.
 pub(crate) fn mounted_routes() -> Vec<Route> {
-    [job_routes(), run_routes(), other_routes()].concat()
+    [job_routes(), run_routes(), org_routes(), other_routes()].concat()
 }
 
 /// Jobs.
@@ -82,7 +84,7 @@ fn job_routes() -> Vec<Route> {
         route(post.clone(), "/jobs/{jobId}/resume", Role(Operator), actions::resume).does("Resume a job").body(actions::RESUME).revised()
             .answers::<ResumedDocument>(200, "The active job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(post.clone(), "/jobs/{jobId}/run-now", Role(Operator), actions::run_now).does("Run a job at once").body(actions::RUN_NOW).revised()
-            .answers::<RunNowDocument>(202, "The run").answers::<RunNowDocument>(200, "The skipped run, if the server is configured so")
+            .answers::<RunsNowDocument>(202, "The run, or those for orgs").answers::<RunNowDocument>(200, "The skipped run, if the server is configured so")
             .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, RevisionMismatch]),
         route(post.clone(), "/jobs/{jobId}/reschedule", Role(Operator), actions::reschedule).does("Move the next fire, and only that").body(actions::RESCHEDULE).revised()
             .answers::<JobDocument>(200, "The job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
@@ -102,6 +104,8 @@ fn job_routes() -> Vec<Route> {
             .answers_page::<GapDocument>("A page of gaps").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/stats", RunHistory, questions::stats).does("Tell how a job fared lately").query(questions::STATS)
             .answers::<StatsDocument>(200, "Counts, durations and lags").problems(&[NotFound]),
+        route(get, "/jobs/{jobId}/orgs", Role(Viewer), org_jobs::of_job).does("List orgs as a job sees them: when it fires for each, or why not").query(org_jobs::OF_JOB)
+            .answers::<JobOrgsDocument>(200, "A page of orgs").problems(&[NotFound]),
     ]
 }
 
@@ -122,7 +126,37 @@ fn run_routes() -> Vec<Route> {
     ]
 }
 
-/// What is below each mount, besides jobs and runs.
+/// Orgs.
+#[rustfmt::skip]
+fn org_routes() -> Vec<Route> {
+    let (get, put, patch, delete) = (Method::GET, Method::PUT, Method::PATCH, Method::DELETE);
+    vec![
+        route(get.clone(), "/orgs", Role(Viewer), orgs::list).does("List orgs").query(orgs::LIST)
+            .answers_page::<OrgDocument>("A page of orgs"),
+        route(Method::POST, "/orgs", Role(Operator), orgs::import).does("Make and change up to 10,000 orgs, all of them or none").query(orgs::IMPORT).lines(orgs::LINE)
+            .answers::<ImportedDocument>(200, "What was done, or would be").problems(&[Conflict]),
+        route(get.clone(), "/orgs/{orgId}", Role(Viewer), orgs::get).does("Read an org")
+            .answers::<OrgDocument>(200, "The org").problems(&[NotFound]),
+        route(put.clone(), "/orgs/{orgId}", Role(Operator), orgs::put).does("Make or change an org: absent keeps").body(orgs::ORG).revised()
+            .answers::<OrgDocument>(200, "The org").answers::<OrgDocument>(201, "The new org").problems(&[NotFound, Conflict, RevisionMismatch]),
+        route(patch, "/orgs/{orgId}", Role(Operator), orgs::patch).does("Change an org: absent keeps, null clears").body(orgs::ORG).revised()
+            .answers::<OrgDocument>(200, "The org").problems(&[NotFound, Conflict, RevisionMismatch]),
+        route(delete.clone(), "/orgs/{orgId}", Role(Operator), orgs::delete).does("Delete an org; its runs stay").query(orgs::DELETE).revised()
+            .answers_nothing(204, "No job fires for it any more").problems(&[NotFound, Conflict, RevisionMismatch]),
+        route(get.clone(), "/orgs/{orgId}/jobs", Role(Viewer), org_jobs::list).does("List jobs as an org sees them: when each fires, or why not")
+            .answers_items::<OrgJobDocument>("The jobs").problems(&[NotFound]),
+        route(get.clone(), "/orgs/{orgId}/jobs/{jobKey}", Role(Viewer), org_jobs::get).does("Read what an org wants of a job, and how they stand")
+            .answers::<OrgOverrideDocument>(200, "The override and the job").problems(&[NotFound]),
+        route(put, "/orgs/{orgId}/jobs/{jobKey}", Role(Operator), org_jobs::put).does("Let a job fire at another local time for an org, or not at all").body(org_jobs::OVERRIDE)
+            .answers::<OrgOverrideDocument>(200, "The override and the job").problems(&[NotFound]),
+        route(delete, "/orgs/{orgId}/jobs/{jobKey}", Role(Operator), org_jobs::delete).does("Let a job fire for an org as for all").query(org_jobs::CLEAR)
+            .answers_nothing(204, "The override is gone").problems(&[NotFound]),
+        route(get, "/orgs/{orgId}/what-if", Role(Viewer), org_jobs::what_if).does("Tell what a move of an org to another zone would do").query(org_jobs::WHAT_IF)
+            .answers::<WhatIfDocument>(200, "Fires before and after, and how often each local day would fire").problems(&[NotFound]),
+    ]
+}
+
+/// What is below each mount, besides jobs, runs and orgs.
 #[rustfmt::skip]
 fn other_routes() -> Vec<Route> {
     let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);

@@ -7,8 +7,9 @@ use serde_json::{Map, Value, json};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::model::ProblemDocument;
+use super::pipeline::LINES;
 use super::problem::Kind;
-use super::route::{Access, Route, Told};
+use super::route::{Access, Route, Shape, Told};
 use super::{ApiOptions, compat_routes, mounted_routes, root_routes};
 use crate::form::{Field, schema};
 
@@ -84,7 +85,7 @@ fn operation(mount: &str, route: &Route) -> Value {
     let mut parameters: Vec<Value> = path_parameters(route.path).collect();
     parameters.extend(route.query.iter().map(query_parameter));
     if route.revised {
-        parameters.push(header("If-Match", "The `ETag` of the job that was read.", "^\"[0-9]{1,18}\"$"));
+        parameters.push(header("If-Match", "The `ETag` of what was read.", "^\"[0-9]{1,18}\"$"));
     }
     if route.method == Method::POST && route.remembered && !matches!(route.access, Access::Open) {
         parameters.push(header("Idempotency-Key", "The same request again gets the same answer.", "^[!-~]{1,100}$"));
@@ -97,7 +98,10 @@ fn operation(mount: &str, route: &Route) -> Value {
         "responses": responses(route),
         "security": security(route.access),
     });
-    if let Some(fields) = route.body {
+    if let (Some(fields), Shape::Lines) = (route.body, route.shape) {
+        let lines = json!({ "type": "string", "description": "JSON lines: an object on each.", "x-line": schema::object(fields) });
+        operation["requestBody"] = json!({ "required": true, "content": { (LINES): { "schema": lines } } });
+    } else if let Some(fields) = route.body {
         let needed = fields.iter().any(|field| field.required);
         operation["requestBody"] =
             json!({ "required": needed, "content": { "application/json": { "schema": schema::object(fields) } } });
@@ -139,6 +143,8 @@ fn path_parameters(path: &str) -> impl Iterator<Item = Value> {
             "jobId" => "An id, `key:NAME` or `key:NAME@VERSION`.",
             "runId" => "The id of a run.",
             "instanceId" => "The id of an instance.",
+            "orgId" => "The id of an org.",
+            "jobKey" => "The key of a job.",
             _ => "Its name.",
         };
         let schema = json!({ "type": "string", "minLength": 1 });

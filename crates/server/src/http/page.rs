@@ -69,7 +69,8 @@ pub(crate) fn plain(value: &Value) -> String {
     }
 }
 
-fn encoded(text: &str) -> String {
+/// A text as a part of a path or a query.
+pub(crate) fn encoded(text: &str) -> String {
     let mut all = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_.~,:".contains(&byte) {

@@ -14,12 +14,16 @@ use serde_json::{Map, Value};
 use super::access::{Actor, Role, expect_role};
 use super::call::{Answer, Call, Payload, shown};
 use super::problem::{Kind, Problem};
-use super::route::{Access, Route};
+use super::route::{Access, Route, Shape};
 use super::{App, idempotency};
 use crate::form::{Form, Naming, query};
 
 /// The most bytes of a body.
 pub(crate) const MAX_BODY: usize = 1 << 20;
+/// The most bytes of a body of many lines.
+pub(crate) const MAX_LINES: usize = 16 << 20;
+/// What a body of many lines is called.
+pub(crate) const LINES: &str = "application/x-ndjson";
 /// A body that does not arrive in this time is given up.
 const BODY_TIME: Duration = Duration::from_secs(30);
 /// How many times that is read before the connection is cut.
@@ -126,9 +130,10 @@ async fn read_body(headers: &HeaderMap, body: Body, route: &Route) -> Result<(St
     if route.body.is_none() {
         return Ok((String::new(), Value::Object(Map::new())));
     }
-    let text = read_text(body).await?;
+    let most = if route.shape == Shape::Lines { MAX_LINES } else { MAX_BODY };
+    let text = read_text_of(body, most).await?;
     if !text.trim().is_empty() {
-        expect_json(headers)?;
+        expect_media(headers, if route.shape == Shape::Lines { &[LINES] } else { JSON })?;
     }
     let value = checked(&text, route)?;
     Ok((text, value))
@@ -136,8 +141,9 @@ async fn read_body(headers: &HeaderMap, body: Body, route: &Route) -> Result<(St
 
 /// A body as a value that fits the fields of its route.
 pub(super) fn checked(text: &str, route: &Route) -> Result<Value, Problem> {
-    let value = if text.trim().is_empty() { Value::Object(Map::new()) } else { parse(text)? };
-    if let (Some(fields), false) = (route.body, route.own_body) {
+    let value =
+        if text.trim().is_empty() || route.shape == Shape::Lines { Value::Object(Map::new()) } else { parse(text)? };
+    if let (Some(fields), Shape::Checked) = (route.body, route.shape) {
         let faults = Form::read(&value, fields, Naming::Camel).faults();
         if !faults.is_empty() {
             return Err(Problem::body(faults));
@@ -148,43 +154,51 @@ pub(super) fn checked(text: &str, route: &Route) -> Result<Value, Problem> {
 
 /// The text of a body, if it arrives in time.
 pub(crate) async fn read_text(body: Body) -> Result<String, Problem> {
+    read_text_of(body, MAX_BODY).await
+}
+
+async fn read_text_of(body: Body, most: usize) -> Result<String, Problem> {
     let late = |_| Problem::new(Kind::RequestTimeout, "The body did not arrive within 30 seconds.");
-    let bytes = tokio::time::timeout(BODY_TIME, collected(body)).await.map_err(late)??;
+    let bytes = tokio::time::timeout(BODY_TIME, collected(body, most)).await.map_err(late)??;
     String::from_utf8(bytes).map_err(|_| Problem::new(Kind::MalformedJson, "The body is not valid UTF-8."))
 }
 
 /// The whole body. One that is too large is read a while longer, and forgotten: a client that is cut off while it sends
 /// may never see the answer.
-async fn collected(mut body: Body) -> Result<Vec<u8>, Problem> {
+async fn collected(mut body: Body, most: usize) -> Result<Vec<u8>, Problem> {
     let (mut bytes, mut all) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
         let frame =
             frame.map_err(|error| Problem::new(Kind::MalformedJson, format!("The body broke off: {error}.")))?;
         let Ok(data) = frame.into_data() else { continue };
         all += data.len();
-        if all <= MAX_BODY {
+        if all <= most {
             bytes.extend_from_slice(&data);
-        } else if all > MAX_BODY * PATIENCE {
+        } else if all > most.max(MAX_BODY * PATIENCE) {
             break;
         }
     }
-    if all > MAX_BODY {
-        return Err(Problem::new(Kind::PayloadTooLarge, "The body has more than 1 MiB."));
+    if all > most {
+        return Err(Problem::new(Kind::PayloadTooLarge, format!("The body has more than {} MiB.", most >> 20)));
     }
     Ok(bytes)
 }
 
-fn expect_json(headers: &HeaderMap) -> Result<(), Problem> {
+const JSON: &[&str] = &["application/json", "application/merge-patch+json"];
+
+/// Whether the body is of one of these kinds; the first is the usual one.
+fn expect_media(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Problem> {
     let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let media = media.split(';').next().unwrap_or("").trim();
-    if media != "application/json" && media != "application/merge-patch+json" {
-        let detail = format!("The body is `{}`, and must be `application/json`.", shown(media));
+    if !kinds.contains(&media) {
+        let detail = format!("The body is `{}`, and must be `{}`.", shown(media), kinds[0]);
         return Err(Problem::new(Kind::UnsupportedMediaType, detail));
     }
     Ok(())
 }
 
-fn parse(text: &str) -> Result<Value, Problem> {
+/// JSON that is not too deep.
+pub(super) fn parse(text: &str) -> Result<Value, Problem> {
     let value: Value = serde_json::from_str(text).map_err(|error| {
         let detail = format!("Line {}, column {}: {error}.", error.line(), error.column());
         Problem::new(Kind::MalformedJson, detail)
@@ -207,7 +221,7 @@ fn depth(value: &Value) -> usize {
 fn revision(app: &App, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get(header::IF_MATCH) else {
         if app.options.settings.require_if_match {
-            let detail = "Send the `ETag` of the job that you have read as `If-Match`.";
+            let detail = "Send the `ETag` of what you have read as `If-Match`.";
             return Err(Problem::new(Kind::PreconditionRequired, detail));
         }
         return Ok(None);
@@ -217,7 +231,9 @@ fn revision(app: &App, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
         return Ok(None);
     }
     let number = text.trim_start_matches("W/").trim_matches('"').parse();
-    number.map(Some).map_err(|_| Problem::at("header", "If-Match", "must be the `ETag` of a job, such as \"7\""))
+    number
+        .map(Some)
+        .map_err(|_| Problem::at("header", "If-Match", "must be the `ETag` of what was read, such as \"7\""))
 }
 
 /// The id that the caller brought, if it can be shown; else a new one.

@@ -40,6 +40,17 @@ pub(crate) enum Access {
     Metrics,
 }
 
+/// How a body is held against its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Before the handler is called.
+    Checked,
+    /// By the handler: its members have their own rules.
+    Own,
+    /// By the handler, line by line.
+    Lines,
+}
+
 /// What one method of one path does.
 #[derive(Clone)]
 pub(crate) struct Route {
@@ -49,9 +60,8 @@ pub(crate) struct Route {
     pub(crate) summary: &'static str,
     pub(crate) query: &'static [Field],
     pub(crate) body: Option<&'static [Field]>,
-    /// The members of the body have their own rules, so nothing is checked before the handler does.
-    pub(crate) own_body: bool,
-    /// Changes a job that has a revision.
+    pub(crate) shape: Shape,
+    /// Changes something that has a revision.
     pub(crate) revised: bool,
     /// Its answer may be kept for who sends the same again.
     pub(crate) remembered: bool,
@@ -86,7 +96,7 @@ where
         summary: "",
         query: &[],
         body: None,
-        own_body: false,
+        shape: Shape::Checked,
         revised: false,
         remembered: true,
         handler,
@@ -110,7 +120,12 @@ impl Route {
 
     /// A body whose members the handler reads itself, because more than their shape is to be told at once.
     pub(crate) fn own_body(self, body: &'static [Field]) -> Route {
-        Route { body: Some(body), own_body: true, ..self }
+        Route { body: Some(body), shape: Shape::Own, ..self }
+    }
+
+    /// A body of many lines, each of them a JSON object that the handler reads itself.
+    pub(crate) fn lines(self, line: &'static [Field]) -> Route {
+        Route { body: Some(line), shape: Shape::Lines, ..self }
     }
 
     /// Honours `If-Match`.

@@ -15,6 +15,8 @@ mod flows;
 mod idempotency;
 mod jobs;
 mod openapi;
+mod org_jobs;
+mod orgs;
 mod probes;
 mod refusals;
 mod runs;

@@ -6,6 +6,7 @@ mod cluster;
 mod elsewhere;
 mod help;
 mod jobs;
+mod orgs;
 mod refusals;
 mod runs;
 mod watch;

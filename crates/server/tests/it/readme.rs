@@ -17,20 +17,33 @@ fn block(part: &str) -> String {
     found[0].to_owned()
 }
 
-#[test]
-fn the_commands_of_the_readme_work_as_printed() {
+/// What the one block with this in it prints, on a server as the README starts it.
+fn typed(part: &str) -> String {
     let server = Server::in_folder(Folder::new(), &[], &[]);
     // The doctor wants to see that it has looked for due jobs.
     server.until("/status", |_| server.raw("GET", "/readyz", &[], b"").status == 200);
-    let script = block("everbell jobs create");
     let folder = Path::new(env!("CARGO_BIN_EXE_everbell")).parent().unwrap();
     let path = std::env::join_paths([folder, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
     let mut shell = without_ours("sh");
-    shell.args(["-euc", &script]).current_dir(server.folder.path()).env("PATH", path);
+    shell.args(["-euc", &block(part)]).current_dir(server.folder.path()).env("PATH", path);
     let found = ran(shell.env("EVERBELL_SERVER", format!("http://{}", server.address)).output().unwrap());
     assert_eq!(found.code, Some(0), "{}{}", found.stdout, found.stderr);
+    found.stdout
+}
+
+#[test]
+fn the_commands_of_the_readme_work_as_printed() {
+    let said = typed("everbell jobs create daily-briefing");
     for told in ["Created daily-briefing v1", "succeeded", "Paused daily-briefing", "job_key = \"daily-briefing\""] {
-        assert!(found.stdout.contains(told), "{told}: {}", found.stdout);
+        assert!(said.contains(told), "{told}: {said}");
+    }
+}
+
+#[test]
+fn the_orgs_of_the_readme_work_as_printed() {
+    let said = typed("everbell orgs set");
+    for told in ["Made org acme", "Created briefing v1", "briefing fires by `30 9 * * *` for org acme", "briefing\t"] {
+        assert!(said.contains(told), "{told}: {said}");
     }
 }
 

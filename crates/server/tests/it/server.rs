@@ -164,6 +164,10 @@ impl Server {
         self.send("PATCH", path, Some(body))
     }
 
+    pub(crate) fn put(&self, path: &str, body: &Value) -> Reply {
+        self.send("PUT", path, Some(body))
+    }
+
     pub(crate) fn delete(&self, path: &str) -> Reply {
         self.send("DELETE", path, None)
     }

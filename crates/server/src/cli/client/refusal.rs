@@ -11,6 +11,8 @@ use crate::cli::{CliError, Exit};
 
 /// Which flag says what a member of a body, or a parameter, says.
 const FLAGS: &[(&str, &str)] = &[
+    ("#/orgId", "--org"),
+    ("#/localTime", "--at"),
     ("#/cronExpression", "--cron"),
     ("#/timezone", "--tz"),
     ("#/runAt", "--at"),
@@ -91,6 +93,10 @@ impl Refusal {
             return (*flag).to_owned();
         }
         let name = place.trim_start_matches("#/").trim_start_matches("policies/");
+        // A line of a file, which the detail names.
+        if let Some((_, member)) = name.split_once('/').filter(|(line, _)| line.bytes().all(|b| b.is_ascii_digit())) {
+            return member.to_owned();
+        }
         let name = name.split('/').next().unwrap_or_default();
         let spelled = |c: char| if c.is_uppercase() { format!("-{}", c.to_lowercase()) } else { c.to_string() };
         format!("--{}", name.chars().map(spelled).collect::<String>())

@@ -50,6 +50,12 @@ pub(super) fn status(status: &Value, now: Timestamp) -> Vec<Finding> {
         let detail = format!("{} cannot fire: the schedule cannot be read", counted(errored as usize, "job"));
         findings.push(Finding::error("jobs", detail, "everbell jobs list --errored"));
     }
+    let errored = count("erroredOrgTimers");
+    if errored > 0 {
+        let detail =
+            format!("{} of orgs cannot fire: a zone or an override cannot be read", counted(errored as usize, "timer"));
+        findings.push(Finding::warning("orgs", detail, "everbell orgs list --errored"));
+    }
     let due = count("dueTimers");
     findings.push(match time(status, "oldestDueAt") {
         Some(at) if late(at, now) => Finding::error(

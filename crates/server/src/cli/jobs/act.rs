@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::show::{fires, fires_in_words, jobs_there};
-use crate::cli::client::{Answer, Asked, job_path};
+use crate::cli::client::{Answer, Asked, job_path, segment};
 use crate::cli::confirm::confirmed;
 use crate::cli::document::{number, text, texts, time};
 use crate::cli::online::ZoneArgs;
@@ -81,6 +81,9 @@ pub(crate) struct RescheduleArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
+    /// For this org, of a job that fires for each.
+    #[arg(long, value_name = "ORG")]
+    org: Option<String>,
     /// Fire next then: RFC 3339, `today 18:00`, `+2h`.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to: String,
@@ -96,6 +99,9 @@ pub(crate) struct SkipArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
+    /// For this org, of a job that fires for each.
+    #[arg(long, value_name = "ORG")]
+    org: Option<String>,
     /// Pass over so many fires.
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=100))]
     count: u8,
@@ -131,6 +137,13 @@ fn given<'a>(members: impl IntoIterator<Item = (&'a str, Option<Value>)>) -> Val
 fn moment(session: &Session<'_>, job: &str, flag: &str, text: &str) -> Result<Timestamp, CliError> {
     let known = session.client.get(&job_path(job), &[]).asked(|| format!("read job `{job}`"));
     let zone = zone_of(&known.or_try(404, jobs_there)?.value()?)?;
+    TimeReader { now: session.now, zone: &zone }.read(flag, text)
+}
+
+/// The same in the zone of an org.
+fn org_moment(session: &Session<'_>, org: &str, flag: &str, text: &str) -> Result<Timestamp, CliError> {
+    let known = session.client.get(&format!("/orgs/{}", segment(org)), &[]).asked(|| format!("read org `{org}`"));
+    let zone = zone_of(&known.or_try(404, || "see which there are: everbell orgs list".to_owned())?.value()?)?;
     TimeReader { now: session.now, zone: &zone }.read(flag, text)
 }
 
@@ -201,9 +214,13 @@ pub(super) fn resume(args: &ResumeArgs, now: Timestamp, output: &mut Output) -> 
 
 pub(super) fn reschedule(args: &RescheduleArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let to = moment(&session, &args.job, "--to", &args.to)?;
+    let to = match &args.org {
+        Some(org) => org_moment(&session, org, "--to", &args.to)?,
+        None => moment(&session, &args.job, "--to", &args.to)?,
+    };
     let reason = args.reason.as_ref().map(|text| json!(text));
-    let body = given([("nextRunAt", Some(json!(to.to_string()))), ("reason", reason)]);
+    let org = args.org.as_ref().map(|org| json!(org));
+    let body = given([("nextRunAt", Some(json!(to.to_string()))), ("reason", reason), ("orgId", org)]);
     let answer = act(&session, &args.job, "reschedule", "reschedule", &body)?;
     let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
     session.done(Mark::Good, &format!("Moved the next fire of {}", printable(text(&job, "jobKey"))))?;
@@ -217,7 +234,8 @@ pub(super) fn reschedule(args: &RescheduleArgs, now: Timestamp, output: &mut Out
 
 pub(super) fn skip(args: &SkipArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let body = given([("count", Some(json!(args.count))), ("reason", args.reason.as_ref().map(|text| json!(text)))]);
+    let (reason, org) = (args.reason.as_ref().map(|text| json!(text)), args.org.as_ref().map(|org| json!(org)));
+    let body = given([("count", Some(json!(args.count))), ("reason", reason), ("orgId", org)]);
     let answer = act(&session, &args.job, "skip the next fire of", "skip-next", &body)?;
     let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
     let (count, key) = (counted(args.count.into(), "fire"), printable(text(&job, "jobKey")));

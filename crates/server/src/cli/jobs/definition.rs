@@ -79,6 +79,9 @@ pub(crate) struct TimingArgs {
     /// Fire at a fixed rate, such as every `90s`.
     #[arg(long, value_name = "DURATION", value_parser = rate)]
     pub(super) every: Option<String>,
+    /// Fire once for all, or for each org at its own local time.
+    #[arg(long, value_name = "SCOPE", value_parser = ["global", "per_org"])]
+    pub(super) scope: Option<String>,
     /// Leave out slots before this time.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(super) start_at: Option<String>,
@@ -167,6 +170,9 @@ impl Body {
             Expression::parse(expression)?;
             self.put("cronExpression", expression.as_str());
         }
+        if let Some(scope) = &args.scope {
+            self.put("scope", scope.as_str());
+        }
         let times = TimeReader { now, zone };
         for (name, flag, text) in [("startAt", "--start-at", &args.start_at), ("endAt", "--end-at", &args.end_at)] {
             if let Some(text) = text {
@@ -179,6 +185,11 @@ impl Body {
 
 /// JSON, the content of a file, or of standard input.
 pub(crate) fn payload(text: &str) -> Result<Box<RawValue>, CliError> {
+    json_of("--payload", text)
+}
+
+/// The same for another flag.
+pub(crate) fn json_of(flag: &str, text: &str) -> Result<Box<RawValue>, CliError> {
     let read = match text {
         "-" => input(Path::new("-"))?,
         _ => match text.strip_prefix('@') {
@@ -188,13 +199,12 @@ pub(crate) fn payload(text: &str) -> Result<Box<RawValue>, CliError> {
     };
     serde_json::from_str(read.trim()).map_err(|error| CliError::Invalid {
         message: format!(
-            "--payload: this is not JSON: {}",
+            "{flag}: this is not JSON: {}",
             error.to_string().replace(" at line 1 column ", " at column ")
         ),
-        hint: Some(
-            "quote it for the shell, as in --payload '{\"kind\":\"daily\"}', or name a file: --payload @FILE"
-                .to_owned(),
-        ),
+        hint: Some(format!(
+            "quote it for the shell, as in {flag} '{{\"kind\":\"daily\"}}', or name a file: {flag} @FILE"
+        )),
     })
 }
 

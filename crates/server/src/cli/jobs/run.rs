@@ -4,11 +4,14 @@ use clap::Args;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::definition::payload;
 use super::show::jobs_there;
-use crate::cli::client::{Asked, job_path};
-use crate::cli::output::Output;
+use crate::cli::client::{Answer, Asked, job_path};
+use crate::cli::document::{flag, items, text};
+use crate::cli::online::Format;
+use crate::cli::output::{Mark, Output, printable};
 use crate::cli::runs::begun::{Begun, WaitArgs, told};
 use crate::cli::{CliError, Exit, OnlineArgs, Session};
 
@@ -23,6 +26,15 @@ pub(crate) struct RunArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
+    /// For this org, of a job that fires for each.
+    #[arg(long, value_name = "ORG", conflicts_with_all = ["orgs", "all_orgs"])]
+    org: Option<String>,
+    /// For each of these orgs, at most 100.
+    #[arg(long, value_name = "ORG", value_delimiter = ',', conflicts_with_all = ["all_orgs", "wait"])]
+    orgs: Vec<String>,
+    /// For every org that the job is not off for.
+    #[arg(long, conflicts_with = "wait")]
+    all_orgs: bool,
     #[command(flatten)]
     wait: WaitArgs,
     /// Start at once, whatever else is active.
@@ -42,7 +54,12 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    org_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    orgs: Value,
     force: bool,
     queue: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,10 +71,52 @@ struct Body<'a> {
 pub(super) fn run(args: &RunArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let payload = args.payload.as_deref().map(payload).transpose()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let body = Body { force: args.force, queue: args.queue, note: args.reason.as_deref(), payload };
+    let orgs = match args.orgs.as_slice() {
+        _ if args.all_orgs => json!("all"),
+        [] => Value::Null,
+        some => json!(some),
+    };
+    let several = !orgs.is_null();
+    let (org_id, note) = (args.org.as_deref(), args.reason.as_deref());
+    let body = Body { org_id, orgs, force: args.force, queue: args.queue, note, payload };
     let answer = session.client.post(&format!("{}/run-now", job_path(&args.job)), &body);
     let answer = answer.asked(|| format!("run job `{}`", args.job)).or_try(404, jobs_there);
+    if several {
+        return told_for_orgs(&mut session, &answer?);
+    }
     let ways = format!("everbell jobs run {}", crate::cli::words::shell(&args.job));
     let begun = Begun { answer, again: &format!("force it: {ways} --force, or wait for it: {ways} --queue") };
     told(&mut session, begun, &args.wait)
+}
+
+/// What became of runs for several orgs. One that was refused makes the command fail.
+fn told_for_orgs(session: &mut Session<'_>, answer: &Answer) -> Result<Exit, CliError> {
+    let document = answer.value()?;
+    let runs = items(&document, "items");
+    let failed = runs.iter().any(|run| text(run, "outcome") == "refused");
+    let exit = if failed { Exit::Failed } else { Exit::Success };
+    match session.format {
+        Some(Format::Json | Format::Jsonl) => session.out.line(answer.text.trim_end())?,
+        Some(Format::Name) => {
+            for run in runs.iter().filter_map(|run| run.get("run")) {
+                session.out.line(text(run, "id"))?;
+            }
+        }
+        Some(Format::Table | Format::Plain) | None => {
+            for run in runs {
+                let (org, outcome) = (printable(text(run, "orgId")), text(run, "outcome"));
+                let (mark, more) = match outcome {
+                    "refused" => (Mark::Bad, printable(text(run, "detail"))),
+                    "skipped" => (Mark::Skipped, "another run is active".to_owned()),
+                    _ => (Mark::Arrow, format!("run {}", run.get("run").map_or("", |run| text(run, "id")))),
+                };
+                session.done(mark, &format!("{org} {outcome}: {more}"))?;
+            }
+            if let Some(sweep) = document.get("sweep").filter(|sweep| sweep.is_object()) {
+                let how = if flag(sweep, "done") { "has a run" } else { "gets a run within moments" };
+                session.done(Mark::Arrow, &format!("Every org that the job is not off for {how}"))?;
+            }
+        }
+    }
+    Ok(exit)
 }

@@ -45,6 +45,9 @@ pub(crate) struct ListArgs {
     /// Only runs that were made so.
     #[arg(long, value_name = "TRIGGER", value_parser = ["scheduled", "manual", "ad_hoc"])]
     trigger: Option<String>,
+    /// Only runs for this org.
+    #[arg(long, value_name = "ORG")]
+    org: Option<String>,
     /// Only runs of this instance.
     #[arg(long, value_name = "ID")]
     instance: Option<String>,
@@ -80,6 +83,7 @@ impl ListArgs {
         let single = [
             ("jobKey", &self.job),
             ("triggerType", &self.trigger),
+            ("orgId", &self.org),
             ("instanceId", &self.instance),
             ("failureCode", &self.failure_code),
         ];

@@ -35,6 +35,7 @@ fn value(kind: &Form) -> String {
         Form::Secret => "secret".to_owned(),
         Form::Object(_) => "table".to_owned(),
         Form::List { of, .. } => format!("list of {}", value(of)),
+        Form::ListOr { word, of, .. } => format!("`{word}`, list of {}", value(of)),
     }
 }
 

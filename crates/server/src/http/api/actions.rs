@@ -1,16 +1,20 @@
 //! What operators do with a job: pause, resume, run now, reschedule, skip, retire.
 
 use axum::http::StatusCode;
-use everbell::client::{Change, RunNowRequest};
-use everbell::{JobRow, JobStatus, RunNow, StoreError};
+use everbell::client::{Change, OrgRunNow, Rescheduling, RunNowRequest, Skipping};
+use everbell::{JobRow, JobStatus, OrgId, RunNow, RunRecord, StoreError};
 use everbell_core::Zone;
 use everbell_core::store::Changed;
 
 use super::jobs::{etag, shown};
+use super::questions::zone_for;
 use crate::form::job::time;
-use crate::form::{Fault, Field, Form, Kind as Value, optional, required};
+use crate::form::{Fault, Field, Form, Kind as Value, TEXT, optional, required};
 use crate::http::call::{Answer, Call};
-use crate::http::model::{JobDocument, ResumedDocument, Resumption, RunDocument, RunNowDocument, times};
+use crate::http::model::{
+    JobDocument, OrgRunDocument, ResumedDocument, Resumption, RunDocument, RunNowDocument, RunNowOrgsDocument,
+    SweepBegunDocument, times,
+};
 use crate::http::problem::{Kind, Problem};
 
 pub(super) const REASON: Value = Value::Text { min: 3, max: 500 };
@@ -30,7 +34,16 @@ pub(crate) const RESUME: &[Field] = &[
     optional("reason", REASON, "Why, for the audit trail."),
 ];
 
+/// The org whose timer is meant, of a job that fires for each.
+pub(super) const ORG: Field = optional("orgId", TEXT, "For this org, of a job that fires for each.");
+
 pub(crate) const RUN_NOW: &[Field] = &[
+    ORG,
+    optional(
+        "orgs",
+        Value::ListOr { word: "all", of: &TEXT, max: 100 },
+        "For each of these orgs, of a job that fires for each; `all` is for everyone that it is not off for.",
+    ),
     optional("payload", Value::Json, "Another payload than the job's."),
     optional("force", Value::Flag, "Starts whatever else is active."),
     optional("queue", Value::Flag, "Waits for the runs that are active instead of being skipped."),
@@ -38,11 +51,17 @@ pub(crate) const RUN_NOW: &[Field] = &[
 ];
 
 pub(crate) const RESCHEDULE: &[Field] = &[
-    required("nextRunAt", Value::Time, "The next fire; a time without an offset is read in the job's zone."),
+    ORG,
+    required(
+        "nextRunAt",
+        Value::Time,
+        "The next fire; a time without an offset is read in the zone of the job or the org.",
+    ),
     optional("reason", REASON, "Why, for the audit trail."),
 ];
 
 pub(crate) const SKIP_NEXT: &[Field] = &[
+    ORG,
     optional("count", Value::Integer { min: 1, max: 100 }, "How many slots; 1 if absent."),
     optional("reason", REASON, "Why, for the audit trail."),
 ];
@@ -57,7 +76,7 @@ pub(crate) async fn pause(call: Call) -> Result<Answer, Problem> {
         return Err(Problem::body(vec![fault]));
     };
     let row = call.jobs().get(&job).await?;
-    let until = zoned_time(&mut form, "until", &row)?;
+    let until = zoned_time(&call, &mut form, "until", (&row, None)).await?;
     let same = row.job.state.pause.as_ref().is_some_and(|pause| pause.reason == reason && pause.until == until);
     if same && call.if_match.is_none() {
         return shown(&call, StatusCode::OK, &row);
@@ -102,7 +121,12 @@ pub(crate) async fn run_now(call: Call) -> Result<Answer, Problem> {
         let fault = Fault::new("/queue", "invalid", "is the opposite of `force`: a run starts at once, or waits");
         return Err(Problem::body(vec![fault]));
     }
+    if form.has("orgId") && form.has("orgs") {
+        let fault = Fault::new("/orgs", "invalid", "is for several: say either `orgId` or `orgs`");
+        return Err(Problem::body(vec![fault]));
+    }
     let job = call.job()?;
+    let org = org_of(&form)?;
     let jobs = call.jobs_because(form.text("note"));
     let mut request = jobs.run_now(&job);
     if let Some(payload) = call.raw("payload") {
@@ -114,20 +138,69 @@ pub(crate) async fn run_now(call: Call) -> Result<Answer, Problem> {
         request = request.queue();
     }
     let request = call.if_match.into_iter().fold(request, RunNowRequest::if_revision);
-    let outcome = request.await?;
+    if form.has("orgs") {
+        return ran_for_orgs(&form, request).await;
+    }
+    let outcome = org.iter().fold(request, RunNowRequest::for_org).await?;
     let row = call.jobs().get(&job).await?;
     ran(&call, &row, outcome).await
+}
+
+/// Runs for the orgs that are named, or for all.
+async fn ran_for_orgs(form: &Form<'_>, request: RunNowRequest) -> Result<Answer, Problem> {
+    if form.text("orgs").is_some() {
+        let begun = request.for_all_orgs().await?;
+        let document = RunNowOrgsDocument { items: Vec::new(), sweep: Some(SweepBegunDocument::from(&begun)) };
+        return Answer::json(StatusCode::ACCEPTED, &document);
+    }
+    let mut orgs = Vec::new();
+    for (n, name) in form.list("orgs").into_iter().enumerate() {
+        let refused = |invalid: everbell::Invalid| {
+            Problem::body(vec![Fault::new(format!("/orgs/{n}"), "invalid", invalid.reason)])
+        };
+        orgs.push(OrgId::new(name).map_err(refused)?);
+    }
+    let mut items = Vec::with_capacity(orgs.len());
+    for OrgRunNow { org, outcome } in request.for_orgs(&orgs).await? {
+        let (outcome, run, detail) = match &outcome {
+            Ok(outcome) => {
+                let (word, run) = in_a_word(outcome);
+                (word, Some(RunDocument::of(run, None)), None)
+            }
+            Err(error @ StoreError::Unavailable { .. }) => {
+                tracing::warn!(%error, %org, "a run by hand could not be made for an org");
+                ("refused", None, Some("the database cannot be reached".to_owned()))
+            }
+            Err(error) => ("refused", None, Some(error.to_string())),
+        };
+        items.push(OrgRunDocument { org_id: org.to_string(), outcome, run, detail });
+    }
+    Answer::json(StatusCode::ACCEPTED, &RunNowOrgsDocument { items, sweep: None })
+}
+
+/// The org of a body.
+pub(super) fn org_of(form: &Form<'_>) -> Result<Option<OrgId>, Problem> {
+    let org = form.text("orgId").map(OrgId::new).transpose();
+    org.map_err(|invalid| Problem::body(vec![Fault::new("/orgId", "invalid", invalid.reason)]))
+}
+
+fn in_a_word(outcome: &RunNow) -> (&'static str, &RunRecord) {
+    match outcome {
+        RunNow::Started(run) => ("started", run),
+        RunNow::Queued(run) => ("queued", run),
+        RunNow::Skipped { recorded, .. } => ("skipped", recorded),
+    }
 }
 
 /// What became of a run by hand.
 pub(super) async fn ran(call: &Call, row: &JobRow, outcome: RunNow) -> Result<Answer, Problem> {
     let zone = row.job.definition.spec.as_ref().ok().map(|spec| spec.zone().clone());
-    let next_run_at = times(row.timer.as_ref().and_then(|timer| timer.next_run_at));
-    let (word, run) = match &outcome {
-        RunNow::Started(run) => ("started", run),
-        RunNow::Queued(run) => ("queued", run),
-        RunNow::Skipped { recorded, .. } => ("skipped", recorded),
+    let (word, run) = in_a_word(&outcome);
+    let next = match &run.org {
+        Some(org) => call.jobs().next_fires_for(row.job.definition.id, org, 1).await?.pop().map(|at| at.timestamp()),
+        None => row.timer.as_ref().and_then(|timer| timer.next_run_at),
     };
+    let next_run_at = times(next);
     let location = format!("{}/runs/{}", call.mount, run.id);
     let document = RunNowDocument { outcome: word, run: RunDocument::of(run, zone.as_ref()), next_run_at };
     let RunNow::Skipped { blocking, .. } = outcome else {
@@ -151,11 +224,13 @@ pub(crate) async fn reschedule(call: Call) -> Result<Answer, Problem> {
     let mut form = call.body(RESCHEDULE);
     let job = call.job()?;
     let row = call.jobs().get(&job).await?;
-    let Some(to) = zoned_time(&mut form, "nextRunAt", &row)? else {
+    let org = org_of(&form)?;
+    let Some(to) = zoned_time(&call, &mut form, "nextRunAt", (&row, org.as_ref())).await? else {
         return Err(Problem::body(vec![Fault::new("/nextRunAt", "required", "is required")]));
     };
     let jobs = call.jobs_because(form.text("reason"));
     let change = jobs.reschedule(&job, to);
+    let change = org.iter().fold(change, Change::<Rescheduling>::for_org);
     let change = call.if_match.into_iter().fold(change, Change::if_revision);
     shown(&call, StatusCode::OK, &change.await?.job)
 }
@@ -164,6 +239,7 @@ pub(crate) async fn skip_next(call: Call) -> Result<Answer, Problem> {
     let form = call.body(SKIP_NEXT);
     let jobs = call.jobs_because(form.text("reason"));
     let change = jobs.skip_next(call.job()?, form.count("count").unwrap_or(1));
+    let change = org_of(&form)?.iter().fold(change, Change::<Skipping>::for_org);
     let change = call.if_match.into_iter().fold(change, Change::if_revision);
     shown(&call, StatusCode::OK, &change.await?.job)
 }
@@ -176,9 +252,14 @@ pub(crate) async fn retire(call: Call) -> Result<Answer, Problem> {
     shown(&call, StatusCode::OK, &change.await?.job)
 }
 
-/// A time of the body, read in the zone of the job.
-fn zoned_time(form: &mut Form<'_>, name: &str, row: &JobRow) -> Result<Option<jiff::Timestamp>, Problem> {
-    let zone = row.job.definition.spec.as_ref().map_or_else(|_| Zone::utc(), |spec| spec.zone().clone());
+/// A time of the body, read in the zone of the job, or of the org that is meant.
+async fn zoned_time(
+    call: &Call,
+    form: &mut Form<'_>,
+    name: &str,
+    (row, org): (&JobRow, Option<&OrgId>),
+) -> Result<Option<jiff::Timestamp>, Problem> {
+    let zone = zone_for(call, row, org).await?.unwrap_or_else(Zone::utc);
     let read = time(form, name, &zone);
     match read {
         None if form.has(name) => {

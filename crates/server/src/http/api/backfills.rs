@@ -3,7 +3,8 @@
 use axum::http::StatusCode;
 use everbell_core::{BackfillId, Zone};
 
-use super::actions::REASON;
+use super::actions::{ORG, REASON, org_of};
+use super::questions::zone_for;
 use crate::form::job::time;
 use crate::form::{Fault, Field, Kind as Value, optional, required};
 use crate::http::call::{Answer, Call, shown};
@@ -11,7 +12,9 @@ use crate::http::model::{BackfillDocument, BackfillReportDocument, Items, Stoppe
 use crate::http::problem::{Kind, Problem};
 
 pub(crate) const CREATE: &[Field] = &[
-    required("from", Value::Time, "The first time; without an offset it is read in the job's zone."),
+    ORG,
+    optional("orgs", Value::Word(&["all"]), "For every org, of a job that fires for each."),
+    required("from", Value::Time, "The first time; without an offset it is read in the zone of the job or the org."),
     required("to", Value::Time, "The last time; slots that are still to come are left out."),
     optional("reason", REASON, "Why, for the audit trail."),
     optional("dryRun", Value::Flag, "Only tell which slots would get a run."),
@@ -21,16 +24,34 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
     let mut form = call.body(CREATE);
     let job = call.job()?;
     let row = call.jobs().get(&job).await?;
-    let zone = row.job.definition.spec.as_ref().map_or_else(|_| Zone::utc(), |spec| spec.zone().clone());
+    let org = org_of(&form)?;
+    let zone = zone_for(&call, &row, org.as_ref()).await?.unwrap_or_else(Zone::utc);
+    let for_all = form.has("orgs");
+    if for_all && org.is_some() {
+        form.fault("orgs", "invalid", "is for all: say either `orgId` or `orgs`");
+    }
+    if for_all && form.flag("dryRun") {
+        form.fault("dryRun", "invalid", "is for one org: say `orgId` instead of `orgs`");
+    }
     let (from, to) = (time(&mut form, "from", &zone), time(&mut form, "to", &zone));
     let faults: Vec<Fault> = std::mem::take(form.faults_mut());
     let Some((from, to)) = from.zip(to).filter(|_| faults.is_empty()) else { return Err(Problem::body(faults)) };
     let jobs = call.jobs_because(form.text("reason"));
+    if for_all {
+        let begun = jobs.backfill_for_all(&job, from, to).await?;
+        return Answer::json(StatusCode::ACCEPTED, &BackfillDocument::of_all(&begun, from, to));
+    }
     if form.flag("dryRun") {
-        let plan = jobs.plan_backfill(&job, from, to).await?;
+        let plan = match &org {
+            Some(org) => jobs.plan_backfill_for(&job, org, from, to).await?,
+            None => jobs.plan_backfill(&job, from, to).await?,
+        };
         return Answer::ok(&BackfillDocument::planned(&plan, from, to));
     }
-    let begun = jobs.backfill(&job, from, to).await?;
+    let begun = match &org {
+        Some(org) => jobs.backfill_for(&job, org, from, to).await?,
+        None => jobs.backfill(&job, from, to).await?,
+    };
     Answer::json(StatusCode::ACCEPTED, &BackfillDocument::begun(&begun, from, to))
 }
 

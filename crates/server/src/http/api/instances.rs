@@ -54,6 +54,9 @@ pub(crate) struct StatusDocument {
     active_jobs: u64,
     paused_jobs: u64,
     errored_jobs: u64,
+    /// Orgs, and how often a job cannot fire for one of them; no more than 10,000 of each are counted.
+    orgs: u32,
+    errored_org_timers: u32,
     pending_runs: u64,
     running_runs: u64,
     /// Timers that are due but not planned, and since when the oldest of them is.
@@ -68,6 +71,7 @@ pub(crate) async fn status(call: Call) -> Result<Answer, Problem> {
     let bell = &call.app.bell;
     let store = bell.store().status().await?;
     let counts = bell.store().counts(bell.now()).await?;
+    let orgs = bell.orgs().counts().await?;
     let jobs = |status| counts.jobs.iter().filter(|count| count.status == status).map(|count| count.jobs).sum();
     let runs = |status| counts.active_runs.iter().filter(|count| count.status == status).map(|count| count.runs).sum();
     Answer::ok(&StatusDocument {
@@ -82,6 +86,8 @@ pub(crate) async fn status(call: Call) -> Result<Answer, Problem> {
         active_jobs: jobs(JobStatus::Active),
         paused_jobs: jobs(JobStatus::Paused),
         errored_jobs: counts.errored_jobs,
+        orgs: orgs.orgs,
+        errored_org_timers: orgs.errored,
         pending_runs: runs(RunStatus::Pending),
         running_runs: runs(RunStatus::Running),
         due_timers: counts.due_timers,

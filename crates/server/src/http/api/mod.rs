@@ -10,6 +10,8 @@ pub(crate) mod edits;
 pub(crate) mod events;
 pub(crate) mod instances;
 pub(crate) mod jobs;
+pub(crate) mod org_jobs;
+pub(crate) mod orgs;
 pub(crate) mod probes;
 pub(crate) mod questions;
 pub(crate) mod runs;

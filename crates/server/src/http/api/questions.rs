@@ -1,22 +1,30 @@
 //! What people ask about a job: when it fires, how it fares, what became of a time.
 
-use everbell::RunFilter;
 use everbell::core::store::{GapFilter, PageRequest};
-use everbell_core::{GapReason, JobId, Zone};
-use jiff::Timestamp;
+use everbell::{JobRow, OrgId, RunFilter, StoreError};
+use everbell_core::{GapReason, JobId, Spec, Zone};
+use jiff::{Timestamp, Zoned};
 
 use crate::form::job::time;
-use crate::form::{Field, Form, Kind as Value, optional, required};
+use crate::form::{Field, Form, Kind as Value, TEXT, optional, required};
 use crate::http::call::{Answer, Call};
 use crate::http::model::{ExplanationDocument, Fires, GapDocument, StatsDocument};
 use crate::http::page::{self, CURSOR, LIMIT};
 use crate::http::problem::Problem;
 use crate::preview::Fire;
 
+const ORG: Field = optional("orgId", TEXT, "For this org, of a job that fires for each.");
+
 pub(crate) const NEXT: &[Field] =
-    &[optional("count", Value::Integer { min: 1, max: 1_000 }, "How many fires; 10 if absent.")];
-pub(crate) const EXPLAIN: &[Field] =
-    &[required("at", Value::Time, "The time in question; without an offset it is read in the job's zone.")];
+    &[optional("count", Value::Integer { min: 1, max: 1_000 }, "How many fires; 10 if absent."), ORG];
+pub(crate) const EXPLAIN: &[Field] = &[
+    required(
+        "at",
+        Value::Time,
+        "The time in question; without an offset it is read in the zone of the job or the org.",
+    ),
+    ORG,
+];
 pub(crate) const STATS: &[Field] = &[optional("window", Value::Span, "How far back; 30d if absent.")];
 pub(crate) const GAPS: &[Field] = &[
     optional(
@@ -26,6 +34,7 @@ pub(crate) const GAPS: &[Field] = &[
     ),
     optional("from", Value::Time, "Gaps that end at or after this."),
     optional("to", Value::Time, "Gaps that begin before this."),
+    ORG,
     LIMIT,
     CURSOR,
 ];
@@ -35,12 +44,21 @@ const SAMPLE: u32 = 1_000;
 const DEFAULT_WINDOW: std::time::Duration = std::time::Duration::from_hours(30 * 24);
 
 pub(crate) async fn next(call: Call) -> Result<Answer, Problem> {
-    let count = call.query(NEXT).count("count").unwrap_or(10);
+    let form = call.query(NEXT);
+    let count = form.count("count").unwrap_or(10) as usize;
     let job = call.job()?;
     let row = call.jobs().get(&job).await?;
-    let fires = call.jobs().next_fires(&job, count as usize).await?;
+    let fires = match asked_org(&form)? {
+        Some(org) => call.jobs().next_fires_for(&job, &org, count).await.map_err(of_query)?,
+        None => call.jobs().next_fires(&job, count).await?,
+    };
+    // In the zone of the org, if one is asked about.
+    let spec = |spec: &Spec, at: &Zoned| {
+        let zone = at.time_zone().iana_name().and_then(|name| Zone::get(name).ok());
+        zone.map_or_else(|| spec.clone(), |zone| spec.in_zone(zone))
+    };
     let items = match &row.job.definition.spec {
-        Ok(spec) => fires.iter().map(|at| Fire::new(spec, at.timestamp()).document()).collect(),
+        Ok(own) => fires.iter().map(|at| Fire::new(&spec(own, at), at.timestamp()).document()).collect(),
         Err(_) => Vec::new(),
     };
     Answer::ok(&Fires { items })
@@ -49,12 +67,38 @@ pub(crate) async fn next(call: Call) -> Result<Answer, Problem> {
 pub(crate) async fn explain(call: Call) -> Result<Answer, Problem> {
     let job = call.job()?;
     let row = call.jobs().get(&job).await?;
-    let zone = row.job.definition.spec.as_ref().ok().map(|spec| spec.zone().clone());
     let mut form = call.query(EXPLAIN);
+    let org = asked_org(&form)?;
+    let zone = zone_for(&call, &row, org.as_ref()).await?;
     let at = moment(&mut form, "at", zone.as_ref())?;
     let at = at.ok_or_else(|| Problem::at("parameter", "at", "is required"))?;
-    let told = call.jobs().explain(&job, at).await?;
-    Answer::ok(&ExplanationDocument::of(at, row.job.definition.id, zone.as_ref(), &told))
+    let told = match &org {
+        Some(org) => call.jobs().explain_for(&job, org, at).await.map_err(of_query)?,
+        None => call.jobs().explain(&job, at).await?,
+    };
+    Answer::ok(&ExplanationDocument::of(at, (row.job.definition.id, org.as_ref()), zone.as_ref(), &told))
+}
+
+/// The org of a query.
+fn asked_org(form: &Form<'_>) -> Result<Option<OrgId>, Problem> {
+    let org = form.text("orgId").map(OrgId::new).transpose();
+    org.map_err(|invalid| Problem::at("parameter", "orgId", invalid.reason))
+}
+
+/// What is refused about a question is refused about its parameters.
+pub(super) fn of_query(error: StoreError) -> Problem {
+    match error {
+        StoreError::Invalid(invalid) => Problem::at("parameter", invalid.field, invalid.reason),
+        other => other.into(),
+    }
+}
+
+/// Where local times of a request are read: in the zone of the org that is named, or else of the job.
+pub(super) async fn zone_for(call: &Call, row: &JobRow, org: Option<&OrgId>) -> Result<Option<Zone>, Problem> {
+    Ok(match org {
+        Some(org) => Zone::get(&call.orgs().get(org).await?.place.timezone).ok(),
+        None => row.job.definition.spec.as_ref().ok().map(|spec| spec.zone().clone()),
+    })
 }
 
 pub(crate) async fn gaps(call: Call) -> Result<Answer, Problem> {
@@ -62,7 +106,7 @@ pub(crate) async fn gaps(call: Call) -> Result<Answer, Problem> {
     let row = call.jobs().get(call.job()?).await?;
     let filter = GapFilter {
         job_id: Some(row.job.definition.id),
-        org: None,
+        org: asked_org(&form)?,
         reason: form.word("reason", GapReason::from_word),
         from: moment(&mut form, "from", None)?,
         to: moment(&mut form, "to", None)?,

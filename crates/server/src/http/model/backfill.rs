@@ -1,11 +1,11 @@
 //! Backfills, as the API shows them.
 
-use everbell::client::{BackfillBegun, BackfillPlan, BackfillReport, BackfillSlot};
+use everbell::client::{BackfillBegun, BackfillOfAll, BackfillPlan, BackfillReport, BackfillSlot};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::time;
+use super::{SweepBegunDocument, time};
 
 /// A backfill that was begun, or what it would do.
 #[derive(Serialize, ToSchema)]
@@ -17,8 +17,12 @@ pub(crate) struct BackfillDocument {
     pub(crate) dry_run: bool,
     pub(crate) from: String,
     pub(crate) to: String,
-    /// How many slots get a run.
-    pub(crate) to_create: u64,
+    /// The org that it is for, of a job that fires for each.
+    pub(crate) org_id: Option<String>,
+    /// The walk over the orgs that makes its runs, if it is for all of them.
+    pub(crate) sweep: Option<SweepBegunDocument>,
+    /// How many slots get a run; absent if it is for all orgs.
+    pub(crate) to_create: Option<u64>,
     pub(crate) slots: Vec<SlotDocument>,
 }
 
@@ -27,7 +31,7 @@ pub(crate) struct BackfillDocument {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SlotDocument {
     pub(crate) slot_at: String,
-    /// The same in the zone of the job.
+    /// The same in the zone of the job or the org.
     pub(crate) local: String,
     /// `create`, or `skip` if it has a run already.
     pub(crate) action: &'static str,
@@ -43,7 +47,7 @@ pub(crate) struct SlotDocument {
 #[schema(as = BackfillReport)]
 pub(crate) struct BackfillReportDocument {
     pub(crate) id: String,
-    /// `running`, or `done` when none of its runs is pending or running.
+    /// `running`, or `done` when all its runs are made and none of them is pending or running.
     pub(crate) status: &'static str,
     pub(crate) asked_at: String,
     pub(crate) asked_by: String,
@@ -68,10 +72,7 @@ pub(crate) struct StoppedDocument {
 
 impl BackfillDocument {
     pub(crate) fn planned(plan: &BackfillPlan, from: Timestamp, to: Timestamp) -> BackfillDocument {
-        let spec = plan.job.job.definition.spec.as_ref().ok();
-        let local = |slot: Timestamp| {
-            spec.map_or_else(|| time(slot), |spec| slot.to_zoned(spec.zone().as_jiff().clone()).to_string())
-        };
+        let local = |slot: Timestamp| slot.to_zoned(plan.zone.as_jiff().clone()).to_string();
         let slot = |BackfillSlot { slot, existing }: &BackfillSlot| SlotDocument {
             slot_at: time(*slot),
             local: local(*slot),
@@ -84,7 +85,9 @@ impl BackfillDocument {
             dry_run: true,
             from: time(from),
             to: time(to),
-            to_create: plan.wanted().len() as u64,
+            org_id: plan.org.as_ref().map(ToString::to_string),
+            sweep: None,
+            to_create: Some(plan.wanted().len() as u64),
             slots: plan.slots.iter().map(slot).collect(),
         }
     }
@@ -98,7 +101,20 @@ impl BackfillDocument {
             }
         }
         let created = begun.runs.len() as u64;
-        BackfillDocument { id: Some(begun.id.to_string()), dry_run: false, to_create: created, ..document }
+        BackfillDocument { id: Some(begun.id.to_string()), dry_run: false, to_create: Some(created), ..document }
+    }
+
+    pub(crate) fn of_all(begun: &BackfillOfAll, from: Timestamp, to: Timestamp) -> BackfillDocument {
+        BackfillDocument {
+            id: Some(begun.id.to_string()),
+            dry_run: false,
+            from: time(from),
+            to: time(to),
+            org_id: None,
+            sweep: Some(SweepBegunDocument::from(&begun.sweep)),
+            to_create: None,
+            slots: Vec::new(),
+        }
     }
 }
 

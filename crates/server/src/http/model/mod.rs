@@ -3,8 +3,11 @@
 mod backfill;
 mod cluster;
 mod job;
+mod org;
+mod org_job;
 mod preview;
 mod run;
+mod what_if;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -20,8 +23,14 @@ pub(crate) use job::{
     Bulk, BulkItem, ChangedField, Fires, JobDocument, NewVersionDocument, ResumedDocument, Resumption, Schedule,
     StatsDocument, Superseded,
 };
+pub(crate) use org::{ImportedDocument, OrgDocument};
+pub(crate) use org_job::{JobOrgsDocument, OrgJobDocument, OrgOverrideDocument, SweepBegunDocument, SweepDocument};
 pub(crate) use preview::{FireDocument, PreviewDocument, WarningDocument};
-pub(crate) use run::{CanceledDocument, ExplanationDocument, GapDocument, RunDocument, RunNowDocument, in_words};
+pub(crate) use run::{
+    CanceledDocument, ExplanationDocument, GapDocument, OrgRunDocument, RunDocument, RunNowDocument,
+    RunNowOrgsDocument, RunsNowDocument, in_words,
+};
+pub(crate) use what_if::WhatIfDocument;
 
 /// A part of a list.
 #[derive(Serialize)]

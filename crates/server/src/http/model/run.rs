@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::{parsed, raw, time, times};
+use super::{SweepBegunDocument, parsed, raw, time, times};
 
 /// A run. The first seventeen members never change their meaning.
 #[derive(Serialize, ToSchema)]
@@ -47,7 +47,7 @@ pub(crate) struct RunDocument {
     pub(crate) trigger_label: String,
     /// The nominal instant; absent for a run by hand.
     pub(crate) slot_at: Option<String>,
-    /// The same in the zone of the job.
+    /// The same in the zone of the job, or of the org if that has not changed since.
     pub(crate) slot_at_local: Option<String>,
     /// The current or last attempt, from 1; 0 before the first.
     pub(crate) attempt: u32,
@@ -89,6 +89,39 @@ pub(crate) struct RunNowDocument {
     pub(crate) run: RunDocument,
     /// The next fire of the job, which stays as it was.
     pub(crate) next_run_at: Option<String>,
+}
+
+/// What became of runs by hand for orgs.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RunNowOrgs)]
+pub(crate) struct RunNowOrgsDocument {
+    /// One for each org that was named.
+    pub(crate) items: Vec<OrgRunDocument>,
+    /// The walk over the orgs that makes the runs, if they are for all of them.
+    pub(crate) sweep: Option<SweepBegunDocument>,
+}
+
+/// What became of a run by hand for one of several orgs.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = OrgRun)]
+pub(crate) struct OrgRunDocument {
+    pub(crate) org_id: String,
+    /// `started`, `queued`, `skipped` or `refused`.
+    pub(crate) outcome: &'static str,
+    pub(crate) run: Option<RunDocument>,
+    /// Why it was refused.
+    pub(crate) detail: Option<String>,
+}
+
+/// A run by hand, or several for orgs.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[schema(as = RunsNow)]
+#[allow(dead_code, reason = "only its shape is wanted")]
+pub(crate) enum RunsNowDocument {
+    One(Box<RunNowDocument>),
+    Orgs(RunNowOrgsDocument),
 }
 
 /// What became of a wish to cancel.
@@ -223,7 +256,12 @@ impl GapDocument {
 }
 
 impl ExplanationDocument {
-    pub(crate) fn of(at: Timestamp, job: JobId, zone: Option<&Zone>, told: &Explanation) -> ExplanationDocument {
+    pub(crate) fn of(
+        at: Timestamp,
+        (job, org): (JobId, Option<&OrgId>),
+        zone: Option<&Zone>,
+        told: &Explanation,
+    ) -> ExplanationDocument {
         let (outcome, detail) = in_words(told);
         let mut document = ExplanationDocument {
             at: time(at),
@@ -236,7 +274,7 @@ impl ExplanationDocument {
         };
         match told {
             Explanation::Settled(SlotOutcome::Run(run)) => document.run = Some(RunDocument::of(run, zone)),
-            Explanation::Settled(SlotOutcome::Gap(gap)) => document.gap = Some(GapDocument::of(job, None, gap)),
+            Explanation::Settled(SlotOutcome::Gap(gap)) => document.gap = Some(GapDocument::of(job, org, gap)),
             Explanation::NoSlot { previous, next } => {
                 document.previous_slot_at = times(*previous);
                 document.next_slot_at = times(*next);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use everbell::{Everbell, StoreResult, Timestamp};
-use everbell_core::store::{Counts, Instance};
+use everbell_core::store::{Counts, Instance, OrgCounts};
 use tracing::warn;
 
 use super::catalog as c;
@@ -26,6 +26,7 @@ pub(super) struct Reading {
 #[derive(Debug)]
 struct Found {
     counts: Counts,
+    orgs: OrgCounts,
     instances: Vec<Instance>,
     jobs: Vec<JobGauges>,
 }
@@ -64,8 +65,9 @@ impl Reading {
 
     pub(super) fn render(&self, text: &mut Text, now: Timestamp) {
         text.gauge(&c::DATABASE_UP, if self.found.is_some() { 1.0 } else { 0.0 });
-        let Some(Found { counts, instances, jobs }) = &self.found else { return };
+        let Some(Found { counts, orgs, instances, jobs }) = &self.found else { return };
         render_counts(counts, text, now);
+        render_orgs(orgs, text);
         let named = |instance: &Instance, value| ([instance.id.to_string(), instance.host.clone()], value);
         #[allow(clippy::cast_precision_loss, reason = "milliseconds of many thousand years are exact")]
         let skew = |instance: &Instance| instance.clock_skew_ms as f64 / 1e3;
@@ -79,12 +81,13 @@ impl Reading {
 async fn read(bell: &Everbell, successes: Option<&Successes>) -> StoreResult<Found> {
     let store = &**bell.store();
     let counts = store.counts(bell.now()).await?;
+    let orgs = store.count_orgs().await?;
     let instances = store.list_instances().await?;
     let jobs = match successes {
         Some(successes) => successes.read(store).await?,
         None => Vec::new(),
     };
-    Ok(Found { counts, instances, jobs })
+    Ok(Found { counts, orgs, instances, jobs })
 }
 
 #[allow(clippy::cast_precision_loss, reason = "exact up to 2^53")]
@@ -101,6 +104,13 @@ fn render_counts(counts: &Counts, text: &mut Text, now: Timestamp) {
     );
     text.gauge(&c::DUE_BACKLOG, counts.due_timers as f64);
     text.gauge(&c::OLDEST_DUE_AGE, counts.oldest_due_at.map_or(0.0, |at| age(at, now)));
+}
+
+fn render_orgs(orgs: &OrgCounts, text: &mut Text) {
+    text.gauge(&c::ORGS, f64::from(orgs.orgs));
+    text.gauge(&c::ORG_TIMERS_ERRORED, f64::from(orgs.errored));
+    text.gauge(&c::ORGS_WAITING, f64::from(orgs.waiting));
+    text.gauge(&c::ORG_SWEEPS, f64::from(orgs.sweeps));
 }
 
 /// How long ago; nothing if that is to come.

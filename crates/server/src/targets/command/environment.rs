@@ -12,7 +12,7 @@ use crate::targets::CommandSettings;
 const PASSED: [&str; 4] = ["PATH", "HOME", "LANG", "TZ"];
 
 /// Variables that tell about the run.
-const ABOUT: [&str; 11] = [
+const ABOUT: [&str; 12] = [
     "EVERBELL_RUN_ID",
     "EVERBELL_TARGET",
     "EVERBELL_TRIGGER",
@@ -24,6 +24,7 @@ const ABOUT: [&str; 11] = [
     "EVERBELL_SLOT_AT",
     "EVERBELL_SLOT_AT_LOCAL",
     "EVERBELL_ORG_ID",
+    "EVERBELL_LOCAL_DATE",
 ];
 
 /// All variables: of the server, of the settings, of the run. A later one counts.
@@ -50,6 +51,7 @@ fn values(run: &Run) -> [Option<String>; ABOUT.len()] {
         run.slot_utc().map(|slot| slot.to_string()),
         run.slot().map(|slot| slot.to_string()),
         run.org().map(OrgId::to_string),
+        run.local_date().map(|date| date.to_string()),
     ]
 }
 

@@ -110,6 +110,12 @@ fn about(run: &Run) -> HeaderMap {
     } else {
         put(&mut headers, "ce-source", &format!("/everbell/targets/{}", segment(run.target().as_str())));
     }
+    if let Some(org) = run.org() {
+        put(&mut headers, "ce-orgid", &text(org.as_str()));
+    }
+    if let Some(date) = run.local_date() {
+        put(&mut headers, "ce-localdate", &date.to_string());
+    }
     put(&mut headers, "idempotency-key", &format!("\"{}\"", text(&run.idempotency_key())));
     put(&mut headers, "traceparent", &traceparent(Uuid::new_v4(), Uuid::new_v4()));
     headers

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use everbell::{RunRecord, RunStatus};
 use serde_json::json;
 
-use super::given::{Folder, details, failure, fired, perform, perform_with, result, script, until};
+use super::given::{Folder, details, failure, fired, fired_for_org, perform, perform_with, result, script, until};
 use super::stopping::is_alive;
 use crate::secret::Secret;
 use crate::targets::{CommandSettings, Kind};
@@ -50,6 +50,18 @@ async fn a_program_gets_the_payload_and_the_run_and_nothing_else_of_the_server()
         assert_eq!(env.get(name), Some(&value), "{name}: {env:#?}");
     }
     assert!(!env.keys().any(|name| ["CARGO_MANIFEST_DIR", "EVERBELL_ORG_ID", "NOT_THERE"].contains(name)), "{env:#?}");
+}
+
+#[tokio::test]
+async fn a_run_for_an_org_names_it_and_its_local_date() {
+    let run = fired_for_org(Kind::Command(script("env")), "daily", "acme").await;
+    let output = run.output.unwrap();
+    for line in
+        ["EVERBELL_ORG_ID=acme\n", "EVERBELL_LOCAL_DATE=2026-11-15\n", "EVERBELL_SLOT_AT=2026-11-16T07:00:00Z\n"]
+    {
+        assert!(output.contains(line), "{output}");
+    }
+    assert!(!output.contains("EVERBELL_SLOT_AT_LOCAL"), "{output}");
 }
 
 #[tokio::test]

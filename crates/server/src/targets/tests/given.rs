@@ -70,7 +70,22 @@ pub(super) async fn fired(kind: Kind, key: &str, payload: impl Serialize) -> Run
     let action = settings(kind).action(&Metrics::new()).unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
     let job = Schedule::cron(key, "0 8 * * *").tz("Europe/Paris").target("target").payload(payload);
     let builder = Everbell::builder().action("target", action, TargetOptions::default()).schedule(job);
-    let mut test = TestBell::start(builder, "2026-11-15T12:00:00Z").await;
+    let test = TestBell::start(builder, "2026-11-15T12:00:00Z").await;
+    ended(test, key).await
+}
+
+/// The same for an org, whose local date is the one behind.
+pub(super) async fn fired_for_org(kind: Kind, key: &str, org: &str) -> RunRecord {
+    let action = settings(kind).action(&Metrics::new()).unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
+    let job = Schedule::cron(key, "0 20 * * *").per_org().target("target");
+    let builder = Everbell::builder().action("target", action, TargetOptions::default()).schedule(job);
+    let test = TestBell::start(builder, "2026-11-16T06:30:00Z").await;
+    test.org(org, "Pacific/Pago_Pago").await;
+    ended(test, key).await
+}
+
+/// The one run until seven, when it has ended.
+async fn ended(mut test: TestBell, key: &str) -> RunRecord {
     test.advance_to("2026-11-16T07:00:00Z").await;
     let ended = async {
         loop {

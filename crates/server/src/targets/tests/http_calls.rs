@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
-use super::given::{failure, fired, http, perform, result};
+use super::given::{failure, fired, fired_for_org, http, perform, result};
 use crate::secret::Secret;
 use crate::targets::HttpSettings;
 
@@ -83,6 +83,22 @@ async fn a_call_tells_everything_about_the_run() {
         },
     });
     assert_eq!(body, wanted);
+}
+
+#[tokio::test]
+async fn a_call_for_an_org_names_it_and_its_local_date() {
+    let server = server(ResponseTemplate::new(200)).await;
+    fired_for_org(http(server.uri(), |_| {}), "daily", "café").await;
+    let request = server.received_requests().await.unwrap().remove(0);
+    assert_eq!(
+        (header(&request, "ce-orgid"), header(&request, "ce-localdate")),
+        (Some("caf%C3%A9"), Some("2026-11-15"))
+    );
+    let data = &request.body_json::<Value>().unwrap()["data"];
+    assert_eq!(
+        (&data["orgId"], &data["localDate"], &data["slotAtLocal"]),
+        (&json!("café"), &json!("2026-11-15"), &Value::Null)
+    );
 }
 
 #[tokio::test]

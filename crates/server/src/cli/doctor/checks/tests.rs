@@ -33,11 +33,13 @@ fn what_is_late_or_open_for_long_is_told() {
     assert_eq!(told(&status(&document, now())), good, "half a minute is nothing");
     document["oldestDueAt"] = json!("2027-03-10T11:50:00Z");
     document["erroredJobs"] = json!(1);
+    document["erroredOrgTimers"] = json!(2);
     document["oldestTransactionAt"] = json!("2027-03-10T10:00:00Z");
     document["notes"] = json!(["LISTEN is off"]);
     let bad = [
         (Level::Ok, "3 active, 1 paused jobs"),
         (Level::Error, "1 job cannot fire: the schedule cannot be read"),
+        (Level::Warning, "2 timers of orgs cannot fire: a zone or an override cannot be read"),
         (Level::Error, "7 timers overdue, the oldest for 10m"),
         (Level::Warning, "a transaction is open for 2h, so the database cannot clean up behind it"),
         (Level::Warning, "LISTEN is off"),

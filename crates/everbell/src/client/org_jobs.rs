@@ -1,0 +1,148 @@
+//! A job and an org together: how they stand, and what the org wants of the job.
+
+use everbell_core::change::JobView;
+use everbell_core::org::{self, Org, OrgFacts, Override, OverrideWrite};
+use everbell_core::store::{JobOrg, JobOrgFilter, JobRef, JobRow, OrgJob, Page, PageRequest, StoreError, StoreResult};
+use everbell_core::{Invalid, JobKey, JobStatus, OrgId, Scope, Spec, Timer};
+use serde_json::{Value, json};
+
+use super::names::IntoJobRef;
+use super::orgs::{Orgs, object};
+use super::{Context, Facts};
+
+impl Orgs {
+    /// Writes what an org wants of a job, which need not be there yet: not at all, or at another local time.
+    pub async fn set_override(&self, org: &OrgId, write: &OverrideWrite) -> StoreResult<Override> {
+        let now = self.context.now();
+        let wanted = org::override_of(write, &self.context.actor, now)?;
+        let there = self.find_override(org, &write.job_key).await?;
+        if let Some(same) = there.as_ref().filter(|own| same_wish(own, &wanted)) {
+            return Ok(same.clone());
+        }
+        let (before, after) = (there.as_ref().map(wish_facts), wish_facts(&wanted));
+        let audit = self.context.entry("org.override", object(org), now, before.as_ref(), Some(&after));
+        let written = self.context.parts.store.write_override(org, write, &audit).await?;
+        self.context.parts.follow().await;
+        Ok(written)
+    }
+
+    /// The org wants of the job what all want.
+    pub async fn clear_override(&self, org: &OrgId, job: &JobKey) -> StoreResult<()> {
+        let there = self.find_override(org, job).await?.ok_or_else(|| StoreError::not_found("override", job))?;
+        let (now, before) = (self.context.now(), wish_facts(&there));
+        let audit = self.context.entry("org.override_clear", object(org), now, Some(&before), None);
+        self.context.parts.store.delete_override(org, job, &audit).await?;
+        self.context.parts.follow().await;
+        Ok(())
+    }
+
+    /// Everything that an org overrides, by job key.
+    pub async fn overrides(&self, org: &OrgId) -> StoreResult<Vec<Override>> {
+        self.context.parts.store.list_overrides(org).await
+    }
+
+    async fn find_override(&self, org: &OrgId, job: &JobKey) -> StoreResult<Option<Override>> {
+        Ok(self.overrides(org).await?.into_iter().find(|wish| wish.job_key == *job))
+    }
+
+    /// The living jobs that fire for each org, as this one sees them, by key; at most 1,000.
+    pub async fn jobs_of(&self, org: &OrgId) -> StoreResult<Vec<OrgJob>> {
+        self.context.parts.store.org_jobs(org).await
+    }
+
+    /// The orgs as a job sees them, a page at a time, by id. Refused for a job that does not fire for orgs.
+    pub async fn of_job(
+        &self,
+        job: impl IntoJobRef,
+        filter: &JobOrgFilter,
+        page: &PageRequest,
+    ) -> StoreResult<Page<JobOrg>> {
+        let store = &self.context.parts.store;
+        let row = store.get_job(&job.into_job_ref()?).await?;
+        expect_per_org(&row)?;
+        store.job_orgs(row.job.definition.id, filter, page).await
+    }
+}
+
+fn same_wish(is: &Override, wanted: &Override) -> bool {
+    is.enabled == wanted.enabled && is.expression == wanted.expression
+}
+
+/// One fact for each job, so that the entry tells which.
+fn wish_facts(wish: &Override) -> Facts {
+    let value = json!({ "enabled": wish.enabled, "cronExpression": wish.expression });
+    Facts::from_iter([(format!("override:{}", wish.job_key), value)])
+}
+
+/// Whether the job fires for each org.
+pub(super) fn expect_per_org(row: &JobRow) -> Result<(), Invalid> {
+    if row.job.definition.scope == Scope::PerOrg {
+        return Ok(());
+    }
+    let reason = format!("job `{}` does not fire for orgs: its scope is `global`", row.job.definition.key);
+    Err(Invalid::new("orgId", reason))
+}
+
+/// A job and an org, as they were read.
+#[derive(Clone, Debug)]
+pub(super) struct JobOfOrg {
+    pub(super) row: JobRow,
+    pub(super) org: Org,
+    pub(super) wish: Option<Override>,
+    /// The timer of the job for the org.
+    pub(super) timer: Option<Timer>,
+}
+
+impl JobOfOrg {
+    pub(super) async fn read(context: &Context, job: &JobRef, org: &OrgId) -> StoreResult<JobOfOrg> {
+        let store = &context.parts.store;
+        let row = store.get_job(job).await?;
+        expect_per_org(&row)?;
+        let place = store.get_org(org).await?;
+        if row.job.state.status != JobStatus::Retired
+            && let Some(found) =
+                store.org_jobs(org).await?.into_iter().find(|own| own.job.definition.id == row.job.definition.id)
+        {
+            return Ok(JobOfOrg { row, org: place, wish: found.wish, timer: found.timer });
+        }
+        let wishes = store.list_overrides(org).await?;
+        let wish = wishes.into_iter().find(|wish| wish.job_key == row.job.definition.key);
+        Ok(JobOfOrg { row, org: place, wish, timer: None })
+    }
+
+    pub(super) fn facts(&self) -> OrgFacts {
+        OrgFacts { life: (&self.row.job.state).into(), place: self.org.place.clone(), wish: self.wish.clone() }
+    }
+
+    /// The schedule of the job in the zone of the org, at the local time that the org wants.
+    pub(super) fn spec(&self) -> Result<Spec, Invalid> {
+        let spec = org::spec_for(&self.row.job.definition, &self.facts());
+        spec.map_err(|reason| Invalid::new("timezone", reason))
+    }
+
+    /// Without its active runs: they decide what becomes of a run, never what becomes of the timer.
+    pub(super) fn view(&self) -> JobView {
+        let definition = &self.row.job.definition;
+        let timer = self.timer.clone().unwrap_or_else(|| Timer {
+            job_id: definition.id,
+            org: Some(self.org.id.clone()),
+            next_run_at: None,
+            last_slot_at: definition.created_at,
+            rescheduled_from: None,
+            last_local_date: None,
+        });
+        JobView {
+            job: self.row.job.clone(),
+            timer,
+            org: Some(self.facts()),
+            active: Vec::new(),
+            upstream_succeeded_at: None,
+        }
+    }
+
+    /// What the audit trail says about its timer.
+    pub(super) fn timer_facts(timer: &Timer) -> Facts {
+        let next = timer.next_run_at.map_or(Value::Null, |at| json!(at.to_string()));
+        Facts::from_iter([("nextRunAt".to_owned(), next)])
+    }
+}

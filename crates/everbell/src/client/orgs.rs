@@ -1,0 +1,189 @@
+//! [`Orgs`]: everything that is done with orgs.
+
+use std::collections::BTreeSet;
+
+use everbell_core::org::{self, MAX_ORGS_AT_ONCE, Org, OrgWrite, Written};
+use everbell_core::store::{OrgCounts, OrgFilter, OrgWritten, Page, PageRequest, StoreError, StoreResult};
+use everbell_core::{Invalid, OrgId, storable_text};
+use serde_json::{Value, json};
+
+use super::{ATTEMPTS, Context, Facts, is_in_doubt};
+
+/// How many orgs of an import are named in the audit trail.
+const NAMED: usize = 20;
+/// A longer text is cut in the audit trail.
+const LONGEST_TEXT: usize = 4_096;
+
+/// Orgs, for whoever acts: tenants with their own zone, for whom a job with [`Schedule::per_org`](crate::Schedule::per_org)
+/// fires at each one's own local time.
+///
+/// What is written here is followed by timers at once if it is little; else within moments, while an engine runs.
+#[derive(Clone, Debug)]
+pub struct Orgs {
+    pub(super) context: Context,
+}
+
+impl Orgs {
+    pub(crate) fn new(context: Context) -> Orgs {
+        Orgs { context }
+    }
+
+    /// In the name of this actor: default `code`.
+    #[must_use]
+    pub fn by(self, actor: &str) -> Orgs {
+        Orgs { context: self.context.by(actor) }
+    }
+
+    /// For this reason, which the audit trail keeps.
+    #[must_use]
+    pub fn because(self, reason: &str) -> Orgs {
+        Orgs { context: self.context.because(reason) }
+    }
+
+    /// Makes or changes an org: what the write leaves out stays as it is, or has its default in a new one. A zone that does
+    /// not exist is refused with the names nearest to it.
+    pub async fn set(&self, write: OrgWrite) -> StoreResult<OrgWritten> {
+        for _ in 1..ATTEMPTS {
+            match self.try_set(&write).await {
+                Err(StoreError::Conflict { .. }) if write.expected_revision.is_none() => {}
+                // Written again it is the same.
+                Err(error) if is_in_doubt(&error) && write.expected_revision.is_none() => {}
+                answer => return answer,
+            }
+        }
+        self.try_set(&write).await
+    }
+
+    /// The audit trail tells what changed, so the org is read before, and must still be as it was read.
+    async fn try_set(&self, write: &OrgWrite) -> StoreResult<OrgWritten> {
+        let (store, now) = (&self.context.parts.store, self.context.now());
+        let there = self.find(&write.id).await?;
+        let written = self.decide(there.as_ref(), write)?;
+        if !written.changed {
+            return Ok(written);
+        }
+        let action = if written.created { "org.create" } else { "org.update" };
+        let (before, after) = (there.as_ref().map(facts), facts(&written.org));
+        let audit = self.context.entry(action, object(&write.id), now, before.as_ref(), Some(&after));
+        let write = OrgWrite { expected_revision: there.map(|org| org.revision), ..write.clone() };
+        let mut answers = store.write_orgs(&[write], &audit).await?;
+        self.context.parts.follow().await;
+        answers.pop().ok_or_else(|| StoreError::not_found("org", &written.org.id))
+    }
+
+    /// Makes and changes orgs, all of them or none. At most 10,000 at once.
+    pub async fn import(&self, writes: &[OrgWrite]) -> StoreResult<Vec<OrgWritten>> {
+        expect_few(writes)?;
+        let ids: Vec<&str> = writes.iter().take(NAMED).map(|write| write.id.as_str()).collect();
+        let after = Facts::from_iter([("orgs".to_owned(), json!(writes.len())), ("first".to_owned(), json!(ids))]);
+        let audit = self.context.entry("org.import", "orgs".to_owned(), self.context.now(), None, Some(&after));
+        let written = self.context.parts.store.write_orgs(writes, &audit).await?;
+        self.context.parts.follow().await;
+        Ok(written)
+    }
+
+    /// What [`Orgs::import`] would do, in the same order; nothing is written.
+    pub async fn plan_import(&self, writes: &[OrgWrite]) -> StoreResult<Vec<OrgWritten>> {
+        expect_few(writes)?;
+        let mut seen = BTreeSet::new();
+        let mut planned = Vec::with_capacity(writes.len());
+        for write in writes {
+            if !seen.insert(&write.id) {
+                return Err(Invalid::new("id", format!("org `{}` is named twice", write.id)).into());
+            }
+            let there = self.find(&write.id).await?;
+            planned.push(self.decide(there.as_ref(), write).map_err(|error| of_several(error, &write.id))?);
+        }
+        Ok(planned)
+    }
+
+    /// What a write comes to. The store decides the same again when it writes.
+    fn decide(&self, there: Option<&Org>, write: &OrgWrite) -> StoreResult<OrgWritten> {
+        if there.is_none() && write.only_existing {
+            return Err(StoreError::not_found("org", &write.id));
+        }
+        let revision = there.map(|org| org.revision);
+        if let Some(expected) = write.expected_revision.filter(|expected| revision != Some(*expected)) {
+            let what = match revision {
+                Some(found) => format!("org `{}` is at revision {found}, not {expected}", write.id),
+                None => format!("org `{}` does not exist, so it is not at revision {expected}", write.id),
+            };
+            return Err(StoreError::Conflict { what });
+        }
+        let created = there.is_none();
+        Ok(match org::written(there, write, &self.context.actor, self.context.now())? {
+            Written::New(org, _) => OrgWritten { org: *org, created, changed: true },
+            Written::Same => {
+                let org = there.cloned().ok_or_else(|| StoreError::not_found("org", &write.id))?;
+                OrgWritten { org, created, changed: false }
+            }
+        })
+    }
+
+    /// Ends an org: no job fires for it any more. Its runs stay.
+    pub async fn delete(&self, org: &OrgId, if_revision: Option<u64>) -> StoreResult<()> {
+        let there = self.get(org).await?;
+        let (now, before) = (self.context.now(), facts(&there));
+        let audit = self.context.entry("org.delete", object(org), now, Some(&before), None);
+        self.context.parts.store.delete_org(org, if_revision, &audit).await?;
+        self.context.parts.follow().await;
+        Ok(())
+    }
+
+    /// One org.
+    pub async fn get(&self, org: &OrgId) -> StoreResult<Org> {
+        self.context.parts.store.get_org(org).await
+    }
+
+    async fn find(&self, org: &OrgId) -> StoreResult<Option<Org>> {
+        match self.get(org).await {
+            Ok(org) => Ok(Some(org)),
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Orgs, a page at a time, by id.
+    pub async fn list(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>> {
+        self.context.parts.store.list_orgs(filter, page).await
+    }
+
+    /// How many orgs there are, and how many of them somebody should look at. No more than 10,000 of each are counted.
+    pub async fn counts(&self) -> StoreResult<OrgCounts> {
+        self.context.parts.store.count_orgs().await
+    }
+}
+
+fn expect_few(writes: &[OrgWrite]) -> Result<(), Invalid> {
+    if writes.len() <= MAX_ORGS_AT_ONCE {
+        return Ok(());
+    }
+    Err(Invalid::new("orgs", format!("at most {MAX_ORGS_AT_ONCE} orgs at once, these are {}", writes.len())))
+}
+
+/// A refusal that says which of several orgs is meant, in the words of a store.
+fn of_several(error: StoreError, org: &OrgId) -> StoreError {
+    match error {
+        StoreError::Invalid(refused) => Invalid::new(refused.field, format!("org `{org}`: {}", refused.reason)).into(),
+        other => other,
+    }
+}
+
+/// How an org is called in the audit trail.
+pub(super) fn object(org: &OrgId) -> String {
+    format!("org:{org}")
+}
+
+/// Everything about an org that somebody can change.
+fn facts(org: &Org) -> Facts {
+    let facts = json!({
+        "name": org.name,
+        "timezone": org.place.timezone,
+        "enabled": org.place.enabled,
+        "settings": storable_text(org.settings.as_str(), LONGEST_TEXT),
+    });
+    match facts {
+        Value::Object(facts) => facts,
+        _ => Facts::new(),
+    }
+}

@@ -1,0 +1,99 @@
+//! What is done for every org of a job: a sweep in small steps, by whichever instance comes first.
+
+use everbell_core::change::{self, JobView};
+use everbell_core::org::{Sweep, Work};
+use everbell_core::store::{Changed, JobRef, JobRow, StoreResult};
+use everbell_core::{Definition, Scope};
+use serde_json::json;
+use tracing::warn;
+use uuid::Uuid;
+
+use super::names::IntoJobRef;
+use super::orgs::Orgs;
+use super::{Context, Facts};
+use crate::bell::Parts;
+use crate::engine::{SWEEP_BATCH, told};
+
+/// How many steps are taken on the spot. What is left is for the engine.
+const ROUNDS: usize = 4;
+
+/// Something that is done for every org of a job, or was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepBegun {
+    /// Which: also the id of its entry in the audit trail.
+    pub id: Uuid,
+    /// The job.
+    pub job: JobRow,
+    /// Whether every org had its turn already. If not, the engine goes on.
+    pub done: bool,
+}
+
+impl Orgs {
+    /// What is being done for all orgs of a job, the oldest first.
+    pub async fn sweeps(&self) -> StoreResult<Vec<Sweep>> {
+        self.context.parts.store.list_sweeps().await
+    }
+
+    /// Has the timers of a job made anew for every org. They come out as they should be already: this is for whoever
+    /// does not believe it.
+    pub async fn rebuild(&self, job: impl IntoJobRef) -> StoreResult<SweepBegun> {
+        begin(&self.context, job.into_job_ref()?, None, "job.rebuild", Facts::new(), &Work::Arm).await
+    }
+}
+
+/// Has something done for every org of a job, and does the first of it on the spot.
+pub(super) async fn begin(
+    context: &Context,
+    job: JobRef,
+    if_revision: Option<u64>,
+    action: &str,
+    mut after: Facts,
+    work: &Work,
+) -> StoreResult<SweepBegun> {
+    let store = &context.parts.store;
+    let row = store.get_job(&job).await?;
+    after.insert("orgs".to_owned(), json!("all"));
+    let object = format!("job:{}", row.job.definition.key);
+    let audit = context.entry(action, object, context.now(), None, Some(&after));
+    let decide = |view: &JobView| change::for_all_orgs(view, work.clone());
+    let changed = store.change_job(&JobRef::Id(row.job.definition.id), if_revision, &decide, &audit).await?;
+    context.parts.follow().await;
+    let done = store.list_sweeps().await?.iter().all(|sweep| sweep.id != audit.id);
+    Ok(SweepBegun { id: audit.id, job: changed.job, done })
+}
+
+impl Parts {
+    /// Lets the timers of orgs follow what was just written, as far as that is little, so that who wrote it finds them
+    /// when they look. What fails here is done by the engine.
+    pub(crate) async fn follow(&self) {
+        for _ in 0..ROUNDS {
+            match self.store.sweep_orgs(self.clock.now(), SWEEP_BATCH).await {
+                Ok(swept) => {
+                    told(swept.planned).for_each(|event| self.events.tell(event));
+                    if !swept.more {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    warn!(%error, "timers of orgs are not moved yet; the next sweep does it");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The same after a job was made, if it has timers for orgs.
+    pub(crate) async fn follow_job(&self, job: &Definition) {
+        if job.scope == Scope::PerOrg {
+            self.follow().await;
+        }
+    }
+
+    /// The same after a job was changed or replaced.
+    pub(crate) async fn follow_change(&self, changed: &Changed) {
+        let mut rows = [Some(&changed.job), changed.successor.as_ref()].into_iter().flatten();
+        if rows.any(|row| row.job.definition.scope == Scope::PerOrg) {
+            self.follow().await;
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Orgs: tenants with their own time zone.
+
+use axum::http::StatusCode;
+use everbell::{Org, OrgFilter, OrgId, OrgWrite};
+use everbell_core::{Json, Zone};
+use serde_json::Value as JsonValue;
+use serde_json::value::RawValue;
+
+use super::actions::REASON;
+use crate::form::job::ZONE;
+use crate::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional, required};
+use crate::http::call::{Answer, Call, member};
+use crate::http::model::{ImportedDocument, OrgDocument};
+use crate::http::page::{self, CURSOR, LIMIT};
+use crate::http::pipeline::parse;
+use crate::http::problem::Problem;
+
+const NAME: Field = optional("name", Value::Text { min: 0, max: 200 }, "For people.");
+const TIMEZONE: Field = optional("timezone", ZONE, "Its IANA time zone; a new org needs one.");
+const ENABLED: Field = optional("enabled", Value::Flag, "Whether jobs fire for it; a new org takes part.");
+const SETTINGS: Field = optional(
+    "settings",
+    Value::Map(&Value::Json),
+    "Whatever its owner keeps here, at most 64 KiB; replaced as a whole.",
+);
+const WHY: Field = optional("reason", REASON, "Why, for the audit trail.");
+
+/// What is left out stays as it is.
+pub(crate) const ORG: &[Field] = &[NAME, TIMEZONE, ENABLED, SETTINGS, WHY];
+
+/// A line of an import.
+pub(crate) const LINE: &[Field] = &[required("id", TEXT, "Which org."), NAME, TIMEZONE, ENABLED, SETTINGS];
+
+pub(crate) const IMPORT: &[Field] = &[optional("dryRun", Value::Flag, "Only tell what would be done."), WHY];
+
+pub(crate) const DELETE: &[Field] = &[WHY];
+
+pub(crate) const LIST: &[Field] = &[
+    optional("text", TEXT, "Id or name contains this, in any case."),
+    optional("timezone", ZONE, "In this zone."),
+    optional("enabled", Value::Flag, "Whether jobs fire for it."),
+    optional(
+        "errored",
+        Value::Flag,
+        "Whether some job cannot fire for it, because its zone or an override cannot be read.",
+    ),
+    LIMIT,
+    CURSOR,
+];
+
+/// The most orgs of one import.
+const MOST: usize = everbell::core::org::MAX_ORGS_AT_ONCE;
+/// So many faults of an import are told.
+const TOLD: usize = 100;
+
+pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
+    let form = call.query(LIST);
+    // A zone that is no more is looked for as it is written.
+    let zone = |name: &str| Zone::get(name).map_or_else(|_| name.to_owned(), |zone| zone.name().to_owned());
+    let filter = OrgFilter {
+        text: form.text("text").map(str::to_owned),
+        timezone: form.text("timezone").map(zone),
+        enabled: form.answer("enabled"),
+        errored: form.answer("errored"),
+    };
+    let page = call.orgs().list(&filter, &page::request(&call)?).await?;
+    let now = call.app.bell.now();
+    let document = page::document(&call, &page, page.items.iter().map(|org| OrgDocument::of(org, now)).collect());
+    Ok(page::linked(&call, "/orgs", document.next_cursor.as_deref(), Answer::ok(&document)?))
+}
+
+pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
+    let org = call.orgs().get(&call.org()?).await?;
+    shown(&call, StatusCode::OK, &org)
+}
+
+fn shown(call: &Call, status: StatusCode, org: &Org) -> Result<Answer, Problem> {
+    let document = OrgDocument::of(org, call.app.bell.now());
+    Ok(Answer::json(status, &document)?.header("etag", format!("\"{}\"", org.revision)))
+}
+
+/// Makes or changes an org.
+pub(crate) async fn put(call: Call) -> Result<Answer, Problem> {
+    set(&call, OrgWrite::of(call.org()?)).await
+}
+
+/// Changes an org: `null` clears.
+pub(crate) async fn patch(call: Call) -> Result<Answer, Problem> {
+    let mut write = OrgWrite { only_existing: true, ..OrgWrite::of(call.org()?) };
+    let cleared = |name: &str| call.body.get(name).is_some_and(JsonValue::is_null);
+    if cleared("timezone") {
+        let fault = Fault::new("/timezone", "required", "an org needs a zone: it cannot be cleared");
+        return Err(Problem::body(vec![fault]));
+    }
+    write.name = cleared("name").then(String::new);
+    write.enabled = cleared("enabled").then_some(true);
+    write.settings = cleared("settings").then(Json::empty);
+    set(&call, write).await
+}
+
+async fn set(call: &Call, write: OrgWrite) -> Result<Answer, Problem> {
+    let mut form = call.body(ORG);
+    let write = OrgWrite { expected_revision: call.if_match, ..read(&mut form, call.raw("settings"), write) };
+    let faults = std::mem::take(form.faults_mut());
+    if !faults.is_empty() {
+        return Err(Problem::body(faults));
+    }
+    let written = call.orgs_because(form.text("reason")).set(write).await?;
+    let answer = shown(call, if written.created { StatusCode::CREATED } else { StatusCode::OK }, &written.org)?;
+    let location = || format!("{}/orgs/{}", call.mount, page::encoded(written.org.id.as_str()));
+    Ok(if written.created { answer.header("location", location()) } else { answer })
+}
+
+/// What a document wants of an org. What only a decision of core can tell is noted in the form.
+fn read(form: &mut Form<'_>, settings: Option<Box<RawValue>>, write: OrgWrite) -> OrgWrite {
+    if let Some(Err(error)) = form.text("timezone").map(Zone::get) {
+        form.fault("timezone", "unknown_zone", error.to_string());
+    }
+    let settings = match settings.map(|settings| Json::parse("settings", settings.get())) {
+        Some(Err(invalid)) => {
+            form.refuse(&invalid);
+            None
+        }
+        Some(Ok(settings)) => Some(settings),
+        None => None,
+    };
+    OrgWrite {
+        name: form.text("name").map(str::to_owned).or(write.name),
+        timezone: form.text("timezone").map(str::to_owned).or(write.timezone),
+        enabled: form.answer("enabled").or(write.enabled),
+        settings: settings.or(write.settings),
+        ..write
+    }
+}
+
+pub(crate) async fn delete(call: Call) -> Result<Answer, Problem> {
+    let form = call.query(DELETE);
+    call.orgs_because(form.text("reason")).delete(&call.org()?, call.if_match).await?;
+    Ok(Answer::nothing())
+}
+
+/// Makes and changes many orgs, all of them or none: a JSON object on each line.
+pub(crate) async fn import(call: Call) -> Result<Answer, Problem> {
+    let form = call.query(IMPORT);
+    let lines: Vec<(usize, &str)> = (1..).zip(call.text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();
+    if lines.is_empty() || lines.len() > MOST {
+        let detail = format!("must be 1 to {MOST} lines, these are {}", lines.len());
+        return Err(Problem::body(vec![Fault::new("", "out_of_range", detail)]));
+    }
+    let (mut writes, mut faults) = (Vec::with_capacity(lines.len()), Vec::new());
+    for (number, line) in &lines {
+        match read_line(line) {
+            Ok(write) => writes.push(write),
+            Err(found) => faults.extend(found.iter().map(|fault| on_line(*number, fault))),
+        }
+        if faults.len() >= TOLD {
+            break;
+        }
+    }
+    if !faults.is_empty() {
+        return Err(Problem::body(faults));
+    }
+    let (orgs, dry_run) = (call.orgs_because(form.text("reason")), form.flag("dryRun"));
+    let written = if dry_run { orgs.plan_import(&writes).await } else { orgs.import(&writes).await };
+    let written = written.map_err(|error| match error {
+        everbell::StoreError::Invalid(invalid) => Problem::body(vec![located(&invalid, &writes, &lines)]),
+        other => other.into(),
+    })?;
+    Answer::ok(&ImportedDocument::of(&written, dry_run))
+}
+
+fn read_line(line: &str) -> Result<OrgWrite, Vec<Fault>> {
+    let value = parse(line).map_err(|problem| vec![Fault::new("", "malformed", problem.detail)])?;
+    let mut form = Form::read(&value, LINE, Naming::Camel);
+    let id = form.text("id").map(OrgId::new);
+    if let Some(Err(invalid)) = &id {
+        form.fault("id", "invalid", invalid.reason.clone());
+    }
+    let id = id.and_then(Result::ok);
+    let write = id.map(|id| read(&mut form, member(line, "settings"), OrgWrite::of(id)));
+    let faults = form.faults();
+    write.filter(|_| faults.is_empty()).ok_or(faults)
+}
+
+/// The place of a fault is its line and its member.
+fn on_line(number: usize, fault: &Fault) -> Fault {
+    Fault::new(format!("/{number}{}", fault.pointer), fault.code, format!("line {number}: {}", fault.detail))
+}
+
+/// What the store refused about one of many orgs, on its line: the last that names the org.
+fn located(invalid: &everbell::Invalid, writes: &[OrgWrite], lines: &[(usize, &str)]) -> Fault {
+    let named = |write: &OrgWrite| invalid.reason.starts_with(&format!("org `{}`", write.id));
+    let fault = Fault::new(format!("/{}", invalid.field), "invalid", invalid.reason.clone());
+    match writes.iter().zip(lines).rev().find(|(write, _)| named(write)) {
+        Some((_, (number, _))) => on_line(*number, &fault),
+        None => fault,
+    }
+}
