@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use everbell_core::org::{MAX_ORGS_AT_ONCE, OrgWrite};
 use everbell_core::store::{AuditEntry, Due, Store, StoreResult};
@@ -20,6 +19,7 @@ use everbell_store::testing::{Durability, TestDatabase, postgres_url_with};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
+use crate::measure::Stopwatch;
 use crate::population::{self, Place};
 use crate::table::{Table, thousands};
 
@@ -90,41 +90,41 @@ async fn measure(sizes: &[u32], postgres: bool, sqlite: bool) -> Outcome<()> {
 
 async fn one(name: &str, store: Arc<dyn Store>, place: Place<'_>, orgs: u32) -> Outcome<Vec<String>> {
     let created_at: Timestamp = CREATED_AT.parse()?;
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     write(&*store, orgs, created_at).await?;
-    let written = rate(orgs, begun);
+    let written = rate(orgs, &begun);
     store.create_job(&change::create(briefing(created_at)?), &audit(created_at)).await?;
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     while store.sweep_orgs(created_at, STEP).await?.more {}
-    let made = rate(orgs, begun);
+    let made = rate(orgs, &begun);
 
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     let mover = OrgWrite { timezone: Some("Europe/Lisbon".to_owned()), ..OrgWrite::of(org_id(orgs - 1)?) };
     store.write_orgs(&[mover], &audit(created_at)).await?;
     while store.sweep_orgs(created_at, STEP).await?.more {}
-    let moved = begun.elapsed();
+    let followed = begun.seconds();
 
     population::template(&*store, created_at).await?;
     population::copies(place, DUE, OTHERS_FIRE.parse()?).await?;
     let first: Timestamp = FIRST_FIRE.parse()?;
     // The first time, definitions are read; that is once in the life of an instance.
     drain(&*store, first).await?;
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     let fired = drain(&*store, first + SignedDuration::from_hours(24)).await?;
-    let due = rate(fired, begun);
+    let due = rate(fired, &begun);
     let others: Timestamp = OTHERS_FIRE.parse()?;
     drain_others(&*store, others).await?;
     let next_year: Timestamp = "2028-01-01T00:00:00Z".parse()?;
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     let count = drain_others(&*store, next_year).await?;
-    let other = rate(count, begun);
+    let other = rate(count, &begun);
     let whole = |number: f64| thousands(number as u64);
     Ok(vec![
         name.to_owned(),
         thousands(u64::from(orgs)),
         whole(written),
         whole(made),
-        format!("{:.1}", moved.as_secs_f64() * 1_000.0),
+        format!("{:.1}", followed * 1_000.0),
         whole(due),
         whole(other),
         format!("{:.2}", due / other),
@@ -132,8 +132,8 @@ async fn one(name: &str, store: Arc<dyn Store>, place: Place<'_>, orgs: u32) -> 
     ])
 }
 
-fn rate(count: u32, begun: Instant) -> f64 {
-    f64::from(count) / begun.elapsed().as_secs_f64()
+fn rate(count: u32, begun: &Stopwatch) -> f64 {
+    f64::from(count) / begun.seconds()
 }
 
 async fn write(store: &dyn Store, orgs: u32, now: Timestamp) -> Outcome<()> {

@@ -109,19 +109,19 @@ pub fn reconcile(view: &OrgView, work: Option<&Work>) -> Reconciled {
         // Nothing to remember, unless the version before had something: for the next version, if this one is over too.
         (Standing::Off(_) | Standing::Over(_), None) if before.is_none() || view.facts.place.deleted => Fate::Keep,
         (Standing::Off(_) | Standing::Over(_), None) => {
-            write(Timer { last_local_date: carried, ..view.new_timer(view.since()) }, None)
+            write(&Timer { last_local_date: carried, ..view.new_timer(view.since()) }, None)
         }
         (Standing::Broken(reason), Some(old)) => {
             fate(old, Plan { org_error: Some(reason), ..Plan::nothing(&plan::disarm(&old.timer)) })
         }
         (Standing::Broken(reason), None) => {
-            write(Timer { last_local_date: carried, ..view.new_timer(view.since()) }, Some(reason))
+            write(&Timer { last_local_date: carried, ..view.new_timer(view.since()) }, Some(reason))
         }
         (Standing::Eligible(spec), None) => {
             let since = work.and_then(Work::resumed_at).map_or(view.since(), |at| at.max(view.since()));
             let timer = Timer { last_local_date: carried, ..view.new_timer(since) };
             let seen = Seen { org_spec: Some(&spec), ..view.seen(&[]) };
-            write(plan::arm(&view.job, &timer, &seen), None)
+            write(&plan::arm(&view.job, &timer, &seen), None)
         }
         (Standing::Eligible(spec), Some(old)) => {
             let seen = Seen { org_spec: Some(&spec), ..view.seen(&old.active) };
@@ -162,6 +162,6 @@ fn fate(old: &OrgTimer, plan: Plan) -> Fate {
     if same { Fate::Keep } else { Fate::Write(Box::new(plan)) }
 }
 
-fn write(timer: Timer, org_error: Option<String>) -> Fate {
-    Fate::Write(Box::new(Plan { org_error, ..Plan::nothing(&timer) }))
+fn write(timer: &Timer, org_error: Option<String>) -> Fate {
+    Fate::Write(Box::new(Plan { org_error, ..Plan::nothing(timer) }))
 }

@@ -163,13 +163,13 @@ pub(super) fn lost_days(spec: &Spec, timer: &Timer, place: &Place) -> Vec<Gap> {
     let Ok(before) = Zone::get(&moved.from).map(|zone| spec.in_zone(zone)) else {
         return Vec::new();
     };
-    let Some(last) = before.prev_at_or_before(mark).map(|slot| local_date(&before, slot)) else {
+    let Some(settled) = before.prev_at_or_before(mark).map(|slot| local_date(&before, slot)) else {
         return Vec::new();
     };
     let earlier = |slot: &jiff::Timestamp| spec.prev_at_or_before(plan::just_before(*slot));
     let slots = std::iter::successors(spec.prev_at_or_before(mark), earlier);
     let mut lost: Vec<Gap> = slots
-        .take_while(|slot| local_date(spec, *slot) > last)
+        .take_while(|slot| local_date(spec, *slot) > settled)
         .map(|slot| Gap {
             first_slot_at: slot,
             last_slot_at: slot,

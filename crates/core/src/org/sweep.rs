@@ -105,10 +105,9 @@ pub struct SweepStep<'a> {
 /// Decides what a sweep does for one org. The same answer each time, with the same ids of runs.
 pub fn take_step(view: &OrgView, step: SweepStep<'_>) -> Reconciled {
     let plan = match &step.sweep.work {
-        work @ Work::Arm => return reconcile(view, Some(work)),
         // What is over is swept up by the sweep that ended it, which hands on what is to be remembered.
         Work::Resume { .. } if matches!(view.standing(), Standing::Over(_)) => None,
-        work @ Work::Resume { .. } => return reconcile(view, Some(work)),
+        work @ (Work::Arm | Work::Resume { .. }) => return reconcile(view, Some(work)),
         Work::RunNow { payload, overlap } => run_now(view, step, payload.as_ref(), *overlap),
         Work::Backfill { id, from, to } => backfill(view, *id, *from, *to),
     };

@@ -186,21 +186,21 @@ async fn look(store: &dyn Store) -> Vec<String> {
 
 async fn compare(fresh: &Fresh, seed: u64) {
     let (store, model) = (fresh.store(), MemoryStore::new());
-    let mut story = Story { dice: Dice::new(seed), now: at("00:00"), versions: 0 };
+    let mut teller = Story { dice: Dice::new(seed), now: at("00:00"), versions: 0 };
     let mut past = Vec::new();
     for step in 0..STEPS {
-        let event = story.next();
-        let entry = audit("test", "orgs", story.now);
-        past.push(format!("{} {event:?}", story.now));
-        let answer = happen(&*store, &event, &entry, story.now).await;
-        let expected = happen(&model, &event, &entry, story.now).await;
+        let event = teller.next();
+        let entry = audit("test", "orgs", teller.now);
+        past.push(format!("{} {event:?}", teller.now));
+        let answer = happen(&*store, &event, &entry, teller.now).await;
+        let expected = happen(&model, &event, &entry, teller.now).await;
         assert_eq!(answer, expected, "seed {seed}, step {step}, after\n{}", past.join("\n"));
         if step % 5 == 4 {
-            let (seen, expected) = (look(&*store).await, look(&model).await);
-            for (seen, expected) in seen.iter().zip(&expected) {
-                assert_eq!(seen, expected, "seed {seed}, step {step}, after\n{}", past.join("\n"));
+            let (found, expected) = (look(&*store).await, look(&model).await);
+            for (found, expected) in found.iter().zip(&expected) {
+                assert_eq!(found, expected, "seed {seed}, step {step}, after\n{}", past.join("\n"));
             }
-            assert_eq!(seen.len(), expected.len(), "seed {seed}, step {step}, after\n{}", past.join("\n"));
+            assert_eq!(found.len(), expected.len(), "seed {seed}, step {step}, after\n{}", past.join("\n"));
         }
     }
     let runs = model.list_runs(&RunFilter::default(), &page(1_000)).await.unwrap().items;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use everbell_core::change::{self, Edit};
 use everbell_core::org::{OrgWrite, Work};
 use everbell_core::plan::{Missed, RunNow};
-use everbell_core::store::{GapFilter, JobOrg, PageRequest, StoreError};
+use everbell_core::store::{GapFilter, JobOrg, JobOrgFilter, OrgFilter, PageRequest, StoreError};
 use everbell_core::{BackfillId, GapReason, JobId, JobStatus, OrgId, RunStatus, Timer, TriggerType};
 use jiff::Timestamp;
 
@@ -24,7 +24,7 @@ async fn three(fresh: &Fresh) -> (World, JobId) {
 }
 
 async fn rows(world: &World, job: JobId) -> Vec<JobOrg> {
-    world.store.job_orgs(job, &Default::default(), &PageRequest { limit: 1_000, after: None }).await.unwrap().items
+    world.store.job_orgs(job, &JobOrgFilter::default(), &PageRequest { limit: 1_000, after: None }).await.unwrap().items
 }
 
 /// The next fire for each org that has a timer.
@@ -171,7 +171,7 @@ pub async fn a_zone_that_ceased_to_be_concerns_its_org_alone(fresh: Fresh) {
     assert_eq!(row.error.as_deref(), Some("unknown time zone `Mars/Base`"));
     assert_eq!(row.timer.unwrap().next_run_at, None);
     assert_eq!(world.store.count_orgs().await.unwrap().errored, 1);
-    let errored = everbell_core::store::OrgFilter { errored: Some(true), ..Default::default() };
+    let errored = OrgFilter { errored: Some(true), ..OrgFilter::default() };
     let page = PageRequest { limit: 10, after: None };
     assert_eq!(world.store.list_orgs(&errored, &page).await.unwrap().items[0].id, utc);
     // Whatever is written about the org tries again.

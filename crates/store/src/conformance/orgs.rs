@@ -1,7 +1,7 @@
 //! `write_orgs`, `delete_org`, overrides, and the lists of orgs.
 
 use everbell_core::org::{Org, OrgWrite, OverrideWrite};
-use everbell_core::store::{OrgFilter, OrgWritten, PageRequest, StoreError, StoreResult};
+use everbell_core::store::{JobOrgFilter, OrgFilter, OrgWritten, PageRequest, StoreError, StoreResult};
 use everbell_core::{JobKey, Json};
 use jiff::Timestamp;
 
@@ -186,14 +186,14 @@ pub async fn a_job_and_an_org_see_each_other(fresh: Fresh) {
     assert_eq!(jobs[1].timer.as_ref().and_then(|timer| timer.next_run_at), None);
     assert!(jobs[1].wish.as_ref().is_some_and(|wish| !wish.enabled));
     let page = PageRequest { limit: 10, after: None };
-    let orgs = world.store.job_orgs(brief, &Default::default(), &page).await.unwrap();
+    let orgs = world.store.job_orgs(brief, &JobOrgFilter::default(), &page).await.unwrap();
     let seen: Vec<_> = orgs
         .items
         .iter()
         .map(|row| (row.org.id.as_str(), row.wish.is_some(), row.timer.as_ref().and_then(|timer| timer.next_run_at)))
         .collect();
     assert_eq!(seen, [("acme", true, None), ("zeta", false, Some(at("09:00")))]);
-    let armed = everbell_core::store::JobOrgFilter { armed: Some(true), ..Default::default() };
+    let armed = JobOrgFilter { armed: Some(true), ..JobOrgFilter::default() };
     let armed = world.store.job_orgs(brief, &armed, &page).await.unwrap();
     assert_eq!(armed.items.len(), 1);
 }

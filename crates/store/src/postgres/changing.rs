@@ -15,18 +15,24 @@ use super::sweeping::{self, facts_of, org_active_of};
 use crate::micros::Micros;
 use crate::rows::{JobColumns, PlanBatch, RunColumns, TimerColumns, blank_timer, org_text};
 
+/// Which job is to be changed, and whose timer of it.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) job: &'a JobRef,
+    pub(super) org: Option<&'a OrgId>,
+    pub(super) expected_revision: Option<u64>,
+}
+
 impl PostgresStore {
     pub(super) async fn decide_change(
         &self,
-        job: &JobRef,
-        org: Option<&OrgId>,
-        expected_revision: Option<u64>,
+        wanted: Wanted<'_>,
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
         let what = format!("changing {}", audit.object);
         let mut tx = self.begin(&what).await?;
-        let done = self.decide_in(&mut tx, &what, job, org, expected_revision, decide, audit).await;
+        let done = self.decide_in(&mut tx, &what, wanted, decide, audit).await;
         let done = self.settle(&what, tx, done, |_| true).await?;
         let runs = self.read_in_order(&done.new_ids()).await?;
         let successor = match done.successor {
@@ -40,12 +46,11 @@ impl PostgresStore {
         &self,
         tx: Conn<'_, '_>,
         what: &str,
-        job: &JobRef,
-        org: Option<&OrgId>,
-        expected_revision: Option<u64>,
+        wanted: Wanted<'_>,
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Decided> {
+        let Wanted { job, org, expected_revision } = wanted;
         let id = jobs::find(&mut *tx, job).await?;
         let view = self.lock(&mut *tx, id, org).await?;
         if let Some(expected) = expected_revision.filter(|expected| *expected != view.job.state.revision) {

@@ -5,6 +5,7 @@ use everbell_core::change::NewJob;
 use everbell_core::store::{AuditEntry, DecideFn, JobRef, StoreResult};
 use sqlx::PgConnection;
 
+use super::changing::Wanted;
 use super::connect::on;
 use super::pool::Session;
 use super::{PostgresStore, access, jobs, listen};
@@ -37,7 +38,8 @@ impl PostgresStore {
     ) -> StoreResult<Vec<RunId>> {
         let what = format!("changing {}", audit.object);
         let mut tx = on(&what, Session::inside(connection, &self.pool)).await?;
-        let runs = self.decide_in(&mut tx, &what, job, None, None, decide, audit).await?.runs();
+        let wanted = Wanted { job, org: None, expected_revision: None };
+        let runs = self.decide_in(&mut tx, &what, wanted, decide, audit).await?.runs();
         done(&what, tx).await?;
         Ok(runs)
     }

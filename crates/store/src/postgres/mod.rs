@@ -42,6 +42,7 @@ use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, Run, RunId, Target};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
+use self::changing::Wanted;
 use crate::rows::Definitions;
 
 /// No statement may take longer, so that a connection that hangs never stops the others.
@@ -90,7 +91,7 @@ impl Store for PostgresStore {
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.decide_change(job, None, expected_revision, decide, audit).await
+        self.decide_change(Wanted { job, org: None, expected_revision }, decide, audit).await
     }
 
     async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
@@ -231,7 +232,7 @@ impl Store for PostgresStore {
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.decide_change(job, Some(org), None, decide, audit).await
+        self.decide_change(Wanted { job, org: Some(org), expected_revision: None }, decide, audit).await
     }
 
     async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {

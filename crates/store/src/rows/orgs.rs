@@ -16,13 +16,16 @@ pub(crate) const MOST_COUNTED: u32 = 10_000;
 /// How many jobs of an org, or sweeps, are listed.
 pub(crate) const MOST_LISTED: u32 = 1_000;
 
+/// An org to be written, and whether timers care.
+pub(crate) type OrgValues = (OrgColumns, bool);
+
 /// The orgs as they shall be, from those that are there, gone ones too: the answers in the order of the requests, and what
 /// is to be written, with whether timers care.
 pub(crate) fn decide_writes(
     mut there: HashMap<String, Org>,
     writes: &[OrgWrite],
     audit: &AuditEntry,
-) -> StoreResult<(Vec<OrgWritten>, Vec<(OrgColumns, bool)>)> {
+) -> StoreResult<(Vec<OrgWritten>, Vec<OrgValues>)> {
     let mut seen = HashSet::with_capacity(writes.len());
     let (mut answers, mut rows) = (Vec::with_capacity(writes.len()), Vec::new());
     for write in writes {
@@ -163,22 +166,22 @@ impl From<&Org> for OrgColumns {
 /// What an org overrides, of a row of `org_overrides`; all empty where a join found none.
 #[derive(Clone, Debug, Default, FromRow)]
 pub(crate) struct WishColumns {
-    pub(crate) wish_job_key: Option<String>,
-    pub(crate) wish_enabled: Option<bool>,
-    pub(crate) wish_expression: Option<String>,
-    pub(crate) wish_by: Option<String>,
-    pub(crate) wish_at: Option<Micros>,
+    pub(crate) for_job: Option<String>,
+    pub(crate) wanted: Option<bool>,
+    pub(crate) own_expression: Option<String>,
+    pub(crate) wished_by: Option<String>,
+    pub(crate) wished_at: Option<Micros>,
 }
 
 impl WishColumns {
     pub(crate) fn read(self) -> StoreResult<Option<Override>> {
         let (Some(key), Some(enabled), Some(updated_by), Some(updated_at)) =
-            (self.wish_job_key, self.wish_enabled, self.wish_by, self.wish_at)
+            (self.for_job, self.wanted, self.wished_by, self.wished_at)
         else {
             return Ok(None);
         };
         let job_key = JobKey::new(&key).map_err(|why| corrupt("org_overrides", &key, why))?;
-        let expression = self.wish_expression;
+        let expression = self.own_expression;
         Ok(Some(Override { job_key, enabled, expression, updated_by, updated_at: updated_at.into() }))
     }
 }

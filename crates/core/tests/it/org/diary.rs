@@ -133,8 +133,8 @@ impl Diary {
         Line { date: org::local_date(&spec, slot), slot, at: self.now, gap, catch_up }
     }
 
-    fn write(&mut self, write: OrgWrite) {
-        match org::written(Some(&self.org), &write, "test", self.now).unwrap() {
+    fn write(&mut self, write: &OrgWrite) {
+        match org::written(Some(&self.org), write, "test", self.now).unwrap() {
             Written::Same => {}
             Written::New(org, timers_care) => {
                 self.org = *org;
@@ -146,11 +146,11 @@ impl Diary {
     }
 
     pub(super) fn move_to(&mut self, zone: &str) {
-        self.write(OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::of(acme()) });
+        self.write(&OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::of(acme()) });
     }
 
     pub(super) fn enable(&mut self, enabled: bool) {
-        self.write(OrgWrite { enabled: Some(enabled), ..OrgWrite::of(acme()) });
+        self.write(&OrgWrite { enabled: Some(enabled), ..OrgWrite::of(acme()) });
     }
 
     /// `None`: what all want.
