@@ -25,7 +25,7 @@ usage: cargo run -p everbell-bench --release -- WHAT
   engine  the whole engine: drain, fire lag, idle cost, start with many timers; --quick for a short look,
           and only some of it: drain, lag, idle, start
   pages   what the web UI asks, with 10,000 jobs and 1,000,000 runs; --quick for less of it, --crowded with all runs in
-          one day
+          one day; --served for the pages themselves, from a server that is built and started for it
   store   claims and whole lives of runs through the stores, beside the same writes as plain SQL;
           only some of it: --postgres or --sqlite, --batch N, --connections N, and --rounds N for a longer look";
 
