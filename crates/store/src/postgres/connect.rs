@@ -34,6 +34,9 @@ pub(super) const STEADY: [(&str, &str); 6] = [
     ("jit", "off"),
     ("plan_cache_mode", "force_generic_plan"),
 ];
+/// How the statements of everybody else run: they read a little by an index, or a small table. What the planner takes for
+/// much work is not, and starting helpers or compiling would take longer than all of it.
+const READING: [(&str, &str); 2] = [("jit", "off"), ("max_parallel_workers_per_gather", "0")];
 /// How long a caller waits for a connection before the database counts as unavailable.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -49,12 +52,12 @@ impl PostgresStore {
         // A round trip before each use costs two thirds of the speed; a dead connection shows by itself.
         let few =
             PgPoolOptions::new().max_connections(MOST_CONNECTIONS).acquire_timeout(PATIENCE).test_before_acquire(false);
-        let pool = few.clone().connect_lazy_with(options.clone());
+        let lazy = |options: PgConnectOptions| few.clone().connect_lazy_with(options);
         let (pool, loops) = if behind_pooler {
-            let loops = few.connect_lazy_with(options.clone());
-            (Pool::behind_pooler(pool, &[]), Pool::behind_pooler(loops, &STEADY))
+            let (pool, loops) = (lazy(options.clone()), lazy(options.clone()));
+            (Pool::behind_pooler(pool, &READING), Pool::behind_pooler(loops, &STEADY))
         } else {
-            let loops = few.connect_lazy_with(options.clone().options(STEADY));
+            let (pool, loops) = (lazy(options.clone().options(READING)), lazy(options.clone().options(STEADY)));
             (Pool::direct(pool), Pool::direct(loops))
         };
         migrate::run(&pool).await?;
