@@ -30,7 +30,7 @@ pub use names::IntoJobRef;
 pub use run_now::{RunNow, RunNowRequest};
 pub use runs::Runs;
 pub(crate) use runs::ad_hoc;
-pub(crate) use served::listed;
+pub(crate) use served::{NAMED, listed};
 pub use served::{ServedTarget, TargetReport, UnservedTarget};
 pub(crate) use trail::{Facts, audit_entry, facts};
 

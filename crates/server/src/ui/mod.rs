@@ -14,6 +14,7 @@ pub(crate) mod clock;
 mod door;
 mod equivalent;
 mod frame;
+mod hours;
 mod links;
 pub(crate) mod markup;
 mod pages;
