@@ -36,6 +36,8 @@ pub(crate) struct ApiOptions {
     pub(crate) public_url: Option<String>,
     /// How long history is kept; nothing means for good.
     pub(crate) keep: Option<std::time::Duration>,
+    /// How long a run that is canceled may take to stop.
+    pub(crate) cancel_grace: std::time::Duration,
     /// Whether there are pages.
     pub(crate) ui: bool,
     /// What this installation is called, for people who have several.
@@ -64,6 +66,7 @@ impl ApiOptions {
             ui: config.ui.enabled,
             public_url: config.server.public_url.clone(),
             keep: config.engine.retention,
+            cancel_grace: config.engine.cancel_grace,
             served: if config.server.role.answers() { Served::All } else { Served::Probes },
         }
     }
@@ -138,6 +141,7 @@ impl App {
                 ui: false,
                 public_url: None,
                 keep: None,
+                cancel_grace: std::time::Duration::ZERO,
             },
             gate: Gate::new(Some(admin_token)),
             live: Live::without_end(),
