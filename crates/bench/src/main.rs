@@ -28,7 +28,7 @@ usage: cargo run -p everbell-bench --release -- WHAT
   orgs    one job for up to 1,000,000 orgs: making their timers, and firing 10,000 that are due in the same second;
           --quick for fewer, only some of it: --postgres or --sqlite
   pages   what the web UI asks, with 10,000 jobs and 1,000,000 runs; --quick for less of it, --crowded with all runs in
-          one day
+          one day; --served for the pages themselves, from a server that is built and started for it
   store   claims and whole lives of runs through the stores, beside the same writes as plain SQL;
           only some of it: --postgres or --sqlite, --batch N, --connections N, and --rounds N for a longer look";
 

@@ -2,40 +2,45 @@
 
 mod fill;
 mod questions;
+mod served;
 
 use std::sync::Arc;
 
 use everbell_core::store::Store;
 use everbell_store::testing::{Durability, postgres_url_with};
+use jiff::Timestamp;
 
 use crate::engine::{Fresh, Outcome};
-use crate::population;
+use crate::population::{self, Place};
 use crate::table::{Table, thousands};
 
-/// How much there is. A tenth of the runs are of one job.
+/// How much there is, and when its history ends.
 #[derive(Clone, Copy)]
 struct Amount {
     jobs: u32,
     runs: u32,
     days: u32,
+    end: Timestamp,
 }
 
-const FULL: Amount = Amount { jobs: 10_000, runs: 1_000_000, days: 180 };
-const QUICK: Amount = Amount { jobs: 1_000, runs: 50_000, days: 180 };
+const FULL: Amount = Amount { jobs: 10_000, runs: 1_000_000, days: 180, end: fill::END };
+const QUICK: Amount = Amount { jobs: 1_000, runs: 50_000, ..FULL };
 /// Everything within a day: what the counts cost then.
 const CROWDED: Amount = Amount { days: 1, ..FULL };
 
-/// Measures and prints everything; `--quick` with less of it, `--crowded` with all runs in one day.
+/// Measures and prints everything; `--quick` with less of it, `--crowded` with all runs in one day, `--served` the pages
+/// themselves.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build().map_err(|error| error.to_string())?;
     let amount = match arguments {
         [] => FULL,
         ["--quick"] => QUICK,
         ["--crowded"] => CROWDED,
-        _ => return Err("only --quick or --crowded; see --help".to_owned()),
+        ["--served"] => return served::run(&runtime).map_err(|error| error.to_string()),
+        _ => return Err("only --quick, --crowded or --served; see --help".to_owned()),
     };
     let server = postgres_url_with(Durability::Durable);
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads(2).enable_all().build().map_err(|error| error.to_string())?;
     runtime.block_on(measure(amount, &server)).map_err(|error| error.to_string())
 }
 
@@ -43,9 +48,7 @@ async fn measure(amount: Amount, server: &str) -> Outcome<()> {
     let mut columns = Vec::new();
     for (_, database) in Fresh::both(server).await {
         let store = everbell_store::connect(&database.url()).await?;
-        population::template(&*store, fill::begin(amount)).await?;
-        population::copies(database.place(), amount.jobs, fill::END.parse()?).await?;
-        fill::history(database.place(), amount).await?;
+        populate(&*store, database.place(), amount).await?;
         columns.push(asked(&store, amount).await?);
     }
     let mut table = Table::new(1, &["question", "rows", "PostgreSQL ms", "p95", "SQLite ms", "p95"]);
@@ -61,15 +64,23 @@ async fn measure(amount: Amount, server: &str) -> Outcome<()> {
             time(other.p95),
         ]);
     }
-    let Amount { jobs, runs, days } = amount;
+    let Amount { jobs, runs, days, .. } = amount;
     table.print(&format!(
-        "What pages ask: {} jobs, {} runs in {days} days, {} of them of one job",
+        "What pages ask: {} jobs, {} runs in {days} days, {} of them of each of {} jobs",
         thousands(u64::from(jobs)),
         thousands(u64::from(runs)),
-        thousands(u64::from(runs / 10))
+        thousands(u64::from(runs / 10)),
+        fill::BUSY
     ));
     println!("\nEach is asked {} times, after once to warm up.", questions::TIMES);
     Ok(())
+}
+
+/// Jobs and their history.
+async fn populate(store: &dyn Store, place: Place<'_>, amount: Amount) -> Outcome<()> {
+    population::template(store, fill::begin(amount)).await?;
+    population::copies(place, amount.jobs, amount.end).await?;
+    fill::history(place, amount).await
 }
 
 async fn asked(store: &Arc<dyn Store>, amount: Amount) -> Outcome<Vec<questions::Answered>> {

@@ -47,7 +47,7 @@ pub(super) async fn about_jobs(store: &dyn Store) -> Outcome<Vec<Answered>> {
         change(&mut filter);
         filter
     };
-    let end = fill::END.parse::<Timestamp>()?;
+    let end = fill::END;
     let target = Target::new("target-3")?;
     let mut answers = Vec::new();
     for (question, filter) in [
@@ -80,7 +80,7 @@ pub(super) async fn about_jobs(store: &dyn Store) -> Outcome<Vec<Answered>> {
 
 /// Pages of 50 runs with each filter, how many there are, and the audit trail.
 pub(super) async fn about_runs(store: &dyn Store) -> Outcome<Vec<Answered>> {
-    let end = fill::END.parse::<Timestamp>()?;
+    let end = fill::END;
     let all = RunFilter::default();
     let of = |status| RunFilter { status: vec![status], ..RunFilter::default() };
     let busy = RunFilter { job_key: Some(JobKey::new("job-00001")?), ..all.clone() };
@@ -113,7 +113,7 @@ pub(super) async fn about_runs(store: &dyn Store) -> Outcome<Vec<Answered>> {
 
 /// Glances and tallies.
 pub(super) async fn in_small(store: &dyn Store, amount: Amount) -> Outcome<Vec<Answered>> {
-    let end = fill::END.parse::<Timestamp>()?;
+    let end = amount.end;
     let keys = |count: u32| -> Result<Vec<JobKey>, _> {
         (1..=count).map(|number| JobKey::new(&format!("job-{number:05}"))).collect()
     };

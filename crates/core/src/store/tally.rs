@@ -80,6 +80,11 @@ impl Tally {
         self.times
     }
 
+    /// Whether only how runs ended is asked for, whatever their target: what indexes tell.
+    pub fn is_plain(&self) -> bool {
+        self.target.is_none() && !self.times
+    }
+
     /// The buckets in order, empty.
     pub fn buckets(&self) -> Vec<Bucket> {
         self.bounds.windows(2).map(|pair| Bucket::new(pair[0], pair[1])).collect()

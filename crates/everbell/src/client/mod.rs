@@ -35,7 +35,7 @@ pub use orgs::Orgs;
 pub use run_now::{OrgRunNow, RunNow, RunNowRequest};
 pub use runs::Runs;
 pub(crate) use runs::ad_hoc;
-pub(crate) use served::listed;
+pub(crate) use served::{NAMED, listed};
 pub use served::{ServedTarget, TargetReport, UnservedTarget};
 pub use sweeps::SweepBegun;
 pub(crate) use trail::{Facts, audit_entry, facts};

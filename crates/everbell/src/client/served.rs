@@ -13,7 +13,7 @@ use crate::clock::earlier;
 /// How many names a refusal tells.
 const TOLD: usize = 5;
 /// How many jobs without a live target are told by name, of all targets together.
-const NAMED: u32 = 1_000;
+pub(crate) const NAMED: u32 = 1_000;
 
 /// What is served, and what is not although jobs need it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct UnservedTarget {
     pub target: Target,
     /// How many living jobs name it.
     pub count: u64,
-    /// Those jobs, in order; of very many only the first.
+    /// Those jobs, in order; of many only the first, or none. [`count`](Self::count) has them all.
     pub jobs: Vec<JobKey>,
 }
 
@@ -58,7 +58,8 @@ impl Parts {
         Ok(instances.into_iter().filter(|instance| instance.heartbeat_at >= since).collect())
     }
 
-    pub(crate) async fn target_report(&self) -> StoreResult<TargetReport> {
+    /// With the names of so many waiting jobs at the most, of all targets together.
+    pub(crate) async fn target_report(&self, named: u32) -> StoreResult<TargetReport> {
         let mut served: BTreeMap<Target, Vec<InstanceId>> = BTreeMap::new();
         for instance in self.live_instances().await? {
             for target in instance.targets {
@@ -70,7 +71,7 @@ impl Parts {
             *jobs.entry(group.target).or_default() += group.jobs;
         }
         let lone: Vec<Target> = jobs.keys().filter(|target| !served.contains_key(*target)).cloned().collect();
-        let mut waiting = self.waiting_jobs(lone).await?;
+        let mut waiting = self.waiting_jobs(lone, named).await?;
         let served = served.into_iter().map(|(target, instances)| {
             let jobs = jobs.remove(&target).unwrap_or(0);
             ServedTarget { target, instances, jobs }
@@ -84,14 +85,14 @@ impl Parts {
     }
 
     /// The first of the living jobs that name these targets.
-    async fn waiting_jobs(&self, target: Vec<Target>) -> StoreResult<BTreeMap<Target, Vec<JobKey>>> {
+    async fn waiting_jobs(&self, target: Vec<Target>, named: u32) -> StoreResult<BTreeMap<Target, Vec<JobKey>>> {
         let mut waiting: BTreeMap<Target, Vec<JobKey>> = BTreeMap::new();
-        if target.is_empty() {
+        if target.is_empty() || named == 0 {
             return Ok(waiting);
         }
         let status = vec![JobStatus::Active, JobStatus::Paused];
         let filter = JobFilter { status, target, ..JobFilter::default() };
-        for row in self.store.list_jobs(&filter, &PageRequest { limit: NAMED, after: None }).await?.items {
+        for row in self.store.list_jobs(&filter, &PageRequest { limit: named, after: None }).await?.items {
             let definition = &row.job.definition;
             waiting.entry(definition.target.clone()).or_default().push(definition.key.clone());
         }

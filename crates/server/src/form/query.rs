@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::{Field, Kind};
 
-/// The most parameters of a query.
-const MOST: usize = 200;
+/// The most parameters of a query or a form: as many as rows can be picked, and what goes with them.
+const MOST: usize = 1_100;
 
 /// A query that cannot be read at all.
 #[derive(Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ mod tests {
             let QueryError(told) = query(text, FIELDS).unwrap_err();
             assert!(told.contains(reason), "{text}: {told}");
         }
-        let many: String = (0..300).map(|n| format!("p{n}=1")).collect::<Vec<_>>().join("&");
+        let many: String = (0..1_200).map(|n| format!("p{n}=1")).collect::<Vec<_>>().join("&");
         assert!(query(&many, FIELDS).is_err());
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct ApiOptions {
     pub(crate) public_url: Option<String>,
     /// How long history is kept; nothing means for good.
     pub(crate) keep: Option<Duration>,
+    /// How long a run that is canceled may take to stop.
+    pub(crate) cancel_grace: Duration,
     /// Whether there are pages.
     pub(crate) ui: bool,
     /// What this installation is called, for people who have several.
@@ -65,6 +67,7 @@ impl ApiOptions {
             ui: config.ui.enabled,
             public_url: config.server.public_url.clone(),
             keep: config.engine.retention,
+            cancel_grace: config.engine.cancel_grace,
             served: if config.server.role.answers() { Served::All } else { Served::Probes },
         }
     }
@@ -154,6 +157,7 @@ impl App {
                 ui: false,
                 public_url: None,
                 keep: None,
+                cancel_grace: std::time::Duration::ZERO,
             },
             gate: Gate::new(Some(admin_token)),
             live: Live::without_end(),

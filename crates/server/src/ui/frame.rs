@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::assets;
 use super::badge::icon;
 use super::choices::{Face, Theme};
+use super::hours::Hours;
 use super::markup::{Markup, escaped};
 use super::session::Cookie;
 use super::visit::{Content, Flash, Reply, Visit};
@@ -37,6 +38,7 @@ pub(crate) enum Section {
 /// What pages keep between visits.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
+    pub(super) hours: Hours,
     counts: Mutex<Option<(Timestamp, Counts)>>,
 }
 

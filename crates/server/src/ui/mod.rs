@@ -14,6 +14,7 @@ pub(crate) mod clock;
 mod door;
 mod equivalent;
 mod frame;
+mod hours;
 mod links;
 pub(crate) mod markup;
 mod pages;
@@ -188,7 +189,8 @@ fn whole_pages() -> Vec<Page> {
 fn house_pages() -> Vec<Page> {
     vec![
         get("/cluster", Role(Viewer), pages::house::cluster::show),
-        post("/cluster/{id}/drain", pages::house::cluster::drain),
+        get("/cluster/{id}/drain", Role(Viewer), pages::house::drain::show),
+        post("/cluster/{id}/drain", pages::house::drain::send),
         get("/targets", Role(Viewer), pages::house::targets::show),
         get("/targets/{label}/try", Role(Viewer), pages::house::targets::try_form),
         post("/targets/{label}/try", pages::house::targets::try_now),
@@ -196,7 +198,8 @@ fn house_pages() -> Vec<Page> {
         get("/settings", Role(Viewer), pages::house::settings::show),
         get("/settings/tokens", Role(Viewer), pages::house::settings::show),
         post("/settings/tokens", pages::house::settings::make_token),
-        post("/settings/tokens/{name}/revoke", pages::house::settings::revoke_token),
+        get("/settings/tokens/{name}/revoke", Role(Viewer), pages::house::revoke::show),
+        post("/settings/tokens/{name}/revoke", pages::house::revoke::send),
     ]
 }
 

@@ -13,6 +13,7 @@ mod manifest;
 mod names;
 mod ratchet;
 mod sql;
+mod styles;
 mod tree;
 
 use std::sync::LazyLock;
@@ -70,6 +71,13 @@ fn functions_are_short() {
         .collect();
     assert!(measured.len() > 50, "the scanner found only {} functions in the whole workspace", measured.len());
     assert_tidy(&FUNCTIONS.check(LONG_FUNCTIONS, &measured));
+}
+
+#[test]
+fn a_class_belongs_to_one_stylesheet() {
+    let sheets: Vec<_> = with_extension("css").map(|file| (file.path.as_str(), file.text.as_str())).collect();
+    assert!(sheets.len() > 8, "only {} stylesheets were found", sheets.len());
+    assert_tidy(&styles::in_stylesheets(sheets.into_iter()));
 }
 
 #[test]

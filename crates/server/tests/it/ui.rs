@@ -11,6 +11,7 @@ mod bulk;
 mod docs;
 mod driver;
 mod history;
+mod house;
 mod import;
 mod jobs;
 mod judged;

@@ -35,6 +35,9 @@ pub(super) const STEADY: [(&str, &str); 6] = [
     ("jit", "off"),
     ("plan_cache_mode", "force_generic_plan"),
 ];
+/// How the statements of everybody else run: they read a little by an index, or a small table. What the planner takes for
+/// much work is not, and starting helpers or compiling would take longer than all of it.
+const READING: [(&str, &str); 2] = [("jit", "off"), ("max_parallel_workers_per_gather", "0")];
 
 impl PostgresStore {
     /// Connects to `postgres://user:password@host/database`, and brings the schema up to date.
@@ -46,12 +49,11 @@ impl PostgresStore {
     pub async fn connect(url: &str) -> StoreResult<PostgresStore> {
         let (options, behind_pooler) = reach(url).await?;
         let few = |options: PgConnectOptions| Connections::new(options, MOST_CONNECTIONS);
-        let pool = few(options.clone());
         let (pool, loops) = if behind_pooler {
-            let loops = few(options.clone());
-            (Pool::behind_pooler(pool, &[]), Pool::behind_pooler(loops, &STEADY))
+            let (pool, loops) = (few(options.clone()), few(options.clone()));
+            (Pool::behind_pooler(pool, &READING), Pool::behind_pooler(loops, &STEADY))
         } else {
-            let loops = few(options.clone().options(STEADY));
+            let (pool, loops) = (few(options.clone().options(READING)), few(options.clone().options(STEADY)));
             (Pool::direct(pool), Pool::direct(loops))
         };
         migrate::run(&pool).await?;

@@ -58,16 +58,19 @@ impl PostgresStore {
         T: for<'r> FromRow<'r, PgRow>,
     {
         let mut queries = Vec::new();
+        let jobs = if scan::names_jobs(filter) { Some(self.jobs_of(filter).await?) } else { None };
         for scan in Scan::choose(filter) {
-            if scan != Scan::ByJob {
-                queries.push(reading(sql(scan), filter, page));
-                continue;
-            }
-            let range = scan::id_range(filter, page);
-            let (first, end) = (RunId::from_uuid(range.0).time(), RunId::from_uuid(range.1).time());
-            for job in self.jobs_of(filter).await? {
-                let end = Micros::from(end.min(everbell_core::LATEST));
-                queries.push(reading(sql(scan), filter, page).bind(job).bind(end).bind(Micros::from(first)));
+            let query = || reading(sql(scan), filter, page);
+            match scan {
+                Scan::Active => queries.push(query().bind(jobs.clone())),
+                Scan::All | Scan::Bad | Scan::Skipped => queries.push(query()),
+                Scan::ByJob => {
+                    let range = scan::id_range(filter, page);
+                    let (first, end) = (RunId::from_uuid(range.0).time(), RunId::from_uuid(range.1).time());
+                    let end = Micros::from(end.min(everbell_core::LATEST));
+                    let jobs = jobs.iter().flatten();
+                    queries.extend(jobs.map(|job| query().bind(*job).bind(end).bind(Micros::from(first))));
+                }
             }
         }
         Ok(queries)

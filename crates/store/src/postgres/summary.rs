@@ -2,6 +2,7 @@
 
 use everbell_core::store::{Bucket, Glance, Lags, RunGlimpse, StoreResult, Tally};
 use everbell_core::{JobKey, RunId};
+use jiff::Timestamp;
 use sqlx::Postgres;
 use sqlx::postgres::PgArguments;
 use sqlx::postgres::types::PgInterval;
@@ -25,29 +26,57 @@ impl PostgresStore {
     }
 
     pub(super) async fn read_tally(&self, tally: &Tally) -> StoreResult<Vec<Bucket>> {
-        let rows = self.within("counting runs", counting(tally).fetch_all(&self.pool)).await?;
+        const WHAT: &str = "counting runs";
+        let query = match tally.job_key().filter(|_| tally.is_plain()) {
+            None => counting(tally),
+            Some(key) => {
+                let jobs = sqlx::query_scalar(include_str!("sql/find_job_versions.sql")).bind(key.to_string());
+                counting_of_jobs(tally, self.within(WHAT, jobs.fetch_all(&self.pool)).await?)
+            }
+        };
+        let rows = self.within(WHAT, query.fetch_all(&self.pool)).await?;
         Ok(summary::buckets(tally, &rows))
     }
 }
 
 type Counting = QueryAs<'static, Postgres, TallyColumns, PgArguments>;
 
+fn first_id(bound: Timestamp) -> Uuid {
+    RunId::first_from(bound).as_uuid()
+}
+
+fn at_bounds(tally: &Tally) -> Vec<Micros> {
+    tally.bounds().iter().copied().map(summary::at_bound).collect()
+}
+
+/// Of the versions of a job, by how they ended. Their ids are values, so that the planner knows whether they are busy.
+fn counting_of_jobs(tally: &Tally, jobs: Vec<Uuid>) -> Counting {
+    let (from, to) = tally.window();
+    sqlx::query_as(include_str!("sql/tally_counts_by_job.sql"))
+        .persistent(false)
+        .bind(at_bounds(tally))
+        .bind(summary::at_bound(from))
+        .bind(summary::at_bound(to))
+        .bind(first_id(from))
+        .bind(first_id(to))
+        .bind(jobs)
+}
+
 fn counting(tally: &Tally) -> Counting {
     let (from, to) = tally.window();
-    let id = |bound| RunId::first_from(bound).as_uuid();
-    let ids = || tally.bounds().iter().copied().map(id).collect::<Vec<Uuid>>();
+    let ids = || tally.bounds().iter().copied().map(first_id).collect::<Vec<Uuid>>();
     // Planned anew for its values: how much of the history they are decides how to read it.
     let query = |sql| sqlx::query_as(sql).persistent(false);
     if let Some(key) = tally.job_key() {
-        let bounds: Vec<Micros> = tally.bounds().iter().copied().map(summary::at_bound).collect();
-        let query = query(include_str!("sql/tally_by_job.sql")).bind(bounds);
+        let query = query(include_str!("sql/tally_by_job.sql")).bind(at_bounds(tally));
         let query = query.bind(summary::at_bound(from)).bind(summary::at_bound(to));
         return with_times(query, tally).bind(JobKey::to_string(key));
     }
-    if tally.target().is_none() && !tally.has_times() {
-        return query(include_str!("sql/tally_counts.sql")).bind(ids()).bind(id(from)).bind(id(to));
+    if tally.is_plain() {
+        return query(include_str!("sql/tally_counts.sql")).bind(ids()).bind(first_id(from)).bind(first_id(to));
     }
-    with_times(query(include_str!("sql/tally_all.sql")).bind(ids()).bind(id(from)).bind(id(to)), tally)
+    let query = query(include_str!("sql/tally_all.sql")).bind(ids()).bind(first_id(from)).bind(first_id(to));
+    with_times(query, tally)
 }
 
 fn with_times(query: Counting, tally: &Tally) -> Counting {

@@ -11,7 +11,7 @@ use super::{RunColumns, readable};
 pub(crate) enum Scan {
     /// All runs, by their id.
     All,
-    /// The few that are pending or running.
+    /// The few that are pending or running, of given jobs if some are given.
     Active,
     /// The few that failed or were canceled.
     Bad,
@@ -24,7 +24,11 @@ pub(crate) enum Scan {
 impl Scan {
     /// The ways that together reach everything that the filter wants. What does not belong is left out on the way.
     pub(crate) fn choose(filter: &RunFilter) -> Vec<Scan> {
-        if filter.job_id.is_some() || filter.job_key.is_some() {
+        let is_active = |status: &RunStatus| !status.is_terminal();
+        if !filter.status.is_empty() && filter.status.iter().all(is_active) {
+            return vec![Scan::Active];
+        }
+        if names_jobs(filter) {
             return vec![Scan::ByJob];
         }
         if filter.status.is_empty() && filter.failure_code.is_some() {
@@ -44,6 +48,11 @@ impl Scan {
         scans.dedup();
         if scans.is_empty() || scans.contains(&Scan::All) { vec![Scan::All] } else { scans }
     }
+}
+
+/// Whether runs of given jobs are asked for.
+pub(crate) fn names_jobs(filter: &RunFilter) -> bool {
+    filter.job_id.is_some() || filter.job_key.is_some()
 }
 
 /// The ids that a page may have: `[first, end)`.

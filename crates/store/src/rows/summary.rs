@@ -9,12 +9,13 @@ use jiff::Timestamp;
 use sqlx::FromRow;
 use uuid::Uuid;
 
+use super::place::by_place;
 use super::run::{skip, trigger};
 use super::{corrupt, count, readable, word};
 use crate::micros::Micros;
 
 /// A run as a glance shows it.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct GlimpseColumns {
     pub(crate) id: Uuid,
     pub(crate) job_id: Uuid,
@@ -31,6 +32,24 @@ pub(crate) struct GlimpseColumns {
     pub(crate) finished_at: Option<Micros>,
     pub(crate) failure_code: Option<String>,
 }
+
+// There may be many thousands of them.
+by_place!(GlimpseColumns {
+    id,
+    job_id,
+    job_key,
+    job_version,
+    trigger,
+    scheduled_at,
+    created_at,
+    skip_reason,
+    skip_detail,
+    status,
+    attempt,
+    started_at,
+    finished_at,
+    failure_code,
+});
 
 impl GlimpseColumns {
     fn read(self) -> StoreResult<RunGlimpse> {

@@ -153,13 +153,16 @@ async fn scans(
 ) -> StoreResult<Vec<Statement>> {
     let (first, end) = scan::id_range(filter, page);
     let mut queries = Vec::new();
+    let jobs = if scan::names_jobs(filter) { Some(jobs_of(tx, filter).await?) } else { None };
     for scan in Scan::choose(filter) {
-        if scan != Scan::ByJob {
-            queries.push(reading(sql(scan), filter, page));
-            continue;
-        }
-        for job in jobs_of(tx, filter).await? {
-            queries.push(reading(sql(scan), filter, page).bind(job).bind(end_of(end)).bind(begin_of(first)));
+        let query = || reading(sql(scan), filter, page);
+        match scan {
+            Scan::Active => queries.push(query().bind(jobs.clone().map(batch::ids))),
+            Scan::All | Scan::Bad | Scan::Skipped => queries.push(query()),
+            Scan::ByJob => {
+                let jobs = jobs.iter().flatten();
+                queries.extend(jobs.map(|job| query().bind(*job).bind(end_of(end)).bind(begin_of(first))));
+            }
         }
     }
     Ok(queries)

@@ -33,12 +33,17 @@ impl SqliteStore {
 fn counting(tally: &Tally) -> Statement {
     if let Some(key) = tally.job_key() {
         let spans = tally.bounds().windows(2).map(|pair| [summary::at_bound(pair[0]), summary::at_bound(pair[1])]);
-        let query = sqlx::query(include_str!("sql/tally_by_job.sql")).bind(batch::rows(spans));
-        return with_times(query, tally).bind(key.to_string());
+        let spans = batch::rows(spans);
+        if tally.is_plain() {
+            let ((from, to), id) = (tally.window(), |bound| RunId::first_from(bound).as_uuid());
+            let query = sqlx::query(include_str!("sql/tally_counts_by_job.sql")).bind(spans);
+            return query.bind(key.to_string()).bind(id(from)).bind(id(to));
+        }
+        return with_times(sqlx::query(include_str!("sql/tally_by_job.sql")).bind(spans), tally).bind(key.to_string());
     }
     let id = |bound| batch::Hex(RunId::first_from(bound).as_uuid());
     let spans = batch::rows(tally.bounds().windows(2).map(|pair| [id(pair[0]), id(pair[1])]));
-    if tally.target().is_none() && !tally.has_times() {
+    if tally.is_plain() {
         return sqlx::query(include_str!("sql/tally_counts.sql")).bind(spans);
     }
     with_times(sqlx::query(include_str!("sql/tally_all.sql")).bind(spans), tally)

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use everbell_core::store::{JobFilter, JobRef, JobSort, PageRequest, RunFilter, Store, StoreError};
+use everbell_core::store::{JobFilter, JobRef, JobSort, PageRequest, RunFilter, Store, StoreError, Tally};
+use everbell_core::{JobKey, RunStatus};
 use everbell_store::sqlite::SqliteStore;
+use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, ConnectOptions, Row, SqliteConnection};
 
 use super::sqlite::Folder;
@@ -249,4 +251,41 @@ async fn a_database_in_memory_says_so() {
     let status = SqliteStore::in_memory().await.unwrap().status().await.unwrap();
     assert!(status.product.starts_with("sqlite 3."), "{status:?}");
     assert_eq!(status.notes, ["the database is in memory: nothing outlives the process"]);
+}
+
+/// Runs of all kinds, a second apart: three of four are of the busy job.
+const MANY_RUNS: &str = "
+    insert into runs (id, job_id, at, nonce, scheduled_at, created_at, trigger, target, skip_reason, skip_detail, catch_up,
+      folded)
+    with recursive n (n) as (select 0 union all select n + 1 from n where n < 5999)
+    select unhex(printf('%012x', 1900000000000 + n * 1000) || printf('%020x', n)),
+      (select id from jobs where job_key = case n % 4 when 0 then 'quiet' else 'busy' end),
+      (1900000000000 + n * 1000) * 1000, n + 1, 0, 0, 'manual:ana', 'mail',
+      case when n % 50 = 7 then 'operator' end, case when n % 50 = 7 then 'ana' end, 0, 0
+    from n;
+    insert into outcomes (run_id, status, attempt, finished_at, failure_code)
+    select id, case nonce % 30 when 4 then 'failed' when 9 then 'canceled' else 'succeeded' end, 1, 1,
+      case when nonce % 30 in (4, 9) then 'timeout' end
+    from runs where skip_reason is null and nonce % 100 <> 3;";
+
+/// Of a busy job, what did not succeed is looked for elsewhere than of a quiet one.
+#[tokio::test]
+async fn tallies_of_busy_and_quiet_jobs_are_those_of_their_runs() {
+    let folder = Folder::new();
+    let store = SqliteStore::open(&folder.file()).await.unwrap();
+    create(&store, "busy", "0 * * * *").await;
+    create(&store, "quiet", "0 * * * *").await;
+    run(&folder.file(), MANY_RUNS).await;
+    let bounds: Vec<Timestamp> =
+        (0..9).map(|part| Timestamp::from_second(1_900_000_100 + part * 700).unwrap()).collect();
+    for (key, least) in [("busy", 4_000), ("quiet", 1_000)] {
+        let tally = || Tally::new(bounds.clone()).unwrap().of_job(JobKey::new(key).unwrap());
+        let (plain, timed) = (store.tally(&tally()).await.unwrap(), store.tally(&tally().with_times()).await.unwrap());
+        assert!(plain.iter().map(everbell_core::store::Bucket::total).sum::<u64>() > least, "{key}: {plain:?}");
+        for (plain, timed) in plain.iter().zip(&timed) {
+            for status in RunStatus::ALL {
+                assert_eq!(plain.count(*status), timed.count(*status), "{key}: {status} of {}", plain.from);
+            }
+        }
+    }
 }

@@ -130,16 +130,18 @@ fn name(instance: &Value) -> String {
 pub(super) fn targets(all: &[Value]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for target in all {
+        // Of very many, only some have a name here, or none.
         let waiting = texts(target, "waitingJobs");
-        if !texts(target, "instances").is_empty() || waiting.is_empty() {
+        let count = number(target, "jobs").and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(waiting.len());
+        if !texts(target, "instances").is_empty() || count == 0 {
             continue;
         }
-        let verb = if waiting.len() == 1 { "targets" } else { "target" };
+        let verb = if count == 1 { "targets" } else { "target" };
+        let named = if waiting.is_empty() { String::new() } else { format!(": {}", first_of(&waiting, count)) };
         let detail = format!(
-            "{} {verb} `{}`, which no live instance serves: {}",
-            counted(waiting.len(), "job"),
+            "{} {verb} `{}`, which no live instance serves{named}",
+            counted(count, "job"),
             text(target, "target"),
-            some(&waiting)
         );
         findings.push(Finding::error(
             "targets",
@@ -155,7 +157,12 @@ pub(super) fn targets(all: &[Value]) -> Vec<Finding> {
 
 /// The first of them, and how many more there are.
 fn some(names: &[&str]) -> String {
-    let more = names.len().saturating_sub(TOLD);
+    first_of(names, names.len())
+}
+
+/// The first of so many, of which these have a name, and how many more there are.
+fn first_of(names: &[&str], count: usize) -> String {
+    let more = count.saturating_sub(TOLD.min(names.len()));
     let told = names.iter().take(TOLD).copied().collect::<Vec<_>>().join(", ");
     if more > 0 { format!("{told} and {more} more") } else { told }
 }

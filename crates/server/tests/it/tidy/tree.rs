@@ -10,7 +10,7 @@ pub(super) struct SourceFile {
     pub(super) text: String,
 }
 
-const READ: [&str; 4] = ["rs", "toml", "sql", "md"];
+const READ: [&str; 5] = ["rs", "toml", "sql", "md", "css"];
 
 /// What builds and runs leave behind, as in `.gitignore`.
 const LEFT_BEHIND: [&str; 5] = ["target", "fuzz/target", "fuzz/corpus", "fuzz/artifacts", "everbell-data"];

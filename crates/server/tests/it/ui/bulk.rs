@@ -70,8 +70,28 @@ fn all_that_match_are_meant_as_they_were_shown() {
     assert_eq!(status(&server, "c"), "active");
     assert_eq!(server.get("/jobs/key:a").expect(200)["pauseReason"], "faster");
 
+    server.job("labelled", &json!({ "labels": { "team": "ops" } }));
+    assert_eq!(keys(&ana.page("/bulk/pause?all=true&label=team%3Dops")), "labelled");
+    assert_has(&ana.page("/bulk/pause?all=true&failing=true"), &["No job was picked, or none matches"]);
+
     assert_has(&ana.page("/bulk/pause"), &["No job was picked"]);
     assert_has(&ana.page("/bulk/resume?all=true&q=nothing"), &["No job was picked, or none matches"]);
     assert_has(&ana.page("/bulk/pause?key=a"), &["Nothing would change."]);
     assert_eq!(ana.get("/bulk/pause?key=nobody").status, 400);
+}
+
+#[test]
+fn a_whole_page_of_jobs_can_be_picked() {
+    let server = Server::start();
+    let keys: Vec<String> = (0..200).map(|number| format!("job-{number:03}")).collect();
+    for key in &keys {
+        server.job(key, &json!({}));
+    }
+    let ana = Visitor::admin(&server);
+    let picked: Vec<String> = keys.iter().map(|key| format!("key={key}")).collect();
+    let place = format!("/bulk/pause?{}", picked.join("&"));
+    assert_has(&ana.page(&place), &["Pause 200 jobs"]);
+    let sent = [("keys", keys.join("\n")), ("reason", "release".to_owned())];
+    let sent: Vec<(&str, &str)> = sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    assert_eq!(led(&ana.send(&place, &sent)).1, "+200 jobs are paused.");
 }

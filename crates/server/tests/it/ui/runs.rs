@@ -264,3 +264,24 @@ fn history_can_be_kept_from_viewers() {
         assert_eq!(viewer.get(path).status, 403, "{path}");
     }
 }
+
+#[test]
+fn a_whole_page_of_runs_can_be_picked() {
+    let server = Server::start();
+    server.job("good", &json!({}));
+    let run = run_now(&server, "good", "succeeded");
+    let admin = Visitor::admin(&server);
+    // As many as a page has; those that nobody knows are told one by one.
+    let other = |number: u32| format!("00000000-0000-7000-8000-{number:012}");
+    let ids: Vec<String> = (1..200).map(other).chain([id(&run).to_owned()]).collect();
+    let picked: Vec<String> = ids.iter().map(|id| format!("run={id}")).collect();
+    let page = admin.page(&format!("/runs/picked?do=rerun&back=%2Fruns&{}", picked.join("&")));
+    assert!(page.contains("Run 200 runs again"), "{page}");
+    let fields: Vec<(&str, &str)> = ids.iter().map(|id| ("run", id.as_str())).chain([("do", "rerun")]).collect();
+    let done = admin.follow(&admin.submit("/runs/picked", &page, &fields));
+    assert!(done.contains("199 refused, 1 started."), "{done}");
+    let many: Vec<String> = (1..=201).map(|number| format!("run={}", other(number))).collect();
+    let refused = admin.get(&format!("/runs/picked?do=rerun&{}", many.join("&")));
+    assert_eq!(refused.status, 400);
+    assert!(refused.text.contains("200"), "{}", refused.text);
+}

@@ -100,6 +100,8 @@ fn the_house_shows_itself() {
     browser.see("It is shown this once");
     browser.flawless();
     browser.click("Revoke ana");
+    browser.see("This cannot be undone");
+    browser.click("Revoke it");
     browser.see("The token ana is revoked.");
     browser.finish();
 }
@@ -110,6 +112,8 @@ fn drained_instances_take_no_work_until_they_are_asked_again() {
     let browser = Browser::admin(&server);
     browser.visit(&server.url("/cluster"));
     browser.click("Drain");
+    browser.see("It takes no more work until somebody lets it work again.");
+    browser.click("Drain it");
     browser.see("Draining");
     browser.click("Let");
     browser.see("It takes work again.");

@@ -1,7 +1,8 @@
 -- Of each version its newest runs, in the order of the index, so that a busy job costs no more than a quiet one; then the
 -- newest of all versions of a key. The limit is a subquery so that the planner does not know it: for a number that is
 -- larger than an average history it would read whole histories and sort them.
-select g.*, coalesce(a.status, o.status) as status, coalesce(a.attempt, o.attempt, 0) as attempt,
+select g.id, g.job_id, g.job_key, g.job_version, g.trigger, g.scheduled_at, g.created_at, g.skip_reason, g.skip_detail,
+       coalesce(a.status, o.status) as status, coalesce(a.attempt, o.attempt, 0) as attempt,
        coalesce(a.started_at, o.started_at) as started_at, o.finished_at,
        coalesce(a.failure_code, o.failure_code) as failure_code
 from unnest($1::text[]) as k (key)

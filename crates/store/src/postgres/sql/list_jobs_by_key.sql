@@ -1,23 +1,33 @@
 -- First the ids of the page, so that last runs are looked up for its rows only.
+-- Last runs that are asked for are looked up in the order of the page, so that its end ends the search.
 with page as materialized (
-  select j.id from jobs j
-  where
-    ($1::text[] is null or j.status = any($1))
-    and ($2::text[] is null or j.target = any($2))
-    and ($3::text is null or j.job_key = $3)
-    and ($4::text is null or position(lower($4) in lower(j.job_key || ' ' || j.target || ' ' || j.description)) > 0)
-    and ($5::text is null or j.source = $5)
-    and ($7::boolean is null or (j.error is not null) = $7)
-    and ($8::boolean is null or (j.consecutive_failures > 0) = $8)
-    and ($9::boolean is null or (j.schedule_type = 'one_time') = $9)
-    and ($10::boolean is null or exists (select from timers n where n.job_id = j.id and n.next_run_at is not null) = $10)
-    and ($11::text is null or starts_with(j.labels, '{' || $11) or position(',' || $11 in j.labels) > 0)
-    and ($6::text[] is null or (
-      select v.status from run_rows v
-      where v.id = (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1)
-    ) = any($6))
-    and ($12::text is null or j.job_key collate "C" > $12 or (j.job_key = $12 and j.version < $13))
-  order by j.job_key collate "C", j.version desc limit $14
+  select s.id from (
+    select j.id, j.job_key, j.version from jobs j
+    where
+      ($1::text[] is null or j.status = any($1))
+      and ($2::text[] is null or j.target = any($2))
+      and ($3::text is null or j.job_key = $3)
+      and ($4::text is null or position(lower($4) in lower(j.job_key || ' ' || j.target || ' ' || j.description)) > 0)
+      and ($5::text is null or j.source = $5)
+      and ($7::boolean is null or (j.error is not null) = $7)
+      and ($8::boolean is distinct from true or j.consecutive_failures > 0)
+      and ($8 is distinct from false or j.consecutive_failures = 0)
+      and ($9::boolean is null or (j.schedule_type = 'one_time') = $9)
+      and ($10::boolean is distinct from true or exists (select from timers n where n.job_id = j.id and n.next_run_at is not null))
+      and ($10 is distinct from false or not exists (select from timers n where n.job_id = j.id and n.next_run_at is not null))
+      and ($11::text is null or starts_with(j.labels, '{' || $11) or position(',' || $11 in j.labels) > 0)
+      and ($12::text is null or j.job_key collate "C" > $12 or (j.job_key = $12 and j.version < $13))
+    order by j.job_key collate "C", j.version desc offset 0
+  ) s
+  where $6::text[] is null
+    or (not $6 <@ array['pending', 'running'] or s.id in (select a.job_id from active_runs a where a.status = any($6)))
+    and (
+      select case when l.skip_reason is not null then 'skipped'
+             else coalesce((select o.status from outcomes o where o.run_id = l.id),
+                           (select a.status from active_runs a where a.run_id = l.id)) end
+      from (select r.id, r.skip_reason from runs r where r.job_id = s.id order by r.at desc, r.id desc limit 1) l
+    ) = any($6)
+  order by s.job_key collate "C", s.version desc limit $14
 )
 select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.timezone, j.anchor_at, j.start_at,
        j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source, j.supersedes_job_id,

@@ -1,26 +1,36 @@
 -- First the ids of the page, so that last runs are looked up for its rows only.
 -- What never fires comes last, as if at the end of time.
+-- Last runs that are asked for are looked up in the order of the page, so that its end ends the search.
 with page as materialized (
-  select j.id from jobs j
-  left join timers t on t.job_id = j.id and t.org_id = ''
-  where
-    ($1::text[] is null or j.status = any($1))
-    and ($2::text[] is null or j.target = any($2))
-    and ($3::text is null or j.job_key = $3)
-    and ($4::text is null or position(lower($4) in lower(j.job_key || ' ' || j.target || ' ' || j.description)) > 0)
-    and ($5::text is null or j.source = $5)
-    and ($7::boolean is null or (j.error is not null) = $7)
-    and ($8::boolean is null or (j.consecutive_failures > 0) = $8)
-    and ($9::boolean is null or (j.schedule_type = 'one_time') = $9)
-    and ($10::boolean is null or exists (select from timers n where n.job_id = j.id and n.next_run_at is not null) = $10)
-    and ($11::text is null or starts_with(j.labels, '{' || $11) or position(',' || $11 in j.labels) > 0)
-    and ($6::text[] is null or (
-      select v.status from run_rows v
-      where v.id = (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1)
-    ) = any($6))
-    and ($13::uuid is null or coalesce(t.next_run_at, 'infinity') > coalesce($12::timestamptz, 'infinity')
-         or (coalesce(t.next_run_at, 'infinity') = coalesce($12::timestamptz, 'infinity') and j.id > $13))
-  order by coalesce(t.next_run_at, 'infinity'), j.id limit $14
+  select s.id from (
+    select j.id, coalesce(t.next_run_at, 'infinity') as next_run_at from jobs j
+    left join timers t on t.job_id = j.id and t.org_id = ''
+    where
+      ($1::text[] is null or j.status = any($1))
+      and ($2::text[] is null or j.target = any($2))
+      and ($3::text is null or j.job_key = $3)
+      and ($4::text is null or position(lower($4) in lower(j.job_key || ' ' || j.target || ' ' || j.description)) > 0)
+      and ($5::text is null or j.source = $5)
+      and ($7::boolean is null or (j.error is not null) = $7)
+      and ($8::boolean is distinct from true or j.consecutive_failures > 0)
+      and ($8 is distinct from false or j.consecutive_failures = 0)
+      and ($9::boolean is null or (j.schedule_type = 'one_time') = $9)
+      and ($10::boolean is distinct from true or exists (select from timers n where n.job_id = j.id and n.next_run_at is not null))
+      and ($10 is distinct from false or not exists (select from timers n where n.job_id = j.id and n.next_run_at is not null))
+      and ($11::text is null or starts_with(j.labels, '{' || $11) or position(',' || $11 in j.labels) > 0)
+      and ($13::uuid is null or coalesce(t.next_run_at, 'infinity') > coalesce($12::timestamptz, 'infinity')
+           or (coalesce(t.next_run_at, 'infinity') = coalesce($12::timestamptz, 'infinity') and j.id > $13))
+    order by coalesce(t.next_run_at, 'infinity'), j.id offset 0
+  ) s
+  where $6::text[] is null
+    or (not $6 <@ array['pending', 'running'] or s.id in (select a.job_id from active_runs a where a.status = any($6)))
+    and (
+      select case when l.skip_reason is not null then 'skipped'
+             else coalesce((select o.status from outcomes o where o.run_id = l.id),
+                           (select a.status from active_runs a where a.run_id = l.id)) end
+      from (select r.id, r.skip_reason from runs r where r.job_id = s.id order by r.at desc, r.id desc limit 1) l
+    ) = any($6)
+  order by s.next_run_at, s.id limit $14
 )
 select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.timezone, j.anchor_at, j.start_at,
        j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source, j.supersedes_job_id,

@@ -1,9 +1,13 @@
-select * from run_rows
-where id in (select run_id from active_runs) and id < $1 and id >= $2
-  and ($3::text[] is null or status = any($3))
-  and ($4::text[] is null or target = any($4))
-  and ($5::text is null or (case when trigger like 'schedule:%' then 'scheduled' when trigger like 'ad\_hoc:%' then 'ad_hoc' else 'manual' end) = $5)
-  and ($6::text is null or org_id = $6)
-  and ($7::uuid is null or runner_id = $7)
-  and ($8::text is null or failure_code = $8)
-order by id desc limit $9
+select * from run_rows where id = any(array(
+  select a.run_id from active_runs a
+  where a.run_id < $1 and a.run_id >= $2
+    and ($3::text[] is null or a.status = any($3))
+    and ($4::text[] is null or a.target = any($4))
+    and ($5::text is null or (select case when r.trigger like 'schedule:%' then 'scheduled' when r.trigger like 'ad\_hoc:%' then 'ad_hoc' else 'manual' end
+                              from runs r where r.id = a.run_id) = $5)
+    and ($6::text is null or a.org_id = $6)
+    and ($7::uuid is null or a.runner_id = $7)
+    and ($8::text is null or a.failure_code = $8)
+    and ($10::uuid[] is null or a.job_id = any($10))
+  order by a.run_id desc limit $9
+))

@@ -1,23 +1,33 @@
 -- First the ids of the page, so that last runs are looked up for its rows only.
+-- Last runs that are asked for are looked up in the order of the page, so that its end ends the search; small indexes tell
+-- how they ended.
 with page as materialized (
-  select j.id from jobs j
-  where
-    (?1 is null or j.status in (select value from json_each(?1)))
-    and (?2 is null or j.target in (select value from json_each(?2)))
-    and (?3 is null or j.job_key = ?3)
-    and (?4 is null or instr(lower(j.job_key), ?4) or instr(lower(j.target), ?4) or instr(lower(j.description), ?4))
-    and (?5 is null or j.source = ?5)
-    and (?7 is null or (j.error is not null) = ?7)
-    and (?8 is null or (j.consecutive_failures > 0) = ?8)
-    and (?9 is null or (j.schedule_type = 'one_time') = ?9)
-    and (?10 is null or exists (select 1 from timers n where n.job_id = j.id and n.next_run_at is not null) = ?10)
-    and (?11 is null or instr(j.labels, '{' || ?11) = 1 or instr(j.labels, ',' || ?11))
-    and (?6 is null or (
-      select v.status from run_rows v
-      where v.id = (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1)
-    ) in (select value from json_each(?6)))
-    and j.job_key >= coalesce(?12, '') and (?12 is null or j.job_key > ?12 or j.version < ?13)
-  order by j.job_key, j.version desc limit ?14
+  select s.id from (
+    select j.id from jobs j
+    where
+      (?1 is null or j.status in (select value from json_each(?1)))
+      and (?2 is null or j.target in (select value from json_each(?2)))
+      and (?3 is null or j.job_key = ?3)
+      and (?4 is null or instr(lower(j.job_key), ?4) or instr(lower(j.target), ?4) or instr(lower(j.description), ?4))
+      and (?5 is null or j.source = ?5)
+      and (?7 is null or (j.error is not null) = ?7)
+      and (?8 is null or (j.consecutive_failures > 0) = ?8)
+      and (?9 is null or (j.schedule_type = 'one_time') = ?9)
+      and (?10 is null or exists (select 1 from timers n where n.job_id = j.id and n.next_run_at is not null) = ?10)
+      and (?11 is null or instr(j.labels, '{' || ?11) = 1 or instr(j.labels, ',' || ?11))
+      and j.job_key >= coalesce(?12, '') and (?12 is null or j.job_key > ?12 or j.version < ?13)
+    order by j.job_key, j.version desc limit -1
+  ) s
+  where ?6 is null
+    or (exists (select 1 from json_each(?6) where value not in ('pending', 'running'))
+        or s.id in (select a.job_id from active_runs a where a.status in (select value from json_each(?6))))
+    and (
+      select coalesce((select 'skipped' from runs k indexed by runs_skipped where k.id = l.id and k.skip_reason is not null),
+                      (select o.status from outcomes o indexed by outcomes_bad where o.run_id = l.id and o.status <> 'succeeded'),
+                      (select a.status from active_runs a where a.run_id = l.id), 'succeeded')
+      from (select r.id from runs r where r.job_id = s.id order by r.at desc, r.id desc limit 1) l
+    ) in (select value from json_each(?6))
+  limit ?14
 )
 select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.timezone, j.anchor_at, j.start_at,
        j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source, j.supersedes_job_id,

@@ -79,9 +79,19 @@ fn instances_are_looked_at_together() {
 fn a_target_that_nobody_serves_is_an_error() {
     let served = json!({ "target": "log", "instances": ["i"], "waitingJobs": [] });
     assert_eq!(told(&targets(std::slice::from_ref(&served))), [(Level::Ok, "every job has a live target")]);
-    let fax = json!({ "target": "fax", "instances": [], "waitingJobs": ["a", "b", "c", "d", "e", "f", "g"] });
-    let expected = "7 jobs target `fax`, which no live instance serves: a, b, c, d, e and 2 more";
-    assert_eq!(told(&targets(&[served, fax])), [(Level::Error, expected)]);
+    let unserved = |target: &str, jobs: u64, named: &[&str]| json!({ "target": target, "instances": [], "jobs": jobs, "waitingJobs": named });
+    let all = [
+        served,
+        unserved("fax", 7, &["a", "b", "c", "d", "e", "f", "g"]),
+        unserved("mail", 4_000, &["a", "b"]),
+        unserved("post", 1, &[]),
+    ];
+    let expected = [
+        (Level::Error, "7 jobs target `fax`, which no live instance serves: a, b, c, d, e and 2 more"),
+        (Level::Error, "4000 jobs target `mail`, which no live instance serves: a, b and 3998 more"),
+        (Level::Error, "1 job targets `post`, which no live instance serves"),
+    ];
+    assert_eq!(told(&targets(&all)), expected);
 }
 
 #[test]

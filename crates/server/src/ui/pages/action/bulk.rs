@@ -32,7 +32,10 @@ pub(crate) const QUERY: &[Field] = &[
     optional("source", Kind::Word(&["api", "config", "code"]), "Owned by this."),
     optional("lastRunStatus", Kind::List { of: &RUN_STATUS, max: 6 }, "The last run ended so."),
     optional("errored", Kind::Flag, "Whether it cannot fire."),
+    optional("failing", Kind::Flag, "Whether it failed since it last succeeded."),
     optional("scheduleType", SCHEDULE_TYPE, "Whether it fires again and again, or once."),
+    optional("scheduled", Kind::Flag, "Whether it has a next fire."),
+    optional("label", TEXT, "It has this label: `name`, or `name=value`."),
 ];
 
 #[derive(Template)]
@@ -285,6 +288,7 @@ async fn send(visit: &Visit, pausing: bool) -> Result<Reply, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::api::bulk::BULK;
 
     fn rows(outcomes: &[(&str, bool)]) -> Vec<Row> {
         let row = |(word, soon): &(&str, bool)| Row {
@@ -298,6 +302,18 @@ mod tests {
             soon: *soon,
         };
         outcomes.iter().map(row).collect()
+    }
+
+    /// A filter that is not known here would be passed over, and more jobs changed than the list has.
+    #[test]
+    fn every_filter_of_the_list_is_known() {
+        let no_filters = ["sort", "limit", "cursor", "jobKey"];
+        for field in crate::http::api::jobs::LIST.iter().filter(|field| !no_filters.contains(&field.name)) {
+            assert!(QUERY.iter().any(|own| own.name == field.name), "{}", field.name);
+            let known = |own: &&Field| own.name == "filter";
+            let Some(Kind::Object(fields)) = BULK.iter().find(known).map(|own| &own.kind) else { panic!("no filter") };
+            assert!(fields.iter().any(|own| own.name == field.name), "{} of the API", field.name);
+        }
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Instances, and how the database fares.
 
 use askama::Template;
-use axum::http::Method;
 use everbell_core::Zone;
 use everbell_core::store::{Instance, StoreStatus};
 
@@ -93,17 +92,6 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         frame,
     };
     Reply::page(&page)
-}
-
-pub(crate) async fn drain(visit: Visit) -> Result<Reply, Problem> {
-    let id = visit.part("id").to_owned();
-    let (route, said) = if visit.sent("draining") == Some("off") {
-        ("/instances/{instanceId}/undrain", "It takes work again.")
-    } else {
-        ("/instances/{instanceId}/drain", "It takes no more work; what it does now goes on.")
-    };
-    visit.perform(Method::POST, route, &[("instanceId", &id)], &serde_json::json!({})).await?;
-    Ok(Reply::done("/cluster", said))
 }
 
 /// Bytes as people read them.

@@ -95,9 +95,3 @@ pub(crate) async fn make_token(visit: Visit) -> Result<Reply, Problem> {
         Err(problem) => shown(&visit, None, Some(&problem)).await,
     }
 }
-
-pub(crate) async fn revoke_token(visit: Visit) -> Result<Reply, Problem> {
-    let name = visit.part("name").to_owned();
-    visit.perform(Method::DELETE, "/tokens/{name}", &[("name", &name)], &serde_json::json!({})).await?;
-    Ok(Reply::done("/settings", format!("The token {name} is revoked.")))
-}

@@ -12,6 +12,10 @@ use crate::ui::markup::url_part;
 use crate::ui::pages::action::{Refusal, expect_operator};
 use crate::ui::{Frame, Reply, Section, Visit};
 
+/// How many waiting jobs of all targets are looked at, and how many of one are named.
+const LOOKED_AT: u32 = 100;
+const NAMED: usize = 5;
+
 #[derive(Template)]
 #[template(path = "house/targets.html")]
 struct TargetsPage {
@@ -30,11 +34,14 @@ struct Served {
 struct Unserved {
     label: String,
     part: String,
+    /// How many jobs wait.
+    count: u64,
+    /// Some of them.
     jobs: Vec<(String, String)>,
 }
 
 pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    let report = visit.app.bell.targets().await?;
+    let report = visit.app.bell.targets_naming(LOOKED_AT).await?;
     let served = report.served.iter().map(|served| Served {
         part: url_part(served.target.as_str()),
         label: served.target.to_string(),
@@ -43,7 +50,8 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let unserved = report.unserved.iter().map(|unserved| Unserved {
         part: url_part(unserved.target.as_str()),
         label: unserved.target.to_string(),
-        jobs: unserved.jobs.iter().map(|key| (key.to_string(), url_part(key.as_str()))).collect(),
+        count: unserved.count,
+        jobs: unserved.jobs.iter().take(NAMED).map(|key| (key.to_string(), url_part(key.as_str()))).collect(),
     });
     let page = TargetsPage {
         served: served.collect(),

@@ -15,6 +15,9 @@ use crate::ui::pages::job::past::strip_run;
 use crate::ui::pages::overview::attention::Usual;
 use crate::ui::visit::Visit;
 
+/// The most runs that a list shows: a long one has fewer of each job.
+const MOST: usize = 2_000;
+
 /// What a row shows of the past.
 pub(crate) struct History {
     pub(crate) strip: Markup,
@@ -29,7 +32,7 @@ pub(super) async fn glimpses(visit: &Visit, rows: &[JobRow]) -> Result<HashMap<S
         return Ok(of_job);
     }
     let keys = rows.iter().map(|row| row.job.definition.key.clone()).collect();
-    let each = Place::List.slots() as u32;
+    let each = (MOST / rows.len()).clamp(1, Place::List.slots()) as u32;
     for glimpse in visit.app.bell.store().glance(&Glance::new(keys, each)?).await? {
         of_job.entry(glimpse.job_key.to_string()).or_default().push(glimpse);
     }

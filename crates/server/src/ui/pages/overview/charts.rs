@@ -1,7 +1,7 @@
 //! The last day in numbers: tiles, runs per hour, fire lag.
 
-use everbell_core::store::{Bucket, Tally};
-use everbell_core::{Invalid, RunStatus};
+use everbell_core::RunStatus;
+use everbell_core::store::Bucket;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::ui::chart::{
@@ -16,11 +16,10 @@ const HOURS: i64 = 24;
 /// A lag of a second is worth a line.
 const LATE_MS: i64 = 1_000;
 
-/// The last 24 hours by the hour; the last one is not over.
-pub(super) fn hours(now: Timestamp) -> Result<Tally, Invalid> {
+/// Where the last 24 hours begin, and where the last one ends, which is not over.
+pub(super) fn hours(now: Timestamp) -> Vec<Timestamp> {
     let begun = now.as_second() - now.as_second().rem_euclid(3_600);
-    let bounds = (1 - HOURS..=1).filter_map(|hour| Timestamp::from_second(begun + hour * 3_600).ok()).collect();
-    Ok(Tally::new(bounds)?.with_times())
+    (1 - HOURS..=1).filter_map(|hour| Timestamp::from_second(begun + hour * 3_600).ok()).collect()
 }
 
 /// A number that leads to what it counts.

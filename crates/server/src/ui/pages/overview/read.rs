@@ -60,7 +60,7 @@ impl Read {
             jobs.list(&errored, &named),
             jobs.list(&unarmed, &named),
             jobs.list(&next, &fires),
-            visit.app.bell.targets(),
+            visit.app.bell.targets_naming(0),
             History::of(visit),
         );
         Ok(Read {
@@ -84,9 +84,9 @@ impl History {
         let of_status = |status| RunFilter { status: vec![status], from: Some(since), ..RunFilter::default() };
         let now_running = RunFilter { status: vec![RunStatus::Running], ..RunFilter::default() };
         let (failed, skipped) = (of_status(RunStatus::Failed), of_status(RunStatus::Skipped));
-        let (few, many, tally) = (page(RUNNING), page(FAILURES), charts::hours(visit.now)?);
+        let (few, many, hours) = (page(RUNNING), page(FAILURES), charts::hours(visit.now));
         let (buckets, running, failed, skipped) = tokio::try_join!(
-            store.tally(&tally),
+            visit.app.ui.hours.read(&**store, &hours),
             runs.list(&now_running, &few),
             runs.list(&failed, &many),
             runs.list(&skipped, &many),

@@ -5,6 +5,7 @@ use axum::http::{Method, StatusCode};
 use everbell::RunStatus;
 
 use super::{Found, back};
+use crate::elapsed::took;
 use crate::http::problem::{Kind, Problem};
 use crate::ui::clock::Clock;
 use crate::ui::equivalent::Equivalent;
@@ -20,6 +21,8 @@ struct CancelPage {
     subject: Subject,
     refusal: Refusal,
     reason: String,
+    /// How long it may take to stop, as this instance is configured.
+    grace: String,
     same: Equivalent,
 }
 
@@ -70,6 +73,7 @@ async fn form(visit: &Visit, found: &Found, problem: Option<&Problem>) -> Result
         subject: Subject::of(found, &visit.clock()),
         refusal: Refusal::of(problem, &["reason"]),
         reason: visit.sent("reason").unwrap_or_default().to_owned(),
+        grace: took(visit.app.options.cancel_grace.as_millis() as i64),
         same: same(visit, found, "cancel"),
     };
     Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))

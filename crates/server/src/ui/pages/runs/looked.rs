@@ -11,7 +11,7 @@ use everbell_core::store::{Cursor, PageRequest};
 use jiff::{SignedDuration, Timestamp};
 
 /// How long a page may look for its rows.
-const BUDGET: Duration = Duration::from_millis(60);
+const BUDGET: Duration = Duration::from_millis(40);
 /// What a question takes that finds nothing: a longer slice does not make it longer.
 const ROUND_TRIP: Duration = Duration::from_millis(4);
 /// The first slice.
