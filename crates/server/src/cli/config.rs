@@ -1,6 +1,6 @@
 //! `everbell config`: the configuration of the server, before it is started.
 
-use everbell::{JobId, Made, Source};
+use everbell::{JobId, Made, Scope, Source};
 use everbell_core::cron::Warning;
 use everbell_core::{Definition, Spec, When};
 use jiff::{Timestamp, Zoned};
@@ -139,7 +139,9 @@ impl Job {
         let made = Made { id: JobId::new(now, [0; 10]), source: Source::Config, by: "config", at: now };
         let definition = schedule.definition(&made).ok()?;
         let spec = definition.spec.as_ref().ok()?;
-        let next = spec.next_after(now).map(|at| at.to_zoned(spec.zone().as_jiff().clone()));
+        // For orgs it fires at as many times as there are zones.
+        let next = spec.next_after(now).filter(|_| definition.scope == Scope::Global);
+        let next = next.map(|at| at.to_zoned(spec.zone().as_jiff().clone()));
         Some(Job { next, warnings: spec.warnings(now), definition })
     }
 
@@ -158,6 +160,10 @@ impl Job {
         self.spec().map_or("UTC", |spec| spec.zone().name())
     }
 
+    fn is_per_org(&self) -> bool {
+        self.definition.scope == Scope::PerOrg
+    }
+
     fn row(&self) -> Vec<String> {
         let next = self.next.as_ref();
         vec![
@@ -165,13 +171,13 @@ impl Job {
             self.definition.key.as_str().to_owned(),
             self.definition.target.as_str().to_owned(),
             self.when(),
-            self.zone().to_owned(),
+            if self.is_per_org() { "each org".to_owned() } else { self.zone().to_owned() },
             next.map_or_else(|| "-".to_owned(), |next| next.strftime("%Y-%m-%d %H:%M:%S %:z").to_string()),
         ]
     }
 
     fn told(&self) -> Vec<String> {
-        let over = self.next.is_none().then(|| "it does not fire any more".to_owned());
+        let over = (self.next.is_none() && !self.is_per_org()).then(|| "it does not fire any more".to_owned());
         self.warnings.iter().map(|warning| warning.detail.clone()).chain(over).collect()
     }
 }

@@ -15,7 +15,7 @@ use super::route::Route;
 const MAX_KEY: usize = 200;
 
 /// Calls the handler, unless the answer is known already.
-pub(crate) async fn once(route: &Route, path: &str, call: Call) -> Result<Answer, Problem> {
+pub(crate) async fn once(route: &Route, path: &str, call: Call, id: &str) -> Result<Answer, Problem> {
     let Some(key) = key(route, &call)? else { return route.handler.call(call).await };
     let bell = call.app.bell.clone();
     let fingerprint = fingerprint(route, path, &call);
@@ -29,7 +29,7 @@ pub(crate) async fn once(route: &Route, path: &str, call: Call) -> Result<Answer
             let detail = "This key was used for another request within the last 24 hours.";
             return Err(Problem::new(Kind::IdempotencyKeyReused, detail));
         }
-        Remembered::Answered(status, stored) => return replayed(status, &stored),
+        Remembered::Answered(status, stored) => return replayed(status, &stored, id),
     }
     let answered = route.handler.call(call).await;
     let status = status_of(&answered);
@@ -88,7 +88,8 @@ fn stored(answered: &Result<Answer, Problem>) -> String {
     document.to_string()
 }
 
-fn replayed(status: u16, stored: &str) -> Result<Answer, Problem> {
+/// The answer again. A problem is one of this request: its `instance` is the id.
+fn replayed(status: u16, stored: &str, id: &str) -> Result<Answer, Problem> {
     let broken = || Problem::new(Kind::Internal, "The remembered answer cannot be read.");
     let document: Value = serde_json::from_str(stored).map_err(|_| broken())?;
     let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -100,7 +101,11 @@ fn replayed(status: u16, stored: &str) -> Result<Answer, Problem> {
         .filter_map(|pair| Some((known(pair.get(0)?.as_str()?)?, pair.get(1)?.as_str()?.to_owned())));
     let body = match text("media") {
         "" => Payload::Nothing,
-        "application/problem+json" => Payload::Text("application/problem+json", text("text").to_owned()),
+        "application/problem+json" => {
+            let mut problem: Value = serde_json::from_str(text("text")).map_err(|_| broken())?;
+            problem["instance"] = json!(format!("urn:request:{id}"));
+            Payload::Text("application/problem+json", problem.to_string())
+        }
         _ => Payload::Text("application/json", text("text").to_owned()),
     };
     let status = StatusCode::from_u16(status).map_err(|_| broken())?;

@@ -82,8 +82,8 @@ async fn passed(mounted: &Mounted, path: Vec<(String, String)>, request: Request
 /// Calls a handler that changes something. What was begun is finished, also if nobody waits for the answer any more; and a
 /// handler that panics takes nothing with it but its request.
 pub(super) async fn finished(route: &Arc<Route>, path: &str, call: Call, id: &str) -> Result<Answer, Problem> {
-    let (route, key) = (Arc::clone(route), path.to_owned());
-    let work = tokio::spawn(async move { idempotency::once(&route, &key, call).await });
+    let (route, key, own) = (Arc::clone(route), path.to_owned(), id.to_owned());
+    let work = tokio::spawn(async move { idempotency::once(&route, &key, call, &own).await });
     work.await.unwrap_or_else(|error| {
         tracing::error!(request = id, %error, "a handler panicked");
         Err(Problem::new(Kind::Internal, "Something is broken here; the log of the server has the details."))

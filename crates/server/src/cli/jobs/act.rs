@@ -5,7 +5,7 @@ use everbell_core::Zone;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::show::{fires, fires_in_words, jobs_there};
+use super::show::{fires, jobs_there, next_in_words};
 use crate::cli::client::{Answer, Asked, job_path, segment};
 use crate::cli::confirm::confirmed;
 use crate::cli::document::{number, text, texts, time};
@@ -159,7 +159,7 @@ fn act(session: &Session<'_>, job: &str, verb: &str, action: &str, body: &Value)
 
 /// `Next   Mon 2026-11-16 08:00 CET (in 17h 18m), then …`
 pub(super) fn tell_next(session: &mut Session<'_>, job: &Value) -> Result<(), CliError> {
-    let words = fires_in_words(&fires(&session.client, job), &zone_of(job)?, session.now);
+    let words = next_in_words(job, &fires(&session.client, job), &zone_of(job)?, session.now);
     session.detail(&format!("Next   {words}"))
 }
 

@@ -5,7 +5,7 @@ use everbell_core::Zone;
 use jiff::Timestamp;
 
 use super::definition::{Body, DefinitionArgs, TimingArgs};
-use super::show::{fires, fires_in_words, in_words, told_warnings};
+use super::show::{fires, in_words, next_in_words, told_warnings};
 use crate::cli::client::Asked;
 use crate::cli::document::{number, text};
 use crate::cli::online::ZoneArgs;
@@ -114,7 +114,7 @@ fn made(
     session.done(Mark::Good, &format!("Created {} v{version} ({})", printable(key), text(&job, "status")))?;
     session.detail(&in_words(&job))?;
     let zone = (ZoneArgs { tz: None }).read()?.zone(&job);
-    let next = fires_in_words(&fires(&session.client, &job), &zone, now);
+    let next = next_in_words(&job, &fires(&session.client, &job), &zone, now);
     session.detail(&format!("Next   {next}"))?;
     session.out.flush()?;
     told_warnings(&job);

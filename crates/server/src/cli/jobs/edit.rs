@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::definition::{Body, DefinitionArgs, TimingArgs};
-use super::show::{fires, fires_in_words, jobs_there, told_warnings};
+use super::show::{fires, jobs_there, next_in_words, told_warnings};
 use crate::cli::client::{Asked, job_path};
 use crate::cli::document::{items, number, text, time};
 use crate::cli::online::ZoneArgs;
@@ -168,7 +168,7 @@ fn told(session: &mut Session<'_>, job: &Value, now: Timestamp) -> Result<(), Cl
     }
     let zone = (ZoneArgs { tz: None }).read()?.zone(job);
     let before = time(old, "nextRunAt").map_or_else(|| "none".to_owned(), |at| spoken(at, &zone));
-    let after = fires_in_words(&fires(&session.client, job), &zone, now);
+    let after = next_in_words(job, &fires(&session.client, job), &zone, now);
     session.detail(&format!("Next   {after}; before: {before}"))?;
     session.out.flush()?;
     told_warnings(job);

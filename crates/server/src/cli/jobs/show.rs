@@ -80,6 +80,9 @@ pub(super) fn told_warnings(job: &Value) {
 pub(super) fn in_words(job: &Value) -> String {
     match text(job, "scheduleType") {
         "one_time" => printable(text(job, "scheduleText")),
+        _ if text(job, "scope") == "per_org" => {
+            printable(&format!("{}, for each org where it is", text(job, "scheduleText")))
+        }
         _ => printable(&format!("{}, {}", text(job, "scheduleText"), text(job, "timezone"))),
     }
 }
@@ -97,8 +100,16 @@ pub(super) fn fires(client: &Client, job: &Value) -> Vec<Timestamp> {
     answer.map_or_else(|_| vec![next], fires)
 }
 
+/// When a job fires next; one that fires for orgs does that for each at another time.
+pub(super) fn next_in_words(job: &Value, fires: &[Timestamp], zone: &Zone, now: Timestamp) -> String {
+    if text(job, "scope") == "per_org" {
+        return "for each org at its own local time: everbell orgs show ORG".to_owned();
+    }
+    fires_in_words(fires, zone, now)
+}
+
 /// `Mon 2026-11-16 08:00 CET (in 17h 18m), then Tue 17, Wed 18`.
-pub(super) fn fires_in_words(fires: &[Timestamp], zone: &Zone, now: Timestamp) -> String {
+fn fires_in_words(fires: &[Timestamp], zone: &Zone, now: Timestamp) -> String {
     let [first, rest @ ..] = fires else { return "none".to_owned() };
     let mut words = format!("{} ({})", spoken(*first, zone), away(*first, now));
     let mut before = local(*first, zone);
@@ -130,7 +141,7 @@ fn rows(job: &Value, fires: &[Timestamp], zone: &Zone, session: &Session<'_>) ->
     rows.push(("target", text(job, "target").to_owned()));
     rows.push(("schedule", schedule(job).to_owned()));
     rows.push(("time zone", text(job, "timezone").to_owned()));
-    rows.push(("next", fires_in_words(fires, zone, session.now)));
+    rows.push(("next", next_in_words(job, fires, zone, session.now)));
     rows.extend(moved(job, zone).map(|words| ("moved", words)));
     rows.push(("last run", last_run(job, session)));
     if let Some(failures) = number(job, "consecutiveFailures").filter(|failures| *failures > 0) {

@@ -91,12 +91,17 @@ fn row(org: &Value, symbols: Symbols) -> Vec<Cell> {
     let local = format!("{} {}", text(org, "localDate"), text(org, "localTime"));
     vec![
         Cell::text(text(org, "id")),
-        Cell::text(text(org, "name")),
+        or_dash(text(org, "name")),
         Cell::text(text(org, "timezone")),
-        if local.trim().is_empty() { Cell::both("-", "") } else { Cell::text(&local) },
+        or_dash(local.trim()),
         Cell::status(state(org), symbols),
-        Cell::text(text(org, "error")),
+        or_dash(text(org, "error")),
     ]
+}
+
+/// A dash for people, nothing for programs, if there is nothing.
+pub(super) fn or_dash(text: &str) -> Cell {
+    if text.is_empty() { Cell::both("-", "") } else { Cell::text(text) }
 }
 
 /// In one word, as states of jobs are.

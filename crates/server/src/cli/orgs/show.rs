@@ -4,7 +4,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::list::state;
+use super::list::{or_dash, state};
 use super::{org_path, orgs_there};
 use crate::cli::client::Asked;
 use crate::cli::document::{items, number, some_text, text, time};
@@ -99,6 +99,6 @@ fn row(job: &Value, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
         Cell::both(format!("{} {standing}", session.out.symbols.of(mark)), standing).styled(mark.style()),
         Cell::text(text(job, "cronExpression")),
         fire_cell(time(job, "nextRunAt"), &shown.zone(job)),
-        Cell::text(text(job, "why")),
+        or_dash(text(job, "why")),
     ]
 }

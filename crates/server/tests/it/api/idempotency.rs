@@ -31,6 +31,7 @@ fn check(server: &mut Server) {
     let again = post(server, "/jobs", "k3", &body);
     let replayed = post(server, "/jobs", "k3", &body).problem(409, "JobKeyExists");
     assert_eq!(again.problem(409, "JobKeyExists")["jobId"], replayed["jobId"]);
+    assert!(replayed["instance"].as_str().is_some_and(|id| id.starts_with("urn:request:")), "{replayed}");
     for bad in ["", "\"\"", &"x".repeat(300)] {
         assert_eq!(post(server, "/jobs", bad, &body).faults(), ["Idempotency-Key"]);
     }
