@@ -29,6 +29,7 @@ pub mod dice;
 mod fresh;
 mod given;
 mod list;
+mod list_of_orgs;
 mod plain;
 mod world;
 
@@ -36,6 +37,7 @@ pub mod change;
 pub mod job_lists;
 pub mod jobs;
 
+pub mod org_actions;
 pub mod org_model;
 pub mod org_timers;
 pub mod orgs;

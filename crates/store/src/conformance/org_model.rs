@@ -15,7 +15,7 @@ use super::given::{at, audit, core_plan, job_at, job_id, kind, org_id, page, per
 use super::world::{by_key, pause_of, targets};
 use crate::memory::MemoryStore;
 
-const STEPS: u32 = 150;
+const STEPS: u32 = 300;
 const ORGS: [&str; 6] = ["acme", "Beta", "gamma", "délta", "ε", "zeta"];
 const ZONES: [&str; 7] = [
     "UTC",
@@ -43,6 +43,7 @@ enum Event {
     Retire(&'static str),
     ForAll(&'static str, Work),
     Sweep(u32),
+    SweepAll,
     Plan,
 }
 
@@ -61,7 +62,7 @@ impl Story {
         let minutes = [0, 1, 30, 120, 400, 1_000][self.dice.below(6)];
         self.now += SignedDuration::from_mins(minutes);
         let (org, key) = (self.pick(&ORGS), self.pick(&KEYS));
-        match self.dice.below(20) {
+        match self.dice.below(28) {
             0..4 => Event::Put(self.orgs()),
             4 => Event::Delete(org, self.dice.one_in(3).then_some(2)),
             5..7 => {
@@ -83,8 +84,10 @@ impl Story {
             13 if self.dice.one_in(2) => Event::Retire(key),
             13 => Event::ForAll(key, Work::Arm),
             14 => Event::ForAll(key, Work::RunNow { payload: Some(Json::empty()), overlap: None }),
-            15 | 16 => Event::Plan,
-            _ => Event::Sweep(1 + self.dice.below(4) as u32),
+            15 => Event::Resume(key, Missed::Skip),
+            16..20 => Event::Plan,
+            20..24 => Event::Sweep(1 + self.dice.below(4) as u32),
+            _ => Event::SweepAll,
         }
     }
 
@@ -143,6 +146,19 @@ async fn happen(store: &dyn Store, event: &Event, entry: &everbell_core::store::
             told(store.change_job(&job(key), None, &decide, entry).await)
         }
         Event::Sweep(limit) => told(store.sweep_orgs(now, *limit).await.map(|swept| (swept.orgs, swept.more))),
+        Event::SweepAll => {
+            let (mut orgs, mut rounds) = (0, 0);
+            while let Ok(swept) = store.sweep_orgs(now, 3).await
+                && rounds < 500
+            {
+                orgs += swept.orgs;
+                rounds += 1;
+                if !swept.more {
+                    break;
+                }
+            }
+            format!("{orgs} orgs in {rounds} rounds")
+        }
         Event::Plan => {
             let planned = store.plan_due(now, 1_000, &targets(), &core_plan).await;
             told(planned.map(|planned| (planned.timers, planned.runs.len(), planned.next_due_at)))

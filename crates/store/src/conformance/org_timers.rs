@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use everbell_core::change::{self, Edit};
 use everbell_core::org::{OrgWrite, Work};
-use everbell_core::plan::{Missed, RunNow};
-use everbell_core::store::{GapFilter, JobOrg, JobOrgFilter, OrgFilter, PageRequest, StoreError};
-use everbell_core::{BackfillId, GapReason, JobId, JobStatus, OrgId, RunStatus, Timer, TriggerType};
+use everbell_core::plan::Missed;
+use everbell_core::store::{GapFilter, JobOrg, JobOrgFilter, OrgFilter, PageRequest};
+use everbell_core::{GapReason, JobId, JobStatus, OrgId, Timer};
 use jiff::Timestamp;
 
 use super::Fresh;
-use super::given::{assert_refused, at, audit, by_hand, job, job_at, job_id, org, org_id, per_org, with};
+use super::given::{at, audit, job, job_at, job_id, org, org_id, per_org};
 use super::orgs::wish;
-use super::world::{World, by_key, success};
+use super::world::{World, success};
 
 /// Three orgs around the world and a job at nine, made at midnight UTC.
-async fn three(fresh: &Fresh) -> (World, JobId) {
+pub(super) async fn three(fresh: &Fresh) -> (World, JobId) {
     let world = World::new(fresh);
     world.put(&[org("la", "America/Los_Angeles"), org("tokyo", "Asia/Tokyo"), org("utc", "UTC")], at("00:00")).await;
     let id = world.create(per_org(job("brief", "0 9 * * *"))).await.job.definition.id;
@@ -33,7 +33,7 @@ async fn nexts(world: &World, job: JobId) -> BTreeMap<String, Option<Timestamp>>
     rows.into_iter().filter_map(|row| Some((row.org.id.to_string(), row.timer?.next_run_at))).collect()
 }
 
-async fn next(world: &World, job: JobId, org: &str) -> Option<Timestamp> {
+pub(super) async fn next(world: &World, job: JobId, org: &str) -> Option<Timestamp> {
     nexts(world, job).await.remove(org).flatten()
 }
 
@@ -46,13 +46,13 @@ async fn move_to(world: &World, name: &str, zone: &str, now: &str) {
     world.sweep(at(now)).await;
 }
 
-async fn set_enabled(world: &World, name: &str, enabled: bool, now: &str) {
+pub(super) async fn set_enabled(world: &World, name: &str, enabled: bool, now: &str) {
     let write = OrgWrite { enabled: Some(enabled), ..OrgWrite::of(org_id(name)) };
     world.put(&[write], at(now)).await;
     world.sweep(at(now)).await;
 }
 
-async fn dates(world: &World, name: &str) -> Vec<String> {
+pub(super) async fn dates(world: &World, name: &str) -> Vec<String> {
     let runs = world.runs().await.into_iter().rev();
     let of = runs.filter(|run| run.org.as_ref().is_some_and(|org| org.as_str() == name));
     of.filter_map(|run| Some(run.local_date?.to_string())).collect()
@@ -332,73 +332,4 @@ pub async fn the_set_of_timers_can_be_made_anew(fresh: Fresh) {
     world.try_change("brief", at("11:00"), decide).await.unwrap();
     world.sweep(at("11:00")).await;
     assert_eq!(rows(&world, id).await, before);
-}
-
-pub async fn a_run_by_hand_is_for_one_org(fresh: Fresh) {
-    let (world, id) = three(&fresh).await;
-    let request = RunNow { id: by_hand(at("01:00"), "utc"), actor: "ana", payload: None, overlap: None };
-    let decide = |view: &change::JobView| change::run_now(view, &request, at("01:00"));
-    let entry = |name: &str| audit("job.run_now", name, at("01:00"));
-    assert_refused(world.store.change_job(&by_key("brief"), None, &decide, &entry("whole")).await, "invalid");
-    let utc = org_id("utc");
-    let changed = world.store.change_org_job(&by_key("brief"), &utc, &decide, &entry("utc")).await.unwrap();
-    assert_eq!((changed.runs.len(), changed.runs[0].org.as_ref()), (1, Some(&utc)));
-    assert_eq!(next(&world, id, "utc").await, Some(at("09:00")), "the timer stays");
-    let nobody = world.store.change_org_job(&by_key("brief"), &org_id("nobody"), &decide, &entry("nobody")).await;
-    assert!(matches!(nobody, Err(StoreError::NotFound { .. })));
-    // Its overlap is its own: the stuck run of one org is in nobody else's way.
-    world.start(at("01:00")).await;
-    let planned = world.plan(at("17:00")).await;
-    let skipped: Vec<_> = planned.runs.iter().map(|run| run.skipped).collect();
-    assert_eq!(skipped.iter().filter(|skipped| skipped.is_some()).count(), 1, "{planned:?}");
-    assert_eq!(skipped.len(), 2);
-}
-
-pub async fn a_run_by_hand_for_all_orgs_is_made_once_for_each(fresh: Fresh) {
-    let (world, _) = three(&fresh).await;
-    set_enabled(&world, "la", false, "00:30").await;
-    let work = Work::RunNow { payload: None, overlap: None };
-    world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
-    world.sweep(at("01:00")).await;
-    let runs = world.runs().await;
-    let mut orgs: Vec<_> = runs.iter().map(|run| run.org.as_ref().unwrap().to_string()).collect();
-    orgs.sort();
-    assert_eq!(orgs, ["tokyo", "utc"], "not for who is off");
-    assert!(runs.iter().all(|run| run.trigger.kind() == TriggerType::Manual && run.status == RunStatus::Pending));
-    assert_eq!(world.store.list_sweeps().await.unwrap(), []);
-}
-
-pub async fn a_backfill_for_all_orgs_has_the_slots_of_each(fresh: Fresh) {
-    let (world, _) = three(&fresh).await;
-    let later = at("2026-11-18T18:00:00Z");
-    world.pause("brief", at("01:00")).await;
-    world.plan(later).await;
-    world.resume("brief", Missed::Skip, later).await;
-    world.sweep(later).await;
-    let work =
-        Work::Backfill { id: BackfillId::new(later, [7; 10]), from: at("00:00"), to: at("2026-11-17T12:00:00Z") };
-    world.try_change("brief", later, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
-    world.sweep(later).await;
-    assert_eq!(dates(&world, "utc").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
-    assert_eq!(dates(&world, "la").await, ["2026-11-15", "2026-11-16"]);
-    assert_eq!(dates(&world, "tokyo").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
-}
-
-pub async fn the_backlog_of_an_org_starves_nobody(fresh: Fresh) {
-    let world = World::new(&fresh);
-    world.put(&[org("busy", "UTC"), org("other", "UTC")], at("00:00")).await;
-    let often = with(per_org(job("brief", "* * * * *")), |values| {
-        values.catch_up = everbell_core::CatchUp::All;
-        values.catch_up_limit = 500;
-    });
-    world.create(often).await;
-    world.sweep(at("00:00")).await;
-    set_enabled(&world, "other", false, "00:00:30").await;
-    world.plan(at("05:00")).await;
-    assert!(world.runs().await.len() >= 300);
-    set_enabled(&world, "other", true, "05:00").await;
-    world.plan(at("05:01")).await;
-    let started = world.start_some(at("05:01"), 3).await;
-    let orgs: Vec<_> = started.iter().map(|claim| claim.run.org.as_ref().unwrap().as_str()).collect();
-    assert_eq!(orgs, ["busy", "other"], "a backlog waits for itself");
 }

@@ -1,0 +1,54 @@
+//! The cases about orgs, for the list of all cases.
+
+/// Adds the cases about orgs to those that it is given, and hands all of them to a macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_cases_of_orgs {
+    ([$($then:tt)+] { $($given:tt)* } $($others:tt)*) => {
+        $($then)+! { { $($given)* }
+            $($others)*
+            orgs {
+                an_org_reads_back_as_it_was_written,
+                an_unknown_org_is_not_found,
+                orgs_are_written_all_or_none,
+                ten_thousand_orgs_are_one_write,
+                an_org_that_changed_meanwhile_is_a_conflict,
+                orgs_are_found_by_text_zone_and_state,
+                a_deleted_org_is_gone_with_what_it_overrides,
+                an_override_is_written_listed_and_taken_back,
+                a_job_and_an_org_see_each_other,
+            }
+            org_timers {
+                each_org_fires_at_its_own_local_time,
+                a_new_org_gets_its_timers,
+                an_org_that_moves_west_does_not_fire_twice_on_a_date,
+                an_org_that_moves_east_past_the_time_fires_at_once,
+                a_timer_that_is_due_is_judged_by_what_holds_now,
+                an_org_that_is_off_has_a_gap_and_goes_on,
+                an_override_moves_and_stops_one_org_alone,
+                a_zone_that_ceased_to_be_concerns_its_org_alone,
+                a_pause_stops_all_orgs_at_once_and_a_resume_wakes_them,
+                a_resume_runs_once_for_each_org_that_missed_something,
+                a_new_version_takes_over_without_firing_twice_on_a_date,
+                versions_that_follow_each_other_faster_than_sweeps_lose_nothing,
+                a_retired_job_leaves_no_timers,
+                a_deleted_org_leaves_no_timers_and_keeps_its_runs,
+                what_was_deleted_is_forgotten_in_the_end,
+                a_sweep_goes_on_where_it_was,
+                an_org_that_changes_before_a_sweep_comes_by_is_seen_by_it,
+                the_set_of_timers_can_be_made_anew,
+            }
+            org_actions {
+                a_run_by_hand_is_for_one_org,
+                a_run_by_hand_for_all_orgs_is_made_once_for_each,
+                a_backfill_for_all_orgs_has_the_slots_of_each,
+                the_backlog_of_an_org_starves_nobody,
+            }
+            org_model {
+                random_lives_of_orgs_are_those_of_the_model,
+                other_random_lives_of_orgs_are_those_of_the_model,
+                more_random_lives_of_orgs_are_those_of_the_model,
+            }
+        }
+    };
+}

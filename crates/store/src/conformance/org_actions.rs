@@ -1,0 +1,81 @@
+//! What people do for one org, or for all of them: runs by hand, backfills. And what they owe each other.
+
+use everbell_core::change;
+use everbell_core::org::Work;
+use everbell_core::plan::{Missed, RunNow};
+use everbell_core::store::StoreError;
+use everbell_core::{BackfillId, CatchUp, RunStatus, TriggerType};
+
+use super::Fresh;
+use super::given::{assert_refused, at, audit, by_hand, job, org, org_id, per_org, with};
+use super::org_timers::{dates, next, set_enabled, three};
+use super::world::{World, by_key};
+
+pub async fn a_run_by_hand_is_for_one_org(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    let request = RunNow { id: by_hand(at("01:00"), "utc"), actor: "ana", payload: None, overlap: None };
+    let decide = |view: &change::JobView| change::run_now(view, &request, at("01:00"));
+    let entry = |name: &str| audit("job.run_now", name, at("01:00"));
+    assert_refused(world.store.change_job(&by_key("brief"), None, &decide, &entry("whole")).await, "invalid");
+    let utc = org_id("utc");
+    let changed = world.store.change_org_job(&by_key("brief"), &utc, &decide, &entry("utc")).await.unwrap();
+    assert_eq!((changed.runs.len(), changed.runs[0].org.as_ref()), (1, Some(&utc)));
+    assert_eq!(next(&world, id, "utc").await, Some(at("09:00")), "the timer stays");
+    let nobody = world.store.change_org_job(&by_key("brief"), &org_id("nobody"), &decide, &entry("nobody")).await;
+    assert!(matches!(nobody, Err(StoreError::NotFound { .. })));
+    // Its overlap is its own: the stuck run of one org is in nobody else's way.
+    world.start(at("01:00")).await;
+    let planned = world.plan(at("17:00")).await;
+    let skipped: Vec<_> = planned.runs.iter().map(|run| run.skipped).collect();
+    assert_eq!(skipped.iter().filter(|skipped| skipped.is_some()).count(), 1, "{planned:?}");
+    assert_eq!(skipped.len(), 2);
+}
+
+pub async fn a_run_by_hand_for_all_orgs_is_made_once_for_each(fresh: Fresh) {
+    let (world, _) = three(&fresh).await;
+    set_enabled(&world, "la", false, "00:30").await;
+    let work = Work::RunNow { payload: None, overlap: None };
+    world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
+    world.sweep(at("01:00")).await;
+    let runs = world.runs().await;
+    let mut orgs: Vec<_> = runs.iter().map(|run| run.org.as_ref().unwrap().to_string()).collect();
+    orgs.sort();
+    assert_eq!(orgs, ["tokyo", "utc"], "not for who is off");
+    assert!(runs.iter().all(|run| run.trigger.kind() == TriggerType::Manual && run.status == RunStatus::Pending));
+    assert_eq!(world.store.list_sweeps().await.unwrap(), []);
+}
+
+pub async fn a_backfill_for_all_orgs_has_the_slots_of_each(fresh: Fresh) {
+    let (world, _) = three(&fresh).await;
+    let later = at("2026-11-18T18:00:00Z");
+    world.pause("brief", at("01:00")).await;
+    world.plan(later).await;
+    world.resume("brief", Missed::Skip, later).await;
+    world.sweep(later).await;
+    let work =
+        Work::Backfill { id: BackfillId::new(later, [7; 10]), from: at("00:00"), to: at("2026-11-17T12:00:00Z") };
+    world.try_change("brief", later, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
+    world.sweep(later).await;
+    assert_eq!(dates(&world, "utc").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
+    assert_eq!(dates(&world, "la").await, ["2026-11-15", "2026-11-16"]);
+    assert_eq!(dates(&world, "tokyo").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
+}
+
+pub async fn the_backlog_of_an_org_starves_nobody(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.put(&[org("busy", "UTC"), org("other", "UTC")], at("00:00")).await;
+    let often = with(per_org(job("brief", "* * * * *")), |values| {
+        values.catch_up = CatchUp::All;
+        values.catch_up_limit = 500;
+    });
+    world.create(often).await;
+    world.sweep(at("00:00")).await;
+    set_enabled(&world, "other", false, "00:00:30").await;
+    world.plan(at("05:00")).await;
+    assert!(world.runs().await.len() >= 300);
+    set_enabled(&world, "other", true, "05:00").await;
+    world.plan(at("05:01")).await;
+    let started = world.start_some(at("05:01"), 3).await;
+    let orgs: Vec<_> = started.iter().map(|claim| claim.run.org.as_ref().unwrap().as_str()).collect();
+    assert_eq!(orgs, ["busy", "other"], "a backlog waits for itself");
+}
