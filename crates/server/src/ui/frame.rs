@@ -26,6 +26,7 @@ pub(crate) enum Section {
     Jobs,
     Runs,
     Timeline,
+    Orgs,
     Cluster,
     Targets,
     Audit,
