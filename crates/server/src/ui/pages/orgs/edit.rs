@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 
 use super::what_if::WhatIf;
-use super::{OrgSubject, fault, local, place, refusal};
+use super::{OrgSubject, fault, local_now, place, refusal};
 use crate::http::problem::Problem;
 use crate::ui::equivalent::Equivalent;
 use crate::ui::markup::{Markup, url_part};
@@ -148,7 +148,7 @@ async fn form_of(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Prob
     let subject = OrgSubject::of(visit).await?;
     let draft = if visit.sent.is_empty() { Draft::of(&subject) } else { Draft::sent(visit) };
     let what_if = WhatIf::of(visit, &subject, &draft.timezone).await?;
-    let now = subject.zone.as_ref().ok().map(|zone| local(&visit.clock(), visit.now, Some(zone)));
+    let now = subject.zone.as_ref().ok().map(|zone| local_now(&visit.clock(), zone));
     form(visit, (Begun::from(&subject), now), draft, what_if, problem).await
 }
 

@@ -4,7 +4,7 @@ use askama::Template;
 use everbell::Org;
 use everbell_core::Zone;
 
-use super::{called, local};
+use super::{called, local_now};
 use crate::form::Field;
 use crate::http::access::Role;
 use crate::http::api::orgs;
@@ -55,7 +55,7 @@ impl Row {
             id: org.id.to_string(),
             called: called(org),
             timezone: org.place.timezone.clone(),
-            now: zone.map(|zone| local(clock, clock.now, Some(&zone))).map_err(|error| error.to_string()),
+            now: zone.map(|zone| local_now(clock, &zone)).map_err(|error| error.to_string()),
             enabled: org.place.enabled,
             updated: clock.away(org.updated_at),
             by: org.updated_by.clone(),

@@ -86,7 +86,7 @@ fn place(part: &str) -> String {
 }
 
 /// What people call an org.
-fn called(org: &Org) -> String {
+pub(crate) fn called(org: &Org) -> String {
     if org.name.is_empty() { org.id.to_string() } else { org.name.clone() }
 }
 
@@ -95,7 +95,13 @@ fn local(clock: &Clock, at: Timestamp, zone: Option<&Zone>) -> Markup {
     clock.with(Face::Schedule).day(at, Some(zone.unwrap_or(&Zone::utc())))
 }
 
-/// The same in UTC.
+/// What the clock on the wall of a place shows now, by the minute.
+fn local_now(clock: &Clock, zone: &Zone) -> Markup {
+    let minute = Timestamp::from_second(clock.now.as_second().div_euclid(60) * 60).unwrap_or(clock.now);
+    local(clock, minute, Some(zone))
+}
+
+/// A time in UTC.
 fn utc(clock: &Clock, at: Timestamp) -> Markup {
     clock.with(Face::Utc).at(at, None)
 }

@@ -6,7 +6,7 @@ use everbell::core::store::JobOrg;
 use everbell_core::{Job, Scope, Zone};
 
 use super::stand::Stand;
-use super::{called, local, place};
+use super::{called, local_now, place};
 use crate::form::Field;
 use crate::http::access::Role;
 use crate::http::api::org_jobs;
@@ -63,7 +63,7 @@ impl Row {
             part: url_part(org.id.as_str()),
             called: called(org),
             timezone: org.place.timezone.clone(),
-            now: zone.map(|zone| local(clock, clock.now, Some(&zone))),
+            now: zone.map(|zone| local_now(clock, &zone)),
             stand: Stand::of_job(job, row, clock),
         }
     }

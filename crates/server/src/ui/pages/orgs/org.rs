@@ -6,7 +6,7 @@ use everbell_core::store::PageRequest;
 use jiff::Timestamp;
 
 use super::stand::Stand;
-use super::{OrgSubject, local};
+use super::{OrgSubject, local_now};
 use crate::http::access::Role;
 use crate::http::problem::Problem;
 use crate::ui::audit_line::AuditLine;
@@ -66,7 +66,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let moved = subject.org.place.moved.as_ref();
     let page = OrgPage {
         frame,
-        now: subject.zone.as_ref().ok().map(|zone| local(&clock, clock.now, Some(zone))),
+        now: subject.zone.as_ref().ok().map(|zone| local_now(&clock, zone)),
         moved: moved.map(|moved| (moved.from.clone(), at(moved.at), clock.away(moved.at))),
         zone_part: url_part(&subject.org.place.timezone),
         created: at(subject.org.created_at),

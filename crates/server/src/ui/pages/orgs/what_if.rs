@@ -5,7 +5,7 @@ use everbell::core::org::{Day, Verdict};
 use everbell_core::{GapReason, Spec, UnknownZone, Zone};
 use jiff::Timestamp;
 
-use super::{OrgSubject, local, utc};
+use super::{OrgSubject, local, local_now, utc};
 use crate::http::problem::Problem;
 use crate::ui::clock::Clock;
 use crate::ui::markup::{Markup, url_part};
@@ -67,7 +67,7 @@ impl WhatIf {
         let clock = visit.clock();
         Ok(WhatIf::Moves(Moves {
             to: zone.name(),
-            now: local(&clock, clock.now, Some(&zone)),
+            now: local_now(&clock, &zone),
             more: told.len().saturating_sub(JOBS),
             jobs: told.iter().take(JOBS).map(|job| JobMoves::of(job, &clock)).collect(),
         }))
