@@ -17,7 +17,7 @@ use self::slots::{GapLine, Told};
 use self::versions::Version;
 use super::action::Subject;
 use super::runs::row::{Hosts, Row};
-use crate::form::{Field, Kind, optional};
+use crate::form::{Field, Kind, TEXT, optional};
 use crate::http::access::Role;
 use crate::http::api::questions::moment;
 use crate::http::problem::Problem;
@@ -28,6 +28,7 @@ use crate::ui::{Frame, Reply, Section, Visit};
 
 pub(crate) const QUERY: &[Field] = &[
     optional("at", Kind::Time, "What became of this time; without an offset it is read in the job's zone."),
+    optional("orgId", TEXT, "For this org, of a job that fires for each."),
     optional("fires", Kind::Integer { min: 10, max: 200 }, "How many fires are shown."),
 ];
 
@@ -51,6 +52,8 @@ struct JobPage {
     /// Nothing for who may not read runs.
     gaps: Option<Vec<GapLine>>,
     asked: String,
+    /// The org that was asked about.
+    asked_org: String,
     told: Option<Told>,
     audit: Option<Vec<AuditLine>>,
     payload: String,
@@ -72,14 +75,16 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let mut form = visit.query(QUERY);
     let asked = form.text("at").unwrap_or_default().to_owned();
     let count = form.count("fires").unwrap_or(FIRES);
-    let at = moment(&mut form, "at", Some(&subject.zone))?;
+    let asked_org = form.text("orgId").unwrap_or_default().to_owned();
+    let whose = slots::asked(&visit, &subject, &asked_org).await?;
+    let at = moment(&mut form, "at", Some(&whose.1))?;
     let jobs = visit.jobs();
     let (frame, versions, gaps, audit, told, past, recent) = tokio::join!(
         visit.frame(Section::Jobs, subject.key.clone()),
         jobs.versions(&subject.key),
         slots::gaps(&visit, &subject, GAPS),
         entries(&visit, &subject.key),
-        slots::told(&visit, &subject, at),
+        slots::told(&visit, &subject, &whose, at),
         past::Read::of(&visit, &subject),
         recent(&visit, &subject),
     );
@@ -99,6 +104,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         no_act: visit.barred(Role::Operator),
         no_make: visit.barred(Role::Admin),
         asked,
+        asked_org,
         frame,
         subject,
     };
