@@ -191,6 +191,8 @@ fn org_pages() -> Vec<Page> {
         get("/orgs", Role(Viewer), orgs::list::show).query(orgs::list::QUERY),
         get("/new-org", Role(Viewer), orgs::edit::show_new),
         post("/new-org", orgs::edit::send_new),
+        get("/import-orgs", Role(Viewer), orgs::import::show),
+        post("/import-orgs", orgs::import::send),
         get("/orgs/{orgId}", Role(Viewer), orgs::org::show),
         get("/orgs/{orgId}/edit", Role(Viewer), orgs::edit::show),
         post("/orgs/{orgId}/edit", orgs::edit::send),
@@ -244,9 +246,9 @@ fn house_pages() -> Vec<Page> {
 
 /// The first words of all paths, where no API can be mounted.
 #[rustfmt::skip]
-pub(crate) const WORDS: [&str; 16] = [
-    "sign-in", "sign-out", "choices", "jobs", "runs", "new", "new-org", "import", "bulk", "timeline", "orgs", "cluster", "targets",
-    "audit", "settings", "ui",
+pub(crate) const WORDS: [&str; 17] = [
+    "sign-in", "sign-out", "choices", "jobs", "runs", "new", "new-org", "import", "import-orgs", "bulk", "timeline",
+    "orgs", "cluster", "targets", "audit", "settings", "ui",
 ];
 
 /// Adds the pages to a router.

@@ -8,6 +8,7 @@ mod versions;
 
 use askama::Template;
 use everbell::{JobStatus, RunFilter, RunRecord};
+use everbell_core::Zone;
 use everbell_core::store::{AuditEntry, Page, PageRequest};
 
 use self::about::About;
@@ -92,7 +93,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let page = JobPage {
         about: About::of(&subject, &clock),
         past: past?.map(|read| read.drawn(&subject, &clock)),
-        recent: recent?.iter().map(|run| Row::of(run, &clock, Some(&subject.zone), &Hosts::default())).collect(),
+        recent: recent?.iter().map(|(run, zone)| Row::of(run, &clock, zone.as_ref(), &Hosts::default())).collect(),
         coming: coming::fires(&subject, &clock, count as usize),
         more_fires: (count < 200).then_some((count * 5).min(200)),
         versions: Version::all(&versions, &clock),
@@ -111,13 +112,18 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     Reply::page(&page)
 }
 
-/// The newest runs; none for who may not see any.
-async fn recent(visit: &Visit, subject: &Subject) -> Result<Vec<RunRecord>, Problem> {
+/// The newest runs, each with its zone; none for who may not see any.
+async fn recent(visit: &Visit, subject: &Subject) -> Result<Vec<(RunRecord, Option<Zone>)>, Problem> {
     if !visit.may_read_runs() {
         return Ok(Vec::new());
     }
     let filter = RunFilter { job_key: Some(subject.row.job.definition.key.clone()), ..RunFilter::default() };
-    Ok(visit.runs().list(&filter, &PageRequest { limit: RECENT, after: None }).await?.items)
+    let mut recent = Vec::new();
+    for run in visit.runs().list(&filter, &PageRequest { limit: RECENT, after: None }).await?.items {
+        let zone = visit.app.zone_of(&run).await?;
+        recent.push((run, zone));
+    }
+    Ok(recent)
 }
 
 /// What was done to the job; nothing for who may not see that.

@@ -4,6 +4,7 @@ pub(crate) mod delete;
 pub(crate) mod edit;
 pub(crate) mod enable;
 mod foreseen;
+pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod of_job;
 pub(crate) mod org;
