@@ -1,7 +1,7 @@
 //! `everbell orgs`: tenants with their own time zone.
 
 mod check;
-mod import;
+pub(crate) mod import;
 mod list;
 mod overrides;
 mod show;

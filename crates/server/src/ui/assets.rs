@@ -21,6 +21,7 @@ const STYLE: &str = concat!(
     include_str!("../../assets/ui/pages/runs.css"),
     include_str!("../../assets/ui/pages/whole.css"),
     include_str!("../../assets/ui/pages/house.css"),
+    include_str!("../../assets/ui/pages/orgs.css"),
 );
 
 /// All scripts as one module: a browser fetches one file.

@@ -27,6 +27,7 @@ pub(crate) enum Section {
     Jobs,
     Runs,
     Timeline,
+    Orgs,
     Cluster,
     Targets,
     Audit,

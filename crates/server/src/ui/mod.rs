@@ -86,7 +86,16 @@ where
 
 /// Every page.
 fn all() -> Vec<Page> {
-    let parts = [frame_pages(), job_pages(), action_pages(), make_pages(), run_pages(), whole_pages(), house_pages()];
+    let parts = [
+        frame_pages(),
+        job_pages(),
+        action_pages(),
+        make_pages(),
+        run_pages(),
+        org_pages(),
+        whole_pages(),
+        house_pages(),
+    ];
     parts.into_iter().flatten().collect()
 }
 
@@ -122,17 +131,17 @@ fn action_pages() -> Vec<Page> {
         post("/jobs/{key}/pause/preview", action::pause::show),
         get("/jobs/{key}/resume", Role(Viewer), action::resume::show),
         post("/jobs/{key}/resume", action::resume::send),
-        get("/jobs/{key}/run-now", Role(Viewer), action::run_now::show),
+        get("/jobs/{key}/run-now", Role(Viewer), action::run_now::show).query(action::for_org::QUERY),
         post("/jobs/{key}/run-now", action::run_now::send),
-        get("/jobs/{key}/reschedule", Role(Viewer), action::reschedule::show),
+        get("/jobs/{key}/reschedule", Role(Viewer), action::reschedule::show).query(action::for_org::QUERY),
         post("/jobs/{key}/reschedule", action::reschedule::send),
         post("/jobs/{key}/reschedule/preview", action::reschedule::show),
-        get("/jobs/{key}/skip-next", Role(Viewer), action::skip_next::show),
+        get("/jobs/{key}/skip-next", Role(Viewer), action::skip_next::show).query(action::for_org::QUERY),
         post("/jobs/{key}/skip-next", action::skip_next::send),
         post("/jobs/{key}/skip-next/preview", action::skip_next::show),
         get("/jobs/{key}/retire", Role(Viewer), action::retire::show),
         post("/jobs/{key}/retire", action::retire::send),
-        get("/jobs/{key}/backfill", Role(Viewer), action::backfill::show),
+        get("/jobs/{key}/backfill", Role(Viewer), action::backfill::show).query(action::for_org::QUERY),
         post("/jobs/{key}/backfill", action::backfill::send),
         get("/jobs/{key}/backfills", Access::RunHistory, action::backfills::show),
         post("/jobs/{key}/backfills/{id}/stop", action::backfills::stop),
@@ -175,6 +184,41 @@ fn run_pages() -> Vec<Page> {
     ]
 }
 
+/// Orgs, and jobs as they see them.
+#[rustfmt::skip]
+fn org_pages() -> Vec<Page> {
+    use pages::orgs;
+    vec![
+        get("/orgs", Role(Viewer), orgs::list::show).query(orgs::list::QUERY),
+        get("/new-org", Role(Viewer), orgs::edit::show_new),
+        post("/new-org", orgs::edit::send_new),
+        get("/import-orgs", Role(Viewer), orgs::import::show),
+        post("/import-orgs", orgs::import::send),
+        get("/orgs/{orgId}", Role(Viewer), orgs::org::show),
+        get("/orgs/{orgId}/edit", Role(Viewer), orgs::edit::show),
+        post("/orgs/{orgId}/edit", orgs::edit::send),
+        post("/orgs/{orgId}/edit/preview", orgs::edit::show),
+        get("/orgs/{orgId}/disable", Role(Viewer), orgs::enable::show_disable),
+        post("/orgs/{orgId}/disable", orgs::enable::disable),
+        get("/orgs/{orgId}/enable", Role(Viewer), orgs::enable::show_enable),
+        post("/orgs/{orgId}/enable", orgs::enable::enable),
+        get("/orgs/{orgId}/delete", Role(Viewer), orgs::delete::show),
+        post("/orgs/{orgId}/delete", orgs::delete::send),
+        get("/orgs/{orgId}/jobs/{jobKey}/off", Role(Viewer), orgs::wish::show_off),
+        post("/orgs/{orgId}/jobs/{jobKey}/off", orgs::wish::switch_off),
+        get("/orgs/{orgId}/jobs/{jobKey}/on", Role(Viewer), orgs::wish::show_on),
+        post("/orgs/{orgId}/jobs/{jobKey}/on", orgs::wish::switch_on),
+        get("/orgs/{orgId}/jobs/{jobKey}/clear", Role(Viewer), orgs::wish::show_clear),
+        post("/orgs/{orgId}/jobs/{jobKey}/clear", orgs::wish::clear),
+        get("/orgs/{orgId}/jobs/{jobKey}/time", Role(Viewer), orgs::time::show),
+        post("/orgs/{orgId}/jobs/{jobKey}/time", orgs::time::send),
+        post("/orgs/{orgId}/jobs/{jobKey}/time/preview", orgs::time::show),
+        get("/jobs/{key}/orgs", Role(Viewer), orgs::of_job::show).query(orgs::of_job::QUERY),
+        get("/jobs/{key}/orgs/run-now", Role(Viewer), orgs::run_now::show).query(orgs::run_now::QUERY),
+        post("/jobs/{key}/orgs/run-now", orgs::run_now::send),
+    ]
+}
+
 /// The whole at a glance.
 #[rustfmt::skip]
 fn whole_pages() -> Vec<Page> {
@@ -205,9 +249,9 @@ fn house_pages() -> Vec<Page> {
 
 /// The first words of all paths, where no API can be mounted.
 #[rustfmt::skip]
-pub(crate) const WORDS: [&str; 15] = [
-    "sign-in", "sign-out", "choices", "jobs", "runs", "new", "import", "bulk", "timeline", "orgs", "cluster", "targets",
-    "audit", "settings", "ui",
+pub(crate) const WORDS: [&str; 17] = [
+    "sign-in", "sign-out", "choices", "jobs", "runs", "new", "new-org", "import", "import-orgs", "bulk", "timeline",
+    "orgs", "cluster", "targets", "audit", "settings", "ui",
 ];
 
 /// Adds the pages to a router.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, StatusCode};
-use everbell::{Jobs, Runs};
+use everbell::{Jobs, Orgs, Runs};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -51,6 +51,11 @@ impl Visit {
     /// Runs, in the name of who is here.
     pub(crate) fn runs(&self) -> Runs {
         self.app.bell.runs().by(&self.actor.name)
+    }
+
+    /// Orgs, in the name of who is here.
+    pub(crate) fn orgs(&self) -> Orgs {
+        self.app.bell.orgs().by(&self.actor.name)
     }
 
     /// How times are shown to who is here.

@@ -62,7 +62,7 @@ pub(super) fn run(args: &ImportArgs, now: Timestamp, output: &mut Output) -> Res
 }
 
 /// CSV as JSON lines, each on the line that it has in the file.
-fn lines(csv: &str) -> Result<String, CliError> {
+pub(crate) fn lines(csv: &str) -> Result<String, CliError> {
     let mut rows = (1..).zip(csv.lines()).skip_while(|(_, line)| line.trim().is_empty());
     let Some((first, header)) = rows.next() else { return Ok(String::new()) };
     let header = fields(header).map_err(|why| CliError::invalid(format!("line {first}: {why}")))?;

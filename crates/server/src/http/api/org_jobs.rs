@@ -50,13 +50,8 @@ pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
 
 /// The orgs, as a job sees them.
 pub(crate) async fn of_job(call: Call) -> Result<Answer, Problem> {
-    let form = call.query(OF_JOB);
+    let filter = filter(&call.query(OF_JOB));
     let row = call.jobs().get(call.job()?).await?;
-    let filter = JobOrgFilter {
-        text: form.text("text").map(str::to_owned),
-        errored: form.answer("errored"),
-        armed: form.answer("armed"),
-    };
     let id = row.job.definition.id;
     let page = call.orgs().of_job(id, &filter, &page::request(&call)?).await.map_err(of_query)?;
     let sweeps = call.orgs().sweeps().await?;
@@ -67,6 +62,15 @@ pub(crate) async fn of_job(call: Call) -> Result<Answer, Problem> {
     };
     let path = format!("/jobs/{}/orgs", page::encoded(call.part("jobId")));
     Ok(page::linked(&call, &path, document.next_cursor.as_deref(), Answer::ok(&document)?))
+}
+
+/// Which orgs of a job a query asks for.
+pub(crate) fn filter(form: &Form<'_>) -> JobOrgFilter {
+    JobOrgFilter {
+        text: form.text("text").map(str::to_owned),
+        errored: form.answer("errored"),
+        armed: form.answer("armed"),
+    }
 }
 
 pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
@@ -156,7 +160,7 @@ async fn at_local_time(call: &Call, key: &JobKey, time: &str, form: &mut Form<'_
 }
 
 /// `08:30`.
-fn hour_and_minute(text: &str) -> Option<(u8, u8)> {
+pub(crate) fn hour_and_minute(text: &str) -> Option<(u8, u8)> {
     let (hour, minute) = text.split_once(':')?;
     let number = |part: &str| part.parse::<u8>().ok().filter(|_| part.len() == 2 && !part.starts_with('+'));
     let (hour, minute) = (number(hour)?, number(minute)?);
@@ -164,7 +168,7 @@ fn hour_and_minute(text: &str) -> Option<(u8, u8)> {
 }
 
 /// An expression of five fields, or of six with seconds, at another time of the day.
-fn with_time(expression: &str, hour: u8, minute: u8) -> Option<String> {
+pub(crate) fn with_time(expression: &str, hour: u8, minute: u8) -> Option<String> {
     let mut fields: Vec<String> = expression.split_whitespace().map(str::to_owned).collect();
     let first = fields.len().checked_sub(5).filter(|first| *first <= 1)?;
     fields[first] = minute.to_string();

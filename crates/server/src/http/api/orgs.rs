@@ -54,19 +54,22 @@ const MOST: usize = everbell::core::org::MAX_ORGS_AT_ONCE;
 const TOLD: usize = 100;
 
 pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
-    let form = call.query(LIST);
+    let page = call.orgs().list(&filter(&call.query(LIST)), &page::request(&call)?).await?;
+    let now = call.app.bell.now();
+    let document = page::document(&call, &page, page.items.iter().map(|org| OrgDocument::of(org, now)).collect());
+    Ok(page::linked(&call, "/orgs", document.next_cursor.as_deref(), Answer::ok(&document)?))
+}
+
+/// Which orgs a query asks for.
+pub(crate) fn filter(form: &Form<'_>) -> OrgFilter {
     // A zone that is no more is looked for as it is written.
     let zone = |name: &str| Zone::get(name).map_or_else(|_| name.to_owned(), |zone| zone.name().to_owned());
-    let filter = OrgFilter {
+    OrgFilter {
         text: form.text("text").map(str::to_owned),
         timezone: form.text("timezone").map(zone),
         enabled: form.answer("enabled"),
         errored: form.answer("errored"),
-    };
-    let page = call.orgs().list(&filter, &page::request(&call)?).await?;
-    let now = call.app.bell.now();
-    let document = page::document(&call, &page, page.items.iter().map(|org| OrgDocument::of(org, now)).collect());
-    Ok(page::linked(&call, "/orgs", document.next_cursor.as_deref(), Answer::ok(&document)?))
+    }
 }
 
 pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {

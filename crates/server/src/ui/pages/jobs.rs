@@ -8,7 +8,7 @@ use askama::Template;
 use everbell::{JobRow, JobStatus};
 use everbell_core::cron::WarningCode;
 use everbell_core::store::{JobSort, RunGlimpse};
-use everbell_core::{Spec, Zone};
+use everbell_core::{Scope, Spec, Zone};
 use jiff::{SignedDuration, Timestamp};
 
 use self::history::History;
@@ -59,6 +59,8 @@ pub(crate) struct Row {
     pub(crate) once_at: Option<Markup>,
     pub(crate) status: Markup,
     pub(crate) stands: JobStatus,
+    /// Whether it fires for each org, so that it has no fires of its own.
+    pub(crate) for_each: bool,
     pub(crate) errored: bool,
     pub(crate) about: Option<String>,
     pub(crate) history: Option<History>,
@@ -96,6 +98,9 @@ impl Row {
         let schedule = Schedule::of(definition);
         let at = |at| clock.at(at, zone.as_ref());
         let paused = state.status == JobStatus::Paused;
+        let for_each = definition.scope == Scope::PerOrg;
+        // Its own zone is nobody's clock if each org has one.
+        let own = spec.filter(|_| !for_each);
         Row {
             history: None,
             key: definition.key.to_string(),
@@ -106,15 +111,16 @@ impl Row {
             schedule,
             status: badge::job(state.status, state.error.is_some()),
             stands: state.status,
+            for_each,
             errored: state.error.is_some(),
             about: pause.map(|pause| format!("by {}: {}", pause.by, pause.reason)).or_else(|| state.error.clone()),
             since: pause.map(|pause| clock.away(pause.at)),
             until: pause.and_then(|pause| pause.until).map(at),
             last: row.last_run.as_ref().map(|run| Last::of(run, clock, zone.as_ref())),
             next: next.map(|next| (at(next), clock.away(next))),
-            would: spec.filter(|_| paused).and_then(|spec| spec.next_after(clock.now)).map(at),
+            would: own.filter(|_| paused).and_then(|spec| spec.next_after(clock.now)).map(at),
             late: next.is_some_and(|at| at < clock.now),
-            dst: spec.filter(|_| state.status != JobStatus::Retired).and_then(|spec| clock_change(spec, clock.now)),
+            dst: own.filter(|_| state.status != JobStatus::Retired).and_then(|spec| clock_change(spec, clock.now)),
             failures: state.consecutive_failures,
         }
     }

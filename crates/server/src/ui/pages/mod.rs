@@ -7,6 +7,7 @@ pub(super) mod house;
 pub(super) mod job;
 pub(super) mod jobs;
 pub(super) mod make;
+pub(super) mod orgs;
 pub(super) mod overview;
 pub(super) mod run;
 pub(super) mod runs;

@@ -12,7 +12,7 @@ use everbell_core::{SkipReason, Trigger, Zone};
 use jiff::{SignedDuration, Timestamp};
 
 use super::runs::period::spelled;
-use super::runs::row::{Hosts, JobName};
+use super::runs::row::{Hosts, JobName, OrgName};
 use crate::elapsed::took;
 use crate::http::access::Role;
 use crate::http::problem::{Kind, Problem};
@@ -67,8 +67,7 @@ struct Told {
 struct Facts {
     trigger: String,
     backfill: Option<String>,
-    org: Option<String>,
-    local_date: Option<String>,
+    org: Option<OrgName>,
     /// In the zone of the job, in UTC, and the name of the zone.
     slot: Option<(Markup, Markup, String)>,
     /// When it was meant to start, if somebody moved it.
@@ -90,6 +89,7 @@ struct Facts {
 struct Found {
     run: RunRecord,
     row: Option<JobRow>,
+    zone: Option<Zone>,
 }
 
 impl Found {
@@ -99,13 +99,13 @@ impl Found {
             Some(job) => Some(visit.app.bell.store().get_job(&JobRef::Id(job)).await?),
             None => None,
         };
-        Ok(Found { run, row })
+        let zone = visit.app.zone_of(&run).await?;
+        Ok(Found { run, row, zone })
     }
 
-    /// The zone of its job.
+    /// The zone of its job, or of the org that it is for.
     fn zone(&self) -> Option<Zone> {
-        let spec = self.row.as_ref()?.job.definition.spec.as_ref().ok()?;
-        Some(spec.zone().clone())
+        self.zone.clone()
     }
 
     /// Where it is shown.
@@ -235,8 +235,7 @@ impl Facts {
                 Trigger::Backfill(id) => Some(id.to_string()),
                 _ => None,
             },
-            org: run.org.as_ref().map(ToString::to_string),
-            local_date: run.local_date.map(|date| date.to_string()),
+            org: OrgName::of(run),
             slot,
             moved: run
                 .slot_at
@@ -269,7 +268,8 @@ fn trigger(run: &RunRecord) -> String {
 async fn active_beside(visit: &Visit, run: &RunRecord) -> Result<Vec<RunRecord>, Problem> {
     let filter = RunFilter { status: vec![RunStatus::Pending, RunStatus::Running], ..RunFilter::default() };
     let page = visit.runs().list(&filter, &PageRequest { limit: 1_000, after: None }).await?;
-    Ok(page.items.into_iter().filter(|other| other.job_key.is_some() && other.job_key == run.job_key).collect())
+    let beside = |other: &RunRecord| other.job_key.is_some() && other.job_key == run.job_key && other.org == run.org;
+    Ok(page.items.into_iter().filter(beside).collect())
 }
 
 /// Back to a run, with what could not be done.

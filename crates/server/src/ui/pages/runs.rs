@@ -60,6 +60,8 @@ struct RunsPage {
     hosts: Hosts,
     targets: BTreeSet<String>,
     rows: Vec<Row>,
+    /// Whether some of them are for an org, or only such are looked for.
+    orgs: bool,
     empty: Empty,
     next: Option<String>,
     /// What is older was not looked at.
@@ -115,6 +117,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         targets: targets(&instances),
         hosts: Hosts::of(&instances),
         rows: Vec::new(),
+        orgs: !links.value("orgId").is_empty(),
         empty: Empty::default(),
         next: None,
         back_to: None,
@@ -142,6 +145,7 @@ async fn fill(visit: &Visit, shown: &mut RunsPage, request: &PageRequest, filter
         let zone = visit.app.zone_of(run).await?;
         shown.rows.push(Row::of(run, &clock, zone.as_ref(), &shown.hosts));
     }
+    shown.orgs |= shown.rows.iter().any(|row| row.org.is_some());
     let cursor = page::next(&visit.call(), page.next.as_ref());
     shown.next = cursor.map(|cursor| shown.links.with("cursor", &cursor));
     if shown.rows.is_empty() {

@@ -3,8 +3,9 @@
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::for_org::{self, Doing};
 use super::{Moment, Refusal, Subject, body, expect_operator, mendable, typed};
 use crate::http::problem::Problem;
 use crate::ui::badge;
@@ -17,6 +18,7 @@ use everbell::RunStatus;
 
 const ROUTE: &str = "/jobs/{jobId}/backfills";
 const FIELDS: [&str; 3] = ["from", "to", "reason"];
+const DOING: Doing = Doing { path: "backfill", verb: "Backfill", for_all: Some("backfill?orgs=all") };
 /// How many slots are shown.
 const SHOWN: usize = 200;
 /// How much of the past is proposed.
@@ -73,8 +75,10 @@ impl Plan {
 
 pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     expect_operator(&visit)?;
-    let subject = Subject::living(&visit).await?;
-    form(&visit, subject, None, None).await
+    match for_org::subject(&visit, DOING).await? {
+        Ok(subject) => form(&visit, subject, None, None).await,
+        Err(ask) => Ok(*ask),
+    }
 }
 
 async fn form(
@@ -90,7 +94,7 @@ async fn form(
         to = subject.wall(minute(visit.now));
     }
     let page = BackfillPage {
-        frame: visit.frame(Section::Jobs, format!("Backfill {}", subject.key)).await,
+        frame: visit.frame(Section::Jobs, format!("Backfill {}", subject.named())).await,
         plan: plan.map(|answer| Plan::of(answer, &subject, &visit.clock())),
         refusal: Refusal::of(problem, &FIELDS),
         same: same(visit, &subject, &from, &to),
@@ -105,23 +109,43 @@ async fn form(
 fn same(visit: &Visit, subject: &Subject, from: &str, to: &str) -> Equivalent {
     let path = format!("/jobs/{}/backfills", subject.name);
     let (first, last) = (format!("from={from}"), format!("to={to}"));
-    let words = ["api", "POST", &path, "-f", &first, "-f", &last];
-    Equivalent::new(&visit.api_base(), "POST", &path, Some(&json!({ "from": from, "to": to })), &words)
+    let mut body = Map::from_iter([("from".to_owned(), from.into()), ("to".to_owned(), to.into())]);
+    put_orgs(subject, &mut body);
+    let org = ["orgId", "orgs"].iter().find_map(|name| Some(format!("{name}={}", body.get(*name)?.as_str()?)));
+    let mut words = vec!["api", "POST", &path, "-f", &first, "-f", &last];
+    words.extend(org.iter().flat_map(|org| ["-f", org.as_str()]));
+    Equivalent::new(&visit.api_base(), "POST", &path, Some(&body.into()), &words)
+}
+
+/// For which org it is, or for all, of a job that fires for each.
+fn put_orgs(subject: &Subject, body: &mut Map<String, Value>) {
+    subject.put_org(body);
+    if subject.is_for_each() {
+        body.insert("orgs".to_owned(), "all".into());
+    }
 }
 
 pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
     expect_operator(&visit)?;
-    let subject = Subject::living(&visit).await?;
+    let subject = match for_org::subject(&visit, DOING).await? {
+        Ok(subject) => subject,
+        Err(ask) => return Ok(*ask),
+    };
     let begin = visit.sent("begin").is_some();
     let mut body: Map<String, Value> = body(&visit, &FIELDS);
+    put_orgs(&subject, &mut body);
     if !begin {
         body.insert("dryRun".to_owned(), Value::Bool(true));
     }
     match visit.perform(Method::POST, ROUTE, &[("jobId", &subject.exact)], &body).await {
+        Ok(_) if begin && subject.is_for_each() => {
+            let text = format!("The runs of {} are being made, for each org.", subject.key);
+            Ok(Reply::done(format!("{}/orgs", subject.place()), text))
+        }
         Ok(answer) if begin => {
             let count = answer["toCreate"].as_u64().unwrap_or(0);
             let runs = if count == 1 { "1 run was".to_owned() } else { format!("{count} runs were") };
-            Ok(Reply::done(format!("{}/backfills", subject.place()), format!("{runs} made for {}.", subject.key)))
+            Ok(Reply::done(format!("{}/backfills", subject.place()), format!("{runs} made for {}.", subject.named())))
         }
         Ok(answer) => form(&visit, subject, Some(&answer), None).await,
         Err(problem) => form(&visit, subject, None, Some(&mendable(problem)?)).await,

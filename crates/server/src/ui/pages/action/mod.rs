@@ -4,6 +4,7 @@
 pub(crate) mod backfill;
 pub(crate) mod backfills;
 pub(crate) mod bulk;
+pub(crate) mod for_org;
 pub(crate) mod pause;
 mod payload;
 mod quick;
@@ -40,7 +41,7 @@ fn body(visit: &Visit, names: &[&str]) -> Map<String, Value> {
 }
 
 /// A problem that the form tells, with what was typed; any other has a page of its own.
-fn mendable(problem: Problem) -> Result<Problem, Problem> {
+pub(crate) fn mendable(problem: Problem) -> Result<Problem, Problem> {
     match problem.kind {
         Kind::InvalidInput
         | Kind::Conflict
@@ -53,6 +54,6 @@ fn mendable(problem: Problem) -> Result<Problem, Problem> {
 }
 
 /// What was typed into a field.
-fn typed(visit: &Visit, name: &str) -> String {
+pub(crate) fn typed(visit: &Visit, name: &str) -> String {
     visit.sent(name).unwrap_or_default().to_owned()
 }

@@ -61,6 +61,11 @@ impl Effect {
         if let Some(error) = subject.error() {
             return idle(format!("It cannot fire as it is: {error}."));
         }
+        if subject.is_for_each() {
+            return idle(
+                "It fires for each org, at its own local time. While it is paused it fires for none.".to_owned(),
+            );
+        }
         let Some(spec) = subject.spec() else { return idle("Its schedule cannot be read.".to_owned()) };
         let until = until.filter(|until| *until > clock.now);
         let before_end = |at: &Timestamp| until.is_none_or(|until| *at <= until);

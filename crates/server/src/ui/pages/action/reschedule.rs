@@ -3,8 +3,9 @@
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::Map;
 
+use super::for_org::{self, Doing};
 use super::quick::quick;
 use super::{Moment, Refusal, Subject, body, expect_operator, mendable, typed};
 use crate::http::problem::Problem;
@@ -14,6 +15,7 @@ use crate::ui::visit::{Reply, Visit};
 use crate::ui::{Frame, Section};
 
 const FIELDS: [&str; 2] = ["nextRunAt", "reason"];
+const DOING: Doing = Doing { path: "reschedule", verb: "Reschedule the next fire of", for_all: None };
 
 #[derive(Template)]
 #[template(path = "action/reschedule.html")]
@@ -66,7 +68,10 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
 }
 
 async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem> {
-    let subject = Subject::living(visit).await?;
+    let subject = match for_org::subject(visit, DOING).await? {
+        Ok(subject) => subject,
+        Err(ask) => return Ok(*ask),
+    };
     let mut to = typed(visit, "nextRunAt");
     let next = subject.next();
     if visit.sent.is_empty() {
@@ -78,7 +83,7 @@ async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem
         to = subject.wall(at);
     }
     let page = ReschedulePage {
-        frame: visit.frame(Section::Jobs, format!("Reschedule the next fire of {}", subject.key)).await,
+        frame: visit.frame(Section::Jobs, format!("Reschedule the next fire of {}", subject.named())).await,
         effect: Effect::of(&subject, &visit.clock(), subject.read(&to)),
         refusal: Refusal::of(problem, &FIELDS),
         same: same(visit, &subject, &to),
@@ -91,9 +96,10 @@ async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem
 
 fn same(visit: &Visit, subject: &Subject, to: &str) -> Equivalent {
     let path = format!("/jobs/{}/reschedule", subject.name);
-    let body = json!({ "nextRunAt": to });
-    let words = ["jobs", "reschedule", &subject.key, "--to", to];
-    Equivalent::new(&visit.api_base(), "POST", &path, Some(&body), &words)
+    let mut body = Map::from_iter([("nextRunAt".to_owned(), to.into())]);
+    subject.put_org(&mut body);
+    let words = [&["jobs", "reschedule", &subject.key, "--to", to][..], &subject.org_words()].concat();
+    Equivalent::new(&visit.api_base(), "POST", &path, Some(&body.into()), &words)
 }
 
 pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
@@ -101,13 +107,17 @@ pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
     if visit.sent("set").is_some() {
         return form(&visit, None).await;
     }
-    let subject = Subject::living(&visit).await?;
-    let (path, body) = ([("jobId", subject.exact.as_str())], body(&visit, &FIELDS));
+    let subject = match for_org::subject(&visit, DOING).await? {
+        Ok(subject) => subject,
+        Err(ask) => return Ok(*ask),
+    };
+    let (path, mut body) = ([("jobId", subject.exact.as_str())], body(&visit, &FIELDS));
+    subject.put_org(&mut body);
     match visit.perform(Method::POST, "/jobs/{jobId}/reschedule", &path, &body).await {
         Ok(_) => {
             let to = typed(&visit, "nextRunAt").replace('T', " ");
             let zone = subject.zone.name();
-            Ok(Reply::done(subject.place(), format!("The next fire of {} is at {to} in {zone}.", subject.key)))
+            Ok(Reply::done(subject.back(), format!("The next fire of {} is at {to} in {zone}.", subject.named())))
         }
         Err(problem) => form(&visit, Some(&mendable(problem)?)).await,
     }

@@ -7,9 +7,10 @@ use everbell_core::plan::{self, Seen};
 use everbell_core::store::{Instance, PageRequest};
 use everbell_core::{ActiveRun, RunId};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
+use super::for_org::{self, Doing};
 use super::payload::{another, indented};
 use super::{Moment, Refusal, Subject, expect_operator, mendable, typed};
 use crate::http::problem::{Kind, Problem};
@@ -21,6 +22,7 @@ use crate::ui::visit::{Content, Flash, Reply, Visit};
 use crate::ui::{Frame, Section};
 
 const FIELDS: [&str; 2] = ["payload", "note"];
+const DOING: Doing = Doing { path: "run-now", verb: "Run", for_all: Some("orgs/run-now?all=true") };
 /// Runs that are in the way of others.
 pub(super) const ACTIVE: [RunStatus; 2] = [RunStatus::Pending, RunStatus::Running];
 /// How many of them are looked at.
@@ -91,7 +93,8 @@ fn effect(subject: &Subject, active: &[RunRecord], clock: &Clock) -> &'static st
 /// The active runs of a job, the oldest first.
 async fn active_runs(visit: &Visit, subject: &Subject) -> Result<Vec<RunRecord>, Problem> {
     let key = Some(subject.definition().key.clone());
-    let filter = RunFilter { job_key: key, status: ACTIVE.to_vec(), ..RunFilter::default() };
+    let org = subject.org.as_ref().map(|org| org.id.clone());
+    let filter = RunFilter { job_key: key, org, status: ACTIVE.to_vec(), ..RunFilter::default() };
     let mut runs = visit.runs().list(&filter, &PageRequest { limit: LOOKED_AT, after: None }).await?.items;
     runs.reverse();
     Ok(runs)
@@ -99,8 +102,10 @@ async fn active_runs(visit: &Visit, subject: &Subject) -> Result<Vec<RunRecord>,
 
 pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     expect_operator(&visit)?;
-    let subject = Subject::living(&visit).await?;
-    form(&visit, subject, Refusal::default(), StatusCode::OK).await
+    match for_org::subject(&visit, DOING).await? {
+        Ok(subject) => form(&visit, subject, Refusal::default(), StatusCode::OK).await,
+        Err(ask) => Ok(*ask),
+    }
 }
 
 async fn form(visit: &Visit, subject: Subject, refusal: Refusal, status: StatusCode) -> Result<Reply, Problem> {
@@ -109,19 +114,21 @@ async fn form(visit: &Visit, subject: Subject, refusal: Refusal, status: StatusC
     let instances = if runs.is_empty() { Vec::new() } else { visit.app.bell.store().list_instances().await? };
     let own = indented(subject.definition().payload.as_str());
     let path = format!("/jobs/{}/run-now", subject.name);
+    let words = [&["jobs", "run", &subject.key][..], &subject.org_words()].concat();
+    let body = subject.org.as_ref().map(|org| json!({ "orgId": org.id.as_str() }));
     let payload = visit.sent("payload").map_or(own, str::to_owned);
     // What runs is in the way, what waits is behind it.
     let mut shown: Vec<&RunRecord> = runs.iter().collect();
     shown.sort_by_key(|run| run.status != RunStatus::Running);
     let page = RunNowPage {
-        frame: visit.frame(Section::Jobs, format!("Run {} now", subject.key)).await,
+        frame: visit.frame(Section::Jobs, format!("Run {} now", subject.named())).await,
         lines: payload.lines().count().clamp(3, 16),
         more: shown.len().saturating_sub(NAMED),
         note: typed(visit, "note"),
         active: shown.into_iter().take(NAMED).map(|run| Active::of(run, &clock, &instances)).collect(),
         effect: effect(&subject, &runs, &clock),
         next: subject.next().map(|at| subject.moment(&clock, at)),
-        same: Equivalent::new(&visit.api_base(), "POST", &path, None, &["jobs", "run", &subject.key]),
+        same: Equivalent::new(&visit.api_base(), "POST", &path, body.as_ref(), &words),
         subject,
         refusal,
         payload,
@@ -130,7 +137,10 @@ async fn form(visit: &Visit, subject: Subject, refusal: Refusal, status: StatusC
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    org_id: Option<&'a str>,
     force: bool,
     queue: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,7 +151,10 @@ struct Body<'a> {
 
 pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
     expect_operator(&visit)?;
-    let subject = Subject::living(&visit).await?;
+    let subject = match for_org::subject(&visit, DOING).await? {
+        Ok(subject) => subject,
+        Err(ask) => return Ok(*ask),
+    };
     let own = subject.definition().payload.as_str();
     let payload = match another(visit.sent("payload").unwrap_or(own), own) {
         Ok(payload) => payload,
@@ -150,30 +163,34 @@ pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
         }
     };
     let how = visit.sent("how");
-    let body = Body { force: how == Some("force"), queue: how == Some("queue"), note: visit.sent("note"), payload };
+    let org_id = subject.org.as_ref().map(|org| org.id.as_str());
+    let (force, queue) = (how == Some("force"), how == Some("queue"));
+    let body = Body { org_id, force, queue, note: visit.sent("note"), payload };
     match visit.perform(Method::POST, "/jobs/{jobId}/run-now", &[("jobId", &subject.exact)], &body).await {
-        Ok(answer) => Ok(ran(&subject.key, &answer)),
+        Ok(answer) => Ok(ran(&subject.named(), &answer)),
         Err(problem) if problem.kind == Kind::OverlapSkipped => Ok(skipped(&subject, &problem)),
         Err(problem) => {
             let problem = mendable(problem)?;
             let (refusal, status) = (Refusal::of(Some(&problem), &FIELDS), problem.status());
-            let subject = Subject::living(&visit).await?;
-            form(&visit, subject, refusal, status).await
+            match for_org::subject(&visit, DOING).await? {
+                Ok(subject) => form(&visit, subject, refusal, status).await,
+                Err(ask) => Ok(*ask),
+            }
         }
     }
 }
 
 /// Goes to the run, and says what became of it.
-fn ran(key: &str, answer: &Value) -> Reply {
+fn ran(named: &str, answer: &Value) -> Reply {
     let place = format!("/runs/{}", answer["run"]["id"].as_str().unwrap_or_default());
     match answer["outcome"].as_str() {
         Some("queued") => {
-            Reply::done(place, format!("{key} is queued: this run starts when what is active has ended."))
+            Reply::done(place, format!("{named} is queued: this run starts when what is active has ended."))
         }
         Some("skipped") => {
-            not_done(place, format!("{key} was not run: another run is active, so this one is skipped."))
+            not_done(place, format!("{named} was not run: another run is active, so this one is skipped."))
         }
-        _ => Reply::done(place, format!("{key} runs now. Its next scheduled fire stays as it is.")),
+        _ => Reply::done(place, format!("{named} runs now. Its next scheduled fire stays as it is.")),
     }
 }
 

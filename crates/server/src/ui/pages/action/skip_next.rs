@@ -3,8 +3,9 @@
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
+use super::for_org::{self, Doing};
 use super::{Moment, Refusal, Subject, body, expect_operator, mendable, typed};
 use crate::http::problem::Problem;
 use crate::ui::clock::Clock;
@@ -13,6 +14,7 @@ use crate::ui::visit::{Reply, Visit};
 use crate::ui::{Frame, Section};
 
 const FIELDS: [&str; 2] = ["count", "reason"];
+const DOING: Doing = Doing { path: "skip-next", verb: "Skip the next fires of", for_all: None };
 /// How many of the fires are named.
 const NAMED: usize = 8;
 /// The most that the API passes over at once.
@@ -62,11 +64,14 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
 }
 
 async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem> {
-    let subject = Subject::living(visit).await?;
+    let subject = match for_org::subject(visit, DOING).await? {
+        Ok(subject) => subject,
+        Err(ask) => return Ok(*ask),
+    };
     let count = visit.sent("count").unwrap_or("1").to_owned();
     let wanted = count.parse::<usize>().unwrap_or(1).clamp(1, MOST);
     let page = SkipPage {
-        frame: visit.frame(Section::Jobs, format!("Skip the next fires of {}", subject.key)).await,
+        frame: visit.frame(Section::Jobs, format!("Skip the next fires of {}", subject.named())).await,
         effect: Effect::of(&subject, &visit.clock(), wanted),
         refusal: Refusal::of(problem, &FIELDS),
         same: same(visit, &subject, wanted),
@@ -79,14 +84,20 @@ async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem
 
 fn same(visit: &Visit, subject: &Subject, count: usize) -> Equivalent {
     let path = format!("/jobs/{}/skip-next", subject.name);
-    let (body, text) = (json!({ "count": count }), count.to_string());
-    Equivalent::new(&visit.api_base(), "POST", &path, Some(&body), &["jobs", "skip", &subject.key, "--count", &text])
+    let (mut body, text) = (Map::from_iter([("count".to_owned(), count.into())]), count.to_string());
+    subject.put_org(&mut body);
+    let words = [&["jobs", "skip", &subject.key, "--count", &text][..], &subject.org_words()].concat();
+    Equivalent::new(&visit.api_base(), "POST", &path, Some(&body.into()), &words)
 }
 
 pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
     expect_operator(&visit)?;
-    let subject = Subject::living(&visit).await?;
+    let subject = match for_org::subject(&visit, DOING).await? {
+        Ok(subject) => subject,
+        Err(ask) => return Ok(*ask),
+    };
     let mut body = body(&visit, &FIELDS);
+    subject.put_org(&mut body);
     if let Some(count) = visit.sent("count").and_then(|count| count.parse::<i64>().ok()) {
         body.insert("count".to_owned(), Value::from(count));
     }
@@ -94,7 +105,7 @@ pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
         Ok(_) => {
             let count = visit.sent("count").unwrap_or("1");
             let fires = if count == "1" { "fire is".to_owned() } else { format!("{count} fires are") };
-            Ok(Reply::done(subject.place(), format!("The next {fires} passed over for {}.", subject.key)))
+            Ok(Reply::done(subject.back(), format!("The next {fires} passed over for {}.", subject.named())))
         }
         Err(problem) => form(&visit, Some(&mendable(problem)?)).await,
     }

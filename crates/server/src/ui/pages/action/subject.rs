@@ -1,8 +1,11 @@
 //! [`Subject`]: the job that something is about to be done to.
 
-use everbell::{JobRow, JobStatus};
-use everbell_core::{Definition, Spec, Timer, Zone};
+use everbell::core::org::{self, OrgFacts};
+use everbell::core::store::OrgJob;
+use everbell::{JobRow, JobStatus, Org, OrgId};
+use everbell_core::{Definition, Scope, Spec, Timer, Zone};
 use jiff::Timestamp;
+use serde_json::{Map, Value};
 
 use super::Moment;
 use crate::http::call::shown;
@@ -10,6 +13,7 @@ use crate::http::problem::{Kind, Problem};
 use crate::time_input::{Refusal, TimeReader};
 use crate::ui::clock::Clock;
 use crate::ui::markup::url_part;
+use crate::ui::pages::orgs::called;
 use crate::ui::visit::Visit;
 
 /// A job that something is about to be done to.
@@ -24,8 +28,19 @@ pub(crate) struct Subject {
     /// would not tell.
     pub(crate) exact: String,
     pub(crate) zone: Zone,
+    /// For whom it is done, of a job that fires for each org.
+    pub(crate) org: Option<ForOrg>,
     /// What was read, so that nothing is done to something else.
     pub(crate) revision: u64,
+}
+
+/// The org that something is about to be done for.
+pub(crate) struct ForOrg {
+    pub(crate) id: OrgId,
+    /// Its name; its id if it has none.
+    pub(crate) called: String,
+    /// The schedule that holds for it, if it can be read.
+    spec: Option<Spec>,
 }
 
 impl Subject {
@@ -48,6 +63,7 @@ impl Subject {
                 format!("key:{key}@{}", visit.sent("version").unwrap_or(&version))
             },
             zone: definition.spec.as_ref().map_or_else(|_| Zone::utc(), |spec| spec.zone().clone()),
+            org: None,
             revision: row.job.state.revision,
             key,
             row,
@@ -61,6 +77,45 @@ impl Subject {
             return Err(Problem::new(Kind::JobRetired, format!("{} is retired, which is final.", subject.key)));
         }
         Ok(subject)
+    }
+
+    /// The same for an org: with the timer, the schedule and the zone that it has for it.
+    pub(super) fn for_org(mut self, org: &Org, jobs: Vec<OrgJob>) -> Subject {
+        let own = jobs.into_iter().find(|row| row.job.definition.id == self.definition().id);
+        let wish = own.as_ref().and_then(|row| row.wish.clone());
+        let facts = OrgFacts { life: (&self.row.job.state).into(), place: org.place.clone(), wish };
+        let spec = org::spec_for(self.definition(), &facts).ok();
+        self.zone = spec.as_ref().map_or_else(Zone::utc, |spec| spec.zone().clone());
+        self.row.timer = own.and_then(|row| row.timer);
+        self.org = Some(ForOrg { id: org.id.clone(), called: called(org), spec });
+        self
+    }
+
+    /// Whether it is the job as a whole, of which each org has its own fires.
+    pub(crate) fn is_for_each(&self) -> bool {
+        self.definition().scope == Scope::PerOrg && self.org.is_none()
+    }
+
+    /// Where to go when something was done: to the org that it was done for, else to the job.
+    pub(super) fn back(&self) -> String {
+        self.org.as_ref().map_or_else(|| self.place(), |org| format!("/orgs/{}", url_part(org.id.as_str())))
+    }
+
+    /// What the texts about it name: the job, and the org.
+    pub(super) fn named(&self) -> String {
+        self.org.as_ref().map_or_else(|| self.key.clone(), |org| format!("{} for {}", self.key, org.id))
+    }
+
+    /// What a shell is told besides, if it is for an org.
+    pub(super) fn org_words(&self) -> Vec<&str> {
+        self.org.as_ref().map_or_else(Vec::new, |org| vec!["--org", org.id.as_str()])
+    }
+
+    /// The same for the API.
+    pub(super) fn put_org(&self, body: &mut Map<String, Value>) {
+        if let Some(org) = &self.org {
+            body.insert("orgId".to_owned(), org.id.as_str().into());
+        }
     }
 
     /// Where the job is shown.
@@ -85,9 +140,12 @@ impl Subject {
         self.row.job.state.error.as_deref()
     }
 
-    /// Its schedule, if it can be read.
+    /// Its schedule, if it can be read. A job that fires for each org has none of its own, only for an org.
     pub(crate) fn spec(&self) -> Option<&Spec> {
-        self.definition().spec.as_ref().ok()
+        match &self.org {
+            Some(org) => org.spec.as_ref(),
+            None => self.definition().spec.as_ref().ok().filter(|_| !self.is_for_each()),
+        }
     }
 
     /// Its timer; one that wakes nobody for a job with one for each org.

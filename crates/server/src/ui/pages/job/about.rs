@@ -1,5 +1,6 @@
 //! The first lines about a job: status, schedule, policies in words.
 
+use everbell_core::cron::WarningCode;
 use everbell_core::{CatchUp, Definition, Overlap, PolicyValues};
 
 use super::lives;
@@ -46,7 +47,8 @@ pub(super) struct PauseLine {
     pub(super) at: Markup,
     pub(super) away: Markup,
     pub(super) until: Option<(Markup, Markup)>,
-    pub(super) missed: u64,
+    /// Slots that went by; unknown for a job that fires for each org.
+    pub(super) missed: Option<u64>,
 }
 
 impl About {
@@ -60,7 +62,7 @@ impl About {
             at: clock.at(pause.at, zone),
             away: clock.away(pause.at),
             until: pause.until.map(|until| (clock.at(until, zone), clock.away(until))),
-            missed: definition.spec.as_ref().map_or(0, |spec| spec.count_between(pause.at, clock.now)),
+            missed: subject.spec().map(|spec| spec.count_between(pause.at, clock.now)),
         });
         About {
             badge: badge::job(state.status, state.error.is_some()),
@@ -85,7 +87,7 @@ impl About {
             policies: in_words(definition),
             labels: definition.labels.iter().map(|(name, value)| format!("{name}={value}")).collect(),
             description: definition.description.clone(),
-            warnings: warnings(definition, clock),
+            warnings: warnings(subject, clock),
             source: definition.source.as_str(),
             schedule,
         }
@@ -93,9 +95,12 @@ impl About {
 }
 
 /// What may surprise about its schedule.
-fn warnings(definition: &Definition, clock: &Clock) -> Vec<String> {
-    let Ok(spec) = &definition.spec else { return Vec::new() };
-    spec.warnings(clock.now).into_iter().map(|warning| warning.detail).collect()
+fn warnings(subject: &Subject, clock: &Clock) -> Vec<String> {
+    let Ok(spec) = &subject.definition().spec else { return Vec::new() };
+    // What clocks do is different in the zone of each org.
+    let is_own = |code| !subject.is_for_each() || !matches!(code, WarningCode::DstGap | WarningCode::DstFold);
+    let warnings = spec.warnings(clock.now).into_iter().filter(|warning| is_own(warning.code));
+    warnings.map(|warning| warning.detail).collect()
 }
 
 /// The policies, the important ones always, others if they are not the usual ones.

@@ -19,7 +19,7 @@ pub(super) struct Coming {
 /// The next fires: what the timer says first, then what the schedule says. A paused job fires when it is resumed.
 pub(super) fn fires(subject: &Subject, clock: &Clock, count: usize) -> Vec<Coming> {
     let (job, timer) = (&subject.row.job, subject.row.timer.as_ref());
-    let Ok(spec) = &job.definition.spec else { return Vec::new() };
+    let Some(spec) = subject.spec() else { return Vec::new() };
     if job.state.status == JobStatus::Retired || job.state.error.is_some() {
         return Vec::new();
     }

@@ -8,6 +8,7 @@ mod versions;
 
 use askama::Template;
 use everbell::{JobStatus, RunFilter, RunRecord};
+use everbell_core::Zone;
 use everbell_core::store::{AuditEntry, Page, PageRequest};
 
 use self::about::About;
@@ -17,7 +18,7 @@ use self::slots::{GapLine, Told};
 use self::versions::Version;
 use super::action::Subject;
 use super::runs::row::{Hosts, Row};
-use crate::form::{Field, Kind, optional};
+use crate::form::{Field, Kind, TEXT, optional};
 use crate::http::access::Role;
 use crate::http::api::questions::moment;
 use crate::http::problem::Problem;
@@ -28,6 +29,7 @@ use crate::ui::{Frame, Reply, Section, Visit};
 
 pub(crate) const QUERY: &[Field] = &[
     optional("at", Kind::Time, "What became of this time; without an offset it is read in the job's zone."),
+    optional("orgId", TEXT, "For this org, of a job that fires for each."),
     optional("fires", Kind::Integer { min: 10, max: 200 }, "How many fires are shown."),
 ];
 
@@ -51,6 +53,8 @@ struct JobPage {
     /// Nothing for who may not read runs.
     gaps: Option<Vec<GapLine>>,
     asked: String,
+    /// The org that was asked about.
+    asked_org: String,
     told: Option<Told>,
     audit: Option<Vec<AuditLine>>,
     payload: String,
@@ -72,14 +76,16 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let mut form = visit.query(QUERY);
     let asked = form.text("at").unwrap_or_default().to_owned();
     let count = form.count("fires").unwrap_or(FIRES);
-    let at = moment(&mut form, "at", Some(&subject.zone))?;
+    let asked_org = form.text("orgId").unwrap_or_default().to_owned();
+    let whose = slots::asked(&visit, &subject, &asked_org).await?;
+    let at = moment(&mut form, "at", Some(&whose.1))?;
     let jobs = visit.jobs();
     let (frame, versions, gaps, audit, told, past, recent) = tokio::join!(
         visit.frame(Section::Jobs, subject.key.clone()),
         jobs.versions(&subject.key),
         slots::gaps(&visit, &subject, GAPS),
         entries(&visit, &subject.key),
-        slots::told(&visit, &subject, at),
+        slots::told(&visit, &subject, &whose, at),
         past::Read::of(&visit, &subject),
         recent(&visit, &subject),
     );
@@ -87,7 +93,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let page = JobPage {
         about: About::of(&subject, &clock),
         past: past?.map(|read| read.drawn(&subject, &clock)),
-        recent: recent?.iter().map(|run| Row::of(run, &clock, Some(&subject.zone), &Hosts::default())).collect(),
+        recent: recent?.iter().map(|(run, zone)| Row::of(run, &clock, zone.as_ref(), &Hosts::default())).collect(),
         coming: coming::fires(&subject, &clock, count as usize),
         more_fires: (count < 200).then_some((count * 5).min(200)),
         versions: Version::all(&versions, &clock),
@@ -99,19 +105,25 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         no_act: visit.barred(Role::Operator),
         no_make: visit.barred(Role::Admin),
         asked,
+        asked_org,
         frame,
         subject,
     };
     Reply::page(&page)
 }
 
-/// The newest runs; none for who may not see any.
-async fn recent(visit: &Visit, subject: &Subject) -> Result<Vec<RunRecord>, Problem> {
+/// The newest runs, each with its zone; none for who may not see any.
+async fn recent(visit: &Visit, subject: &Subject) -> Result<Vec<(RunRecord, Option<Zone>)>, Problem> {
     if !visit.may_read_runs() {
         return Ok(Vec::new());
     }
     let filter = RunFilter { job_key: Some(subject.row.job.definition.key.clone()), ..RunFilter::default() };
-    Ok(visit.runs().list(&filter, &PageRequest { limit: RECENT, after: None }).await?.items)
+    let mut recent = Vec::new();
+    for run in visit.runs().list(&filter, &PageRequest { limit: RECENT, after: None }).await?.items {
+        let zone = visit.app.zone_of(&run).await?;
+        recent.push((run, zone));
+    }
+    Ok(recent)
 }
 
 /// What was done to the job; nothing for who may not see that.

@@ -93,7 +93,7 @@ impl Read {
             };
             Markup::of(dots(&input))
         };
-        let spec = subject.row.job.definition.spec.as_ref().ok();
+        let spec = subject.spec();
         let shown = self.calendar_days(subject, spec, clock.now);
         let input = Calendar {
             id: "calendar",

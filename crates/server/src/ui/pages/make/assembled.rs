@@ -29,6 +29,9 @@ impl Assembled {
                 all.body.put(name, text);
             }
         }
+        if draft.is("scope", "per_org") {
+            all.body.put("scope", "per_org");
+        }
         if let Some(target) = draft.said("target").or_else(|| draft.said("anotherTarget")) {
             all.body.put("target", target);
         }
@@ -164,6 +167,10 @@ mod tests {
             (
                 "target=&anotherTarget=mine&how=cron&policies/timeout=5m&policies/retry/maxAttempts=3&policies/retry/max=&policies/dst/gap=skip",
                 r#"{"policies":{"dst":{"gap":"skip"},"retry":{"maxAttempts":3},"timeout":"5m"},"scheduleType":"recurring","target":"mine"}"#,
+            ),
+            (
+                "how=cron&cronExpression=0+8+*+*+*&scope=per_org",
+                r#"{"cronExpression":"0 8 * * *","scheduleType":"recurring","scope":"per_org"}"#,
             ),
             // What is no number is left to the API, which says so.
             (

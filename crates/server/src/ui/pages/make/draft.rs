@@ -20,6 +20,7 @@ impl Draft {
         let mut draft = Draft::default();
         for (name, value) in [
             ("scheduleType", "recurring"),
+            ("scope", "global"),
             ("how", "simple"),
             ("every", "daily"),
             ("time", "09:00"),
@@ -52,6 +53,7 @@ impl Draft {
             draft.set(name, &text(name));
         }
         draft.set("how", "cron");
+        draft.set("scope", own.scope.as_str());
         for knob in knobs::all() {
             let value = text(knob.name);
             let span = parse_span(&value).ok().filter(|_| matches!(knob.kind, Kind::Span));

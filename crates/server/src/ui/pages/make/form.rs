@@ -23,11 +23,11 @@ const WAYS: [(&str, &str); 3] =
 
 /// The fields whose faults are told beside them, besides the policies; and what people call them.
 #[rustfmt::skip]
-const FIELDS: [(&str, &str); 18] = [
+const FIELDS: [(&str, &str); 19] = [
     ("jobKey", "Job key"), ("target", "Target"), ("description", "Description"), ("cronExpression", "Expression"),
     ("minutes", "Minutes between fires"), ("minute", "Minute"), ("time", "Time"), ("days", "Days"), ("date", "Day"),
     ("line", "Line of a crontab"), ("runAt", "Date and time"), ("offset", "Offset"), ("timezone", "Time zone"),
-    ("startAt", "Not before"), ("endAt", "Not after"), ("payload", "Payload"), ("labels", "Labels"),
+    ("scope", "For whom"), ("startAt", "Not before"), ("endAt", "Not after"), ("payload", "Payload"), ("labels", "Labels"),
     ("reason", "Reason"),
 ];
 

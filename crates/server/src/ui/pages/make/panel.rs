@@ -45,6 +45,8 @@ pub(crate) struct Panel {
     /// What the API is told.
     pub(crate) expression: Option<String>,
     pub(crate) zone: Option<&'static str>,
+    /// It fires for each org: what is foreseen is so for one in this zone.
+    pub(crate) for_each: bool,
     pub(crate) parts: Vec<Part>,
     pub(crate) wrong: Option<Wrong>,
     pub(crate) fires: Vec<FireRow>,
@@ -104,7 +106,8 @@ impl Panel {
         // Nobody is told about what they have not come to yet.
         let told = faults(visit, form, subject).await?.into_iter().filter(|fault| fault.code != "required");
         let told = told.map(|fault| (fault.pointer.trim_start_matches('/').to_owned(), fault.detail));
-        let mut panel = Panel { faults: told.collect(), ..Panel::default() };
+        let for_each = members.get("scope").is_some_and(|scope| scope == "per_org");
+        let mut panel = Panel { faults: told.collect(), for_each, ..Panel::default() };
         if members["scheduleType"] != json!("one_time") {
             panel.explain(members.get("cronExpression").and_then(Value::as_str));
         }

@@ -7,7 +7,7 @@ mod read;
 use std::time::Duration;
 
 use askama::Template;
-use everbell::{JobRow, JobStatus, RunRecord};
+use everbell::{JobRow, JobStatus, RunRecord, Scope};
 use jiff::{SignedDuration, Timestamp};
 
 use self::attention::{alike, overlapping};
@@ -153,11 +153,35 @@ fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
         since: None,
         pause: None,
     });
-    let unarmed = read
-        .unarmed
-        .iter()
-        .map(|row| of_job(("off", "Nothing next"), row, "active, but its schedule has no more times".to_owned()));
-    errored.chain(failing).chain(unserved).chain(long).chain(slow).chain(unarmed).collect()
+    let unarmed = read.unarmed.iter().map(|row| of_job(("off", "Nothing next"), row, nothing_next(row).to_owned()));
+    errored
+        .chain(orgs(read.errored_orgs))
+        .chain(failing)
+        .chain(unserved)
+        .chain(long)
+        .chain(slow)
+        .chain(unarmed)
+        .collect()
+}
+
+fn nothing_next(row: &JobRow) -> &'static str {
+    match row.job.definition.scope {
+        Scope::Global => "active, but its schedule has no more times",
+        Scope::PerOrg => "active, but there is no org for which it fires",
+    }
+}
+
+/// Timers of orgs that cannot fire, as one.
+fn orgs(errored: u32) -> Option<Concern> {
+    let timers = if errored == 1 { "1 timer of an org".to_owned() } else { format!("{errored} timers of orgs") };
+    (errored > 0).then(|| Concern {
+        sign: ("warn", "Cannot fire"),
+        name: timers,
+        place: "/orgs?errored=true".to_owned(),
+        text: "a zone or an override cannot be read any more".to_owned(),
+        since: None,
+        pause: None,
+    })
 }
 
 fn too_long(run: &RunRecord, history: &History, clock: &Clock) -> Option<Concern> {

@@ -25,6 +25,8 @@ pub(super) struct Read {
     pub(super) next: Vec<JobRow>,
     /// Targets that nobody serves, and how many jobs need each.
     pub(super) unserved: Vec<(String, u64)>,
+    /// How many timers of orgs cannot fire.
+    pub(super) errored_orgs: u32,
     /// Nothing for who may not read runs.
     pub(super) history: Option<History>,
 }
@@ -55,12 +57,14 @@ impl Read {
             JobFilter { sort: JobSort::NextRunAt, scheduled: Some(true), ..active() },
         );
         let (named, fires) = (page(NAMED), page(FIRES));
-        let (failing, errored, unarmed, next, targets, history) = tokio::join!(
+        let orgs = visit.orgs();
+        let (failing, errored, unarmed, next, targets, counts, history) = tokio::join!(
             jobs.list(&failing, &named),
             jobs.list(&errored, &named),
             jobs.list(&unarmed, &named),
             jobs.list(&next, &fires),
             visit.app.bell.targets_naming(0),
+            orgs.counts(),
             History::of(visit),
         );
         Ok(Read {
@@ -69,6 +73,7 @@ impl Read {
             unarmed: unarmed?.items,
             next: next?.items,
             unserved: targets?.unserved.iter().map(|one| (one.target.to_string(), one.count)).collect(),
+            errored_orgs: counts?.errored,
             history: history?,
         })
     }

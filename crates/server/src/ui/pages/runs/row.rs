@@ -37,6 +37,24 @@ pub(crate) struct Row {
     /// Its id and its name.
     pub(crate) instance: Option<(String, String)>,
     pub(crate) lag: String,
+    /// For whom, of a job that fires for each org.
+    pub(crate) org: Option<OrgName>,
+}
+
+/// The org of a run.
+pub(crate) struct OrgName {
+    pub(crate) id: String,
+    /// The id as a part of a path.
+    pub(crate) part: String,
+    /// The local date that the run is for.
+    pub(crate) date: Option<String>,
+}
+
+impl OrgName {
+    pub(crate) fn of(run: &RunRecord) -> Option<OrgName> {
+        let id = run.org.as_ref()?.to_string();
+        Some(OrgName { part: url_part(&id), id, date: run.local_date.map(|date| date.to_string()) })
+    }
 }
 
 /// The job of a run.
@@ -106,6 +124,7 @@ impl Row {
             trigger: (run.trigger.kind().as_str(), trigger_label(run.trigger.kind())),
             maker: maker(run),
             instance: instance.map(|id| (id.clone(), hosts.name(&id))),
+            org: OrgName::of(run),
             lag: lag.map_or_else(|| "–".to_owned(), took),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use everbell::{JobRow, JobStatus};
 use everbell_core::store::{Glance, RunGlimpse};
-use everbell_core::{Gap, GapReason, JobId, RunStatus};
+use everbell_core::{Gap, GapReason, JobId, RunStatus, Scope, Spec};
 use jiff::{SignedDuration, Timestamp};
 
 use super::Window;
@@ -61,15 +61,21 @@ fn row(job: &JobRow, runs: &[&RunGlimpse], gaps: &[(JobId, Gap)], window: &Windo
 fn missed(job: &JobRow, gap: &Gap, window: &Window) -> Vec<Event> {
     let event = |at| Event { what: What::Missed, at, until: None, href: None };
     let first = gap.first_slot_at.max(window.from);
-    let Ok(spec) = &job.job.definition.spec else { return vec![event(first)] };
+    let Some(spec) = own_spec(job) else { return vec![event(first)] };
     let before = first.checked_sub(SignedDuration::from_secs(1)).unwrap_or(first);
     let last = gap.last_slot_at.min(window.to);
     spec.slots_after(before).take_while(|at| *at <= last).take(OF_GAP).map(event).collect()
 }
 
+/// The schedule of a job, unless it fires for each org: in whose zone that is, its own does not tell.
+fn own_spec(job: &JobRow) -> Option<&Spec> {
+    let definition = &job.job.definition;
+    definition.spec.as_ref().ok().filter(|_| definition.scope == Scope::Global)
+}
+
 /// The fires that are still to come: what the timer says first, then what the schedule says.
 fn coming(job: &JobRow, usual: Option<SignedDuration>, window: &Window) -> Vec<Event> {
-    let (Ok(spec), state) = (&job.job.definition.spec, &job.job.state) else { return Vec::new() };
+    let (Some(spec), state) = (own_spec(job), &job.job.state) else { return Vec::new() };
     let begin = match &state.pause {
         Some(pause) => match pause.until {
             Some(until) => until,

@@ -1,0 +1,116 @@
+//! The orgs of a job: when it fires for each, whether it has today, and why not.
+
+use askama::Template;
+use everbell::core::org::{Sweep, Work};
+use everbell::core::store::JobOrg;
+use everbell_core::{Job, Scope, Zone};
+
+use super::stand::Stand;
+use super::{called, local_now, place};
+use crate::form::Field;
+use crate::http::access::Role;
+use crate::http::api::org_jobs;
+use crate::http::page;
+use crate::http::problem::Problem;
+use crate::ui::clock::Clock;
+use crate::ui::markup::{Markup, url_part};
+use crate::ui::pages::action::Subject;
+use crate::ui::{Frame, Links, Reply, Section, Visit};
+
+/// The same as the API's.
+pub(crate) const QUERY: &[Field] = org_jobs::OF_JOB;
+
+#[derive(Template)]
+#[template(path = "orgs/of_job.html")]
+struct OfJobPage {
+    frame: Frame,
+    subject: Subject,
+    /// Whether it fires for orgs at all.
+    per_org: bool,
+    links: Links,
+    rows: Vec<Row>,
+    sweeps: Vec<UnderWay>,
+    first: Option<String>,
+    next: Option<String>,
+    /// Why who is here may not act.
+    no_act: Option<String>,
+}
+
+/// An org of the job.
+struct Row {
+    id: String,
+    part: String,
+    called: String,
+    timezone: String,
+    now: Option<Markup>,
+    stand: Stand,
+}
+
+/// Something that is being done for every org.
+struct UnderWay {
+    what: &'static str,
+    seen: u64,
+    by: String,
+    since: Markup,
+}
+
+impl Row {
+    fn of(job: &Job, row: &JobOrg, clock: &Clock) -> Row {
+        let org = &row.org;
+        let zone = Zone::get(&org.place.timezone).ok();
+        Row {
+            id: org.id.to_string(),
+            part: url_part(org.id.as_str()),
+            called: called(org),
+            timezone: org.place.timezone.clone(),
+            now: zone.map(|zone| local_now(clock, &zone)),
+            stand: Stand::of_job(job, row, clock),
+        }
+    }
+
+    fn place(&self) -> String {
+        place(&self.part)
+    }
+}
+
+impl UnderWay {
+    fn of(sweep: &Sweep, clock: &Clock) -> UnderWay {
+        let what = match sweep.work {
+            Work::Arm => "Making timers",
+            Work::Resume { .. } => "Waking timers",
+            Work::RunNow { .. } => "Making runs by hand",
+            Work::Backfill { .. } => "Making runs for slots that have gone by",
+        };
+        UnderWay { what, seen: sweep.seen, by: sweep.actor.clone(), since: clock.away(sweep.at) }
+    }
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    let subject = Subject::of(&visit).await?;
+    let (call, clock, orgs) = (visit.call(), visit.clock(), visit.orgs());
+    let form = call.query(QUERY);
+    let links = Links::new(format!("{}/orgs", subject.place()), &visit.query);
+    let mut shown = OfJobPage {
+        frame: visit.frame(Section::Jobs, format!("Orgs of {}", subject.key)).await,
+        per_org: subject.definition().scope == Scope::PerOrg,
+        rows: Vec::new(),
+        sweeps: Vec::new(),
+        first: form.has("cursor").then(|| links.here()),
+        next: None,
+        no_act: visit.barred(Role::Operator),
+        subject,
+        links,
+    };
+    if shown.per_org {
+        let job = &shown.subject.row.job;
+        let (filter, request) = (org_jobs::filter(&form), page::request(&call)?);
+        let (page, sweeps) = tokio::join!(orgs.of_job(job.definition.id, &filter, &request), orgs.sweeps());
+        let page = page?;
+        shown.rows = page.items.iter().map(|row| Row::of(job, row, &clock)).collect();
+        let own = |sweep: &&Sweep| sweep.job_key == job.definition.key;
+        shown.sweeps = sweeps?.iter().filter(own).map(|sweep| UnderWay::of(sweep, &clock)).collect();
+        let cursor = page::next(&call, page.next.as_ref());
+        shown.next = cursor.map(|cursor| shown.links.with("cursor", &cursor));
+    }
+    Reply::page(&shown)
+}

@@ -1,0 +1,152 @@
+//! Running a job at once for many orgs: those that were picked, or all.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use everbell_core::Scope;
+use serde_json::{Value, json};
+
+use crate::form::{Field, Kind, TEXT, optional, pairs};
+use crate::http::problem::Problem;
+use crate::ui::equivalent::Equivalent;
+use crate::ui::pages::action::{Refusal, Subject, expect_operator, mendable, typed};
+use crate::ui::visit::{Content, Flash, Reply, Visit};
+use crate::ui::{Frame, Section};
+
+pub(crate) const QUERY: &[Field] = &[
+    optional("orgId", Kind::List { of: &TEXT, max: MOST }, "Orgs that were picked."),
+    optional("all", Kind::Flag, "All orgs, instead of those that were picked."),
+];
+
+/// The most orgs that are picked at once.
+const MOST: usize = 100;
+/// No more orgs than this are counted.
+const COUNTED: u32 = 10_000;
+
+#[derive(Template)]
+#[template(path = "orgs/run_now.html")]
+struct RunNowPage {
+    frame: Frame,
+    subject: Subject,
+    refusal: Refusal,
+    /// Nothing if it is for all.
+    picked: Option<Vec<String>>,
+    /// How many orgs there are, if it is for all; and whether there may be more.
+    orgs: u32,
+    uncounted: bool,
+    note: String,
+    same: Equivalent,
+}
+
+impl RunNowPage {
+    fn none_picked(&self) -> bool {
+        self.picked.as_ref().is_some_and(Vec::is_empty)
+    }
+}
+
+/// Which orgs are meant: nothing is all of them.
+fn picked(visit: &Visit) -> Option<Vec<String>> {
+    let text = visit.here.split_once('?').map_or("", |(_, query)| query);
+    // An id may hold a comma, at which the query is cut into a list.
+    let asked = if visit.sent.is_empty() { pairs(text).unwrap_or_default() } else { visit.sent.clone() };
+    let is_all = asked.iter().any(|(name, value)| name == "all" && value == "true");
+    let ids = asked.into_iter().filter(|(name, value)| name == "orgId" && !value.is_empty()).map(|(_, id)| id);
+    (!is_all).then(|| ids.collect())
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    form(&visit, Refusal::default(), StatusCode::OK).await
+}
+
+async fn form(visit: &Visit, refusal: Refusal, status: StatusCode) -> Result<Reply, Problem> {
+    let subject = Subject::living(visit).await?;
+    if subject.definition().scope != Scope::PerOrg {
+        return Ok(Reply::go(format!("{}/run-now", subject.place())));
+    }
+    let (picked, counts) = (picked(visit), visit.orgs().counts().await?);
+    let orgs = match &picked {
+        None => json!("all"),
+        Some(ids) => json!(ids),
+    };
+    let list = picked.as_ref().map(|ids| ids.join(","));
+    let which = list.as_ref().map_or(vec!["--all-orgs"], |list| vec!["--orgs", list]);
+    let words = [&["jobs", "run", &subject.key][..], &which].concat();
+    let path = format!("/jobs/{}/run-now", subject.name);
+    let page = RunNowPage {
+        frame: visit.frame(Section::Jobs, format!("Run {} now for many orgs", subject.key)).await,
+        same: Equivalent::new(&visit.api_base(), "POST", &path, Some(&json!({ "orgs": orgs })), &words),
+        orgs: counts.orgs,
+        uncounted: counts.orgs >= COUNTED,
+        note: typed(visit, "note"),
+        picked,
+        subject,
+        refusal,
+    };
+    Reply::refused(&page, status)
+}
+
+pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    let subject = Subject::living(&visit).await?;
+    let picked = picked(&visit);
+    let mut body = json!({ "orgs": picked.as_ref().map_or_else(|| json!("all"), |ids| json!(ids)) });
+    if let Some(note) = visit.sent("note") {
+        body["note"] = json!(note);
+    }
+    match visit.perform(Method::POST, "/jobs/{jobId}/run-now", &[("jobId", &subject.exact)], &body).await {
+        Ok(answer) => Ok(told(&subject, &answer)),
+        Err(problem) => {
+            let problem = mendable(problem)?;
+            form(&visit, Refusal::of(Some(&problem), &["note"]), problem.status()).await
+        }
+    }
+}
+
+/// Back to the orgs, with what became of it.
+fn told(subject: &Subject, answer: &Value) -> Reply {
+    let place = format!("{}/orgs", subject.place());
+    if answer["sweep"].is_object() {
+        let done = answer["sweep"]["done"] == Value::Bool(true);
+        let text = if done { "has its run now" } else { "gets its run, a few at a time" };
+        return Reply::done(place, format!("Every org that {} is not off for {text}.", subject.key));
+    }
+    let flash = became(&subject.key, answer["items"].as_array().map_or(&[], Vec::as_slice));
+    Reply::of(Content::Go { to: place, flash: Some(flash) })
+}
+
+/// How many runs began, and why others did not.
+fn became(key: &str, items: &[Value]) -> Flash {
+    let count = |wanted: &[&str]| {
+        items.iter().filter(|item| item["outcome"].as_str().is_some_and(|word| wanted.contains(&word))).count()
+    };
+    let (begun, skipped, refused) = (count(&["started", "queued"]), count(&["skipped"]), count(&["refused"]));
+    let orgs = if begun == 1 { "1 org".to_owned() } else { format!("{begun} orgs") };
+    let mut text = format!("{key} runs now for {orgs}.");
+    if skipped > 0 {
+        text.push_str(&format!(" For {skipped} another run is active, so it was skipped."));
+    }
+    if let Some(first) = items.iter().find(|item| item["outcome"] == "refused") {
+        let (org, why) = (first["orgId"].as_str().unwrap_or_default(), first["detail"].as_str().unwrap_or_default());
+        text.push_str(&format!(" Refused for {refused}: {org}: {why}."));
+    }
+    Flash { good: skipped + refused == 0, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_told_what_became_of_each() {
+        let item =
+            |org: &str, outcome: &str| json!({ "orgId": org, "outcome": outcome, "detail": "there is no such org" });
+        let said = |items: &[Value]| became("daily", items);
+        assert_eq!(said(&[item("a", "started")]), Flash { good: true, text: "daily runs now for 1 org.".to_owned() });
+        let mixed = said(&[item("a", "started"), item("b", "queued"), item("c", "skipped"), item("d", "refused")]);
+        assert!(!mixed.good);
+        assert_eq!(
+            mixed.text,
+            "daily runs now for 2 orgs. For 1 another run is active, so it was skipped. Refused for 1: d: there is no such org."
+        );
+    }
+}
