@@ -71,7 +71,13 @@ pub(crate) struct Server {
 impl Server {
     /// On SQLite, with the usual targets.
     pub(crate) fn start() -> Server {
-        Server::with(TARGETS)
+        Server::with(TARGETS).registered()
+    }
+
+    /// Once its targets are known to all: an instance registers a moment after it listens.
+    pub(crate) fn registered(self) -> Server {
+        self.until("/instances", |list| list["items"].as_array().is_some_and(|items| !items.is_empty()));
+        self
     }
 
     /// On SQLite, with this configuration.

@@ -64,7 +64,7 @@ fn a_form_makes_a_job_on_sqlite() {
 
 #[test]
 fn a_form_makes_a_job_on_postgresql() {
-    makes_a_job(&Server::postgres(TARGETS));
+    makes_a_job(&Server::postgres(TARGETS).registered());
 }
 
 #[test]
