@@ -140,7 +140,8 @@ pub struct Planned {
     pub errored: Vec<(JobId, String)>,
     /// Orgs for which a job cannot fire: zone or override cannot be read.
     pub org_errors: Vec<(JobId, OrgId, String)>,
-    /// The earliest fire that is not due yet, among the targets asked for.
+    /// The earliest fire that is not due yet, among the targets asked for. Where very many of other targets come first, a
+    /// time before it, at which to look again.
     pub next_due_at: Option<Timestamp>,
 }
 

@@ -89,6 +89,7 @@ macro_rules! conformance_cases {
                 a_dependency_counts_from_the_end_of_the_run_not_from_its_slot,
                 a_one_time_job_fires_once_and_waits_for_its_end,
                 a_one_time_job_that_is_not_caught_up_retires,
+                the_next_fire_is_not_looked_for_behind_very_many_others,
                 an_org_has_its_own_timer_slots_and_runs,
             }
             starting {

@@ -9,7 +9,7 @@ use everbell_core::{
 };
 
 use super::Fresh;
-use super::given::{at, by_hand, core_plan, job, with};
+use super::given::{LOG, MAIL, at, by_hand, core_plan, job, org, per_org, target, to, with};
 use super::world::{World, failure, success, targets};
 
 pub async fn a_slot_that_overlaps_is_a_skipped_run(fresh: Fresh) {
@@ -203,6 +203,21 @@ pub async fn a_one_time_job_that_is_not_caught_up_retires(fresh: Fresh) {
     let planned = world.plan(at("13:00")).await;
     assert_eq!((planned.runs.len(), planned.gaps.len()), (0, 1));
     assert_eq!(world.get("once").await.job.state.status, JobStatus::Retired);
+}
+
+pub async fn the_next_fire_is_not_looked_for_behind_very_many_others(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let orgs: Vec<_> = (0..1_200).map(|n| org(&format!("org-{n}"), "UTC")).collect();
+    world.put(&orgs, at("00:00")).await;
+    world.create(to(per_org(job("crowd", "0 1 * * *")), MAIL)).await;
+    world.sweep(at("00:00")).await;
+    world.create(job("behind", "0 2 * * *")).await;
+    let next = async |now| world.store.plan_due(at(now), 10, &[target(LOG)], &core_plan).await.unwrap().next_due_at;
+    let told = next("00:30").await;
+    assert!(told.is_some_and(|next| (at("01:00")..=at("02:00")).contains(&next)), "{told:?} is too late or too early");
+    assert_eq!(next("01:00").await, Some(at("02:00")), "what is due is not in the way");
+    let mail = world.store.plan_due(at("00:30"), 10, &[target(MAIL)], &core_plan).await.unwrap();
+    assert_eq!(mail.next_due_at, Some(at("01:00")));
 }
 
 pub async fn an_org_has_its_own_timer_slots_and_runs(fresh: Fresh) {

@@ -9,7 +9,10 @@ with due as materialized (
   limit $3
   for update skip locked
 )
-select due.*, (
-  select next_run_at from timers where next_run_at > $1 and target = any($2) order by next_run_at limit 1
-) as next_due_at
+select due.*, coalesce(
+  (select next_run_at
+   from (select next_run_at, target from timers where next_run_at > $1 order by next_run_at limit 1000) soon
+   where target = any($2) order by next_run_at limit 1),
+  (select next_run_at from timers where next_run_at > $1 order by next_run_at offset 999 limit 1)
+) as next_due_at -- as in next_due
 from due
