@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everbell_core::{Definition, When};
+use everbell_core::{Definition, Scope, When};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -48,7 +48,7 @@ fn text(own: &Definition, body: &Value) -> Result<String, String> {
 }
 
 /// Members, and the flags that say them.
-const FLAGS: [(&str, &str); 18] = [
+const FLAGS: [(&str, &str); 19] = [
     ("timezone", "--tz"),
     ("startAt", "--start-at"),
     ("endAt", "--end-at"),
@@ -57,6 +57,7 @@ const FLAGS: [(&str, &str); 18] = [
     ("payload", "--payload"),
     ("description", "--description"),
     ("labels", "--label"),
+    ("scope", "--scope"),
     ("policies.overlap", "--overlap"),
     ("policies.maxConcurrentRuns", "--max-concurrent-runs"),
     ("policies.catchUp", "--catch-up"),
@@ -151,6 +152,7 @@ fn rust(own: &Definition, body: &Value) -> String {
         Err(broken) => format!("Schedule::cron({key:?}, {:?})", broken.expression.as_deref().unwrap_or_default()),
     }];
     lines.push(format!(".target({:?})", own.target.as_str()));
+    lines.extend((own.scope == Scope::PerOrg).then(|| ".per_org()".to_owned()));
     if let Ok(spec) = &own.spec {
         lines.extend(says("timezone").then(|| format!(".tz({:?})", spec.zone().name())));
         lines.extend(says("policies.dst.gap").then(|| format!(".dst_gap(DstGap::{:?})", spec.dst().gap)));
@@ -233,6 +235,7 @@ mod tests {
                 &json!({"jobKey": "o", "target": "t", "runAt": "2027-03-13T09:00:00Z", "timezone": "Asia/Tokyo"}),
                 None,
             ),
+            made(&json!({"jobKey": "e", "target": "t", "cronExpression": "@daily", "scope": "per_org"}), None),
         ]
     }
 
@@ -300,5 +303,6 @@ mod tests {
         ] {
             assert!(rust.contains(part), "{part} is not in {rust}");
         }
+        assert!(snippets(&samples()[3]).rust.ends_with(".target(\"t\")\n    .per_org()"));
     }
 }

@@ -29,6 +29,9 @@ function startForms() {
     const form = event.target.closest("form");
     if (!form) return;
     if (form.method === "post") form.dataset.dirty = "yes";
+    // A file is read into the field that it names.
+    const into = event.type === "change" && document.getElementById(event.target.dataset.into);
+    if (into) event.target.files[0]?.text().then((text) => { into.value = text; });
     show(form);
     if (form.dataset.preview) { clearTimeout(waiting); waiting = setTimeout(() => preview(form), 200); }
     if (form.hasAttribute("data-filters") && event.type === "change" && event.target.matches("select")) form.requestSubmit();

@@ -114,3 +114,32 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     }
     Reply::page(&shown)
 }
+
+#[cfg(test)]
+mod tests {
+    use everbell::JobKey;
+    use everbell_core::JobId;
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::ui::choices::Choices;
+
+    #[test]
+    fn it_is_told_what_is_under_way_and_how_far_it_is() {
+        let at: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        let sweep = Sweep {
+            id: uuid::Uuid::nil(),
+            job: JobId::new(at, [7; 10]),
+            job_key: JobKey::new("brief").unwrap(),
+            work: Work::RunNow { payload: None, overlap: None },
+            actor: "ana".to_owned(),
+            at,
+            reached: None,
+            seen: 12_500,
+        };
+        let clock = Choices::default().clock("2026-11-15T12:01:00Z".parse().unwrap());
+        let told = UnderWay::of(&sweep, &clock);
+        assert_eq!((told.what, told.seen, told.by.as_str()), ("Making runs by hand", 12_500, "ana"));
+        assert!(told.since.as_str().contains("1m ago"));
+    }
+}

@@ -121,15 +121,15 @@ fn became(key: &str, items: &[Value]) -> Flash {
     };
     let (begun, skipped, refused) = (count(&["started", "queued"]), count(&["skipped"]), count(&["refused"]));
     let orgs = if begun == 1 { "1 org".to_owned() } else { format!("{begun} orgs") };
-    let mut text = format!("{key} runs now for {orgs}.");
+    let mut parts = vec![format!("{key} runs now for {orgs}.")];
     if skipped > 0 {
-        text.push_str(&format!(" For {skipped} another run is active, so it was skipped."));
+        parts.push(format!("For {skipped} another run is active, so it was skipped."));
     }
     if let Some(first) = items.iter().find(|item| item["outcome"] == "refused") {
         let (org, why) = (first["orgId"].as_str().unwrap_or_default(), first["detail"].as_str().unwrap_or_default());
-        text.push_str(&format!(" Refused for {refused}: {org}: {why}."));
+        parts.push(format!("Refused for {refused}: {org}: {why}."));
     }
-    Flash { good: skipped + refused == 0, text }
+    Flash { good: skipped + refused == 0, text: parts.join(" ") }
 }
 
 #[cfg(test)]
