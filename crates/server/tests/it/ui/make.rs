@@ -22,6 +22,8 @@ fn filled<'f>(more: &[(&'f str, &'f str)]) -> Vec<(&'f str, &'f str)> {
 }
 
 fn makes_a_job(server: &Server) {
+    // Its targets are known a moment after it listens.
+    server.until("/instances", |list| list["items"].as_array().is_some_and(|items| !items.is_empty()));
     let admin = Visitor::admin(server);
     let page = admin.get("/new");
     assert_eq!(page.status, 200, "{}", page.text);
