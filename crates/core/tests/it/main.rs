@@ -6,6 +6,7 @@ mod describe;
 mod fuzz;
 mod fuzz_check;
 mod given;
+mod golden;
 mod jitter;
 mod oracle;
 mod org;

@@ -1,7 +1,6 @@
 //! Golden decisions of `plan`: `tests/golden/plan.txt`.
 //!
-//! Each case is a block of `word value` lines, `---`, and the plan as text. `EVERBELL_BLESS=1` writes the plans anew;
-//! read the diff before you commit it.
+//! Each case is a block of `word value` lines, and the plan as text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,27 +9,11 @@ use everbell_core::plan::{self, Missed, Plan, RunNow, Seen};
 use everbell_core::{ActiveRun, GapReason, OrgId, Overlap, RunId, Timer};
 use jiff::Timestamp;
 
-use crate::given;
+use crate::{given, golden};
 
 #[test]
 fn decisions_are_those_on_file() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/plan.txt");
-    let file = std::fs::read_to_string(path).unwrap();
-    let mut blessed = String::new();
-    let mut wrong = Vec::new();
-    for block in file.split("\n\n").filter(|block| !block.trim().is_empty()) {
-        let (input, expect) = block.split_once("\n---\n").unwrap_or((block.trim_end(), ""));
-        let found = decide(input);
-        if found.trim_end() != expect.trim_end() {
-            wrong.push(format!("{input}\n--- found\n{found}--- on file\n{expect}\n"));
-        }
-        write!(blessed, "{input}\n---\n{found}\n").unwrap();
-    }
-    if std::env::var_os("EVERBELL_BLESS").is_some() {
-        std::fs::write(path, blessed).unwrap();
-        return;
-    }
-    assert!(wrong.is_empty(), "{} decisions differ:\n{}", wrong.len(), wrong.join("\n"));
+    golden::compare("plan.txt", decide);
 }
 
 /// Reads the case, asks the core, and writes the answer down.

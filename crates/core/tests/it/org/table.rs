@@ -1,7 +1,6 @@
 //! The lives of orgs on file: `tests/golden/org.txt`.
 //!
-//! Each case is what is given and what happens, `---`, and what came of every slot. `EVERBELL_BLESS=1` writes the answers
-//! anew; read the diff before you commit it.
+//! Each case is what is given and what happens, and what came of every slot.
 
 use std::fmt::Write as _;
 
@@ -9,25 +8,11 @@ use everbell_core::plan::Missed;
 use jiff::Timestamp;
 
 use super::diary::Diary;
+use crate::golden;
 
 #[test]
 fn lives_are_those_on_file() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/org.txt");
-    let file = std::fs::read_to_string(path).unwrap();
-    let (mut blessed, mut wrong) = (String::new(), Vec::new());
-    for block in file.split("\n\n").filter(|block| !block.trim().is_empty()) {
-        let (input, expect) = block.split_once("\n---\n").unwrap_or((block.trim_end(), ""));
-        let found = live(input);
-        if found.trim_end() != expect.trim_end() {
-            wrong.push(format!("{input}\n--- found\n{found}--- on file\n{expect}\n"));
-        }
-        write!(blessed, "{input}\n---\n{found}\n").unwrap();
-    }
-    if std::env::var_os("EVERBELL_BLESS").is_some() {
-        std::fs::write(path, blessed).unwrap();
-        return;
-    }
-    assert!(wrong.is_empty(), "{} lives differ:\n{}", wrong.len(), wrong.join("\n"));
+    golden::compare("org.txt", live);
 }
 
 fn live(input: &str) -> String {
