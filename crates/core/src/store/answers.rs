@@ -121,8 +121,11 @@ impl Due {
         match (&self.org, &self.timer.org) {
             (Some(facts), _) => org::plan(&self.job, &self.timer, &seen, facts, now),
             (None, None) => plan::plan(&self.job, &self.timer, &seen, now),
-            // Nobody knows where it is, so nobody knows when: it rests.
-            (None, Some(_)) => Plan::nothing(&plan::disarm(&self.timer)),
+            // Nobody knows where it is, so nobody knows when.
+            (None, Some(org)) => Plan {
+                org_error: Some(format!("org `{org}` cannot be read")),
+                ..Plan::nothing(&plan::disarm(&self.timer))
+            },
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use everbell_core::org::{OrgFacts, Place, Sweep, SweepStep, Work};
-use everbell_core::store::{AuditEntry, StoreResult, Swept};
+use everbell_core::store::{AuditEntry, StoreError, StoreResult, Swept};
 use everbell_core::{ActiveRun, Definition, Job, OrgId, Timer};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -14,7 +14,7 @@ use super::connect::{Conn, on};
 use super::planning::{active_by_owner, column, upstream_of, write};
 use crate::micros::Micros;
 use crate::rows::orgs::{FactsColumns, MOST_LISTED, OrgTimerColumns};
-use crate::rows::sweeps::{Looked, OrgWishColumns, StandColumns, SweepBatch, SweepColumns, stands};
+use crate::rows::sweeps::{Looked, OrgWishColumns, StandColumns, SweepBatch, SweepColumns, readable_sweeps, stands};
 use crate::rows::{JobColumns, org_text};
 
 const WHAT: &str = "looking after the timers of orgs";
@@ -78,7 +78,7 @@ impl PostgresStore {
         if rows.is_empty() {
             return Ok(None);
         }
-        let orgs = stands(rows)?;
+        let orgs = stands(rows);
         // After the orgs are locked, so that a sweep that has seen them before their change is seen to be past them.
         let sweeps = sweeps(&mut *tx).await?;
         let mut looked = look(&mut *tx, jobs.iter().map(|job| &*job.definition), &orgs).await?;
@@ -94,23 +94,39 @@ impl PostgresStore {
     async fn step(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Option<Stepped>> {
         let query = sqlx::query_as(include_str!("sql/lock_sweep.sql"));
         let row: Option<SweepColumns> = on(WHAT, query.fetch_optional(&mut *tx)).await?;
-        let Some(sweep) = row.map(SweepColumns::read).transpose()? else { return Ok(None) };
+        let Some(row) = row else { return Ok(None) };
+        let (id, job_id) = (row.id, row.job_id);
+        let read = match row.read() {
+            Ok(sweep) => self.job_of(&mut *tx, &sweep).await.map(|(job, before)| (sweep, job, before)),
+            Err(error) => Err(error),
+        };
+        let (sweep, job, before) = match read {
+            Err(why @ StoreError::Corrupt { .. }) => {
+                let mut batch = SweepBatch::default();
+                batch.give_up(job_id, &why);
+                let inserted = write_sweep(&mut *tx, &batch, now).await?;
+                on(WHAT, sqlx::query(include_str!("sql/end_sweep.sql")).bind(id).execute(&mut *tx)).await?;
+                return Ok(Some(Stepped { batch, inserted, orgs: 0, more: true }));
+            }
+            read => read?,
+        };
         let query = sqlx::query_as(include_str!("sql/orgs_behind.sql"))
             .bind(org_text(sweep.reached.as_ref()).to_owned())
             .bind(i64::from(limit));
-        let orgs = stands(on(WHAT, query.fetch_all(&mut *tx)).await?)?;
-        let (job, before) = self.job_of(&mut *tx, &sweep).await?;
+        let rows: Vec<StandColumns> = on(WHAT, query.fetch_all(&mut *tx)).await?;
+        let last = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.clone());
+        let orgs = stands(rows);
         let both = [Some(&job.definition), before.as_ref()];
         let mut looked = look(&mut *tx, both.into_iter().flatten().map(|job| &**job), &orgs).await?;
         let mut batch = SweepBatch::default();
         let now = Micros::from(now).into();
         batch.step(SweepStep { sweep: &sweep, now }, &job, before.as_ref(), &orgs, &mut looked);
         let inserted = write_sweep(&mut *tx, &batch, now).await?;
-        match orgs.last().filter(|_| orgs.len() == limit as usize) {
-            Some((last, _)) => {
+        match last {
+            Some(last) => {
                 let query = sqlx::query(include_str!("sql/move_sweep.sql"))
                     .bind(sweep.id)
-                    .bind(last.to_string())
+                    .bind(last)
                     .bind((sweep.seen + orgs.len() as u64) as i64)
                     .bind(Micros::from(now));
                 on(WHAT, query.execute(&mut *tx)).await?;
@@ -135,15 +151,13 @@ impl PostgresStore {
 
     pub(super) async fn read_sweeps(&self) -> StoreResult<Vec<Sweep>> {
         let query = sqlx::query_as(include_str!("sql/list_sweeps.sql")).bind(i64::from(MOST_LISTED));
-        let rows: Vec<SweepColumns> = self.within("listing sweeps", query.fetch_all(&self.pool)).await?;
-        rows.into_iter().map(SweepColumns::read).collect()
+        Ok(readable_sweeps(self.within("listing sweeps", query.fetch_all(&self.pool)).await?))
     }
 }
 
 async fn sweeps(conn: Conn<'_, '_>) -> StoreResult<Vec<Sweep>> {
     let query = sqlx::query_as(include_str!("sql/list_sweeps.sql")).bind(i64::MAX);
-    let rows: Vec<SweepColumns> = on(WHAT, query.fetch_all(&mut *conn)).await?;
-    rows.into_iter().map(SweepColumns::read).collect()
+    Ok(readable_sweeps(on(WHAT, query.fetch_all(&mut *conn)).await?))
 }
 
 /// Everything that is known of these jobs and these orgs together; their timers are locked.
@@ -220,7 +234,8 @@ pub(super) async fn facts_of(
         .bind(column(owners, |(job, _)| *job))
         .bind(column(owners, |(_, org)| org.as_str()));
     let rows: Vec<FactsColumns> = on("reading orgs", query.fetch_all(&mut *conn)).await?;
-    rows.into_iter().map(FactsColumns::read).collect()
+    // Whoever is missing here is errored by the plan, alone.
+    Ok(rows.into_iter().filter_map(|row| row.read().ok()).collect())
 }
 
 /// The active runs of these jobs for these orgs, oldest first.

@@ -7,7 +7,7 @@ use everbell_core::org::{
     self, Fate, Life, OrgFacts, OrgTimer, OrgView, Override, Place, Reconciled, Sweep, SweepStep, Work,
 };
 use everbell_core::plan::{Missed, Plan};
-use everbell_core::store::{AuditEntry, StoreResult, Swept};
+use everbell_core::store::{AuditEntry, StoreError, StoreResult, Swept};
 use everbell_core::{ActiveRun, Definition, GapReason, Invalid, Job, JobId, JobKey, OrgId, Overlap};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -155,13 +155,14 @@ pub(crate) struct OrgWishColumns {
     pub(crate) wish: WishColumns,
 }
 
-/// The orgs of a step, in the order of their ids.
-pub(crate) fn stands(rows: Vec<StandColumns>) -> StoreResult<Vec<(OrgId, Place)>> {
-    let read = |row: StandColumns| {
-        let id = OrgId::new(&row.id).map_err(|why| corrupt("orgs", &row.id, why))?;
-        Ok((id, row.place.read()))
-    };
-    rows.into_iter().map(read).collect()
+/// The orgs of a step, in the order of their ids. One whose id cannot be read has no timers.
+pub(crate) fn stands(rows: Vec<StandColumns>) -> Vec<(OrgId, Place)> {
+    rows.into_iter().filter_map(|row| Some((OrgId::new(&row.id).ok()?, row.place.read()))).collect()
+}
+
+/// Sweeps that can be read. One that cannot keeps nobody from looking after an org.
+pub(crate) fn readable_sweeps(rows: Vec<SweepColumns>) -> Vec<Sweep> {
+    rows.into_iter().filter_map(|row| row.read().ok()).collect()
 }
 
 /// What was read about jobs and orgs, to see them together.
@@ -182,7 +183,11 @@ impl Looked {
             }
         }
         for row in timers {
-            looked.timers.insert((row.job_id, row.org_id.clone()), row.read()?);
+            let owner = (row.job_id, row.org_id.clone());
+            // One that cannot be read is made anew, with the mark that is stored.
+            if let Ok(timer) = row.read() {
+                looked.timers.insert(owner, timer);
+            }
         }
         Ok(looked)
     }
@@ -244,6 +249,12 @@ impl SweepBatch {
                 }
             }
         }
+    }
+
+    /// A sweep that cannot be read, or whose job cannot: it ends, and the job is errored. Who mends and resumes it begins
+    /// another one, which makes what is missing.
+    pub(crate) fn give_up(&mut self, job: Uuid, why: &StoreError) {
+        self.plans.errors.push((job, why.to_string()));
     }
 
     /// A step of a sweep.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use everbell_core::org::{OrgFacts, Place, Sweep, SweepStep, Work};
-use everbell_core::store::{AuditEntry, StoreResult, Swept};
+use everbell_core::store::{AuditEntry, StoreError, StoreResult, Swept};
 use everbell_core::{ActiveRun, Definition, Job, OrgId};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -16,7 +16,9 @@ use super::transaction::Tx;
 use super::{EVERBELL, SqliteStore};
 use crate::micros::Micros;
 use crate::rows::orgs::{FactsColumns, MOST_LISTED, OrgTimerColumns};
-use crate::rows::sweeps::{Looked, OrgTimerValues, OrgWishColumns, StandColumns, SweepBatch, SweepColumns, stands};
+use crate::rows::sweeps::{
+    Looked, OrgTimerValues, OrgWishColumns, StandColumns, SweepBatch, SweepColumns, readable_sweeps, stands,
+};
 use crate::rows::{JobColumns, org_text};
 
 impl SqliteStore {
@@ -62,7 +64,7 @@ impl SqliteStore {
         let most = (limit as usize / jobs.len().max(1)).max(1);
         let query = sqlx::query(include_str!("sql/waiting_orgs.sql")).bind(most as i64);
         let rows: Vec<StandColumns> = tx.all(query).await?;
-        let orgs = stands(rows)?;
+        let orgs = stands(rows);
         if orgs.is_empty() {
             return Ok(0);
         }
@@ -83,18 +85,32 @@ impl SqliteStore {
         batch: &mut SweepBatch,
     ) -> StoreResult<Option<usize>> {
         let row: Option<SweepColumns> = tx.first(sqlx::query(include_str!("sql/lock_sweep.sql"))).await?;
-        let Some(sweep) = row.map(SweepColumns::read).transpose()? else { return Ok(None) };
+        let Some(row) = row else { return Ok(None) };
+        let (id, job_id) = (row.id, row.job_id);
+        let read = match row.read() {
+            Ok(sweep) => self.job_of(tx, &sweep).await.map(|(job, before)| (sweep, job, before)),
+            Err(error) => Err(error),
+        };
+        let (sweep, job, before) = match read {
+            Err(why @ StoreError::Corrupt { .. }) => {
+                batch.give_up(job_id, &why);
+                tx.run(sqlx::query(include_str!("sql/end_sweep.sql")).bind(id)).await?;
+                return Ok(Some(0));
+            }
+            read => read?,
+        };
         let query = sqlx::query(include_str!("sql/orgs_behind.sql"));
         let query = query.bind(org_text(sweep.reached.as_ref()).to_owned()).bind(limit);
-        let orgs = stands(tx.all(query).await?)?;
-        let (job, before) = self.job_of(tx, &sweep).await?;
+        let rows: Vec<StandColumns> = tx.all(query).await?;
+        let last = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.clone());
+        let orgs = stands(rows);
         let both = [Some(&job.definition), before.as_ref()];
         let mut looked = look(tx, both.into_iter().flatten().map(|job| &**job), &orgs).await?;
         batch.step(SweepStep { sweep: &sweep, now }, &job, before.as_ref(), &orgs, &mut looked);
-        let query = match orgs.last().filter(|_| orgs.len() == limit as usize) {
-            Some((last, _)) => sqlx::query(include_str!("sql/move_sweep.sql"))
+        let query = match last {
+            Some(last) => sqlx::query(include_str!("sql/move_sweep.sql"))
                 .bind(sweep.id)
-                .bind(last.to_string())
+                .bind(last)
                 .bind((sweep.seen + orgs.len() as u64) as i64)
                 .bind(Micros::from(now)),
             None => sqlx::query(include_str!("sql/end_sweep.sql")).bind(sweep.id),
@@ -121,8 +137,7 @@ impl SqliteStore {
 }
 
 async fn sweeps(tx: &mut Tx<'_>, most: i64) -> StoreResult<Vec<Sweep>> {
-    let rows: Vec<SweepColumns> = tx.all(sqlx::query(include_str!("sql/list_sweeps.sql")).bind(most)).await?;
-    rows.into_iter().map(SweepColumns::read).collect()
+    Ok(readable_sweeps(tx.all(sqlx::query(include_str!("sql/list_sweeps.sql")).bind(most)).await?))
 }
 
 /// Everything that is known of these jobs and these orgs together.
@@ -187,7 +202,8 @@ pub(super) async fn facts_of(
     }
     let query = sqlx::query(include_str!("sql/read_org_facts.sql")).bind(owner_rows(owners));
     let rows: Vec<FactsColumns> = tx.all(query).await?;
-    rows.into_iter().map(FactsColumns::read).collect()
+    // Whoever is missing here is errored by the plan, alone.
+    Ok(rows.into_iter().filter_map(|row| row.read().ok()).collect())
 }
 
 /// The active runs of these jobs for these orgs, oldest first.

@@ -3,6 +3,7 @@
 
 mod inside;
 mod memory;
+mod org_isolation;
 mod postgres;
 mod postgres_deadlock;
 mod postgres_own;
