@@ -46,6 +46,7 @@ mod ids;
 mod job;
 mod json;
 mod nearest;
+mod output;
 mod policy;
 mod run;
 
@@ -62,6 +63,7 @@ pub use jitter::fire_at;
 pub use job::{Definition, Job, JobState, JobStatus, Pause, Scope, Source, Timer, Unschedulable};
 pub use json::{Json, storable_text};
 pub use nearest::nearest;
+pub use output::{MAX_OUTPUT_BYTES, OutputSoFar};
 pub use policy::{
     Backoff, CatchUp, DEFAULT_CATCH_UP_LIMIT, DEFAULT_GRACE, DEFAULT_TIMEOUT, Dependency, MAX_CATCH_UP_LIMIT, Overlap,
     Policies, PolicyValues,

@@ -225,7 +225,10 @@ pub struct Run {
     pub failure: Option<Failure>,
     /// What the handler returned.
     pub result: Option<Json>,
-    /// The end of what it printed.
+    /// When the next attempt may begin, of a run that waits for one after a failure.
+    pub next_attempt_at: Option<Timestamp>,
+    /// The end of what its last attempt printed; so far, while it is at work. It may be long, so only
+    /// [`Store::get_run`](crate::store::Store::get_run) tells it: wherever a run is one of many it is left out.
     pub output: Option<String>,
 }
 

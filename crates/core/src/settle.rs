@@ -15,12 +15,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::ids::RunId;
-use crate::json::{Json, storable_text};
+use crate::json::Json;
+use crate::output::end_of_output;
 use crate::policy::Backoff;
 use crate::run::{Failure, FailureCode, RunStatus};
-
-/// The most bytes of output that are kept: the end of it.
-pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
 /// What `settle` must know of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +96,7 @@ pub struct Transition {
     pub from: RunStatus,
     /// What it becomes.
     pub to: Next,
-    /// The end of what the handler printed.
+    /// The end of what the handler printed; `None` leaves what was kept while it was at work.
     pub output: Option<String>,
 }
 
@@ -129,19 +127,8 @@ impl Transition {
     /// With the end of what the handler printed, made fit to be stored.
     #[must_use]
     pub fn with_output(self, output: &str) -> Transition {
-        let clean = storable_text(end_of(output), usize::MAX);
-        let tail = end_of(&clean).to_owned();
-        Transition { output: (!tail.is_empty()).then_some(tail), ..self }
+        Transition { output: end_of_output(output), ..self }
     }
-}
-
-/// The last bytes of a text, as many as are kept, cut between characters.
-fn end_of(text: &str) -> &str {
-    let mut start = text.len().saturating_sub(MAX_OUTPUT_BYTES);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    &text[start..]
 }
 
 /// Decides what becomes of a run. `None`: nothing, because it is terminal or the outcome is not possible where it stands.
@@ -316,14 +303,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn the_end_of_the_output_is_kept() {
-        let transition = settle(&run(RunStatus::Running, 1, 1), Outcome::Lost, now()).unwrap();
-        assert_eq!(transition.clone().with_output("").output, None);
-        let long = format!("{}é\0end", "x".repeat(MAX_OUTPUT_BYTES));
-        let kept = transition.with_output(&long).output.unwrap();
-        assert!(kept.len() <= MAX_OUTPUT_BYTES && kept.ends_with("é\u{fffd}end"), "{}", kept.len());
     }
 }

@@ -1,18 +1,15 @@
 //! [`Run`]: what a handler knows about the run it works on, and what it can say meanwhile.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use everbell_core::store::Claim;
-use everbell_core::{Definition, JobKey, Json, OrgId, RunId, Target, Trigger};
+use everbell_core::{Definition, JobKey, Json, MAX_OUTPUT_BYTES, OrgId, OutputSoFar, RunId, Target, Trigger};
 use jiff::civil::Date;
 use jiff::{Timestamp, Zoned};
 use tokio::sync::watch;
 
 use crate::events::{Event, Events, RunInfo};
-
-/// The most bytes of output that are kept: the end of it.
-const MAX_OUTPUT_BYTES: usize = everbell_core::settle::MAX_OUTPUT_BYTES;
 
 /// The run that a handler works on. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -26,16 +23,20 @@ struct Inner {
     output: Mutex<Tail>,
 }
 
-/// The end of what was said.
+/// The end of what was said, and how much that was in all.
 #[derive(Debug, Default)]
-struct Tail(VecDeque<u8>);
+struct Tail {
+    end: VecDeque<u8>,
+    bytes: u64,
+}
 
 impl Tail {
     fn push(&mut self, text: &[u8]) {
+        self.bytes += text.len() as u64;
         let text = &text[text.len().saturating_sub(MAX_OUTPUT_BYTES)..];
-        let surplus = (self.0.len() + text.len()).saturating_sub(MAX_OUTPUT_BYTES);
-        self.0.drain(..surplus);
-        self.0.extend(text);
+        let surplus = (self.end.len() + text.len()).saturating_sub(MAX_OUTPUT_BYTES);
+        self.end.drain(..surplus);
+        self.end.extend(text);
     }
 }
 
@@ -155,10 +156,11 @@ impl Run {
         }
     }
 
-    /// Adds a line to the output of the run. The last 64 KiB are kept.
+    /// Adds a line to the output of the run. The last 64 KiB are kept, from time to time while it is at work, and at its
+    /// end.
     pub fn log(&self, line: impl AsRef<str>) {
         let line = line.as_ref();
-        let mut output = self.0.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut output = self.tail();
         output.push(line.as_bytes());
         if !line.ends_with('\n') {
             output.push(b"\n");
@@ -167,7 +169,7 @@ impl Run {
 
     /// Adds bytes to the output of the run, as they come. The last 64 KiB are kept.
     pub fn write_output(&self, bytes: &[u8]) {
-        self.0.output.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+        self.tail().push(bytes);
     }
 
     /// Tells how far it is, from 0 to 1, to whoever is watching.
@@ -177,9 +179,23 @@ impl Run {
 
     /// The output so far.
     pub fn output(&self) -> String {
-        let tail = self.0.output.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: Vec<u8> = tail.0.iter().copied().collect();
+        let tail = self.tail();
+        let bytes: Vec<u8> = tail.end.iter().copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// How many bytes it has printed so far.
+    pub(crate) fn printed(&self) -> u64 {
+        self.tail().bytes
+    }
+
+    /// The output so far, as it is kept.
+    pub(crate) fn output_so_far(&self) -> Option<OutputSoFar> {
+        OutputSoFar::new(self.id(), self.attempt(), &self.output())
+    }
+
+    fn tail(&self) -> MutexGuard<'_, Tail> {
+        self.0.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn info(&self) -> RunInfo {
@@ -211,10 +227,10 @@ mod tests {
         for n in 0..MAX_OUTPUT_BYTES {
             tail.push(format!("{n},").as_bytes());
         }
-        assert_eq!(tail.0.len(), MAX_OUTPUT_BYTES);
-        let text = String::from_utf8(tail.0.iter().copied().collect()).unwrap();
+        assert_eq!(tail.end.len(), MAX_OUTPUT_BYTES);
+        let text = String::from_utf8(tail.end.iter().copied().collect()).unwrap();
         assert!(text.ends_with(&format!(",{},", MAX_OUTPUT_BYTES - 1)), "{}", &text[text.len() - 20..]);
         tail.push(&vec![b'x'; 3 * MAX_OUTPUT_BYTES]);
-        assert!(tail.0.iter().all(|b| *b == b'x') && tail.0.len() == MAX_OUTPUT_BYTES);
+        assert!(tail.end.iter().all(|b| *b == b'x') && tail.end.len() == MAX_OUTPUT_BYTES);
     }
 }

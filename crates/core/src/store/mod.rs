@@ -43,6 +43,7 @@ pub use tally::{Bucket, Tally};
 use crate::change::{JobChange, JobView, NewJob};
 use crate::ids::{InstanceId, Invalid, JobId, JobKey, OrgId, RunId};
 use crate::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
+use crate::output::OutputSoFar;
 use crate::plan::Plan;
 use crate::run::{Gap, Run};
 use crate::settle::{Settling, Transition};
@@ -145,6 +146,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// until it starts.
     async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>>;
 
+    /// Keeps what runs have printed so far, each guarded by run and attempt: what is not at work any more is passed over.
+    /// It stays when the run ends or waits for another attempt without a word of its own, as one that is lost does, and is
+    /// gone when the next attempt begins.
+    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<()>;
+
     /// Running runs whose lease ended before `now`, oldest first.
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>>;
 
@@ -156,7 +162,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Ends a pending run at once, or asks the executor of a running one to stop.
     async fn cancel_run(&self, run: RunId, by: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<Canceled>;
 
-    /// One run.
+    /// One run, with its output.
     async fn get_run(&self, run: RunId) -> StoreResult<Run>;
 
     /// Runs, a page at a time, newest first: by id, which begins with the time of the slot or of the request.

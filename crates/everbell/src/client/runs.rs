@@ -35,12 +35,12 @@ impl Runs {
         Runs { context: self.context.because(reason) }
     }
 
-    /// One run.
+    /// One run, with what it printed; so far, while it is at work.
     pub async fn get(&self, run: RunId) -> StoreResult<RunRecord> {
         self.context.parts.store.get_run(run).await
     }
 
-    /// Runs, a page at a time, newest first.
+    /// Runs, a page at a time, newest first, without what they printed.
     pub async fn list(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<RunRecord>> {
         self.context.parts.store.list_runs(filter, page).await
     }
@@ -154,6 +154,7 @@ pub(crate) fn ad_hoc(target: Target, payload: everbell_core::Json, actor: &str, 
         cancel_requested: false,
         failure: None,
         result: None,
+        next_attempt_at: None,
         output: None,
     }
 }

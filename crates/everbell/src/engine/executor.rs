@@ -92,6 +92,7 @@ async fn supervise(
     let deadline = later(shared.now(), timeout);
     let (tell, told) = watch::channel(false);
     let run = Run::new(claim, shared.events.clone(), told);
+    shared.inflight.prints((run.id(), run.attempt()), run.clone());
     let action = Arc::clone(&served.action);
     let mut handler = {
         let run = run.clone();

@@ -7,9 +7,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use everbell_core::store::{Claim, TargetRoom};
 use everbell_core::{RunId, Target};
+use jiff::Timestamp;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
+use crate::run::Run;
 use crate::targets::Targets;
 
 /// A run and its attempt: a run that is tried again may be back before the outcome of the last attempt is forgotten.
@@ -38,8 +40,19 @@ struct Entry {
     target: Target,
     stop: watch::Sender<Option<Stop>>,
     supervisor: Option<AbortHandle>,
+    /// What its handler prints into.
+    prints: Option<Printing>,
     /// The handler has ended; what came out waits to be recorded.
     ended: bool,
+}
+
+/// A handler that may print.
+#[derive(Debug)]
+struct Printing {
+    run: Run,
+    /// When it began, or when what it printed was kept last, and how many bytes of that were printed by then.
+    kept_at: Timestamp,
+    kept: u64,
 }
 
 impl Inflight {
@@ -70,7 +83,7 @@ impl Inflight {
     /// A run was claimed. Tells when it shall stop.
     pub(super) fn begin(&self, claim: &Claim) -> watch::Receiver<Option<Stop>> {
         let (stop, asked) = watch::channel(None);
-        let entry = Entry { target: claim.run.target.clone(), stop, supervisor: None, ended: false };
+        let entry = Entry { target: claim.run.target.clone(), stop, supervisor: None, prints: None, ended: false };
         self.runs().insert((claim.run.id, claim.run.attempt), entry);
         asked
     }
@@ -79,6 +92,34 @@ impl Inflight {
     pub(super) fn supervised(&self, attempt: Attempt, supervisor: AbortHandle) {
         if let Some(entry) = self.runs().get_mut(&attempt) {
             entry.supervisor = Some(supervisor);
+        }
+    }
+
+    /// Where its handler will print.
+    pub(super) fn prints(&self, attempt: Attempt, run: Run) {
+        if let Some(entry) = self.runs().get_mut(&attempt) {
+            entry.prints = Some(Printing { kept_at: run.started_at(), kept: 0, run });
+        }
+    }
+
+    /// Runs that have printed more than was kept at `since` or before, those first whose turn was the longest ago, with how
+    /// many bytes they have printed.
+    pub(super) fn unkept(&self, since: Timestamp, most: usize) -> Vec<(Run, u64)> {
+        let runs = self.runs();
+        let printing = runs.values().filter(|entry| !entry.ended).filter_map(|entry| entry.prints.as_ref());
+        let due = printing.filter(|printing| printing.kept_at <= since);
+        let mut unkept: Vec<(&Printing, u64)> = due
+            .map(|printing| (printing, printing.run.printed()))
+            .filter(|(printing, bytes)| *bytes > printing.kept)
+            .collect();
+        unkept.sort_by_key(|(printing, _)| printing.kept_at);
+        unkept.into_iter().take(most).map(|(printing, bytes)| (printing.run.clone(), bytes)).collect()
+    }
+
+    /// What an attempt had printed is kept.
+    pub(super) fn kept(&self, attempt: Attempt, bytes: u64, at: Timestamp) {
+        if let Some(printing) = self.runs().get_mut(&attempt).and_then(|entry| entry.prints.as_mut()) {
+            (printing.kept_at, printing.kept) = (at, bytes);
         }
     }
 

@@ -1,8 +1,8 @@
 //! The engine: loops that carry values between the store and the two decisions of core.
 //!
 //! ```text
-//!   planner ──► claimer ──► executor ──► recorder          the way of a run
-//!   heartbeat, reaper, resumer, sweeper, pruner, anchor     what keeps it honest
+//!   planner ──► claimer ──► executor ──► recorder                  the way of a run
+//!   heartbeat, reaper, scribe, resumer, sweeper, pruner, anchor     what keeps it honest
 //! ```
 //!
 //! Each loop is a [`Step`]: it looks, decides, commits and says when it wants to look again; [`drive`] repeats it, woken
@@ -22,6 +22,7 @@ mod pruner;
 mod reaper;
 mod recorder;
 mod resumer;
+mod scribe;
 mod shutdown;
 mod signals;
 mod sweeper;
@@ -51,6 +52,7 @@ pub(crate) use pruner::Pruner;
 pub(crate) use reaper::Reaper;
 pub(crate) use recorder::Recorder;
 pub(crate) use resumer::Resumer;
+pub(crate) use scribe::Scribe;
 pub use shutdown::EngineFailed;
 pub(crate) use signals::Signals;
 pub(crate) use sweeper::{BATCH as SWEEP_BATCH, Sweeper};
@@ -89,6 +91,7 @@ pub(crate) struct Engine {
     pub(crate) heartbeat: Heartbeat,
     pub(crate) reaper: Reaper,
     pub(crate) resumer: Resumer,
+    pub(crate) scribe: Scribe,
     pub(crate) sweeper: Sweeper,
     pub(crate) pruner: Pruner,
     pub(crate) anchor: Anchor,
@@ -146,6 +149,7 @@ impl Engine {
             heartbeat: Heartbeat::new(&shared),
             reaper: Reaper::new(&shared),
             resumer: Resumer::new(&shared),
+            scribe: Scribe::new(&shared),
             sweeper: Sweeper::new(&shared),
             pruner: Pruner::new(&shared),
             anchor: Anchor::new(&shared),

@@ -73,8 +73,8 @@ impl Engine {
     }
 
     fn spawn(self, stops: &Stops) -> (JoinSet<()>, JoinSet<()>) {
-        let Engine { planner, claimer, recorder, heartbeat, reaper, resumer, sweeper, pruner, anchor, shared, guard } =
-            self;
+        let Engine { planner, claimer, resumer, sweeper, pruner, shared, guard, .. } = self;
+        let Engine { recorder, heartbeat, reaper, scribe, anchor, .. } = self;
         // Whoever waits for the loops holds a guard of its own.
         guard.disarm();
         let (mut taking, mut keeping) = (JoinSet::new(), JoinSet::new());
@@ -88,6 +88,7 @@ impl Engine {
         keeping.spawn(drive(recorder, Arc::clone(&shared), stop()));
         keeping.spawn(drive(heartbeat, Arc::clone(&shared), stop()));
         keeping.spawn(drive(reaper, Arc::clone(&shared), stop()));
+        keeping.spawn(drive(scribe, Arc::clone(&shared), stop()));
         keeping.spawn(drive(anchor, shared, stop()));
         (taking, keeping)
     }

@@ -3,6 +3,7 @@
 pub(crate) mod begun;
 mod cancel;
 mod list;
+mod printed;
 mod show;
 mod watch;
 

@@ -15,7 +15,7 @@ use everbell_core::store::{
     PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult,
     StoreStatus, Swept, Tally, TargetCount, Token,
 };
-use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, Run, RunId, Target};
+use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
 
 use super::metrics::Metrics;
@@ -124,6 +124,10 @@ impl Store for Timed {
 
     async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
         self.time("record", self.inner.record(transitions, now)).await
+    }
+
+    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<()> {
+        self.time("keep_outputs", self.inner.keep_outputs(outputs)).await
     }
 
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {

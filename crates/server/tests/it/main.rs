@@ -13,5 +13,6 @@ mod readme;
 mod server;
 mod serving;
 mod shell;
+mod talk;
 mod tidy;
 mod ui;

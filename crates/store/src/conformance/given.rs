@@ -147,6 +147,7 @@ pub(super) fn trial(name: &str, label: &str, requested_at: Timestamp) -> Run {
         cancel_requested: false,
         failure: None,
         result: None,
+        next_attempt_at: None,
         output: None,
     }
 }

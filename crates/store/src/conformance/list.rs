@@ -129,6 +129,15 @@ macro_rules! conformance_cases {
                 a_run_by_hand_does_not_retire_a_one_time_job,
                 a_large_batch_is_recorded_whole,
             }
+            outputs {
+                what_a_run_printed_so_far_is_read_with_it,
+                only_the_attempt_at_work_can_add_to_its_output,
+                a_lost_run_keeps_what_was_heard_of_it,
+                a_failed_attempt_is_read_until_the_next_begins,
+                a_run_that_waits_tells_when_it_is_tried_again,
+                lists_leave_out_what_runs_printed,
+                outputs_go_with_their_runs,
+            }
             leases {
                 an_instance_extends_its_own_leases,
                 a_lease_that_ran_out_is_not_extended,

@@ -130,6 +130,7 @@ impl State {
         let runs: Vec<RunId> = old.map(|(id, _)| *id).take(limit).collect();
         for id in &runs {
             self.ended.remove(id);
+            self.outputs.remove(id);
         }
         self.slots.retain(|_, id| !runs.contains(id));
         let gaps: Vec<Uuid> =

@@ -47,6 +47,10 @@ impl State {
         self.run(run).ok_or_else(|| StoreError::not_found("run", run))
     }
 
+    pub(super) fn whole_run(&self, run: RunId) -> StoreResult<Run> {
+        Ok(Run { output: self.outputs.get(&run).cloned(), ..self.get_run(run)?.clone() })
+    }
+
     pub(super) fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
         let wanted = self.runs().filter(|run| is_wanted(run, filter)).cloned().collect();
         pages::by_time(wanted, page, Direction::Down, |run: &Run| (run.id.time(), run.id.as_uuid()))

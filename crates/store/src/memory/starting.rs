@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use everbell_core::settle::{Next, Settling, Transition};
 use everbell_core::store::{Claim, LeaseReport, Recorded, StartRuns};
-use everbell_core::{Backoff, InstanceId, Run, RunId, RunStatus, Target};
+use everbell_core::{Backoff, InstanceId, OutputSoFar, Run, RunId, RunStatus, Target};
 use jiff::Timestamp;
 
 use super::state::{Active, State, is_of, micros};
@@ -38,6 +38,8 @@ impl State {
             run.started_at = Some(now);
             run.lease_until = Some(lease_until);
             run.failure = None;
+            run.next_attempt_at = None;
+            self.outputs.remove(&id);
             let run = run.clone();
             let job = run.job_id.and_then(|id| self.jobs.get(&id)).map(|job| Arc::clone(&job.definition));
             claims.push(Claim { run, job, lease_until });
@@ -76,6 +78,15 @@ impl State {
         reports
     }
 
+    pub(super) fn keep_outputs(&mut self, outputs: &[OutputSoFar]) {
+        for OutputSoFar { run_id, attempt, text } in outputs {
+            let at_work = |run: &Run| run.status == RunStatus::Running && run.attempt == *attempt;
+            if self.active.get(run_id).is_some_and(|active| at_work(&active.run)) {
+                self.outputs.insert(*run_id, text.clone());
+            }
+        }
+    }
+
     pub(super) fn expired_leases(&self, now: Timestamp, limit: u32) -> Vec<Settling> {
         let now = micros(now);
         let mut expired: Vec<(Timestamp, &Run)> =
@@ -107,12 +118,16 @@ impl State {
             return Recorded::LeaseLost;
         }
         let job = active.run.job_id;
+        if let Some(output) = output {
+            self.outputs.insert(*run_id, output.clone());
+        }
         match to {
             Next::Retry { not_before, failure } => {
                 active.available_at = micros(*not_before);
                 active.run.status = RunStatus::Pending;
                 active.run.lease_until = None;
                 active.run.failure = Some(failure.clone());
+                active.run.next_attempt_at = Some(active.available_at);
             }
             Next::Finish { status, finished_at, failure, result } => {
                 if let Some(job) = job.and_then(|id| self.jobs.get_mut(&id)) {
@@ -123,7 +138,7 @@ impl State {
                         RunStatus::Canceled | RunStatus::Skipped | RunStatus::Pending | RunStatus::Running => {}
                     }
                 }
-                self.end(*run_id, *status, *finished_at, failure.clone(), result.clone(), output.clone(), now);
+                self.end(*run_id, *status, *finished_at, failure.clone(), result.clone(), now);
             }
         }
         let job = job.and_then(|id| self.jobs.get(&id));

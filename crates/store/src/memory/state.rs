@@ -33,6 +33,8 @@ pub(super) struct State {
     pub(super) active: BTreeMap<RunId, Active>,
     /// Terminal.
     pub(super) ended: BTreeMap<RunId, Run>,
+    /// What the last attempts of runs printed.
+    pub(super) outputs: BTreeMap<RunId, String>,
     /// The unique slot key, of active and ended runs.
     pub(super) slots: BTreeMap<(Owner, Timestamp), RunId>,
     pub(super) gaps: BTreeMap<Uuid, StoredGap>,
@@ -182,13 +184,12 @@ impl State {
         if let Some(Next::Finish { status, finished_at, failure, result }) =
             settle(&settling, Outcome::Canceled { by: by.to_owned() }, now).map(|transition| transition.to)
         {
-            self.end(id, status, finished_at, failure, result, None, now);
+            self.end(id, status, finished_at, failure, result, now);
         }
         Some(was)
     }
 
     /// Ends an active run.
-    #[expect(clippy::too_many_arguments, reason = "they are the parts of a transition")]
     pub(super) fn end(
         &mut self,
         id: RunId,
@@ -196,7 +197,6 @@ impl State {
         finished_at: Timestamp,
         failure: Option<Failure>,
         result: Option<Json>,
-        output: Option<String>,
         now: Timestamp,
     ) {
         let Some(Active { run, .. }) = self.active.remove(&id) else { return };
@@ -205,9 +205,9 @@ impl State {
             finished_at: Some(micros(finished_at)),
             failure,
             result,
-            output,
             held: false,
             lease_until: None,
+            next_attempt_at: None,
             cancel_requested: false,
             ..run
         };
@@ -272,6 +272,7 @@ fn planned_run(job: &Definition, owner: &Owner, new: &NewRun, now: Timestamp) ->
         cancel_requested: false,
         failure: None,
         result: None,
+        next_attempt_at: None,
         output: None,
     }
 }

@@ -10,7 +10,7 @@ use everbell_core::store::{
     PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult,
     StoreStatus, Swept, Tally, TargetCount, Token,
 };
-use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, Run, RunId, Target};
+use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
 
 use super::MemoryStore;
@@ -108,6 +108,13 @@ impl Store for MemoryStore {
         self.with(|state| Ok(state.record(transitions, now)))
     }
 
+    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<()> {
+        self.with(|state| {
+            state.keep_outputs(outputs);
+            Ok(())
+        })
+    }
+
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
         self.with(|state| Ok(state.expired_leases(now, limit)))
     }
@@ -121,7 +128,7 @@ impl Store for MemoryStore {
     }
 
     async fn get_run(&self, run: RunId) -> StoreResult<Run> {
-        self.with(|state| state.get_run(run).cloned())
+        self.with(|state| state.whole_run(run))
     }
 
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {

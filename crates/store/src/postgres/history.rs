@@ -14,12 +14,12 @@ use super::PostgresStore;
 use super::connect::check_limit;
 use crate::micros::Micros;
 use crate::rows::scan::{self, Scan};
-use crate::rows::{GapColumns, bad_cursor, check_cap, org_text, readable};
+use crate::rows::{GapColumns, WholeRun, bad_cursor, check_cap, org_text, readable};
 
 impl PostgresStore {
     pub(super) async fn read_run(&self, run: RunId) -> StoreResult<Run> {
-        let id = run.as_uuid();
-        let found = self.runs_of(&[id]).await?.remove(&id);
+        let query = sqlx::query_as(include_str!("sql/get_run.sql")).bind(run.as_uuid());
+        let found: Option<WholeRun> = self.within("reading a run", query.fetch_optional(&self.pool)).await?;
         found.ok_or_else(|| StoreError::not_found("run", run))?.read()
     }
 

@@ -38,7 +38,7 @@ use everbell_core::store::{
     PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult,
     StoreStatus, Swept, Tally, TargetCount, Token,
 };
-use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, Run, RunId, Target};
+use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
@@ -139,6 +139,10 @@ impl Store for PostgresStore {
 
     async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
         self.record_all(transitions, now).await
+    }
+
+    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<()> {
+        self.keep(outputs).await
     }
 
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {

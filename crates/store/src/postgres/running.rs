@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use everbell_core::settle::{Next, Settling, Transition};
 use everbell_core::store::{AuditEntry, Canceled, Claim, LeaseReport, Recorded, StartRuns, StoreError, StoreResult};
-use everbell_core::{Failure, InstanceId, JobId, Run, RunId, RunStatus};
+use everbell_core::{Failure, InstanceId, JobId, OutputSoFar, Run, RunId, RunStatus};
 use jiff::Timestamp;
 use sqlx::Postgres;
 use sqlx::postgres::PgArguments;
@@ -88,6 +88,18 @@ impl PostgresStore {
             cancel_requested,
         };
         Ok(rows.into_iter().map(report).collect())
+    }
+
+    pub(super) async fn keep(&self, outputs: &[OutputSoFar]) -> StoreResult<()> {
+        if outputs.is_empty() {
+            return Ok(());
+        }
+        let query = sqlx::query(include_str!("sql/keep_outputs.sql"))
+            .bind(column(outputs, |output| output.run_id.as_uuid()))
+            .bind(column(outputs, |output| output.attempt as i32))
+            .bind(column(outputs, |output| output.text.clone()));
+        self.alone("keeping what runs print", query.execute(&self.loops)).await?;
+        Ok(())
     }
 
     pub(super) async fn read_expired(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
@@ -329,7 +341,8 @@ async fn retry(
         .bind(column(&again, |r| Micros::from(r.1)))
         .bind(column(&again, |r| r.2.code.as_str().to_owned()))
         .bind(column(&again, |r| r.2.message.clone()))
-        .bind(column(&again, |r| details(Some(r.2))));
+        .bind(column(&again, |r| details(Some(r.2))))
+        .bind(sparse(&again, |r| r.0.output.as_deref()));
     let rows: Vec<(Uuid, Option<Uuid>)> = on(what, query.fetch_all(&mut *conn)).await?;
     Ok(rows.into_iter().collect())
 }

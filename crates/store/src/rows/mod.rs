@@ -20,7 +20,7 @@ pub(crate) use counts::{ActiveCountColumns, DueColumns, JobCountColumns, counts,
 pub(crate) use definitions::{Definitions, Learned};
 pub(crate) use few::{AuditColumns, GapColumns, InstanceColumns, TimerColumns, TokenColumns, audit_json, words_of};
 pub(crate) use job::{JobColumns, JobListColumns, JobValues};
-pub(crate) use run::{ActiveColumns, ClaimColumns, RunColumns, RunValues, SettlingColumns};
+pub(crate) use run::{ActiveColumns, ClaimColumns, RunColumns, RunValues, SettlingColumns, WholeRun};
 
 use everbell_core::store::{StoreError, StoreResult};
 use everbell_core::{Invalid, JobId, Json, OrgId, Timer};

@@ -50,8 +50,22 @@ pub(crate) struct RunColumns {
     pub(crate) failure_code: Option<String>,
     pub(crate) failure_message: Option<String>,
     pub(crate) failure_details: Option<String>,
+    pub(crate) next_attempt_at: Option<Micros>,
     pub(crate) result: Option<String>,
-    pub(crate) output: Option<String>,
+}
+
+/// The same with its output.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct WholeRun {
+    #[sqlx(flatten)]
+    run: RunColumns,
+    output: Option<String>,
+}
+
+impl WholeRun {
+    pub(crate) fn read(self) -> StoreResult<Run> {
+        Ok(Run { output: self.output, ..self.run.read()? })
+    }
 }
 
 impl RunColumns {
@@ -89,7 +103,8 @@ impl RunColumns {
             cancel_requested: self.cancel_requested,
             failure: failure(self.failure_code, self.failure_message, self.failure_details.as_deref())?,
             result: json("result", self.result.as_deref())?,
-            output: self.output,
+            next_attempt_at: self.next_attempt_at.map(Into::into),
+            output: None,
         })
     }
 }
@@ -280,6 +295,7 @@ impl ClaimColumns {
             cancel_requested: self.cancel_requested,
             failure: None,
             result: None,
+            next_attempt_at: None,
             output: None,
         })
     }

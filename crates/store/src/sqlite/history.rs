@@ -11,14 +11,14 @@ use super::transaction::{Statement, Tx};
 use super::{SqliteStore, batch, check_limit, jobs};
 use crate::micros::Micros;
 use crate::rows::scan::{self, Scan};
-use crate::rows::{GapColumns, RunColumns, bad_cursor, check_cap, org_text, readable};
+use crate::rows::{GapColumns, RunColumns, WholeRun, bad_cursor, check_cap, org_text, readable};
 
 impl SqliteStore {
     pub(super) async fn read_run(&self, run: RunId) -> StoreResult<Run> {
         let mut held = self.reader("reading a run").await?;
         let mut tx = held.begin().await?;
-        let id = run.as_uuid();
-        let found = jobs::runs_of(&mut tx, [id]).await?.remove(&id);
+        let query = sqlx::query(include_str!("sql/get_run.sql")).bind(run.as_uuid());
+        let found: Option<WholeRun> = tx.first(query).await?;
         found.ok_or_else(|| StoreError::not_found("run", run))?.read()
     }
 

@@ -40,7 +40,7 @@ use everbell_core::store::{
     PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult,
     StoreStatus, Swept, Tally, TargetCount, Token,
 };
-use everbell_core::{Gap, InstanceId, Invalid, JobId, JobKey, OrgId, Run, RunId, Target};
+use everbell_core::{Gap, InstanceId, Invalid, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{SqliteConnection, SqlitePool};
@@ -172,6 +172,10 @@ impl Store for SqliteStore {
 
     async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
         self.record_all(transitions, now).await
+    }
+
+    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<()> {
+        self.keep(outputs).await
     }
 
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {

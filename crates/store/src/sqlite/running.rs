@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use everbell_core::settle::{Next, Settling, Transition};
 use everbell_core::store::{AuditEntry, Canceled, Claim, LeaseReport, Recorded, StartRuns, StoreError, StoreResult};
-use everbell_core::{Failure, InstanceId, JobId, Run, RunId, RunStatus};
+use everbell_core::{Failure, InstanceId, JobId, OutputSoFar, Run, RunId, RunStatus};
 use jiff::Timestamp;
 use serde::Serialize;
 use sqlx::FromRow;
@@ -113,6 +113,17 @@ impl SqliteStore {
         let report =
             |(run, attempt, cancel_requested)| LeaseReport { run: RunId::from_uuid(run), attempt, cancel_requested };
         Ok(rows.into_iter().map(report).collect())
+    }
+
+    pub(super) async fn keep(&self, outputs: &[OutputSoFar]) -> StoreResult<()> {
+        if outputs.is_empty() {
+            return Ok(());
+        }
+        let mut held = self.writer("keeping what runs print").await?;
+        let mut tx = held.begin().await?;
+        let row = |output: &OutputSoFar| (Hex(output.run_id.as_uuid()), output.attempt, output.text.clone());
+        tx.run(sqlx::query(include_str!("sql/keep_outputs.sql")).bind(batch::rows(outputs.iter().map(row)))).await?;
+        tx.commit().await
     }
 
     pub(super) async fn read_expired(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
@@ -240,7 +251,7 @@ fn retry_row(transition: &Transition) -> Option<impl Serialize + Send + Sync + '
     let Next::Retry { not_before, failure } = &transition.to else { return None };
     let (code, message, details) = failure_columns(Some(failure));
     let run = Hex(transition.run_id.as_uuid());
-    Some((run, transition.attempt, Micros::from(*not_before), code, message, details))
+    Some((run, transition.attempt, Micros::from(*not_before), code, message, details, &transition.output))
 }
 
 fn failure_columns(failure: Option<&Failure>) -> (Option<&str>, Option<&str>, Option<&str>) {

@@ -206,6 +206,12 @@ impl Lab {
         page.items.into_iter().rev().collect()
     }
 
+    /// What the first run of a job printed, as far as that is kept.
+    pub(super) async fn printed(&self, key: &str) -> Option<String> {
+        let first = self.records(key).await[0].id;
+        self.store.get_run(first).await.unwrap().output
+    }
+
     /// The names of the events since the last call.
     pub(super) fn heard(&mut self) -> Vec<String> {
         let mut names = Vec::new();

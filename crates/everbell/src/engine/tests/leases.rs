@@ -60,7 +60,7 @@ async fn a_handler_that_does_not_listen_is_dropped_after_its_grace() {
     assert_eq!(lab.runs("deaf").await, ["01:00:00 running"], "it has its grace");
     lab.turn_at("01:15:10").await;
     assert_eq!(lab.runs("deaf").await, ["01:00:00 failed timeout"]);
-    assert_eq!(lab.records("deaf").await[0].output.as_deref(), Some("began\n"));
+    assert_eq!(lab.printed("deaf").await.as_deref(), Some("began\n"));
 }
 
 #[tokio::test]

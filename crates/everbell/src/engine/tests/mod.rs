@@ -2,6 +2,7 @@
 
 mod lab;
 mod leases;
+mod printing;
 mod simulation;
 mod steps;
 mod wishes;

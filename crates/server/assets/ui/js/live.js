@@ -14,6 +14,10 @@ const isBusy = (region) => {
   return Boolean(typing || selected || dirty);
 };
 
+// What grows is read at its end, until somebody scrolls back.
+const atEnd = (node) => node.hasAttribute("data-tail") && node.scrollHeight - node.scrollTop - node.clientHeight < 8;
+const tails = (root) => root.querySelectorAll("[data-tail]").forEach((node) => { node.scrollTop = node.scrollHeight; });
+
 // Replaces what differs. Focus stays on what has the same address or id.
 function swap(page) {
   for (const region of document.querySelectorAll("[data-region]")) {
@@ -25,7 +29,14 @@ function swap(page) {
     const name = held && (held.id ? `#${CSS.escape(held.id)}` : held.getAttribute("href") ? `[href="${CSS.escape(held.getAttribute("href"))}"]` : null);
     const current = region.querySelector("[data-current]")?.dataset.row;
     const open = [...region.querySelectorAll("details[open][id]")].map((node) => node.id);
+    const places = [...region.querySelectorAll("pre[id]")].map((node) => [node.id, node.scrollTop, atEnd(node)]);
     region.innerHTML = fresh.innerHTML;
+    if (fresh.dataset.every) region.dataset.every = fresh.dataset.every; else delete region.dataset.every;
+    tails(region);
+    for (const [id, top, end] of places) {
+      const node = document.getElementById(id);
+      if (node && !end) node.scrollTop = top;
+    }
     open.forEach((id) => document.getElementById(id)?.setAttribute("open", ""));
     if (current) region.querySelector(`[data-row="${CSS.escape(current)}"]`)?.setAttribute("data-current", "");
     if (name) region.querySelector(name)?.focus({ preventScroll: true });
@@ -89,8 +100,13 @@ function startLive() {
     listen();
   });
   window.addEventListener("pagehide", deaf);
-  // Next fires pass and countdowns end without anybody telling.
-  setInterval(() => { if (html.dataset.live !== "off" && (!stream || stream.readyState !== 1 || performance.now() - last > 15000)) { if (!document.hidden) ask(); } }, 5000);
+  tails(document);
+  // Next fires pass, countdowns end and output grows without anybody telling. Without a stream there is only this.
+  setInterval(() => {
+    if (html.dataset.live === "off" || document.hidden) return;
+    const every = Number(document.querySelector("[data-every]")?.dataset.every) || 15000;
+    if (performance.now() - last > (stream?.readyState === 1 ? every : Math.min(every, 5000))) ask();
+  }, 1000);
 }
 
 async function switchLive() {

@@ -104,6 +104,7 @@ fn rows(run: &Value, zone: &Zone, session: &Session<'_>) -> Vec<Vec<String>> {
     if let Some(attempt) = number(run, "attempt").filter(|attempt| *attempt > 1) {
         rows.push(("attempt", attempt.to_string()));
     }
+    rows.extend(time(run, "nextAttemptAt").map(|at| ("tried again", clock(at))));
     if flag(run, "cancelRequested") {
         rows.push(("cancel", "somebody asked it to stop".to_owned()));
     }

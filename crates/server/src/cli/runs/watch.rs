@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::begun::host;
+use super::printed::Printed;
 use super::{run_id, run_path, runs_there};
 use crate::cli::client::{Answer, Asked, Client, Events};
 use crate::cli::document::{number, some_text, text};
@@ -21,7 +22,7 @@ use crate::elapsed::{took, wait};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   everbell runs watch \"$RUN\"
-  everbell runs watch \"$RUN\" --timeout 5m
+  everbell runs watch daily-briefing --log
   everbell runs watch \"$RUN\" --json";
 
 /// Events tell at once, but a server begins to watch only when somebody listens: looks find what it missed, at first in
@@ -37,6 +38,9 @@ pub(crate) struct WatchArgs {
     /// Give up after so long, and exit with 7; the run goes on.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
+    /// Print what the run prints, as it comes, a few seconds behind.
+    #[arg(long)]
+    log: bool,
     #[command(flatten)]
     online: OnlineArgs,
 }
@@ -44,14 +48,26 @@ pub(crate) struct WatchArgs {
 pub(super) fn run(args: &WatchArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let id = run_id(&session.client, &args.run)?;
-    follow(&mut session, &id, args.timeout)
+    // A document for programs has all of it.
+    let printed = (args.log && !for_programs(&session)).then(Printed::default);
+    follow_with(&mut session, &id, args.timeout, printed)
 }
 
 /// Follows a run to its end, tells the end, and gives it as the exit code.
 pub(crate) fn follow(session: &mut Session<'_>, id: &str, patience: Option<Duration>) -> Result<Exit, CliError> {
+    follow_with(session, id, patience, None)
+}
+
+/// The same with what it prints meanwhile.
+fn follow_with(
+    session: &mut Session<'_>,
+    id: &str,
+    patience: Option<Duration>,
+    mut printed: Option<Printed>,
+) -> Result<Exit, CliError> {
     let client = std::rc::Rc::clone(&session.client);
     let deadline = patience.map(|patience| ends(crate::clock::wall(), patience));
-    let mut progress = Progress::new(session);
+    let mut progress = Progress::new(session, printed.is_none());
     // Listening first: an end between the question and the first event would be missed.
     let mut events = client.events(vec![("types", "run.*".to_owned())]).ok();
     let mut look = FIRST_LOOK;
@@ -59,7 +75,11 @@ pub(crate) fn follow(session: &mut Session<'_>, id: &str, patience: Option<Durat
         let answer = client.get(&run_path(id), &[]).asked(|| format!("watch run `{id}`")).or_try(404, runs_there)?;
         let found = answer.value()?;
         progress.tell(&found, || host(&client, text(&found, "runnerInstanceId")));
-        if !matches!(text(&found, "status"), "pending" | "running") {
+        let ended = !matches!(text(&found, "status"), "pending" | "running");
+        if let Some(printed) = &mut printed {
+            printed.show(session, &found, ended)?;
+        }
+        if ended {
             break (answer, found);
         }
         let left = deadline.map(|end| end.duration_since(crate::clock::wall()));
@@ -128,6 +148,10 @@ pub(super) fn why(run: &Value) -> Vec<String> {
     failure.into_iter().chain(skip).collect()
 }
 
+fn for_programs(session: &Session<'_>) -> bool {
+    matches!(session.format, Some(Format::Json | Format::Jsonl | Format::Name))
+}
+
 /// One line on the terminal that grows with every state.
 struct Progress {
     shown: bool,
@@ -136,9 +160,8 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(session: &Session<'_>) -> Progress {
-        let for_programs = matches!(session.format, Some(Format::Json | Format::Jsonl | Format::Name));
-        let shown = std::io::stderr().is_terminal() && !session.quiet && !for_programs;
+    fn new(session: &Session<'_>, wanted: bool) -> Progress {
+        let shown = wanted && std::io::stderr().is_terminal() && !session.quiet && !for_programs(session);
         Progress { shown, last: String::new(), arrow: session.out.symbols.of(Mark::Arrow) }
     }
 

@@ -51,6 +51,8 @@ pub(crate) struct RunDocument {
     pub(crate) slot_at_local: Option<String>,
     /// The current or last attempt, from 1; 0 before the first.
     pub(crate) attempt: u32,
+    /// When the next attempt may begin, of a run that waits for one after a failure.
+    pub(crate) next_attempt_at: Option<String>,
     /// How many earlier slots were folded into it.
     pub(crate) folded_slots: u64,
     /// It waits until the active runs of its job have ended.
@@ -73,7 +75,7 @@ pub(crate) struct RunDocument {
     pub(crate) idempotency_key: String,
     /// What the handler returned.
     pub(crate) result: Option<Value>,
-    /// The end of what it printed; only for a single run.
+    /// The end of what its last attempt printed; so far, while it runs. Only for a single run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub(crate) output: Option<String>,
@@ -195,6 +197,7 @@ impl RunDocument {
             slot_at: times(run.slot_at),
             slot_at_local: local,
             attempt: run.attempt,
+            next_attempt_at: times(run.next_attempt_at),
             folded_slots: run.folded,
             queued: run.held,
             claimed_at: times(run.claimed.map(|(at, _)| at)),

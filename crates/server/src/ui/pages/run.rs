@@ -38,6 +38,7 @@ struct RunPage {
     target_part: String,
     status: Markup,
     active: bool,
+    running: bool,
     skipped: bool,
     told: Option<Told>,
     facts: Facts,
@@ -77,8 +78,8 @@ struct Facts {
     caught_up: bool,
     attempt: u32,
     max_attempts: u32,
-    /// How long it waits before it is tried again.
-    backoff: Option<String>,
+    /// When it is tried again.
+    again: Option<Markup>,
     timeout: Option<String>,
     /// The id of the instance, and its name.
     instance: Option<(String, String)>,
@@ -132,6 +133,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         target_part: url_part(run.target.as_str()),
         status: badge::run(run.status),
         active: !run.status.is_terminal(),
+        running: run.status == RunStatus::Running,
         skipped: run.status == RunStatus::Skipped,
         told: told(&visit, run).await?,
         facts: Facts::of(&found, &clock, &hosts),
@@ -228,7 +230,6 @@ impl Facts {
             let name = zone.as_ref().map_or("UTC", |zone| zone.name()).to_owned();
             (local.day(at, Some(zone.as_ref().unwrap_or(&Zone::utc()))), utc.at(at, None), name)
         });
-        let waits = run.status == RunStatus::Pending && run.attempt > 0;
         Facts {
             trigger: trigger(run),
             backfill: match &run.trigger {
@@ -245,7 +246,7 @@ impl Facts {
             caught_up: run.catch_up,
             attempt: run.attempt,
             max_attempts: policies.map_or(1, |policies| policies.max_attempts),
-            backoff: policies.filter(|_| waits).map(|policies| seconds(policies.backoff.after(run.attempt))),
+            again: run.next_attempt_at.map(|at| clock.at(at, zone.as_ref())),
             timeout: policies.map(|policies| seconds(policies.timeout)),
             instance: run.claimed.map(|(_, id)| (id.to_string(), hosts.name(&id.to_string()))),
             idempotency_key: run.idempotency_key(),

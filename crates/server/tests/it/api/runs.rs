@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::server::Server;
+use crate::talk::Talk;
 
 fn run_now(server: &Server, key: &str, status: &str) -> Value {
     let path = server.post(&format!("/jobs/key:{key}/run-now"), &json!({})).headers["location"].clone();
@@ -25,6 +26,35 @@ fn a_run_tells_what_happened_and_why() {
     assert_eq!(server.get("/jobs/key:bad").expect(200)["consecutiveFailures"], 1);
     server.get("/runs/nonsense").problem(404, "NotFound");
     server.get("/runs/00000000-0000-7000-8000-000000000000").problem(404, "NotFound");
+}
+
+#[test]
+fn what_a_run_prints_is_told_while_it_is_at_work() {
+    told_while_at_work(&Server::with(&Talk::targets()));
+}
+
+#[test]
+fn what_a_run_prints_is_told_while_it_is_at_work_on_postgres() {
+    told_while_at_work(&Server::postgres(&Talk::targets()));
+}
+
+fn told_while_at_work(server: &Server) {
+    let (talk, run) = Talk::begin(server, "chatty");
+    let path = format!("/runs/{}", run["id"].as_str().unwrap());
+    let run = server.until(&path, |run| run["output"] == "one 1\n");
+    assert_eq!((&run["status"], &run["nextAttemptAt"]), (&json!("running"), &Value::Null));
+    talk.go_on_after("one");
+    server.until(&path, |run| run["output"] == "one 1\ntwo 1\n");
+    assert!(server.get("/runs").expect(200)["items"][0].get("output").is_none(), "a list is short");
+    talk.shall_fail();
+    talk.go_on_after("two");
+    let run = server.until(&path, |run| run["status"] == "pending");
+    assert_eq!(run["output"], "one 1\ntwo 1\nthree\n", "what the last attempt said");
+    assert!(run["nextAttemptAt"].as_str().unwrap() > run["startedAt"].as_str().unwrap(), "{run}");
+    server.post(&format!("{path}/cancel"), &json!({})).expect(202);
+    let run = server.get(&path).expect(200);
+    assert_eq!((&run["status"], &run["output"]), (&json!("canceled"), &json!("one 1\ntwo 1\nthree\n")));
+    assert_eq!(run["nextAttemptAt"], Value::Null);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{prepared, refused};
 use crate::server::Server;
+use crate::talk::Talk;
 
 #[test]
 fn events_are_lines_for_programs() {
@@ -53,6 +54,23 @@ fn a_table_follows_what_happens() {
     assert!(lines.next().unwrap().unwrap().contains("‖ paused"));
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn what_a_run_prints_is_shown_as_it_comes() {
+    let server = Server::with(&Talk::targets());
+    let (talk, run) = Talk::begin(&server, "chatty");
+    let args = ["runs", "watch", "chatty", "--log"];
+    let mut child = prepared(&server, &args).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "one 1");
+    talk.go_on_after("one");
+    assert_eq!(lines.next().unwrap(), "two 1");
+    talk.go_on_after("two");
+    assert_eq!(lines.next().unwrap(), "three");
+    let last = lines.next().unwrap();
+    assert!(last.contains(&format!("run {} succeeded", run["id"].as_str().unwrap())), "{last}");
+    assert_eq!((lines.next(), child.wait().unwrap().code()), (None, Some(0)));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::browser::Browser;
 use crate::server::Server;
+use crate::talk::Talk;
 
 #[test]
 fn a_list_follows_what_happens_and_never_takes_what_somebody_is_typing() {
@@ -26,6 +27,31 @@ fn a_list_follows_what_happens_and_never_takes_what_somebody_is_typing() {
     assert_eq!(browser.execute("return String(getSelection())", &json!([])), json!("* * * * * *"));
     browser.execute("getSelection().removeAllRanges()", &json!([]));
     browser.not_see("seen by everybody");
+    browser.finish();
+}
+
+#[test]
+fn what_a_run_prints_is_seen_while_it_is_at_work() {
+    let server = Server::with(&Talk::targets());
+    let (talk, run) = Talk::begin(&server, "chatty");
+    let browser = Browser::admin(&server);
+    browser.visit(&server.url(&format!("/runs/{}", run["id"].as_str().unwrap())));
+    browser.execute("window.same = true", &json!([]));
+    browser.see("one 1");
+    browser.see("so far");
+    talk.go_on_after("one");
+    browser.see("two 1");
+    // Somebody reads: what is chosen is not taken away.
+    browser.execute("getSelection().selectAllChildren(document.getElementById('output'))", &json!([]));
+    talk.go_on_after("two");
+    let path = format!("/runs/{}", run["id"].as_str().unwrap());
+    server.until(&path, |run| run["status"] == "succeeded");
+    assert_eq!(browser.execute("return String(getSelection()).trim()", &json!([])), json!("one 1\ntwo 1"));
+    browser.execute("getSelection().removeAllRanges()", &json!([]));
+    browser.see("three");
+    browser.see("Succeeded");
+    browser.not_see("so far");
+    assert_eq!(browser.execute("return window.same", &json!([])), json!(true), "the page was loaded again");
     browser.finish();
 }
 

@@ -58,7 +58,7 @@ fn canceled_and_again(server: &Server) {
     let run = run_now(server, "slow", "running");
     let place = format!("/runs/{}", id(&run));
     let page = admin.page(&place);
-    assert!(page.contains("What it prints is shown when it has ended.") && page.contains(">Running<"), "{page}");
+    assert!(page.contains("It has printed nothing so far.") && page.contains(">Running<"), "{page}");
 
     // Beside an active run the next one is recorded as skipped, and says which is in the way.
     let page = admin.page(&format!("{place}/rerun"));

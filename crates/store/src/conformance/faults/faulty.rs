@@ -15,7 +15,7 @@ use everbell_core::store::{
     PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult,
     StoreStatus, Swept, Tally, TargetCount, Token,
 };
-use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, Run, RunId, Target};
+use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
 
 use crate::memory::FaultPoint;
@@ -152,6 +152,10 @@ impl Store for Faulty {
 
     async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
         self.around(self.inner.record(transitions, now)).await
+    }
+
+    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<()> {
+        self.around(self.inner.keep_outputs(outputs)).await
     }
 
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {

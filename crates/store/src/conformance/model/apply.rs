@@ -49,6 +49,7 @@ impl Operation {
             | Operation::Start { .. }
             | Operation::Record { .. }
             | Operation::Extend { .. }
+            | Operation::Keep(_)
             | Operation::Expired { .. } => self.on_the_way(store).await,
             Operation::InsertRun(run, entry) => {
                 Answer { runs: vec![run.id], ..Answer::of(store.insert_run(run, entry).await) }
@@ -130,6 +131,7 @@ impl Operation {
                 }
                 Answer::of(answer)
             }
+            Operation::Keep(outputs) => Answer::of(store.keep_outputs(outputs).await),
             Operation::Expired { now, limit } => Answer::of(store.expired_leases(*now, *limit).await),
             _ => unreachable!("{self:?} is not on the way of a run"),
         }

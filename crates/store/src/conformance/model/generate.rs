@@ -7,7 +7,8 @@ use everbell_core::plan::Missed;
 use everbell_core::settle::{Outcome, Then, Transition, settle};
 use everbell_core::store::Claim;
 use everbell_core::{
-    BackfillId, CatchUp, Definition, Dependency, Failure, FailureCode, JobId, JobKey, JobStatus, Overlap, RunId,
+    BackfillId, CatchUp, Definition, Dependency, Failure, FailureCode, JobId, JobKey, JobStatus, OutputSoFar, Overlap,
+    RunId,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -240,7 +241,8 @@ impl Generator {
             if self.dice.one_in(12) {
                 transition.attempt += 1;
             }
-            transitions.push(transition.with_output("done\n"));
+            let printed = if self.dice.one_in(3) { "" } else { "done\n" };
+            transitions.push(transition.with_output(printed));
         }
         Operation::Record { transitions, now: self.now }
     }
@@ -263,9 +265,23 @@ impl Generator {
         }
     }
 
+    /// What some of them print; some for another attempt.
+    fn keep(&mut self) -> Operation {
+        let mut outputs = Vec::new();
+        for _ in 0..=self.dice.below(3) {
+            let Some(claim) = self.dice.pick(&self.claims) else { break };
+            let (run, attempt) = (claim.run.id, claim.run.attempt + u32::from(self.dice.one_in(8)));
+            // Once each: of two about the same run in one call no store says which it keeps.
+            if outputs.iter().all(|output: &OutputSoFar| output.run_id != run) {
+                outputs.extend(OutputSoFar::new(run, attempt, &format!("so far at {}\n", self.now)));
+            }
+        }
+        Operation::Keep(outputs)
+    }
+
     fn lease(&mut self) -> Operation {
         let (now, limit) = (self.now, 1 + self.dice.below(20) as u32);
-        match self.dice.below(4) {
+        match self.dice.below(6) {
             0 => {
                 let instance = instance_id(self.dice.below(3) as u8);
                 Operation::Extend { instance, now, until: now + Duration::from_secs(90) }
@@ -284,7 +300,8 @@ impl Generator {
                     .collect();
                 Operation::Record { transitions: of_old, now }
             }
-            _ => Operation::Expired { now, limit },
+            3 => Operation::Expired { now, limit },
+            _ => self.keep(),
         }
     }
 }

@@ -4,7 +4,7 @@ use everbell_core::change::NewJob;
 use everbell_core::plan::Missed;
 use everbell_core::settle::Transition;
 use everbell_core::store::{AuditEntry, Glance, Instance, JobFilter, NewToken, RunFilter, Tally};
-use everbell_core::{BackfillId, InstanceId, JobId, Overlap, Run, RunId};
+use everbell_core::{BackfillId, InstanceId, JobId, OutputSoFar, Overlap, Run, RunId};
 use jiff::Timestamp;
 
 #[derive(Clone, Debug)]
@@ -16,6 +16,7 @@ pub(super) enum Operation {
     Start { instance: InstanceId, room: [u32; 2], limit: u32, now: Timestamp, lease_until: Timestamp },
     Record { transitions: Vec<Transition>, now: Timestamp },
     Extend { instance: InstanceId, now: Timestamp, until: Timestamp },
+    Keep(Vec<OutputSoFar>),
     Expired { now: Timestamp, limit: u32 },
     InsertRun(Box<Run>, AuditEntry),
     Cancel { run: RunId, now: Timestamp, entry: AuditEntry },

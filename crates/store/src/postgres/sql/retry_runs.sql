@@ -1,7 +1,8 @@
 update active_runs a
 set status = 'pending', held = false, available_at = g.available_at, lease_until = null,
-    failure_code = g.failure_code, failure_message = g.failure_message, failure_details = g.failure_details
-from unnest($1::uuid[], $2::integer[], $3::timestamptz[], $4::text[], $5::text[], $6::text[])
-  as g (run_id, attempt, available_at, failure_code, failure_message, failure_details)
+    failure_code = g.failure_code, failure_message = g.failure_message, failure_details = g.failure_details,
+    output = coalesce(g.output, a.output)
+from unnest($1::uuid[], $2::integer[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[])
+  as g (run_id, attempt, available_at, failure_code, failure_message, failure_details, output)
 where a.run_id = any(array[g.run_id]) and a.attempt = g.attempt and a.status = 'running'
 returning a.run_id, a.job_id

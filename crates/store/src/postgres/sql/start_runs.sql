@@ -21,7 +21,7 @@ with picked as materialized (
 ), started as (
   update active_runs a
   set status = 'running', held = false, attempt = a.attempt + 1, runner_id = $5, claimed_at = $4, started_at = $4,
-      lease_until = $6, failure_code = null, failure_message = null, failure_details = null
+      lease_until = $6, failure_code = null, failure_message = null, failure_details = null, output = null
   -- By their place, which is theirs while they are locked.
   where a.ctid = any(array(select place from picked))
   returning a.run_id, a.attempt, a.cancel_requested

@@ -154,6 +154,7 @@ create table active_runs (
   failure_code     text,
   failure_message  text,
   failure_details  text,
+  output           text,
   check ((status = 'running') = (lease_until is not null)),
   check (status = 'pending' or (runner_id is not null and not held and attempt >= 1))
 ) strict, without rowid;
@@ -253,7 +254,7 @@ create table requests (
 ) strict;
 create index requests_created on requests (created_at);
 
--- A run as the API knows it: the three tables read together.
+-- A run as the API knows it: the three tables read together. Without its output, which may be long: lists do not show it.
 create view run_rows as
 select r.id, r.job_id, j.job_key, j.version as job_version, r.org_id, r.local_date, r.target,
        coalesce(r.payload, j.payload, '{}') as payload,
@@ -268,7 +269,8 @@ select r.id, r.job_id, j.job_key, j.version as job_version, r.org_id, r.local_da
        coalesce(a.failure_code, o.failure_code) as failure_code,
        coalesce(a.failure_message, o.failure_message) as failure_message,
        coalesce(a.failure_details, o.failure_details) as failure_details,
-       o.result, o.output
+       case when a.status = 'pending' and a.attempt > 0 then a.available_at end as next_attempt_at,
+       o.result
 from runs r
 left join jobs j on j.id = r.job_id
 left join active_runs a on a.run_id = r.id

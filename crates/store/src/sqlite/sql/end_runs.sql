@@ -3,7 +3,7 @@
 insert into outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at, failure_code,
                       failure_message, failure_details, result, output)
 select a.run_id, e.value ->> 3, a.attempt, a.runner_id, a.claimed_at, a.started_at, e.value ->> 4, e.value ->> 5,
-       e.value ->> 6, e.value ->> 7, e.value ->> 8, e.value ->> 9
+       e.value ->> 6, e.value ->> 7, e.value ->> 8, coalesce(e.value ->> 9, a.output)
 from jsonb_each(?1) e cross join active_runs a
 where a.run_id = unhex(e.value ->> 0) and a.attempt = e.value ->> 1 and a.status = e.value ->> 2
 returning run_id, (select r.job_id from runs r where r.id = run_id) as job_id
