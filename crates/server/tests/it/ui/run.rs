@@ -139,3 +139,18 @@ fn who_only_looks_sees_why_they_cannot_act() {
     assert_eq!(server.get(&place).expect(200)["cancelRequested"], false);
     assert_eq!(between(&page, "<h1>Run of <span dir=\"auto\">", "</span>"), "slow");
 }
+
+#[test]
+fn a_run_that_waits_for_another_attempt_says_when_and_what_the_last_one_printed() {
+    let server = Server::with(&nasty());
+    let admin = Visitor::admin(&server);
+    let retry = json!({ "maxAttempts": 3, "initial": "2h", "max": "2h" });
+    server.job("bad", &json!({ "target": "nasty", "policies": { "retry": retry } }));
+    let path = server.post("/jobs/key:bad/run-now", &json!({})).headers["location"].clone();
+    let run = server.until(&path, |run| run["status"] == "pending" && run["attempt"] == 1);
+    let page = admin.page(&format!("/runs/{}", id(&run)));
+    for text in ["1 of 3 <span class=\"note\">· the next one at</span> <time", ">Tried again<", ">in 1h 59m<"] {
+        assert!(page.contains(text), "{text} is not in {page}");
+    }
+    assert!(page.contains("What its last attempt printed") && page.contains("&#34;quoted&#34;"), "{page}");
+}

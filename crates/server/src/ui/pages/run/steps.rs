@@ -66,6 +66,9 @@ fn present(run: &RunRecord, clock: &Clock, line: &Line) -> Option<Step> {
             bar: None,
         });
     }
+    if let Some(at) = run.next_attempt_at {
+        return Some(Step { name: "Tried again", tone: "wait", at: None, span: Some(clock.away(at)), bar: None });
+    }
     let (name, tone, since) = match (run.status, run.started_at) {
         (RunStatus::Running, Some(at)) => ("Running", "run", at),
         (RunStatus::Pending, _) if run.scheduled_at > clock.now => ("Waits for its time", "wait", clock.now),
