@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use everbell_core::org::{OrgFacts, Place, Sweep, SweepStep, Work};
 use everbell_core::store::{AuditEntry, StoreError, StoreResult, Swept};
-use everbell_core::{ActiveRun, Definition, Job, OrgId, Timer};
+use everbell_core::{ActiveRun, Definition, Job, OrgId};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -78,6 +78,7 @@ impl PostgresStore {
         if rows.is_empty() {
             return Ok(None);
         }
+        let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
         let orgs = stands(rows);
         // After the orgs are locked, so that a sweep that has seen them before their change is seen to be past them.
         let sweeps = sweeps(&mut *tx).await?;
@@ -85,7 +86,6 @@ impl PostgresStore {
         let mut batch = SweepBatch::default();
         batch.reconcile(&jobs, &sweeps, &orgs, &mut looked);
         let inserted = write_sweep(&mut *tx, &batch, now).await?;
-        let ids: Vec<&str> = orgs.iter().map(|(id, _)| id.as_str()).collect();
         on(WHAT, sqlx::query(include_str!("sql/clear_waiting.sql")).bind(ids).execute(&mut *tx)).await?;
         Ok(Some(Stepped { batch, inserted, orgs: orgs.len(), more: true }))
     }
@@ -250,10 +250,4 @@ pub(super) async fn org_active_of(
         .bind(column(owners, |(job, _)| *job))
         .bind(column(owners, |(_, org)| org.as_str()));
     Ok(active_by_owner(on("reading active runs", query.fetch_all(&mut *conn)).await?))
-}
-
-/// The timers of orgs among these.
-pub(super) fn owners_of(timers: &[Timer]) -> Vec<(Uuid, String)> {
-    let org = |timer: &Timer| Some((timer.job_id.as_uuid(), timer.org.as_ref()?.to_string()));
-    timers.iter().filter_map(org).collect()
 }

@@ -43,8 +43,8 @@ pub(crate) struct PlanBatch {
     pub(crate) cancel: Vec<Uuid>,
     pub(crate) retire: Vec<Uuid>,
     pub(crate) errors: Vec<(Uuid, String)>,
-    /// Timers of orgs that cannot be armed, and why.
-    pub(crate) org_errors: Vec<(JobId, OrgId, String)>,
+    /// Timers of orgs that cannot be armed, by job and org, and why.
+    pub(crate) org_errors: Vec<(Uuid, String, String)>,
     planned: Vec<(Arc<Definition>, NewRun)>,
     planned_gaps: Vec<(JobId, Gap)>,
 }
@@ -75,14 +75,27 @@ impl PlanBatch {
             self.errors.push((job.id.as_uuid(), error));
         }
         if let (Some(error), Some(org)) = (plan.org_error, org) {
-            self.org_errors.push((job.id, org.clone(), error));
+            self.org_errors.push((job.id.as_uuid(), org.to_string(), error));
         }
     }
 
     /// A timer whose job cannot be read: it is disarmed and the job errored, and nobody else notices.
-    pub(crate) fn add_unreadable(&mut self, timer: &Timer, why: String) {
-        self.errors.push((timer.job_id.as_uuid(), why));
-        self.timers.push(TimerColumns::from(&everbell_core::plan::disarm(timer)));
+    pub(crate) fn add_without_job(&mut self, timer: TimerColumns, why: String) {
+        self.errors.push((timer.job_id, why));
+        self.disarm(timer);
+    }
+
+    /// A timer that cannot be read: it is disarmed and errored with its job, or alone, if the job has others.
+    pub(crate) fn add_unreadable(&mut self, timer: TimerColumns, why: String) {
+        if timer.org_id.is_empty() {
+            return self.add_without_job(timer, why);
+        }
+        self.org_errors.push((timer.job_id, timer.org_id.clone(), why));
+        self.disarm(timer);
+    }
+
+    fn disarm(&mut self, timer: TimerColumns) {
+        self.timers.push(TimerColumns { next_run_at: None, rescheduled_from: None, ..timer });
     }
 
     /// What happened, when only these runs were new.
@@ -100,10 +113,15 @@ impl PlanBatch {
                 .collect(),
             gaps: self.planned_gaps,
             errored: self.errors.into_iter().map(|(id, error)| (JobId::from_uuid(id), error)).collect(),
-            org_errors: self.org_errors,
+            org_errors: self.org_errors.into_iter().filter_map(told_of_org).collect(),
             next_due_at: next_due_at.map(Into::into),
         }
     }
+}
+
+/// An org whose id cannot be read has no name to be told by; its timer shows why.
+fn told_of_org((job, org, why): (Uuid, String, String)) -> Option<(JobId, OrgId, String)> {
+    Some((JobId::from_uuid(job), OrgId::new(&org).ok()?, why))
 }
 
 /// What `record` will tell, put together as the statements answer.

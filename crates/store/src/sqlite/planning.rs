@@ -76,8 +76,8 @@ impl SqliteStore {
             let id = JobId::from_uuid(row.job_id);
             match (learned.get(id), row.clone().read()) {
                 (Some(job), Ok(timer)) => known.push((job, timer)),
-                (Some(_), Err(error)) => disarm(batch, row, error.to_string()),
-                (None, _) => disarm(batch, row, learned.why_not(id)),
+                (Some(_), Err(error)) => batch.add_unreadable(row, error.to_string()),
+                (None, _) => batch.add_without_job(row, learned.why_not(id)),
             }
         }
         let keys = known.iter().filter_map(|(job, _)| job.policies.depends_on.as_ref());
@@ -108,12 +108,6 @@ impl SqliteStore {
         }
         Ok(learned)
     }
-}
-
-/// A timer that cannot be planned: it is disarmed and its job errored, and nobody else notices.
-fn disarm(batch: &mut PlanBatch, timer: TimerColumns, why: String) {
-    batch.errors.push((timer.job_id, why));
-    batch.timers.push(TimerColumns { next_run_at: None, rescheduled_from: None, ..timer });
 }
 
 /// The active runs of these jobs that belong to no org, oldest first.
@@ -166,7 +160,7 @@ pub(super) async fn write(tx: &mut Tx<'_>, batch: &PlanBatch, by: &str, now: Tim
         tx.run(sqlx::query(include_str!("sql/advance_timers.sql")).bind(rows)).await?;
     }
     if !batch.org_errors.is_empty() {
-        let rows = batch.org_errors.iter().map(|(job, org, why)| (Hex(job.as_uuid()), org.as_str(), why));
+        let rows = batch.org_errors.iter().map(|(job, org, why)| (Hex(*job), org, why));
         tx.run(sqlx::query(include_str!("sql/set_timer_errors.sql")).bind(batch::rows(rows))).await?;
     }
     if !batch.retire.is_empty() {

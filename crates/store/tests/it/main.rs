@@ -1,6 +1,7 @@
 //! One binary for all integration tests of the stores.
 #![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
 
+mod broken;
 mod inside;
 mod memory;
 mod org_isolation;
