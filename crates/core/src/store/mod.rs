@@ -205,13 +205,14 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// The org wants of the job what all want.
     async fn delete_override(&self, org: &OrgId, job: &JobKey, audit: &AuditEntry) -> StoreResult<()>;
 
-    /// Everything that an org overrides, by job key.
+    /// Everything that an org overrides, by job key. What is said of a key that no job can have is left out.
     async fn list_overrides(&self, org: &OrgId) -> StoreResult<Vec<Override>>;
 
-    /// The orgs as a job sees them, a page at a time, by id.
+    /// The orgs as a job sees them, a page at a time, by id. A timer that cannot be read is none, and its error says why.
     async fn job_orgs(&self, job: JobId, filter: &JobOrgFilter, page: &PageRequest) -> StoreResult<Page<JobOrg>>;
 
-    /// The living jobs with a timer for each org, as an org sees them, by key; at most 1,000.
+    /// The living jobs with a timer for each org, as an org sees them, by key; at most 1,000. One that cannot be read is left
+    /// out; [`Store::list_jobs`] names it.
     async fn org_jobs(&self, org: &OrgId) -> StoreResult<Vec<OrgJob>>;
 
     /// The same as [`Store::change_job`], for the timer of one org.
@@ -228,7 +229,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// ([`take_step`](crate::org::take_step)). One short transaction; several instances do not wait for each other.
     async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept>;
 
-    /// Sweeps that are not at their end, the oldest first; at most 1,000.
+    /// Sweeps that are not at their end, the oldest first; at most 1,000. One that cannot be read is left out; its job is
+    /// errored when its turn comes.
     async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>>;
 
     // ---- instances
@@ -236,7 +238,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Writes down that the instance is alive, and what it is and serves. Tells whether it is asked to drain.
     async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool>;
 
-    /// Every instance that is known, the oldest first.
+    /// Every instance that is known, the oldest first. One that cannot be read is left out: its next heartbeat writes it
+    /// anew, or it is forgotten.
     async fn list_instances(&self) -> StoreResult<Vec<Instance>>;
 
     /// Forgets an instance that has ended in good order.

@@ -3,6 +3,7 @@
 
 mod broken;
 mod inside;
+mod list_isolation;
 mod memory;
 mod org_isolation;
 mod postgres;
