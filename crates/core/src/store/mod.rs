@@ -112,7 +112,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     ///
     /// Written are: runs (one whose slot exists already is passed over and not reported), gaps, and the timer. A run in
     /// `plan.cancel` that is pending is canceled, one that is running is asked to stop. `plan.retire` retires the job,
-    /// `plan.error` makes it errored, both in the name of `everbell`.
+    /// `plan.error` makes it errored, both in the name of `everbell`. So is the entry `org.errored` in the audit trail, one
+    /// for each job with timers that have a `plan.org_error`.
     async fn plan_due(
         &self,
         now: Timestamp,
@@ -226,7 +227,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Brings the timers of orgs in line with jobs, orgs and overrides, for at most `limit` orgs: first of orgs that
     /// changed ([`reconcile`](crate::org::reconcile)), then a step of the sweep that waits longest
-    /// ([`take_step`](crate::org::take_step)). One short transaction; several instances do not wait for each other.
+    /// ([`take_step`](crate::org::take_step)). One short transaction; several instances do not wait for each other. What
+    /// becomes errored is told in the audit trail as by [`Store::plan_due`].
     async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept>;
 
     /// Sweeps that are not at their end, the oldest first; at most 1,000. One that cannot be read is left out; its job is

@@ -55,6 +55,7 @@ impl State {
                 self.orgs.remove(&org);
             }
         }
+        self.write_org_errors(&swept.planned, now);
         swept.more = waiting || stepped || removed;
         swept
     }
@@ -152,6 +153,8 @@ impl State {
                 self.timers.entry(owner.clone()).or_insert_with(|| timer_to_keep(&plan.timer));
                 self.timer_errors.remove(&owner);
                 self.write_swept(&owner, &view.job, plan, now, swept);
+                let error = view.new_error(plan).map(|reason| (view.job.id, view.org.clone(), reason));
+                swept.planned.org_errors.extend(error);
             }
             Fate::Remove(plan) => {
                 self.write_swept(&owner, &view.job, plan, now, swept);
@@ -176,8 +179,6 @@ impl State {
             skipped: run.skip.as_ref().map(SkipReason::as_str),
         }));
         planned.gaps.extend(written.gaps.into_iter().map(|gap| (job.id, gap)));
-        let error = plan.org_error.iter().filter_map(|reason| Some((job.id, owner.1.clone()?, reason.clone())));
-        planned.org_errors.extend(error);
     }
 }
 

@@ -10,6 +10,7 @@ use sqlx::{FromRow, Row};
 use uuid::Uuid;
 
 use super::PostgresStore;
+use super::access::insert_audit;
 use super::connect::{Conn, on};
 use super::sweeping::{facts_of, org_active_of};
 use crate::micros::Micros;
@@ -106,7 +107,7 @@ impl PostgresStore {
             let id = JobId::from_uuid(row.job_id);
             match (learned.get(id), row.clone().read()) {
                 (Some(job), Ok(timer)) => known.push((job, timer)),
-                (Some(_), Err(error)) => batch.add_unreadable(row, error.to_string()),
+                (Some(job), Err(error)) => batch.add_unreadable(job, row, error.to_string()),
                 (None, _) => batch.add_without_job(row, learned.why_not(id)),
             }
         }
@@ -183,6 +184,9 @@ pub(super) async fn write(
     by: &str,
     now: Timestamp,
 ) -> StoreResult<HashSet<Uuid>> {
+    for entry in batch.entries(now) {
+        insert_audit(&mut *conn, &entry).await?;
+    }
     let now = Micros::from(now);
     let inserted = insert_runs(conn, what, &batch.runs, now).await?;
     insert_gaps(conn, what, batch, now).await?;
@@ -199,9 +203,9 @@ pub(super) async fn write(
     }
     if !batch.org_errors.is_empty() {
         let query = sqlx::query(include_str!("sql/set_timer_errors.sql"))
-            .bind(column(&batch.org_errors, |(job, _, _)| *job))
-            .bind(column(&batch.org_errors, |(_, org, _)| org.as_str()))
-            .bind(column(&batch.org_errors, |(_, _, error)| error.as_str()));
+            .bind(column(&batch.org_errors, |error| error.job.id.as_uuid()))
+            .bind(column(&batch.org_errors, |error| error.org.as_str()))
+            .bind(column(&batch.org_errors, |error| error.why.as_str()));
         on(what, query.execute(&mut *conn)).await?;
     }
     if !batch.cancel.is_empty() {

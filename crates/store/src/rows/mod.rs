@@ -4,6 +4,7 @@
 mod batch;
 mod counts;
 mod definitions;
+pub(crate) mod errored;
 mod few;
 mod job;
 pub(crate) mod job_list;
