@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use uuid::Uuid;
 
 pub use answers::{
     ActiveCount, Canceled, Changed, Claim, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page, Planned,
@@ -234,6 +235,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Sweeps that are not at their end, the oldest first; at most 1,000. One that cannot be read is left out; its job is
     /// errored when its turn comes.
     async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>>;
+
+    /// Ends a sweep that makes runs before it is at its end, and tells how far it was. The runs that it made stay. One that
+    /// timers depend on is refused ([`Sweep::expect_stoppable`]).
+    async fn stop_sweep(&self, sweep: Uuid, audit: &AuditEntry) -> StoreResult<Sweep>;
 
     // ---- instances
 

@@ -219,7 +219,7 @@ impl Seen {
             entries.items.into_iter().map(|entry| (entry.id, entry.action, entry.object, entry.actor)).collect();
         let oldest = newest.next.as_ref().and(newest.items.last()).map(|run| run.id);
         let runs = active.items.into_iter().chain(newest.items).map(|run| (run.id, run)).collect();
-        Ok(Seen { runs, oldest, more_entries, entries })
+        Ok(Seen { runs, oldest, entries, more_entries })
     }
 
     fn is_news(&self, run: &RunRecord) -> bool {

@@ -80,6 +80,31 @@ pub async fn the_backlog_of_an_org_starves_nobody(fresh: Fresh) {
     assert_eq!(orgs, ["busy", "other"], "a backlog waits for itself");
 }
 
+pub async fn a_sweep_that_makes_runs_is_stopped_and_no_other(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    let work = Work::RunNow { payload: None, overlap: None };
+    world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
+    world.store.sweep_orgs(at("01:00"), 1).await.unwrap();
+    let sweep = world.store.list_sweeps().await.unwrap().remove(0);
+    let entry = audit("job.stop_sweep", "job:brief", at("01:01"));
+    let stopped = world.store.stop_sweep(sweep.id, &entry).await.unwrap();
+    assert_eq!((&stopped, stopped.seen), (&sweep, 1), "it tells how far it was");
+    world.sweep(at("01:01")).await;
+    let runs = world.runs().await;
+    assert_eq!(runs.iter().map(|run| run.org.as_ref().unwrap().as_str()).collect::<Vec<_>>(), ["la"], "it stays");
+    assert_eq!(world.actions(Some("job:brief")).await[0], "job.stop_sweep");
+    let gone = world.store.stop_sweep(sweep.id, &entry).await;
+    assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{gone:?}");
+
+    // Timers have to follow their job.
+    world.try_change("brief", at("02:00"), |view| change::for_all_orgs(view, Work::Arm)).await.unwrap();
+    let arming = world.store.list_sweeps().await.unwrap().remove(0);
+    let entry = audit("job.stop_sweep", "job:brief", at("02:01"));
+    assert_refused(world.store.stop_sweep(arming.id, &entry).await, "invalid");
+    assert_eq!(world.store.list_sweeps().await.unwrap(), [arming]);
+    assert_eq!(next(&world, id, "utc").await, Some(at("09:00")));
+}
+
 pub async fn orgs_that_a_job_cannot_fire_for_are_one_entry(fresh: Fresh) {
     let (world, _) = three(&fresh).await;
     let broken =

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use everbell_core::org::{self, Fate, OrgFacts, OrgTimer, OrgView, Reconciled, Sweep, SweepStep, Work};
 use everbell_core::plan::Plan;
-use everbell_core::store::{AuditEntry, PlannedRun, Swept};
+use everbell_core::store::{AuditEntry, PlannedRun, StoreError, StoreResult, Swept};
 use everbell_core::{Definition, Job, JobId, JobKey, OrgId, SkipReason};
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::jobs::timer_to_keep;
 use super::state::{EVERBELL, Owner, State, StoredSweep, micros};
@@ -39,6 +40,15 @@ impl State {
 
     pub(super) fn list_sweeps(&self) -> Vec<Sweep> {
         self.sweeps.values().take(MOST_LISTED as usize).map(|stored| stored.sweep.clone()).collect()
+    }
+
+    pub(super) fn stop_sweep(&mut self, id: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
+        let stored = self.sweeps.get(&id).ok_or_else(|| StoreError::not_found("sweep", id))?;
+        stored.sweep.expect_stoppable()?;
+        let sweep = stored.sweep.clone();
+        self.sweeps.remove(&id);
+        self.write_audit(audit);
+        Ok(sweep)
     }
 
     pub(super) fn sweep_orgs(&mut self, now: Timestamp, limit: u32) -> Swept {

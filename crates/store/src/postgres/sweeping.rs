@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::PostgresStore;
+use super::access::insert_audit;
 use super::connect::{Conn, on};
 use super::planning::{active_by_owner, column, upstream_of, write};
 use crate::micros::Micros;
@@ -152,6 +153,25 @@ impl PostgresStore {
     pub(super) async fn read_sweeps(&self) -> StoreResult<Vec<Sweep>> {
         let query = sqlx::query_as(include_str!("sql/list_sweeps.sql")).bind(i64::from(MOST_LISTED));
         Ok(readable_sweeps(self.within("listing sweeps", query.fetch_all(&self.pool)).await?))
+    }
+}
+
+impl PostgresStore {
+    pub(super) async fn end_sweep(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
+        const WHAT: &str = "stopping a sweep";
+        let mut tx = self.begin(WHAT).await?;
+        let done = async {
+            // Waits for a step that is under way.
+            let query = sqlx::query_as(include_str!("sql/get_sweep.sql")).bind(id);
+            let row: Option<SweepColumns> = on(WHAT, query.fetch_optional(&mut tx)).await?;
+            let sweep = row.ok_or_else(|| StoreError::not_found("sweep", id))?.read()?;
+            sweep.expect_stoppable()?;
+            on(WHAT, sqlx::query(include_str!("sql/end_sweep.sql")).bind(id).execute(&mut tx)).await?;
+            insert_audit(&mut tx, audit).await?;
+            Ok(sweep)
+        };
+        let done = done.await;
+        self.settle(WHAT, tx, done, |_| true).await
     }
 }
 

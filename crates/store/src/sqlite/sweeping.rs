@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::access::insert_audit;
 use super::batch::{self, Hex};
 use super::planning::{active_by_owner, upstream_of, write};
 use super::transaction::Tx;
@@ -133,6 +134,18 @@ impl SqliteStore {
     pub(super) async fn read_sweeps(&self) -> StoreResult<Vec<Sweep>> {
         let mut held = self.reader("listing sweeps").await?;
         sweeps(&mut held.begin().await?, i64::from(MOST_LISTED)).await
+    }
+
+    pub(super) async fn end_sweep(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
+        let mut held = self.writer("stopping a sweep").await?;
+        let mut tx = held.begin().await?;
+        let row: Option<SweepColumns> = tx.first(sqlx::query(include_str!("sql/get_sweep.sql")).bind(id)).await?;
+        let sweep = row.ok_or_else(|| StoreError::not_found("sweep", id))?.read()?;
+        sweep.expect_stoppable()?;
+        tx.run(sqlx::query(include_str!("sql/end_sweep.sql")).bind(id)).await?;
+        insert_audit(&mut tx, audit).await?;
+        tx.commit_and_wake().await?;
+        Ok(sweep)
     }
 }
 

@@ -150,6 +150,7 @@ async fn a_sweep_among_sweeps(database: Broken) {
     database.run("update sweeps set detail = '{' where job_key = 'bad'").await;
     let sweeps = store.list_sweeps().await.unwrap();
     assert_eq!(sweeps.iter().map(|sweep| sweep.job_key.as_str()).collect::<Vec<_>>(), ["good"]);
+    is_corrupt(store.stop_sweep(audit(bad.as_uuid().as_u128()).id, &audit(3)).await);
     sweep(&*store).await;
     let error = store.get_job(&JobRef::Id(bad)).await.unwrap().job.state.error;
     assert!(error.is_some_and(|why| why.contains("sweeps")), "it is shown");
