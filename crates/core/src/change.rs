@@ -52,10 +52,18 @@ impl JobView {
 
     /// Whether this is about one timer.
     fn expect_one_timer(&self) -> Result<(), Invalid> {
-        if self.is_of_all_orgs() {
-            return Err(Invalid::new("orgId", "this job fires for each org: name the one that is meant"));
-        }
-        Ok(())
+        self.expect_org("this job fires for each org: name the one that is meant in `orgId`")
+    }
+
+    /// The same, where all of them could be meant.
+    fn expect_one_or_all(&self) -> Result<(), Invalid> {
+        self.expect_org(
+            "this job fires for each org: name the one that is meant in `orgId`, or all of them with `orgs`: `all`",
+        )
+    }
+
+    fn expect_org(&self, refusal: &str) -> Result<(), Invalid> {
+        if self.is_of_all_orgs() { Err(Invalid::new("orgId", refusal)) } else { Ok(()) }
     }
 
     fn job(&self) -> &Definition {
@@ -242,7 +250,7 @@ pub fn skip_next(view: &JobView, count: u32, by: &str, now: Timestamp) -> Result
 /// Enqueues a run at once. A paused job may be run by hand; a retired one not.
 pub fn run_now(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<JobChange, Invalid> {
     view.expect_living()?;
-    view.expect_one_timer()?;
+    view.expect_one_or_all()?;
     let plan = plan::run_now(view.job(), &view.timer, &view.seen(None), request, now);
     Ok(JobChange { state: view.job.state.clone(), plan, successor: None, sweep: None })
 }
@@ -250,7 +258,7 @@ pub fn run_now(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<J
 /// Enqueues runs for slots that have gone by. A paused job may be backfilled; a retired one not.
 pub fn backfill(view: &JobView, request: &plan::Backfill<'_>) -> Result<JobChange, Invalid> {
     view.expect_living()?;
-    view.expect_one_timer()?;
+    view.expect_one_or_all()?;
     let spec = view.org_spec()?;
     let plan = plan::backfill(view.job(), &view.timer, &view.seen(spec.as_ref()), request)?;
     Ok(JobChange { state: view.job.state.clone(), plan, successor: None, sweep: None })

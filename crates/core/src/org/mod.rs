@@ -24,7 +24,7 @@ use jiff::civil::Date;
 
 pub use reconcile::{Fate, OrgTimer, OrgView, Reconciled, reconcile};
 pub use standing::{Life, Off, OrgFacts, Standing, plan, spec_for, standing};
-pub use sweep::{Sweep, SweepStep, Work, take_step};
+pub use sweep::{Sweep, SweepStep, Work, backfill_size, take_step};
 pub use what_if::{Day, Verdict, WhatIf, what_if};
 pub use write::{MAX_ORGS_AT_ONCE, OrgWrite, OverrideWrite, Written, deleted, override_of, written};
 

@@ -64,6 +64,12 @@ impl OrgView {
         Seen { active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec: None }
     }
 
+    /// Why the job cannot fire for the org by this plan, if that is news.
+    pub fn new_error(&self, plan: &Plan) -> Option<String> {
+        let known = self.timer.as_ref().and_then(|old| old.error.as_ref());
+        plan.org_error.clone().filter(|error| Some(error) != known)
+    }
+
     pub(super) fn standing(&self) -> Standing {
         standing(&self.job, &self.facts)
     }

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::reconcile::{Fate, OrgView, Reconciled, reconcile};
-use super::{Standing, spec_for};
-use crate::ids::{BackfillId, JobId, JobKey, OrgId, RunId, sweep_run_id};
+use super::{OrgFacts, Standing, spec_for, standing};
+use crate::ids::{BackfillId, Invalid, JobId, JobKey, OrgId, RunId, sweep_run_id};
+use crate::job::{Definition, Timer};
 use crate::json::Json;
 use crate::plan::{self, Backfill, MAX_BACKFILLED, Missed, Plan, RunNow, Seen};
 use crate::policy::Overlap;
@@ -39,6 +40,16 @@ impl Sweep {
         matches!(self.work, Work::Arm | Work::Resume { .. })
             && self.job_key == *key
             && self.reached.as_ref().is_none_or(|reached| reached < org)
+    }
+
+    /// Whether it may end before it is at its end: not if timers depend on it.
+    pub fn expect_stoppable(&self) -> Result<(), Invalid> {
+        match self.work {
+            Work::RunNow { .. } | Work::Backfill { .. } => Ok(()),
+            Work::Arm | Work::Resume { .. } => {
+                Err(Invalid::new("sweepId", "is about timers, which have to follow their job: it ends by itself"))
+            }
+        }
     }
 }
 
@@ -129,8 +140,25 @@ fn run_now(view: &OrgView, step: SweepStep<'_>, payload: Option<&Json>, overlap:
     Some(plan::run_now(&view.job, &old.timer, &view.seen(&old.active), &request, step.now))
 }
 
+/// How many slots of a range a backfill finds for an org: it makes at most so many runs, because some may be there.
+pub fn backfill_size(
+    job: &Definition,
+    facts: &OrgFacts,
+    timer: Option<&Timer>,
+    (from, to): (Timestamp, Timestamp),
+) -> u64 {
+    let (true, Some(timer), Ok(spec)) = (is_backfilled(&standing(job, facts)), timer, spec_for(job, facts)) else {
+        return 0;
+    };
+    spec.count_between(plan::just_before(from), to.min(timer.last_slot_at)).min(MAX_BACKFILLED as u64)
+}
+
+fn is_backfilled(standing: &Standing) -> bool {
+    matches!(standing, Standing::Eligible(_) | Standing::Off(_))
+}
+
 fn backfill(view: &OrgView, id: BackfillId, from: Timestamp, to: Timestamp) -> Option<Plan> {
-    if !matches!(view.standing(), Standing::Eligible(_) | Standing::Off(_)) {
+    if !is_backfilled(&view.standing()) {
         return None;
     }
     let old = view.timer.as_ref()?;

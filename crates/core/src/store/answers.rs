@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use uuid::Uuid;
 
 use super::requests::Cursor;
 use crate::ids::{InstanceId, JobId, OrgId, RunId, Target};
@@ -291,6 +290,6 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Where to go on; `None` at the end.
     pub next: Option<Cursor>,
-    /// Ids of rows that could not be read and were left out.
-    pub unreadable: Vec<Uuid>,
+    /// Ids of rows that could not be read and were left out, as texts: those of orgs are.
+    pub unreadable: Vec<String>,
 }

@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use uuid::Uuid;
 
 pub use answers::{
     ActiveCount, Canceled, Changed, Claim, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page, Planned,
@@ -113,7 +114,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     ///
     /// Written are: runs (one whose slot exists already is passed over and not reported), gaps, and the timer. A run in
     /// `plan.cancel` that is pending is canceled, one that is running is asked to stop. `plan.retire` retires the job,
-    /// `plan.error` makes it errored, both in the name of `everbell`.
+    /// `plan.error` makes it errored, both in the name of `everbell`. So is the entry `org.errored` in the audit trail, one
+    /// for each job with timers that have a `plan.org_error`.
     async fn plan_due(
         &self,
         now: Timestamp,
@@ -211,13 +213,14 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// The org wants of the job what all want.
     async fn delete_override(&self, org: &OrgId, job: &JobKey, audit: &AuditEntry) -> StoreResult<()>;
 
-    /// Everything that an org overrides, by job key.
+    /// Everything that an org overrides, by job key. What is said of a key that no job can have is left out.
     async fn list_overrides(&self, org: &OrgId) -> StoreResult<Vec<Override>>;
 
-    /// The orgs as a job sees them, a page at a time, by id.
+    /// The orgs as a job sees them, a page at a time, by id. A timer that cannot be read is none, and its error says why.
     async fn job_orgs(&self, job: JobId, filter: &JobOrgFilter, page: &PageRequest) -> StoreResult<Page<JobOrg>>;
 
-    /// The living jobs with a timer for each org, as an org sees them, by key; at most 1,000.
+    /// The living jobs with a timer for each org, as an org sees them, by key; at most 1,000. One that cannot be read is left
+    /// out; [`Store::list_jobs`] names it.
     async fn org_jobs(&self, org: &OrgId) -> StoreResult<Vec<OrgJob>>;
 
     /// The same as [`Store::change_job`], for the timer of one org.
@@ -231,18 +234,25 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Brings the timers of orgs in line with jobs, orgs and overrides, for at most `limit` orgs: first of orgs that
     /// changed ([`reconcile`](crate::org::reconcile)), then a step of the sweep that waits longest
-    /// ([`take_step`](crate::org::take_step)). One short transaction; several instances do not wait for each other.
+    /// ([`take_step`](crate::org::take_step)). One short transaction; several instances do not wait for each other. What
+    /// becomes errored is told in the audit trail as by [`Store::plan_due`].
     async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept>;
 
-    /// Sweeps that are not at their end, the oldest first; at most 1,000.
+    /// Sweeps that are not at their end, the oldest first; at most 1,000. One that cannot be read is left out; its job is
+    /// errored when its turn comes.
     async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>>;
+
+    /// Ends a sweep that makes runs before it is at its end, and tells how far it was. The runs that it made stay. One that
+    /// timers depend on is refused ([`Sweep::expect_stoppable`]).
+    async fn stop_sweep(&self, sweep: Uuid, audit: &AuditEntry) -> StoreResult<Sweep>;
 
     // ---- instances
 
     /// Writes down that the instance is alive, and what it is and serves. Tells whether it is asked to drain.
     async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool>;
 
-    /// Every instance that is known, the oldest first.
+    /// Every instance that is known, the oldest first. One that cannot be read is left out: its next heartbeat writes it
+    /// anew, or it is forgotten.
     async fn list_instances(&self) -> StoreResult<Vec<Instance>>;
 
     /// Forgets an instance that has ended in good order.

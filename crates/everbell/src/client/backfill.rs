@@ -16,15 +16,14 @@ use serde_json::{Value, json};
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
 use super::org_jobs::JobOfOrg;
-use super::sweeps::{self, SweepBegun};
 use super::{Facts, is_in_doubt};
 use crate::clock::{earlier, later};
 use crate::engine::random;
 
 /// How its entries in the audit trail are called.
-const ACTION: &str = "job.backfill";
+pub(super) const ACTION: &str = "job.backfill";
 /// How much history is looked at, in pages.
-const PAGE: u32 = 1_000;
+pub(super) const PAGE: u32 = 1_000;
 const MOST_PAGES: usize = 50;
 /// The most backfills that are listed.
 const MOST_LISTED: usize = 100;
@@ -84,15 +83,6 @@ pub struct BackfillReport {
     pub runs: BTreeMap<&'static str, u64>,
     /// It is for all orgs, and not all of them have got their runs yet.
     pub sweeping: bool,
-}
-
-/// A backfill for all orgs that was begun.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BackfillOfAll {
-    /// Which.
-    pub id: BackfillId,
-    /// The walk over the orgs that makes its runs.
-    pub sweep: SweepBegun,
 }
 
 impl BackfillReport {
@@ -174,25 +164,6 @@ impl Jobs {
         self.begin_backfill(plan, from, to).await
     }
 
-    /// The same for every org, a few at a time. How many slots that may be is judged in the job's own zone.
-    pub async fn backfill_for_all(
-        &self,
-        job: impl IntoJobRef,
-        from: Timestamp,
-        to: Timestamp,
-    ) -> StoreResult<BackfillOfAll> {
-        let row = self.get(job).await?;
-        let definition = &row.job.definition;
-        let spec = definition.spec.as_ref().map_err(|broken| Invalid::new("schedule", broken.reason.clone()))?;
-        let now = self.context.now();
-        bounded(spec, now, from, to)?;
-        let id = BackfillId::new(now, random());
-        let after = facts_of(id, from, to);
-        let work = Work::Backfill { id, from, to };
-        let sweep = sweeps::begin(&self.context, JobRef::Id(definition.id), None, ACTION, after, &work).await?;
-        Ok(BackfillOfAll { id, sweep })
-    }
-
     async fn begin_backfill(&self, plan: BackfillPlan, from: Timestamp, to: Timestamp) -> StoreResult<BackfillBegun> {
         let wanted = plan.wanted();
         let now = self.context.now();
@@ -259,15 +230,15 @@ impl Jobs {
         Ok(reports)
     }
 
-    /// Cancels the runs of a backfill that have not begun, and tells how many. Those that are running go on.
+    /// Cancels the runs of a backfill that have not begun, and tells how many. Those that are running go on. If it is for all
+    /// orgs and still makes runs, it makes no more.
     pub async fn stop_backfill(&self, job: impl IntoJobRef, id: BackfillId) -> StoreResult<u64> {
         let job = self.get(job).await?;
         let reports = self.backfills(&JobRef::Id(job.job.definition.id)).await?;
         let report = reports.into_iter().find(|report| report.id == id);
         let report = report.ok_or_else(|| StoreError::not_found("backfill", id))?;
         if report.sweeping {
-            let what = format!("backfill `{id}` is still making runs for orgs; stop it when it has made all of them");
-            return Err(StoreError::Conflict { what });
+            self.stop_making(id).await?;
         }
         let key = job.job.definition.key.clone();
         let filter =
@@ -327,7 +298,7 @@ fn range(from: Timestamp, to: Timestamp) -> RunFilter {
 }
 
 /// The slots of a range that have gone by, if they are not too many.
-fn bounded(spec: &Spec, mark: Timestamp, from: Timestamp, to: Timestamp) -> Result<Vec<Timestamp>, Invalid> {
+pub(super) fn bounded(spec: &Spec, mark: Timestamp, from: Timestamp, to: Timestamp) -> Result<Vec<Timestamp>, Invalid> {
     if to < from {
         return Err(Invalid::new("to", "must not be before `from`"));
     }
@@ -340,7 +311,7 @@ fn bounded(spec: &Spec, mark: Timestamp, from: Timestamp, to: Timestamp) -> Resu
 }
 
 /// What the entry of a backfill says, so that it can be found again.
-fn facts_of(id: BackfillId, from: Timestamp, to: Timestamp) -> Facts {
+pub(super) fn facts_of(id: BackfillId, from: Timestamp, to: Timestamp) -> Facts {
     Facts::from_iter([
         ("backfillId".to_owned(), json!(id.to_string())),
         ("from".to_owned(), json!(from.to_string())),

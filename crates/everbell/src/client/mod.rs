@@ -4,6 +4,7 @@
 //! says who did it, why, and what changed. The HTTP API, the command line and the web pages do nothing else.
 
 mod backfill;
+mod backfill_for_all;
 mod changes;
 mod explain;
 mod jobs;
@@ -25,7 +26,8 @@ use everbell_core::{Invalid, Json};
 use jiff::Timestamp;
 use serde::Serialize;
 
-pub use backfill::{BackfillBegun, BackfillOfAll, BackfillPlan, BackfillReport, BackfillSlot};
+pub use backfill::{BackfillBegun, BackfillPlan, BackfillReport, BackfillSlot};
+pub use backfill_for_all::{BackfillOfAll, BackfillSize};
 pub(crate) use changes::before_and_after;
 pub use changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping, Verb};
 pub use explain::Explanation;

@@ -2,7 +2,7 @@
 
 use everbell_core::change::{self, JobView};
 use everbell_core::org::{Sweep, Work};
-use everbell_core::store::{Changed, JobRef, JobRow, StoreResult};
+use everbell_core::store::{Changed, JobRef, JobRow, StoreError, StoreResult};
 use everbell_core::{Definition, Scope};
 use serde_json::json;
 use tracing::warn;
@@ -39,6 +39,28 @@ impl Orgs {
     pub async fn rebuild(&self, job: impl IntoJobRef) -> StoreResult<SweepBegun> {
         begin(&self.context, job.into_job_ref()?, None, "job.rebuild", Facts::new(), &Work::Arm).await
     }
+}
+
+impl Orgs {
+    /// Ends what is being done for every org of a job before every org had its turn, and tells how far it was. The runs that
+    /// were made stay. Refused for what timers depend on.
+    pub async fn stop_sweep(&self, job: impl IntoJobRef, sweep: Uuid) -> StoreResult<Sweep> {
+        let row = self.context.parts.store.get_job(&job.into_job_ref()?).await?;
+        let key = &row.job.definition.key;
+        let own = self.sweeps().await?.into_iter().find(|own| own.id == sweep && own.job_key == *key);
+        stop(&self.context, &own.ok_or_else(|| StoreError::not_found("sweep", sweep))?).await
+    }
+}
+
+/// Ends a sweep in the name of whoever acts.
+pub(super) async fn stop(context: &Context, sweep: &Sweep) -> StoreResult<Sweep> {
+    let after = Facts::from_iter([
+        ("sweepId".to_owned(), json!(sweep.id.to_string())),
+        ("work".to_owned(), json!(sweep.work.as_str())),
+    ]);
+    let object = format!("job:{}", sweep.job_key);
+    let audit = context.entry("job.stop_sweep", object, context.now(), None, Some(&after));
+    context.parts.store.stop_sweep(sweep.id, &audit).await
 }
 
 /// Has something done for every org of a job, and does the first of it on the spot.

@@ -32,7 +32,10 @@ async fn a_run_by_hand_is_for_one_org_for_some_or_for_all(stored: Stored) {
     let (_clock, bell) = world(&stored).await;
     let jobs = bell.jobs().by("ana");
     let refused = jobs.run_now("briefing").await.unwrap_err().to_string();
-    assert_eq!(refused, "orgId: this job fires for each org: name the one that is meant");
+    assert_eq!(
+        refused,
+        "orgId: this job fires for each org: name the one that is meant in `orgId`, or all of them with `orgs`: `all`"
+    );
     let RunNow::Started(run) = jobs.run_now("briefing").for_org(&id("acme")).payload([7]).await.unwrap() else {
         panic!("nothing is in the way")
     };
@@ -85,6 +88,9 @@ async fn a_backfill_is_for_one_org_or_for_all(stored: Stored) {
     assert!(begun.runs.iter().all(|run| run.org == Some(id("acme"))));
     assert_eq!(begun.runs[0].local_date.unwrap().to_string(), "2026-11-10");
 
+    let size = jobs.plan_backfill_for_all("briefing", from, to).await.unwrap();
+    assert_eq!((size.looked_at, size.more, size.with_slots, size.slots), (3, false, 3, 8), "three of acme are there");
+    assert!(jobs.plan_backfill_for_all("plain", from, to).await.unwrap_err().to_string().contains("global"));
     let all = jobs.backfill_for_all("briefing", from, to).await.unwrap();
     assert!(all.sweep.done);
     let of = |runs: &[RunRecord], org: &str| runs.iter().filter(|run| run.org == Some(id(org))).count();
@@ -148,4 +154,36 @@ async fn what_a_move_would_do_is_told_and_not_done() {
     assert_eq!(bell.orgs().get(&id("acme")).await.unwrap().place.timezone, "Europe/Paris");
     let refused = bell.orgs().what_if(&id("acme"), "Asia/Tokio", 2).await.unwrap_err().to_string();
     assert!(refused.contains("Asia/Tokyo"), "{refused}");
+}
+
+#[tokio::test]
+async fn what_is_done_for_all_orgs_is_stopped() {
+    let stored = Stored::memory();
+    let (_clock, bell) = world(&stored).await;
+    // More than are looked at on the spot, and no engine that does the rest.
+    let many: Vec<_> = (0..2_400).map(|number| placed(&format!("org-{number:04}"), "UTC")).collect();
+    bell.orgs().import(&many).await.unwrap();
+    bell.orgs().set(placed("last", "UTC")).await.unwrap();
+    let jobs = bell.jobs().by("ana");
+    let begun = jobs.run_now_for_all("briefing").await.unwrap();
+    assert!(!begun.done);
+    let orgs = bell.orgs().by("ana").because("too many");
+    assert!(
+        matches!(orgs.stop_sweep("plain", begun.id).await, Err(StoreError::NotFound { .. })),
+        "it is of another job"
+    );
+    let seen = orgs.stop_sweep("briefing", begun.id).await.unwrap().seen;
+    let wanted = format!(r#"ana job.stop_sweep job:briefing -> {{"sweepId":"{}","work":"run_now"}}"#, begun.id);
+    assert_eq!(last_entry(&*stored.store).await, wanted);
+    assert!(seen > 0 && orgs.sweeps().await.unwrap().is_empty());
+    let made = bell.runs().count(&RunFilter::default(), 10_000).await.unwrap();
+    assert_eq!(u64::from(made), seen, "the runs that were made stay");
+
+    // A backfill that is stopped makes no more runs, and those that wait are canceled.
+    let (from, to) = (time("2026-11-10T00:00:00Z"), time("2026-11-10T12:00:00Z"));
+    let all = jobs.backfill_for_all("briefing", from, to).await.unwrap();
+    assert!(!all.sweep.done);
+    let made = jobs.backfills("briefing").await.unwrap()[0].runs["pending"];
+    assert_eq!(jobs.stop_backfill("briefing", all.id).await.unwrap(), made);
+    assert!(orgs.sweeps().await.unwrap().is_empty());
 }

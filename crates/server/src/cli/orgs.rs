@@ -5,6 +5,7 @@ pub(crate) mod import;
 mod list;
 mod overrides;
 mod show;
+mod sweeps;
 mod write;
 
 use clap::{Args, Subcommand};
@@ -52,6 +53,12 @@ enum OrgsCommand {
     /// Let a job fire at another local time for an org, or not at all
     #[command(before_help = overrides::EXAMPLES)]
     Override(overrides::OverrideArgs),
+    /// Make the timers of a job anew for every org, if they are not believed to be right
+    #[command(before_help = sweeps::REBUILD_EXAMPLES)]
+    Rebuild(sweeps::SweepArgs),
+    /// Stop making runs for every org of a job; those that were made stay
+    #[command(before_help = sweeps::STOP_EXAMPLES)]
+    Stop(sweeps::SweepArgs),
     /// Delete an org; no job fires for it any more, and its runs stay
     #[command(before_help = write::DELETE_EXAMPLES)]
     Delete(write::DeleteArgs),
@@ -66,6 +73,8 @@ pub(crate) fn run(args: &OrgsArgs, now: Timestamp, output: &mut Output) -> Resul
         Some(OrgsCommand::Check(args)) => check::run(args, now, output),
         Some(OrgsCommand::Import(args)) => import::run(args, now, output),
         Some(OrgsCommand::Override(args)) => overrides::run(args, now, output),
+        Some(OrgsCommand::Rebuild(args)) => sweeps::rebuild(args, now, output),
+        Some(OrgsCommand::Stop(args)) => sweeps::stop(args, now, output),
         Some(OrgsCommand::Delete(args)) => write::delete(args, now, output),
     }
 }

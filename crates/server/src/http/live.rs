@@ -173,12 +173,12 @@ impl Live {
                 self.tell_run(&run);
             }
         }
-        for (id, action, object, actor) in now.entries.iter().rev().filter(|entry| Some(entry.0) > before.last_entry) {
+        for (id, action, object, actor) in now.entries.iter().rev().filter(|entry| before.is_new_entry(entry.0)) {
             let key = object.strip_prefix("job:").map(str::to_owned);
             let data = json!({ "auditId": id, "action": action, "object": object, "actor": actor, "jobKey": key });
             self.tell(action.clone(), key, data);
         }
-        Ok(Seen { last_entry: now.last_entry.max(before.last_entry), ..now })
+        Ok(now)
     }
 
     fn tell_run(&self, run: &RunRecord) {
@@ -202,7 +202,8 @@ struct Seen {
     /// The oldest of the newest runs, if there are more than were looked at: what is older and unknown is no news.
     oldest: Option<RunId>,
     entries: Vec<(Uuid, String, String, String)>,
-    last_entry: Option<Uuid>,
+    /// Whether there are more entries than were looked at: what is older and unknown is no news.
+    more_entries: bool,
 }
 
 impl Seen {
@@ -213,11 +214,12 @@ impl Seen {
         let active = bell.store().list_runs(&active, &page).await?;
         let newest = bell.store().list_runs(&RunFilter::default(), &page).await?;
         let entries = bell.store().list_audit(None, &PageRequest { limit: ENTRIES, after: None }).await?;
+        let more_entries = entries.next.is_some();
         let entries: Vec<_> =
             entries.items.into_iter().map(|entry| (entry.id, entry.action, entry.object, entry.actor)).collect();
         let oldest = newest.next.as_ref().and(newest.items.last()).map(|run| run.id);
         let runs = active.items.into_iter().chain(newest.items).map(|run| (run.id, run)).collect();
-        Ok(Seen { runs, oldest, last_entry: entries.iter().map(|entry| entry.0).max(), entries })
+        Ok(Seen { runs, oldest, entries, more_entries })
     }
 
     fn is_news(&self, run: &RunRecord) -> bool {
@@ -225,6 +227,12 @@ impl Seen {
             Some(known) => (known.status, known.attempt) != (run.status, run.attempt),
             None => self.oldest.is_none_or(|oldest| run.id > oldest) || !run.status.is_terminal(),
         }
+    }
+
+    /// Ids begin with the time at which something began, so one that took longer may come behind a newer one.
+    fn is_new_entry(&self, id: Uuid) -> bool {
+        let oldest = self.entries.iter().map(|entry| entry.0).min().filter(|_| self.more_entries);
+        oldest.is_none_or(|oldest| id > oldest) && self.entries.iter().all(|entry| entry.0 != id)
     }
 
     fn active(&self) -> impl Iterator<Item = RunId> {

@@ -30,15 +30,15 @@ use axum::routing::{MethodFilter, on};
 use access::Role::{Admin, Operator, Viewer};
 use api::{
     actions, audit, backfills, bulk, compat, cron, edits, events, instances, jobs, org_jobs, orgs, probes, questions,
-    runs, targets, tokens,
+    runs, sweeps, targets, tokens,
 };
 pub(crate) use app::{ApiOptions, App, Served};
 use model::{
     AuditDocument, BackfillDocument, BackfillReportDocument, Bulk, CanceledDocument, ChangedField, ExplanationDocument,
     Fires, GapDocument, ImportedDocument, InstanceDocument, JobDocument, JobOrgsDocument, NewTokenDocument,
     NewVersionDocument, OrgDocument, OrgJobDocument, OrgOverrideDocument, PreviewDocument, ResumedDocument,
-    RunDocument, RunNowDocument, RunsNowDocument, StatsDocument, StoppedDocument, TargetsDocument, TokenDocument,
-    WhatIfDocument,
+    RunDocument, RunNowDocument, RunsNowDocument, StatsDocument, StoppedDocument, SweepBegunDocument, SweepDocument,
+    TargetsDocument, TokenDocument, WhatIfDocument,
 };
 use pipeline::Mounted;
 use problem::Kind::{Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch};
@@ -104,6 +104,10 @@ fn job_routes() -> Vec<Route> {
             .answers_page::<GapDocument>("A page of gaps").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/stats", RunHistory, questions::stats).does("Tell how a job fared lately").query(questions::STATS)
             .answers::<StatsDocument>(200, "Counts, durations and lags").problems(&[NotFound]),
+        route(post.clone(), "/jobs/{jobId}/orgs/rebuild", Role(Admin), sweeps::rebuild).does("Make the timers of a job anew for every org").body(sweeps::WHY)
+            .answers::<SweepBegunDocument>(202, "It is being done, a few orgs at a time").problems(&[NotFound, JobRetired]),
+        route(post, "/jobs/{jobId}/sweeps/{sweepId}/stop", Role(Operator), sweeps::stop).does("Stop making runs for every org; those that were made stay").body(sweeps::WHY)
+            .answers::<SweepDocument>(200, "How far it was").problems(&[NotFound]),
         route(get, "/jobs/{jobId}/orgs", Role(Viewer), org_jobs::of_job).does("List orgs as a job sees them: when it fires for each, or why not").query(org_jobs::OF_JOB)
             .answers::<JobOrgsDocument>(200, "A page of orgs").problems(&[NotFound]),
     ]

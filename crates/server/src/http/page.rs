@@ -41,11 +41,7 @@ pub(crate) fn next(call: &Call, cursor: Option<&Cursor>) -> Option<String> {
 
 /// A page as it is answered: these items, made of the rows.
 pub(crate) fn document<R, T>(call: &Call, page: &store::Page<R>, items: Vec<T>) -> Page<T> {
-    Page {
-        items,
-        next_cursor: next(call, page.next.as_ref()),
-        unreadable: page.unreadable.iter().map(ToString::to_string).collect(),
-    }
+    Page { items, next_cursor: next(call, page.next.as_ref()), unreadable: page.unreadable.clone() }
 }
 
 /// With a `Link` to the next page.

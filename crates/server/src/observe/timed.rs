@@ -17,6 +17,7 @@ use everbell_core::store::{
 };
 use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::metrics::Metrics;
 
@@ -230,6 +231,10 @@ impl Store for Timed {
 
     async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>> {
         self.time("list_sweeps", self.inner.list_sweeps()).await
+    }
+
+    async fn stop_sweep(&self, sweep: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
+        self.time("stop_sweep", self.inner.stop_sweep(sweep, audit)).await
     }
 
     async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {

@@ -216,6 +216,8 @@ fn org_pages() -> Vec<Page> {
         get("/jobs/{key}/orgs", Role(Viewer), orgs::of_job::show).query(orgs::of_job::QUERY),
         get("/jobs/{key}/orgs/run-now", Role(Viewer), orgs::run_now::show).query(orgs::run_now::QUERY),
         post("/jobs/{key}/orgs/run-now", orgs::run_now::send),
+        get("/jobs/{key}/sweeps/{id}/stop", Role(Viewer), orgs::stop::show),
+        post("/jobs/{key}/sweeps/{id}/stop", orgs::stop::send),
     ]
 }
 

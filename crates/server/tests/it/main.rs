@@ -9,6 +9,7 @@ mod db;
 mod declared;
 mod doctor;
 mod embed;
+mod halfway;
 mod readme;
 mod server;
 mod serving;

@@ -43,6 +43,8 @@ macro_rules! conformance_cases_of_orgs {
                 a_run_by_hand_for_all_orgs_is_made_once_for_each,
                 a_backfill_for_all_orgs_has_the_slots_of_each,
                 the_backlog_of_an_org_starves_nobody,
+                a_sweep_that_makes_runs_is_stopped_and_no_other,
+                orgs_that_a_job_cannot_fire_for_are_one_entry,
             }
             org_model {
                 random_lives_of_orgs_are_those_of_the_model,

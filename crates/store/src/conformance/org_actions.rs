@@ -2,14 +2,14 @@
 
 use everbell_core::change;
 use everbell_core::org::Work;
-use everbell_core::plan::{Missed, RunNow};
-use everbell_core::store::StoreError;
+use everbell_core::plan::{Missed, Plan, RunNow, disarm};
+use everbell_core::store::{Due, StoreError};
 use everbell_core::{BackfillId, CatchUp, RunStatus, TriggerType};
 
 use super::Fresh;
-use super::given::{assert_refused, at, audit, by_hand, job, org, org_id, per_org, with};
+use super::given::{assert_refused, at, audit, by_hand, job, org, org_id, page, per_org, with};
 use super::org_timers::{dates, next, set_enabled, three};
-use super::world::{World, by_key};
+use super::world::{World, by_key, targets};
 
 pub async fn a_run_by_hand_is_for_one_org(fresh: Fresh) {
     let (world, id) = three(&fresh).await;
@@ -78,4 +78,50 @@ pub async fn the_backlog_of_an_org_starves_nobody(fresh: Fresh) {
     let started = world.start_some(at("05:01"), 3).await;
     let orgs: Vec<_> = started.iter().map(|claim| claim.run.org.as_ref().unwrap().as_str()).collect();
     assert_eq!(orgs, ["busy", "other"], "a backlog waits for itself");
+}
+
+pub async fn a_sweep_that_makes_runs_is_stopped_and_no_other(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    let work = Work::RunNow { payload: None, overlap: None };
+    world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
+    world.store.sweep_orgs(at("01:00"), 1).await.unwrap();
+    let sweep = world.store.list_sweeps().await.unwrap().remove(0);
+    let entry = audit("job.stop_sweep", "job:brief", at("01:01"));
+    let stopped = world.store.stop_sweep(sweep.id, &entry).await.unwrap();
+    assert_eq!((&stopped, stopped.seen), (&sweep, 1), "it tells how far it was");
+    world.sweep(at("01:01")).await;
+    let runs = world.runs().await;
+    assert_eq!(runs.iter().map(|run| run.org.as_ref().unwrap().as_str()).collect::<Vec<_>>(), ["la"], "it stays");
+    assert_eq!(world.actions(Some("job:brief")).await[0], "job.stop_sweep");
+    let gone = world.store.stop_sweep(sweep.id, &entry).await;
+    assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{gone:?}");
+
+    // Timers have to follow their job.
+    world.try_change("brief", at("02:00"), |view| change::for_all_orgs(view, Work::Arm)).await.unwrap();
+    let arming = world.store.list_sweeps().await.unwrap().remove(0);
+    let entry = audit("job.stop_sweep", "job:brief", at("02:01"));
+    assert_refused(world.store.stop_sweep(arming.id, &entry).await, "invalid");
+    assert_eq!(world.store.list_sweeps().await.unwrap(), [arming]);
+    assert_eq!(next(&world, id, "utc").await, Some(at("09:00")));
+}
+
+pub async fn orgs_that_a_job_cannot_fire_for_are_one_entry(fresh: Fresh) {
+    let (world, _) = three(&fresh).await;
+    let broken =
+        |due: &Due, _| Plan { org_error: Some("no such zone".to_owned()), ..Plan::nothing(&disarm(&due.timer)) };
+    let day = at("2026-11-16T01:00:00Z");
+    let planned = world.store.plan_due(day, 100, &targets(), &broken).await.unwrap();
+    assert_eq!(planned.org_errors.len(), 3);
+    let trail = || async { world.store.list_audit(Some("job:brief"), &page(10)).await.unwrap().items };
+    let entry = trail().await.remove(0);
+    assert_eq!((entry.actor.as_str(), entry.action.as_str(), entry.at), ("everbell", "org.errored", day));
+    assert_eq!(entry.reason.as_deref(), Some("no such zone"));
+    assert_eq!(entry.after.unwrap().as_str(), r#"{"first":["utc","la","tokyo"],"orgs":3}"#);
+    // A run by hand leaves the timers as they are, and tells nobody again.
+    let work = Work::RunNow { payload: None, overlap: None };
+    world.try_change("brief", day, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
+    let swept = world.store.sweep_orgs(day, 100).await.unwrap();
+    assert_eq!((swept.planned.runs.len(), swept.planned.org_errors.len()), (3, 0));
+    let actions = trail().await.into_iter().filter(|entry| entry.action == "org.errored").count();
+    assert_eq!((actions, world.store.count_orgs().await.unwrap().errored), (1, 3));
 }

@@ -197,6 +197,7 @@ async fn look(store: &dyn Store) -> Vec<String> {
     seen.extend(runs.into_iter().map(|run| format!("{run:?}")));
     let gaps = store.list_gaps(&GapFilter::default(), &page(1_000)).await.unwrap().items;
     seen.extend(gaps.into_iter().map(|gap| format!("{gap:?}")));
+    seen.push(told(store.list_audit(None, &page(1_000)).await.map(|page| page.items)));
     seen
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use everbell_core::change::{self, Edit};
 use everbell_core::org::{OrgWrite, Work};
 use everbell_core::plan::Missed;
-use everbell_core::store::{GapFilter, JobOrg, JobOrgFilter, OrgFilter, PageRequest};
+use everbell_core::store::{AuditEntry, GapFilter, JobOrg, JobOrgFilter, OrgFilter, PageRequest};
 use everbell_core::{GapReason, JobId, JobStatus, OrgId, Timer};
 use jiff::Timestamp;
 
@@ -171,6 +171,11 @@ pub async fn a_zone_that_ceased_to_be_concerns_its_org_alone(fresh: Fresh) {
     assert_eq!(row.error.as_deref(), Some("unknown time zone `Mars/Base`"));
     assert_eq!(row.timer.unwrap().next_run_at, None);
     assert_eq!(world.store.count_orgs().await.unwrap().errored, 1);
+    let trail = world.store.list_audit(Some("job:brief"), &PageRequest { limit: 1, after: None }).await.unwrap();
+    let AuditEntry { actor, action, reason, after, .. } = &trail.items[0];
+    assert_eq!((actor.as_str(), action.as_str()), ("everbell", "org.errored"));
+    assert_eq!(reason.as_deref(), Some("unknown time zone `Mars/Base`"));
+    assert_eq!(after.as_ref().unwrap().as_str(), r#"{"first":["utc"],"orgs":1}"#);
     let errored = OrgFilter { errored: Some(true), ..OrgFilter::default() };
     let page = PageRequest { limit: 10, after: None };
     assert_eq!(world.store.list_orgs(&errored, &page).await.unwrap().items[0].id, utc);

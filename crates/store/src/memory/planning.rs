@@ -8,6 +8,7 @@ use everbell_core::store::{Due, PlanFn, Planned, PlannedRun};
 use jiff::Timestamp;
 
 use super::state::{EVERBELL, Owner, State, micros};
+use crate::rows::errored;
 
 impl State {
     pub(super) fn plan_due(&mut self, now: Timestamp, limit: u32, targets: &[Target], plan: &PlanFn<'_>) -> Planned {
@@ -31,8 +32,18 @@ impl State {
             planned.org_errors.extend(org_error);
             planned.errored.extend(plan.error.iter().map(|reason| (due.job.id, reason.clone())));
         }
+        self.write_org_errors(&planned, now);
         planned.next_due_at = self.armed(targets).map(|(at, _)| at).filter(|at| *at > now).min();
         planned
+    }
+
+    /// The audit trail says which orgs jobs cannot fire for any more.
+    pub(super) fn write_org_errors(&mut self, planned: &Planned, now: Timestamp) {
+        let named = planned.org_errors.iter();
+        let named = named.filter_map(|(job, org, why)| Some((&*self.jobs.get(job)?.definition, org, why)));
+        for entry in errored::entries(named, now) {
+            self.write_audit(&entry);
+        }
     }
 
     /// Oldest first; those of the same instant in the order of job and org.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use everbell_core::org::{self, Fate, OrgFacts, OrgTimer, OrgView, Reconciled, Sweep, SweepStep, Work};
 use everbell_core::plan::Plan;
-use everbell_core::store::{AuditEntry, PlannedRun, Swept};
+use everbell_core::store::{AuditEntry, PlannedRun, StoreError, StoreResult, Swept};
 use everbell_core::{Definition, Job, JobId, JobKey, OrgId, SkipReason};
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::jobs::timer_to_keep;
 use super::state::{EVERBELL, Owner, State, StoredSweep, micros};
@@ -41,6 +42,15 @@ impl State {
         self.sweeps.values().take(MOST_LISTED as usize).map(|stored| stored.sweep.clone()).collect()
     }
 
+    pub(super) fn stop_sweep(&mut self, id: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
+        let stored = self.sweeps.get(&id).ok_or_else(|| StoreError::not_found("sweep", id))?;
+        stored.sweep.expect_stoppable()?;
+        let sweep = stored.sweep.clone();
+        self.sweeps.remove(&id);
+        self.write_audit(audit);
+        Ok(sweep)
+    }
+
     pub(super) fn sweep_orgs(&mut self, now: Timestamp, limit: u32) -> Swept {
         let now = micros(now);
         let mut swept = Swept::default();
@@ -55,6 +65,7 @@ impl State {
                 self.orgs.remove(&org);
             }
         }
+        self.write_org_errors(&swept.planned, now);
         swept.more = waiting || stepped || removed;
         swept
     }
@@ -152,6 +163,8 @@ impl State {
                 self.timers.entry(owner.clone()).or_insert_with(|| timer_to_keep(&plan.timer));
                 self.timer_errors.remove(&owner);
                 self.write_swept(&owner, &view.job, plan, now, swept);
+                let error = view.new_error(plan).map(|reason| (view.job.id, view.org.clone(), reason));
+                swept.planned.org_errors.extend(error);
             }
             Fate::Remove(plan) => {
                 self.write_swept(&owner, &view.job, plan, now, swept);
@@ -176,8 +189,6 @@ impl State {
             skipped: run.skip.as_ref().map(SkipReason::as_str),
         }));
         planned.gaps.extend(written.gaps.into_iter().map(|gap| (job.id, gap)));
-        let error = plan.org_error.iter().filter_map(|reason| Some((job.id, owner.1.clone()?, reason.clone())));
-        planned.org_errors.extend(error);
     }
 }
 

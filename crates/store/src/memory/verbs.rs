@@ -12,6 +12,7 @@ use everbell_core::store::{
 };
 use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::MemoryStore;
 
@@ -219,6 +220,10 @@ impl Store for MemoryStore {
 
     async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>> {
         self.with(|state| Ok(state.list_sweeps()))
+    }
+
+    async fn stop_sweep(&self, sweep: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
+        self.with_notice(|state| state.stop_sweep(sweep, audit))
     }
 
     async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {

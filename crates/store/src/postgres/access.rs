@@ -31,7 +31,7 @@ impl PostgresStore {
     pub(super) async fn read_instances(&self) -> StoreResult<Vec<Instance>> {
         let query = sqlx::query_as(include_str!("sql/list_instances.sql"));
         let rows: Vec<InstanceColumns> = self.within("listing instances", query.fetch_all(&self.pool)).await?;
-        rows.into_iter().map(InstanceColumns::read).collect()
+        Ok(readable(rows, |row| row.id, InstanceColumns::read).0)
     }
 
     pub(super) async fn write_draining(

@@ -73,7 +73,7 @@ impl PostgresStore {
             let run = row.last_run_id.and_then(|id| runs.remove(&id)).map(RunColumns::read).transpose();
             match (row.read(&self.known), run) {
                 (Ok((job, timer, _)), Ok(last_run)) => read.items.push(JobRow { job, timer, last_run }),
-                _ => read.unreadable.push(id),
+                _ => read.unreadable.push(id.to_string()),
             }
         }
         Ok(read)

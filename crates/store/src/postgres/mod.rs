@@ -41,6 +41,7 @@ use everbell_core::store::{
 use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
 use tokio::sync::Notify;
+use uuid::Uuid;
 
 use self::changing::Wanted;
 use crate::rows::Definitions;
@@ -245,6 +246,10 @@ impl Store for PostgresStore {
 
     async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>> {
         self.read_sweeps().await
+    }
+
+    async fn stop_sweep(&self, sweep: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
+        self.end_sweep(sweep, audit).await
     }
 
     async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {

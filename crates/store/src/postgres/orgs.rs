@@ -19,6 +19,7 @@ use crate::rows::orgs::{
     JobOrgColumns, MOST_COUNTED, MOST_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, WishColumns, decide_writes,
     page_of, wrong_revision,
 };
+use crate::rows::readable;
 
 impl PostgresStore {
     pub(super) async fn put_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>> {
@@ -68,7 +69,7 @@ impl PostgresStore {
             .bind(page.after.as_ref().map(|cursor| cursor.value.clone()))
             .bind(i64::from(page.limit) + 1);
         let rows: Vec<OrgColumns> = self.within("listing orgs", query.fetch_all(&self.pool)).await?;
-        page_of(rows, page.limit, OrgColumns::read, |org| &org.id)
+        Ok(page_of(rows, page.limit, OrgColumns::read, |org| &org.id))
     }
 
     pub(super) async fn count_all_orgs(&self) -> StoreResult<OrgCounts> {
@@ -122,7 +123,7 @@ impl PostgresStore {
         self.read_org(id).await?;
         let query = sqlx::query_as(include_str!("sql/list_overrides.sql")).bind(id.to_string());
         let rows: Vec<WishColumns> = self.within("listing overrides", query.fetch_all(&self.pool)).await?;
-        rows.into_iter().filter_map(|row| row.read().transpose()).collect()
+        Ok(rows.into_iter().filter_map(|row| row.read().ok()?).collect())
     }
 
     pub(super) async fn read_job_orgs(
@@ -143,14 +144,14 @@ impl PostgresStore {
             .bind(page.after.as_ref().map(|cursor| cursor.value.clone()))
             .bind(i64::from(page.limit) + 1);
         let rows: Vec<JobOrgColumns> = self.within("listing the orgs of a job", query.fetch_all(&self.pool)).await?;
-        page_of(rows, page.limit, |row| row.read(job), |row| &row.org.id)
+        Ok(page_of(rows, page.limit, |row| row.read(job), |row| &row.org.id))
     }
 
     pub(super) async fn read_org_jobs(&self, id: &OrgId) -> StoreResult<Vec<OrgJob>> {
         self.read_org(id).await?;
         let query = sqlx::query_as(include_str!("sql/org_jobs.sql")).bind(id.to_string()).bind(i64::from(MOST_LISTED));
         let rows: Vec<OrgJobColumns> = self.within("listing the jobs of an org", query.fetch_all(&self.pool)).await?;
-        rows.into_iter().map(|row| row.read(id, &self.known)).collect()
+        Ok(readable(rows, |row| row.job.id, |row| row.read(id, &self.known)).0)
     }
 }
 

@@ -3,15 +3,16 @@
 use std::collections::{HashMap, HashSet};
 
 use everbell_core::store::{Due, PlanFn, Planned, StoreResult};
-use everbell_core::{ActiveRun, JobId, MAX_FAILURE_MESSAGE_BYTES, Target, Timer, storable_text};
+use everbell_core::{ActiveRun, JobId, MAX_FAILURE_MESSAGE_BYTES, Target, storable_text};
 use jiff::Timestamp;
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Row};
 use uuid::Uuid;
 
 use super::PostgresStore;
+use super::access::insert_audit;
 use super::connect::{Conn, on};
-use super::sweeping::{facts_of, org_active_of, owners_of};
+use super::sweeping::{facts_of, org_active_of};
 use crate::micros::Micros;
 use crate::rows::{ActiveColumns, Learned, PlanBatch, RunValues, TimerColumns, org_text};
 
@@ -72,8 +73,8 @@ impl PostgresStore {
             return Ok((batch, HashSet::new(), next));
         };
         let next = first.next_due_at;
-        let mut timers: Vec<Timer> = due.into_iter().map(|row| row.timer.read()).collect::<StoreResult<_>>()?;
-        timers.sort_by(|a, b| (a.next_run_at, a.job_id, &a.org).cmp(&(b.next_run_at, b.job_id, &b.org)));
+        let mut timers: Vec<TimerColumns> = due.into_iter().map(|row| row.timer).collect();
+        timers.sort_by(|a, b| (a.next_run_at, a.job_id, &a.org_id).cmp(&(b.next_run_at, b.job_id, &b.org_id)));
         self.ask(&mut *tx, timers, now, plan, &mut batch).await?;
         let inserted = write(&mut *tx, WHAT, &batch, "everbell", now).await?;
         // When the others fire was read before these were given their next times.
@@ -86,25 +87,28 @@ impl PostgresStore {
     async fn ask(
         &self,
         conn: Conn<'_, '_>,
-        timers: Vec<Timer>,
+        timers: Vec<TimerColumns>,
         now: Timestamp,
         plan: &PlanFn<'_>,
         batch: &mut PlanBatch,
     ) -> StoreResult<()> {
-        let learned = self.learn(conn, timers.iter().map(|timer| timer.job_id)).await?;
-        let global = timers.iter().filter(|timer| timer.org.is_none()).map(|timer| timer.job_id.as_uuid());
+        let learned = self.learn(conn, timers.iter().map(|timer| JobId::from_uuid(timer.job_id))).await?;
+        let global = timers.iter().filter(|timer| timer.org_id.is_empty()).map(|timer| timer.job_id);
         let mut active = active_of(conn, global.collect()).await?;
-        let owners = owners_of(&timers);
+        let of_orgs = timers.iter().filter(|timer| !timer.org_id.is_empty());
+        let owners: Vec<(Uuid, String)> = of_orgs.map(|timer| (timer.job_id, timer.org_id.clone())).collect();
         let mut orgs = HashMap::new();
         if !owners.is_empty() {
             active.extend(org_active_of(conn, &owners).await?);
             orgs = facts_of(conn, &owners).await?;
         }
         let mut known = Vec::with_capacity(timers.len());
-        for timer in timers {
-            match learned.get(timer.job_id) {
-                Some(job) => known.push((job, timer)),
-                None => batch.add_unreadable(&timer, learned.why_not(timer.job_id)),
+        for row in timers {
+            let id = JobId::from_uuid(row.job_id);
+            match (learned.get(id), row.clone().read()) {
+                (Some(job), Ok(timer)) => known.push((job, timer)),
+                (Some(job), Err(error)) => batch.add_unreadable(job, row, error.to_string()),
+                (None, _) => batch.add_without_job(row, learned.why_not(id)),
             }
         }
         let keys =
@@ -180,6 +184,9 @@ pub(super) async fn write(
     by: &str,
     now: Timestamp,
 ) -> StoreResult<HashSet<Uuid>> {
+    for entry in batch.entries(now) {
+        insert_audit(&mut *conn, &entry).await?;
+    }
     let now = Micros::from(now);
     let inserted = insert_runs(conn, what, &batch.runs, now).await?;
     insert_gaps(conn, what, batch, now).await?;
@@ -196,9 +203,9 @@ pub(super) async fn write(
     }
     if !batch.org_errors.is_empty() {
         let query = sqlx::query(include_str!("sql/set_timer_errors.sql"))
-            .bind(column(&batch.org_errors, |(job, _, _)| job.as_uuid()))
-            .bind(column(&batch.org_errors, |(_, org, _)| org.as_str()))
-            .bind(column(&batch.org_errors, |(_, _, error)| error.as_str()));
+            .bind(column(&batch.org_errors, |error| error.job.id.as_uuid()))
+            .bind(column(&batch.org_errors, |error| error.org.as_str()))
+            .bind(column(&batch.org_errors, |error| error.why.as_str()));
         on(what, query.execute(&mut *conn)).await?;
     }
     if !batch.cancel.is_empty() {

@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 
 use everbell_core::org::{OrgFacts, Place, Sweep, SweepStep, Work};
 use everbell_core::store::{AuditEntry, StoreError, StoreResult, Swept};
-use everbell_core::{ActiveRun, Definition, Job, OrgId, Timer};
+use everbell_core::{ActiveRun, Definition, Job, OrgId};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::PostgresStore;
+use super::access::insert_audit;
 use super::connect::{Conn, on};
 use super::planning::{active_by_owner, column, upstream_of, write};
 use crate::micros::Micros;
@@ -78,6 +79,7 @@ impl PostgresStore {
         if rows.is_empty() {
             return Ok(None);
         }
+        let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
         let orgs = stands(rows);
         // After the orgs are locked, so that a sweep that has seen them before their change is seen to be past them.
         let sweeps = sweeps(&mut *tx).await?;
@@ -85,7 +87,6 @@ impl PostgresStore {
         let mut batch = SweepBatch::default();
         batch.reconcile(&jobs, &sweeps, &orgs, &mut looked);
         let inserted = write_sweep(&mut *tx, &batch, now).await?;
-        let ids: Vec<&str> = orgs.iter().map(|(id, _)| id.as_str()).collect();
         on(WHAT, sqlx::query(include_str!("sql/clear_waiting.sql")).bind(ids).execute(&mut *tx)).await?;
         Ok(Some(Stepped { batch, inserted, orgs: orgs.len(), more: true }))
     }
@@ -152,6 +153,25 @@ impl PostgresStore {
     pub(super) async fn read_sweeps(&self) -> StoreResult<Vec<Sweep>> {
         let query = sqlx::query_as(include_str!("sql/list_sweeps.sql")).bind(i64::from(MOST_LISTED));
         Ok(readable_sweeps(self.within("listing sweeps", query.fetch_all(&self.pool)).await?))
+    }
+}
+
+impl PostgresStore {
+    pub(super) async fn end_sweep(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
+        const WHAT: &str = "stopping a sweep";
+        let mut tx = self.begin(WHAT).await?;
+        let done = async {
+            // Waits for a step that is under way.
+            let query = sqlx::query_as(include_str!("sql/get_sweep.sql")).bind(id);
+            let row: Option<SweepColumns> = on(WHAT, query.fetch_optional(&mut tx)).await?;
+            let sweep = row.ok_or_else(|| StoreError::not_found("sweep", id))?.read()?;
+            sweep.expect_stoppable()?;
+            on(WHAT, sqlx::query(include_str!("sql/end_sweep.sql")).bind(id).execute(&mut tx)).await?;
+            insert_audit(&mut tx, audit).await?;
+            Ok(sweep)
+        };
+        let done = done.await;
+        self.settle(WHAT, tx, done, |_| true).await
     }
 }
 
@@ -250,10 +270,4 @@ pub(super) async fn org_active_of(
         .bind(column(owners, |(job, _)| *job))
         .bind(column(owners, |(_, org)| org.as_str()));
     Ok(active_by_owner(on("reading active runs", query.fetch_all(&mut *conn)).await?))
-}
-
-/// The timers of orgs among these.
-pub(super) fn owners_of(timers: &[Timer]) -> Vec<(Uuid, String)> {
-    let org = |timer: &Timer| Some((timer.job_id.as_uuid(), timer.org.as_ref()?.to_string()));
-    timers.iter().filter_map(org).collect()
 }

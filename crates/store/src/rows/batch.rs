@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Transition};
-use everbell_core::store::{Planned, PlannedRun, Recorded};
+use everbell_core::store::{AuditEntry, Planned, PlannedRun, Recorded};
 use everbell_core::{Definition, Gap, JobId, NewRun, OrgId, RunId, RunStatus, SkipReason, Timer};
+use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{RunValues, TimerColumns, org_text};
+use super::{RunValues, TimerColumns, errored, org_text};
 use crate::micros::Micros;
 
 /// A row for `gaps`.
@@ -43,8 +44,8 @@ pub(crate) struct PlanBatch {
     pub(crate) cancel: Vec<Uuid>,
     pub(crate) retire: Vec<Uuid>,
     pub(crate) errors: Vec<(Uuid, String)>,
-    /// Timers of orgs that cannot be armed, and why.
-    pub(crate) org_errors: Vec<(JobId, OrgId, String)>,
+    /// Timers of orgs that cannot be armed any more.
+    pub(crate) org_errors: Vec<OrgError>,
     planned: Vec<(Arc<Definition>, NewRun)>,
     planned_gaps: Vec<(JobId, Gap)>,
 }
@@ -75,14 +76,34 @@ impl PlanBatch {
             self.errors.push((job.id.as_uuid(), error));
         }
         if let (Some(error), Some(org)) = (plan.org_error, org) {
-            self.org_errors.push((job.id, org.clone(), error));
+            self.org_errors.push(OrgError { job: Arc::clone(job), org: org.to_string(), why: error });
         }
     }
 
     /// A timer whose job cannot be read: it is disarmed and the job errored, and nobody else notices.
-    pub(crate) fn add_unreadable(&mut self, timer: &Timer, why: String) {
-        self.errors.push((timer.job_id.as_uuid(), why));
-        self.timers.push(TimerColumns::from(&everbell_core::plan::disarm(timer)));
+    pub(crate) fn add_without_job(&mut self, timer: TimerColumns, why: String) {
+        self.errors.push((timer.job_id, why));
+        self.disarm(timer);
+    }
+
+    /// A timer that cannot be read: it is disarmed and errored with its job, or alone, if the job has others.
+    pub(crate) fn add_unreadable(&mut self, job: Arc<Definition>, timer: TimerColumns, why: String) {
+        if timer.org_id.is_empty() {
+            return self.add_without_job(timer, why);
+        }
+        self.org_errors.push(OrgError { job, org: timer.org_id.clone(), why });
+        self.disarm(timer);
+    }
+
+    fn disarm(&mut self, timer: TimerColumns) {
+        self.timers.push(TimerColumns { next_run_at: None, rescheduled_from: None, ..timer });
+    }
+
+    /// What the audit trail says of it, besides what somebody did.
+    pub(crate) fn entries(&self, now: Timestamp) -> Vec<AuditEntry> {
+        let named = self.org_errors.iter().filter_map(|error| Some((error, OrgId::new(&error.org).ok()?)));
+        let named: Vec<_> = named.collect();
+        errored::entries(named.iter().map(|(error, org)| (&*error.job, org, &error.why)), now)
     }
 
     /// What happened, when only these runs were new.
@@ -100,9 +121,24 @@ impl PlanBatch {
                 .collect(),
             gaps: self.planned_gaps,
             errored: self.errors.into_iter().map(|(id, error)| (JobId::from_uuid(id), error)).collect(),
-            org_errors: self.org_errors,
+            org_errors: self.org_errors.into_iter().filter_map(OrgError::told).collect(),
             next_due_at: next_due_at.map(Into::into),
         }
+    }
+}
+
+/// A timer of an org that cannot be armed, and why.
+#[derive(Clone)]
+pub(crate) struct OrgError {
+    pub(crate) job: Arc<Definition>,
+    pub(crate) org: String,
+    pub(crate) why: String,
+}
+
+impl OrgError {
+    /// An org whose id cannot be read has no name to be told by; its timer shows why.
+    fn told(self) -> Option<(JobId, OrgId, String)> {
+        Some((self.job.id, OrgId::new(&self.org).ok()?, self.why))
     }
 }
 

@@ -4,6 +4,7 @@
 mod batch;
 mod counts;
 mod definitions;
+pub(crate) mod errored;
 mod few;
 mod job;
 pub(crate) mod job_list;
@@ -83,18 +84,18 @@ pub(crate) fn check_cap(cap: u32) -> StoreResult<()> {
 }
 
 /// Reads every row; those that cannot be read are left out and named.
-pub(crate) fn readable<R, T>(
+pub(crate) fn readable<R, T, I: ToString>(
     rows: Vec<R>,
-    id: impl Fn(&R) -> uuid::Uuid,
+    id: impl Fn(&R) -> I,
     read: impl Fn(R) -> StoreResult<T>,
-) -> (Vec<T>, Vec<uuid::Uuid>) {
+) -> (Vec<T>, Vec<String>) {
     let mut bad = Vec::new();
     let mut good = Vec::with_capacity(rows.len());
     for row in rows {
         let id = id(&row);
         match read(row) {
             Ok(value) => good.push(value),
-            Err(_) => bad.push(id),
+            Err(_) => bad.push(id.to_string()),
         }
     }
     (good, bad)

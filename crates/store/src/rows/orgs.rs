@@ -8,7 +8,7 @@ use everbell_core::{Invalid, JobId, JobKey, JobStatus, Json, OrgId, Timer};
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{Definitions, JobColumns, TimerColumns, corrupt, count, word};
+use super::{Definitions, JobColumns, TimerColumns, corrupt, count, readable, word};
 use crate::micros::Micros;
 
 /// How far orgs are counted.
@@ -79,11 +79,12 @@ pub(crate) fn page_of<R, T>(
     limit: u32,
     read: impl Fn(R) -> StoreResult<T>,
     id: impl Fn(&R) -> &String,
-) -> StoreResult<Page<T>> {
+) -> Page<T> {
     let more = rows.len() > limit as usize;
     rows.truncate(limit as usize);
     let next = rows.last().filter(|_| more).map(|row| Cursor { value: id(row).clone(), id: Uuid::nil() });
-    Ok(Page { items: rows.into_iter().map(read).collect::<StoreResult<_>>()?, next, unreadable: Vec::new() })
+    let (items, unreadable) = readable(rows, |row| id(row).clone(), read);
+    Page { items, next, unreadable }
 }
 
 /// A row of `orgs`.
@@ -197,7 +198,8 @@ pub(crate) struct MaybeTimerColumns {
 }
 
 impl MaybeTimerColumns {
-    fn read(self, job_id: Uuid, org_id: String) -> StoreResult<(Option<Timer>, Option<String>)> {
+    /// The timer and what is wrong with it. One that cannot be read is none, and that is what is wrong.
+    fn read(self, job_id: Uuid, org_id: String) -> (Option<Timer>, Option<String>) {
         let timer = self.last_slot_at.map(|last_slot_at| TimerColumns {
             job_id,
             org_id,
@@ -206,7 +208,10 @@ impl MaybeTimerColumns {
             rescheduled_from: self.rescheduled_from,
             last_local_date: self.last_local_date,
         });
-        Ok((timer.map(TimerColumns::read).transpose()?, self.timer_error))
+        match timer.map(TimerColumns::read).transpose() {
+            Ok(timer) => (timer, self.timer_error),
+            Err(why) => (None, Some(self.timer_error.unwrap_or_else(|| why.to_string()))),
+        }
     }
 }
 
@@ -223,7 +228,7 @@ pub(crate) struct JobOrgColumns {
 
 impl JobOrgColumns {
     pub(crate) fn read(self, job: JobId) -> StoreResult<JobOrg> {
-        let (timer, error) = self.timer.read(job.as_uuid(), self.org.id.clone())?;
+        let (timer, error) = self.timer.read(job.as_uuid(), self.org.id.clone());
         Ok(JobOrg { org: self.org.read()?, wish: self.wish.read()?, timer, error })
     }
 }
@@ -241,7 +246,7 @@ pub(crate) struct OrgJobColumns {
 
 impl OrgJobColumns {
     pub(crate) fn read(self, org: &OrgId, known: &Definitions) -> StoreResult<OrgJob> {
-        let (timer, error) = self.timer.read(self.job.id, org.to_string())?;
+        let (timer, error) = self.timer.read(self.job.id, org.to_string());
         Ok(OrgJob { job: self.job.read(known)?, wish: self.wish.read()?, timer, error })
     }
 }

@@ -284,7 +284,8 @@ impl SweepBatch {
                     target: view.job.target.to_string(),
                     error: plan.org_error.clone(),
                 });
-                self.plans.add_effects(&view.job, *plan);
+                let org_error = view.new_error(&plan);
+                self.plans.add_effects(&view.job, Plan { org_error, ..*plan });
             }
             Fate::Remove(plan) => self.remove(&view.job, view, *plan),
         }

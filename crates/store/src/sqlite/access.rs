@@ -49,7 +49,7 @@ impl SqliteStore {
         let mut held = self.reader("listing instances").await?;
         let mut tx = held.begin().await?;
         let rows: Vec<InstanceColumns> = tx.all(sqlx::query(include_str!("sql/list_instances.sql"))).await?;
-        rows.into_iter().map(InstanceColumns::read).collect()
+        Ok(readable(rows, |row| row.id, InstanceColumns::read).0)
     }
 
     pub(super) async fn write_draining(

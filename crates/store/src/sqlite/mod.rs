@@ -45,6 +45,7 @@ use jiff::Timestamp;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{SqliteConnection, SqlitePool};
 use tokio::sync::{Mutex, Notify};
+use uuid::Uuid;
 
 #[cfg(feature = "conformance")]
 pub use faults::Fault;
@@ -278,6 +279,10 @@ impl Store for SqliteStore {
 
     async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>> {
         self.read_sweeps().await
+    }
+
+    async fn stop_sweep(&self, sweep: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
+        self.end_sweep(sweep, audit).await
     }
 
     async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {

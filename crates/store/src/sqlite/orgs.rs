@@ -20,6 +20,7 @@ use crate::rows::orgs::{
     JobOrgColumns, MOST_COUNTED, MOST_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, WishColumns, decide_writes,
     page_of, wrong_revision,
 };
+use crate::rows::readable;
 
 impl SqliteStore {
     pub(super) async fn put_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>> {
@@ -66,7 +67,7 @@ impl SqliteStore {
             .bind(page.limit + 1);
         let mut held = self.reader("listing orgs").await?;
         let rows: Vec<OrgColumns> = held.begin().await?.all(query).await?;
-        page_of(rows, page.limit, OrgColumns::read, |org| &org.id)
+        Ok(page_of(rows, page.limit, OrgColumns::read, |org| &org.id))
     }
 
     pub(super) async fn count_all_orgs(&self) -> StoreResult<OrgCounts> {
@@ -117,7 +118,7 @@ impl SqliteStore {
         living(&mut tx, id).await?;
         let query = sqlx::query(include_str!("sql/list_overrides.sql")).bind(id.to_string());
         let rows: Vec<WishColumns> = tx.all(query).await?;
-        rows.into_iter().filter_map(|row| row.read().transpose()).collect()
+        Ok(rows.into_iter().filter_map(|row| row.read().ok()?).collect())
     }
 
     pub(super) async fn read_job_orgs(
@@ -139,7 +140,7 @@ impl SqliteStore {
             .bind(page.after.as_ref().map(|cursor| cursor.value.clone()))
             .bind(page.limit + 1);
         let rows: Vec<JobOrgColumns> = tx.all(query).await?;
-        page_of(rows, page.limit, |row| row.read(job), |row| &row.org.id)
+        Ok(page_of(rows, page.limit, |row| row.read(job), |row| &row.org.id))
     }
 
     pub(super) async fn read_org_jobs(&self, id: &OrgId) -> StoreResult<Vec<OrgJob>> {
@@ -148,7 +149,7 @@ impl SqliteStore {
         living(&mut tx, id).await?;
         let query = sqlx::query(include_str!("sql/org_jobs.sql")).bind(id.to_string()).bind(MOST_LISTED);
         let rows: Vec<OrgJobColumns> = tx.all(query).await?;
-        rows.into_iter().map(|row| row.read(id, &self.known)).collect()
+        Ok(readable(rows, |row| row.job.id, |row| row.read(id, &self.known)).0)
     }
 }
 

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::access::insert_audit;
 use super::batch::{self, Hex};
 use super::sweeping::{facts_of, org_active_of};
 use super::transaction::Tx;
@@ -76,8 +77,8 @@ impl SqliteStore {
             let id = JobId::from_uuid(row.job_id);
             match (learned.get(id), row.clone().read()) {
                 (Some(job), Ok(timer)) => known.push((job, timer)),
-                (Some(_), Err(error)) => disarm(batch, row, error.to_string()),
-                (None, _) => disarm(batch, row, learned.why_not(id)),
+                (Some(job), Err(error)) => batch.add_unreadable(job, row, error.to_string()),
+                (None, _) => batch.add_without_job(row, learned.why_not(id)),
             }
         }
         let keys = known.iter().filter_map(|(job, _)| job.policies.depends_on.as_ref());
@@ -108,12 +109,6 @@ impl SqliteStore {
         }
         Ok(learned)
     }
-}
-
-/// A timer that cannot be planned: it is disarmed and its job errored, and nobody else notices.
-fn disarm(batch: &mut PlanBatch, timer: TimerColumns, why: String) {
-    batch.errors.push((timer.job_id, why));
-    batch.timers.push(TimerColumns { next_run_at: None, rescheduled_from: None, ..timer });
 }
 
 /// The active runs of these jobs that belong to no org, oldest first.
@@ -159,6 +154,9 @@ pub(super) async fn write(tx: &mut Tx<'_>, batch: &PlanBatch, by: &str, now: Tim
     if !batch.cancel.is_empty() {
         cancel(tx, &batch.cancel, by, now).await?;
     }
+    for entry in batch.entries(now) {
+        insert_audit(tx, &entry).await?;
+    }
     let now = Micros::from(now);
     let written = Written { runs: insert_runs(tx, &batch.runs, now).await?, gaps: insert_gaps(tx, batch, now).await? };
     if !batch.timers.is_empty() {
@@ -166,7 +164,7 @@ pub(super) async fn write(tx: &mut Tx<'_>, batch: &PlanBatch, by: &str, now: Tim
         tx.run(sqlx::query(include_str!("sql/advance_timers.sql")).bind(rows)).await?;
     }
     if !batch.org_errors.is_empty() {
-        let rows = batch.org_errors.iter().map(|(job, org, why)| (Hex(job.as_uuid()), org.as_str(), why));
+        let rows = batch.org_errors.iter().map(|error| (Hex(error.job.id.as_uuid()), &error.org, &error.why));
         tx.run(sqlx::query(include_str!("sql/set_timer_errors.sql")).bind(batch::rows(rows))).await?;
     }
     if !batch.retire.is_empty() {

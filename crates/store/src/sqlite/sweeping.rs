@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::access::insert_audit;
 use super::batch::{self, Hex};
 use super::planning::{active_by_owner, upstream_of, write};
 use super::transaction::Tx;
@@ -32,8 +33,8 @@ impl SqliteStore {
         let mut tx = held.begin().await?;
         let mut batch = SweepBatch::default();
         let stepped = match self.look_at_waiting(&mut tx, limit, &mut batch).await? {
-            0 => self.step(&mut tx, now, limit, &mut batch).await?,
-            orgs => Some(orgs),
+            None => self.step(&mut tx, now, limit, &mut batch).await?,
+            some => some,
         };
         let Some(orgs) = stepped else {
             let query = sqlx::query(include_str!("sql/remove_orgs.sql")).bind(limit);
@@ -56,24 +57,24 @@ impl SqliteStore {
         Ok(needed)
     }
 
-    /// Orgs that changed; how many there were.
-    async fn look_at_waiting(&self, tx: &mut Tx<'_>, limit: u32, batch: &mut SweepBatch) -> StoreResult<usize> {
+    /// Orgs that changed, if there are any; how many there were.
+    async fn look_at_waiting(&self, tx: &mut Tx<'_>, limit: u32, batch: &mut SweepBatch) -> StoreResult<Option<usize>> {
         let jobs: Vec<JobColumns> = tx.all(sqlx::query(include_str!("sql/org_wide_jobs.sql"))).await?;
         // A job that cannot be read is errored when it is due; here it is nobody's.
         let jobs: Vec<Job> = jobs.into_iter().filter_map(|row| row.read(&self.known).ok()).collect();
         let most = (limit as usize / jobs.len().max(1)).max(1);
         let query = sqlx::query(include_str!("sql/waiting_orgs.sql")).bind(most as i64);
         let rows: Vec<StandColumns> = tx.all(query).await?;
-        let orgs = stands(rows);
-        if orgs.is_empty() {
-            return Ok(0);
+        if rows.is_empty() {
+            return Ok(None);
         }
+        let ids = batch::rows(rows.iter().map(|row| &row.id));
+        let orgs = stands(rows);
         let sweeps = sweeps(tx, i64::MAX).await?;
         let mut looked = look(tx, jobs.iter().map(|job| &*job.definition), &orgs).await?;
         batch.reconcile(&jobs, &sweeps, &orgs, &mut looked);
-        let ids = batch::rows(orgs.iter().map(|(id, _)| id.as_str()));
         tx.run(sqlx::query(include_str!("sql/clear_waiting.sql")).bind(ids)).await?;
-        Ok(orgs.len())
+        Ok(Some(orgs.len()))
     }
 
     /// A step of the sweep that waits longest, if there is one; how many orgs it saw.
@@ -133,6 +134,18 @@ impl SqliteStore {
     pub(super) async fn read_sweeps(&self) -> StoreResult<Vec<Sweep>> {
         let mut held = self.reader("listing sweeps").await?;
         sweeps(&mut held.begin().await?, i64::from(MOST_LISTED)).await
+    }
+
+    pub(super) async fn end_sweep(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
+        let mut held = self.writer("stopping a sweep").await?;
+        let mut tx = held.begin().await?;
+        let row: Option<SweepColumns> = tx.first(sqlx::query(include_str!("sql/get_sweep.sql")).bind(id)).await?;
+        let sweep = row.ok_or_else(|| StoreError::not_found("sweep", id))?.read()?;
+        sweep.expect_stoppable()?;
+        tx.run(sqlx::query(include_str!("sql/end_sweep.sql")).bind(id)).await?;
+        insert_audit(&mut tx, audit).await?;
+        tx.commit_and_wake().await?;
+        Ok(sweep)
     }
 }
 

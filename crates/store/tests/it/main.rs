@@ -1,7 +1,9 @@
 //! One binary for all integration tests of the stores.
 #![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
 
+mod broken;
 mod inside;
+mod list_isolation;
 mod memory;
 mod org_isolation;
 mod postgres;

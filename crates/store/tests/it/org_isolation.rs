@@ -4,29 +4,31 @@ use everbell_core::change;
 use everbell_core::org::OrgWrite;
 use everbell_core::store::{JobOrgFilter, JobRef, PageRequest, Store};
 use everbell_core::{Definition, JobId, OrgId, Scope};
-use everbell_store::sqlite::SqliteStore;
 
-use super::sqlite::Folder;
-use super::sqlite_world::{at, audit, job, plan_due};
+use super::broken::{Broken, on_both};
+use super::sqlite_world::{at, audit, create, job, plan_due};
 
-async fn broken(folder: &Folder, sql: &'static str) {
-    use sqlx::ConnectOptions;
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(folder.file()).foreign_keys(false);
-    sqlx::raw_sql(sql).execute(&mut options.connect().await.unwrap()).await.unwrap();
-}
+on_both!(
+    an_org_that_is_nowhere_is_errored_alone,
+    a_job_that_cannot_be_read_stops_no_other_sweep,
+    a_timer_that_cannot_be_read_is_made_anew,
+    a_timer_that_cannot_be_read_is_disarmed_alone,
+    a_timer_of_an_org_that_cannot_be_read_is_errored_alone,
+    an_org_whose_id_cannot_be_read_keeps_no_sweep_busy,
+);
 
-async fn per_org(store: &SqliteStore, key: &str) -> JobId {
+pub(super) async fn per_org(store: &dyn Store, key: &str) -> JobId {
     let definition = Definition { scope: Scope::PerOrg, ..(*job(key, "0 * * * *").definition).clone() };
     let number = definition.id.as_uuid().as_u128();
     store.create_job(&change::create(definition), &audit(number)).await.unwrap().job.definition.id
 }
 
-async fn orgs(store: &SqliteStore) {
+pub(super) async fn orgs(store: &dyn Store) {
     let write = |name: &str| OrgWrite { timezone: Some("UTC".to_owned()), ..OrgWrite::of(OrgId::new(name).unwrap()) };
     store.write_orgs(&[write("a"), write("b"), write("c")], &audit(1)).await.unwrap();
 }
 
-async fn sweep(store: &SqliteStore) {
+pub(super) async fn sweep(store: &dyn Store) {
     for _ in 0..100 {
         if !store.sweep_orgs(at("00:00:00"), 2).await.unwrap().more {
             return;
@@ -35,54 +37,89 @@ async fn sweep(store: &SqliteStore) {
     panic!("a sweep without an end");
 }
 
-async fn armed(store: &SqliteStore, job: JobId) -> usize {
+async fn armed(store: &dyn Store, job: JobId) -> usize {
     let filter = JobOrgFilter { armed: Some(true), ..JobOrgFilter::default() };
     store.job_orgs(job, &filter, &PageRequest { limit: 100, after: None }).await.unwrap().items.len()
 }
 
-#[tokio::test]
-async fn an_org_that_is_nowhere_is_errored_alone() {
-    let folder = Folder::new();
-    let store = SqliteStore::open(&folder.file()).await.unwrap();
-    orgs(&store).await;
-    let id = per_org(&store, "brief").await;
-    sweep(&store).await;
-    broken(&folder, "delete from orgs where id = 'b'").await;
-    let planned = plan_due(&store, at("01:00:00"), 10).await.unwrap();
+async fn an_org_that_is_nowhere_is_errored_alone(database: Broken) {
+    let store = database.open().await;
+    orgs(&*store).await;
+    let id = per_org(&*store, "brief").await;
+    sweep(&*store).await;
+    database.run("delete from orgs where id = 'b'").await;
+    let planned = plan_due(&*store, at("01:00:00"), 10).await.unwrap();
     assert_eq!(planned.runs.len(), 2);
     let [(job, org, why)] = &planned.org_errors[..] else { panic!("{planned:?}") };
     assert_eq!((*job, org.as_str()), (id, "b"));
     assert!(why.contains("cannot be read"), "{why}");
 }
 
-#[tokio::test]
-async fn a_job_that_cannot_be_read_stops_no_other_sweep() {
-    let folder = Folder::new();
-    let store = SqliteStore::open(&folder.file()).await.unwrap();
-    orgs(&store).await;
-    let bad = per_org(&store, "bad").await;
-    let good = per_org(&store, "good").await;
-    drop(store);
-    broken(&folder, "update jobs set policies = '{' where job_key = 'bad'").await;
-    // Another process, which has not read the job before.
-    let store = SqliteStore::open(&folder.file()).await.unwrap();
-    sweep(&store).await;
-    assert_eq!(armed(&store, good).await, 3);
+async fn a_job_that_cannot_be_read_stops_no_other_sweep(database: Broken) {
+    let store = database.open().await;
+    orgs(&*store).await;
+    let bad = per_org(&*store, "bad").await;
+    let good = per_org(&*store, "good").await;
+    database.run("update jobs set policies = '{' where job_key = 'bad'").await;
+    let store = database.open().await;
+    sweep(&*store).await;
+    assert_eq!(armed(&*store, good).await, 3);
     assert_eq!(store.list_sweeps().await.unwrap(), []);
-    broken(&folder, "update jobs set policies = '{}' where job_key = 'bad'").await;
+    database.run("update jobs set policies = '{}' where job_key = 'bad'").await;
     let error = store.get_job(&JobRef::Id(bad)).await.unwrap().job.state.error;
     assert!(error.is_some_and(|why| why.contains("policies")), "it is shown");
 }
 
-#[tokio::test]
-async fn a_timer_that_cannot_be_read_is_made_anew() {
-    let folder = Folder::new();
-    let store = SqliteStore::open(&folder.file()).await.unwrap();
-    orgs(&store).await;
-    let id = per_org(&store, "brief").await;
-    sweep(&store).await;
-    broken(&folder, "update timers set last_local_date = 'never', next_run_at = null where org_id = 'b'").await;
-    broken(&folder, "update orgs set waiting = 1").await;
-    sweep(&store).await;
-    assert_eq!(armed(&store, id).await, 3);
+async fn a_timer_that_cannot_be_read_is_made_anew(database: Broken) {
+    let store = database.open().await;
+    orgs(&*store).await;
+    let id = per_org(&*store, "brief").await;
+    sweep(&*store).await;
+    database.run("update timers set last_local_date = 'never', next_run_at = null where org_id = 'b'").await;
+    database.run("update orgs set waiting = true").await;
+    sweep(&*store).await;
+    assert_eq!(armed(&*store, id).await, 3);
+}
+
+async fn a_timer_that_cannot_be_read_is_disarmed_alone(database: Broken) {
+    let store = database.open().await;
+    let bad = create(&*store, "bad", "0 * * * *").await;
+    create(&*store, "good", "0 * * * *").await;
+    database
+        .run("update timers set last_local_date = 'soon' where job_id = (select id from jobs where job_key = 'bad')")
+        .await;
+    let planned = plan_due(&*store, at("01:00:00"), 10).await.unwrap();
+    let runs: Vec<&str> = planned.runs.iter().map(|run| run.job.key.as_str()).collect();
+    assert_eq!((runs, planned.timers), (vec!["good"], 2));
+    let [(id, why)] = &planned.errored[..] else { panic!("{planned:?}") };
+    assert!(*id == bad && why.contains("timers"), "{why}");
+    assert_eq!(plan_due(&*store, at("01:30:00"), 10).await.unwrap().timers, 0, "it is disarmed");
+}
+
+async fn a_timer_of_an_org_that_cannot_be_read_is_errored_alone(database: Broken) {
+    let store = database.open().await;
+    orgs(&*store).await;
+    let id = per_org(&*store, "brief").await;
+    sweep(&*store).await;
+    database.run("update timers set last_local_date = 'soon' where org_id = 'b'").await;
+    database.run("update timers set org_id = ' ' where org_id = 'c'").await;
+    let planned = plan_due(&*store, at("01:00:00"), 10).await.unwrap();
+    assert_eq!((planned.runs.len(), planned.errored.len()), (1, 0), "{planned:?}");
+    let [(job, org, why)] = &planned.org_errors[..] else { panic!("{planned:?}") };
+    assert!((*job, org.as_str()) == (id, "b") && why.contains("timers"), "{org}: {why}");
+    assert_eq!(plan_due(&*store, at("01:30:00"), 10).await.unwrap().timers, 0, "they are disarmed");
+    let planned = plan_due(&*store, at("02:00:00"), 10).await.unwrap();
+    assert_eq!((planned.timers, planned.runs.len()), (1, 1), "the job goes on for the others");
+}
+
+async fn an_org_whose_id_cannot_be_read_keeps_no_sweep_busy(database: Broken) {
+    let store = database.open().await;
+    orgs(&*store).await;
+    let id = per_org(&*store, "brief").await;
+    sweep(&*store).await;
+    database.run("update timers set next_run_at = null").await;
+    database.run("update orgs set id = ' ' where id = 'a'").await;
+    database.run("update orgs set waiting = true").await;
+    sweep(&*store).await;
+    assert_eq!(armed(&*store, id).await, 2);
 }

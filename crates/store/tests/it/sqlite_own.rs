@@ -200,7 +200,7 @@ async fn a_row_that_cannot_be_read_hides_none_of_the_others() {
         let keys: Vec<&str> = page.items.iter().map(|row| row.job.definition.key.as_str()).collect();
         let mut unreadable = page.unreadable;
         unreadable.sort_unstable();
-        assert_eq!((keys, unreadable), (vec!["good"], vec![bad.as_uuid(), worse.as_uuid()]));
+        assert_eq!((keys, unreadable), (vec!["good"], vec![bad.to_string(), worse.to_string()]));
     }
 }
 

@@ -33,6 +33,9 @@ const FLAGS: &[(&str, &str)] = &[
     ("q", "--search"),
 ];
 
+/// What a detail calls by the names of a body, as the command line spells it.
+const WORDS: &[(&str, &str)] = &[("`orgs`: `all`", "`--all-orgs`"), ("`orgId`", "`--org`")];
+
 /// A call that the server did not do.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -76,12 +79,17 @@ impl Refusal {
         }
     }
 
-    fn faults(&self) -> impl Iterator<Item = (String, &str)> {
+    fn faults(&self) -> impl Iterator<Item = (String, String)> {
         let faults = self.problem.get("errors").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         faults.iter().filter_map(|fault| {
             let place = ["pointer", "parameter", "header"].iter().find_map(|kind| fault.get(kind)?.as_str())?;
-            Some((self.named(place), fault.get("detail").and_then(Value::as_str).unwrap_or_default()))
+            Some((self.named(place), self.worded(fault.get("detail").and_then(Value::as_str).unwrap_or_default())))
         })
+    }
+
+    fn worded(&self, detail: &str) -> String {
+        let words = WORDS.iter().filter(|_| self.by_command);
+        words.fold(detail.to_owned(), |text, (member, flag)| text.replace(member, flag))
     }
 
     /// A place as the command line spells it.
@@ -133,7 +141,7 @@ impl fmt::Display for Refusal {
             write!(f, ": {}", printable(&in_a_sentence(&self.detail)))?;
         }
         for (place, detail) in faults {
-            write!(f, "\n  {}: {}", printable(&place), printable(detail))?;
+            write!(f, "\n  {}: {}", printable(&place), printable(&detail))?;
         }
         self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n  hint: {}", printable(hint)))
     }

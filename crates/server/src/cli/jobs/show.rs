@@ -65,7 +65,7 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
 }
 
 /// What to try if there is no such job.
-pub(super) fn jobs_there() -> String {
+pub(crate) fn jobs_there() -> String {
     "see which there are: everbell jobs list".to_owned()
 }
 

@@ -17,7 +17,7 @@ pub(crate) const CREATE: &[Field] = &[
     required("from", Value::Time, "The first time; without an offset it is read in the zone of the job or the org."),
     required("to", Value::Time, "The last time; slots that are still to come are left out."),
     optional("reason", REASON, "Why, for the audit trail."),
-    optional("dryRun", Value::Flag, "Only tell which slots would get a run."),
+    optional("dryRun", Value::Flag, "Only tell which slots would get a run; for all orgs, how many."),
 ];
 
 pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
@@ -30,13 +30,14 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
     if for_all && org.is_some() {
         form.fault("orgs", "invalid", "is for all: say either `orgId` or `orgs`");
     }
-    if for_all && form.flag("dryRun") {
-        form.fault("dryRun", "invalid", "is for one org: say `orgId` instead of `orgs`");
-    }
     let (from, to) = (time(&mut form, "from", &zone), time(&mut form, "to", &zone));
     let faults: Vec<Fault> = std::mem::take(form.faults_mut());
     let Some((from, to)) = from.zip(to).filter(|_| faults.is_empty()) else { return Err(Problem::body(faults)) };
     let jobs = call.jobs_because(form.text("reason"));
+    if for_all && form.flag("dryRun") {
+        let size = jobs.plan_backfill_for_all(&job, from, to).await?;
+        return Answer::ok(&BackfillDocument::sized(size, from, to));
+    }
     if for_all {
         let begun = jobs.backfill_for_all(&job, from, to).await?;
         return Answer::json(StatusCode::ACCEPTED, &BackfillDocument::of_all(&begun, from, to));

@@ -58,6 +58,7 @@ pub(crate) async fn of_job(call: Call) -> Result<Answer, Problem> {
     let document = JobOrgsDocument {
         items: page.items.iter().map(|own| OrgJobDocument::of_job(&row.job, own)).collect(),
         next_cursor: page::next(&call, page.next.as_ref()),
+        unreadable: page.unreadable,
         sweeps: sweeps.iter().filter(|sweep| sweep.job == id).map(SweepDocument::from).collect(),
     };
     let path = format!("/jobs/{}/orgs", page::encoded(call.part("jobId")));

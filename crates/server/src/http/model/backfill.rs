@@ -1,6 +1,6 @@
 //! Backfills, as the API shows them.
 
-use everbell::client::{BackfillBegun, BackfillOfAll, BackfillPlan, BackfillReport, BackfillSlot};
+use everbell::client::{BackfillBegun, BackfillOfAll, BackfillPlan, BackfillReport, BackfillSize, BackfillSlot};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,9 +21,23 @@ pub(crate) struct BackfillDocument {
     pub(crate) org_id: Option<String>,
     /// The walk over the orgs that makes its runs, if it is for all of them.
     pub(crate) sweep: Option<SweepBegunDocument>,
-    /// How many slots get a run; absent if it is for all orgs.
+    /// How many slots get a run. For all orgs: at most so many in a dry run, because some may have one already, else absent.
     pub(crate) to_create: Option<u64>,
+    /// Whom a dry run for all orgs has counted.
+    pub(crate) orgs: Option<BackfillOrgsDocument>,
     pub(crate) slots: Vec<SlotDocument>,
+}
+
+/// The orgs that a dry run has counted.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = BackfillOrgs)]
+pub(crate) struct BackfillOrgsDocument {
+    /// How many were looked at: the first thousand by their id, if there are more.
+    pub(crate) looked_at: u64,
+    pub(crate) more: bool,
+    /// How many of them have slots in the range.
+    pub(crate) with_slots: u64,
 }
 
 /// A slot of a backfill.
@@ -88,6 +102,7 @@ impl BackfillDocument {
             org_id: plan.org.as_ref().map(ToString::to_string),
             sweep: None,
             to_create: Some(plan.wanted().len() as u64),
+            orgs: None,
             slots: plan.slots.iter().map(slot).collect(),
         }
     }
@@ -113,6 +128,22 @@ impl BackfillDocument {
             org_id: None,
             sweep: Some(SweepBegunDocument::from(&begun.sweep)),
             to_create: None,
+            orgs: None,
+            slots: Vec::new(),
+        }
+    }
+
+    pub(crate) fn sized(size: BackfillSize, from: Timestamp, to: Timestamp) -> BackfillDocument {
+        let BackfillSize { looked_at, more, with_slots, slots } = size;
+        BackfillDocument {
+            id: None,
+            dry_run: true,
+            from: time(from),
+            to: time(to),
+            org_id: None,
+            sweep: None,
+            to_create: Some(slots),
+            orgs: Some(BackfillOrgsDocument { looked_at, more, with_slots }),
             slots: Vec::new(),
         }
     }

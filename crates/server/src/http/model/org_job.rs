@@ -77,6 +77,10 @@ pub(crate) struct JobOrgsDocument {
     /// Where the next page begins; null at the end.
     #[schema(required = true)]
     pub(crate) next_cursor: Option<String>,
+    /// Ids of orgs that could not be read and were left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub(crate) unreadable: Vec<String>,
     /// What is being done for all orgs of this job.
     pub(crate) sweeps: Vec<SweepDocument>,
 }

@@ -104,7 +104,9 @@ fn check_actions(server: &Server) {
     world(server);
     server.job("plain", &json!({}));
     let path = "/jobs/key:briefing/run-now";
-    assert_eq!(server.post(path, &json!({})).faults(), ["#/orgId"]);
+    let unnamed = server.post(path, &json!({}));
+    assert!(unnamed.text.contains("in `orgId`, or all of them with `orgs`: `all`"), "{}", unnamed.text);
+    assert_eq!(unnamed.faults(), ["#/orgId"]);
     assert_eq!(server.post("/jobs/key:plain/run-now", &json!({ "orgId": "acme" })).faults(), ["#/orgId"]);
     assert_eq!(server.post(path, &json!({ "orgId": "acme", "orgs": "all" })).faults(), ["#/orgs"]);
     for bad in [json!("some"), json!([]), json!([1]), json!(7)] {
@@ -146,7 +148,9 @@ fn check_actions(server: &Server) {
         server.post("/jobs/key:briefing/backfills", &body)
     };
     assert_eq!(with(json!({})).faults(), ["#/orgId"]);
-    assert_eq!(with(json!({ "orgs": "all", "dryRun": true })).faults(), ["#/dryRun"]);
+    let dry = with(json!({ "orgs": "all", "dryRun": true })).expect(200);
+    let counted = json!({ "lookedAt": 3, "more": false, "withSlots": 3 });
+    assert_eq!((&dry["toCreate"], &dry["orgs"], &dry["id"]), (&json!(8), &counted, &Value::Null), "of the job's zone");
     let dry = with(json!({ "orgId": "bolt", "dryRun": true })).expect(200);
     assert_eq!(
         (&dry["toCreate"], &dry["slots"][0]["local"]),

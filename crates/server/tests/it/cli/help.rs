@@ -33,6 +33,8 @@ const PAGES: &[&[&str]] = &[
     &["orgs", "check"],
     &["orgs", "import"],
     &["orgs", "override"],
+    &["orgs", "rebuild"],
+    &["orgs", "stop"],
     &["orgs", "delete"],
     &["runs"],
     &["runs", "list"],
@@ -69,6 +71,7 @@ fn help_begins_with_three_examples_that_work() {
     let server = registered();
     server.job("daily-briefing", &json!({"startAt": "2099-01-01T00:00:00Z"}));
     server.job("slow", &json!({"target": "sleep"}));
+    server.job("org-briefing", &json!({"scope": "per_org"}));
     let instance = data(&server, &["instances", "-o", "name"]).trim().to_owned();
     let folder = Path::new(env!("CARGO_BIN_EXE_everbell")).parent().unwrap();
     let path = std::env::join_paths([folder, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();

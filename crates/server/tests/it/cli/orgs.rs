@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::{data, everbell, json as printed, on_terminal, refused};
+use crate::halfway::halfway;
 use crate::server::Server;
 
 /// Three orgs, and a job that fires for each.
@@ -127,7 +128,9 @@ fn jobs_are_overridden_run_moved_and_skipped_for_orgs() {
     refused(&server, &["orgs", "override", "acme", "briefing"], 2);
 
     let said = refused(&server, &["jobs", "run", "briefing"], 2);
-    assert!(said.contains("--org: this job fires for each org"), "{said}");
+    assert!(said.contains("name the one that is meant in `--org`, or all of them with `--all-orgs`"), "{said}");
+    let said = refused(&server, &["jobs", "skip", "briefing"], 2);
+    assert!(said.contains("name the one that is meant in `--org`") && !said.contains("all of them"), "{said}");
     assert_eq!(printed(&server, &["jobs", "run", "briefing", "--org", "acme"])["run"]["orgId"], "acme");
     let some = everbell(&server, &["jobs", "run", "briefing", "--orgs", "cove,nobody", "--force", "-o", "table"]);
     assert_eq!(some.code, Some(1));
@@ -162,4 +165,22 @@ fn a_job_that_fires_for_orgs_has_no_time_of_its_own() {
     let checked = printed(&server, &["config", "check", "--config", "per_org.toml"]);
     assert_eq!((&checked["jobs"][0]["jobKey"], &checked["jobs"][0]["nextRunAt"]), (&json!("briefing"), &json!(null)));
     assert_eq!(checked["warnings"], json!([]), "{checked}");
+}
+
+#[test]
+fn what_is_done_for_every_org_is_begun_and_stopped() {
+    let server = populated();
+    let said = on_terminal(&server, 100, &["orgs", "rebuild", "briefing"]).stdout;
+    assert_eq!(said, "✓ The timers of briefing are made anew\n");
+    let said = on_terminal(&server, 100, &["orgs", "stop", "briefing"]).stdout;
+    assert_eq!(said, "✓ No runs are being made for the orgs of briefing\n");
+    refused(&server, &["orgs", "rebuild", "nobody"], 3);
+
+    let server = halfway();
+    let said = on_terminal(&server, 100, &["orgs", "stop", "brief", "--reason", "too many"]).stdout;
+    assert!(
+        said.contains("Stopped run_now of brief after ") && said.contains("the runs that were made stay"),
+        "{said}"
+    );
+    assert_eq!(printed(&server, &["orgs", "stop", "brief"]), json!({ "items": [] }));
 }

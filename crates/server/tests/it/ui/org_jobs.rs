@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::orgs::world;
 use super::visitor::{Visitor, assert_has, led};
+use crate::halfway::halfway;
 use crate::server::{Server, TARGETS};
 
 fn runs(server: &Server) -> Vec<String> {
@@ -110,8 +111,11 @@ fn the_next_fire_of_an_org_is_moved_and_skipped_on_its_own_clock() {
     assert_has(&ana.submit("/jobs/brief/backfill", &open, &range).text, &["1 slot gets a run."]);
     let open = ana.page("/jobs/brief/backfill?orgs=all");
     assert_has(&open, &["For every org", "name=\"orgs\" value=\"all\""]);
-    let range = [("orgs", "all"), ("from", "2020-01-01T00:00"), ("to", "2020-01-02T00:00"), ("begin", "yes")];
-    let (place, _) = led(&ana.submit("/jobs/brief/backfill", &open, &range));
+    let range = [("orgs", "all"), ("from", "2020-01-01T00:00"), ("to", "2020-01-02T00:00")];
+    let counted = ana.submit("/jobs/brief/backfill", &open, &range).text;
+    assert_has(&counted, &["slots of 3 orgs get a run each, if they have none.", "Make the runs"]);
+    let range = [&range[..], &[("begin", "yes")]].concat();
+    let (place, _) = led(&ana.submit("/jobs/brief/backfill", &counted, &range));
     assert_eq!(place, "/jobs/brief/orgs");
 }
 
@@ -173,6 +177,9 @@ fn an_org_whose_zone_is_no_more_is_counted_and_shown() {
     server.patch("/orgs/cove", &json!({ "name": "Cove" })).expect(200);
     let errored = |list: &Value| list["items"].as_array().unwrap().len() == 1;
     server.until("/orgs?errored=true", errored);
+    let entry = &server.get("/audit?object=job:brief&limit=1").expect(200)["items"][0];
+    assert_eq!((&entry["actor"], &entry["action"]), (&json!("everbell"), &json!("org.errored")));
+    assert_eq!(entry["after"], json!({ "first": ["acme"], "orgs": 1 }));
     assert_has(&ana.page("/"), &["1 timer of an org", "href=\"/orgs?errored=true\""]);
     let list = ana.page("/orgs?errored=true");
     assert_has(&list, &["Mars/Base", "Unknown zone", "unknown time zone `Mars/Base`", "data-row=\"acme\""]);
@@ -180,8 +187,34 @@ fn an_org_whose_zone_is_no_more_is_counted_and_shown() {
     assert_has(&ana.page("/orgs"), &["1 timer of an org cannot fire"]);
     assert_has(&ana.page("/orgs/acme"), &["No job can fire for it", "Cannot fire", "Choose another zone"]);
     assert_has(&ana.page("/jobs/brief/orgs?errored=true"), &["Cannot fire", "data-row=\"acme\""]);
+    // What else is broken of one hides nobody.
+    runtime.block_on(execute(&url, "update orgs set settings = '{' where id = 'bolt'"));
+    for path in ["/orgs", "/jobs/brief/orgs"] {
+        let page = ana.page(path);
+        assert_has(&page, &["Left out", ">bolt</span>", "data-row=\"acme\"", "data-row=\"cove\""]);
+    }
+    let list = server.get("/jobs/key:brief/orgs").expect(200);
+    assert_eq!((&list["unreadable"], list["items"].as_array().unwrap().len()), (&json!(["bolt"]), 2));
+    server.get("/orgs/bolt").problem(503, "Corrupt");
     // The rest of it can still be mended, and the zone itself.
     led(&ana.send("/orgs/acme/edit", &[("name", "Acme"), ("timezone", "Mars/Base")]));
     led(&ana.send("/orgs/acme/edit", &[("name", "Acme"), ("timezone", "Europe/Paris")]));
     assert!(!ana.page("/orgs/acme").contains("Cannot fire"));
+}
+
+#[test]
+fn runs_that_are_being_made_for_all_orgs_are_stopped() {
+    let server = halfway();
+    let ana = Visitor::admin(&server);
+    let page = ana.page("/jobs/brief/orgs");
+    assert_has(&page, &["Making runs by hand", "data-dialog>Stop…</a>"]);
+    let place = super::visitor::between(&page, "href=\"/jobs/brief/sweeps/", "\"");
+    let place = format!("/jobs/brief/sweeps/{place}");
+    let open = ana.page(&place);
+    assert_has(&open, &["done so far", "The runs that were made stay", "Let it go on", "everbell orgs stop brief"]);
+    let (to, said) = led(&ana.submit(&place, &open, &[("reason", "too many")]));
+    assert_eq!(to, "/jobs/brief/orgs");
+    assert!(said.starts_with("+Stopped after ") && said.ends_with(" The runs that were made stay."), "{said}");
+    assert!(!ana.page("/jobs/brief/orgs").contains("Making runs by hand"));
+    assert_eq!(ana.get(&place).status, 404);
 }

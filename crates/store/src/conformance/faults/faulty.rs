@@ -17,6 +17,7 @@ use everbell_core::store::{
 };
 use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use crate::memory::FaultPoint;
 
@@ -258,6 +259,10 @@ impl Store for Faulty {
 
     async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>> {
         self.around(self.inner.list_sweeps()).await
+    }
+
+    async fn stop_sweep(&self, sweep: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
+        self.around(self.inner.stop_sweep(sweep, audit)).await
     }
 
     async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {

@@ -44,6 +44,15 @@ struct Plan {
     more: usize,
     wanted: u64,
     existing: u64,
+    /// If it is for all orgs.
+    orgs: Option<Counted>,
+}
+
+/// Whom it would be for.
+struct Counted {
+    with_slots: u64,
+    looked_at: u64,
+    more: bool,
 }
 
 /// A slot that has gone by.
@@ -64,11 +73,17 @@ impl Plan {
             Some(Slot { at: subject.moment(clock, at), existing })
         };
         let wanted = answer["toCreate"].as_u64().unwrap_or(0);
+        let orgs = Some(&answer["orgs"]).filter(|orgs| orgs.is_object()).map(|orgs| Counted {
+            with_slots: orgs["withSlots"].as_u64().unwrap_or(0),
+            looked_at: orgs["lookedAt"].as_u64().unwrap_or(0),
+            more: orgs["more"] == Value::Bool(true),
+        });
         Plan {
             slots: all.iter().take(SHOWN).filter_map(slot).collect(),
             more: all.len().saturating_sub(SHOWN),
             existing: (all.len() as u64).saturating_sub(wanted),
             wanted,
+            orgs,
         }
     }
 }

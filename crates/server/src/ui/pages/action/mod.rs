@@ -35,7 +35,7 @@ pub(crate) fn expect_operator(visit: &Visit) -> Result<(), Problem> {
 }
 
 /// What a form sent under these names, as the API takes it: what is empty is absent.
-fn body(visit: &Visit, names: &[&str]) -> Map<String, Value> {
+pub(crate) fn body(visit: &Visit, names: &[&str]) -> Map<String, Value> {
     let sent = |name: &&str| visit.sent(name).map(|text| ((*name).to_owned(), Value::String(text.to_owned())));
     names.iter().filter_map(sent).collect()
 }

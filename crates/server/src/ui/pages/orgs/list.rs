@@ -28,6 +28,8 @@ struct ListPage {
     errored: u32,
     /// Orgs that changed and whose timers nobody has looked at yet.
     waiting: u32,
+    /// Orgs of this page that cannot be read.
+    unreadable: Vec<String>,
     first: Option<String>,
     next: Option<String>,
     /// Why who is here may not act.
@@ -78,6 +80,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         zones: Zone::names().collect(),
         errored: counts.errored,
         waiting: counts.waiting,
+        unreadable: page.unreadable,
         first: form.has("cursor").then(|| links.here()),
         next: page::next(&call, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor)),
         no_act: visit.barred(Role::Operator),

@@ -10,6 +10,7 @@ pub(crate) mod of_job;
 pub(crate) mod org;
 pub(crate) mod run_now;
 mod stand;
+pub(crate) mod stop;
 pub(crate) mod time;
 mod what_if;
 pub(crate) mod wish;

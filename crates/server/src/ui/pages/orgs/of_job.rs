@@ -30,6 +30,8 @@ struct OfJobPage {
     links: Links,
     rows: Vec<Row>,
     sweeps: Vec<UnderWay>,
+    /// Orgs of this page that cannot be read.
+    unreadable: Vec<String>,
     first: Option<String>,
     next: Option<String>,
     /// Why who is here may not act.
@@ -47,11 +49,13 @@ struct Row {
 }
 
 /// Something that is being done for every org.
-struct UnderWay {
-    what: &'static str,
-    seen: u64,
-    by: String,
-    since: Markup,
+pub(super) struct UnderWay {
+    pub(super) what: &'static str,
+    pub(super) seen: u64,
+    pub(super) by: String,
+    pub(super) since: Markup,
+    /// Which, if it may be stopped.
+    stoppable: Option<String>,
 }
 
 impl Row {
@@ -74,14 +78,15 @@ impl Row {
 }
 
 impl UnderWay {
-    fn of(sweep: &Sweep, clock: &Clock) -> UnderWay {
+    pub(super) fn of(sweep: &Sweep, clock: &Clock) -> UnderWay {
         let what = match sweep.work {
             Work::Arm => "Making timers",
             Work::Resume { .. } => "Waking timers",
             Work::RunNow { .. } => "Making runs by hand",
             Work::Backfill { .. } => "Making runs for slots that have gone by",
         };
-        UnderWay { what, seen: sweep.seen, by: sweep.actor.clone(), since: clock.away(sweep.at) }
+        let stoppable = sweep.expect_stoppable().is_ok().then(|| sweep.id.to_string());
+        UnderWay { what, seen: sweep.seen, by: sweep.actor.clone(), since: clock.away(sweep.at), stoppable }
     }
 }
 
@@ -95,6 +100,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         per_org: subject.definition().scope == Scope::PerOrg,
         rows: Vec::new(),
         sweeps: Vec::new(),
+        unreadable: Vec::new(),
         first: form.has("cursor").then(|| links.here()),
         next: None,
         no_act: visit.barred(Role::Operator),
@@ -110,6 +116,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         let own = |sweep: &&Sweep| sweep.job_key == job.definition.key;
         shown.sweeps = sweeps?.iter().filter(own).map(|sweep| UnderWay::of(sweep, &clock)).collect();
         let cursor = page::next(&call, page.next.as_ref());
+        shown.unreadable = page.unreadable;
         shown.next = cursor.map(|cursor| shown.links.with("cursor", &cursor));
     }
     Reply::page(&shown)

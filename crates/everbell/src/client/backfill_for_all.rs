@@ -1,0 +1,102 @@
+//! A backfill for every org: a walk over them that makes the runs of each.
+
+use everbell_core::org::{self, OrgFacts, Sweep, Work};
+use everbell_core::store::{JobOrgFilter, JobRef, JobRow, PageRequest, StoreError, StoreResult};
+use everbell_core::{BackfillId, Invalid};
+use jiff::Timestamp;
+
+use super::backfill::{ACTION, PAGE, bounded, facts_of};
+use super::jobs::Jobs;
+use super::names::IntoJobRef;
+use super::org_jobs::expect_per_org;
+use super::sweeps::{self, SweepBegun};
+use crate::engine::random;
+
+/// A backfill for all orgs that was begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackfillOfAll {
+    /// Which.
+    pub id: BackfillId,
+    /// The walk over the orgs that makes its runs.
+    pub sweep: SweepBegun,
+}
+
+/// How much a backfill for all orgs would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackfillSize {
+    /// How many orgs were looked at: the first by their id.
+    pub looked_at: u64,
+    /// Whether there are more.
+    pub more: bool,
+    /// How many of them have slots in the range.
+    pub with_slots: u64,
+    /// How many slots these are together: at most so many runs are made, because some may be there already.
+    pub slots: u64,
+}
+
+impl Jobs {
+    /// Makes a run for each slot in `[from, to]` that has none, for every org, a few at a time. How many slots that may be is judged in the job's own zone.
+    pub async fn backfill_for_all(
+        &self,
+        job: impl IntoJobRef,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> StoreResult<BackfillOfAll> {
+        let row = self.get(job).await?;
+        let definition = &row.job.definition;
+        let now = self.context.now();
+        expect_few(&row, from, to, now)?;
+        let id = BackfillId::new(now, random());
+        let after = facts_of(id, from, to);
+        let work = Work::Backfill { id, from, to };
+        let sweep = sweeps::begin(&self.context, JobRef::Id(definition.id), None, ACTION, after, &work).await?;
+        Ok(BackfillOfAll { id, sweep })
+    }
+
+    /// What [`Jobs::backfill_for_all`] would do. Only the first thousand orgs are looked at.
+    pub async fn plan_backfill_for_all(
+        &self,
+        job: impl IntoJobRef,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> StoreResult<BackfillSize> {
+        let row = self.get(job).await?;
+        expect_per_org(&row)?;
+        expect_few(&row, from, to, self.context.now())?;
+        let definition = &row.job.definition;
+        let page = PageRequest { limit: PAGE, after: None };
+        let found = self.context.parts.store.job_orgs(definition.id, &JobOrgFilter::default(), &page).await?;
+        let sizes = found.items.iter().map(|own| {
+            let facts =
+                OrgFacts { life: (&row.job.state).into(), place: own.org.place.clone(), wish: own.wish.clone() };
+            org::backfill_size(definition, &facts, own.timer.as_ref(), (from, to))
+        });
+        let sizes: Vec<u64> = sizes.collect();
+        Ok(BackfillSize {
+            looked_at: sizes.len() as u64,
+            more: found.next.is_some(),
+            with_slots: sizes.iter().filter(|size| **size > 0).count() as u64,
+            slots: sizes.iter().sum(),
+        })
+    }
+
+    /// Makes no more runs of a backfill.
+    pub(super) async fn stop_making(&self, id: BackfillId) -> StoreResult<()> {
+        let sweeps = self.context.parts.store.list_sweeps().await?;
+        let is_its = |sweep: &&Sweep| matches!(sweep.work, Work::Backfill { id: own, .. } if own == id);
+        for sweep in sweeps.iter().filter(is_its) {
+            match sweeps::stop(&self.context, sweep).await {
+                // It came to its end meanwhile.
+                Ok(_) | Err(StoreError::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the range has few enough slots in the zone of the job, which stands for those of all orgs.
+fn expect_few(row: &JobRow, from: Timestamp, to: Timestamp, now: Timestamp) -> Result<(), Invalid> {
+    let spec = row.job.definition.spec.as_ref().map_err(|broken| Invalid::new("schedule", broken.reason.clone()))?;
+    bounded(spec, now, from, to).map(drop)
+}

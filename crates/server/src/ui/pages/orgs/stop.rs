@@ -1,0 +1,82 @@
+//! Stopping what makes runs for every org of a job, before every org had its turn.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use everbell::core::org::{Sweep, Work};
+
+use super::of_job::UnderWay;
+use crate::http::problem::{Kind, Problem};
+use crate::ui::equivalent::Equivalent;
+use crate::ui::pages::action::{Refusal, Subject, body, expect_operator, mendable, typed};
+use crate::ui::visit::{Reply, Visit};
+use crate::ui::{Frame, Section};
+
+const ROUTE: &str = "/jobs/{jobId}/sweeps/{sweepId}/stop";
+
+#[derive(Template)]
+#[template(path = "orgs/stop.html")]
+struct StopPage {
+    frame: Frame,
+    subject: Subject,
+    refusal: Refusal,
+    sweep: UnderWay,
+    /// Whether its runs are those of a backfill, which can be stopped with the runs that wait.
+    is_backfill: bool,
+    reason: String,
+    same: Equivalent,
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    form(&visit, Refusal::default(), StatusCode::OK).await
+}
+
+async fn form(visit: &Visit, refusal: Refusal, status: StatusCode) -> Result<Reply, Problem> {
+    let subject = Subject::of(visit).await?;
+    let sweep = found(visit, &subject).await?;
+    let path = format!("/jobs/{}/sweeps/{}/stop", subject.name, sweep.id);
+    let page = StopPage {
+        frame: visit.frame(Section::Jobs, format!("Stop making runs of {}", subject.key)).await,
+        same: Equivalent::new(
+            &visit.api_base(),
+            "POST",
+            &path,
+            Some(&serde_json::json!({})),
+            &["orgs", "stop", &subject.key],
+        ),
+        is_backfill: matches!(sweep.work, Work::Backfill { .. }),
+        sweep: UnderWay::of(&sweep, &visit.clock()),
+        reason: typed(visit, "reason"),
+        subject,
+        refusal,
+    };
+    Reply::refused(&page, status)
+}
+
+/// The sweep that the path names, while it goes on.
+async fn found(visit: &Visit, subject: &Subject) -> Result<Sweep, Problem> {
+    let id = visit.part("id");
+    let own = |sweep: &Sweep| sweep.id.to_string() == id && sweep.job_key == subject.definition().key;
+    let sweep = visit.orgs().sweeps().await?.into_iter().find(own);
+    sweep.ok_or_else(|| {
+        Problem::new(Kind::NotFound, "It is not going on any more: every org had its turn, or it was stopped.")
+    })
+}
+
+pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    let subject = Subject::of(&visit).await?;
+    let path = [("jobId", subject.name.as_str()), ("sweepId", visit.part("id"))];
+    match visit.perform(Method::POST, ROUTE, &path, &body(&visit, &["reason"])).await {
+        Ok(answer) => {
+            let seen = answer["seen"].as_u64().unwrap_or(0);
+            let orgs = if seen == 1 { "1 org".to_owned() } else { format!("{seen} orgs") };
+            let text = format!("Stopped after {orgs}. The runs that were made stay.");
+            Ok(Reply::done(format!("{}/orgs", subject.place()), text))
+        }
+        Err(problem) => {
+            let problem = mendable(problem)?;
+            form(&visit, Refusal::of(Some(&problem), &["reason"]), problem.status()).await
+        }
+    }
+}

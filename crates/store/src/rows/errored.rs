@@ -1,0 +1,41 @@
+//! What the audit trail says of jobs that cannot fire for some orgs any more, in the name of everbell.
+
+use everbell_core::store::AuditEntry;
+use everbell_core::{Definition, Json, OrgId, entry_id};
+use jiff::Timestamp;
+
+const ACTION: &str = "org.errored";
+/// How many orgs an entry names.
+const NAMED: usize = 20;
+
+/// One entry for each job, however many orgs it cannot fire for: a zone that ceases to be may be that of thousands.
+pub(crate) fn entries<'a>(
+    errors: impl Iterator<Item = (&'a Definition, &'a OrgId, &'a String)>,
+    now: Timestamp,
+) -> Vec<AuditEntry> {
+    let mut jobs: Vec<(&Definition, Vec<&OrgId>, &String)> = Vec::new();
+    for (job, org, why) in errors {
+        match jobs.iter_mut().find(|(known, _, _)| known.id == job.id) {
+            Some((_, orgs, _)) => orgs.push(org),
+            None => jobs.push((job, vec![org], why)),
+        }
+    }
+    jobs.into_iter().map(|(job, orgs, why)| entry(job, &orgs, why, now)).collect()
+}
+
+/// The reason is that of the first org.
+fn entry(job: &Definition, orgs: &[&OrgId], why: &str, now: Timestamp) -> AuditEntry {
+    let first: Vec<&str> = orgs.iter().take(NAMED).map(|org| org.as_str()).collect();
+    let after = serde_json::json!({ "first": first, "orgs": orgs.len() }).to_string();
+    AuditEntry {
+        id: entry_id(ACTION, job.id, orgs[0], now),
+        at: now,
+        actor: "everbell".to_owned(),
+        action: ACTION.to_owned(),
+        object: format!("job:{}", job.key),
+        reason: Some(why.to_owned()),
+        before: None,
+        // A number and a few names are always storable.
+        after: Json::parse("after", &after).ok(),
+    }
+}
