@@ -55,6 +55,7 @@ pub(super) async fn about_jobs(store: &dyn Store) -> Outcome<Vec<Answered>> {
         ("jobs by next run", like(&|filter| filter.sort = JobSort::NextRunAt)),
         ("jobs by creation", like(&|filter| filter.sort = JobSort::CreatedAt)),
         ("jobs by target", like(&|filter| filter.sort = JobSort::Target)),
+        ("jobs by last run", like(&|filter| filter.sort = JobSort::LastRun)),
         ("jobs, paused", like(&|filter| filter.status = vec![JobStatus::Paused])),
         ("jobs of a target", like(&|filter| filter.target = vec![target.clone()])),
         ("jobs with a text", like(&|filter| filter.text = Some("number 77".to_owned()))),

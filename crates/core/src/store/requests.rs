@@ -60,6 +60,11 @@ pub enum JobSort {
     CreatedAt,
     /// By target.
     Target,
+    /// The newest last run first, by its slot or the time of its request; those that never ran last.
+    ///
+    /// A job that runs while somebody turns pages moves to the front. So a page that was not read yet lacks it, the
+    /// first one has it when it is read again, and no page shows it twice.
+    LastRun,
 }
 
 /// Which runs. Everything that is given must hold; empty lists ask for nothing.

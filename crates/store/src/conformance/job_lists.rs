@@ -6,7 +6,7 @@ use everbell_core::{Definition, JobKey, JobStatus, RunStatus, Source};
 
 use super::Fresh;
 use super::given::{MAIL, at, job, job_at, job_id, target, to};
-use super::world::{World, failure, success};
+use super::world::{World, canceled, failure, success};
 
 pub async fn jobs_are_found_by_status(fresh: Fresh) {
     let world = World::new(&fresh);
@@ -48,6 +48,67 @@ pub async fn jobs_are_found_by_how_their_last_run_stands(fresh: Fresh) {
     assert_eq!(world.keys(&with(&[RunStatus::Failed])).await, ["bad"]);
     assert_eq!(world.keys(&with(&[RunStatus::Succeeded, RunStatus::Pending])).await, ["good", "waits"]);
     assert_eq!(world.keys(&with(&[RunStatus::Skipped])).await, [""; 0]);
+}
+
+pub async fn jobs_are_found_by_what_became_of_the_last_run_and_of_no_other(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for (key, schedule) in
+        [("mended", "0 1,2 * * *"), ("broke", "0 2,3 * * *"), ("stopped", "0 4 * * *"), ("passed", "0 5,6 * * *")]
+    {
+        world.create(job(key, schedule)).await;
+    }
+    world.run_due(&failure(), at("01:00")).await;
+    world.run_due(&success(), at("02:00")).await;
+    world.run_due(&failure(), at("03:00")).await;
+    world.plan(at("04:00")).await;
+    let with = |status: &[RunStatus]| JobFilter { last_status: status.to_vec(), ..JobFilter::default() };
+    assert_eq!(world.keys(&with(&[RunStatus::Pending])).await, ["stopped"]);
+    assert_eq!(world.keys(&with(&[RunStatus::Pending, RunStatus::Failed])).await, ["broke", "stopped"]);
+    let claims = world.start(at("04:00")).await;
+    assert_eq!(world.keys(&with(&[RunStatus::Running])).await, ["stopped"]);
+    world.finish(&claims, &canceled(), at("04:01")).await;
+    // The second slot comes while the first one waits.
+    world.plan(at("05:00")).await;
+    world.plan(at("06:00")).await;
+    for (status, keys) in [
+        (&[RunStatus::Failed][..], &["broke"][..]),
+        (&[RunStatus::Canceled], &["stopped"]),
+        (&[RunStatus::Canceled, RunStatus::Failed], &["broke", "stopped"]),
+        (&[RunStatus::Skipped], &["passed"]),
+        (&[RunStatus::Pending, RunStatus::Running], &[]),
+        (&[RunStatus::Pending, RunStatus::Skipped, RunStatus::Failed], &["broke", "passed"]),
+        (&[RunStatus::Succeeded, RunStatus::Canceled], &["mended", "stopped"]),
+        (&RunStatus::ALL, &["broke", "mended", "passed", "stopped"]),
+    ] {
+        for sort in [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt, JobSort::Target, JobSort::LastRun] {
+            let filter = JobFilter { sort, ..with(status) };
+            let mut found = world.keys(&filter).await;
+            found.sort_unstable();
+            assert_eq!(found, keys, "{status:?} by {sort:?}");
+            assert_eq!(world.store.count_jobs(&filter, 100).await.unwrap() as usize, keys.len(), "{status:?}");
+        }
+    }
+}
+
+pub async fn jobs_whose_last_run_is_the_newest_come_first(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for (key, schedule) in [("old", "0 1 * * *"), ("new", "0 1,3 * * *"), ("never", "0 9 * * *"), ("mid", "0 2 * * *")] {
+        world.create(job(key, schedule)).await;
+    }
+    for hour in ["01:00", "02:00", "03:00"] {
+        world.run_due(&success(), at(hour)).await;
+    }
+    let filter = JobFilter { sort: JobSort::LastRun, ..JobFilter::default() };
+    assert_eq!(world.keys(&filter).await, ["new", "mid", "old", "never"]);
+    let succeeded = JobFilter { last_status: vec![RunStatus::Succeeded], ..filter.clone() };
+    assert_eq!(world.keys(&succeeded).await, ["new", "mid", "old"]);
+    // A run that comes in between moves its job to the front: it is not on the pages behind, and nothing is there twice.
+    let first = world.store.list_jobs(&filter, &super::given::page(1)).await.unwrap();
+    world.run_now("old", "by hand", at("04:00")).await;
+    let behind = world.store.list_jobs(&filter, &PageRequest { limit: 10, after: first.next }).await.unwrap();
+    let keys: Vec<&str> = behind.items.iter().map(|row| row.job.definition.key.as_str()).collect();
+    assert_eq!(keys, ["mid", "never"]);
+    assert_eq!(world.keys(&filter).await, ["old", "new", "mid", "never"], "also by a run by hand");
 }
 
 pub async fn errored_jobs_are_found(fresh: Fresh) {
@@ -203,6 +264,7 @@ async fn crowd(world: &World) {
 
 fn assert_order(rows: &[JobRow], sort: JobSort) {
     let next = |row: &JobRow| row.timer.as_ref().and_then(|timer| timer.next_run_at);
+    let last = |row: &JobRow| row.last_run.as_ref().map(|run| run.id.time());
     for pair in rows.windows(2) {
         let [a, b] = pair else { continue };
         let in_order = match sort {
@@ -217,6 +279,7 @@ fn assert_order(rows: &[JobRow], sort: JobSort) {
             },
             JobSort::CreatedAt => a.job.definition.created_at >= b.job.definition.created_at,
             JobSort::Target => a.job.definition.target <= b.job.definition.target,
+            JobSort::LastRun => last(a) >= last(b),
         };
         assert!(in_order, "{sort:?}: {a:?} before {b:?}");
     }
@@ -225,7 +288,10 @@ fn assert_order(rows: &[JobRow], sort: JobSort) {
 pub async fn lists_are_in_order_and_pages_of_any_size_hold_the_same(fresh: Fresh) {
     let world = World::new(&fresh);
     crowd(&world).await;
-    for sort in [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt, JobSort::Target] {
+    // Three of them fire together, so that last runs are equal, too; the paused ones and others never run.
+    world.run_due(&success(), at("12:00")).await;
+    world.run_due(&failure(), at("12:01")).await;
+    for sort in [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt, JobSort::Target, JobSort::LastRun] {
         let filter = JobFilter { sort, ..JobFilter::default() };
         let whole = world.jobs_in_pages(&filter, 1_000).await;
         assert_eq!(whole.len(), 14, "{sort:?}");

@@ -26,6 +26,8 @@ macro_rules! conformance_cases {
                 jobs_are_found_by_status,
                 jobs_are_found_by_target_key_and_source,
                 jobs_are_found_by_how_their_last_run_stands,
+                jobs_are_found_by_what_became_of_the_last_run_and_of_no_other,
+                jobs_whose_last_run_is_the_newest_come_first,
                 errored_jobs_are_found,
                 failing_jobs_are_found,
                 jobs_are_found_by_whether_they_fire_once_or_at_all,

@@ -18,6 +18,8 @@ use crate::rows::check_cap;
 
 /// Behind every slot.
 const NEVER: Timestamp = Timestamp::constant(253_000_000_000, 0);
+/// Before every slot.
+const NOT_YET: Timestamp = Timestamp::constant(-253_000_000_000, 0);
 
 impl State {
     pub(super) fn create_job(&mut self, new: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
@@ -99,7 +101,7 @@ impl State {
     }
 
     fn last_run(&self, id: JobId) -> Option<&Run> {
-        self.runs().filter(|run| run.job_id == Some(id)).max_by_key(|run| run.id)
+        self.runs().filter(|run| run.job_id == Some(id)).max_by_key(|run| (happened(run), run.id))
     }
 
     pub(super) fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
@@ -121,6 +123,9 @@ impl State {
             JobSort::Target => Ok(pages::by_text(wanted.collect(), page, Direction::Up, |row| {
                 (row.job.definition.target.to_string(), by_id(row))
             })),
+            JobSort::LastRun => pages::by_time(wanted.collect(), page, Direction::Down, |row| {
+                (row.last_run.as_ref().map_or(NOT_YET, happened), by_id(row))
+            }),
         }
     }
 
@@ -139,6 +144,11 @@ impl State {
         let id = row.job.definition.id;
         self.timers.values().any(|timer| timer.job_id == id && timer.next_run_at.is_some())
     }
+}
+
+/// The slot of a run, or the time of its request.
+fn happened(run: &Run) -> Timestamp {
+    run.slot_at.unwrap_or_else(|| run.id.time())
 }
 
 fn is_wanted(row: &JobRow, filter: &JobFilter) -> bool {

@@ -199,6 +199,7 @@ fn listing(filter: &JobFilter, page: &PageRequest) -> StoreResult<Reading<JobLis
         JobSort::NextRunAt => include_str!("sql/list_jobs_by_next.sql"),
         JobSort::CreatedAt => include_str!("sql/list_jobs_by_created.sql"),
         JobSort::Target => include_str!("sql/list_jobs_by_target.sql"),
+        JobSort::LastRun => include_str!("sql/list_jobs_by_last.sql"),
     };
     // Planned anew for its values: with a plan for any values the optional filters would hide the indexes.
     let query = filtered(sqlx::query_as(sql).persistent(false), filter);
@@ -209,7 +210,7 @@ fn listing(filter: &JobFilter, page: &PageRequest) -> StoreResult<Reading<JobLis
             let (version, key) = after.map(|cursor| key_of(&cursor.value)).transpose()?.unzip();
             query.bind(key).bind(version).bind(limit)
         }
-        JobSort::NextRunAt | JobSort::CreatedAt => {
+        JobSort::NextRunAt | JobSort::CreatedAt | JobSort::LastRun => {
             let value = after.map(|cursor| micros_of(&cursor.value)).transpose()?.flatten();
             query.bind(value).bind(after.map(|cursor| cursor.id)).bind(limit)
         }

@@ -9,11 +9,16 @@ use crate::micros::Micros;
 pub(crate) fn cursor(sort: JobSort, row: &JobListColumns) -> Cursor {
     let value = match sort {
         JobSort::Key => format!("{} {}", row.job.version, row.job.job_key),
-        JobSort::NextRunAt => row.next_run_at.map_or("-".to_owned(), |at| at.0.to_string()),
+        JobSort::NextRunAt => time_text(row.next_run_at),
         JobSort::CreatedAt => row.job.created_at.0.to_string(),
         JobSort::Target => row.job.target.clone(),
+        JobSort::LastRun => time_text(row.last_run_at),
     };
     Cursor { value, id: row.job.id }
+}
+
+fn time_text(at: Option<Micros>) -> String {
+    at.map_or("-".to_owned(), |at| at.0.to_string())
 }
 
 /// The version and key of a cursor by key.

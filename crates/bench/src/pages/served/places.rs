@@ -42,6 +42,7 @@ fn jobs(visitor: &Visitor<'_>) -> Outcome<Vec<Place>> {
         ("jobs by key", "sort=jobKey"),
         ("jobs by creation", "sort=-createdAt"),
         ("jobs by target", "sort=target"),
+        ("jobs by last run", "sort=-lastRunAt"),
         ("jobs, failing", "failing=true"),
         ("jobs, paused", "status=paused"),
         ("jobs, retired", "status=retired"),
@@ -54,11 +55,14 @@ fn jobs(visitor: &Visitor<'_>) -> Outcome<Vec<Place>> {
         ("jobs whose last run succeeded", "lastRunStatus=succeeded"),
         ("jobs whose last run failed", "lastRunStatus=failed"),
         ("jobs whose last run was canceled, by key", "lastRunStatus=canceled&sort=jobKey"),
+        ("jobs whose last run was skipped, by last run", "lastRunStatus=skipped&sort=-lastRunAt"),
         ("jobs, 200 on a page", "limit=200"),
     ];
     let mut places: Vec<Place> =
         queries.map(|(name, query)| Place::at(name, format!("/jobs?{query}"))).into_iter().collect();
     places.push(Place::at("jobs, page 2", second(&visitor.page("/jobs")?, "/jobs?")?));
+    let by_last_run = visitor.page("/jobs?sort=-lastRunAt")?;
+    places.push(Place::at("jobs by last run, page 2", second(&by_last_run, "/jobs?")?));
     Ok(places)
 }
 

@@ -55,8 +55,9 @@ pub(crate) struct ListArgs {
     /// Only jobs that cannot fire because their schedule cannot be read.
     #[arg(long)]
     errored: bool,
-    /// Order by this; by key if absent.
-    #[arg(long, value_name = "ORDER", value_parser = ["jobKey", "nextRunAt", "-createdAt"], allow_hyphen_values = true)]
+    /// Order by this; by key if absent. A minus puts the newest first.
+    #[arg(long, value_name = "ORDER", value_parser = ["jobKey", "nextRunAt", "-createdAt", "target", "-lastRunAt"],
+          allow_hyphen_values = true)]
     sort: Option<String>,
     /// Show this many at the most.
     #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(1..=100_000))]

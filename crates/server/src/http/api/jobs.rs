@@ -15,6 +15,8 @@ const STATUS: Value = Value::Word(&["active", "paused", "retired"]);
 pub(crate) const SCHEDULE_TYPE: Value = Value::Word(&["recurring", "one_time"]);
 pub(crate) const RUN_STATUS: Value = Value::Word(&["pending", "running", "succeeded", "failed", "canceled", "skipped"]);
 
+const SORT: Value = Value::Word(&["jobKey", "nextRunAt", "-createdAt", "target", "-lastRunAt"]);
+
 pub(crate) const LIST: &[Field] = &[
     optional("status", Value::List { of: &STATUS, max: 3 }, "Jobs of one of these; living ones if absent."),
     optional("target", Value::List { of: &TEXT, max: 50 }, "Jobs with one of these targets."),
@@ -27,7 +29,7 @@ pub(crate) const LIST: &[Field] = &[
     optional("scheduleType", SCHEDULE_TYPE, "Whether it fires again and again, or once."),
     optional("scheduled", Value::Flag, "Whether it has a next fire."),
     optional("label", TEXT, "It has this label: `name`, or `name=value`."),
-    optional("sort", Value::Word(&["jobKey", "nextRunAt", "-createdAt", "target"]), "The order; by key if absent."),
+    optional("sort", SORT, "The order; by key if absent. With `-lastRunAt` a job that runs meanwhile moves to the front."),
     LIMIT,
     CURSOR,
 ];
@@ -65,6 +67,7 @@ pub(crate) fn filter(form: &Form<'_>) -> Result<JobFilter, Problem> {
             Some("nextRunAt") => JobSort::NextRunAt,
             Some("-createdAt") => JobSort::CreatedAt,
             Some("target") => JobSort::Target,
+            Some("-lastRunAt") => JobSort::LastRun,
             _ => JobSort::Key,
         },
     })

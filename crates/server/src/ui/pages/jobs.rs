@@ -174,6 +174,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         JobSort::NextRunAt => "nextRunAt",
         JobSort::CreatedAt => "-createdAt",
         JobSort::Target => "target",
+        JobSort::LastRun => "-lastRunAt",
     };
     let page = visit.jobs().list(&filter, &page::request(&call)?).await?;
     let clock = visit.clock();

@@ -87,6 +87,7 @@ fn lists_are_filtered_sorted_and_cut_into_pages() {
         ("status=active,paused,retired", vec!["a-soon", "b-never", "c-late", "d-gone"]),
         ("status=retired&status=paused", vec!["b-never", "d-gone"]),
         ("sort=nextRunAt", vec!["a-soon", "c-late", "b-never"]),
+        ("sort=-lastRunAt&status=paused", vec!["b-never"]),
         ("target=fail", vec!["b-never"]),
         ("q=SOONEST", vec!["a-soon"]),
         ("jobKey=d-gone", vec!["d-gone"]),

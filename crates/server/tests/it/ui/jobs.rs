@@ -53,6 +53,15 @@ fn listing(server: &Server) {
         assert_eq!(rows(&ana.page(&format!("/jobs?{query}"))), expected, "{query}");
     }
     assert_has(&ana.page("/jobs?target=fail"), &["<option selected>fail</option>", "Clear filters"]);
+    for (sort, header) in [
+        ("jobKey", "aria-sort=\"ascending\"><a href=\"/jobs?sort=jobKey\">Job key</a>"),
+        ("-lastRunAt", "aria-sort=\"descending\"><a href=\"/jobs?sort=-lastRunAt\" title=\"The newest first\">Last run</a>"),
+        ("-createdAt", "<option value=\"-createdAt\" selected>Newest first</option>"),
+    ] {
+        let page = ana.page(&format!("/jobs?sort={sort}"));
+        assert_has(&page, &[header, "<th scope=\"col\">Version</th>"]);
+        assert_eq!(page.matches("aria-sort").count(), usize::from(header.starts_with("aria")), "{sort}");
+    }
     assert_has(&ana.page("/jobs?errored=true"), &["No job matches", "3 living jobs exist."]);
 }
 

@@ -232,6 +232,7 @@ async fn list_jobs(store: &dyn Store, filter: &JobFilter, limit: u32) -> Answer 
         let next = |row: &JobRow| row.timer.as_ref().and_then(|timer| timer.next_run_at);
         let time = |row: &JobRow| match filter.sort {
             JobSort::NextRunAt => (next(row).is_none(), next(row)),
+            JobSort::LastRun => (false, row.last_run.as_ref().map(|run| run.id.time())),
             _ => (false, Some(row.job.definition.created_at)),
         };
         let ordered = match filter.sort {

@@ -97,13 +97,16 @@ impl Generator {
     }
 
     fn job_filter(&mut self) -> JobFilter {
-        let sort = [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt, JobSort::Target][self.dice.below(4)];
+        let sorts = [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt, JobSort::Target, JobSort::LastRun];
+        let sort = sorts[self.dice.below(5)];
+        let last_status = (0..self.dice.below(3)).map(|_| RunStatus::ALL[self.dice.below(6)]).collect();
         let mut maybe = || self.dice.one_in(4).then(|| self.dice.one_in(2));
         JobFilter {
             failing: maybe(),
             one_time: maybe(),
             scheduled: maybe(),
             text: Some(self.prefix.clone()),
+            last_status,
             sort,
             ..JobFilter::default()
         }

@@ -28,10 +28,9 @@ with page as materialized (
     and (?9 is null or (j.schedule_type = 'one_time') = ?9)
     and (?10 is null or exists (select 1 from timers n where n.job_id = j.id and n.next_run_at is not null) = ?10)
     and (?11 is null or instr(j.labels, '{' || ?11) = 1 or instr(j.labels, ',' || ?11))
+    and (?15 is null or j.id in (select unhex(value) from json_each(?15)))
     and (?6 is null
-      or (exists (select 1 from json_each(?6) where value not in ('pending', 'running'))
-          or j.id in (select a.job_id from active_runs a where a.status in (select value from json_each(?6))))
-      and (
+      or (
         select coalesce((select 'skipped' from runs k indexed by runs_skipped where k.id = l.id and k.skip_reason is not null),
                         (select o.status from outcomes o indexed by outcomes_bad where o.run_id = l.id and o.status <> 'succeeded'),
                         (select a.status from active_runs a where a.run_id = l.id), 'succeeded')
