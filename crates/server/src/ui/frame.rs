@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use askama::Template;
 use everbell::JobStatus;
+use everbell::client::TargetReport;
 use everbell_core::RunStatus;
 use everbell_core::store::Counts;
 use jiff::{SignedDuration, Timestamp};
@@ -15,10 +16,16 @@ use super::hours::Hours;
 use super::markup::{Markup, escaped};
 use super::session::Cookie;
 use super::visit::{Content, Flash, Reply, Visit};
+use crate::elapsed::wait;
 use crate::http::problem::{Kind, Problem};
 
 /// How old the numbers of the navigation may be.
 const FRESH: SignedDuration = SignedDuration::from_secs(2);
+
+/// Timers that are due for so many seconds are told of: two rounds of a scheduler that sleeps, and some.
+const LATE: i64 = 15;
+/// How many targets that nobody serves are named.
+const NAMED: usize = 3;
 
 /// A part of the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +66,8 @@ pub(crate) struct Frame {
     pub(crate) flash: Option<Flash>,
     pub(crate) here: String,
     pub(crate) tallies: Option<Tallies>,
+    /// Why timers that are due do not fire.
+    pub(crate) stuck: Option<Stuck>,
     pub(crate) now: Timestamp,
     pub(crate) environment: Option<String>,
 }
@@ -95,10 +104,52 @@ impl Tallies {
     }
 }
 
+/// Timers that are due and do not fire: how many, and where to look.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Stuck {
+    pub(crate) text: String,
+    /// The page that tells more, and its name.
+    pub(crate) place: (&'static str, &'static str),
+}
+
+impl Stuck {
+    async fn of(visit: &Visit, due: u64, late: i64) -> Stuck {
+        let report = visit.app.bell.targets_naming(0).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "a page could not ask who serves what");
+            TargetReport::default()
+        });
+        Stuck::told(due, late, &report)
+    }
+
+    fn told(due: u64, late: i64, report: &TargetReport) -> Stuck {
+        let many = if due == 1 { "1 timer is due and does".to_owned() } else { format!("{due} timers are due and do") };
+        let what = format!("{many} not fire, the oldest for {}.", wait(late));
+        if report.served.is_empty() {
+            return Stuck { text: format!("{what} No instance that could fire them is alive."), place: CLUSTER };
+        }
+        let names: Vec<&str> = report.unserved.iter().map(|one| one.target.as_str()).take(NAMED).collect();
+        let more = if report.unserved.len() > NAMED { " and others" } else { "" };
+        match names.as_slice() {
+            [] => Stuck { text: format!("{what} The scheduler is behind."), place: CLUSTER },
+            names => {
+                let word = if report.unserved.len() == 1 { "target" } else { "targets" };
+                Stuck { text: format!("{what} Nobody serves the {word} {}{more}.", names.join(", ")), place: TARGETS }
+            }
+        }
+    }
+}
+
+const CLUSTER: (&str, &str) = ("/cluster", "Cluster");
+const TARGETS: (&str, &str) = ("/targets", "Targets");
+
 impl Frame {
     pub(super) async fn of(visit: &Visit, section: Section, title: String) -> Frame {
         let signed_in = visit.session.is_some() && visit.actor.name != "nobody";
         let tallies = if signed_in { counts(visit).await.map(|counts| Tallies::of(&counts, visit.now)) } else { None };
+        let stuck = match tallies.as_ref().and_then(|tallies| tallies.late.map(|late| (tallies.due, late))) {
+            Some((due, late)) if late > LATE => Some(Stuck::of(visit, due, late).await),
+            _ => None,
+        };
         let flash = visit.cookies.get(Cookie::Flash).and_then(|text| {
             let good = text.starts_with('+');
             text.get(1..).map(|text| Flash { good, text: text.to_owned() })
@@ -116,6 +167,7 @@ impl Frame {
             flash: flash.filter(|_| !visit.is_scripted()),
             here: visit.here.clone(),
             tallies,
+            stuck,
             now: visit.now,
             environment: visit.app.options.environment.clone(),
         }
@@ -217,5 +269,29 @@ pub(super) async fn problem_page(visit: &Visit, problem: &Problem) -> Reply {
     match problem.retry_after {
         Some(seconds) => reply.header("retry-after", seconds.to_string()),
         None => reply,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use everbell::client::{ServedTarget, UnservedTarget};
+    use everbell_core::Target;
+
+    use super::*;
+
+    #[test]
+    fn what_keeps_timers_from_firing_is_named() {
+        let target = |name: &str| Target::new(name).unwrap();
+        let served = vec![ServedTarget { target: target("log"), instances: Vec::new(), jobs: 1 }];
+        let unserved = |name| UnservedTarget { target: target(name), count: 1, jobs: Vec::new() };
+        let nobody = Stuck::told(2, 20, &TargetReport::default());
+        assert_eq!(nobody.place, CLUSTER);
+        assert!(nobody.text.starts_with("2 timers are due and do not fire, the oldest for 20s. No instance "));
+        let behind = Stuck::told(1, 90, &TargetReport { served: served.clone(), unserved: Vec::new() });
+        assert_eq!(behind.text, "1 timer is due and does not fire, the oldest for 1m 30s. The scheduler is behind.");
+        let gone = ["a", "b", "c", "d"].map(unserved).to_vec();
+        let lone = Stuck::told(4, 20, &TargetReport { served, unserved: gone });
+        assert_eq!(lone.place, TARGETS);
+        assert!(lone.text.ends_with("Nobody serves the targets a, b, c and others."), "{lone:?}");
     }
 }

@@ -159,7 +159,7 @@ fn make_pages() -> Vec<Page> {
         get("/new", Role(Viewer), pages::make::create::show).query(pages::make::create::QUERY),
         post("/new", pages::make::create::send),
         post("/new/preview", pages::make::create::preview),
-        get("/jobs/{key}/new-version", Role(Viewer), pages::make::edit::show),
+        get("/jobs/{key}/new-version", Role(Viewer), pages::make::edit::show).query(pages::make::edit::QUERY),
         post("/jobs/{key}/new-version", pages::make::edit::send),
         post("/jobs/{key}/new-version/preview", pages::make::edit::preview),
         get("/import", Role(Viewer), pages::make::import::show),

@@ -6,6 +6,7 @@ use askama::Template;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, StatusCode};
 use everbell::{Jobs, Orgs, Runs};
+use everbell_core::Target;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -130,6 +131,13 @@ impl Visit {
     /// Whether who is here may read runs, which the configuration says.
     pub(crate) fn may_read_runs(&self) -> bool {
         self.actor.role >= self.app.options.run_history
+    }
+
+    /// Whether a live instance serves this target; without one nothing of it fires or starts.
+    pub(crate) async fn is_served(&self, target: &Target) -> Result<bool, Problem> {
+        let since = self.app.bell.alive_since();
+        let instances = self.app.bell.instances().await?;
+        Ok(instances.iter().any(|one| one.heartbeat_at >= since && one.targets.contains(target)))
     }
 
     /// What surrounds a page.

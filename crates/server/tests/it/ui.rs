@@ -29,5 +29,6 @@ mod run;
 mod runs;
 mod signing_in;
 mod visitor;
+mod waiting;
 mod walked;
 mod whole;

@@ -25,7 +25,7 @@ async function openDialog(address) {
     }
     if (!answer.ok || !fill(text)) { location.href = address; return; }
     if (!dialog.open) dialog.showModal();
-    (dialog.querySelector("[autofocus]") || dialog.querySelector("input:not([type=hidden]), select, textarea, button"))?.focus();
+    (dialog.querySelector("[autofocus]") || dialog.querySelector("input:not([type=hidden]), select, textarea, button:not([aria-hidden])"))?.focus();
   } catch { location.href = address; }
 }
 

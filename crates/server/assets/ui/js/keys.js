@@ -1,7 +1,7 @@
 // Keys, for hands that stay on the keyboard. Nothing here happens while somebody types.
 const PLACES = { o: "/", j: "/jobs", r: "/runs", t: "/timeline", z: "/orgs", c: "/cluster", a: "/audit", s: "/settings" };
 const KEYS = [
-  ["/", "find"], ["g o", "overview"], ["g j", "jobs"], ["g r", "runs"], ["g t", "timeline"], ["g z", "orgs and their zones"], ["g c", "cluster"], ["g a", "audit"],
+  ["/", "find"], ["g o", "overview"], ["g j", "jobs"], ["g r", "runs"], ["g t", "timeline"], ["g z", "orgs and their zones"], ["g c", "cluster"], ["g a", "audit"], ["g s", "settings"],
   ["j  k", "next, previous row"], ["Enter", "open the row"], ["x", "pick the row"], ["p", "pause or resume"], ["n", "run now"],
   ["c", "new job"], ["l", "live on or off"], ["t", "light or dark"], ["Esc", "close"], ["?", "this help"],
 ];

@@ -125,6 +125,8 @@ fn levels(input: &Dots<'_>, scale: Scale) -> Vec<Level> {
         below: false,
     };
     let interval = on_scale(input.interval_ms).map(|value| Level { left: true, ..level("c-limit", "interval", value) });
+    // Two lines at one place would be one, with two names on top of each other.
+    let p95 = p95.filter(|(value, _)| p50.is_none_or(|(half, _)| half != *value));
     let p95 = p95.map(|value| level("c-l c-p95", "95 %", value));
     let p50 = p50.map(|value| Level { below, ..level("c-l c-p50", "median", value) });
     interval.into_iter().chain(p95).chain(p50).collect()
@@ -213,6 +215,25 @@ mod tests {
         assert!(short.contains("median 2.0") && short.contains("95 % 2.4") && !short.contains("interval"), "{short}");
         let long = drawn(&[run(0, 2_000, RunStatus::Succeeded), run(9, 400_000, RunStatus::Succeeded)]);
         assert!(long.contains("interval 5"), "{long}");
+    }
+
+    #[test]
+    fn levels_at_one_place_have_one_name() {
+        let (from, to) = ("2026-11-15T00:00:00Z".parse().unwrap(), "2026-11-16T00:00:00Z".parse().unwrap());
+        let (zone, took, runs) = (Zone::utc(), Some(2_000), [run(0, 2_000, RunStatus::Succeeded)]);
+        let input = Dots {
+            id: "d",
+            title: "",
+            zone: &zone,
+            from,
+            to,
+            runs: &runs,
+            p50_ms: took,
+            p95_ms: took,
+            interval_ms: None,
+        };
+        let drawn = dots(&input);
+        assert!(drawn.contains("median 2.0") && !drawn.contains("95 % 2.0"), "{drawn}");
     }
 
     #[test]

@@ -69,8 +69,8 @@ pub(crate) struct Row {
     pub(crate) until: Option<Markup>,
     pub(crate) last: Option<Last>,
     pub(crate) next: Option<(Markup, Markup)>,
-    /// When it would fire if it were not paused.
-    pub(crate) would: Option<Markup>,
+    /// When it would fire if it were not paused; or when it will, if the pause has an end.
+    pub(crate) would: Option<(&'static str, Markup)>,
     pub(crate) late: bool,
     /// What the next change of clocks does to it.
     pub(crate) dst: Option<String>,
@@ -118,7 +118,11 @@ impl Row {
             until: pause.and_then(|pause| pause.until).map(at),
             last: row.last_run.as_ref().map(|run| Last::of(run, clock, zone.as_ref())),
             next: next.map(|next| (at(next), clock.away(next))),
-            would: own.filter(|_| paused).and_then(|spec| spec.next_after(clock.now)).map(at),
+            would: own.filter(|_| paused).and_then(|spec| {
+                let end = pause.and_then(|pause| pause.until).filter(|until| *until > clock.now);
+                let word = if end.is_some() { "will be" } else { "would be" };
+                spec.next_after(end.unwrap_or(clock.now)).map(|next| (word, at(next)))
+            }),
             late: next.is_some_and(|at| at < clock.now),
             dst: own.filter(|_| state.status != JobStatus::Retired).and_then(|spec| clock_change(spec, clock.now)),
             failures: state.consecutive_failures,

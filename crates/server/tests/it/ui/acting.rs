@@ -55,6 +55,7 @@ fn a_pause_needs_a_reason_and_a_resume_asks_about_the_missed() {
     browser.see("SMTP is down");
     browser.click("Resume…");
     browser.see("Resume daily");
+    browser.until("return document.activeElement.id === 'reason'");
     browser.click("Resume daily");
     browser.see_count(".banner.warn", 0);
     browser.finish();

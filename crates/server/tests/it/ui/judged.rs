@@ -10,7 +10,8 @@ use super::browser::Browser;
 
 /// A page without a fault.
 const GOOD: &str = "<!doctype html><html lang=en><head><meta charset=utf-8>
-    <meta name=viewport content='width=device-width'><title>A page</title><link rel=icon href='data:,'></head>
+    <meta name=viewport content='width=device-width'><title>A page</title><link rel=icon href='data:,'>
+    <style>button { min-height: 24px; min-width: 24px }</style></head>
     <body><a href='#content'>Skip to the content</a><header><nav><a href='/'>Home</a></nav></header>
     <main id=content><h1>A page</h1><h2>Part</h2>
     <form><label for=key>Key</label> <input id=key placeholder=any style='color:black'>
@@ -19,10 +20,10 @@ const GOOD: &str = "<!doctype html><html lang=en><head><meta charset=utf-8>
     <img alt='' src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>
     <svg role=img width=60 height=20><title>A bar</title><rect width=60 height=20 fill='#333'></rect>
     <text x=5 y=15 fill=white font-size=12>37 %</text></svg>
-    <p style='color:#fff;background:#0009'>Light on dark</p></main></body></html>";
+    <p style='color:#fff;background:#0009'>Light on dark</p><p>More at <a href='/'>Home</a></p></main></body></html>";
 
 /// What is replaced in the good page, by what, and the complaint.
-const BAD: [(&str, &str, &str); 26] = [
+const BAD: [(&str, &str, &str); 30] = [
     (" lang=en", "", "lang: html: the page does not tell its language"),
     ("<title>A page</title>", "", "title: html: the page has no title"),
     ("width=device-width", "width=980", "viewport: html: the page does not fit itself to a phone"),
@@ -77,6 +78,26 @@ const BAD: [(&str, &str, &str); 26] = [
         "<h2 style='width:2000px'>Part</h2>",
         "overflow: #content > h2: the page is 2008 px wide where 1280 px are",
     ),
+    (
+        "<p>More at <a href='/'>",
+        "<p>More at <a href='/' style='text-decoration:none'>",
+        "link: #content > p:nth-of-type(2) > a: a link in a text that only its colour tells",
+    ),
+    (
+        "<button>Send</button>",
+        "<button style='min-height:0;height:20px;width:50px'>Send</button>",
+        "size: #content > form > button:nth-of-type(1): 50 x 20 px, 24 are needed",
+    ),
+    (
+        "<h2>Part</h2>",
+        "<h2>Part</h2><div style='height:20px;overflow:auto'><p>a<p>b</div>",
+        "scroll: #content > div: it scrolls, and no key gets there",
+    ),
+    (
+        "<table><tr><th scope=col>Name<tr><td>a</table>",
+        "<div tabindex=0 style='width:300px;overflow:auto'><table style='width:400px'><tr><th scope=col>a</table></div>",
+        "scroll: #content > div: the table is 400 px wide where 300 px are",
+    ),
 ];
 
 /// The same for colours.
@@ -92,7 +113,7 @@ const PALE: [(&str, &str, &str); 7] = [
         "<td style='opacity:.5'>a",
         "contrast: #content > table > tbody > tr:nth-of-type(2) > td: 3.98 : 1 where 4.5 : 1 is needed",
     ),
-    ("#0009", "#0005", "contrast: #content > p: 2.32 : 1 where 4.5 : 1 is needed"),
+    ("#0009", "#0005", "contrast: #content > p:nth-of-type(1): 2.32 : 1 where 4.5 : 1 is needed"),
     ("style='color:black'", "style='color:#999' value=pale", "contrast: #key: 2.85 : 1 where 4.5 : 1 is needed"),
     ("fill=white", "fill='#666'", "contrast: #content > svg > text: 2.20 : 1 where 4.5 : 1 is needed"),
     (

@@ -99,11 +99,53 @@ function overflow() {
     fault('overflow', out.at(-1) ?? document.body, `the page is ${wide} px wide where ${room} px are`);
 }
 
+// A link in the middle of a text that differs by its colour alone is none for who sees no colours.
+function links() {
+    const speaks = node => node.nodeType === Node.TEXT_NODE && /\p{L}{2}/u.test(node.data);
+    for (const link of all('p a[href], .banner a[href], .impact a[href]').filter(shown)) {
+        if (![...link.parentElement.childNodes].some(speaks) || link.matches('.button')) continue;
+        const style = getComputedStyle(link);
+        if (style.textDecorationLine !== 'underline' && style.borderBottomStyle === 'none') {
+            fault('link', link, 'a link in a text that only its colour tells');
+        }
+    }
+}
+
+// What fingers are to meet: a summary, a button or a link without a word is at least 24 px wide and high.
+function fingers() {
+    const things = [...all('summary, button'), ...all('a[href]').filter(link => !plain(link.textContent) && !link.closest('svg'))];
+    for (const thing of things.filter(shown)) {
+        if (thing.matches('.quiet')) continue;
+        const { width, height } = thing.getBoundingClientRect();
+        if (width < 24 || height < 24) fault('size', thing, `${Math.floor(width)} x ${Math.floor(height)} px, 24 are needed`);
+    }
+}
+
+// What scrolls must do so by keyboard; and on a desk no column of a table may hide beyond the edge.
+function scrolling() {
+    const reached = 'a[href], button, input, select, textarea, summary, [tabindex]';
+    for (const box of all('main *').filter(shown)) {
+        const { overflowX, overflowY } = getComputedStyle(box);
+        const across = /auto|scroll/.test(overflowX) && box.scrollWidth > box.clientWidth + 1;
+        const down = /auto|scroll/.test(overflowY) && box.scrollHeight > box.clientHeight + 1;
+        if (!across && !down) continue;
+        if (!box.matches('[tabindex]') && !box.matches('textarea') && !box.querySelector(reached)) {
+            fault('scroll', box, 'it scrolls, and no key gets there');
+        }
+        if (across && window.innerWidth >= 1280 && box.querySelector('table')) {
+            fault('scroll', box, `the table is ${box.scrollWidth} px wide where ${box.clientWidth} px are`);
+        }
+    }
+}
+
 document_itself();
 headings();
 landmarks();
 names();
 order();
 overflow();
+links();
+fingers();
+scrolling();
 contrasts(fault);
 return faults;

@@ -98,6 +98,9 @@ fn hands_stay_on_the_keyboard() {
     browser.see("next, previous row");
     browser.press("Escape");
     browser.not_see("next, previous row");
+    browser.click("Keys ?");
+    browser.see("next, previous row");
+    browser.press("Escape");
     browser.press("/");
     browser.until("return document.activeElement.type === 'search'");
     // What is typed is no command.

@@ -254,6 +254,43 @@ fn a_copy_begins_as_its_original() {
 }
 
 #[test]
+fn a_schedule_that_its_runs_are_too_slow_for_is_told() {
+    let slow = "[[target]]\nlabel = \"slow\"\ntype = \"command\"\nargv = [\"sleep\", \"1.1\"]\n";
+    let server = Server::with(&format!("{TARGETS}{slow}")).registered();
+    server.job("heavy", &json!({ "target": "slow" }));
+    for _ in 0..5 {
+        server.post("/jobs/key:heavy/run-now", &json!({ "force": true })).expect(202);
+    }
+    let all = |runs: &serde_json::Value| runs["items"].as_array().is_some_and(|items| items.len() == 5);
+    server.until("/runs?jobKey=heavy&status=succeeded", all);
+    let admin = Visitor::admin(&server);
+    let panel = |expression| {
+        admin
+            .post("/jobs/heavy/new-version/preview", &filled(&[("target", "slow"), ("cronExpression", expression)]))
+            .text
+    };
+    assert!(panel("* * * * * *").contains("they would overlap"), "{}", panel("* * * * * *"));
+    assert!(!panel("* * * * *").contains("they would overlap"));
+}
+
+#[test]
+fn an_earlier_version_is_restored_as_the_next() {
+    let server = Server::start();
+    server.job("daily", &json!({ "cronExpression": "0 8 * * *", "labels": {"team": "ops"} }));
+    server.patch("/jobs/key:daily", &json!({ "cronExpression": "0 9 * * *", "labels": {} })).expect(200);
+    let admin = Visitor::admin(&server);
+    let job = admin.page("/jobs/daily");
+    assert!(job.contains("href=\"/jobs/daily/new-version?from=1\""), "{job}");
+    assert!(!job.contains("new-version?from=2"), "the living version needs no restoring: {job}");
+    let page = admin.page("/jobs/daily/new-version?from=1");
+    for part in ["value=\"0 8 * * *\"", "team=ops", "What differs from version 2", "<del dir=\"auto\">0 9 * * *</del>"]
+    {
+        assert!(page.contains(part), "{part} is not in {page}");
+    }
+    assert_eq!(admin.get("/jobs/daily/new-version?from=7").status, 404);
+}
+
+#[test]
 fn a_job_of_the_configuration_is_said_to_be_one() {
     let job = "[[job]]\njob_key = \"owned\"\ntarget = \"print\"\ncron_expression = \"@daily\"\n";
     let server = Server::with(&format!("{TARGETS}{job}"));

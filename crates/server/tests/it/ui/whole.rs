@@ -53,7 +53,7 @@ fn a_job_is_shown_with_everything_about_it() {
         "v2",
         "description",
         "job.new_version",
-        "100 % of 1 runs in 7 days",
+        "100 % of 1 run ok in 7 days",
     ] {
         browser.see(text);
     }
@@ -79,6 +79,7 @@ fn the_timeline_has_a_row_for_each_job_and_a_table_for_who_cannot_see_it() {
     }
     browser.click("7 days");
     browser.until("return location.search === '?range=7d'");
+    browser.not_see("more often than can be shown");
     browser.click("As a table");
     browser.see("planned");
     browser.flawless();

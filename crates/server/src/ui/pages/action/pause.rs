@@ -6,6 +6,7 @@ use everbell_core::store::PageRequest;
 use jiff::Timestamp;
 
 use super::quick::quick;
+use super::run_now::{Active, named_runs};
 use super::{Moment, Refusal, Subject, body, expect_operator, mendable, typed};
 use crate::http::problem::Problem;
 use crate::ui::clock::Clock;
@@ -31,6 +32,9 @@ struct PausePage {
     reasons: Vec<String>,
     held: Option<Held>,
     effect: Effect,
+    /// The first runs that go on, and how many more.
+    active: Vec<Active>,
+    more: usize,
     same: Equivalent,
 }
 
@@ -112,7 +116,10 @@ async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem
         since: subject.moment(&clock, pause.at),
         until: pause.until.map(|at| subject.moment(&clock, at)),
     });
+    let (active, more) = named_runs(visit, &subject, &clock).await?;
     let page = PausePage {
+        active,
+        more,
         frame: visit.frame(Section::Jobs, format!("Pause {}", subject.key)).await,
         effect: Effect::of(&subject, &clock, subject.read(&until)),
         refusal: Refusal::of(problem, &FIELDS),

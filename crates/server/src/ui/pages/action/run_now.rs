@@ -49,12 +49,12 @@ struct RunNowPage {
 }
 
 /// A run that is in the way.
-struct Active {
-    id: String,
-    status: Markup,
+pub(super) struct Active {
+    pub(super) id: String,
+    pub(super) status: Markup,
     /// For so long.
-    since: Markup,
-    host: Option<String>,
+    pub(super) since: Markup,
+    pub(super) host: Option<String>,
 }
 
 impl Active {
@@ -70,7 +70,7 @@ impl Active {
 }
 
 /// What becomes of a run by hand now, as the API will decide it.
-fn effect(subject: &Subject, active: &[RunRecord], clock: &Clock) -> &'static str {
+fn effect(subject: &Subject, active: &[RunRecord], served: bool, clock: &Clock) -> &'static str {
     let as_seen = |run: &RunRecord| ActiveRun { id: run.id, held: run.held, cancel_requested: run.cancel_requested };
     let active: Vec<ActiveRun> = active.iter().map(as_seen).collect();
     let seen = Seen { active: &active, ..Seen::default() };
@@ -83,6 +83,8 @@ fn effect(subject: &Subject, active: &[RunRecord], clock: &Clock) -> &'static st
         "Running now stops what is active, because the job wants it replaced."
     } else if run.is_some_and(|run| run.held) {
         "Running now waits until what is active has ended, because the job wants runs one after another."
+    } else if !served {
+        "Nobody serves its target at this moment: the run waits until an instance does."
     } else if active.is_empty() {
         "It starts at once."
     } else {
@@ -100,6 +102,25 @@ async fn active_runs(visit: &Visit, subject: &Subject) -> Result<Vec<RunRecord>,
     Ok(runs)
 }
 
+/// Those of them that are named, what runs before what waits behind it; and how many more there are.
+async fn named(visit: &Visit, runs: &[RunRecord], clock: &Clock) -> Result<(Vec<Active>, usize), Problem> {
+    let instances = if runs.is_empty() { Vec::new() } else { visit.app.bell.store().list_instances().await? };
+    let mut shown: Vec<&RunRecord> = runs.iter().collect();
+    shown.sort_by_key(|run| run.status != RunStatus::Running);
+    let more = shown.len().saturating_sub(NAMED);
+    Ok((shown.into_iter().take(NAMED).map(|run| Active::of(run, clock, &instances)).collect(), more))
+}
+
+/// The active runs of a job that another page names; none for who may not read runs.
+pub(super) async fn named_runs(
+    visit: &Visit,
+    subject: &Subject,
+    clock: &Clock,
+) -> Result<(Vec<Active>, usize), Problem> {
+    let runs = if visit.may_read_runs() { active_runs(visit, subject).await? } else { Vec::new() };
+    named(visit, &runs, clock).await
+}
+
 pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     expect_operator(&visit)?;
     match for_org::subject(&visit, DOING).await? {
@@ -111,24 +132,21 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
 async fn form(visit: &Visit, subject: Subject, refusal: Refusal, status: StatusCode) -> Result<Reply, Problem> {
     let clock = visit.clock();
     let runs = active_runs(visit, &subject).await?;
-    let instances = if runs.is_empty() { Vec::new() } else { visit.app.bell.store().list_instances().await? };
+    let (active, more) = named(visit, &runs, &clock).await?;
     let own = indented(subject.definition().payload.as_str());
     let path = format!("/jobs/{}/run-now", subject.name);
     let words = [&["jobs", "run", &subject.key][..], &subject.org_words()].concat();
     let body = subject.org.as_ref().map(|org| json!({ "orgId": org.id.as_str() }));
     let payload = visit.sent("payload").map_or(own, str::to_owned);
-    // What runs is in the way, what waits is behind it.
-    let mut shown: Vec<&RunRecord> = runs.iter().collect();
-    shown.sort_by_key(|run| run.status != RunStatus::Running);
     let page = RunNowPage {
         frame: visit.frame(Section::Jobs, format!("Run {} now", subject.named())).await,
         lines: payload.lines().count().clamp(3, 16),
-        more: shown.len().saturating_sub(NAMED),
         note: typed(visit, "note"),
-        active: shown.into_iter().take(NAMED).map(|run| Active::of(run, &clock, &instances)).collect(),
-        effect: effect(&subject, &runs, &clock),
+        effect: effect(&subject, &runs, visit.is_served(&subject.definition().target).await?, &clock),
         next: subject.next().map(|at| subject.moment(&clock, at)),
         same: Equivalent::new(&visit.api_base(), "POST", &path, body.as_ref(), &words),
+        active,
+        more,
         subject,
         refusal,
         payload,

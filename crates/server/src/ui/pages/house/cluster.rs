@@ -31,6 +31,22 @@ struct ClusterPage {
     no_admin: Option<String>,
 }
 
+impl ClusterPage {
+    /// What people call a check.
+    #[expect(clippy::unused_self, reason = "templates ask their page")]
+    fn called(&self, check: &'static str) -> &'static str {
+        match check {
+            "database" => "Database",
+            "schema" => "Schema",
+            "scheduler" => "Scheduler",
+            "clock" => "Clock",
+            "zoneData" => "Time zones",
+            "draining" => "Work",
+            other => other,
+        }
+    }
+}
+
 struct Line {
     id: String,
     host: String,

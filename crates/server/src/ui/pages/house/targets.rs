@@ -29,6 +29,8 @@ struct Served {
     label: String,
     part: String,
     instances: usize,
+    /// How many living jobs name it.
+    jobs: u64,
 }
 
 struct Unserved {
@@ -46,6 +48,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         part: url_part(served.target.as_str()),
         label: served.target.to_string(),
         instances: served.instances.len(),
+        jobs: served.jobs,
     });
     let unserved = report.unserved.iter().map(|unserved| Unserved {
         part: url_part(unserved.target.as_str()),

@@ -20,6 +20,8 @@ pub(super) struct About {
     /// What time it is where it lives.
     pub(super) local_now: Markup,
     pub(super) next: Option<(Markup, Markup)>,
+    /// The first fire after a pause that ends.
+    pub(super) after_pause: Option<(Markup, Markup)>,
     pub(super) moved_from: Option<Markup>,
     pub(super) last: Option<LastRun>,
     pub(super) failures: u32,
@@ -73,6 +75,10 @@ impl About {
                 Markup::of(there.strftime("%H:%M").to_string())
             },
             next: timer.and_then(|timer| timer.next_run_at).map(|at| (clock.day(at, zone), clock.away(at))),
+            after_pause: state.pause.as_ref().and_then(|pause| pause.until).and_then(|until| {
+                let at = subject.spec()?.next_after(until.max(clock.now))?;
+                Some((clock.day(at, zone), clock.away(at)))
+            }),
             moved_from: timer.and_then(|timer| timer.rescheduled_from).map(|at| clock.at(at, zone)),
             last: subject.row.last_run.as_ref().map(|run| LastRun {
                 id: run.id.to_string(),

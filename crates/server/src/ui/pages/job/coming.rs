@@ -30,7 +30,8 @@ pub(super) fn fires(subject: &Subject, clock: &Clock, count: usize) -> Vec<Comin
         // Nothing is known of when it goes on.
         Some(None) => return Vec::new(),
         Some(Some(until)) => until,
-        None => moved.or(first).unwrap_or(clock.now),
+        // What is late fires once, and then it goes on from now.
+        None => moved.or(first).unwrap_or(clock.now).max(clock.now),
     };
     let zone = Some(&subject.zone);
     let line = |at, note: Option<String>| Coming {
@@ -45,6 +46,7 @@ pub(super) fn fires(subject: &Subject, clock: &Clock, count: usize) -> Vec<Comin
             let from = from.to_zoned(subject.zone.as_jiff().clone());
             line(at, Some(format!("moved from {}", from.strftime("%Y-%m-%d %H:%M"))))
         }
+        None if at < clock.now => line(at, Some("late".to_owned())),
         None => line(at, Fire::new(spec, at).note()),
     });
     let rest = spec.slots_after(after).map(|at| line(at, Fire::new(spec, at).note()));

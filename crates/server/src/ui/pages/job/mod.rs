@@ -45,6 +45,8 @@ struct JobPage {
     frame: Frame,
     subject: Subject,
     about: About,
+    /// Its target, if nobody serves it although it is to fire.
+    unserved: Option<String>,
     past: Option<Past>,
     recent: Vec<Row>,
     coming: Vec<Coming>,
@@ -80,8 +82,9 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let whose = slots::asked(&visit, &subject, &asked_org).await?;
     let at = moment(&mut form, "at", Some(&whose.1))?;
     let jobs = visit.jobs();
-    let (frame, versions, gaps, audit, told, past, recent) = tokio::join!(
+    let (frame, served, versions, gaps, audit, told, past, recent) = tokio::join!(
         visit.frame(Section::Jobs, subject.key.clone()),
+        visit.is_served(&subject.definition().target),
         jobs.versions(&subject.key),
         slots::gaps(&visit, &subject, GAPS),
         entries(&visit, &subject.key),
@@ -89,9 +92,10 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         past::Read::of(&visit, &subject),
         recent(&visit, &subject),
     );
-    let versions = versions?;
+    let (versions, fires) = (versions?, subject.status() == JobStatus::Active);
     let page = JobPage {
         about: About::of(&subject, &clock),
+        unserved: (fires && !served?).then(|| subject.definition().target.to_string()),
         past: past?.map(|read| read.drawn(&subject, &clock)),
         recent: recent?.iter().map(|(run, zone)| Row::of(run, &clock, zone.as_ref(), &Hosts::default())).collect(),
         coming: coming::fires(&subject, &clock, count as usize),

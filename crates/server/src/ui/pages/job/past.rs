@@ -162,7 +162,9 @@ impl Read {
             };
             let (good, bad) = (of(RunStatus::Succeeded), of(RunStatus::Failed));
             // A rate that is not quite all is never told as all.
-            (good + bad > 0).then(|| format!("{} % of {} runs in {days} days", good * 100 / (good + bad), good + bad))
+            let runs = if good + bad == 1 { "run" } else { "runs" };
+            (good + bad > 0)
+                .then(|| format!("{} % of {} {runs} ok in {days} days", good * 100 / (good + bad), good + bad))
         };
         [7, 30].into_iter().filter_map(rate).collect()
     }

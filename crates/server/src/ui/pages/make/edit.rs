@@ -10,9 +10,16 @@ use super::create::is_preview;
 use super::draft::Draft;
 use super::form::FormPage;
 use super::{expect_admin, panel};
+use crate::form::{self, Field, optional};
 use crate::http::problem::{Kind, Problem};
 use crate::ui::pages::action::Subject;
 use crate::ui::visit::{Reply, Visit};
+
+pub(crate) const QUERY: &[Field] = &[optional(
+    "from",
+    form::Kind::Integer { min: 1, max: u32::MAX as i64 },
+    "A version to begin with: the next one says what it said.",
+)];
 
 /// The job, unless it has ended.
 async fn living(visit: &Visit) -> Result<Subject, Problem> {
@@ -33,8 +40,19 @@ fn sent(visit: &Visit, subject: &Subject) -> Draft {
 
 pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let subject = living(&visit).await?;
-    let draft = Draft::of(&subject.row.job.definition, visit.now);
+    let draft = match visit.query(QUERY).count("from") {
+        Some(version) => restored(&visit, &subject, version).await?,
+        None => Draft::of(&subject.row.job.definition, visit.now),
+    };
     FormPage::reply(&visit, draft, Some(&subject), None).await
+}
+
+/// The form as an earlier version would fill it in: what it said becomes the next version.
+async fn restored(visit: &Visit, subject: &Subject, version: u32) -> Result<Draft, Problem> {
+    let versions = visit.jobs().versions(&subject.key).await?;
+    let row = versions.iter().find(|row| row.job.definition.version == version);
+    let missing = || Problem::new(Kind::NotFound, format!("{} has no version {version}.", subject.key));
+    Ok(Draft::of(&row.ok_or_else(missing)?.job.definition, visit.now))
 }
 
 pub(crate) async fn preview(visit: Visit) -> Result<Reply, Problem> {

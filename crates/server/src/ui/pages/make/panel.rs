@@ -1,9 +1,11 @@
 //! [`Panel`]: what a form means, beside it: in words, field by field, when it fires, what may surprise, what is wrong.
 
+use std::time::Duration;
+
 use askama::Template;
 use everbell::{JobKey, JobStatus, StoreError};
 use everbell_core::cron::{Expression, WarningCode};
-use everbell_core::store::JobRef;
+use everbell_core::store::{Glance, JobRef};
 use everbell_core::{Definition, Spec, When};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -15,6 +17,7 @@ use super::clock_changes::{self, ClockChange};
 use super::form;
 use super::offers::Around;
 use crate::cli::body::declared;
+use crate::elapsed::took;
 use crate::form::definition::changes_timing;
 use crate::form::{Fault, Naming, job};
 use crate::http::problem::Problem;
@@ -24,11 +27,14 @@ use crate::ui::choices::Face;
 use crate::ui::clock::Clock;
 use crate::ui::markup::Markup;
 use crate::ui::pages::action::Subject;
+use crate::ui::pages::overview::attention::{ENOUGH, Usual};
 use crate::ui::snippets::Snippets;
 use crate::ui::visit::Visit;
 
 /// How many fires are shown.
 const FIRES: usize = 10;
+/// How many runs of the job so far tell how long the next will take.
+const SAMPLE: u32 = 50;
 
 /// The panel alone, for a script that asks for it.
 #[derive(Template)]
@@ -93,6 +99,26 @@ pub(crate) struct EditPanel {
     pub(crate) stays_paused: bool,
 }
 
+/// Whether the runs of a job take longer than the time that the new schedule leaves between two of them.
+async fn too_slow(visit: &Visit, subject: &Subject, spec: &Spec) -> Result<Option<String>, Problem> {
+    if !visit.may_read_runs() {
+        return Ok(None);
+    }
+    let fires: Vec<Timestamp> = spec.slots_after(visit.now).take(FIRES).collect();
+    let between = fires.windows(2).filter_map(|two| Duration::try_from(two[1].duration_since(two[0])).ok()).min();
+    let last = Glance::new(vec![subject.definition().key.clone()], SAMPLE)?;
+    let usual = Usual::of(&visit.app.bell.store().glance(&last).await?).filter(|usual| usual.runs >= ENOUGH);
+    let told = |(usual, between): (Usual, Duration)| {
+        let text = |time: Duration| took(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+        let (most, between) = (text(usual.most), text(between));
+        format!(
+            "95 % of its last {} runs took up to {most}, and only {between} lie between two fires: they would overlap",
+            usual.runs
+        )
+    };
+    Ok(usual.zip(between).filter(|(usual, between)| usual.most > *between).map(told))
+}
+
 impl Panel {
     /// Of a new job, or of the next version of one that exists.
     pub(crate) async fn of(
@@ -119,6 +145,9 @@ impl Panel {
             let next = spec.next_after(visit.now);
             let key = members.get("jobKey").and_then(Value::as_str).unwrap_or_default();
             panel.together = next.and_then(|next| around.together(next, key)).filter(|others| *others > 0);
+            if let Some(subject) = subject {
+                panel.warnings.extend(too_slow(visit, subject, spec).await?);
+            }
         }
         if subject.is_none() {
             let own = definition(form, visit.now).filter(|_| panel.faults.is_empty());

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 /// A run is far too long if it takes this many times as long as nearly all before it.
 const FAR: u32 = 3;
 /// Fewer runs before it tell nothing.
-const ENOUGH: usize = 5;
+pub(crate) const ENOUGH: usize = 5;
 /// What is shorter is nobody's concern.
 const SHORT: Duration = Duration::from_secs(10);
 

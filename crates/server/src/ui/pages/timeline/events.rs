@@ -18,10 +18,11 @@ const OF_GAP: usize = 100;
 /// Pieces of the lane.
 const PIECES: i64 = 96;
 
-/// Rows, and how many of them had more runs than were read.
+/// Rows, how many of them had more runs than were read, and how many have more fires to come than are drawn.
 pub(super) struct Drawn {
     pub(super) rows: Vec<Row>,
     pub(super) cut: usize,
+    pub(super) frequent: usize,
 }
 
 pub(super) fn rows(jobs: &[JobRow], glimpses: &[RunGlimpse], gaps: &[(JobId, Gap)], window: &Window) -> Drawn {
@@ -35,7 +36,10 @@ pub(super) fn rows(jobs: &[JobRow], glimpses: &[RunGlimpse], gaps: &[(JobId, Gap
         let runs = of_job.get(job.job.definition.key.as_str()).map_or(&[][..], Vec::as_slice);
         row(job, runs, gaps, window)
     });
-    Drawn { rows: rows.collect(), cut }
+    let rows: Vec<Row> = rows.collect();
+    let planned = |row: &&Row| row.events.iter().filter(|event| event.what == What::Planned).count() >= COMING;
+    let frequent = rows.iter().filter(planned).count();
+    Drawn { rows, cut, frequent }
 }
 
 fn row(job: &JobRow, runs: &[&RunGlimpse], gaps: &[(JobId, Gap)], window: &Window) -> Row {

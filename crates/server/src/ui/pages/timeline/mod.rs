@@ -49,6 +49,8 @@ struct TimelinePage {
     agenda: Markup,
     /// Jobs that ran more often than can be shown.
     cut: usize,
+    /// Jobs that fire more often than can be shown.
+    frequent: usize,
     next: Option<String>,
     empty: bool,
 }
@@ -109,6 +111,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         table: Markup::of(chart::timeline_table(&input)),
         agenda: Markup::of(chart::agenda(&input)),
         cut: drawn.cut,
+        frequent: drawn.frequent,
         earlier: moved(-half),
         later: moved(half),
         now_link: around.is_some().then(|| links.without("around")),
