@@ -24,6 +24,8 @@ const FRESH: SignedDuration = SignedDuration::from_secs(2);
 
 /// Timers that are due for so many seconds are told of: two rounds of a scheduler that sleeps, and some.
 const LATE: i64 = 15;
+/// Clocks that are further apart are worth a word.
+const SKEW: SignedDuration = SignedDuration::from_secs(1);
 /// How many targets that nobody serves are named.
 const NAMED: usize = 3;
 
@@ -70,6 +72,8 @@ pub(crate) struct Frame {
     pub(crate) stuck: Option<Stuck>,
     pub(crate) now: Timestamp,
     pub(crate) environment: Option<String>,
+    /// How wrong the clock of this host is, if that is worth a word.
+    pub(crate) skew: Option<String>,
 }
 
 /// The numbers of the navigation.
@@ -170,6 +174,7 @@ impl Frame {
             stuck,
             now: visit.now,
             environment: visit.app.options.environment.clone(),
+            skew: told_skew(visit.app.bell.clock().host_skew()),
         }
     }
 
@@ -205,6 +210,13 @@ impl Frame {
             self.seal
         ))
     }
+}
+
+/// Time comes from the database, so this harms nothing; but logs of the host have other times.
+fn told_skew(skew: SignedDuration) -> Option<String> {
+    let side = if skew.is_negative() { "behind" } else { "ahead of" };
+    (skew.abs() >= SKEW)
+        .then(|| format!("this host's clock is {:.1} s {side} the database's", skew.as_secs_f64().abs()))
 }
 
 /// How much there is, as it was a moment ago. Without an answer of the database there is none.
@@ -278,6 +290,14 @@ mod tests {
     use everbell_core::Target;
 
     use super::*;
+
+    #[test]
+    fn a_clock_that_is_wrong_is_told() {
+        let told = |millis| told_skew(SignedDuration::from_millis(millis));
+        assert_eq!(told(999), None);
+        assert_eq!(told(-2_500).as_deref(), Some("this host's clock is 2.5 s behind the database's"));
+        assert_eq!(told(61_000).as_deref(), Some("this host's clock is 61.0 s ahead of the database's"));
+    }
 
     #[test]
     fn what_keeps_timers_from_firing_is_named() {

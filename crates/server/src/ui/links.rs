@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::markup::url_part;
+use super::markup::{Markup, escaped, url_part};
 use crate::http::page::plain;
 
 /// A page with its query.
@@ -25,6 +25,15 @@ impl Links {
         let mut query = self.query.clone();
         query.insert(name.to_owned(), Value::String(value.to_owned()));
         address(&self.path, &query)
+    }
+
+    /// A funnel that leads to the list with only this, beside a value that leads elsewhere.
+    pub(crate) fn only(&self, name: &str, value: &str) -> Markup {
+        let (place, value) = (escaped(&self.with(name, value)), escaped(value));
+        Markup::of(format!(
+            "<a class=\"only\" href=\"{place}\" title=\"Only {value}\" aria-label=\"Only {value}\"><svg class=\"i\" \
+             viewBox=\"0 0 16 16\" aria-hidden=\"true\"><path d=\"M2.5 3.5h11l-4.2 5v4l-2.6-1.4v-2.6z\"/></svg></a>"
+        ))
     }
 
     /// The same list without that.

@@ -21,7 +21,7 @@ use crate::http::api::runs::{self, filter};
 use crate::http::page;
 use crate::http::problem::{Kind, Problem};
 use crate::ui::badge::run_words;
-use crate::ui::markup::{Markup, escaped};
+use crate::ui::markup::Markup;
 use crate::ui::{Frame, Links, Reply, Section, Visit};
 use row::{Hosts, Row};
 
@@ -78,17 +78,6 @@ struct Empty {
     title: String,
     /// When the newest run was, and which.
     last: Option<(Markup, String)>,
-}
-
-impl RunsPage {
-    /// A link to the list with only this, beside a value that leads elsewhere.
-    fn only(&self, name: &str, value: &str) -> Markup {
-        let (place, value) = (escaped(&self.links.with(name, value)), escaped(value));
-        Markup::of(format!(
-            "<a class=\"only\" href=\"{place}\" title=\"Only {value}\" aria-label=\"Only {value}\"><svg class=\"i\" \
-             viewBox=\"0 0 16 16\" aria-hidden=\"true\"><path d=\"M2.5 3.5h11l-4.2 5v4l-2.6-1.4v-2.6z\"/></svg></a>"
-        ))
-    }
 }
 
 pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {

@@ -102,7 +102,7 @@ function overflow() {
 // A link in the middle of a text that differs by its colour alone is none for who sees no colours.
 function links() {
     const speaks = node => node.nodeType === Node.TEXT_NODE && /\p{L}{2}/u.test(node.data);
-    for (const link of all('p a[href], .banner a[href], .impact a[href]').filter(shown)) {
+    for (const link of all('p a[href], .note a[href], .banner a[href], .impact a[href]').filter(shown)) {
         if (![...link.parentElement.childNodes].some(speaks) || link.matches('.button')) continue;
         const style = getComputedStyle(link);
         if (style.textDecorationLine !== 'underline' && style.borderBottomStyle === 'none') {

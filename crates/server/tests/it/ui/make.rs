@@ -281,6 +281,7 @@ fn an_earlier_version_is_restored_as_the_next() {
     let admin = Visitor::admin(&server);
     let job = admin.page("/jobs/daily");
     assert!(job.contains("href=\"/jobs/daily/new-version?from=1\""), "{job}");
+    assert!(job.contains("not yet as v2"), "{job}");
     assert!(!job.contains("new-version?from=2"), "the living version needs no restoring: {job}");
     let page = admin.page("/jobs/daily/new-version?from=1");
     for part in ["value=\"0 8 * * *\"", "team=ops", "What differs from version 2", "<del dir=\"auto\">0 9 * * *</del>"]

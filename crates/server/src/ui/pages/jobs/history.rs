@@ -21,7 +21,7 @@ const MOST: usize = 2_000;
 /// What a row shows of the past.
 pub(crate) struct History {
     pub(crate) strip: Markup,
-    /// `98 % ok · half took 2.0s`.
+    /// `98 % ok · median 2.0s`.
     pub(crate) text: String,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn drawn(
     let count = |status| runs.iter().filter(|run| run.status == status).count();
     let (good, bad) = (count(RunStatus::Succeeded), count(RunStatus::Failed));
     let rate = (good + bad > 0).then(|| format!("{} % ok", good * 100 / (good + bad)));
-    let half = Usual::of(runs).map(|usual| format!("half took {}", took(usual.half.as_millis() as i64)));
+    let half = Usual::of(runs).map(|usual| format!("median {}", took(usual.half.as_millis() as i64)));
     let text = [rate, half].into_iter().flatten().collect::<Vec<_>>().join(" · ");
     Some(History { strip: Markup::of(strip(&input)), text })
 }
