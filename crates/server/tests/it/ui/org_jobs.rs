@@ -195,7 +195,7 @@ fn an_org_whose_zone_is_no_more_is_counted_and_shown() {
     }
     let list = server.get("/jobs/key:brief/orgs").expect(200);
     assert_eq!((&list["unreadable"], list["items"].as_array().unwrap().len()), (&json!(["bolt"]), 2));
-    server.get("/orgs/bolt").problem(503, "Corrupt");
+    server.get("/orgs/bolt").problem(500, "Internal");
     // The rest of it can still be mended, and the zone itself.
     led(&ana.send("/orgs/acme/edit", &[("name", "Acme"), ("timezone", "Mars/Base")]));
     led(&ana.send("/orgs/acme/edit", &[("name", "Acme"), ("timezone", "Europe/Paris")]));
