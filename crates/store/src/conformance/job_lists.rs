@@ -92,7 +92,8 @@ pub async fn jobs_are_found_by_what_became_of_the_last_run_and_of_no_other(fresh
 
 pub async fn jobs_whose_last_run_is_the_newest_come_first(fresh: Fresh) {
     let world = World::new(&fresh);
-    for (key, schedule) in [("old", "0 1 * * *"), ("new", "0 1,3 * * *"), ("never", "0 9 * * *"), ("mid", "0 2 * * *")] {
+    for (key, schedule) in [("old", "0 1 * * *"), ("new", "0 1,3 * * *"), ("never", "0 9 * * *"), ("mid", "0 2 * * *")]
+    {
         world.create(job(key, schedule)).await;
     }
     for hour in ["01:00", "02:00", "03:00"] {

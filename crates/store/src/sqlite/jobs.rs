@@ -89,7 +89,8 @@ impl SqliteStore {
             return Ok(listed(&mut tx, filter, None, cap).await?.len() as u32);
         }
         let likely = likely(&mut tx, filter).await?;
-        let query = filtered(include_str!("sql/count_jobs_like.sql"), filter, lower_text(filter)).bind(cap).bind(likely);
+        let query =
+            filtered(include_str!("sql/count_jobs_like.sql"), filter, lower_text(filter)).bind(cap).bind(likely);
         let (jobs,): (u32,) = tx.one(query).await?;
         Ok(jobs)
     }

@@ -29,7 +29,11 @@ pub(crate) const LIST: &[Field] = &[
     optional("scheduleType", SCHEDULE_TYPE, "Whether it fires again and again, or once."),
     optional("scheduled", Value::Flag, "Whether it has a next fire."),
     optional("label", TEXT, "It has this label: `name`, or `name=value`."),
-    optional("sort", SORT, "The order; by key if absent. With `-lastRunAt` a job that runs meanwhile moves to the front."),
+    optional(
+        "sort",
+        SORT,
+        "The order; by key if absent. With `-lastRunAt` a job that runs meanwhile moves to the front.",
+    ),
     LIMIT,
     CURSOR,
 ];

@@ -55,7 +55,10 @@ fn listing(server: &Server) {
     assert_has(&ana.page("/jobs?target=fail"), &["<option selected>fail</option>", "Clear filters"]);
     for (sort, header) in [
         ("jobKey", "aria-sort=\"ascending\"><a href=\"/jobs?sort=jobKey\">Job key</a>"),
-        ("-lastRunAt", "aria-sort=\"descending\"><a href=\"/jobs?sort=-lastRunAt\" title=\"The newest first\">Last run</a>"),
+        (
+            "-lastRunAt",
+            "aria-sort=\"descending\"><a href=\"/jobs?sort=-lastRunAt\" title=\"The newest first\">Last run</a>",
+        ),
         ("-createdAt", "<option value=\"-createdAt\" selected>Newest first</option>"),
     ] {
         let page = ana.page(&format!("/jobs?sort={sort}"));
