@@ -173,7 +173,8 @@ async fn what_is_done_for_all_orgs_is_stopped() {
         "it is of another job"
     );
     let seen = orgs.stop_sweep("briefing", begun.id).await.unwrap().seen;
-    let wanted = format!(r#"ana job.stop_sweep job:briefing -> {{"sweepId":"{}","work":"run_now"}}"#, begun.id);
+    let wanted =
+        format!(r#"ana job.stop_sweep job:briefing (too many) -> {{"sweepId":"{}","work":"run_now"}}"#, begun.id);
     assert_eq!(last_entry(&*stored.store).await, wanted);
     assert!(seen > 0 && orgs.sweeps().await.unwrap().is_empty());
     let made = bell.runs().count(&RunFilter::default(), 10_000).await.unwrap();
