@@ -219,8 +219,8 @@ pub struct Run {
     pub finished_at: Option<Timestamp>,
     /// Until when its executor must be heard of.
     pub lease_until: Option<Timestamp>,
-    /// Somebody asked it to stop.
-    pub cancel_requested: bool,
+    /// Who asked it to stop, if somebody did.
+    pub cancel_by: Option<String>,
     /// Why it failed.
     pub failure: Option<Failure>,
     /// What the handler returned.
@@ -338,6 +338,11 @@ pub struct Failure {
 pub const MAX_FAILURE_MESSAGE_BYTES: usize = 8 * 1024;
 
 impl Failure {
+    /// Somebody stopped it.
+    pub fn canceled(by: &str) -> Failure {
+        Failure::new(FailureCode::CANCELED, &format!("canceled by {by}"))
+    }
+
     /// A failure whose message can be stored whatever the handler put into it.
     pub fn new(code: FailureCode, message: &str) -> Failure {
         Failure { code, message: storable_text(message, MAX_FAILURE_MESSAGE_BYTES), details: None }

@@ -152,7 +152,7 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
         (RunStatus::Running | RunStatus::Pending, Outcome::Canceled { by }) => Next::Finish {
             status: RunStatus::Canceled,
             finished_at: now,
-            failure: Some(Failure::new(FailureCode::CANCELED, &format!("canceled by {by}"))),
+            failure: Some(Failure::canceled(&by)),
             result: None,
         },
         (

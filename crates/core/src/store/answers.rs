@@ -172,14 +172,14 @@ pub struct Claim {
 }
 
 /// A run that an instance still holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseReport {
     /// Which.
     pub run: RunId,
     /// The attempt that is leased.
     pub attempt: u32,
-    /// Somebody wants it stopped.
-    pub cancel_requested: bool,
+    /// Who wants it stopped, if somebody does.
+    pub cancel_by: Option<String>,
 }
 
 /// What became of a transition.

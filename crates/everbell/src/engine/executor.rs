@@ -66,11 +66,13 @@ async fn work(shared: &Shared, claim: Claim, asked: watch::Receiver<Option<Stop>
     let job = claim.job.clone();
     let lag = between(claim.run.scheduled_at, started_at);
     shared.events.tell(Event::Started { run: info.clone(), lag });
-    let (outcome, output) = match shared.targets.get(&claim.run.target) {
+    let (outcome, output) = match (&claim.run.cancel_by, shared.targets.get(&claim.run.target)) {
         // Asked to stop while it waited for another attempt.
-        Some(_) if claim.run.cancel_requested => (Some(canceled()), String::new()),
-        Some(served) => supervise(shared, claim, served, asked).await,
-        None => (Some(failed(FailureCode::HANDLER_ERROR, "this instance does not serve its target")), String::new()),
+        (Some(by), _) => (Some(Outcome::Canceled { by: by.clone() }), String::new()),
+        (None, Some(served)) => supervise(shared, claim, served, asked).await,
+        (None, None) => {
+            (Some(failed(FailureCode::HANDLER_ERROR, "this instance does not serve its target")), String::new())
+        }
     };
     let pause = match &outcome {
         Some(Outcome::Failed { then: Then::Pause(reason), .. }) => Some(reason.clone()),
@@ -106,7 +108,7 @@ async fn supervise(
             return (Some(outcome), run.output());
         }
         why = stop(&mut asked) => match why {
-            Stop::Canceled => Some(canceled()),
+            Stop::Canceled { by } => Some(Outcome::Canceled { by }),
             Stop::LeaseLost => None,
             Stop::Shutdown => Some(Outcome::Failed {
                 failure: Failure::new(FailureCode::SHUTDOWN, "its instance shut down before it was done"),
@@ -146,7 +148,7 @@ impl Drop for Handler {
 }
 
 async fn stop(asked: &mut watch::Receiver<Option<Stop>>) -> Stop {
-    match asked.wait_for(Option::is_some).await.map(|stop| *stop) {
+    match asked.wait_for(Option::is_some).await.map(|stop| stop.clone()) {
         Ok(Some(stop)) => stop,
         // Nobody is left who could ask.
         _ => std::future::pending().await,
@@ -168,10 +170,6 @@ pub(super) fn settling(claim: &Claim) -> Settling {
         max_attempts: policies.map_or(1, |policies| policies.max_attempts),
         backoff: policies.map_or_else(Backoff::default, |policies| policies.backoff),
     }
-}
-
-fn canceled() -> Outcome {
-    Outcome::Canceled { by: "request".to_owned() }
 }
 
 fn failed(code: FailureCode, message: &str) -> Outcome {

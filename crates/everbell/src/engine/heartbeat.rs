@@ -44,10 +44,10 @@ impl Heartbeat {
         self.last = Some(now);
         let reported: BTreeSet<Attempt> = reports.iter().map(|report| (report.run, report.attempt)).collect();
         for attempt in held.into_iter().filter(|attempt| !reported.contains(attempt)) {
-            inflight.stop(attempt, Stop::LeaseLost);
+            inflight.stop(attempt, &Stop::LeaseLost);
         }
-        for report in reports.iter().filter(|report| report.cancel_requested) {
-            inflight.stop((report.run, report.attempt), Stop::Canceled);
+        for (report, by) in reports.iter().filter_map(|report| Some((report, report.cancel_by.as_ref()?))) {
+            inflight.stop((report.run, report.attempt), &Stop::Canceled { by: by.clone() });
         }
         self.give_back(&reports, now).await
     }

@@ -18,10 +18,10 @@ use crate::targets::Targets;
 pub(crate) type Attempt = (RunId, u32);
 
 /// Why a handler shall stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// Somebody wants it.
-    Canceled,
+    Canceled { by: String },
     /// The run does not belong to this instance any more.
     LeaseLost,
     /// The instance ends.
@@ -44,6 +44,13 @@ struct Entry {
     prints: Option<Printing>,
     /// The handler has ended; what came out waits to be recorded.
     ended: bool,
+}
+
+impl Entry {
+    /// The first reason counts.
+    fn ask(&self, why: &Stop) -> bool {
+        self.stop.send_if_modified(|stop| stop.is_none() && stop.replace(why.clone()).is_none())
+    }
 }
 
 /// A handler that may print.
@@ -140,16 +147,16 @@ impl Inflight {
     }
 
     /// Asks a handler to stop, if it is at work.
-    pub(super) fn stop(&self, attempt: Attempt, why: Stop) -> bool {
+    pub(super) fn stop(&self, attempt: Attempt, why: &Stop) -> bool {
         let runs = self.runs();
         let Some(entry) = runs.get(&attempt).filter(|entry| !entry.ended) else { return false };
-        entry.stop.send_if_modified(|stop| stop.is_none() && stop.replace(why).is_none())
+        entry.ask(why)
     }
 
     /// Asks every handler to stop.
-    pub(super) fn stop_all(&self, why: Stop) {
+    pub(super) fn stop_all(&self, why: &Stop) {
         for entry in self.runs().values().filter(|entry| !entry.ended) {
-            entry.stop.send_if_modified(|stop| stop.is_none() && stop.replace(why).is_none());
+            entry.ask(why);
         }
     }
 

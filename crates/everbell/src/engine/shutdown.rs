@@ -110,7 +110,7 @@ async fn wind_down(shared: &Shared) {
         return;
     }
     info!(runs = shared.inflight.attempts().len(), "stopping the runs that are left");
-    shared.inflight.stop_all(Stop::Shutdown);
+    shared.inflight.stop_all(&Stop::Shutdown);
     if !emptied_within(shared, options.cancel_grace + options.lease.duration).await {
         let runs = shared.inflight.attempts().len();
         error!(

@@ -1,11 +1,9 @@
-//! [`Choices`]: what somebody chose for their browser. Kept in a cookie, so it takes no JavaScript.
+//! [`Choices`]: what somebody chose for their browser. Kept in cookies, so it takes no JavaScript.
 
 use everbell_core::Zone;
 use jiff::Timestamp;
 
 use super::session::{Cookie, Cookies};
-use crate::form::pairs;
-use crate::ui::markup::url_part;
 
 /// What somebody chose.
 #[derive(Clone, Debug)]
@@ -87,36 +85,27 @@ impl Default for Choices {
 }
 
 impl Choices {
-    /// What the cookie says; what it says wrongly is as if it were not said.
+    /// What can be chosen, and where it is kept.
+    pub(crate) const KEPT: [(&str, Cookie); 4] =
+        [("theme", Cookie::Theme), ("face", Cookie::Face), ("mine", Cookie::Mine), ("live", Cookie::Live)];
+
+    /// What the cookies say; what they say wrongly is as if it were not said.
     pub(crate) fn of(cookies: &Cookies) -> Choices {
-        let text = cookies.get(Cookie::Choices).unwrap_or_default();
-        pairs(&text)
-            .unwrap_or_default()
-            .iter()
-            .fold(Choices::default(), |choices, (name, value)| choices.with(name, value))
+        let said = Choices::KEPT.into_iter().filter_map(|(name, cookie)| Some((name, cookies.get(cookie)?)));
+        said.fold(Choices::default(), |choices, (name, value)| choices.with(name, &value).unwrap_or(choices))
     }
 
-    /// With another choice; one that is none changes nothing.
-    pub(crate) fn with(mut self, name: &str, value: &str) -> Choices {
+    /// With another choice, if it is one.
+    pub(crate) fn with(&self, name: &str, value: &str) -> Option<Choices> {
+        let mut chosen = self.clone();
         match name {
-            "theme" => self.theme = Theme::ALL.into_iter().find(|theme| theme.as_str() == value).unwrap_or(self.theme),
-            "face" => self.face = Face::ALL.into_iter().find(|face| face.as_str() == value).unwrap_or(self.face),
-            "mine" => {
-                if let Ok(zone) = Zone::get(value) {
-                    (self.mine, self.zone_known) = (zone, true);
-                }
-            }
-            "live" => self.live = value != "off",
-            _ => {}
+            "theme" => chosen.theme = Theme::ALL.into_iter().find(|theme| theme.as_str() == value)?,
+            "face" => chosen.face = Face::ALL.into_iter().find(|face| face.as_str() == value)?,
+            "mine" => (chosen.mine, chosen.zone_known) = (Zone::get(value).ok()?, true),
+            "live" => chosen.live = [("on", true), ("off", false)].into_iter().find(|(word, _)| *word == value)?.1,
+            _ => return None,
         }
-        self
-    }
-
-    /// What the cookie is to say.
-    pub(crate) fn text(&self) -> String {
-        let (theme, face, live) = (self.theme.as_str(), self.face.as_str(), if self.live { "on" } else { "off" });
-        let mine = if self.zone_known { format!("&mine={}", url_part(self.mine.name())) } else { String::new() };
-        format!("theme={theme}&face={face}&live={live}{mine}")
+        Some(chosen)
     }
 
     /// A clock for somebody with these choices.
@@ -130,12 +119,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn choices_are_kept_as_text() {
-        let chosen = Choices::default().with("theme", "dark").with("mine", "Europe/Paris").with("live", "off");
-        let back =
-            pairs(&chosen.text()).unwrap().iter().fold(Choices::default(), |all, (name, value)| all.with(name, value));
-        assert_eq!((back.theme, back.mine.name(), back.live), (Theme::Dark, "Europe/Paris", false));
-        let same = back.with("theme", "pink").with("face", "moon").with("mine", "Mars/Base").with("other", "1");
-        assert_eq!((same.theme, same.face, same.mine.name()), (Theme::Dark, Face::Schedule, "Europe/Paris"));
+    fn what_is_no_choice_changes_nothing() {
+        let chosen = Choices::default().with("theme", "dark").and_then(|all| all.with("mine", "Europe/Paris")).unwrap();
+        let chosen = chosen.with("live", "off").unwrap();
+        assert_eq!((chosen.theme, chosen.mine.name(), chosen.live), (Theme::Dark, "Europe/Paris", false));
+        for (name, value) in
+            [("theme", "pink"), ("face", "moon"), ("mine", "Mars/Base"), ("live", ""), ("other", "1"), ("theme", "")]
+        {
+            assert!(chosen.with(name, value).is_none(), "{name}={value}");
+        }
     }
 }

@@ -33,8 +33,11 @@ pub(crate) struct Cookies {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cookie {
     Session,
-    /// What was chosen: zone, theme.
-    Choices,
+    /// What was chosen, each by itself: two choices that are made at once must not undo each other.
+    Theme,
+    Face,
+    Mine,
+    Live,
     /// What the next page says first.
     Flash,
 }
@@ -43,7 +46,10 @@ impl Cookie {
     const fn name(self) -> &'static str {
         match self {
             Cookie::Session => "everbell-session",
-            Cookie::Choices => "everbell-choices",
+            Cookie::Theme => "everbell-theme",
+            Cookie::Face => "everbell-face",
+            Cookie::Mine => "everbell-mine",
+            Cookie::Live => "everbell-live",
             Cookie::Flash => "everbell-flash",
         }
     }
@@ -51,7 +57,7 @@ impl Cookie {
     const fn life(self) -> u32 {
         match self {
             Cookie::Session => LIFE,
-            Cookie::Choices => MEMORY,
+            Cookie::Theme | Cookie::Face | Cookie::Mine | Cookie::Live => MEMORY,
             Cookie::Flash => 60,
         }
     }

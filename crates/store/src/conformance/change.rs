@@ -267,7 +267,7 @@ pub async fn a_run_by_hand_may_replace(fresh: Fresh) {
     let changed = world.run_now("hourly", "second", at("00:30")).await;
     assert!(changed.runs[0].held, "it waits for the one that was asked to stop");
     let asked = world.run(running).await;
-    assert_eq!((asked.status, asked.cancel_requested), (RunStatus::Running, true));
+    assert_eq!((asked.status, asked.cancel_by.is_some()), (RunStatus::Running, true));
 }
 
 pub async fn the_same_run_by_hand_is_inserted_once(fresh: Fresh) {

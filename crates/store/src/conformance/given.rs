@@ -144,7 +144,7 @@ pub(super) fn trial(name: &str, label: &str, requested_at: Timestamp) -> Run {
         started_at: None,
         finished_at: None,
         lease_until: None,
-        cancel_requested: false,
+        cancel_by: None,
         failure: None,
         result: None,
         next_attempt_at: None,

@@ -25,7 +25,7 @@ pub async fn an_instance_extends_its_own_leases(fresh: Fresh) {
     let [one, two] = two_instances(&world).await;
     let (now, until) = (at("01:00:20"), at("01:00:50"));
     let reports = world.store.extend_leases(instance_id(1), now, until).await.unwrap();
-    assert_eq!(reports, [LeaseReport { run: one.run.id, attempt: 1, cancel_requested: false }]);
+    assert_eq!(reports, [LeaseReport { run: one.run.id, attempt: 1, cancel_by: None }]);
     assert_eq!(world.run(one.run.id).await.lease_until, Some(until));
     assert_eq!(world.run(two.run.id).await.lease_until, Some(two.lease_until), "not those of others");
     assert_eq!(world.store.extend_leases(instance_id(3), now, until).await.unwrap(), []);
@@ -57,7 +57,7 @@ pub async fn a_heartbeat_learns_what_is_to_be_stopped(fresh: Fresh) {
     let asked = world.store.cancel_run(one.run.id, "ana", at("01:00:10"), &entry).await.unwrap();
     assert_eq!(asked, Canceled::Requested);
     let reports = world.store.extend_leases(instance_id(1), at("01:00:20"), at("01:01")).await.unwrap();
-    assert_eq!(reports, [LeaseReport { run: one.run.id, attempt: 1, cancel_requested: true }]);
+    assert_eq!(reports, [LeaseReport { run: one.run.id, attempt: 1, cancel_by: Some("ana".to_owned()) }]);
 }
 
 pub async fn a_second_attempt_is_reported_with_its_number(fresh: Fresh) {
@@ -68,7 +68,7 @@ pub async fn a_second_attempt_is_reported_with_its_number(fresh: Fresh) {
     world.start_on(2, at("01:10"), 1).await;
     assert_eq!(world.store.extend_leases(instance_id(1), at("01:10:05"), at("01:11")).await.unwrap(), []);
     let reports = world.store.extend_leases(instance_id(2), at("01:10:05"), at("01:11")).await.unwrap();
-    assert_eq!(reports, [LeaseReport { run: first[0].run.id, attempt: 2, cancel_requested: false }]);
+    assert_eq!(reports, [LeaseReport { run: first[0].run.id, attempt: 2, cancel_by: None }]);
 }
 
 pub async fn leases_that_ran_out_are_found_oldest_first(fresh: Fresh) {

@@ -54,7 +54,7 @@ pub async fn a_replaced_running_run_is_asked_to_stop(fresh: Fresh) {
     let claims = world.start(at("01:00")).await;
     let second = world.plan(at("02:00")).await.runs[0].id;
     let run = world.run(claims[0].run.id).await;
-    assert_eq!((run.status, run.cancel_requested, run.finished_at), (RunStatus::Running, true, None));
+    assert_eq!((run.status, run.cancel_by.as_deref(), run.finished_at), (RunStatus::Running, Some("everbell"), None));
     assert!(world.run(second).await.held, "it takes the place when that has ended");
 }
 

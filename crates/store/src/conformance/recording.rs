@@ -30,7 +30,7 @@ pub async fn a_success_is_written_with_result_and_output(fresh: Fresh) {
     let run = world.run(claims[0].run.id).await;
     assert_eq!((run.status, run.finished_at), (RunStatus::Succeeded, Some(at("01:05"))));
     assert_eq!((run.result.clone().plain(), run.output.as_deref()), (Some(result.plain()), Some("line 1\nline 2\n")));
-    assert_eq!((run.failure, run.lease_until, run.cancel_requested), (None, None, false));
+    assert_eq!((run.failure, run.lease_until, run.cancel_by), (None, None, None));
     let before = &claims[0].run;
     assert_eq!(
         (run.attempt, run.claimed, run.started_at),

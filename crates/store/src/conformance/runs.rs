@@ -28,7 +28,7 @@ pub async fn a_pending_run_is_canceled_at_once(fresh: Fresh) {
     assert_eq!((run.status, run.finished_at, run.started_at), (RunStatus::Canceled, Some(now), None));
     let failure = run.failure.unwrap();
     assert_eq!((failure.code.as_str(), failure.message.as_str()), ("canceled", "canceled by token:ops"));
-    assert_eq!((run.cancel_requested, run.lease_until, run.held), (false, None, false));
+    assert_eq!((run.cancel_by, run.lease_until, run.held), (None, None, false));
     assert_eq!(world.actions(Some("run:1")).await, ["run.cancel"]);
     assert_eq!(world.plan(at("02:00")).await.runs[0].skipped, None, "nothing is in the way of the next slot");
 }
@@ -39,12 +39,12 @@ pub async fn a_running_run_is_asked_to_stop(fresh: Fresh) {
     world.plan(at("01:00")).await;
     let claims = world.start(at("01:00")).await;
     let (id, now) = (claims[0].run.id, at("01:00:05"));
-    for _ in 0..2 {
-        let answer = world.store.cancel_run(id, "bo", now, &audit("run.cancel", "run:1", now)).await.unwrap();
+    for by in ["ana", "bo"] {
+        let answer = world.store.cancel_run(id, by, now, &audit("run.cancel", "run:1", now)).await.unwrap();
         assert_eq!(answer, Canceled::Requested, "as often as somebody asks");
     }
     let run = world.run(id).await;
-    assert_eq!((run.status, run.cancel_requested, run.finished_at), (RunStatus::Running, true, None));
+    assert_eq!((run.status, run.cancel_by.as_deref(), run.finished_at), (RunStatus::Running, Some("ana"), None));
     assert_eq!(run.lease_until, Some(claims[0].lease_until));
     assert_eq!(world.actions(Some("run:1")).await.len(), 2);
     world.finish(&claims, &canceled(), at("01:00:10")).await;

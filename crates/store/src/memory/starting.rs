@@ -71,8 +71,8 @@ impl State {
             let own = run.claimed.is_some_and(|(_, by)| by == instance);
             if own && run.lease_until.is_some_and(|lease| lease >= now) {
                 run.lease_until = Some(micros(until));
-                let cancel_requested = run.cancel_requested;
-                reports.push(LeaseReport { run: run.id, attempt: run.attempt, cancel_requested });
+                let cancel_by = run.cancel_by.clone();
+                reports.push(LeaseReport { run: run.id, attempt: run.attempt, cancel_by });
             }
         }
         reports

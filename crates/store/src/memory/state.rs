@@ -9,7 +9,8 @@ use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Outcome, Settling, settle};
 use everbell_core::store::{AuditEntry, Instance, NewToken, Token};
 use everbell_core::{
-    ActiveRun, Backoff, Definition, Failure, Gap, Job, JobId, JobKey, Json, NewRun, OrgId, Run, RunId, RunStatus, Timer,
+    ActiveRun, Backoff, Definition, Failure, Gap, Job, JobId, JobKey, Json, MAX_FAILURE_MESSAGE_BYTES, NewRun, OrgId,
+    Run, RunId, RunStatus, Timer, storable_text,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -103,7 +104,7 @@ impl State {
 
     /// The pending and running runs of a job and org, oldest first: ids begin with a time.
     pub(super) fn active_of(&self, owner: &Owner) -> Vec<ActiveRun> {
-        let seen = |run: &Run| ActiveRun { id: run.id, held: run.held, cancel_requested: run.cancel_requested };
+        let seen = |run: &Run| ActiveRun { id: run.id, held: run.held, cancel_requested: run.cancel_by.is_some() };
         self.active.values().map(|active| &active.run).filter(|run| is_of(run, owner)).map(seen).collect()
     }
 
@@ -177,7 +178,7 @@ impl State {
         let run = &mut self.active.get_mut(&id)?.run;
         let was = run.status;
         if was == RunStatus::Running {
-            run.cancel_requested = true;
+            run.cancel_by.get_or_insert_with(|| storable_text(by, MAX_FAILURE_MESSAGE_BYTES));
             return Some(was);
         }
         let settling = Settling { id, attempt: run.attempt, status: was, max_attempts: 1, backoff: Backoff::default() };
@@ -208,7 +209,7 @@ impl State {
             held: false,
             lease_until: None,
             next_attempt_at: None,
-            cancel_requested: false,
+            cancel_by: None,
             ..run
         };
         if let (Some(job), Some(_)) = (ended.job_id, ended.slot_at)
@@ -269,7 +270,7 @@ fn planned_run(job: &Definition, owner: &Owner, new: &NewRun, now: Timestamp) ->
         // What never began does not end.
         finished_at: None,
         lease_until: None,
-        cancel_requested: false,
+        cancel_by: None,
         failure: None,
         result: None,
         next_attempt_at: None,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use everbell_core::store::{Due, PlanFn, Planned, StoreResult};
-use everbell_core::{ActiveRun, JobId, MAX_FAILURE_MESSAGE_BYTES, Target, storable_text};
+use everbell_core::{ActiveRun, Failure, JobId, MAX_FAILURE_MESSAGE_BYTES, Target, storable_text};
 use jiff::Timestamp;
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Row};
@@ -233,10 +233,11 @@ pub(super) async fn cancel(
     now: Micros,
     by: &str,
 ) -> StoreResult<(u64, u64)> {
-    let why = storable_text(&format!("canceled by {by}"), MAX_FAILURE_MESSAGE_BYTES);
+    let why = Failure::canceled(by).message;
     let query = sqlx::query_scalar(include_str!("sql/cancel_pending.sql")).bind(runs.to_vec()).bind(now).bind(why);
     let ended: Vec<Uuid> = on(what, query.fetch_all(&mut *conn)).await?;
-    let query = sqlx::query(include_str!("sql/request_cancel.sql")).bind(runs.to_vec());
+    let by = storable_text(by, MAX_FAILURE_MESSAGE_BYTES);
+    let query = sqlx::query(include_str!("sql/request_cancel.sql")).bind(runs.to_vec()).bind(by);
     let asked = on(what, query.execute(&mut *conn)).await?.rows_affected();
     let counted = (ended.len() as u64, asked);
     if !ended.is_empty() {

@@ -80,12 +80,13 @@ impl PostgresStore {
             .bind(instance.as_uuid())
             .bind(Micros::from(now))
             .bind(Micros::from(until));
-        let mut rows: Vec<(Uuid, i32, bool)> = self.alone("extending leases", query.fetch_all(&self.loops)).await?;
+        let mut rows: Vec<(Uuid, i32, Option<String>)> =
+            self.alone("extending leases", query.fetch_all(&self.loops)).await?;
         rows.sort_unstable_by_key(|(run, _, _)| *run);
-        let report = |(run, attempt, cancel_requested): (Uuid, i32, bool)| LeaseReport {
+        let report = |(run, attempt, cancel_by): (Uuid, i32, Option<String>)| LeaseReport {
             run: RunId::from_uuid(run),
             attempt: u32::try_from(attempt).unwrap_or(0),
-            cancel_requested,
+            cancel_by,
         };
         Ok(rows.into_iter().map(report).collect())
     }

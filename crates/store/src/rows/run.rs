@@ -46,7 +46,7 @@ pub(crate) struct RunColumns {
     pub(crate) started_at: Option<Micros>,
     pub(crate) finished_at: Option<Micros>,
     pub(crate) lease_until: Option<Micros>,
-    pub(crate) cancel_requested: bool,
+    pub(crate) cancel_by: Option<String>,
     pub(crate) failure_code: Option<String>,
     pub(crate) failure_message: Option<String>,
     pub(crate) failure_details: Option<String>,
@@ -100,7 +100,7 @@ impl RunColumns {
             started_at: self.started_at.map(Into::into),
             finished_at: self.finished_at.map(Into::into),
             lease_until: self.lease_until.map(Into::into),
-            cancel_requested: self.cancel_requested,
+            cancel_by: self.cancel_by,
             failure: failure(self.failure_code, self.failure_message, self.failure_details.as_deref())?,
             result: json("result", self.result.as_deref())?,
             next_attempt_at: self.next_attempt_at.map(Into::into),
@@ -217,7 +217,7 @@ pub(crate) struct ClaimColumns {
     pub(crate) catch_up: bool,
     pub(crate) folded: i64,
     pub(crate) attempt: i32,
-    pub(crate) cancel_requested: bool,
+    pub(crate) cancel_by: Option<String>,
 }
 by_place!(ClaimColumns {
     id,
@@ -234,7 +234,7 @@ by_place!(ClaimColumns {
     catch_up,
     folded,
     attempt,
-    cancel_requested,
+    cancel_by,
 });
 
 impl ClaimColumns {
@@ -292,7 +292,7 @@ impl ClaimColumns {
             started_at: Some(now),
             finished_at: None,
             lease_until: Some(lease_until),
-            cancel_requested: self.cancel_requested,
+            cancel_by: self.cancel_by,
             failure: None,
             result: None,
             next_attempt_at: None,

@@ -2,9 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use everbell_core::settle::{Next, Outcome, Settling, settle};
 use everbell_core::store::{Due, PlanFn, Planned, StoreResult};
-use everbell_core::{ActiveRun, Backoff, JobId, RunId, RunStatus, Target};
+use everbell_core::{ActiveRun, Failure, JobId, MAX_FAILURE_MESSAGE_BYTES, Target, storable_text};
 use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
@@ -182,31 +181,16 @@ pub(super) async fn write(tx: &mut Tx<'_>, batch: &PlanBatch, by: &str, now: Tim
 pub(super) async fn cancel(tx: &mut Tx<'_>, runs: &[Uuid], by: &str, now: Timestamp) -> StoreResult<(usize, usize)> {
     let ids = batch::ids(runs.iter().copied());
     let query = sqlx::query(include_str!("sql/cancel_pending.sql"));
-    let query = query.bind(ids.clone()).bind(Micros::from(now)).bind(canceled_by(by));
+    let query = query.bind(ids.clone()).bind(Micros::from(now)).bind(Failure::canceled(by).message);
     let ended: Vec<(Uuid,)> = tx.all(query).await?;
-    let asked: Vec<(Uuid,)> = tx.all(sqlx::query(include_str!("sql/request_cancel.sql")).bind(ids)).await?;
+    let by = storable_text(by, MAX_FAILURE_MESSAGE_BYTES);
+    let asked: Vec<(Uuid,)> = tx.all(sqlx::query(include_str!("sql/request_cancel.sql")).bind(ids).bind(by)).await?;
     if !ended.is_empty() {
         // A one-time job whose only run will not happen has had its slot.
         let ids = batch::ids(ended.iter().map(|(id,)| *id));
         tx.run(sqlx::query(include_str!("sql/retire_one_time.sql")).bind(ids).bind(Micros::from(now))).await?;
     }
     Ok((ended.len(), asked.len()))
-}
-
-/// What `settle` says about a pending run that somebody cancels: the same for each.
-fn canceled_by(by: &str) -> String {
-    let pending = Settling {
-        id: RunId::from_uuid(Uuid::nil()),
-        attempt: 0,
-        status: RunStatus::Pending,
-        max_attempts: 1,
-        backoff: Backoff::default(),
-    };
-    let settled = settle(&pending, Outcome::Canceled { by: by.to_owned() }, Timestamp::UNIX_EPOCH);
-    match settled.map(|transition| transition.to) {
-        Some(Next::Finish { failure: Some(failure), .. }) => failure.message,
-        _ => String::new(),
-    }
 }
 
 /// Appends runs; those whose slot exists already are passed over. Tells which were new.

@@ -105,13 +105,12 @@ impl SqliteStore {
             .bind(instance.as_uuid())
             .bind(Micros::from(now))
             .bind(Micros::from(until));
-        let mut rows: Vec<(Uuid, u32, bool)> = tx.all(query).await?;
+        let mut rows: Vec<(Uuid, u32, Option<String>)> = tx.all(query).await?;
         if !rows.is_empty() {
             tx.commit().await?;
         }
         rows.sort_unstable_by_key(|(run, _, _)| *run);
-        let report =
-            |(run, attempt, cancel_requested)| LeaseReport { run: RunId::from_uuid(run), attempt, cancel_requested };
+        let report = |(run, attempt, cancel_by)| LeaseReport { run: RunId::from_uuid(run), attempt, cancel_by };
         Ok(rows.into_iter().map(report).collect())
     }
 

@@ -74,6 +74,7 @@ async fn a_cancellation_reaches_the_handler_with_the_next_heartbeat() {
     lab.settle().await;
     lab.turn().await;
     assert_eq!(lab.runs("long").await, ["01:00:00 canceled canceled"]);
+    assert_eq!(lab.records("long").await[0].failure.as_ref().unwrap().message, "canceled by ana");
 }
 
 #[tokio::test]

@@ -61,6 +61,8 @@ pub(crate) struct RunDocument {
     pub(crate) lease_until: Option<String>,
     /// Somebody asked it to stop.
     pub(crate) cancel_requested: bool,
+    /// Who did.
+    pub(crate) cancel_requested_by: Option<String>,
     /// `overlap`, `dependency` or `operator`.
     pub(crate) skip_reason: Option<&'static str>,
     /// The same in words.
@@ -202,7 +204,8 @@ impl RunDocument {
             queued: run.held,
             claimed_at: times(run.claimed.map(|(at, _)| at)),
             lease_until: times(run.lease_until),
-            cancel_requested: run.cancel_requested,
+            cancel_requested: run.cancel_by.is_some(),
+            cancel_requested_by: run.cancel_by.clone(),
             skip_reason: run.skip.as_ref().map(SkipReason::as_str),
             skip_detail: run.skip.as_ref().map(ToString::to_string),
             active_run_id: match &run.skip {

@@ -1,11 +1,14 @@
 //! What somebody chooses for their browser: theme, zone, whether pages follow what happens.
 
 use crate::http::problem::Problem;
-use crate::ui::session::Cookie;
+use crate::ui::choices::Choices;
 use crate::ui::visit::{Reply, Visit, safe_place};
 
 pub(crate) async fn choose(visit: Visit) -> Result<Reply, Problem> {
-    let chosen = visit.sent.iter().fold(visit.choices.clone(), |choices, (name, value)| choices.with(name, value));
     let back = safe_place(visit.sent("back").unwrap_or("/")).to_owned();
-    Ok(Reply::go(back).header("set-cookie", visit.cookies.set(Cookie::Choices, &chosen.text())))
+    let chosen = Choices::KEPT.into_iter().filter_map(|(name, cookie)| {
+        let value = visit.sent(name)?;
+        visit.choices.with(name, value).map(|_| visit.cookies.set(cookie, value))
+    });
+    Ok(chosen.fold(Reply::go(back), |reply, cookie| reply.header("set-cookie", cookie)))
 }

@@ -180,16 +180,19 @@ async fn told(visit: &Visit, run: &RunRecord) -> Result<Option<Told>, Problem> {
     }
     let Some(failure) = &run.failure else {
         return Ok(match run.status {
-            RunStatus::Running if run.cancel_requested => Some(plain("off", asked(visit, run).await?)),
             RunStatus::Pending if run.held => {
                 Some(plain("off", "It waits until the active runs of its job have ended.".to_owned()))
             }
+            RunStatus::Running => match &run.cancel_by {
+                Some(by) => Some(plain("off", format!("{by} asked it to stop{}.", why(visit, run).await?))),
+                None => None,
+            },
             _ => None,
         });
     };
     let (code, text) = (Some(failure.code.as_str().to_owned()), failure.message.clone());
     Ok(Some(match run.status {
-        RunStatus::Canceled => plain("off", canceled(visit, run, &failure.message).await?),
+        RunStatus::Canceled => plain("off", format!("It was {text}{}.", why(visit, run).await?)),
         RunStatus::Pending | RunStatus::Running => {
             let attempt = run.attempt - u32::from(run.status == RunStatus::Running && run.attempt > 0);
             Told { code, ..plain("warn", format!("Attempt {attempt} failed: {text}")) }
@@ -198,26 +201,15 @@ async fn told(visit: &Visit, run: &RunRecord) -> Result<Option<Told>, Problem> {
     }))
 }
 
-/// Who asked for an end, and why, as far as the one who looks may know.
-async fn asked(visit: &Visit, run: &RunRecord) -> Result<String, Problem> {
-    let asked = asker(visit, run).await?;
-    Ok(asked.map_or_else(|| "It was asked to stop.".to_owned(), |(who, why)| format!("{who} asked it to stop{why}.")))
-}
-
-async fn canceled(visit: &Visit, run: &RunRecord, message: &str) -> Result<String, Problem> {
-    let asked = asker(visit, run).await?;
-    Ok(asked.map_or_else(|| format!("It was {message}."), |(who, why)| format!("It was canceled by {who}{why}.")))
-}
-
-/// The trail is for operators.
-async fn asker(visit: &Visit, run: &RunRecord) -> Result<Option<(String, String)>, Problem> {
+/// Why somebody wanted its end. The trail is for operators.
+async fn why(visit: &Visit, run: &RunRecord) -> Result<String, Problem> {
     if visit.barred(Role::Operator).is_some() {
-        return Ok(None);
+        return Ok(String::new());
     }
     let object = format!("run:{}", run.id);
     let trail = visit.app.bell.store().list_audit(Some(&object), &PageRequest { limit: 20, after: None }).await?;
-    let entry = trail.items.into_iter().find(|entry| entry.action == "run.cancel");
-    Ok(entry.map(|entry| (entry.actor, entry.reason.map(|why| format!(": {why}")).unwrap_or_default())))
+    let reason = trail.items.into_iter().filter(|entry| entry.action == "run.cancel").find_map(|entry| entry.reason);
+    Ok(reason.map(|why| format!(": {why}")).unwrap_or_default())
 }
 
 impl Facts {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::browser::Browser;
+use super::visitor::Visitor;
 use crate::server::Server;
 use crate::talk::Talk;
 
@@ -78,6 +79,22 @@ fn a_theme_and_a_zone_are_chosen_and_stay() {
     browser.visit(&server.url("/jobs"));
     browser.see("JST");
     browser.finish();
+}
+
+#[test]
+fn choices_that_are_made_at_once_do_not_undo_each_other() {
+    let server = Server::start();
+    let admin = Visitor::admin(&server);
+    let page = admin.page("/settings");
+    for (name, value) in [("theme", "dark"), ("face", "utc"), ("mine", "Asia/Tokyo"), ("live", "off")] {
+        let reply = admin.submit("/choices", &page, &[(name, value), ("back", "/settings")]);
+        // The answer says nothing of the others, which may be older than what another answer says.
+        assert!(reply.headers["set-cookie"].starts_with(&format!("everbell-{name}-")), "{:?}", reply.headers);
+    }
+    let page = admin.page("/settings");
+    for text in ["data-theme=\"dark\"", "data-live=\"off\"", "value=\"utc\" selected", "value=\"Asia/Tokyo\""] {
+        assert!(page.contains(text), "{text} is not in {page}");
+    }
 }
 
 #[test]

@@ -1,3 +1,3 @@
 update active_runs set lease_until = ?3
 where runner_id = ?1 and status = 'running' and lease_until >= ?2
-returning run_id, attempt, cancel_requested
+returning run_id, attempt, cancel_by

@@ -1,7 +1,7 @@
 -- The next runs of a target that may start. A held one only as the first held one of its job and org. ?4 are the runs
 -- and jobs that cannot be read, which must not stand in the way of the others; null when there are none.
 select r.id, r.job_id, r.org_id, r.local_date, r.target, r.payload, r.trigger, r.nonce = 0 as by_slot,
-       r.at, r.scheduled_at, r.created_at, r.catch_up, r.folded, p.attempt + 1 as attempt, p.cancel_requested,
+       r.at, r.scheduled_at, r.created_at, r.catch_up, r.folded, p.attempt + 1 as attempt, p.cancel_by,
        p.available_at
 from active_runs p indexed by active_runs_pending
 cross join runs r

@@ -71,7 +71,7 @@ impl Active {
 
 /// What becomes of a run by hand now, as the API will decide it.
 fn effect(subject: &Subject, active: &[RunRecord], served: bool, clock: &Clock) -> &'static str {
-    let as_seen = |run: &RunRecord| ActiveRun { id: run.id, held: run.held, cancel_requested: run.cancel_requested };
+    let as_seen = |run: &RunRecord| ActiveRun { id: run.id, held: run.held, cancel_requested: run.cancel_by.is_some() };
     let active: Vec<ActiveRun> = active.iter().map(as_seen).collect();
     let seen = Seen { active: &active, ..Seen::default() };
     let request = plan::RunNow { id: RunId::by_hand(clock.now, [0; 10]), actor: "", payload: None, overlap: None };

@@ -162,7 +162,7 @@ fn about(run: &RunRecord) -> Option<String> {
     let waits = match run.status {
         RunStatus::Pending if run.held => Some("waits behind another run"),
         RunStatus::Pending if run.attempt > 0 => Some("waits to be tried again"),
-        RunStatus::Running if run.cancel_requested => Some("was asked to stop"),
+        RunStatus::Running if run.cancel_by.is_some() => Some("was asked to stop"),
         _ => None,
     };
     let attempt = (run.attempt > 1).then(|| format!("attempt {}", run.attempt));
