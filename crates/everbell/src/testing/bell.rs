@@ -151,10 +151,12 @@ impl TestBell {
         }
     }
 
-    /// The runs of this job that began, to ask about.
+    /// The runs of this job that began, with what they printed, to ask about.
     pub async fn assert_ran(&self, key: &str) -> Ran {
-        let mut runs = self.records(key).await;
-        runs.retain(|run| run.attempt > 0);
+        let mut runs = Vec::new();
+        for run in self.records(key).await.into_iter().filter(|run| run.attempt > 0) {
+            runs.push(self.store.get_run(run.id).await.unwrap_or_else(|error| panic!("{error}")));
+        }
         Ran { key: key.to_owned(), runs }
     }
 
