@@ -148,10 +148,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// until it starts.
     async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>>;
 
-    /// Keeps what runs have printed so far, each guarded by run and attempt: what is not at work any more is passed over.
+    /// Keeps what runs have printed so far, each guarded by run and attempt, and tells of which it did: what is not at work
+    /// any more is passed over, and so is what somebody else is writing about at this moment.
+    ///
     /// It stays when the run ends or waits for another attempt without a word of its own, as one that is lost does, and is
     /// gone when the next attempt begins.
-    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<()>;
+    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<Vec<RunId>>;
 
     /// Running runs whose lease ended before `now`, oldest first.
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>>;

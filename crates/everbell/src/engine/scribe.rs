@@ -1,9 +1,11 @@
 //! The scribe: keeps what runs have printed while they are at work, so that it can be read on every instance, and is not
 //! lost with this one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use everbell_core::RunId;
 use everbell_core::store::StoreResult;
 use tokio::sync::Notify;
 
@@ -37,9 +39,11 @@ impl Step for Scribe {
         let now = self.shared.now();
         let unkept = inflight.unkept(earlier(now, EVERY), BATCH);
         let outputs: Vec<_> = unkept.iter().filter_map(|(run, _)| run.output_so_far()).collect();
-        store.keep_outputs(&outputs).await?;
-        for (run, bytes) in &unkept {
-            inflight.kept((run.id(), run.attempt()), *bytes, now);
+        if !outputs.is_empty() {
+            let kept: BTreeSet<RunId> = store.keep_outputs(&outputs).await?.into_iter().collect();
+            for (run, bytes) in unkept.iter().filter(|(run, _)| kept.contains(&run.id())) {
+                inflight.kept((run.id(), run.attempt()), *bytes, now);
+            }
         }
         Ok(Wait::Until(later(now, LOOK)))
     }

@@ -127,7 +127,7 @@ impl Store for Timed {
         self.time("record", self.inner.record(transitions, now)).await
     }
 
-    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<()> {
+    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<Vec<RunId>> {
         self.time("keep_outputs", self.inner.keep_outputs(outputs)).await
     }
 

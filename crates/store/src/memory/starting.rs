@@ -78,13 +78,16 @@ impl State {
         reports
     }
 
-    pub(super) fn keep_outputs(&mut self, outputs: &[OutputSoFar]) {
+    pub(super) fn keep_outputs(&mut self, outputs: &[OutputSoFar]) -> Vec<RunId> {
+        let mut kept = Vec::new();
         for OutputSoFar { run_id, attempt, text } in outputs {
             let at_work = |run: &Run| run.status == RunStatus::Running && run.attempt == *attempt;
             if self.active.get(run_id).is_some_and(|active| at_work(&active.run)) {
                 self.outputs.insert(*run_id, text.clone());
+                kept.push(*run_id);
             }
         }
+        kept
     }
 
     pub(super) fn expired_leases(&self, now: Timestamp, limit: u32) -> Vec<Settling> {

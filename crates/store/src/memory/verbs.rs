@@ -109,11 +109,8 @@ impl Store for MemoryStore {
         self.with(|state| Ok(state.record(transitions, now)))
     }
 
-    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<()> {
-        self.with(|state| {
-            state.keep_outputs(outputs);
-            Ok(())
-        })
+    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<Vec<RunId>> {
+        self.with(|state| Ok(state.keep_outputs(outputs)))
     }
 
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {

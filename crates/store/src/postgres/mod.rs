@@ -142,7 +142,7 @@ impl Store for PostgresStore {
         self.record_all(transitions, now).await
     }
 
-    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<()> {
+    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<Vec<RunId>> {
         self.keep(outputs).await
     }
 

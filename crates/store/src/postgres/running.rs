@@ -91,16 +91,16 @@ impl PostgresStore {
         Ok(rows.into_iter().map(report).collect())
     }
 
-    pub(super) async fn keep(&self, outputs: &[OutputSoFar]) -> StoreResult<()> {
+    pub(super) async fn keep(&self, outputs: &[OutputSoFar]) -> StoreResult<Vec<RunId>> {
         if outputs.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        let query = sqlx::query(include_str!("sql/keep_outputs.sql"))
+        let query = sqlx::query_scalar(include_str!("sql/keep_outputs.sql"))
             .bind(column(outputs, |output| output.run_id.as_uuid()))
             .bind(column(outputs, |output| output.attempt as i32))
             .bind(column(outputs, |output| output.text.clone()));
-        self.alone("keeping what runs print", query.execute(&self.loops)).await?;
-        Ok(())
+        let kept: Vec<Uuid> = self.alone("keeping what runs print", query.fetch_all(&self.loops)).await?;
+        Ok(kept.into_iter().map(RunId::from_uuid).collect())
     }
 
     pub(super) async fn read_expired(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {

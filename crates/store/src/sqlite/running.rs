@@ -114,15 +114,17 @@ impl SqliteStore {
         Ok(rows.into_iter().map(report).collect())
     }
 
-    pub(super) async fn keep(&self, outputs: &[OutputSoFar]) -> StoreResult<()> {
+    pub(super) async fn keep(&self, outputs: &[OutputSoFar]) -> StoreResult<Vec<RunId>> {
         if outputs.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let mut held = self.writer("keeping what runs print").await?;
         let mut tx = held.begin().await?;
         let row = |output: &OutputSoFar| (Hex(output.run_id.as_uuid()), output.attempt, output.text.clone());
-        tx.run(sqlx::query(include_str!("sql/keep_outputs.sql")).bind(batch::rows(outputs.iter().map(row)))).await?;
-        tx.commit().await
+        let query = sqlx::query(include_str!("sql/keep_outputs.sql")).bind(batch::rows(outputs.iter().map(row)));
+        let kept: Vec<(Uuid,)> = tx.all(query).await?;
+        tx.commit().await?;
+        Ok(kept.into_iter().map(|(run,)| RunId::from_uuid(run)).collect())
     }
 
     pub(super) async fn read_expired(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {

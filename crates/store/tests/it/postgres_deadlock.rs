@@ -1,6 +1,8 @@
-//! Two who record the same runs may wait for each other. The one that the server sends away records again.
+//! Two who record the same runs may wait for each other. The one that the server sends away records again. Who keeps
+//! what runs print never waits.
 
-use everbell_core::store::{Recorded, StoreError};
+use everbell_core::OutputSoFar;
+use everbell_core::store::{Recorded, Store, StoreError};
 use everbell_store::postgres::PostgresStore;
 use everbell_store::testing::TestDatabase;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -52,4 +54,23 @@ async fn a_deadlock_that_comes_each_time_is_told_and_nothing_was_recorded() {
     assert!(refused.to_string().contains("trying again helps"), "{refused}");
     let recorded = finish(&store, &claims, at("01:00:02")).await.unwrap();
     assert_eq!(recorded, [Recorded::Applied { consecutive_failures: 0 }]);
+}
+
+#[tokio::test]
+async fn what_somebody_is_writing_about_keeps_nobody_waiting() {
+    let database = TestDatabase::create().await;
+    let store = PostgresStore::connect(database.url()).await.unwrap();
+    create(&store, "one", "0 * * * *").await;
+    create(&store, "two", "0 * * * *").await;
+    plan_due(&store, at("01:00:00"), 10).await.unwrap();
+    let claims = start(&store, 1, at("01:00:00"), 10).await.unwrap();
+    let (held, free) = (claims[0].run.id, claims[1].run.id);
+    let mut other = PgConnection::connect(database.url()).await.unwrap();
+    let mut tx = other.begin().await.unwrap();
+    let lock = sqlx::query("update active_runs set lease_until = lease_until where run_id = $1").bind(held.as_uuid());
+    lock.execute(&mut *tx).await.unwrap();
+    let outputs = [held, free].map(|run| OutputSoFar::new(run, 1, "so far\n").unwrap());
+    assert_eq!(store.keep_outputs(&outputs).await.unwrap(), [free]);
+    tx.rollback().await.unwrap();
+    assert_eq!(store.keep_outputs(&outputs[..1]).await.unwrap(), [held]);
 }

@@ -155,7 +155,7 @@ impl Store for Faulty {
         self.around(self.inner.record(transitions, now)).await
     }
 
-    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<()> {
+    async fn keep_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<Vec<RunId>> {
         self.around(self.inner.keep_outputs(outputs)).await
     }
 

@@ -131,7 +131,13 @@ impl Operation {
                 }
                 Answer::of(answer)
             }
-            Operation::Keep(outputs) => Answer::of(store.keep_outputs(outputs).await),
+            Operation::Keep(outputs) => {
+                let mut kept = store.keep_outputs(outputs).await;
+                if let Ok(kept) = &mut kept {
+                    kept.sort();
+                }
+                Answer::of(kept)
+            }
             Operation::Expired { now, limit } => Answer::of(store.expired_leases(*now, *limit).await),
             _ => unreachable!("{self:?} is not on the way of a run"),
         }
