@@ -78,7 +78,7 @@ pub async fn jobs_are_found_by_what_became_of_the_last_run_and_of_no_other(fresh
         (&[RunStatus::Pending, RunStatus::Running], &[]),
         (&[RunStatus::Pending, RunStatus::Skipped, RunStatus::Failed], &["broke", "passed"]),
         (&[RunStatus::Succeeded, RunStatus::Canceled], &["mended", "stopped"]),
-        (&RunStatus::ALL, &["broke", "mended", "passed", "stopped"]),
+        (RunStatus::ALL, &["broke", "mended", "passed", "stopped"]),
     ] {
         for sort in [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt, JobSort::Target, JobSort::LastRun] {
             let filter = JobFilter { sort, ..with(status) };
