@@ -208,8 +208,8 @@ async fn listed(
 
 /// The jobs among which those are whose last run stands as asked, if these are few.
 ///
-/// They are found by one walk in the order of the jobs, which costs a third of asking each job in the order of a page.
-/// Most last runs succeed, so where that is asked for the end of the page ends the search soon.
+/// They are found by one walk in the order of the jobs, which costs less than half of asking each job in the order of a
+/// page. Most last runs succeed, so where that is asked for the end of the page ends the search soon.
 async fn likely(tx: &mut Tx<'_>, filter: &JobFilter) -> StoreResult<Option<String>> {
     let asked = &filter.last_status;
     if asked.is_empty() || asked.contains(&RunStatus::Succeeded) {
