@@ -88,6 +88,10 @@ const STATUS: &str = "case when kind in (10, 60) then 'failed' when kind = 30 th
 const CODE: &str = "case kind when 10 then 'handler_error' when 60 then 'timeout' when 30 then 'canceled' end";
 const OUTPUT: &str = "case when kind % 5 = 0 then 'begun, worked on what there was, and ended as it should' end";
 
+/// What each timer knows of its last run.
+const LAST_RUNS: &str = "update timers set (last_run_at, last_run_id) = (
+    select r.at, r.id from runs r where r.job_id = timers.job_id order by r.at desc, r.id desc limit 1)";
+
 fn postgres(amount @ Amount { end, days, .. }: Amount) -> String {
     let runs = runs_of_job("number", amount);
     let instance = |number: &str| format!("lpad(({number})::text, 32, '0')::uuid");
@@ -125,7 +129,8 @@ fn postgres(amount @ Amount { end, days, .. }: Amount) -> String {
          insert into gaps (id, job_id, first_slot_at, last_slot_at, slots, reason, created_at)
          select id, job_id, at, at, 1, 'missed', at from runs where nonce % 20 = 3 and job_id is not null;
          insert into audit (id, at, actor, action, object)
-         select id, at, 'bench', 'job.change', 'job:' || nonce % 1000 from runs order by id desc limit 100000;"
+         select id, at, 'bench', 'job.change', 'job:' || nonce % 1000 from runs order by id desc limit 100000;
+         {LAST_RUNS};"
     )
 }
 
@@ -170,6 +175,7 @@ fn sqlite(amount @ Amount { end, days, .. }: Amount) -> String {
          insert into gaps (id, job_id, first_slot_at, last_slot_at, slots, reason, created_at)
          select id, job_id, at, at, 1, 'missed', at from runs where nonce % 20 = 3 and job_id is not null;
          insert into audit (id, at, actor, action, object)
-         select id, at, 'bench', 'job.change', 'job:' || nonce % 1000 from runs order by id desc limit 100000;"
+         select id, at, 'bench', 'job.change', 'job:' || nonce % 1000 from runs order by id desc limit 100000;
+         {LAST_RUNS};"
     )
 }

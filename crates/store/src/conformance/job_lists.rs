@@ -112,6 +112,30 @@ pub async fn jobs_whose_last_run_is_the_newest_come_first(fresh: Fresh) {
     assert_eq!(world.keys(&filter).await, ["old", "new", "mid", "never"], "also by a run by hand");
 }
 
+pub async fn the_last_run_is_the_one_of_the_latest_time_whenever_it_was_made(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("late", "0 1 * * *")).await;
+    world.create(job("other", "10 1 * * *")).await;
+    world.create_for("acme", job("orgs", "20 1 * * *")).await;
+    // By hand before the slot is noticed: its time is later than that of the slot, which is written later.
+    let by_hand = world.run_now("late", "by hand", at("01:15")).await.runs[0].id;
+    let claims = world.start(at("01:15")).await;
+    world.finish(&claims, &failure(), at("01:16")).await;
+    world.run_due(&success(), at("01:30")).await;
+    assert_eq!(world.runs().await.len(), 4);
+    assert_eq!(world.get("late").await.last_run.map(|run| run.id), Some(by_hand));
+    let by_last = |status: &[RunStatus]| JobFilter {
+        sort: JobSort::LastRun,
+        last_status: status.to_vec(),
+        ..JobFilter::default()
+    };
+    assert_eq!(world.keys(&by_last(&[])).await, ["orgs", "late", "other"], "an org's run is one of the job");
+    assert_eq!(world.keys(&by_last(&[RunStatus::Failed])).await, ["late"]);
+    assert_eq!(world.keys(&by_last(&[RunStatus::Succeeded])).await, ["orgs", "other"]);
+    let in_pages = world.jobs_in_pages(&by_last(&[]), 1).await;
+    assert_eq!(in_pages, world.jobs_in_pages(&by_last(&[]), 10).await);
+}
+
 pub async fn errored_jobs_are_found(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(job("broken", "0 1 * * *")).await;

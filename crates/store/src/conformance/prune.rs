@@ -1,7 +1,7 @@
 //! Pruning: what is old and over goes, in bounded steps.
 
 use everbell_core::plan::Missed;
-use everbell_core::store::{GapFilter, JobFilter, Pruned, Remembered, RunFilter, StoreResult};
+use everbell_core::store::{GapFilter, JobFilter, JobSort, Pruned, Remembered, RunFilter, StoreResult};
 use everbell_core::{Overlap, RunStatus};
 use jiff::Timestamp;
 
@@ -47,6 +47,38 @@ pub async fn active_runs_are_never_pruned(fresh: Fresh) {
     assert_eq!(prune(&world, at(TOMORROW), 100).await.unwrap().runs, 0);
     let statuses: Vec<_> = world.runs().await.iter().map(|run| (run.status, run.held)).collect();
     assert_eq!(statuses, [(RunStatus::Pending, true), (RunStatus::Running, false)]);
+}
+
+pub async fn a_job_shows_the_last_of_the_runs_that_are_kept(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let beside = with(job("beside", "0 1,2 * * *"), |values| {
+        values.overlap = Overlap::Allow;
+        values.max_concurrent_runs = 2;
+    });
+    world.create(beside).await;
+    world.create(job("once a day", "30 1 * * *")).await;
+    world.plan(at("01:00")).await;
+    let long = world.start(at("01:00")).await;
+    world.run_due(&success(), at("01:30")).await;
+    world.run_due(&failure(), at("02:00")).await;
+    let by_last = JobFilter { sort: JobSort::LastRun, ..JobFilter::default() };
+    let failed = JobFilter { last_status: vec![RunStatus::Failed], ..by_last.clone() };
+    let running = JobFilter { last_status: vec![RunStatus::Running], ..by_last.clone() };
+    assert_eq!(world.keys(&by_last).await, ["beside", "once a day"]);
+    assert_eq!((world.keys(&failed).await, world.keys(&running).await), (vec!["beside".to_owned()], vec![]));
+    // What is at work stays, so it is the last one; and of the other job nothing is left.
+    assert_eq!(prune(&world, at("03:00"), 100).await.unwrap().runs, 2);
+    assert_eq!(world.get("beside").await.last_run.map(|run| run.id), Some(long[0].run.id));
+    assert_eq!(world.get("once a day").await.last_run, None);
+    assert_eq!((world.keys(&failed).await, world.keys(&running).await), (vec![], vec!["beside".to_owned()]));
+    assert_eq!(world.keys(&by_last).await, ["beside", "once a day"]);
+    world.finish(&long, &success(), at("03:00")).await;
+    assert_eq!(prune(&world, at(TOMORROW), 1).await.unwrap().runs, 1);
+    assert_eq!(world.get("beside").await.last_run, None);
+    let ended = JobFilter { last_status: RunStatus::ALL.to_vec(), ..by_last.clone() };
+    assert_eq!(world.keys(&ended).await, [""; 0]);
+    world.run_due(&success(), at("2026-11-16T01:30:00Z")).await;
+    assert_eq!(world.keys(&by_last).await, ["once a day", "beside"], "and it goes on");
 }
 
 pub async fn skipped_and_canceled_runs_are_pruned_too(fresh: Fresh) {

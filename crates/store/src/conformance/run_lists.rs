@@ -103,6 +103,21 @@ pub async fn runs_are_found_by_target_trigger_org_instance_and_code(fresh: Fresh
     let on = |number| RunFilter { instance: Some(instance_id(number)), ..none.clone() };
     assert_eq!(found(&world, &on(1)).await, ["busy@03", "good@01"], "at work there and ended there");
     assert_eq!(found(&world, &on(2)).await, ["bad@02"]);
+    for (number, status, runs) in [
+        (1, &[RunStatus::Succeeded][..], &["good@01"][..]),
+        (1, &[RunStatus::Running, RunStatus::Succeeded, RunStatus::Skipped], &["busy@03", "good@01"]),
+        (1, &[RunStatus::Failed, RunStatus::Skipped], &[]),
+        (2, &[RunStatus::Failed, RunStatus::Succeeded], &["bad@02"]),
+        (2, &[RunStatus::Failed, RunStatus::Pending], &["bad@02"]),
+        (3, RunStatus::ALL, &[]),
+    ] {
+        let filter = RunFilter { status: status.to_vec(), ..on(number) };
+        assert_eq!(found(&world, &filter).await, runs, "{status:?} on {number}");
+        assert_eq!(world.store.count_runs(&filter, 10).await.unwrap() as usize, runs.len(), "{status:?} on {number}");
+    }
+    let letters = RunFilter { target: vec![target(MAIL)], trigger: Some(TriggerType::Scheduled), ..on(2) };
+    assert_eq!(found(&world, &letters).await, ["bad@02"]);
+    assert_eq!(found(&world, &RunFilter { trigger: Some(TriggerType::Manual), ..letters }).await, [""; 0]);
     let code = |word: &str| RunFilter { failure_code: Some(word.to_owned()), ..none.clone() };
     assert_eq!(found(&world, &code("handler_error")).await, ["bad@02"]);
     assert_eq!(found(&world, &code("timeout")).await, [""; 0]);

@@ -78,7 +78,7 @@ impl PostgresStore {
         self.ask(&mut *tx, timers, now, plan, &mut batch).await?;
         let inserted = write(&mut *tx, WHAT, &batch, "everbell", now).await?;
         // When the others fire was read before these were given their next times.
-        let after = batch.timers.iter().filter_map(|timer| timer.next_run_at).filter(|at| *at > Micros::from(now));
+        let after = batch.timers.iter().filter_map(|row| row.timer.next_run_at).filter(|at| *at > Micros::from(now));
         let next = after.chain(next).min();
         Ok((batch, inserted, next))
     }
@@ -193,12 +193,14 @@ pub(super) async fn write(
     if !batch.timers.is_empty() {
         let t = &batch.timers;
         let query = sqlx::query(include_str!("sql/advance_timers.sql"))
-            .bind(column(t, |t| t.job_id))
-            .bind(column(t, |t| t.org_id.as_str()))
-            .bind(column(t, |t| t.next_run_at))
-            .bind(column(t, |t| t.last_slot_at))
-            .bind(sparse(t, |t| t.rescheduled_from))
-            .bind(sparse(t, |t| t.last_local_date.as_deref()));
+            .bind(column(t, |t| t.timer.job_id))
+            .bind(column(t, |t| t.timer.org_id.as_str()))
+            .bind(column(t, |t| t.timer.next_run_at))
+            .bind(column(t, |t| t.timer.last_slot_at))
+            .bind(sparse(t, |t| t.timer.rescheduled_from))
+            .bind(sparse(t, |t| t.timer.last_local_date.as_deref()))
+            .bind(sparse(t, |t| t.last_run.map(|(at, _)| at)))
+            .bind(sparse(t, |t| t.last_run.map(|(_, id)| id)));
         on(what, query.execute(&mut *conn)).await?;
     }
     if !batch.org_errors.is_empty() {

@@ -22,6 +22,14 @@ pub(crate) struct GapValues {
     pub(crate) gap: Gap,
 }
 
+/// A row for `timers`, with the last of the runs that are written with it.
+#[derive(Clone, Debug)]
+pub(crate) struct TimerValues {
+    pub(crate) timer: TimerColumns,
+    /// When it was, and its id. Of runs of orgs nothing: their jobs have many timers, none of which knows the last.
+    pub(crate) last_run: Option<(Micros, Uuid)>,
+}
+
 impl From<&Timer> for TimerColumns {
     fn from(timer: &Timer) -> Self {
         TimerColumns {
@@ -40,7 +48,7 @@ impl From<&Timer> for TimerColumns {
 pub(crate) struct PlanBatch {
     pub(crate) runs: Vec<RunValues>,
     pub(crate) gaps: Vec<GapValues>,
-    pub(crate) timers: Vec<TimerColumns>,
+    pub(crate) timers: Vec<TimerValues>,
     pub(crate) cancel: Vec<Uuid>,
     pub(crate) retire: Vec<Uuid>,
     pub(crate) errors: Vec<(Uuid, String)>,
@@ -52,8 +60,11 @@ pub(crate) struct PlanBatch {
 
 impl PlanBatch {
     pub(crate) fn add(&mut self, job: &Arc<Definition>, plan: Plan) {
-        self.timers.push(TimerColumns::from(&plan.timer));
+        let (timer, before) = (TimerColumns::from(&plan.timer), self.runs.len());
         self.add_effects(job, plan);
+        let runs = self.runs[before..].iter().filter(|run| run.org_id.is_empty());
+        let last_run = runs.map(|run| (run.at, run.id)).max();
+        self.timers.push(TimerValues { timer, last_run });
     }
 
     /// Everything but the timer.
@@ -96,7 +107,8 @@ impl PlanBatch {
     }
 
     fn disarm(&mut self, timer: TimerColumns) {
-        self.timers.push(TimerColumns { next_run_at: None, rescheduled_from: None, ..timer });
+        let timer = TimerColumns { next_run_at: None, rescheduled_from: None, ..timer };
+        self.timers.push(TimerValues { timer, last_run: None });
     }
 
     /// What the audit trail says of it, besides what somebody did.

@@ -200,8 +200,6 @@ pub(crate) struct JobListColumns {
     pub(crate) rescheduled_from: Option<Micros>,
     pub(crate) last_local_date: Option<String>,
     pub(crate) last_run_id: Option<Uuid>,
-    /// Only the list in its order tells it.
-    #[sqlx(default)]
     pub(crate) last_run_at: Option<Micros>,
 }
 

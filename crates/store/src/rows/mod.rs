@@ -16,7 +16,7 @@ pub(crate) mod scan;
 pub(crate) mod summary;
 pub(crate) mod sweeps;
 
-pub(crate) use batch::{GapValues, PlanBatch, Recording};
+pub(crate) use batch::{GapValues, PlanBatch, Recording, TimerValues};
 pub(crate) use counts::{ActiveCountColumns, DueColumns, JobCountColumns, counts, job_counts, target_counts};
 pub(crate) use definitions::{Definitions, Learned};
 pub(crate) use few::{AuditColumns, GapColumns, InstanceColumns, TimerColumns, TokenColumns, audit_json, words_of};

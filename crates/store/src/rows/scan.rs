@@ -13,6 +13,8 @@ pub(crate) enum Scan {
     All,
     /// The few that are pending or running, of given jobs if some are given.
     Active,
+    /// All that ended, by their id.
+    Ended,
     /// The few that failed or were canceled.
     Bad,
     /// The few that were skipped.
@@ -34,6 +36,11 @@ impl Scan {
         if filter.status.is_empty() && filter.failure_code.is_some() {
             return vec![Scan::Active, Scan::Bad];
         }
+        // Whom a run was given to is known while it is active and when it has ended.
+        let most = if filter.instance.is_some() { Scan::Ended } else { Scan::All };
+        if filter.status.is_empty() {
+            return if most == Scan::Ended { vec![Scan::Active, Scan::Ended] } else { vec![Scan::All] };
+        }
         let mut scans: Vec<Scan> = filter
             .status
             .iter()
@@ -41,12 +48,18 @@ impl Scan {
                 RunStatus::Pending | RunStatus::Running => Scan::Active,
                 RunStatus::Failed | RunStatus::Canceled => Scan::Bad,
                 RunStatus::Skipped => Scan::Skipped,
-                RunStatus::Succeeded => Scan::All,
+                RunStatus::Succeeded => most,
             })
             .collect();
         scans.sort_unstable();
         scans.dedup();
-        if scans.is_empty() || scans.contains(&Scan::All) { vec![Scan::All] } else { scans }
+        if scans.contains(&Scan::All) {
+            return vec![Scan::All];
+        }
+        if scans.contains(&Scan::Ended) {
+            scans.retain(|scan| *scan != Scan::Bad);
+        }
+        scans
     }
 }
 

@@ -158,7 +158,7 @@ async fn scans(
         let query = || reading(sql(scan), filter, page);
         match scan {
             Scan::Active => queries.push(query().bind(jobs.clone().map(batch::ids))),
-            Scan::All | Scan::Bad | Scan::Skipped => queries.push(query()),
+            Scan::All | Scan::Ended | Scan::Bad | Scan::Skipped => queries.push(query()),
             Scan::ByJob => {
                 let jobs = jobs.iter().flatten();
                 queries.extend(jobs.map(|job| query().bind(*job).bind(end_of(end)).bind(begin_of(first))));
@@ -173,6 +173,7 @@ fn list_sql(scan: Scan) -> &'static str {
     match scan {
         Scan::All => include_str!("sql/list_runs_all.sql"),
         Scan::Active => include_str!("sql/list_runs_active.sql"),
+        Scan::Ended => include_str!("sql/list_runs_ended.sql"),
         Scan::Bad => include_str!("sql/list_runs_bad.sql"),
         Scan::Skipped => include_str!("sql/list_runs_skipped.sql"),
         Scan::ByJob => include_str!("sql/list_runs_by_job.sql"),
@@ -189,6 +190,7 @@ fn count_sql(scan: Scan) -> &'static str {
     match scan {
         Scan::All => counted!("sql/list_runs_all.sql"),
         Scan::Active => counted!("sql/list_runs_active.sql"),
+        Scan::Ended => counted!("sql/list_runs_ended.sql"),
         Scan::Bad => counted!("sql/list_runs_bad.sql"),
         Scan::Skipped => counted!("sql/list_runs_skipped.sql"),
         Scan::ByJob => counted!("sql/list_runs_by_job.sql"),

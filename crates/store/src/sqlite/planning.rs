@@ -14,7 +14,7 @@ use super::sweeping::{facts_of, org_active_of};
 use super::transaction::Tx;
 use super::{EVERBELL, SqliteStore};
 use crate::micros::Micros;
-use crate::rows::{ActiveColumns, GapValues, Learned, PlanBatch, RunValues, TimerColumns, org_text};
+use crate::rows::{ActiveColumns, GapValues, Learned, PlanBatch, RunValues, TimerColumns, TimerValues, org_text};
 
 impl SqliteStore {
     pub(super) async fn plan_timers(
@@ -219,8 +219,10 @@ async fn insert_gaps(tx: &mut Tx<'_>, batch: &PlanBatch, now: Micros) -> StoreRe
 
 // The rows of the batches, in the order of their statements.
 
-fn timer_row(t: &TimerColumns) -> impl Serialize + '_ {
-    (Hex(t.job_id), &t.org_id, t.next_run_at, t.last_slot_at, t.rescheduled_from, &t.last_local_date)
+fn timer_row(TimerValues { timer: t, last_run }: &TimerValues) -> impl Serialize + '_ {
+    let (last_run_at, last_run_id) = last_run.map(|(at, id)| (at, Hex(id))).unzip();
+    let TimerColumns { next_run_at, last_slot_at, rescheduled_from, .. } = *t;
+    (Hex(t.job_id), &t.org_id, next_run_at, last_slot_at, rescheduled_from, &t.last_local_date, last_run_at, last_run_id)
 }
 
 fn run_row(r: &RunValues) -> impl Serialize + '_ {

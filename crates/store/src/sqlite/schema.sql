@@ -59,6 +59,18 @@ CREATE TABLE instances (
   draining      integer not null default 0,
   clock_skew_ms integer not null
 ) strict;
+CREATE VIEW job_rows as
+select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.schedule_type, j.timezone,
+       j.anchor_at, j.start_at, j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source,
+       j.supersedes_job_id, j.created_by, j.created_at, j.status, j.error, j.pause_reason, j.paused_by, j.paused_at,
+       j.paused_until, j.revision, j.consecutive_failures, j.updated_by, j.updated_at,
+       t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date,
+       case when j.scope = 'global' then t.last_run_at else
+         (select r.at from runs r where r.job_id = j.id order by r.at desc limit 1) end as last_run_at,
+       case when j.scope = 'global' then t.last_run_id else
+         (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1) end as last_run_id
+from jobs j
+left join timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global';
 CREATE TABLE jobs (
   id                   blob primary key not null,
   job_key              text not null,
@@ -187,6 +199,10 @@ CREATE TRIGGER runs_active after insert on runs when new.skip_reason is null beg
 end;
 CREATE TRIGGER runs_gone after delete on runs begin
   delete from outcomes where run_id = old.id;
+  update timers
+  set (last_run_at, last_run_id) =
+    (select r.at, r.id from runs r where r.job_id = old.job_id order by r.at desc, r.id desc limit 1)
+  where job_id = old.job_id and org_id = '' and last_run_id = old.id;
 end;
 CREATE TABLE runs (
   id              blob primary key not null,
@@ -230,6 +246,8 @@ CREATE TABLE timers (
   rescheduled_from integer,
   last_local_date  text,
   error            text,
+  last_run_at      integer,
+  last_run_id      blob,
   primary key (job_id, org_id)
 ) strict, without rowid;
 CREATE INDEX timers_due on timers (next_run_at) where next_run_at is not null;

@@ -180,17 +180,26 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         JobSort::Target => "target",
         JobSort::LastRun => "-lastRunAt",
     };
-    let page = visit.jobs().list(&filter, &page::request(&call)?).await?;
+    let request = page::request(&call)?;
+    let listed = async {
+        let page = visit.jobs().list(&filter, &request).await?;
+        let glimpses = history::glimpses(&visit, &page.items).await?;
+        Ok::<_, Problem>((page, glimpses))
+    };
+    let asked = form.list("target");
+    let (listed, frame, targets) =
+        tokio::join!(listed, visit.frame(Section::Jobs, "Scheduled jobs"), targets(&visit, &asked));
+    let (page, glimpses) = listed?;
     let clock = visit.clock();
     let links = Links::new("/jobs", &visit.query);
     let next = page::next(&call, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor));
     let first = form.has("cursor").then(|| links.here());
     let template = JobsPage {
-        frame: visit.frame(Section::Jobs, "Scheduled jobs").await,
+        frame,
         matching: matching(&visit.query),
         whole: (first.is_none() && next.is_none()).then_some(page.items.len()),
-        rows: rows(&page.items, &history::glimpses(&visit, &page.items).await?, &clock),
-        targets: targets(&visit, &form.list("target")).await?,
+        rows: rows(&page.items, &glimpses, &clock),
+        targets: targets?,
         no_act: visit.barred(Role::Operator),
         no_make: visit.barred(Role::Admin),
         links,

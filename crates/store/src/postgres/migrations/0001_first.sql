@@ -48,7 +48,8 @@ create index jobs_failing on jobs (id) where consecutive_failures > 0;
 create index jobs_per_org on jobs (job_key) where scope = 'per_org' and status <> 'retired';
 
 -- Hot and narrow. next_run_at is null while disarmed, so the due query reads nothing else. The target stands here so
--- that timers which nobody can serve are passed over without looking at their jobs.
+-- that timers which nobody can serve are passed over without looking at their jobs. The last run of a job that fires for
+-- no org stands here too, because its timer is written with each of its runs: lists of jobs need not look into the history.
 create table timers (
   job_id           uuid not null references jobs (id),
   org_id           text collate "C" not null default '',
@@ -58,6 +59,8 @@ create table timers (
   rescheduled_from timestamptz,
   last_local_date  text,
   error            text,
+  last_run_at      timestamptz,
+  last_run_id      uuid,
   primary key (job_id, org_id)
 ) with (fillfactor = 70, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_scale_factor = 0);
 create index timers_due on timers (next_run_at) where next_run_at is not null;
@@ -240,6 +243,21 @@ create table requests (
   check ((status is null) = (body is null))
 );
 create index requests_created on requests (created_at);
+
+-- A job as lists know it, with its timer and its last run. A job that fires for each org has neither a timer nor a last run
+-- of its own: its last run is looked up.
+create view job_rows as
+select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.schedule_type, j.timezone,
+       j.anchor_at, j.start_at, j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source,
+       j.supersedes_job_id, j.created_by, j.created_at, j.status, j.error, j.pause_reason, j.paused_by, j.paused_at,
+       j.paused_until, j.revision, j.consecutive_failures, j.updated_by, j.updated_at,
+       t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date,
+       case when j.scope = 'global' then t.last_run_at else
+         (select r.at from runs r where r.job_id = j.id order by r.at desc limit 1) end as last_run_at,
+       case when j.scope = 'global' then t.last_run_id else
+         (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1) end as last_run_id
+from jobs j
+left join timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global';
 
 -- A run as the API knows it: the three tables read together. Without its output, which may be long: lists do not show it.
 create view run_rows as

@@ -1,8 +1,8 @@
--- First the ids of the page, so that last runs are looked up for its rows only.
--- Last runs that are asked for are looked up in the order of the page, so that its end ends the search.
+-- First the ids of the page, so that last runs of jobs for each org are looked up for its rows only.
+-- How last runs ended is looked up in the order of the page, so that its end ends the search.
 with page as materialized (
   select s.id from (
-    select j.id, j.target from jobs j
+    select j.id, j.target, j.last_run_id from job_rows j
     where
       ($1::text[] is null or j.status = any($1))
       and ($2::text[] is null or j.target = any($2))
@@ -20,22 +20,11 @@ with page as materialized (
     order by j.target collate "C", j.id offset 0
   ) s
   where $6::text[] is null
-    or (not $6 <@ array['pending', 'running'] or s.id in (select a.job_id from active_runs a where a.status = any($6)))
-    and (
-      select case when l.skip_reason is not null then 'skipped'
-             else coalesce((select o.status from outcomes o where o.run_id = l.id),
-                           (select a.status from active_runs a where a.run_id = l.id)) end
-      from (select r.id, r.skip_reason from runs r where r.job_id = s.id order by r.at desc, r.id desc limit 1) l
-    ) = any($6)
+    or ($6 && array['failed', 'canceled']
+        and (select o.status from outcomes o where o.run_id = s.last_run_id and o.status <> 'succeeded') = any($6))
+    or ('skipped' = any($6) and (select true from runs k where k.id = s.last_run_id and k.skip_reason is not null))
+    or ($6 && array['pending', 'running'] and (select a.status from active_runs a where a.run_id = s.last_run_id) = any($6))
+    or ('succeeded' = any($6) and (select o.status from outcomes o where o.run_id = s.last_run_id) = 'succeeded')
   order by s.target collate "C", s.id limit $14
 )
-select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.timezone, j.anchor_at, j.start_at,
-       j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source, j.supersedes_job_id,
-       j.created_by, j.created_at, j.status, j.error, j.pause_reason, j.paused_by, j.paused_at, j.paused_until,
-       j.revision, j.consecutive_failures, j.updated_by, j.updated_at,
-       t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date,
-       (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1) as last_run_id
-from page p
-join jobs j on j.id = p.id
-left join timers t on t.job_id = j.id and t.org_id = ''
-order by j.target collate "C", j.id
+select j.* from page p join job_rows j on j.id = p.id order by j.target collate "C", j.id

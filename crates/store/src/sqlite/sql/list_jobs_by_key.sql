@@ -1,9 +1,8 @@
--- First the ids of the page, so that last runs are looked up for its rows only.
--- Last runs that are asked for are looked up in the order of the page, so that its end ends the search; small indexes tell
--- how they ended.
+-- First the ids of the page, so that last runs of jobs for each org are looked up for its rows only.
+-- How last runs ended is looked up in the order of the page, so that its end ends the search.
 with page as materialized (
   select s.id from (
-    select j.id from jobs j
+    select j.id, j.last_run_id from job_rows j
     where
       (?1 is null or j.status in (select value from json_each(?1)))
       and (?2 is null or j.target in (select value from json_each(?2)))
@@ -15,26 +14,19 @@ with page as materialized (
       and (?9 is null or (j.schedule_type = 'one_time') = ?9)
       and (?10 is null or exists (select 1 from timers n where n.job_id = j.id and n.next_run_at is not null) = ?10)
       and (?11 is null or instr(j.labels, '{' || ?11) = 1 or instr(j.labels, ',' || ?11))
-      and (?15 is null or j.id in (select unhex(value) from json_each(?15)))
       and j.job_key >= coalesce(?12, '') and (?12 is null or j.job_key > ?12 or j.version < ?13)
     order by j.job_key, j.version desc limit -1
   ) s
   where ?6 is null
-    or (
-      select coalesce((select 'skipped' from runs k indexed by runs_skipped where k.id = l.id and k.skip_reason is not null),
-                      (select o.status from outcomes o indexed by outcomes_bad where o.run_id = l.id and o.status <> 'succeeded'),
-                      (select a.status from active_runs a where a.run_id = l.id), 'succeeded')
-      from (select r.id from runs r where r.job_id = s.id order by r.at desc, r.id desc limit 1) l
-    ) in (select value from json_each(?6))
+    or ((instr(?6, 'failed') or instr(?6, 'canceled')) and (
+          select o.status from outcomes o indexed by outcomes_bad where o.run_id = s.last_run_id and o.status <> 'succeeded'
+        ) in (select value from json_each(?6)))
+    or (instr(?6, 'skipped') and (
+          select true from runs k indexed by runs_skipped where k.id = s.last_run_id and k.skip_reason is not null))
+    or ((instr(?6, 'pending') or instr(?6, 'running')) and (
+          select a.status from active_runs a where a.run_id = s.last_run_id) in (select value from json_each(?6)))
+    or (instr(?6, 'succeeded') and (select o.status from outcomes o where o.run_id = s.last_run_id) = 'succeeded')
   limit ?14
 )
-select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.timezone, j.anchor_at, j.start_at,
-       j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source, j.supersedes_job_id,
-       j.created_by, j.created_at, j.status, j.error, j.pause_reason, j.paused_by, j.paused_at, j.paused_until,
-       j.revision, j.consecutive_failures, j.updated_by, j.updated_at,
-       t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date,
-       (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1) as last_run_id
-from page p cross join jobs j
-left join timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global'
-where j.id = p.id
+select j.* from page p cross join job_rows j where j.id = p.id
 order by j.job_key, j.version desc

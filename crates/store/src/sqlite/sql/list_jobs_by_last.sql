@@ -1,46 +1,33 @@
--- First the ids of the page, so that last runs are looked up for its rows only. When they were is looked up for all, once
--- each, in the index of the history; what never ran comes last, as if at the beginning of time.
+-- First the ids of the page, so that last runs of jobs for each org are looked up for its rows only.
 -- How last runs ended is looked up in the order of the page, so that its end ends the search.
+-- What never ran comes last, as if at the beginning of time.
 with page as materialized (
-  select s.id, s.last_run_at from (
-    select * from (
-      select j.id, coalesce((select r.at from runs r where r.job_id = j.id order by r.at desc limit 1), -9223372036854775807)
-             as last_run_at
-      from jobs j
-      where
-        (?1 is null or j.status in (select value from json_each(?1)))
-        and (?2 is null or j.target in (select value from json_each(?2)))
-        and (?3 is null or j.job_key = ?3)
-        and (?4 is null or instr(lower(j.job_key), ?4) or instr(lower(j.target), ?4) or instr(lower(j.description), ?4))
-        and (?5 is null or j.source = ?5)
-        and (?7 is null or (j.error is not null) = ?7)
-        and (?8 is null or (j.consecutive_failures > 0) = ?8)
-        and (?9 is null or (j.schedule_type = 'one_time') = ?9)
-        and (?10 is null or exists (select 1 from timers n where n.job_id = j.id and n.next_run_at is not null) = ?10)
-        and (?11 is null or instr(j.labels, '{' || ?11) = 1 or instr(j.labels, ',' || ?11))
-        and (?15 is null or j.id in (select unhex(value) from json_each(?15)))
-      limit -1
-    ) l
-    where ?13 is null or (l.last_run_at, l.id) < (coalesce(?12, -9223372036854775807), ?13)
-    order by l.last_run_at desc, l.id desc limit -1
+  select s.id from (
+    select j.id, j.last_run_id from job_rows j
+    where
+      (?1 is null or j.status in (select value from json_each(?1)))
+      and (?2 is null or j.target in (select value from json_each(?2)))
+      and (?3 is null or j.job_key = ?3)
+      and (?4 is null or instr(lower(j.job_key), ?4) or instr(lower(j.target), ?4) or instr(lower(j.description), ?4))
+      and (?5 is null or j.source = ?5)
+      and (?7 is null or (j.error is not null) = ?7)
+      and (?8 is null or (j.consecutive_failures > 0) = ?8)
+      and (?9 is null or (j.schedule_type = 'one_time') = ?9)
+      and (?10 is null or exists (select 1 from timers n where n.job_id = j.id and n.next_run_at is not null) = ?10)
+      and (?11 is null or instr(j.labels, '{' || ?11) = 1 or instr(j.labels, ',' || ?11))
+      and (?13 is null or (coalesce(j.last_run_at, -9223372036854775807), j.id) < (coalesce(?12, -9223372036854775807), ?13))
+    order by coalesce(j.last_run_at, -9223372036854775807) desc, j.id desc limit -1
   ) s
   where ?6 is null
-    or (
-      select coalesce((select 'skipped' from runs k indexed by runs_skipped where k.id = l.id and k.skip_reason is not null),
-                      (select o.status from outcomes o indexed by outcomes_bad where o.run_id = l.id and o.status <> 'succeeded'),
-                      (select a.status from active_runs a where a.run_id = l.id), 'succeeded')
-      from (select r.id from runs r where r.job_id = s.id order by r.at desc, r.id desc limit 1) l
-    ) in (select value from json_each(?6))
+    or ((instr(?6, 'failed') or instr(?6, 'canceled')) and (
+          select o.status from outcomes o indexed by outcomes_bad where o.run_id = s.last_run_id and o.status <> 'succeeded'
+        ) in (select value from json_each(?6)))
+    or (instr(?6, 'skipped') and (
+          select true from runs k indexed by runs_skipped where k.id = s.last_run_id and k.skip_reason is not null))
+    or ((instr(?6, 'pending') or instr(?6, 'running')) and (
+          select a.status from active_runs a where a.run_id = s.last_run_id) in (select value from json_each(?6)))
+    or (instr(?6, 'succeeded') and (select o.status from outcomes o where o.run_id = s.last_run_id) = 'succeeded')
   limit ?14
 )
-select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.timezone, j.anchor_at, j.start_at,
-       j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source, j.supersedes_job_id,
-       j.created_by, j.created_at, j.status, j.error, j.pause_reason, j.paused_by, j.paused_at, j.paused_until,
-       j.revision, j.consecutive_failures, j.updated_by, j.updated_at,
-       t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date,
-       (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1) as last_run_id,
-       nullif(p.last_run_at, -9223372036854775807) as last_run_at
-from page p cross join jobs j
-left join timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global'
-where j.id = p.id
-order by p.last_run_at desc, j.id desc
+select j.* from page p cross join job_rows j where j.id = p.id
+order by coalesce(j.last_run_at, -9223372036854775807) desc, j.id desc

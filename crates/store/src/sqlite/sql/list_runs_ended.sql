@@ -1,0 +1,13 @@
+-- The runs that ended, in the order of ids: what runs have in common is looked up for the few that an instance has ended.
+select * from run_rows where id in (
+  select o.run_id from outcomes o cross join runs r
+  where r.id = o.run_id and o.run_id < ?1 and o.run_id >= ?2
+    and (?3 is null or o.status in (select value from json_each(?3)))
+    and (?4 is null or r.target in (select value from json_each(?4)))
+    and (?5 is null or case substr(r.trigger, 1, instr(r.trigger, ':') - 1)
+                       when 'schedule' then 'scheduled' when 'ad_hoc' then 'ad_hoc' else 'manual' end = ?5)
+    and (?6 is null or r.org_id = ?6)
+    and (?7 is null or o.runner_id = ?7)
+    and (?8 is null or o.failure_code = ?8)
+  order by o.run_id desc limit ?9
+)
