@@ -22,7 +22,7 @@ impl PostgresStore {
             .bind(from)
             .bind(to);
         let rows: Vec<GlimpseColumns> = self.within("glancing at runs", query.fetch_all(&self.pool)).await?;
-        Ok(summary::glimpses(rows))
+        Ok(summary::glimpses(rows, glance.each()))
     }
 
     pub(super) async fn read_tally(&self, tally: &Tally) -> StoreResult<Vec<Bucket>> {

@@ -81,10 +81,18 @@ impl GlimpseColumns {
     }
 }
 
-/// What can be read, in order.
-pub(crate) fn glimpses(rows: Vec<GlimpseColumns>) -> Vec<RunGlimpse> {
+/// What can be read, in order; the newest so many of each key.
+pub(crate) fn glimpses(rows: Vec<GlimpseColumns>, each: u32) -> Vec<RunGlimpse> {
     let (mut runs, _) = readable(rows, |row| row.id, GlimpseColumns::read);
     runs.sort_by(|a, b| (&a.job_key, Reverse(a.id)).cmp(&(&b.job_key, Reverse(b.id))));
+    let (mut key, mut place) = (None, 0);
+    runs.retain(|run| {
+        if key.as_ref() != Some(&run.job_key) {
+            (key, place) = (Some(run.job_key.clone()), 0);
+        }
+        place += 1;
+        place <= each
+    });
     runs
 }
 

@@ -19,7 +19,7 @@ impl SqliteStore {
         let mut held = self.reader("glancing at runs").await?;
         let mut tx = held.begin().await?;
         let rows: Vec<GlimpseColumns> = tx.all(query).await?;
-        Ok(summary::glimpses(rows))
+        Ok(summary::glimpses(rows, glance.each()))
     }
 
     pub(super) async fn read_tally(&self, tally: &Tally) -> StoreResult<Vec<Bucket>> {

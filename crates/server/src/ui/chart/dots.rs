@@ -72,14 +72,17 @@ pub(crate) fn dots(input: &Dots<'_>) -> String {
             for level in &levels {
                 level.line(markup);
             }
-            for group in bundled(&runs, &plot, scale).chunk_by(|one, other| one.newest.status == other.newest.status) {
-                let looks = format!("c-dot {}", class(group[0].newest.status));
-                markup.element("g").class(&looks).inside(|markup| {
-                    for bundle in group {
-                        bundle.draw(markup, &plot, scale);
-                    }
-                });
-            }
+            let bundles = bundled(&runs, &plot, scale);
+            markup.seen_only(|markup| {
+                for group in bundles.chunk_by(|one, other| one.newest.status == other.newest.status) {
+                    let looks = format!("c-dot {}", class(group[0].newest.status));
+                    markup.element("g").class(&looks).inside(|markup| {
+                        for bundle in group {
+                            bundle.draw(markup, &plot, scale);
+                        }
+                    });
+                }
+            });
             for level in &levels {
                 level.name(markup);
             }
@@ -202,7 +205,7 @@ mod tests {
     fn a_dot_has_the_shape_of_its_status_and_leads_to_its_run() {
         let drawn = drawn(&[run(43_200, 2_100, RunStatus::Failed), run(3_600, 1_900, RunStatus::Succeeded)]);
         let title = "2026-11-15 12:00 · failed · 2.1\u{a0}s";
-        assert!(drawn.contains(&format!("<a href=\"/runs/43200\" aria-label=\"{title}\" tabindex=\"-1\">")), "{drawn}");
+        assert!(drawn.contains(&format!("<a href=\"/runs/43200\" tabindex=\"-1\"><title>{title}</title>")), "{drawn}");
         assert!(drawn.contains("<use href=\"#d-bad\" x=\"50%\""), "{drawn}");
         assert!(drawn.contains("<g class=\"c-dot c-bad\">"), "{drawn}");
         assert!(drawn.contains("id=\"d-bad\"") && drawn.contains("id=\"d-ok\""), "{drawn}");

@@ -35,7 +35,7 @@ pub(crate) struct StripRun {
 /// Where a strip stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In a list: 30 runs. The tabulator passes them over.
+    /// In a list: 30 runs, for those who see and point.
     List,
     /// On the page of the job: 90 runs, days and versions.
     Page,
@@ -83,11 +83,14 @@ pub(crate) fn strip(input: &Strip<'_>) -> String {
     picture.draw(&mut markup, |markup| {
         bars.patterns.define(markup, &counts);
         bars.missing(markup);
-        if input.place == Place::Page {
-            bars.separators(markup);
-            bars.versions(markup);
+        match input.place {
+            Place::List => markup.seen_only(|markup| bars.draw(markup)),
+            Place::Page => {
+                bars.separators(markup);
+                bars.versions(markup);
+                bars.draw(markup);
+            }
         }
-        bars.draw(markup);
     });
     markup.finish()
 }

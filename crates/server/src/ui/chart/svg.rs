@@ -23,14 +23,19 @@ impl Markup {
     pub(super) fn mark(&mut self, mark: Mark<'_>, draw: impl FnOnce(&mut Markup)) {
         let Mark { title, href, tab } = mark;
         let element = match href {
-            Some(href) => self.element("a").attr("href", href).attr("aria-label", title),
+            Some(href) if tab => self.element("a").attr("href", href).attr("aria-label", title),
+            Some(href) => self.element("a").attr("href", href).attr("tabindex", "-1"),
             None => self.element("g"),
         };
-        let element = if href.is_some() && !tab { element.attr("tabindex", "-1") } else { element };
         element.inside(|markup| {
             markup.element("title").text(title);
             draw(markup);
         });
+    }
+
+    /// Marks for those who see and point: everybody else would have to pass over hundreds of them.
+    pub(super) fn seen_only(&mut self, draw: impl FnOnce(&mut Markup)) {
+        self.element("g").attr("aria-hidden", "true").inside(draw);
     }
 
     /// The whole text.
@@ -44,7 +49,8 @@ impl Markup {
 pub(super) struct Mark<'a> {
     pub(super) title: &'a str,
     pub(super) href: Option<&'a str>,
-    /// Whether the tabulator stops here. Where there are hundreds of marks it must not: the same is in a table.
+    /// Whether the tabulator stops here. Where there are hundreds of marks it must not: they are inside of
+    /// [`Markup::seen_only`], and the same is in words and in a table.
     pub(super) tab: bool,
 }
 
@@ -306,10 +312,9 @@ mod tests {
             markup.finish()
         };
         assert_eq!(drawn(None, false), "<g><title>a &quot;b&quot;</title><path/></g>");
-        let link = "<a href=\"/x\" aria-label=\"a &quot;b&quot;\"";
         let rest = "><title>a &quot;b&quot;</title><path/></a>";
-        assert_eq!(drawn(Some("/x"), true), format!("{link}{rest}"));
-        assert_eq!(drawn(Some("/x"), false), format!("{link} tabindex=\"-1\"{rest}"));
+        assert_eq!(drawn(Some("/x"), true), format!("<a href=\"/x\" aria-label=\"a &quot;b&quot;\"{rest}"));
+        assert_eq!(drawn(Some("/x"), false), format!("<a href=\"/x\" tabindex=\"-1\"{rest}"));
     }
 
     #[test]

@@ -85,6 +85,8 @@ function order() {
     }
     all('[tabindex]').filter(element => element.tabIndex > 0)
         .forEach(element => fault('tabindex', element, 'it jumps the queue of Tab'));
+    all('[aria-hidden=true] :is(a[href], button, summary, input, select, textarea)').filter(element => shown(element) && element.tabIndex >= 0)
+        .forEach(element => fault('hidden', element, 'Tab stops at what is hidden from screen readers'));
     all('a[target=_blank]').filter(link => !/\bno(opener|referrer)\b/.test(link.rel))
         .forEach(link => fault('blank', link, 'a new window without rel=noopener'));
 }

@@ -1,6 +1,7 @@
 -- First the ids of the page, so that last runs of jobs for each org are looked up for its rows only.
 -- How last runs ended is looked up in the order of the page, so that its end ends the search.
 -- What never ran comes last, as if at the beginning of time.
+-- `+` keeps the scan in the order of the table: in that of the ids each job would be looked up.
 with page as materialized (
   select s.id from (
     select j.id, j.last_run_id from job_rows j
@@ -16,7 +17,7 @@ with page as materialized (
       and (?10 is null or exists (select 1 from timers n where n.job_id = j.id and n.next_run_at is not null) = ?10)
       and (?11 is null or instr(j.labels, '{' || ?11) = 1 or instr(j.labels, ',' || ?11))
       and (?13 is null or (coalesce(j.last_run_at, -9223372036854775807), j.id) < (coalesce(?12, -9223372036854775807), ?13))
-    order by coalesce(j.last_run_at, -9223372036854775807) desc, j.id desc limit -1
+    order by coalesce(j.last_run_at, -9223372036854775807) desc, +j.id desc limit -1
   ) s
   where ?6 is null
     or ((instr(?6, 'failed') or instr(?6, 'canceled')) and (

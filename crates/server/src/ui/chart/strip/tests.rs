@@ -27,7 +27,10 @@ fn a_bar_says_when_how_and_how_long_and_leads_to_its_run() {
     let drawn = drawn(Place::List, &given);
     let title = "2026-11-13 08:00 · failed · 2.1\u{a0}s · &lt;script&gt;";
     assert!(drawn.contains(&format!("<title>{title}</title>")), "{drawn}");
-    assert!(drawn.contains(&format!("<a href=\"/runs/{:036}\" aria-label=\"{title}\" tabindex=\"-1\">", 0)), "{drawn}");
+    assert!(drawn.contains(&format!("<a href=\"/runs/{:036}\" tabindex=\"-1\">", 0)), "{drawn}");
+    assert!(drawn.contains("<g aria-hidden=\"true\">"), "thirty in each row are for those who point: {drawn}");
+    let on_page = self::drawn(Place::Page, &given);
+    assert!(on_page.contains(&format!("<a href=\"/runs/{:036}\" aria-label=\"{title}\">", 0)), "{on_page}");
     assert!(drawn.contains("<title id=\"s1-t\">Last runs of daily&lt;briefing&gt;</title>"), "{drawn}");
     assert!(drawn.contains("<desc id=\"s1-d\">1 failed; the newest failed.</desc>"), "{drawn}");
     // Hatched, and with a cross: not by colour alone.
