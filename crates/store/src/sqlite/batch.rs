@@ -1,17 +1,31 @@
-//! Batches as one JSON array, which `json_each` unpacks: several times as fast as a statement for each row.
+//! Batches as one JSON array, which `json_each` unpacks: several times as fast as a statement for each row. And back: where
+//! there are many rows, one array of them is faster than each.
 
-use serde::{Serialize, Serializer};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 use crate::micros::Micros;
 
-/// An id as hex text, for `unhex`.
+/// An id as hex text, for `unhex` and from `hex`.
 #[derive(Clone, Copy)]
 pub(super) struct Hex(pub(super) Uuid);
 
 impl Serialize for Hex {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.0.simple().encode_lower(&mut Uuid::encode_buffer()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Hex {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Hex, D::Error> {
+        Uuid::try_parse(<&str>::deserialize(deserializer)?).map(Hex).map_err(Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Micros {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Micros, D::Error> {
+        i64::deserialize(deserializer).map(Micros)
     }
 }
 

@@ -222,7 +222,16 @@ async fn insert_gaps(tx: &mut Tx<'_>, batch: &PlanBatch, now: Micros) -> StoreRe
 fn timer_row(TimerValues { timer: t, last_run }: &TimerValues) -> impl Serialize + '_ {
     let (last_run_at, last_run_id) = last_run.map(|(at, id)| (at, Hex(id))).unzip();
     let TimerColumns { next_run_at, last_slot_at, rescheduled_from, .. } = *t;
-    (Hex(t.job_id), &t.org_id, next_run_at, last_slot_at, rescheduled_from, &t.last_local_date, last_run_at, last_run_id)
+    (
+        Hex(t.job_id),
+        &t.org_id,
+        next_run_at,
+        last_slot_at,
+        rescheduled_from,
+        &t.last_local_date,
+        last_run_at,
+        last_run_id,
+    )
 }
 
 fn run_row(r: &RunValues) -> impl Serialize + '_ {

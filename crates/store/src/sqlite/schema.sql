@@ -116,7 +116,7 @@ CREATE INDEX jobs_failing on jobs (id) where consecutive_failures > 0;
 CREATE UNIQUE INDEX jobs_living on jobs (job_key) where status <> 'retired';
 CREATE INDEX jobs_paused_until on jobs (paused_until) where paused_until is not null;
 CREATE INDEX jobs_per_org on jobs (job_key) where scope = 'per_org' and status <> 'retired';
-CREATE INDEX jobs_target on jobs (target);
+CREATE INDEX jobs_target on jobs (target, status);
 CREATE TABLE org_overrides (
   org_id          text not null references orgs (id) on delete cascade,
   job_key         text not null,

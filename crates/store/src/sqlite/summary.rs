@@ -2,10 +2,15 @@
 
 use everbell_core::RunId;
 use everbell_core::store::{Bucket, Glance, Lags, RunGlimpse, StoreResult, Tally};
+use serde::Deserialize;
+use sqlx::FromRow;
+use uuid::Uuid;
 
+use super::batch::Hex;
 use super::transaction::Statement;
 use super::{SqliteStore, batch};
 use crate::micros::Micros;
+use crate::rows::corrupt;
 use crate::rows::summary::{self, GlimpseColumns, TallyColumns};
 
 impl SqliteStore {
@@ -18,7 +23,11 @@ impl SqliteStore {
             .bind(to);
         let mut held = self.reader("glancing at runs").await?;
         let mut tx = held.begin().await?;
-        let rows: Vec<GlimpseColumns> = tx.all(query).await?;
+        let versions: Vec<VersionColumns> = tx.all(query).await?;
+        let mut rows = Vec::new();
+        for version in versions {
+            rows.extend(version.runs()?);
+        }
         Ok(summary::glimpses(rows, glance.each()))
     }
 
@@ -27,6 +36,55 @@ impl SqliteStore {
         let mut tx = held.begin().await?;
         let rows: Vec<TallyColumns> = tx.all(counting(tally)).await?;
         Ok(summary::buckets(tally, &rows))
+    }
+}
+
+/// A version of a job, and its runs as the text of an array.
+#[derive(FromRow)]
+struct VersionColumns {
+    job_id: Uuid,
+    job_key: String,
+    job_version: i32,
+    runs: String,
+}
+
+/// What the statement tells of a run: an array in this order.
+#[derive(Deserialize)]
+struct Told {
+    id: Hex,
+    trigger: String,
+    scheduled_at: Micros,
+    created_at: Micros,
+    skip_reason: Option<String>,
+    skip_detail: Option<String>,
+    status: Option<String>,
+    attempt: i32,
+    started_at: Option<Micros>,
+    finished_at: Option<Micros>,
+    failure_code: Option<String>,
+}
+
+impl VersionColumns {
+    fn runs(self) -> StoreResult<Vec<GlimpseColumns>> {
+        let VersionColumns { job_id, job_key, job_version, runs } = self;
+        let told: Vec<Told> = serde_json::from_str(&runs).map_err(|why| corrupt("runs", job_id, why))?;
+        let columns = |run: Told| GlimpseColumns {
+            id: run.id.0,
+            job_id,
+            job_key: job_key.clone(),
+            job_version,
+            trigger: run.trigger,
+            scheduled_at: run.scheduled_at,
+            created_at: run.created_at,
+            skip_reason: run.skip_reason,
+            skip_detail: run.skip_detail,
+            status: run.status,
+            attempt: run.attempt,
+            started_at: run.started_at,
+            finished_at: run.finished_at,
+            failure_code: run.failure_code,
+        };
+        Ok(told.into_iter().map(columns).collect())
     }
 }
 

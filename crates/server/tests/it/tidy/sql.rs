@@ -3,8 +3,10 @@
 const POSTGRES: &str = "crates/store/src/postgres/sql/";
 const SQLITE: &str = "crates/store/src/sqlite/sql/";
 
-/// Halves of a statement that PostgreSQL has as one: SQLite knows no `with` that writes, and asks for likely jobs first.
-const SPLIT_IN_SQLITE: [&str; 4] = ["clear_failures.sql", "hold_runs.sql", "likely_jobs.sql", "waiting_runs.sql"];
+/// Halves of a statement that PostgreSQL has as one: SQLite knows no `with` that writes, and is told which
+/// way to go where PostgreSQL chooses one.
+const SPLIT_IN_SQLITE: [&str; 4] =
+    ["clear_failures.sql", "hold_runs.sql", "list_few_jobs_by_next.sql", "waiting_runs.sql"];
 
 /// Ways to ask the database for the time or for a time zone, as the words and signs they consist of.
 const CLOCKS: [&[&str]; 4] = [&["now", "(", ")"], &["current_timestamp"], &["at", "time", "zone"], &["'", "now", "'"]];

@@ -41,7 +41,7 @@ create table jobs (
   check ((pause_reason is null) = (paused_at is null) and (pause_reason is null) = (paused_by is null))
 );
 create unique index jobs_living on jobs (job_key) where status <> 'retired';
-create index jobs_target on jobs (target);
+create index jobs_target on jobs (target, status);
 create index jobs_paused_until on jobs (paused_until) where paused_until is not null;
 -- Almost empty, so that a batch of successes finds out at no cost that there is nothing to clear.
 create index jobs_failing on jobs (id) where consecutive_failures > 0;

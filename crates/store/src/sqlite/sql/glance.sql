@@ -1,9 +1,14 @@
 -- Of each key the time that is behind so many runs of one of its versions: the newest of all versions are not older. So a busy
--- job costs no more than a quiet one, and what is too much is mostly nothing.
-select r.id, r.job_id, j.job_key, j.version as job_version, r.trigger, r.scheduled_at, r.created_at, r.skip_reason,
-       r.skip_detail, coalesce(a.status, o.status) as status, coalesce(a.attempt, o.attempt, 0) as attempt,
-       coalesce(a.started_at, o.started_at) as started_at, o.finished_at,
-       coalesce(a.failure_code, o.failure_code) as failure_code
+-- job costs no more than a quiet one, and what is too much is mostly nothing. The runs of a version are one text, because each
+-- row wakes up who waits for it.
+select j.id as job_id, j.job_key, j.version as job_version, (
+    select json_group_array(json_array(
+        hex(r.id), r.trigger, r.scheduled_at, r.created_at, r.skip_reason, r.skip_detail, coalesce(a.status, o.status),
+        coalesce(a.attempt, o.attempt, 0), coalesce(a.started_at, o.started_at), o.finished_at,
+        coalesce(a.failure_code, o.failure_code)))
+    from runs r left join active_runs a on a.run_id = r.id left join outcomes o on o.run_id = r.id
+    where r.job_id = j.id and r.at >= w.oldest and r.at < ?4
+  ) as runs
 from (
   select k.value as key, coalesce((
       select max((
@@ -13,7 +18,4 @@ from (
   from json_each(?1) k limit -1
 ) w
 cross join jobs j
-cross join runs r
-left join active_runs a on a.run_id = r.id
-left join outcomes o on o.run_id = r.id
-where j.job_key = w.key and r.job_id = j.id and r.at >= w.oldest and r.at < ?4
+where j.job_key = w.key
