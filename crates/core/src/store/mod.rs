@@ -114,8 +114,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     ///
     /// Written are: runs (one whose slot exists already is passed over and not reported), gaps, and the timer. A run in
     /// `plan.cancel` that is pending is canceled, one that is running is asked to stop. `plan.retire` retires the job,
-    /// `plan.error` makes it errored, both in the name of `everbell`. So is the entry `org.errored` in the audit trail, one
-    /// for each job with timers that have a `plan.org_error`.
+    /// `plan.error` makes it errored, both in the name of `everbell`. So are the entries in the audit trail: `job.errored` for
+    /// a job that became so, and one `org.errored` for each job with timers that have a `plan.org_error`.
     async fn plan_due(
         &self,
         now: Timestamp,

@@ -71,8 +71,9 @@ struct Crowd {
 }
 
 impl Crowd {
-    fn new(url: &str, size: usize) -> Crowd {
-        let folder = std::env::temp_dir().join(format!("everbell-chaos-{}", std::process::id()));
+    /// The name is that of its folder: tests may share a process.
+    fn new(name: &str, url: &str, size: usize) -> Crowd {
+        let folder = std::env::temp_dir().join(format!("everbell-chaos-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let mut crowd = Crowd { url: url.to_owned(), folder, children: Vec::new(), born: 0 };
         for _ in 0..size {
@@ -158,7 +159,7 @@ fn assert_whole(snapshot: &Snapshot, begun: &BTreeMap<String, u32>, at_least: us
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_processes_on_postgresql_and_a_server_that_crashes() {
     let server = OwnServer::start();
-    let mut crowd = Crowd::new(server.url(), 3);
+    let mut crowd = Crowd::new("postgresql", server.url(), 3);
     let mut dice = Dice::new(u64::from(std::process::id()));
     for _ in 0..60 {
         tokio::time::sleep(Duration::from_millis(500 + dice.roll() % 1_000)).await;
@@ -176,7 +177,7 @@ async fn three_processes_on_postgresql_and_a_server_that_crashes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_processes_on_one_sqlite_file() {
     let folder = std::env::temp_dir().join(format!("everbell-chaos-file-{}", std::process::id()));
-    let mut crowd = Crowd::new(&format!("sqlite:{}", folder.join("everbell.db").display()), 2);
+    let mut crowd = Crowd::new("sqlite", &format!("sqlite:{}", folder.join("everbell.db").display()), 2);
     let mut dice = Dice::new(u64::from(std::process::id()));
     for _ in 0..20 {
         tokio::time::sleep(Duration::from_millis(500 + dice.roll() % 1_000)).await;

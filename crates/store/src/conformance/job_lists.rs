@@ -151,6 +151,13 @@ pub async fn errored_jobs_are_found(fresh: Fresh) {
     let with = |errored| JobFilter { errored: Some(errored), ..JobFilter::default() };
     assert_eq!(world.keys(&with(true)).await, ["broken"]);
     assert_eq!(world.keys(&with(false)).await, ["whole"]);
+    let trail = world.store.list_audit(Some("job:broken"), &super::given::page(10)).await.unwrap().items;
+    let entry = trail.iter().find(|entry| entry.action == "job.errored").expect("the audit trail tells it");
+    assert_eq!(
+        (entry.actor.as_str(), entry.at, entry.reason.as_deref()),
+        ("everbell", at("01:00"), Some("no such zone"))
+    );
+    assert_eq!(trail.len(), 2, "once, beside its creation");
 }
 
 pub async fn failing_jobs_are_found(fresh: Fresh) {

@@ -41,7 +41,7 @@ impl State {
     pub(super) fn write_org_errors(&mut self, planned: &Planned, now: Timestamp) {
         let named = planned.org_errors.iter();
         let named = named.filter_map(|(job, org, why)| Some((&*self.jobs.get(job)?.definition, org, why)));
-        for entry in errored::entries(named, now) {
+        for entry in errored::of_orgs(named, now) {
             self.write_audit(&entry);
         }
     }

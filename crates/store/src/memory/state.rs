@@ -15,6 +15,8 @@ use everbell_core::{
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::rows::errored;
+
 /// Who does what nobody asked for.
 pub(super) const EVERBELL: &str = "everbell";
 
@@ -234,6 +236,8 @@ impl State {
             && let Ok(state) = job.state.errored(reason, EVERBELL, micros(now))
         {
             job.state = state;
+            let entry = errored::of_job(id, job.definition.key.as_str(), reason, micros(now));
+            self.write_audit(&entry);
         }
     }
 

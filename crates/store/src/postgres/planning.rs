@@ -14,7 +14,7 @@ use super::access::insert_audit;
 use super::connect::{Conn, on};
 use super::sweeping::{facts_of, org_active_of};
 use crate::micros::Micros;
-use crate::rows::{ActiveColumns, Learned, PlanBatch, RunValues, TimerColumns, org_text};
+use crate::rows::{ActiveColumns, Learned, PlanBatch, RunValues, TimerColumns, errored, org_text};
 
 const WHAT: &str = "planning due timers";
 
@@ -218,11 +218,14 @@ pub(super) async fn write(
         on(what, query.execute(&mut *conn)).await?;
     }
     if !batch.errors.is_empty() {
-        let query = sqlx::query(include_str!("sql/set_job_errors.sql"))
+        let query = sqlx::query_as(include_str!("sql/set_job_errors.sql"))
             .bind(column(&batch.errors, |(id, _)| *id))
             .bind(column(&batch.errors, |(_, error)| error.clone()))
             .bind(now);
-        on(what, query.execute(&mut *conn)).await?;
+        let errored: Vec<(Uuid, String, String)> = on(what, query.fetch_all(&mut *conn)).await?;
+        for (id, key, why) in errored {
+            insert_audit(&mut *conn, &errored::of_job(JobId::from_uuid(id), &key, &why, now.into())).await?;
+        }
     }
     Ok(inserted)
 }

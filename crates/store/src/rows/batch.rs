@@ -115,7 +115,7 @@ impl PlanBatch {
     pub(crate) fn entries(&self, now: Timestamp) -> Vec<AuditEntry> {
         let named = self.org_errors.iter().filter_map(|error| Some((error, OrgId::new(&error.org).ok()?)));
         let named: Vec<_> = named.collect();
-        errored::entries(named.iter().map(|(error, org)| (&*error.job, org, &error.why)), now)
+        errored::of_orgs(named.iter().map(|(error, org)| (&*error.job, org, &error.why)), now)
     }
 
     /// What happened, when only these runs were new.

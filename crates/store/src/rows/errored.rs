@@ -1,15 +1,30 @@
-//! What the audit trail says of jobs that cannot fire for some orgs any more, in the name of everbell.
+//! What the audit trail says of jobs that cannot fire any more, at all or for some orgs, in the name of everbell.
 
 use everbell_core::store::AuditEntry;
-use everbell_core::{Definition, Json, OrgId, entry_id};
+use everbell_core::{Definition, JobId, Json, OrgId, entry_id};
 use jiff::Timestamp;
 
-const ACTION: &str = "org.errored";
+const JOB: &str = "job.errored";
+const ORGS: &str = "org.errored";
 /// How many orgs an entry names.
 const NAMED: usize = 20;
 
+/// The job cannot fire at all.
+pub(crate) fn of_job(id: JobId, key: &str, why: &str, now: Timestamp) -> AuditEntry {
+    AuditEntry {
+        id: entry_id(JOB, id, None, now),
+        at: now,
+        actor: "everbell".to_owned(),
+        action: JOB.to_owned(),
+        object: format!("job:{key}"),
+        reason: Some(why.to_owned()),
+        before: None,
+        after: None,
+    }
+}
+
 /// One entry for each job, however many orgs it cannot fire for: a zone that ceases to be may be that of thousands.
-pub(crate) fn entries<'a>(
+pub(crate) fn of_orgs<'a>(
     errors: impl Iterator<Item = (&'a Definition, &'a OrgId, &'a String)>,
     now: Timestamp,
 ) -> Vec<AuditEntry> {
@@ -28,14 +43,10 @@ fn entry(job: &Definition, orgs: &[&OrgId], why: &str, now: Timestamp) -> AuditE
     let first: Vec<&str> = orgs.iter().take(NAMED).map(|org| org.as_str()).collect();
     let after = serde_json::json!({ "first": first, "orgs": orgs.len() }).to_string();
     AuditEntry {
-        id: entry_id(ACTION, job.id, orgs[0], now),
-        at: now,
-        actor: "everbell".to_owned(),
-        action: ACTION.to_owned(),
-        object: format!("job:{}", job.key),
-        reason: Some(why.to_owned()),
-        before: None,
+        id: entry_id(ORGS, job.id, Some(orgs[0]), now),
+        action: ORGS.to_owned(),
         // A number and a few names are always storable.
         after: Json::parse("after", &after).ok(),
+        ..of_job(job.id, job.key.as_str(), why, now)
     }
 }

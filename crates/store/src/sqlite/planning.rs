@@ -14,7 +14,9 @@ use super::sweeping::{facts_of, org_active_of};
 use super::transaction::Tx;
 use super::{EVERBELL, SqliteStore};
 use crate::micros::Micros;
-use crate::rows::{ActiveColumns, GapValues, Learned, PlanBatch, RunValues, TimerColumns, TimerValues, org_text};
+use crate::rows::{
+    ActiveColumns, GapValues, Learned, PlanBatch, RunValues, TimerColumns, TimerValues, errored, org_text,
+};
 
 impl SqliteStore {
     pub(super) async fn plan_timers(
@@ -172,7 +174,11 @@ pub(super) async fn write(tx: &mut Tx<'_>, batch: &PlanBatch, by: &str, now: Tim
     }
     if !batch.errors.is_empty() {
         let rows = batch::rows(batch.errors.iter().map(|(id, why)| (Hex(*id), why)));
-        tx.run(sqlx::query(include_str!("sql/set_job_errors.sql")).bind(rows).bind(now)).await?;
+        let query = sqlx::query(include_str!("sql/set_job_errors.sql")).bind(rows).bind(now);
+        let errored: Vec<(Uuid, String, String)> = tx.all(query).await?;
+        for (id, key, why) in errored {
+            insert_audit(tx, &errored::of_job(JobId::from_uuid(id), &key, &why, now.into())).await?;
+        }
     }
     Ok(written)
 }

@@ -93,6 +93,9 @@ async fn a_timer_that_cannot_be_read_is_disarmed_alone(database: Broken) {
     assert_eq!((runs, planned.timers), (vec!["good"], 2));
     let [(id, why)] = &planned.errored[..] else { panic!("{planned:?}") };
     assert!(*id == bad && why.contains("timers"), "{why}");
+    let trail = store.list_audit(Some("job:bad"), &PageRequest { limit: 10, after: None }).await.unwrap().items;
+    let told = trail.iter().find(|entry| entry.action == "job.errored");
+    assert_eq!(told.and_then(|entry| entry.reason.as_ref()), Some(why), "{trail:?}");
     assert_eq!(plan_due(&*store, at("01:30:00"), 10).await.unwrap().timers, 0, "it is disarmed");
 }
 
