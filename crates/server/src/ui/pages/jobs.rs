@@ -95,7 +95,11 @@ impl Row {
         let zone = spec.map(|spec| spec.zone().clone());
         let next = row.timer.as_ref().and_then(|timer| timer.next_run_at);
         let pause = state.pause.as_ref();
-        let schedule = Schedule::of(definition);
+        let mut schedule = Schedule::of(definition);
+        if spec.is_none() && state.error.is_some() {
+            // Why stands with its status.
+            "Cannot be read".clone_into(&mut schedule.text);
+        }
         let at = |at| clock.at(at, zone.as_ref());
         let paused = state.status == JobStatus::Paused;
         let for_each = definition.scope == Scope::PerOrg;
@@ -239,7 +243,52 @@ async fn targets(visit: &Visit, chosen: &[&str]) -> Result<Vec<String>, Problem>
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use everbell::core::change;
+    use everbell_core::{Definition, Job, JobId, JobKey, JobState, Json, Policies, Source, Target, Unschedulable};
+
     use super::*;
+    use crate::ui::choices::Face;
+
+    /// A job whose zone is gone, as it is noticed when it is due.
+    fn broken(error: Option<&str>) -> JobRow {
+        let created_at: Timestamp = "2026-11-15T00:00:00Z".parse().unwrap();
+        let definition = Definition {
+            id: JobId::new(created_at, [1; 10]),
+            key: JobKey::new("moved").unwrap(),
+            version: 1,
+            target: Target::new("log").unwrap(),
+            payload: Json::parse("payload", "{}").unwrap(),
+            spec: Err(Unschedulable {
+                expression: Some("0 8 * * *".to_owned()),
+                timezone: "Mars/Base".to_owned(),
+                reason: "unknown time zone".to_owned(),
+            }),
+            policies: Policies::default(),
+            scope: Scope::Global,
+            description: String::new(),
+            labels: BTreeMap::new(),
+            source: Source::Api,
+            supersedes: None,
+            created_by: "ana".to_owned(),
+            created_at,
+        };
+        let new = change::create(definition);
+        let state = JobState { error: error.map(str::to_owned), ..new.state };
+        JobRow { job: Job { definition: new.definition, state }, timer: None, last_run: None }
+    }
+
+    #[test]
+    fn why_a_job_cannot_fire_is_said_once() {
+        let now = "2026-11-15T09:00:00Z".parse().unwrap();
+        let clock = Clock { now, face: Face::Schedule, mine: Zone::utc() };
+        let row = Row::of(&broken(Some("unknown time zone `Mars/Base`")), &clock);
+        assert_eq!(row.about.as_deref(), Some("unknown time zone `Mars/Base`"));
+        assert_eq!(row.schedule.text, "Cannot be read");
+        // Before it is noticed the schedule is the only one to tell.
+        assert_eq!(Row::of(&broken(None), &clock).schedule.text, "Cannot be read: unknown time zone");
+    }
 
     #[test]
     fn a_change_of_clocks_is_told_a_month_ahead() {
