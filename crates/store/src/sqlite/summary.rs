@@ -15,6 +15,14 @@ use crate::rows::summary::{self, GlimpseColumns, TallyColumns};
 
 impl SqliteStore {
     pub(super) async fn read_glance(&self, glance: &Glance) -> StoreResult<Vec<RunGlimpse>> {
+        let mut rows = Vec::new();
+        for version in self.versions(glance).await? {
+            rows.extend(version.runs()?);
+        }
+        Ok(summary::glimpses(rows, glance.each()))
+    }
+
+    async fn versions(&self, glance: &Glance) -> StoreResult<Vec<VersionColumns>> {
         let (from, to) = summary::at_range(glance.window());
         let query = sqlx::query(include_str!("sql/glance.sql"))
             .bind(batch::rows(glance.keys().iter().map(ToString::to_string)))
@@ -23,12 +31,7 @@ impl SqliteStore {
             .bind(to);
         let mut held = self.reader("glancing at runs").await?;
         let mut tx = held.begin().await?;
-        let versions: Vec<VersionColumns> = tx.all(query).await?;
-        let mut rows = Vec::new();
-        for version in versions {
-            rows.extend(version.runs()?);
-        }
-        Ok(summary::glimpses(rows, glance.each()))
+        tx.all(query).await
     }
 
     pub(super) async fn read_tally(&self, tally: &Tally) -> StoreResult<Vec<Bucket>> {
@@ -110,4 +113,45 @@ fn counting(tally: &Tally) -> Statement {
 fn with_times(query: Statement, tally: &Tally) -> Statement {
     let query = query.bind(tally.target().map(ToString::to_string)).bind(tally.has_times());
     Lags::EDGES.iter().fold(query, |query, edge| query.bind(Micros(edge.as_micros() as i64)))
+}
+
+#[cfg(test)]
+mod tests {
+    use everbell_core::JobKey;
+
+    use super::*;
+
+    /// A job for each org, and its runs for a thousand orgs at one instant.
+    const CROWD: [&str; 2] = [
+        "insert into jobs (id, job_key, version, target, payload, schedule_type, cron_expression, timezone, anchor_at,
+           dst_gap, dst_fold, scope, policies, labels, description, source, content_hash, created_by, created_at, status,
+           revision, updated_by, updated_at)
+         values (zeroblob(16), 'orgs', 1, 'log', '{}', 'recurring', '0 1 * * *', 'UTC', 0, 'shift', 'first', 'per_org',
+           '{}', '{}', '', 'api', x'00', 'ana', 0, 'active', 1, 'ana', 0)",
+        "insert into runs (id, job_id, org_id, at, nonce, scheduled_at, created_at, trigger, target, catch_up, folded)
+         with recursive n (n) as (select 1 union all select n + 1 from n where n < 1000)
+         select unhex(printf('%012x%020x', 1000, n)), zeroblob(16), 'org-' || n, 1000000, 0, 1000000, 1000000,
+           'schedule:0 1 * * *', 'log', 0, 0 from n",
+    ];
+
+    #[tokio::test]
+    async fn no_more_runs_of_one_instant_are_read_than_are_asked_for() {
+        let store = SqliteStore::in_memory().await.unwrap();
+        {
+            let mut held = store.writer("filling").await.unwrap();
+            let mut tx = held.begin().await.unwrap();
+            for sql in CROWD {
+                tx.run(sqlx::query(sql)).await.unwrap();
+            }
+            tx.commit().await.unwrap();
+        }
+        let glance = Glance::new(vec![JobKey::new("orgs").unwrap()], 30).unwrap();
+        let [version] = <[VersionColumns; 1]>::try_from(store.versions(&glance).await.unwrap()).ok().unwrap();
+        let mut read: Vec<Uuid> = version.runs().unwrap().into_iter().map(|run| run.id).collect();
+        read.sort_unstable();
+        let seen: Vec<Uuid> =
+            store.read_glance(&glance).await.unwrap().iter().rev().map(|run| run.id.as_uuid()).collect();
+        assert_eq!((read.len(), &read), (30, &seen), "the newest, by their ids");
+        assert_eq!(read[29].as_u128() & 0xffff, 1_000);
+    }
 }

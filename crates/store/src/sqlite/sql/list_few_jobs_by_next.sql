@@ -4,7 +4,7 @@
 -- `+` keeps the scan in the order of the table: in that of the ids each job would be looked up.
 with page as materialized (
   select s.id from (
-    select j.id, j.last_run_id from job_rows j
+    select j.id, iif(?6 is null, null, j.last_run_id) as last_run_id from job_rows j
     where
       (?1 is null or j.status in (select value from json_each(?1)))
       and (?2 is null or j.target in (select value from json_each(?2)))

@@ -2,7 +2,7 @@
 -- How last runs ended is looked up in the order of the page, so that its end ends the search.
 with page as materialized (
   select s.id from (
-    select j.id, j.last_run_id from job_rows j
+    select j.id, iif(?6 is null, null, j.last_run_id) as last_run_id from job_rows j
     where
       (?1 is null or j.status in (select value from json_each(?1)))
       and (?2 is null or j.target in (select value from json_each(?2)))
