@@ -35,7 +35,8 @@ pub(crate) fn document(options: &ApiOptions) -> Value {
         "info": {
             "title": "everbell",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Durable, distributed cron. Times are RFC 3339 in UTC, durations of policies ISO 8601. \
+            "description": "Durable, distributed cron. Times are RFC 3339 in UTC with as many decimals as they need \
+                            (compare them as times, not as texts), durations of policies ISO 8601. \
                             Every error is a problem document (RFC 9457). POST takes an Idempotency-Key.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },

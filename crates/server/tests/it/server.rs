@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use everbell_store::testing::TestDatabase;
+use jiff::Timestamp;
 use serde_json::Value;
 
 /// Targets for every test: one that prints, one that takes long, one that fails.
@@ -31,6 +32,11 @@ argv = ["false"]
 
 /// Every wait of a test ends after this.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A time of a document. As texts times do not stand in order: `31.27Z` comes after `31.277Z`.
+pub(crate) fn time(value: &Value) -> Timestamp {
+    value.as_str().unwrap().parse().unwrap()
+}
 
 /// A folder that goes with the test.
 pub(crate) struct Folder(PathBuf);

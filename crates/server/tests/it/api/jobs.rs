@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::server::Server;
+use crate::server::{Server, time};
 
 fn keys(page: &Value) -> Vec<&str> {
     page["items"].as_array().unwrap().iter().map(|job| job["jobKey"].as_str().unwrap()).collect()
@@ -107,8 +107,7 @@ fn lists_are_filtered_sorted_and_cut_into_pages() {
 
     // Those that were made in the same moment may stand in any order: a clock that was corrected stands still for a while.
     let page = server.get("/jobs?status=active,paused,retired&sort=-createdAt").expect(200);
-    let made: Vec<&str> =
-        page["items"].as_array().unwrap().iter().map(|job| job["createdAt"].as_str().unwrap()).collect();
+    let made: Vec<_> = page["items"].as_array().unwrap().iter().map(|job| time(&job["createdAt"])).collect();
     assert!(made.len() == 4 && made.is_sorted_by(|a, b| a >= b), "{made:?}");
 
     let mut found = Vec::new();

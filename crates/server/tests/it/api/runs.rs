@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::server::Server;
+use crate::server::{Server, time};
 use crate::talk::Talk;
 
 fn run_now(server: &Server, key: &str, status: &str) -> Value {
@@ -50,7 +50,7 @@ fn told_while_at_work(server: &Server) {
     talk.go_on_after("two");
     let run = server.until(&path, |run| run["status"] == "pending");
     assert_eq!(run["output"], "one 1\ntwo 1\nthree\n", "what the last attempt said");
-    assert!(run["nextAttemptAt"].as_str().unwrap() > run["startedAt"].as_str().unwrap(), "{run}");
+    assert!(time(&run["nextAttemptAt"]) > time(&run["startedAt"]), "{run}");
     server.post(&format!("{path}/cancel"), &json!({})).expect(202);
     let run = server.get(&path).expect(200);
     assert_eq!((&run["status"], &run["output"]), (&json!("canceled"), &json!("one 1\ntwo 1\nthree\n")));
