@@ -72,7 +72,7 @@ impl JobView {
 
     fn expect_living(&self) -> Result<(), Invalid> {
         if self.job.state.status == JobStatus::Retired {
-            return Err(Invalid::new("status", "a retired job is final; create a new job or version"));
+            return Err(Invalid::retired());
         }
         Ok(())
     }

@@ -20,7 +20,19 @@ impl Invalid {
     pub fn new(field: &'static str, reason: impl Into<String>) -> Invalid {
         Invalid { field, reason: reason.into() }
     }
+
+    /// The refusal of every change of a retired job.
+    pub(crate) fn retired() -> Invalid {
+        Invalid::new("status", RETIRED)
+    }
+
+    /// Whether a change was refused because the job is retired.
+    pub fn is_retired(&self) -> bool {
+        self.field == "status" && self.reason == RETIRED
+    }
 }
+
+const RETIRED: &str = "a retired job is final; create a new job or version";
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -239,7 +239,7 @@ impl JobState {
 
     fn changed(&self, by: &str, now: Timestamp) -> Result<JobState, Invalid> {
         if self.status == JobStatus::Retired {
-            return Err(Invalid::new("status", "a retired job is final; create a new job or version"));
+            return Err(Invalid::retired());
         }
         Ok(JobState { revision: self.revision + 1, updated_by: by.to_owned(), updated_at: now, ..self.clone() })
     }

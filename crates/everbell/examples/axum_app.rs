@@ -40,6 +40,7 @@ fn answer(error: &StoreError) -> (StatusCode, String) {
         StoreError::NotFound { .. } => StatusCode::NOT_FOUND,
         StoreError::Invalid(_) => StatusCode::BAD_REQUEST,
         StoreError::Conflict { .. } => StatusCode::CONFLICT,
+        StoreError::Stale { .. } => StatusCode::PRECONDITION_FAILED,
         StoreError::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
         StoreError::Corrupt { .. } => StatusCode::INTERNAL_SERVER_ERROR,
     };

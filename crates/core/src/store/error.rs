@@ -20,10 +20,19 @@ pub enum StoreError {
         /// The driver's own error.
         source: Option<Box<dyn Error + Send + Sync>>,
     },
-    /// Something else is there already, or has changed since it was read: read again.
+    /// Something else is there already, or is changing at this moment: read again.
     Conflict {
         /// What is in the way, with its name.
         what: String,
+    },
+    /// It is not at the revision that the caller has read: read it again and decide anew.
+    Stale {
+        /// What is meant, with its name.
+        what: String,
+        /// The revision that the caller has read.
+        expected: u64,
+        /// The revision it is at; none if it is not there.
+        found: Option<u64>,
     },
     /// Nothing of this name.
     NotFound {
@@ -43,6 +52,26 @@ impl StoreError {
     /// Nothing of this kind and name.
     pub fn not_found(kind: &str, name: impl fmt::Display) -> StoreError {
         StoreError::NotFound { what: format!("{kind} `{name}`") }
+    }
+
+    /// Refuses to change what is not at the revision that the caller has read, if that matters to them.
+    pub fn expect_revision(
+        kind: &str,
+        name: impl fmt::Display,
+        expected: Option<u64>,
+        found: Option<u64>,
+    ) -> Result<(), StoreError> {
+        match expected {
+            Some(expected) if found != Some(expected) => {
+                Err(StoreError::Stale { what: format!("{kind} `{name}`"), expected, found })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether somebody else was faster: who reads again and decides anew may succeed.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, StoreError::Conflict { .. } | StoreError::Stale { .. })
     }
 
     /// Whether the same call may succeed later without anybody's help.
@@ -67,6 +96,12 @@ impl fmt::Display for StoreError {
                 write!(f, "the database went away during a commit, which may have happened: {what}")
             }
             StoreError::Conflict { what } => write!(f, "conflict: {what}"),
+            StoreError::Stale { what, expected, found: Some(found) } => {
+                write!(f, "{what} is at revision {found}, not {expected}")
+            }
+            StoreError::Stale { what, expected, found: None } => {
+                write!(f, "{what} does not exist, so it is not at revision {expected}")
+            }
             StoreError::NotFound { what } => write!(f, "there is no {what}"),
             StoreError::Invalid(invalid) => invalid.fmt(f),
             StoreError::Corrupt { what } => write!(f, "stored data cannot be read: {what}"),

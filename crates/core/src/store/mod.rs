@@ -193,7 +193,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     // ---- orgs
 
     /// Makes and changes orgs, all of them or none: see [`written`](crate::org::written). The answers are in the same
-    /// order. An `expected_revision` that is not the current one is a [`StoreError::Conflict`], an org that must be there
+    /// order. An `expected_revision` that is not the current one is [`StoreError::Stale`], an org that must be there
     /// and is not is [`StoreError::NotFound`], an org that is named twice is [`StoreError::Invalid`].
     async fn write_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>>;
 
@@ -230,6 +230,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         &self,
         job: &JobRef,
         org: &OrgId,
+        expected_revision: Option<u64>,
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed>;

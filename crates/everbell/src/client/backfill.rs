@@ -177,7 +177,7 @@ impl Jobs {
         let decide = |view: &JobView| change::backfill(view, &request);
         let (store, job) = (&self.context.parts.store, JobRef::Id(definition.id));
         let changed = match &plan.org {
-            Some(org) => store.change_org_job(&job, org, &decide, &audit).await,
+            Some(org) => store.change_org_job(&job, org, None, &decide, &audit).await,
             None => store.change_job(&job, None, &decide, &audit).await,
         };
         let runs = match changed {

@@ -53,7 +53,7 @@ impl<V: Verb> Change<V> {
         Change { jobs, job: job.into_job_ref(), if_revision: None, org: None, verb }
     }
 
-    /// Only if the job is still at this revision; else a conflict.
+    /// Only if the job is still at this revision; else it is [`StoreError::Stale`].
     pub fn if_revision(self, revision: u64) -> Change<V> {
         Change { if_revision: Some(revision), ..self }
     }
@@ -65,7 +65,7 @@ impl<V: Verb> Change<V> {
         }
         for _ in 1..ATTEMPTS {
             match self.attempt(&job).await {
-                Err(StoreError::Conflict { .. }) if self.if_revision.is_none() => {}
+                Err(error) if error.is_conflict() && self.if_revision.is_none() => {}
                 answer => return answer,
             }
         }
@@ -81,10 +81,7 @@ impl<V: Verb> Change<V> {
         let row = parts.store.get_job(job).await?;
         let definition = &row.job.definition;
         let revision = row.job.state.revision;
-        if let Some(expected) = self.if_revision.filter(|expected| *expected != revision) {
-            let what = format!("job `{}` is at revision {revision}, not {expected}", definition.key);
-            return Err(StoreError::Conflict { what });
-        }
+        StoreError::expect_revision("job", &definition.key, self.if_revision, Some(revision))?;
         let now = self.jobs.context.now();
         let decide = |view: &JobView| self.verb.decide(view, actor, now);
         let (before, after) = before_and_after(&row, &decide)?;
@@ -101,46 +98,22 @@ impl<V: Verb> Change<V> {
         let context = &self.jobs.context;
         let read = JobOfOrg::read(context, job, org).await?;
         let definition = &read.row.job.definition;
+        let revision = read.row.job.state.revision;
+        StoreError::expect_revision("job", &definition.key, self.if_revision, Some(revision))?;
         let now = context.now();
-        let decide = |view: &JobView| {
-            expect_revision(view, self.if_revision)?;
-            self.verb.decide(view, &context.actor, now)
-        };
+        let decide = |view: &JobView| self.verb.decide(view, &context.actor, now);
         let view = read.view();
-        let planned = decide(&view).map_err(of_revision)?;
+        let planned = decide(&view)?;
         let mut after = JobOfOrg::timer_facts(&planned.plan.timer);
         after.insert("orgId".to_owned(), json!(org.as_str()));
         let before = JobOfOrg::timer_facts(&view.timer);
         let object = format!("job:{}", definition.key);
         let audit = context.entry(V::ACTION, object, now, Some(&before), Some(&after));
-        let changed = context.parts.store.change_org_job(&JobRef::Id(definition.id), org, &decide, &audit).await;
-        let changed = changed.map_err(|error| match error {
-            StoreError::Invalid(invalid) => of_revision(invalid),
-            other => other,
-        })?;
+        let job = JobRef::Id(definition.id);
+        let changed = context.parts.store.change_org_job(&job, org, self.if_revision, &decide, &audit).await?;
         context.parts.events.tell_change(&changed);
         Ok(changed)
     }
-}
-
-/// The field of a refusal that is about a revision.
-const REVISION: &str = "revision";
-
-/// Whether the job is still as the writer believes, asked under the lock of its timer for an org.
-pub(super) fn expect_revision(view: &JobView, expected: Option<u64>) -> Result<(), Invalid> {
-    let found = view.job.state.revision;
-    match expected.filter(|expected| *expected != found) {
-        Some(expected) => {
-            let key = &view.job.definition.key;
-            Err(Invalid::new(REVISION, format!("job `{key}` is at revision {found}, not {expected}")))
-        }
-        None => Ok(()),
-    }
-}
-
-/// What [`expect_revision`] refuses is a conflict.
-pub(super) fn of_revision(invalid: Invalid) -> StoreError {
-    if invalid.field == REVISION { StoreError::Conflict { what: invalid.reason } } else { invalid.into() }
 }
 
 impl<V: Verb> IntoFuture for Change<V> {

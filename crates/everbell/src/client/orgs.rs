@@ -45,9 +45,8 @@ impl Orgs {
     pub async fn set(&self, write: OrgWrite) -> StoreResult<OrgWritten> {
         for _ in 1..ATTEMPTS {
             match self.try_set(&write).await {
-                Err(StoreError::Conflict { .. }) if write.expected_revision.is_none() => {}
-                // Written again it is the same.
-                Err(error) if is_in_doubt(&error) && write.expected_revision.is_none() => {}
+                // Written again after a commit that may have happened it is the same.
+                Err(error) if (error.is_conflict() || is_in_doubt(&error)) && write.expected_revision.is_none() => {}
                 answer => return answer,
             }
         }
@@ -103,13 +102,7 @@ impl Orgs {
             return Err(StoreError::not_found("org", &write.id));
         }
         let revision = there.map(|org| org.revision);
-        if let Some(expected) = write.expected_revision.filter(|expected| revision != Some(*expected)) {
-            let what = match revision {
-                Some(found) => format!("org `{}` is at revision {found}, not {expected}", write.id),
-                None => format!("org `{}` does not exist, so it is not at revision {expected}", write.id),
-            };
-            return Err(StoreError::Conflict { what });
-        }
+        StoreError::expect_revision("org", &write.id, write.expected_revision, revision)?;
         let created = there.is_none();
         Ok(match org::written(there, write, &self.context.actor, self.context.now())? {
             Written::New(org, _) => OrgWritten { org: *org, created, changed: true },

@@ -10,7 +10,6 @@ use everbell_core::{Invalid, Json, OrgId, Overlap, Run as RunRecord, RunId, Skip
 use serde::Serialize;
 use serde_json::json;
 
-use super::changes::{expect_revision, of_revision};
 use super::org_jobs::expect_per_org;
 use super::sweeps::{self, SweepBegun};
 use super::{Context, Facts, is_in_doubt, payload_of};
@@ -86,7 +85,7 @@ impl RunNowRequest {
         RunNowRequest { overlap: Some(Overlap::Queue), ..self }
     }
 
-    /// Only if the job is still at this revision; else a conflict.
+    /// Only if the job is still at this revision; else it is [`StoreError::Stale`].
     pub fn if_revision(self, revision: u64) -> RunNowRequest {
         RunNowRequest { if_revision: Some(revision), ..self }
     }
@@ -152,14 +151,11 @@ impl RunNowRequest {
         };
         let audit = context.entry(action, object, now, None, Some(&after));
         let request = plan::RunNow { id, actor: &context.actor, payload, overlap };
-        let decide = |view: &JobView| {
-            expect_revision(view, if_revision)?;
-            change::run_now(view, &request, now)
-        };
+        let decide = |view: &JobView| change::run_now(view, &request, now);
         let store = &context.parts.store;
         let changed = match &org {
-            Some(org) => store.change_org_job(&job, org, &decide, &audit).await,
-            None => store.change_job(&job, None, &decide, &audit).await,
+            Some(org) => store.change_org_job(&job, org, if_revision, &decide, &audit).await,
+            None => store.change_job(&job, if_revision, &decide, &audit).await,
         };
         let run = match changed {
             Ok(changed) => {
@@ -167,7 +163,6 @@ impl RunNowRequest {
                 changed.runs.into_iter().find(|run| run.id == id)
             }
             Err(error) if is_in_doubt(&error) => Some(store.get_run(id).await.map_err(|_| error)?),
-            Err(StoreError::Invalid(invalid)) => return Err(of_revision(invalid)),
             Err(error) => return Err(error),
         };
         run.map(outcome).ok_or_else(|| StoreError::not_found("run", id))

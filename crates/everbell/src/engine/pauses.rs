@@ -47,7 +47,7 @@ async fn pause(
             shared.events.tell(Event::Paused { job, reason });
         }
         // It succeeded since, or somebody was faster.
-        Err(StoreError::Invalid(_) | StoreError::Conflict { .. }) => {}
+        Err(StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::Stale { .. }) => {}
         Err(error) => error!(job_id = %job, %error, "could not pause a job that fails; the next failure tries again"),
     }
 }

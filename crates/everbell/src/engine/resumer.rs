@@ -44,7 +44,7 @@ impl Resumer {
                 self.shared.signals.plan.notify_one();
                 Ok(())
             }
-            Err(StoreError::Invalid(_) | StoreError::Conflict { .. }) => Ok(()),
+            Err(StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::Stale { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }

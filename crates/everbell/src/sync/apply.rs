@@ -153,7 +153,7 @@ impl Syncer {
 
 /// Somebody was faster, or the answer was lost: what is there now tells.
 fn is_worth_a_look(error: &StoreError) -> bool {
-    matches!(error, StoreError::Conflict { .. }) || is_in_doubt(error)
+    error.is_conflict() || is_in_doubt(error)
 }
 
 async fn find(parts: &Parts, key: &JobKey) -> StoreResult<Option<JobRow>> {

@@ -72,7 +72,7 @@ async fn a_run_by_hand_is_for_one_org_for_some_or_for_all(stored: Stored) {
     }
     assert!(jobs.run_now_for("briefing", &[]).await.unwrap_err().to_string().starts_with("orgs: must be 1 to 100"));
     let stale = jobs.run_now("briefing").for_org(&id("acme")).if_revision(99).await.unwrap_err();
-    assert!(matches!(stale, StoreError::Conflict { .. }), "{stale}");
+    assert!(matches!(stale, StoreError::Stale { .. }), "{stale}");
 }
 
 async fn a_backfill_is_for_one_org_or_for_all(stored: Stored) {
@@ -118,7 +118,7 @@ async fn the_next_fire_of_one_org_is_moved_or_skipped(stored: Stored) {
     let wanted = r#"ana job.reschedule job:briefing {"nextRunAt":"2026-11-16T07:00:00Z"} -> {"nextRunAt":"2026-11-15T15:00:00Z","orgId":"acme"}"#;
     assert_eq!(last_entry(&*stored.store).await, wanted);
     let stale = jobs.skip_next("briefing", 1).for_org(&id("bolt")).if_revision(1).await.unwrap_err();
-    assert!(matches!(stale, StoreError::Conflict { .. }), "{stale}");
+    assert!(matches!(stale, StoreError::Stale { .. }), "{stale}");
     jobs.skip_next("briefing", 1).for_org(&id("bolt")).await.unwrap();
     assert_eq!(next("bolt").await, ["2026-11-16T23:00:00Z", "2026-11-17T23:00:00Z"]);
     assert_eq!(next("cove").await[0], "2026-11-16T08:00:00Z", "the others are as they were");

@@ -77,7 +77,7 @@ async fn an_org_is_made_changed_and_deleted(stored: Stored) {
         assert!(refused.contains(reason), "{refused}");
     }
 
-    assert!(matches!(orgs.delete(&id("acme"), Some(1)).await, Err(StoreError::Conflict { .. })));
+    assert!(matches!(orgs.delete(&id("acme"), Some(1)).await, Err(StoreError::Stale { .. })));
     orgs.delete(&id("acme"), Some(2)).await.unwrap();
     let wanted = r#"ana org.delete org:acme (new customer) {"enabled":false,"name":"Acme","settings":"{}","timezone":"Europe/Paris"}"#;
     assert_eq!(last_entry(&*stored.store).await, wanted);

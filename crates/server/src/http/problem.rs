@@ -324,13 +324,9 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
         match error {
             StoreError::NotFound { what } => Problem::new(Kind::NotFound, format!("There is no {what}.")),
-            StoreError::Conflict { what } if what.contains("is at revision") => {
-                Problem::new(Kind::RevisionMismatch, what)
-            }
+            StoreError::Stale { .. } => Problem::new(Kind::RevisionMismatch, error.to_string()),
             StoreError::Conflict { what } => Problem::new(Kind::Conflict, what),
-            StoreError::Invalid(invalid) if invalid.field == "status" && invalid.reason.contains("retired") => {
-                Problem::new(Kind::JobRetired, invalid.reason)
-            }
+            StoreError::Invalid(invalid) if invalid.is_retired() => Problem::new(Kind::JobRetired, invalid.reason),
             StoreError::Invalid(invalid) if invalid.field == "status" => Problem::new(Kind::Conflict, invalid.reason),
             StoreError::Invalid(invalid) => {
                 let code = if invalid.field == "target" { "unknown_target" } else { "invalid" };

@@ -219,10 +219,11 @@ impl Store for Timed {
         &self,
         job: &JobRef,
         org: &OrgId,
+        expected_revision: Option<u64>,
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.time("change_org_job", self.inner.change_org_job(job, org, decide, audit)).await
+        self.time("change_org_job", self.inner.change_org_job(job, org, expected_revision, decide, audit)).await
     }
 
     async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {

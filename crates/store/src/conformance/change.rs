@@ -167,7 +167,7 @@ pub async fn a_stale_revision_changes_nothing(fresh: Fresh) {
     };
     let entry = audit("job.resume", "job:hourly", now);
     for stale in [1, 3, u64::from(u32::MAX)] {
-        assert_refused(world.store.change_job(&by_key("hourly"), Some(stale), &resume, &entry).await, "conflict");
+        assert_refused(world.store.change_job(&by_key("hourly"), Some(stale), &resume, &entry).await, "stale");
     }
     assert_eq!(*asked.lock().unwrap(), 0, "nobody was asked");
     assert_eq!(world.get("hourly").await, before);
@@ -198,7 +198,7 @@ pub async fn a_change_that_came_to_nothing_lets_go_of_its_job(fresh: Fresh) {
         assert_refused(world.try_change("minutely", now, refuse).await, "invalid");
         let entry = audit("job.pause", "job:minutely", now);
         let stale = world.store.change_job(&by_key("minutely"), Some(99), &refuse, &entry).await;
-        assert_refused(stale, "conflict");
+        assert_refused(stale, "stale");
         assert_eq!(world.plan(now).await.timers, 1, "at {now} the timer is still held by a change that is over");
     }
 }

@@ -133,7 +133,7 @@ pub async fn one_of_many_changes_a_revision(fresh: Fresh) {
     };
     let answers = at_once(&fresh, 8, work).await;
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1, "{answers:?}");
-    assert!(answers.iter().all(|answer| matches!(answer, Ok(()) | Err("conflict"))), "{answers:?}");
+    assert!(answers.iter().all(|answer| matches!(answer, Ok(()) | Err("stale"))), "{answers:?}");
     assert_eq!(world.get("daily").await.job.state.revision, 2);
 }
 

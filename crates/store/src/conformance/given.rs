@@ -195,6 +195,7 @@ pub(super) fn kind(error: &StoreError) -> &'static str {
     match error {
         StoreError::Unavailable { .. } => "unavailable",
         StoreError::Conflict { .. } => "conflict",
+        StoreError::Stale { .. } => "stale",
         StoreError::NotFound { .. } => "not found",
         StoreError::Invalid(_) => "invalid",
         StoreError::Corrupt { .. } => "corrupt",

@@ -12,7 +12,7 @@ macro_rules! conformance_cases_of_orgs {
                 an_unknown_org_is_not_found,
                 orgs_are_written_all_or_none,
                 ten_thousand_orgs_are_one_write,
-                an_org_that_changed_meanwhile_is_a_conflict,
+                an_org_that_changed_meanwhile_is_not_written,
                 orgs_are_found_by_text_zone_and_state,
                 a_deleted_org_is_gone_with_what_it_overrides,
                 an_override_is_written_listed_and_taken_back,

@@ -18,11 +18,16 @@ pub async fn a_run_by_hand_is_for_one_org(fresh: Fresh) {
     let entry = |name: &str| audit("job.run_now", name, at("01:00"));
     assert_refused(world.store.change_job(&by_key("brief"), None, &decide, &entry("whole")).await, "invalid");
     let utc = org_id("utc");
-    let changed = world.store.change_org_job(&by_key("brief"), &utc, &decide, &entry("utc")).await.unwrap();
+    let change = |org, revision| {
+        let (world, decide, entry) = (&world, &decide, entry("one"));
+        async move { world.store.change_org_job(&by_key("brief"), &org_id(org), revision, decide, &entry).await }
+    };
+    assert_refused(change("nobody", None).await, "not found");
+    assert_refused(change("utc", Some(9)).await, "stale");
+    assert_eq!(world.runs().await, []);
+    let changed = change("utc", Some(1)).await.unwrap();
     assert_eq!((changed.runs.len(), changed.runs[0].org.as_ref()), (1, Some(&utc)));
     assert_eq!(next(&world, id, "utc").await, Some(at("09:00")), "the timer stays");
-    let nobody = world.store.change_org_job(&by_key("brief"), &org_id("nobody"), &decide, &entry("nobody")).await;
-    assert!(matches!(nobody, Err(StoreError::NotFound { .. })));
     // Its overlap is its own: the stuck run of one org is in nobody else's way.
     world.start(at("01:00")).await;
     let planned = world.plan(at("17:00")).await;

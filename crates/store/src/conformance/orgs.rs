@@ -95,17 +95,16 @@ pub async fn ten_thousand_orgs_are_one_write(fresh: Fresh) {
     assert_eq!(world.store.count_orgs().await.unwrap().orgs, 10_000);
 }
 
-pub async fn an_org_that_changed_meanwhile_is_a_conflict(fresh: Fresh) {
+pub async fn an_org_that_changed_meanwhile_is_not_written(fresh: Fresh) {
     let world = World::new(&fresh);
     world.put(&[org("acme", "UTC")], at("08:00")).await;
     let second = OrgWrite { expected_revision: Some(1), ..org("acme", "Asia/Tokyo") };
     world.put(std::slice::from_ref(&second), at("09:00")).await;
-    let conflict = |error: StoreError| assert!(matches!(error, StoreError::Conflict { .. }), "{error}");
-    conflict(try_put(&world, &[second], at("10:00")).await.unwrap_err());
+    assert_refused(try_put(&world, &[second], at("10:00")).await, "stale");
     let entry = audit("org.delete", "org:acme", at("10:00"));
-    conflict(world.store.delete_org(&org_id("acme"), Some(1), &entry).await.unwrap_err());
+    assert_refused(world.store.delete_org(&org_id("acme"), Some(1), &entry).await, "stale");
     let new = OrgWrite { expected_revision: Some(1), ..org("new", "UTC") };
-    conflict(try_put(&world, &[new], at("10:00")).await.unwrap_err());
+    assert_refused(try_put(&world, &[new], at("10:00")).await, "stale");
     let found = world.store.get_org(&org_id("acme")).await.unwrap();
     assert_eq!((found.revision, found.place.moved.unwrap().from.as_str()), (2, "UTC"));
 }

@@ -19,11 +19,8 @@ impl State {
     ) -> StoreResult<Changed> {
         let view = self.view(job, org)?;
         let id = view.job.definition.id;
-        let revision = view.job.state.revision;
-        if let Some(expected) = expected_revision.filter(|expected| *expected != revision) {
-            let what = format!("job `{}` is at revision {revision}, not {expected}", view.job.definition.key);
-            return Err(StoreError::Conflict { what });
-        }
+        let (key, revision) = (&view.job.definition.key, view.job.state.revision);
+        StoreError::expect_revision("job", key, expected_revision, Some(revision))?;
         let change = decide(&view)?;
         let retiring = (change.state.status == JobStatus::Retired).then_some(id);
         if let Some(successor) = &change.successor {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::pages::{self, Direction};
 use super::state::{State, StoredOrg, micros};
-use crate::rows::orgs::{MOST_COUNTED, MOST_LISTED, decide_writes, wrong_revision};
+use crate::rows::orgs::{MOST_COUNTED, MOST_LISTED, decide_writes};
 
 impl State {
     pub(super) fn write_orgs(&mut self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>> {
@@ -31,7 +31,7 @@ impl State {
 
     pub(super) fn delete_org(&mut self, id: &OrgId, revision: Option<u64>, audit: &AuditEntry) -> StoreResult<()> {
         let org = self.get_org(id)?;
-        wrong_revision(id, revision, Some(org.revision))?;
+        StoreError::expect_revision("org", id, revision, Some(org.revision))?;
         let org = org::deleted(&org, &audit.actor, micros(audit.at));
         self.orgs.insert(id.clone(), StoredOrg { org, waiting: true });
         self.overrides.retain(|(org, _), _| org != id);

@@ -201,10 +201,11 @@ impl Store for MemoryStore {
         &self,
         job: &JobRef,
         org: &OrgId,
+        expected_revision: Option<u64>,
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.with_notice(|state| state.change_job(job, Some(org), None, decide, audit))
+        self.with_notice(|state| state.change_job(job, Some(org), expected_revision, decide, audit))
     }
 
     async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {

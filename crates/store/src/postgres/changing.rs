@@ -53,11 +53,8 @@ impl PostgresStore {
         let Wanted { job, org, expected_revision } = wanted;
         let id = jobs::find(&mut *tx, job).await?;
         let view = self.lock(&mut *tx, id, org).await?;
-        if let Some(expected) = expected_revision.filter(|expected| *expected != view.job.state.revision) {
-            let found = view.job.state.revision;
-            let what = format!("job `{}` is at revision {found}, not {expected}", view.job.definition.key);
-            return Err(StoreError::Conflict { what });
-        }
+        let Job { definition, state } = &view.job;
+        StoreError::expect_revision("job", &definition.key, expected_revision, Some(state.revision))?;
         let JobChange { state, plan, successor, sweep } = decide(&view)?;
         let mut batch = PlanBatch::default();
         let (gaps, wanted): (Vec<Gap>, Vec<Uuid>) =

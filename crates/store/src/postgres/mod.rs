@@ -234,10 +234,11 @@ impl Store for PostgresStore {
         &self,
         job: &JobRef,
         org: &OrgId,
+        expected_revision: Option<u64>,
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.decide_change(Wanted { job, org: Some(org), expected_revision: None }, decide, audit).await
+        self.decide_change(Wanted { job, org: Some(org), expected_revision }, decide, audit).await
     }
 
     async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {

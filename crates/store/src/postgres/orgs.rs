@@ -17,7 +17,7 @@ use super::planning::column;
 use crate::micros::Micros;
 use crate::rows::orgs::{
     JobOrgColumns, MOST_COUNTED, MOST_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, WishColumns, decide_writes,
-    page_of, wrong_revision,
+    page_of,
 };
 use crate::rows::readable;
 
@@ -41,7 +41,7 @@ impl PostgresStore {
             let mut there = lock(&mut tx, WHAT, vec![id.to_string()]).await?;
             let org = there.remove(id.as_str()).filter(|org| !org.place.deleted);
             let org = org.ok_or_else(|| StoreError::not_found("org", id))?;
-            wrong_revision(id, expected_revision, Some(org.revision))?;
+            StoreError::expect_revision("org", id, expected_revision, Some(org.revision))?;
             let query = sqlx::query(include_str!("sql/delete_overrides.sql")).bind(id.to_string());
             on(WHAT, query.execute(&mut tx)).await?;
             let gone = org::deleted(&org, &audit.actor, Micros::from(audit.at).into());

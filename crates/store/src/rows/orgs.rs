@@ -37,7 +37,7 @@ pub(crate) fn decide_writes(
         if write.only_existing && living.is_none() {
             return Err(StoreError::not_found("org", &write.id));
         }
-        wrong_revision(&write.id, write.expected_revision, living.map(|org| org.revision))?;
+        StoreError::expect_revision("org", &write.id, write.expected_revision, living.map(|org| org.revision))?;
         let created = living.is_none();
         let done = org::written(old.as_ref(), write, &audit.actor, Micros::from(audit.at).into());
         match (done.map_err(|refused| of_several(refused, &write.id, writes.len()))?, old) {
@@ -58,19 +58,6 @@ fn of_several(refused: Invalid, org: &OrgId, count: usize) -> StoreError {
         return refused.into();
     }
     Invalid::new(refused.field, format!("org `{org}`: {}", refused.reason)).into()
-}
-
-/// Refuses a change of an org that is not as the writer believes.
-pub(crate) fn wrong_revision(org: &OrgId, expected: Option<u64>, found: Option<u64>) -> StoreResult<()> {
-    match (expected, found) {
-        (Some(expected), Some(found)) if expected != found => {
-            Err(StoreError::Conflict { what: format!("org `{org}` is at revision {found}, not {expected}") })
-        }
-        (Some(expected), None) => Err(StoreError::Conflict {
-            what: format!("org `{org}` does not exist, so it is not at revision {expected}"),
-        }),
-        _ => Ok(()),
-    }
 }
 
 /// A page of rows that are in the order of their org; there is one row more if there is another page.

@@ -39,11 +39,8 @@ impl SqliteStore {
     ) -> StoreResult<Changed> {
         let id = jobs::find(tx, job).await?;
         let view = self.view(tx, id, org).await?;
-        if let Some(expected) = expected_revision.filter(|expected| *expected != view.job.state.revision) {
-            let found = view.job.state.revision;
-            let what = format!("job `{}` is at revision {found}, not {expected}", view.job.definition.key);
-            return Err(StoreError::Conflict { what });
-        }
+        let Job { definition, state } = &view.job;
+        StoreError::expect_revision("job", &definition.key, expected_revision, Some(state.revision))?;
         let JobChange { state, plan, successor, sweep } = decide(&view)?;
         let mut batch = PlanBatch::default();
         let (gaps, runs) = (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect::<Vec<_>>());

@@ -267,10 +267,11 @@ impl Store for SqliteStore {
         &self,
         job: &JobRef,
         org: &OrgId,
+        expected_revision: Option<u64>,
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.decide_change(job, Some(org), None, decide, audit).await
+        self.decide_change(job, Some(org), expected_revision, decide, audit).await
     }
 
     async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {

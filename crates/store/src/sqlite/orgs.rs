@@ -18,7 +18,7 @@ use super::{SqliteStore, check_limit};
 use crate::micros::Micros;
 use crate::rows::orgs::{
     JobOrgColumns, MOST_COUNTED, MOST_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, WishColumns, decide_writes,
-    page_of, wrong_revision,
+    page_of,
 };
 use crate::rows::readable;
 
@@ -43,7 +43,7 @@ impl SqliteStore {
         let mut held = self.writer("deleting an org").await?;
         let mut tx = held.begin().await?;
         let org = living(&mut tx, id).await?;
-        wrong_revision(id, expected_revision, Some(org.revision))?;
+        StoreError::expect_revision("org", id, expected_revision, Some(org.revision))?;
         tx.run(sqlx::query(include_str!("sql/delete_overrides.sql")).bind(id.to_string())).await?;
         let gone = org::deleted(&org, &audit.actor, Micros::from(audit.at).into());
         upsert(&mut tx, &[(OrgColumns::from(&gone), true)]).await?;

@@ -72,7 +72,7 @@ async fn edit(call: &Call) -> Result<Edited, Problem> {
         let change = jobs.new_version(JobRef::Id(before.job.definition.id), edit).if_revision(revision);
         let change = if form.flag("activate") { change.activate() } else { change };
         match change.await {
-            Err(StoreError::Conflict { .. }) if call.if_match.is_none() && attempt < ATTEMPTS => attempt += 1,
+            Err(error) if error.is_conflict() && call.if_match.is_none() && attempt < ATTEMPTS => attempt += 1,
             Ok(changed) => return Ok(Edited { before, changed }),
             Err(error) => return Err(error.into()),
         }

@@ -61,6 +61,8 @@ fn check_life(server: &Server) {
     server.get("/orgs/acme").problem(404, "NotFound");
     server.delete("/orgs/acme").problem(404, "NotFound");
     server.patch("/orgs/acme", &json!({ "name": "x" })).problem(404, "NotFound");
+    let gone = with_etag("PUT", "\"4\"", b"{\"timezone\":\"UTC\"}").problem(412, "RevisionMismatch");
+    assert_eq!(gone["detail"], "org `acme` does not exist, so it is not at revision 4");
     // It may come back.
     assert_eq!(server.put("/orgs/acme", &json!({ "timezone": "UTC" })).expect(201)["name"], "");
 }

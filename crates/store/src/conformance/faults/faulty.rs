@@ -247,10 +247,11 @@ impl Store for Faulty {
         &self,
         job: &JobRef,
         org: &OrgId,
+        expected_revision: Option<u64>,
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.around(self.inner.change_org_job(job, org, decide, audit)).await
+        self.around(self.inner.change_org_job(job, org, expected_revision, decide, audit)).await
     }
 
     async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {
