@@ -28,7 +28,7 @@ use config::{Config, Environment};
 /// Reads the command line, runs one command, and tells the exit code.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
-    if cli::completions::answered(&args) {
+    if cli::completions::answered(&args) || targets::answered(&args) {
         return ExitCode::SUCCESS;
     }
     let is_healthcheck = args.get(1).is_some_and(|word| word == "healthcheck");

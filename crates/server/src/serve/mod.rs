@@ -14,6 +14,7 @@ use crate::cli::{CliError, Exit};
 use crate::config::Config;
 use crate::http::{self, App};
 use crate::observe::{Metrics, Notifier, Timed, logs};
+use crate::targets::{Keeper, Kind, Problem, TargetSettings};
 
 pub(crate) use first_token::FILE as TOKEN_FILE;
 
@@ -85,8 +86,11 @@ async fn build(config: &Config, metrics: &Metrics) -> Result<Everbell, CliError>
         .removed(config.jobs.removed)
         .adopt(config.jobs.adopt)
         .schedules(config.schedules.iter().cloned());
+    let runs_programs = |target: &TargetSettings| matches!(target.kind, Kind::Command(_));
+    let has_programs = config.server.role.schedules() && config.targets.iter().any(runs_programs);
+    let keeper = if has_programs { Keeper::start() } else { Keeper::none() };
     for target in &config.targets {
-        let action = target.action(metrics).map_err(|problems: crate::targets::Problem| CliError::Failed {
+        let action = target.action(metrics, &keeper).map_err(|problems: Problem| CliError::Failed {
             message: format!("target `{}`: {}: {}", target.label, problems.0, problems.1),
             hint: Some("`everbell config check` tells every problem".to_owned()),
         })?;

@@ -38,6 +38,17 @@ pub(crate) fn time(value: &Value) -> Timestamp {
     value.as_str().unwrap().parse().unwrap()
 }
 
+/// Looks again and again, as long as a test has patience.
+pub(crate) fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    for _ in 0..PATIENCE.as_millis() / 25 {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    None
+}
+
 /// A folder that goes with the test.
 pub(crate) struct Folder(PathBuf);
 
@@ -136,13 +147,8 @@ impl Server {
 
     /// Waits for a text in the log.
     pub(crate) fn until_logged(&self, text: &str) {
-        for _ in 0..PATIENCE.as_millis() / 25 {
-            if self.log().contains(text) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(25));
-        }
-        panic!("`{text}` was never logged: {}", self.log());
+        let logged = eventually(|| self.log().contains(text).then_some(()));
+        assert!(logged.is_some(), "`{text}` was never logged: {}", self.log());
     }
 
     /// What it logged so far.
@@ -219,14 +225,11 @@ impl Server {
     /// Asks again and again until the answer is as wanted.
     pub(crate) fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let mut last = Value::Null;
-        for _ in 0..PATIENCE.as_millis() / 25 {
+        let found = eventually(|| {
             last = self.get(path).expect(200);
-            if wanted(&last) {
-                return last;
-            }
-            std::thread::sleep(Duration::from_millis(25));
-        }
-        panic!("{path} never became what was wanted; at last {last}; {}", self.log());
+            wanted(&last).then(|| last.clone())
+        });
+        found.unwrap_or_else(|| panic!("{path} never became what was wanted; at last {last}; {}", self.log()))
     }
 }
 

@@ -8,8 +8,8 @@
 //! - Whatever it left behind is killed before it is reaped.
 //! - After that, no signal is sent any more.
 //!
-//! Whoever drops a group kills it: a handler that is dropped leaves nothing behind. Only what made a group or session of
-//! its own gets away.
+//! Whoever drops a group kills it: a handler that is dropped leaves nothing behind. If this process is killed itself, its
+//! [keeper](super::keeper) does that. Only what made a group or session of its own gets away.
 
 use std::io;
 use std::process::ExitStatus;
@@ -18,23 +18,27 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::signal::unix::{self, SignalKind};
 
+use super::keeper::{Keeper, Kept};
+
 #[derive(Debug)]
 pub(super) struct Group {
     child: Child,
     leader: Pid,
+    /// Until it is reaped.
+    kept: Option<Kept>,
     /// Tells that some child of this process has changed.
     changes: unix::Signal,
 }
 
 impl Group {
     /// Starts a program as the leader of a group of its own.
-    pub(super) fn start(command: &mut Command) -> io::Result<Group> {
+    pub(super) fn start(command: &mut Command, keeper: &Keeper) -> io::Result<Group> {
         // Before the program: its end must not be missed.
         let changes = unix::signal(SignalKind::child())?;
         let child = command.process_group(0).spawn()?;
         let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let leader = leader.ok_or_else(|| io::Error::other("the program has no process id"))?;
-        Ok(Group { child, leader, changes })
+        Ok(Group { child, leader, kept: Some(keeper.keep(leader)), changes })
     }
 
     /// The ends of its pipes.
@@ -60,8 +64,13 @@ impl Group {
 
     /// Kills what is left of the group, and tells how the program ended.
     pub(super) async fn reap(mut self) -> io::Result<ExitStatus> {
-        self.signal(Signal::KILL);
+        self.kill();
         self.child.wait().await
+    }
+
+    fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        self.kept = None;
     }
 
     fn signal(&self, signal: Signal) {
@@ -74,6 +83,6 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.signal(Signal::KILL);
+        self.kill();
     }
 }

@@ -6,6 +6,7 @@
 mod environment;
 mod failure;
 mod group;
+pub(super) mod keeper;
 mod last_line;
 
 use std::io;
@@ -21,20 +22,21 @@ use tokio::process::{ChildStdin, Command};
 use self::environment::{environment, name_problem};
 use self::failure::{MAX_COMPLAINT, failed, not_started, unknown_end};
 use self::group::Group;
+use self::keeper::Keeper;
 use self::last_line::LastLine;
 use super::{CommandSettings, Problem, result};
 
 /// How long pipes are read after the program has ended. Its group is gone by then, so whoever still holds them got away.
 const DRAIN: Duration = Duration::from_millis(500);
 
-pub(super) fn action(settings: &CommandSettings) -> Result<Action, Problem> {
+pub(super) fn action(settings: &CommandSettings, keeper: &Keeper) -> Result<Action, Problem> {
     if let Some(problem) = problems(settings).into_iter().next() {
         return Err(problem);
     }
-    let settings = Arc::new(settings.clone());
+    let shared = Arc::new((settings.clone(), keeper.clone()));
     Ok(Arc::new(move |run| {
-        let settings = Arc::clone(&settings);
-        Box::pin(async move { perform(&settings, &run).await.into_outcome() })
+        let shared = Arc::clone(&shared);
+        Box::pin(async move { perform(&shared.0, &shared.1, &run).await.into_outcome() })
     }))
 }
 
@@ -64,7 +66,7 @@ pub(super) fn problems(settings: &CommandSettings) -> Vec<Problem> {
     problems
 }
 
-async fn perform(settings: &CommandSettings, run: &Run) -> Result<Option<Box<RawValue>>, RunError> {
+async fn perform(settings: &CommandSettings, keeper: &Keeper, run: &Run) -> Result<Option<Box<RawValue>>, RunError> {
     // There is one: the settings were checked.
     let program = settings.argv.first().map_or("", String::as_str);
     let mut command = Command::new(program);
@@ -73,7 +75,8 @@ async fn perform(settings: &CommandSettings, run: &Run) -> Result<Option<Box<Raw
     if let Some(folder) = &settings.cwd {
         command.current_dir(folder);
     }
-    let group = Group::start(&mut command).map_err(|error| not_started(program, settings.cwd.as_deref(), &error))?;
+    let group = Group::start(&mut command, keeper);
+    let group = group.map_err(|error| not_started(program, settings.cwd.as_deref(), &error))?;
     let mut printed = Printed { said: LastLine::new(result::MAX_BYTES), complained: LastLine::new(MAX_COMPLAINT) };
     let status = attend(group, run, &mut printed).await.map_err(|error| unknown_end(program, &error))?;
     match status.code() {

@@ -7,16 +7,20 @@ use std::time::Duration;
 
 use everbell::core::store::LeaseTerms;
 use everbell::testing::TestBell;
-use everbell::{EngineOptions, Event, Everbell, RunRecord, Schedule, TargetOptions};
+use everbell::{Action, EngineOptions, Event, Everbell, RunRecord, Schedule, TargetOptions};
 use serde::Serialize;
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
 use crate::observe::Metrics;
-use crate::targets::{CommandSettings, HttpSettings, Kind, TargetSettings};
+use crate::targets::{CommandSettings, HttpSettings, Keeper, Kind, Problem, TargetSettings};
 
 pub(super) fn settings(kind: Kind) -> TargetSettings {
     TargetSettings { label: "target".to_owned(), options: TargetOptions::default(), kind }
+}
+
+pub(super) fn action(kind: Kind) -> Result<Action, Problem> {
+    settings(kind).action(&Metrics::new(), &Keeper::none())
 }
 
 pub(super) fn http(url: impl Into<String>, change: impl FnOnce(&mut HttpSettings)) -> Kind {
@@ -41,7 +45,7 @@ pub(super) fn options() -> EngineOptions {
 
 /// A program with one job, `job`, that nobody fires.
 pub(super) async fn bell(kind: Kind, schedule: impl FnOnce(Schedule) -> Schedule) -> Everbell {
-    let action = settings(kind).action(&Metrics::new()).unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
+    let action = action(kind).unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
     let job = schedule(Schedule::cron("job", "0 0 1 1 *").target("target"));
     let builder = Everbell::builder().database("sqlite::memory:").options(options());
     builder.action("target", action, TargetOptions::default()).schedule(job).build().await.unwrap()
@@ -67,7 +71,7 @@ pub(super) async fn perform_with(
 
 /// What becomes of the run of a slot: 8 o'clock in Paris, 7 in UTC.
 pub(super) async fn fired(kind: Kind, key: &str, payload: impl Serialize) -> RunRecord {
-    let action = settings(kind).action(&Metrics::new()).unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
+    let action = action(kind).unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
     let job = Schedule::cron(key, "0 8 * * *").tz("Europe/Paris").target("target").payload(payload);
     let builder = Everbell::builder().action("target", action, TargetOptions::default()).schedule(job);
     let test = TestBell::start(builder, "2026-11-15T12:00:00Z").await;
@@ -76,7 +80,7 @@ pub(super) async fn fired(kind: Kind, key: &str, payload: impl Serialize) -> Run
 
 /// The same for an org, whose local date is the one behind.
 pub(super) async fn fired_for_org(kind: Kind, key: &str, org: &str) -> RunRecord {
-    let action = settings(kind).action(&Metrics::new()).unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
+    let action = action(kind).unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
     let job = Schedule::cron(key, "0 20 * * *").per_org().target("target");
     let builder = Everbell::builder().action("target", action, TargetOptions::default()).schedule(job);
     let test = TestBell::start(builder, "2026-11-16T06:30:00Z").await;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::given::{Folder, http, script, settings};
-use crate::observe::Metrics;
+use super::given::{Folder, action, http, script, settings};
 use crate::secret::Secret;
 use crate::targets::{CommandSettings, Kind, TargetSettings};
 
@@ -46,9 +45,9 @@ fn good_settings_have_no_problem() {
 
 #[test]
 fn without_good_settings_there_is_no_action() {
-    assert_eq!(settings(http("ftp://a.example", |_| {})).action(&Metrics::new()).err().unwrap().0, "url");
-    assert_eq!(settings(Kind::Command(CommandSettings::new(vec![]))).action(&Metrics::new()).err().unwrap().0, "argv");
-    assert!(settings(Kind::Log).action(&Metrics::new()).is_ok());
+    assert_eq!(action(http("ftp://a.example", |_| {})).err().unwrap().0, "url");
+    assert_eq!(action(Kind::Command(CommandSettings::new(vec![]))).err().unwrap().0, "argv");
+    assert!(action(Kind::Log).is_ok());
 }
 
 #[test]
