@@ -47,7 +47,7 @@ pub(super) fn status(status: &Value, now: Timestamp) -> Vec<Finding> {
     let (active, paused, errored) = (count("activeJobs"), count("pausedJobs"), count("erroredJobs"));
     findings.push(Finding::ok("jobs", format!("{active} active, {paused} paused jobs")));
     if errored > 0 {
-        let detail = format!("{} cannot fire: the schedule cannot be read", counted(errored as usize, "job"));
+        let detail = format!("{} cannot fire: a schedule or a timer cannot be read", counted(errored as usize, "job"));
         findings.push(Finding::error("jobs", detail, "everbell jobs list --errored"));
     }
     let errored = count("erroredOrgTimers");

@@ -52,7 +52,7 @@ pub(crate) struct ListArgs {
     /// Only jobs whose last run is of one of these states, such as `failed`.
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
     last_run: Vec<String>,
-    /// Only jobs that cannot fire because their schedule cannot be read.
+    /// Only jobs that cannot fire because their schedule or timer cannot be read.
     #[arg(long)]
     errored: bool,
     /// Order by this; by key if absent. A minus puts the newest first.

@@ -22,7 +22,7 @@ const FILTER: &[Field] = &[
     optional("q", TEXT, "Key, target or description contains this, in any case."),
     optional("source", Value::Word(&["api", "config", "code"]), "Owned by this."),
     optional("lastRunStatus", Value::List { of: &super::jobs::RUN_STATUS, max: 6 }, "The last run ended so."),
-    optional("errored", Value::Flag, "Whether it cannot fire because its schedule cannot be read."),
+    optional("errored", Value::Flag, "Whether it cannot fire because its schedule or its timer cannot be read."),
     optional("failing", Value::Flag, "Whether it failed since it last succeeded."),
     optional("scheduleType", super::jobs::SCHEDULE_TYPE, "Whether it fires again and again, or once."),
     optional("scheduled", Value::Flag, "Whether it has a next fire."),

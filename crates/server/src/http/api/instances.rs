@@ -50,7 +50,7 @@ pub(crate) struct StatusDocument {
     database: String,
     schema_version: u32,
     size_bytes: Option<u64>,
-    /// Living jobs: those that fire, those that are paused, and those whose schedule cannot be read.
+    /// Living jobs: those that fire, those that are paused, and those whose schedule or timer cannot be read.
     active_jobs: u64,
     paused_jobs: u64,
     errored_jobs: u64,

@@ -38,7 +38,7 @@ fn what_is_late_or_open_for_long_is_told() {
     document["notes"] = json!(["LISTEN is off"]);
     let bad = [
         (Level::Ok, "3 active, 1 paused jobs"),
-        (Level::Error, "1 job cannot fire: the schedule cannot be read"),
+        (Level::Error, "1 job cannot fire: a schedule or a timer cannot be read"),
         (Level::Warning, "2 timers of orgs cannot fire: a zone or an override cannot be read"),
         (Level::Error, "7 timers overdue, the oldest for 10m"),
         (Level::Warning, "a transaction is open for 2h, so the database cannot clean up behind it"),
