@@ -24,7 +24,7 @@ on_every_store!(
     a_new_version_takes_over,
     the_next_fire_is_moved_and_skipped,
     a_run_by_hand_obeys_the_overlap_policy,
-    an_old_revision_is_a_conflict,
+    an_old_revision_is_refused,
 );
 
 async fn a_job_is_created_paused_resumed_and_retired(stored: Stored) {
@@ -153,13 +153,13 @@ async fn a_run_by_hand_obeys_the_overlap_policy(stored: Stored) {
     assert_eq!(refusal, "payload: the character \\u0000, which no database keeps, at byte 7");
 }
 
-async fn an_old_revision_is_a_conflict(stored: Stored) {
+async fn an_old_revision_is_refused(stored: Stored) {
     let clock = Manual::new("12:00");
     let bell = bell(&stored, &clock).await;
     let jobs = bell.jobs();
     let job = jobs.create(daily("a")).await.unwrap();
     jobs.pause("a", "first").if_revision(job.job.state.revision).await.unwrap();
-    let wanted = "conflict: job `a` is at revision 2, not 1";
+    let wanted = "job `a` is at revision 2, not 1";
     assert_eq!(refused(jobs.pause("a", "second").if_revision(1).await), wanted);
     assert_eq!(refused(jobs.resume("a").if_revision(1).await), wanted);
     assert_eq!(refused(jobs.new_version("a", Edit::default()).if_revision(1).await), wanted);

@@ -65,7 +65,7 @@ async fn an_org_is_made_changed_and_deleted(stored: Stored) {
     let wanted = r#"ana org.update org:acme (new customer) {"enabled":true} -> {"enabled":false}"#;
     assert_eq!(last_entry(&*stored.store).await, wanted);
     let stale = orgs.set(off).await.unwrap_err();
-    assert_eq!(stale.to_string(), "conflict: org `acme` is at revision 2, not 1");
+    assert_eq!(stale.to_string(), "org `acme` is at revision 2, not 1");
 
     for (write, reason) in [
         (placed("bolt", "Europe/Pari"), "did you mean"),
