@@ -159,12 +159,16 @@ fn last_plan(view: &JobView, now: Timestamp) -> Plan {
     if view.is_of_all_orgs() {
         return Plan::nothing(&view.timer);
     }
-    let reason = match (&view.job.state.error, view.job.state.status) {
+    plan::close(view.job(), &view.timer, &view.seen(None), reason_to_end(view), now)
+}
+
+/// Why slots that have gone by when a version ends have no run.
+fn reason_to_end(view: &JobView) -> GapReason {
+    match (&view.job.state.error, view.job.state.status) {
         (Some(_), _) => GapReason::Errored,
         (None, JobStatus::Paused) => GapReason::Paused,
         (None, JobStatus::Active | JobStatus::Retired) => GapReason::Missed,
-    };
-    plan::close(view.job(), &view.timer, &view.seen(None), reason, now)
+    }
 }
 
 /// What the next version does differently. `None` keeps what is.
@@ -188,8 +192,8 @@ pub struct Edit {
     pub scope: Option<Scope>,
 }
 
-/// Retires this version and makes the next one. Its slots begin now, so an edit never fires retroactively; a pause goes
-/// on in the new version unless it is to be activated.
+/// Retires this version and makes the next one. Its slots begin now, so an edit never fires retroactively, and what
+/// operators did to the fires ahead holds for it too ([`plan::succeed`]). A pause goes on unless it is to be activated.
 pub fn new_version(
     view: &JobView,
     edit: Edit,
@@ -220,13 +224,26 @@ pub fn new_version(
         return Err(Invalid::new("schedule", broken.reason.clone()));
     }
     let mut successor = create(definition);
-    if let Some(pause) = view.job.state.pause.clone().filter(|_| !activate) {
+    let plan = match (&successor.definition.spec, successor.timer.is_some() && !view.is_of_all_orgs()) {
+        (Ok(spec), true) => {
+            let heir = (successor.definition.as_ref(), spec);
+            let (plan, timer) = plan::succeed(old, &view.timer, &view.seen(None), reason_to_end(view), heir, now);
+            successor.timer = Some(timer);
+            plan
+        }
+        _ => last_plan(view, now),
+    };
+    let JobState { pause, consecutive_failures, .. } = view.job.state.clone();
+    if !activate || pause.is_none() {
+        successor.state.consecutive_failures = consecutive_failures;
+    }
+    if let Some(pause) = pause.filter(|_| !activate) {
         successor.state = JobState { status: JobStatus::Paused, pause: Some(pause), ..successor.state };
         successor.timer = successor.timer.as_ref().map(plan::disarm);
     }
     // The sweep of a successor for orgs takes over what this one leaves; another one does not.
     let sweep = (view.is_of_all_orgs() && successor.timer.is_some()).then_some(Work::Arm);
-    Ok(JobChange { state, plan: last_plan(view, now), successor: Some(successor), sweep })
+    Ok(JobChange { state, plan, successor: Some(successor), sweep })
 }
 
 /// Moves the next fire, and only that.

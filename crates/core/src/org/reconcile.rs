@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::standing::{close, lost_days, past_the_move};
+use super::standing::{close, lost_days, past_the_move, succeed};
 use super::{OrgFacts, Standing, Work, spec_for, standing};
 use crate::ids::OrgId;
 use crate::job::{Definition, Timer};
@@ -96,10 +96,8 @@ impl OrgView {
 ///
 /// Asked again, it finds nothing to do; asked of every org, it makes the whole set anew.
 pub fn reconcile(view: &OrgView, work: Option<&Work>) -> Reconciled {
-    let before = view.before.as_ref().map(|(job, old)| {
-        let seen = view.seen(&old.active);
-        close(job, &old.timer, &seen, &view.facts, view.job.created_at)
-    });
+    let since = work.and_then(Work::resumed_at).map_or(view.since(), |at| at.max(view.since()));
+    let (before, heir) = ended(view, since).map_or((None, None), |(plan, heir)| (Some(plan), heir));
     let carried = before.as_ref().and_then(|plan| plan.timer.last_local_date);
     let fate = match (view.standing(), &view.timer) {
         (Standing::Over(at), Some(old)) => {
@@ -124,10 +122,9 @@ pub fn reconcile(view: &OrgView, work: Option<&Work>) -> Reconciled {
             write(&Timer { last_local_date: carried, ..view.new_timer(view.since()) }, Some(reason))
         }
         (Standing::Eligible(spec), None) => {
-            let since = work.and_then(Work::resumed_at).map_or(view.since(), |at| at.max(view.since()));
-            let timer = Timer { last_local_date: carried, ..view.new_timer(since) };
+            let blank = || Timer { last_local_date: carried, ..view.new_timer(since) };
             let seen = Seen { org_spec: Some(&spec), ..view.seen(&[]) };
-            write(&plan::arm(&view.job, &timer, &seen), None)
+            write(&heir.unwrap_or_else(|| plan::arm(&view.job, &blank(), &seen)), None)
         }
         (Standing::Eligible(spec), Some(old)) => {
             let seen = Seen { org_spec: Some(&spec), ..view.seen(&old.active) };
@@ -145,6 +142,19 @@ pub fn reconcile(view: &OrgView, work: Option<&Work>) -> Reconciled {
         }
     };
     Reconciled { before, fate }
+}
+
+/// How the version before ends, and the timer that it leaves to this one, if this one has none and may fire since then.
+fn ended(view: &OrgView, since: Timestamp) -> Option<(Plan, Option<Timer>)> {
+    let (job, old) = view.before.as_ref()?;
+    let (seen, at) = (view.seen(&old.active), view.job.created_at);
+    if let (Standing::Eligible(spec), None) = (view.standing(), &view.timer)
+        && since == at
+        && let Some((plan, heir)) = succeed(job, &old.timer, &seen, &view.facts, (&view.job, &spec), at)
+    {
+        return Some((plan, Some(heir)));
+    }
+    Some((close(job, &old.timer, &seen, &view.facts, at), None))
 }
 
 /// Whether a timer comes back from a rest, and then: since when it may fire again, what to do about what went by, and why

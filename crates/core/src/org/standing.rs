@@ -139,8 +139,24 @@ pub(super) fn close(job: &Definition, timer: &Timer, seen: &Seen<'_>, facts: &Or
     let Ok(spec) = spec_for(job, facts) else {
         return Plan::nothing(&plan::disarm(timer));
     };
-    let reason = if timer.next_run_at.is_some() { GapReason::Missed } else { GapReason::Paused };
-    plan::close(job, timer, &Seen { org_spec: Some(&spec), ..*seen }, reason, at)
+    plan::close(job, timer, &Seen { org_spec: Some(&spec), ..*seen }, reason_to_end(timer), at)
+}
+
+/// The same for a timer that the next version of the job replaces at `at`, and the timer of that one.
+pub(super) fn succeed(
+    job: &Definition,
+    timer: &Timer,
+    seen: &Seen<'_>,
+    facts: &OrgFacts,
+    heir: (&Definition, &Spec),
+    at: Timestamp,
+) -> Option<(Plan, Timer)> {
+    let spec = spec_for(job, facts).ok()?;
+    Some(plan::succeed(job, timer, &Seen { org_spec: Some(&spec), ..*seen }, reason_to_end(timer), heir, at))
+}
+
+fn reason_to_end(timer: &Timer) -> GapReason {
+    if timer.next_run_at.is_some() { GapReason::Missed } else { GapReason::Paused }
 }
 
 /// Once nothing is left to be fired before the move, the mark is past it: what was before is settled.

@@ -11,11 +11,12 @@
 //! behind the last of them. Nothing here reads a clock or a database: the same arguments give the same plan, so a crash
 //! before the commit costs nothing, and after it the unique slot key makes a repetition harmless.
 //!
-//! What operators do to a schedule is decided in `operator`, with the same parts.
+//! What operators do to a schedule is decided in `operator`, and how a version ends in `succession`, with the same parts.
 
 mod backfill;
 mod operator;
 mod overlap;
+mod succession;
 
 use std::time::Duration;
 
@@ -23,8 +24,9 @@ use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 
 pub use backfill::{Backfill, MAX_BACKFILLED, backfill};
-pub use operator::{Missed, RunNow, arm, close, disarm, reschedule, resume, run_now, skip_next};
+pub use operator::{Missed, RunNow, arm, disarm, reschedule, resume, run_now, skip_next};
 use overlap::{Admission, Overlaps};
+pub use succession::{close, succeed};
 
 use crate::ids::{OrgId, RunId};
 use crate::jitter::fire_at;

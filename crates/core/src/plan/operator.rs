@@ -65,23 +65,6 @@ pub fn resume(
     Ok(planner.finish())
 }
 
-/// The last plan of a version that ends: slots that are just due still fire, older ones are missed, and nothing follows.
-pub fn close(job: &Definition, timer: &Timer, seen: &Seen<'_>, reason: GapReason, now: Timestamp) -> Plan {
-    let Ok(spec) = effective_spec(job, seen) else {
-        return Plan::nothing(&disarm(timer));
-    };
-    let mut planner = Planner::new(job, spec, timer, seen, now);
-    if timer.next_run_at.is_some()
-        && let Some(last) = planner.last_due()
-    {
-        planner.gap_until(planner.late_until().min(last), reason);
-        planner.fire_each(last, false);
-    }
-    planner.gap_until(now, reason);
-    let plan = planner.finish();
-    Plan { timer: disarm(&plan.timer), retire: false, ..plan }
-}
-
 /// Moves the next fire, and only that, to `to`.
 pub fn reschedule(
     job: &Definition,

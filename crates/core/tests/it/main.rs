@@ -15,5 +15,6 @@ mod plan;
 mod plan_properties;
 mod properties;
 mod random;
+mod succession;
 mod vectors;
 mod warnings;

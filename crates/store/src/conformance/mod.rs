@@ -65,6 +65,7 @@ pub mod tokens;
 
 pub mod text;
 pub mod time;
+pub mod versions;
 pub mod waking;
 
 pub mod checkers;

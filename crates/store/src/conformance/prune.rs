@@ -110,7 +110,7 @@ pub async fn no_more_of_a_kind_goes_than_the_limit(fresh: Fresh) {
 }
 
 /// Requests go with the rest here; that they need not is one case.
-async fn prune(world: &World, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
+pub(super) async fn prune(world: &World, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
     world.store.prune(before, before, limit).await
 }
 

@@ -8,7 +8,8 @@ use everbell_core::store::{
     AuditEntry, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
 };
 use everbell_core::{
-    Definition, Job, JobId, JobKey, JobState, JobStatus, Pause, Run, Scope, Spec, Timer, Unschedulable, When,
+    Definition, Job, JobId, JobKey, JobState, JobStatus, Pause, Run, Scope, SkipReason, Spec, Timer, Unschedulable,
+    When,
 };
 use jiff::Timestamp;
 
@@ -61,6 +62,9 @@ impl State {
     pub(super) fn insert_job(&mut self, new: &NewJob, audit: &AuditEntry) {
         let definition = definition_to_keep(&new.definition);
         let id = definition.id;
+        if let Some(before) = definition.supersedes {
+            self.move_active(&(before, None), id);
+        }
         self.jobs.insert(id, Job { definition: Arc::new(definition), state: state_to_keep(&new.state) });
         match &new.timer {
             Some(timer) => {
@@ -100,8 +104,14 @@ impl State {
         Ok(JobRow { job: job.clone(), timer, last_run: self.last_run(id).cloned() })
     }
 
+    /// Of this version and those before it, the last one that was: what an operator skipped is ahead.
     fn last_run(&self, id: JobId) -> Option<&Run> {
-        self.runs().filter(|run| run.job_id == Some(id)).max_by_key(|run| (happened(run), run.id))
+        let was = |run: &&Run| run.job_id == Some(id) && !matches!(run.skip, Some(SkipReason::Operator { .. }));
+        let own = self.runs().filter(was).max_by_key(|run| (happened(run), run.id));
+        let global = |id: &JobId| self.jobs.get(id).is_some_and(|job| job.definition.scope == Scope::Global);
+        let before = self.jobs.get(&id).and_then(|job| job.definition.supersedes);
+        let before = before.filter(|before| global(&id) && global(before)).and_then(|before| self.last_run(before));
+        own.into_iter().chain(before).max_by_key(|run| (happened(run), run.id))
     }
 
     pub(super) fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {

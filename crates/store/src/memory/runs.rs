@@ -22,7 +22,7 @@ impl State {
             created_at: micros(run.created_at),
             ..run.clone()
         };
-        self.active.insert(run.id, Active { available_at: run.scheduled_at, run });
+        self.active.insert(run.id, Active::new(run));
         self.write_audit(audit);
         Ok(())
     }

@@ -8,7 +8,7 @@ use everbell_core::store::{Claim, LeaseReport, Recorded, StartRuns};
 use everbell_core::{Backoff, InstanceId, OutputSoFar, Run, RunId, RunStatus, Target};
 use jiff::Timestamp;
 
-use super::state::{Active, State, is_of, micros};
+use super::state::{Active, State, micros};
 
 impl State {
     pub(super) fn start_runs(&mut self, request: &StartRuns<'_>) -> Vec<Claim> {
@@ -51,14 +51,14 @@ impl State {
     fn may_start(&self, active: &Active, now: Timestamp) -> bool {
         active.run.status == RunStatus::Pending
             && active.available_at <= now
-            && (!active.run.held || self.is_its_turn(&active.run))
+            && (!active.run.held || self.is_its_turn(active))
     }
 
     /// The first held run of its job and org, and fewer than `maxConcurrentRuns` others that are not held.
-    fn is_its_turn(&self, run: &Run) -> bool {
+    fn is_its_turn(&self, Active { run, lane, .. }: &Active) -> bool {
         let Some(job) = run.job_id.and_then(|id| self.jobs.get(&id)) else { return true };
-        let owner = (job.definition.id, run.org.clone());
-        let others = || self.active.values().map(|active| &active.run).filter(|other| is_of(other, &owner));
+        let others = || self.active.values().filter(|other| other.lane == *lane && other.run.org == run.org);
+        let others = || others().map(|other| &other.run);
         let first = others().filter(|other| other.held).all(|other| other.id >= run.id);
         let at_work = others().filter(|other| !other.held).count();
         first && at_work < job.definition.policies.max_concurrent_runs as usize
@@ -120,7 +120,7 @@ impl State {
         if active.run.attempt != *attempt || active.run.status != *from {
             return Recorded::LeaseLost;
         }
-        let job = active.run.job_id;
+        let job = active.lane;
         if let Some(output) = output {
             self.outputs.insert(*run_id, output.clone());
         }

@@ -50,6 +50,8 @@ pub(super) struct State {
 #[derive(Clone, Debug)]
 pub(super) struct Active {
     pub(super) run: Run,
+    /// The version among whose runs it goes on: its own, or the one that replaced that.
+    pub(super) lane: Option<JobId>,
     /// Not before: when it was meant to start, or when a retry may.
     pub(super) available_at: Timestamp,
 }
@@ -107,7 +109,14 @@ impl State {
     /// The pending and running runs of a job and org, oldest first: ids begin with a time.
     pub(super) fn active_of(&self, owner: &Owner) -> Vec<ActiveRun> {
         let seen = |run: &Run| ActiveRun { id: run.id, held: run.held, cancel_requested: run.cancel_by.is_some() };
-        self.active.values().map(|active| &active.run).filter(|run| is_of(run, owner)).map(seen).collect()
+        self.active.values().filter(|active| active.is_of(owner)).map(|active| seen(&active.run)).collect()
+    }
+
+    /// Has the active runs of a version, for an org or none, go on among those of the next one.
+    pub(super) fn move_active(&mut self, from: &Owner, to: JobId) {
+        for active in self.active.values_mut().filter(|active| active.is_of(from)) {
+            active.lane = Some(to);
+        }
     }
 
     pub(super) fn upstream_succeeded_at(&self, job: &Definition) -> Option<Timestamp> {
@@ -170,7 +179,7 @@ impl State {
         if run.status.is_terminal() {
             self.ended.insert(run.id, run);
         } else {
-            self.active.insert(run.id, Active { available_at: run.scheduled_at, run });
+            self.active.insert(run.id, Active::new(run));
         }
         true
     }
@@ -286,8 +295,14 @@ fn gap_to_keep(gap: &Gap) -> Gap {
     Gap { first_slot_at: micros(gap.first_slot_at), last_slot_at: micros(gap.last_slot_at), ..gap.clone() }
 }
 
-pub(super) fn is_of(run: &Run, owner: &Owner) -> bool {
-    run.job_id == Some(owner.0) && run.org == owner.1
+impl Active {
+    pub(super) fn new(run: Run) -> Active {
+        Active { lane: run.job_id, available_at: run.scheduled_at, run }
+    }
+
+    pub(super) fn is_of(&self, owner: &Owner) -> bool {
+        self.lane == Some(owner.0) && self.run.org == owner.1
+    }
 }
 
 /// Databases keep microseconds; what is finer is dropped.

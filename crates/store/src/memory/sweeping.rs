@@ -155,6 +155,7 @@ impl State {
             let owner = (before.id, org.clone());
             self.write_swept(&owner, before, plan, now, swept);
             self.remove_timer(&owner);
+            self.move_active(&owner, view.job.id);
         }
         let owner = (view.job.id, org);
         match &decided.fate {

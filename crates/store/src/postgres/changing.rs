@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use everbell_core::change::{JobChange, JobView};
 use everbell_core::store::{AuditEntry, Changed, DecideFn, JobRef, StoreError, StoreResult};
-use everbell_core::{Gap, Job, JobState, OrgId, Run, RunId};
+use everbell_core::{Gap, Job, JobId, JobState, OrgId, Run, RunId};
 use uuid::Uuid;
 
 use super::PostgresStore;
@@ -129,6 +129,19 @@ impl Decided {
     fn new_ids(&self) -> Vec<Uuid> {
         self.wanted.iter().copied().filter(|id| self.inserted.contains(id)).collect()
     }
+}
+
+/// Has the active runs of a version, for these orgs, go on among those of the next one.
+pub(super) async fn move_active(
+    conn: Conn<'_, '_>,
+    what: &str,
+    from: Uuid,
+    to: JobId,
+    orgs: Vec<String>,
+) -> StoreResult<()> {
+    let query = sqlx::query(include_str!("sql/move_active.sql")).bind(from).bind(to.as_uuid()).bind(orgs);
+    on(what, query.execute(&mut *conn)).await?;
+    Ok(())
 }
 
 async fn update_state(conn: Conn<'_, '_>, what: &str, id: Uuid, state: &JobState) -> StoreResult<()> {

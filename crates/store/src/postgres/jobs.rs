@@ -14,6 +14,7 @@ use sqlx::query::QueryAs;
 use sqlx::{PgExecutor, Postgres};
 use uuid::Uuid;
 
+use super::changing::move_active;
 use super::connect::{Conn, check_limit, on};
 use super::{PostgresStore, sweeping};
 use crate::micros::Micros;
@@ -66,11 +67,11 @@ impl PostgresStore {
         rows.truncate(page.limit as usize);
         let next = rows.last().filter(|_| more).map(|row| cursor(filter.sort, row));
         let last_runs: Vec<Uuid> = rows.iter().filter_map(|row| row.last_run_id).collect();
-        let mut runs = self.runs_of(&last_runs).await?;
+        let runs = self.runs_of(&last_runs).await?;
         let mut read = Page { items: Vec::with_capacity(rows.len()), next, unreadable: Vec::new() };
         for row in rows {
             let id = row.job.id;
-            let run = row.last_run_id.and_then(|id| runs.remove(&id)).map(RunColumns::read).transpose();
+            let run = row.last_run_id.and_then(|id| runs.get(&id).cloned()).map(RunColumns::read).transpose();
             match (row.read(&self.known), run) {
                 (Ok((job, timer, _)), Ok(last_run)) => read.items.push(JobRow { job, timer, last_run }),
                 _ => read.unreadable.push(id.to_string()),
@@ -159,6 +160,10 @@ pub(super) async fn insert_job(conn: Conn<'_, '_>, what: &str, job: &NewJob, aud
         .bind(c.updated_by)
         .bind(c.updated_at);
     on(what, query.execute(&mut *conn)).await?;
+    let before = job.definition.supersedes.map(|id| id.as_uuid());
+    if let Some(before) = before {
+        move_active(&mut *conn, what, before, job.definition.id, vec![String::new()]).await?;
+    }
     let Some(timer) = job.timer.as_ref().map(TimerColumns::from) else {
         return sweeping::begin(conn, what, &job.definition, &Work::Arm, audit).await;
     };
@@ -169,7 +174,8 @@ pub(super) async fn insert_job(conn: Conn<'_, '_>, what: &str, job: &NewJob, aud
         .bind(timer.next_run_at)
         .bind(timer.last_slot_at)
         .bind(timer.rescheduled_from)
-        .bind(timer.last_local_date);
+        .bind(timer.last_local_date)
+        .bind(before);
     on(what, query.execute(&mut *conn)).await?;
     Ok(())
 }

@@ -78,7 +78,7 @@ impl PostgresStore {
         self.ask(&mut *tx, timers, now, plan, &mut batch).await?;
         let inserted = write(&mut *tx, WHAT, &batch, "everbell", now).await?;
         // When the others fire was read before these were given their next times.
-        let after = batch.timers.iter().filter_map(|row| row.timer.next_run_at).filter(|at| *at > Micros::from(now));
+        let after = batch.timers.iter().filter_map(|(timer, _)| timer.next_run_at).filter(|at| *at > Micros::from(now));
         let next = after.chain(next).min();
         Ok((batch, inserted, next))
     }
@@ -190,8 +190,9 @@ pub(super) async fn write(
     let now = Micros::from(now);
     let inserted = insert_runs(conn, what, &batch.runs, now).await?;
     insert_gaps(conn, what, batch, now).await?;
-    if !batch.timers.is_empty() {
-        let t = &batch.timers;
+    let timers = batch.timers_after(&inserted);
+    if !timers.is_empty() {
+        let t = &timers;
         let query = sqlx::query(include_str!("sql/advance_timers.sql"))
             .bind(column(t, |t| t.timer.job_id))
             .bind(column(t, |t| t.timer.org_id.as_str()))

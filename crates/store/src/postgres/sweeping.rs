@@ -11,11 +11,14 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::access::insert_audit;
+use super::changing::move_active;
 use super::connect::{Conn, on};
 use super::planning::{active_by_owner, column, upstream_of, write};
 use crate::micros::Micros;
 use crate::rows::orgs::{FactsColumns, MOST_LISTED, OrgTimerColumns};
-use crate::rows::sweeps::{Looked, OrgWishColumns, StandColumns, SweepBatch, SweepColumns, readable_sweeps, stands};
+use crate::rows::sweeps::{
+    Looked, OrgWishColumns, StandColumns, SweepBatch, SweepColumns, TakenOver, readable_sweeps, stands,
+};
 use crate::rows::{JobColumns, org_text};
 
 const WHAT: &str = "looking after the timers of orgs";
@@ -222,7 +225,11 @@ async fn write_sweep(conn: Conn<'_, '_>, batch: &SweepBatch, now: Timestamp) -> 
             .bind(column(&batch.removed, |(_, org)| org.as_str()));
         on(WHAT, query.execute(&mut *conn)).await?;
     }
-    write(conn, WHAT, &batch.plans, "everbell", now).await
+    let inserted = write(&mut *conn, WHAT, &batch.plans, "everbell", now).await?;
+    if let Some(TakenOver { from, to, orgs }) = &batch.taken_over {
+        move_active(conn, WHAT, *from, *to, orgs.clone()).await?;
+    }
+    Ok(inserted)
 }
 
 /// Begins a sweep, as part of what makes it necessary.

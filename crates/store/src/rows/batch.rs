@@ -1,6 +1,7 @@
 //! Plans and transitions as the rows that carry them: what both databases write, before either is asked.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use everbell_core::plan::Plan;
@@ -22,10 +23,10 @@ pub(crate) struct GapValues {
     pub(crate) gap: Gap,
 }
 
-/// A row for `timers`, with the last of the runs that are written with it.
-#[derive(Clone, Debug)]
-pub(crate) struct TimerValues {
-    pub(crate) timer: TimerColumns,
+/// A row for `timers`, with the last of the runs that were written with it.
+#[derive(Debug)]
+pub(crate) struct TimerValues<'a> {
+    pub(crate) timer: &'a TimerColumns,
     /// When it was, and its id. Of runs of orgs nothing: their jobs have many timers, none of which knows the last.
     pub(crate) last_run: Option<(Micros, Uuid)>,
 }
@@ -48,7 +49,8 @@ impl From<&Timer> for TimerColumns {
 pub(crate) struct PlanBatch {
     pub(crate) runs: Vec<RunValues>,
     pub(crate) gaps: Vec<GapValues>,
-    pub(crate) timers: Vec<TimerValues>,
+    /// Each with its places in `runs`.
+    pub(crate) timers: Vec<(TimerColumns, Range<usize>)>,
     pub(crate) cancel: Vec<Uuid>,
     pub(crate) retire: Vec<Uuid>,
     pub(crate) errors: Vec<(Uuid, String)>,
@@ -62,9 +64,17 @@ impl PlanBatch {
     pub(crate) fn add(&mut self, job: &Arc<Definition>, plan: Plan) {
         let (timer, before) = (TimerColumns::from(&plan.timer), self.runs.len());
         self.add_effects(job, plan);
-        let runs = self.runs[before..].iter().filter(|run| run.org_id.is_empty());
-        let last_run = runs.map(|run| (run.at, run.id)).max();
-        self.timers.push(TimerValues { timer, last_run });
+        self.timers.push((timer, before..self.runs.len()));
+    }
+
+    /// The timers, once it is known which runs are new.
+    pub(crate) fn timers_after(&self, inserted: &HashSet<Uuid>) -> Vec<TimerValues<'_>> {
+        // What an operator skipped is ahead, and no run that was.
+        let was = |run: &&RunValues| {
+            run.org_id.is_empty() && run.skip_reason != Some("operator") && inserted.contains(&run.id)
+        };
+        let last = |runs: &Range<usize>| self.runs[runs.clone()].iter().filter(was).map(|run| (run.at, run.id)).max();
+        self.timers.iter().map(|(timer, runs)| TimerValues { timer, last_run: last(runs) }).collect()
     }
 
     /// Everything but the timer.
@@ -108,7 +118,7 @@ impl PlanBatch {
 
     fn disarm(&mut self, timer: TimerColumns) {
         let timer = TimerColumns { next_run_at: None, rescheduled_from: None, ..timer };
-        self.timers.push(TimerValues { timer, last_run: None });
+        self.timers.push((timer, 0..0));
     }
 
     /// What the audit trail says of it, besides what somebody did.

@@ -236,6 +236,16 @@ pub(crate) struct SweepBatch {
     pub(crate) plans: PlanBatch,
     pub(crate) timers: Vec<OrgTimerValues>,
     pub(crate) removed: Vec<(Uuid, String)>,
+    /// Where a version takes over from the one before.
+    pub(crate) taken_over: Option<TakenOver>,
+}
+
+/// The orgs whose active runs go on among those of the next version.
+#[derive(Debug)]
+pub(crate) struct TakenOver {
+    pub(crate) from: Uuid,
+    pub(crate) to: JobId,
+    pub(crate) orgs: Vec<String>,
 }
 
 impl SweepBatch {
@@ -275,6 +285,9 @@ impl SweepBatch {
     fn add(&mut self, view: &OrgView, decided: Reconciled) {
         if let (Some(plan), Some((before, _))) = (decided.before, &view.before) {
             self.remove(before, view, plan);
+            let (from, to) = (before.id.as_uuid(), view.job.id);
+            let taken = self.taken_over.get_or_insert(TakenOver { from, to, orgs: Vec::new() });
+            taken.orgs.push(view.org.to_string());
         }
         match decided.fate {
             Fate::Keep => {}

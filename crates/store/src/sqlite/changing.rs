@@ -2,13 +2,13 @@
 
 use everbell_core::change::{JobChange, JobView};
 use everbell_core::store::{AuditEntry, Changed, DecideFn, JobRef, StoreError, StoreResult};
-use everbell_core::{Gap, Job, JobState, OrgId, Run};
+use everbell_core::{Gap, Job, JobId, JobState, OrgId, Run};
 use uuid::Uuid;
 
 use super::planning::{active_of, upstream_of, write};
 use super::sweeping::{self, facts_of, org_active_of};
 use super::transaction::Tx;
-use super::{SqliteStore, access, jobs};
+use super::{SqliteStore, access, batch, jobs};
 use crate::micros::Micros;
 use crate::rows::{JobColumns, PlanBatch, RunColumns, TimerColumns, blank_timer, org_text};
 
@@ -98,6 +98,18 @@ impl SqliteStore {
 async fn new_runs(tx: &mut Tx<'_>, ids: Vec<Uuid>) -> StoreResult<Vec<Run>> {
     let mut rows = jobs::runs_of(tx, ids.iter().copied()).await?;
     ids.iter().filter_map(|id| rows.remove(id)).map(RunColumns::read).collect()
+}
+
+/// Has the active runs of a version, for these orgs, go on among those of the next one.
+pub(super) async fn move_active<'a>(
+    tx: &mut Tx<'_>,
+    from: Uuid,
+    to: JobId,
+    orgs: impl IntoIterator<Item = &'a str>,
+) -> StoreResult<()> {
+    let query = sqlx::query(include_str!("sql/move_active.sql")).bind(from).bind(to.as_uuid()).bind(batch::rows(orgs));
+    tx.run(query).await?;
+    Ok(())
 }
 
 async fn update_state(tx: &mut Tx<'_>, id: Uuid, state: &JobState) -> StoreResult<()> {

@@ -11,6 +11,7 @@ use everbell_core::{JobId, JobStatus, RunStatus, Source};
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::changing::move_active;
 use super::transaction::{Statement, Tx};
 use super::{SqliteStore, access, batch, sweeping};
 use crate::micros::Micros;
@@ -62,11 +63,11 @@ impl SqliteStore {
         let more = rows.len() > page.limit as usize;
         rows.truncate(page.limit as usize);
         let next = rows.last().filter(|_| more).map(|row| cursor(filter.sort, row));
-        let mut runs = runs_of(&mut tx, rows.iter().filter_map(|row| row.last_run_id)).await?;
+        let runs = runs_of(&mut tx, rows.iter().filter_map(|row| row.last_run_id)).await?;
         let mut read = Page { items: Vec::with_capacity(rows.len()), next, unreadable: Vec::new() };
         for row in rows {
             let id = row.job.id;
-            let run = row.last_run_id.and_then(|id| runs.remove(&id)).map(RunColumns::read).transpose();
+            let run = row.last_run_id.and_then(|id| runs.get(&id).cloned()).map(RunColumns::read).transpose();
             match (row.read(&self.known), run) {
                 (Ok((job, timer, _)), Ok(last_run)) => read.items.push(JobRow { job, timer, last_run }),
                 _ => read.unreadable.push(id.to_string()),
@@ -160,6 +161,10 @@ pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob, audit: &AuditEntry
         .bind(c.updated_by)
         .bind(c.updated_at);
     tx.run(query).await?;
+    let before = job.definition.supersedes.map(|id| id.as_uuid());
+    if let Some(before) = before {
+        move_active(tx, before, job.definition.id, [""]).await?;
+    }
     let Some(timer) = job.timer.as_ref().map(TimerColumns::from) else {
         return sweeping::begin(tx, &job.definition, &Work::Arm, audit).await;
     };
@@ -170,7 +175,8 @@ pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob, audit: &AuditEntry
         .bind(timer.next_run_at)
         .bind(timer.last_slot_at)
         .bind(timer.rescheduled_from)
-        .bind(timer.last_local_date);
+        .bind(timer.last_local_date)
+        .bind(before);
     tx.run(query).await?;
     Ok(())
 }

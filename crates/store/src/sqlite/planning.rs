@@ -160,8 +160,9 @@ pub(super) async fn write(tx: &mut Tx<'_>, batch: &PlanBatch, by: &str, now: Tim
     }
     let now = Micros::from(now);
     let written = Written { runs: insert_runs(tx, &batch.runs, now).await?, gaps: insert_gaps(tx, batch, now).await? };
-    if !batch.timers.is_empty() {
-        let rows = batch::rows(batch.timers.iter().map(timer_row));
+    let timers = batch.timers_after(&written.runs);
+    if !timers.is_empty() {
+        let rows = batch::rows(timers.iter().map(timer_row));
         tx.run(sqlx::query(include_str!("sql/advance_timers.sql")).bind(rows)).await?;
     }
     if !batch.org_errors.is_empty() {
@@ -225,9 +226,9 @@ async fn insert_gaps(tx: &mut Tx<'_>, batch: &PlanBatch, now: Micros) -> StoreRe
 
 // The rows of the batches, in the order of their statements.
 
-fn timer_row(TimerValues { timer: t, last_run }: &TimerValues) -> impl Serialize + '_ {
+fn timer_row<'a>(TimerValues { timer: t, last_run }: &TimerValues<'a>) -> impl Serialize + 'a {
     let (last_run_at, last_run_id) = last_run.map(|(at, id)| (at, Hex(id))).unzip();
-    let TimerColumns { next_run_at, last_slot_at, rescheduled_from, .. } = *t;
+    let TimerColumns { next_run_at, last_slot_at, rescheduled_from, .. } = **t;
     (
         Hex(t.job_id),
         &t.org_id,

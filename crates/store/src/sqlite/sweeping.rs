@@ -12,13 +12,14 @@ use uuid::Uuid;
 
 use super::access::insert_audit;
 use super::batch::{self, Hex};
+use super::changing::move_active;
 use super::planning::{active_by_owner, upstream_of, write};
 use super::transaction::Tx;
 use super::{EVERBELL, SqliteStore};
 use crate::micros::Micros;
 use crate::rows::orgs::{FactsColumns, MOST_LISTED, OrgTimerColumns};
 use crate::rows::sweeps::{
-    Looked, OrgTimerValues, OrgWishColumns, StandColumns, SweepBatch, SweepColumns, readable_sweeps, stands,
+    Looked, OrgTimerValues, OrgWishColumns, StandColumns, SweepBatch, SweepColumns, TakenOver, readable_sweeps, stands,
 };
 use crate::rows::{JobColumns, org_text};
 
@@ -182,7 +183,11 @@ async fn write_sweep(tx: &mut Tx<'_>, batch: &SweepBatch, now: Timestamp) -> Sto
     if !batch.removed.is_empty() {
         tx.run(sqlx::query(include_str!("sql/delete_timers.sql")).bind(owner_rows(&batch.removed))).await?;
     }
-    Ok(write(tx, &batch.plans, EVERBELL, now).await?.runs)
+    let inserted = write(tx, &batch.plans, EVERBELL, now).await?.runs;
+    if let Some(TakenOver { from, to, orgs }) = &batch.taken_over {
+        move_active(tx, *from, *to, orgs.iter().map(String::as_str)).await?;
+    }
+    Ok(inserted)
 }
 
 fn timer_row(t: &OrgTimerValues) -> impl Serialize + '_ {

@@ -8,6 +8,6 @@ select * from run_rows where id = any(array(
     and ($6::text is null or a.org_id = $6)
     and ($7::uuid is null or a.runner_id = $7)
     and ($8::text is null or a.failure_code = $8)
-    and ($10::uuid[] is null or a.job_id = any($10))
+    and ($10::uuid[] is null or (select r.job_id from runs r where r.id = a.run_id) = any($10))
   order by a.run_id desc limit $9
 ))

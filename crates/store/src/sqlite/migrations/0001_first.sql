@@ -196,8 +196,12 @@ create trigger runs_gone after delete on runs begin
   delete from outcomes where run_id = old.id;
   update timers
   set (last_run_at, last_run_id) =
-    (select r.at, r.id from runs r where r.job_id = old.job_id order by r.at desc, r.id desc limit 1)
-  where job_id = old.job_id and org_id = '' and last_run_id = old.id;
+    (select r.at, r.id from runs r where r.job_id = timers.job_id and r.skip_reason is not 'operator'
+     order by r.at desc, r.id desc limit 1)
+  where org_id = '' and last_run_id = old.id
+    and job_id in (select old.job_id union all
+                   select v.id from jobs j join jobs v on v.job_key = j.job_key and v.status <> 'retired'
+                   where j.id = old.job_id);
 end;
 
 create table gaps (
@@ -261,8 +265,8 @@ create table requests (
 ) strict;
 create index requests_created on requests (created_at);
 
--- A job as lists know it, with its timer and its last run. A job that fires for each org has neither a timer nor a last run
--- of its own: its last run is looked up.
+-- A job as lists know it, with its timer and its last run, which is none that an operator skipped: that is ahead. A job that
+-- fires for each org has neither a timer nor a last run of its own: its last run is looked up.
 create view job_rows as
 select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.schedule_type, j.timezone,
        j.anchor_at, j.start_at, j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source,
@@ -270,9 +274,11 @@ select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run
        j.paused_until, j.revision, j.consecutive_failures, j.updated_by, j.updated_at,
        t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date,
        case when j.scope = 'global' then t.last_run_at else
-         (select r.at from runs r where r.job_id = j.id order by r.at desc limit 1) end as last_run_at,
+         (select r.at from runs r where r.job_id = j.id and r.skip_reason is not 'operator'
+          order by r.at desc limit 1) end as last_run_at,
        case when j.scope = 'global' then t.last_run_id else
-         (select r.id from runs r where r.job_id = j.id order by r.at desc, r.id desc limit 1) end as last_run_id
+         (select r.id from runs r where r.job_id = j.id and r.skip_reason is not 'operator'
+          order by r.at desc, r.id desc limit 1) end as last_run_id
 from jobs j
 left join timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global';
 

@@ -8,6 +8,6 @@ select * from run_rows where id in (
     and (?6 is null or r.org_id = ?6)
     and (?7 is null or a.runner_id = ?7)
     and (?8 is null or a.failure_code = ?8)
-    and (?10 is null or a.job_id in (select unhex(value) from json_each(?10)))
+    and (?10 is null or r.job_id in (select unhex(value) from json_each(?10)))
   order by a.run_id desc limit ?9
 )

@@ -1,0 +1,95 @@
+//! How a version ends, and what the next one takes over from it.
+//!
+//! The slots of a new version begin now, so an edit never fires retroactively. But an edit takes nothing back either: what
+//! operators did to fires ahead holds for the next version as well, and a slot that has its outcome gets no other.
+//!
+//! - Slots that were skipped, or fired early, are behind the next version too, as far as they are its slots.
+//! - A fire that was moved stays moved, if it is the next one of the new schedule as well.
+//! - A slot that has come and waits (it was moved, or jitter delays it) is fired by the next version, if it is its slot.
+
+use jiff::Timestamp;
+
+use super::{Plan, Planner, Seen, arm, disarm, effective_spec, just_before};
+use crate::job::{Definition, Timer};
+use crate::run::GapReason;
+use crate::spec::Spec;
+
+/// The most slots ahead that are looked at for an outcome that they have already.
+const MAX_AHEAD: usize = 1_000;
+
+/// The last plan of a version that ends: slots that are just due still fire, older ones are missed, and nothing follows.
+pub fn close(job: &Definition, timer: &Timer, seen: &Seen<'_>, reason: GapReason, now: Timestamp) -> Plan {
+    let Ok(spec) = effective_spec(job, seen) else {
+        return Plan::nothing(&disarm(timer));
+    };
+    end(Planner::new(job, spec, timer, seen, now), timer, reason, None).0
+}
+
+/// The same for a version that is replaced, and the timer of the one that replaces it.
+pub fn succeed(
+    job: &Definition,
+    timer: &Timer,
+    seen: &Seen<'_>,
+    reason: GapReason,
+    (heir, heir_spec): (&Definition, &Spec),
+    now: Timestamp,
+) -> (Plan, Timer) {
+    let begun_at = |mark| Timer { job_id: heir.id, last_slot_at: mark, rescheduled_from: None, ..timer.clone() };
+    let heir_seen = Seen { org_spec: Some(heir_spec), ..Seen::default() };
+    let Ok(spec) = effective_spec(job, seen) else {
+        return (Plan::nothing(&disarm(timer)), arm(heir, &begun_at(now), &heir_seen));
+    };
+    let (plan, waiting) = end(Planner::new(job, spec, timer, seen, now), timer, reason, Some(heir_spec));
+    let mark = match waiting {
+        Some(slot) if slot <= now => just_before(slot),
+        _ => reached(spec, heir_spec, now, plan.timer.last_slot_at),
+    };
+    let begun = Timer { last_local_date: plan.timer.last_local_date, ..begun_at(mark) };
+    let mut next = arm(heir, &begun, &heir_seen);
+    if let Some(moved) = timer.rescheduled_from.filter(|slot| waiting == Some(*slot))
+        && heir_spec.next_after(mark) == Some(moved)
+    {
+        next = Timer { next_run_at: timer.next_run_at, rescheduled_from: Some(moved), ..next };
+    }
+    (plan, next)
+}
+
+/// The last plan, and the slot that is left to the heir because its fire is still to come.
+fn end(mut planner: Planner<'_>, timer: &Timer, reason: GapReason, heir: Option<&Spec>) -> (Plan, Option<Timestamp>) {
+    let now = planner.now;
+    if let Some(due) = timer.next_run_at.filter(|next| *next <= now) {
+        if let Some(slot) = timer.rescheduled_from {
+            planner.rescheduled(slot, due);
+        }
+        if let Some(last) = planner.last_due() {
+            planner.gap_until(planner.late_until().min(last), reason);
+            planner.fire_each(last, false);
+        }
+    }
+    let waiting = planner.waiting(timer).filter(|slot| heir.is_some_and(|spec| spec.matches(*slot)));
+    planner.gap_until(waiting.map_or(now, |slot| just_before(slot).min(now)), reason);
+    let plan = planner.finish();
+    (Plan { timer: disarm(&plan.timer), retire: false, ..plan }, waiting)
+}
+
+impl Planner<'_> {
+    /// The slot whose fire is still to come although an operator moved it or its own time has come.
+    fn waiting(&self, timer: &Timer) -> Option<Timestamp> {
+        timer.next_run_at?;
+        let slot = match timer.rescheduled_from {
+            Some(moved) => moved,
+            None => self.spec.prev_at_or_before(self.now).filter(|slot| self.fire_at(*slot) > self.now)?,
+        };
+        Some(slot).filter(|slot| *slot > self.mark)
+    }
+}
+
+/// How far the outcomes of the version before, which reach to `until`, count for the next one as well: as long as its
+/// slots were slots of that one too.
+fn reached(spec: &Spec, heir: &Spec, now: Timestamp, until: Timestamp) -> Timestamp {
+    if spec == heir {
+        return until.max(now);
+    }
+    let ahead = heir.slots_after(now).take(MAX_AHEAD);
+    ahead.take_while(|slot| *slot <= until && spec.matches(*slot)).last().unwrap_or(now)
+}

@@ -1,0 +1,4 @@
+-- Whose turn it is, and whose failures count, is decided among the runs of all versions: those of the last one go on in the
+-- lane of the next. Which version a run is of stays with the run.
+update active_runs set job_id = $2
+where run_id = any(array(select run_id from active_runs where job_id = $1 and org_id = any($3) order by run_id for update))
