@@ -8,7 +8,7 @@ use everbell_core::store::{DecideFn, JobFilter, JobRef, JobRow, PageRequest, Sto
 use everbell_core::{JobId, JobKey, JobStatus, Pause, Source};
 use jiff::Timestamp;
 
-use super::diff::first;
+use super::diff::{edit, first};
 use super::{Declared, Removed, Rules, SyncAction, SyncPlan, SyncStep, diff};
 use crate::bell::Parts;
 use crate::builder::BuildError;
@@ -191,16 +191,7 @@ impl Write<'_> {
     }
 
     async fn new_version(&self, wanted: &Declared, row: &JobRow, activate: bool) -> StoreResult<()> {
-        let edit = change::Edit {
-            target: Some(wanted.target.clone()),
-            payload: Some(wanted.payload.clone()),
-            spec: wanted.spec.clone().ok(),
-            policies: Some(wanted.policies.clone()),
-            description: Some(wanted.description.clone()),
-            labels: Some(wanted.labels.clone()),
-            source: Some(wanted.source),
-            scope: Some(wanted.scope),
-        };
+        let edit = edit(&row.job.definition, wanted);
         let (id, by, now) = (wanted.id, self.actor, self.now);
         let decide = |view: &JobView| change::new_version(view, edit.clone(), id, activate, by, now);
         self.change(row, "job.new_version", None, &decide).await

@@ -1,6 +1,6 @@
 //! What is to be done about one job: a pure function of what is declared and what is there.
 
-use everbell_core::change::{self, NewJob};
+use everbell_core::change::{self, Edit, JobView, NewJob};
 use everbell_core::store::JobRow;
 use everbell_core::{Definition, Job, JobStatus, Source, When};
 use jiff::Timestamp;
@@ -88,14 +88,36 @@ fn living(wanted: &Declared, row: &JobRow, rules: &Rules<'_>) -> SyncAction {
         return SyncAction::Unchanged { version, next_run_at, paused_by };
     }
     let paused = state.pause.is_some() && !paused_here;
-    let armed = change::create(wanted.clone()).next_run_at();
-    SyncAction::NewVersion {
-        from: version,
-        changed,
-        old_next_run_at: next_run_at,
-        next_run_at: armed.filter(|_| !paused),
-        paused,
+    let next = next_after_edit(row, wanted, rules.actor, !paused);
+    SyncAction::NewVersion { from: version, changed, old_next_run_at: next_run_at, next_run_at: next, paused }
+}
+
+/// What the next version does differently. A schedule that is the same keeps the anchor of a fixed rate.
+pub(super) fn edit(is: &Definition, wanted: &Declared) -> Edit {
+    Edit {
+        target: Some(wanted.target.clone()),
+        payload: Some(wanted.payload.clone()),
+        spec: wanted.spec.clone().ok().filter(|_| !same_schedule(is, wanted)),
+        policies: Some(wanted.policies.clone()),
+        description: Some(wanted.description.clone()),
+        labels: Some(wanted.labels.clone()),
+        source: Some(wanted.source),
+        scope: Some(wanted.scope),
     }
+}
+
+/// When the next version would fire. What is refused then will be refused when it is written.
+fn next_after_edit(row: &JobRow, wanted: &Declared, by: &str, activate: bool) -> Option<Timestamp> {
+    let view = JobView {
+        job: row.job.clone(),
+        timer: row.timer.clone()?,
+        org: None,
+        active: Vec::new(),
+        upstream_succeeded_at: None,
+    };
+    let edit = edit(&row.job.definition, wanted);
+    let changed = change::new_version(&view, edit, wanted.id, activate, by, wanted.created_at).ok()?;
+    changed.successor?.next_run_at()
 }
 
 fn undeclared(job: &Job, rules: &Rules<'_>) -> Option<SyncAction> {

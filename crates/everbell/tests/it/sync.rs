@@ -19,6 +19,7 @@ async fn build(stored: &Stored, clock: &Arc<Manual>, schedules: impl IntoIterato
 on_every_store!(
     a_new_key_is_created_once,
     a_change_is_a_new_version_and_a_pause_survives,
+    a_deploy_takes_back_nothing_that_operators_did,
     what_is_not_declared_any_more_is_kept_paused_or_retired,
 );
 
@@ -57,6 +58,31 @@ async fn a_new_key_is_created_once(stored: Stored) {
 0 of 2 jobs change";
     assert_eq!(bell.synced().to_string(), wanted);
     assert_eq!((bell.jobs().get("a").await.unwrap(), bell.jobs().get("b").await.unwrap()), before);
+}
+
+async fn a_deploy_takes_back_nothing_that_operators_did(stored: Stored) {
+    let clock = Manual::new("12:00");
+    let rate = || Schedule::every("rate", std::time::Duration::from_hours(6)).target("nothing");
+    let bell = build(&stored, &clock, [daily("skipped"), daily("moved"), rate()]).await;
+    bell.jobs().by("ana").skip_next("skipped", 2).await.unwrap();
+    bell.jobs().by("ana").reschedule("moved", time("15:00")).await.unwrap();
+
+    clock.set("13:00");
+    let again = || [daily("skipped"), daily("moved"), rate()].map(|schedule| schedule.description("new"));
+    let wanted = "\
+~ new version  moved v1 -> v2 (description), next 2026-11-15T15:00:00Z -> 2026-11-15T15:00:00Z
+~ new version  rate v1 -> v2 (description), next 2026-11-15T18:00:00Z -> 2026-11-15T18:00:00Z
+~ new version  skipped v1 -> v2 (description), next 2026-11-18T09:00:00Z -> 2026-11-18T09:00:00Z
+3 of 3 jobs change";
+    assert_eq!(program(&stored, &clock, again()).plan().await.unwrap().to_string(), wanted);
+    let bell = build(&stored, &clock, again()).await;
+    assert_eq!(bell.synced().to_string(), wanted);
+    for (key, next) in
+        [("skipped", "2026-11-18T09:00:00Z"), ("moved", "2026-11-15T15:00:00Z"), ("rate", "2026-11-15T18:00:00Z")]
+    {
+        let timer = bell.jobs().get(key).await.unwrap().timer.unwrap();
+        assert_eq!(timer.next_run_at, Some(next.parse().unwrap()), "{key}");
+    }
 }
 
 async fn a_change_is_a_new_version_and_a_pause_survives(stored: Stored) {

@@ -13,6 +13,8 @@ pub(crate) struct Pulse(Arc<Mutex<State>>);
 struct State {
     tick: Option<Tick>,
     draining: bool,
+    /// The process is told to stop, which nobody takes back.
+    stopping: bool,
 }
 
 /// A look for due timers that went well.
@@ -42,7 +44,13 @@ impl Pulse {
 
     /// Whether the instance takes no more work.
     pub(crate) fn is_draining(&self) -> bool {
-        self.locked().draining
+        let State { draining, stopping, .. } = *self.locked();
+        draining || stopping
+    }
+
+    /// The process takes no more work and ends when what it has is done.
+    pub(crate) fn stop(&self) {
+        self.locked().stopping = true;
     }
 
     fn locked(&self) -> MutexGuard<'_, State> {

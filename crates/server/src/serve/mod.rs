@@ -58,6 +58,7 @@ async fn serve(config: &Config) -> Result<Exit, CliError> {
     let stopping = async {
         signals::told(signals.clone(), 1).await;
         tracing::info!("stopping: taking no more work; a second signal ends at once");
+        app.metrics.pulse().stop();
         notifier.stopping();
     };
     let worked = tokio::select! {

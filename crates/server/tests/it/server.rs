@@ -30,6 +30,9 @@ type = "command"
 argv = ["false"]
 "#;
 
+/// On a free port.
+pub(crate) const SERVE: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
+
 /// Every wait of a test ends after this.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -121,7 +124,12 @@ impl Server {
     /// With the configuration that is in the folder, if one is.
     pub(crate) fn in_folder(folder: Folder, args: &[&str], env: &[(&str, &str)]) -> Server {
         let mut command = quiet(folder.path());
-        command.args(["serve", "--listen", "127.0.0.1:0"]).args(args).envs(env.iter().copied());
+        command.args(SERVE).args(args).envs(env.iter().copied());
+        Server::begin(folder, command)
+    }
+
+    /// By this command, which somehow serves on a free port.
+    pub(crate) fn begin(folder: Folder, mut command: Command) -> Server {
         let log = fs::File::create(folder.path().join("log")).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap());

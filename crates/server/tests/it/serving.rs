@@ -10,7 +10,7 @@ use everbell_store::testing::TestDatabase;
 use serde_json::{Value, json};
 
 use crate::binary::ran;
-use crate::server::{Folder, Server, TARGETS, quiet};
+use crate::server::{Folder, SERVE, Server, TARGETS, quiet, without_ours};
 
 fn signal(server: &Server, name: &str) {
     let sent = Command::new("kill").args([format!("-{name}"), server.pid().to_string()]).status().unwrap();
@@ -48,6 +48,28 @@ fn it_ends_in_good_order_when_it_is_told_to() {
 }
 
 #[test]
+fn a_terminal_that_is_closed_ends_it_in_good_order() {
+    let mut server = Server::start();
+    signal(&server, "HUP");
+    assert_eq!(server.ended(), Some(0));
+    assert!(server.log().contains("stopped"), "{}", server.log());
+}
+
+#[test]
+fn with_nohup_it_outlives_its_terminal() {
+    let folder = Folder::new();
+    let mut command = without_ours("nohup");
+    command.arg(env!("CARGO_BIN_EXE_everbell")).args(SERVE).current_dir(folder.path()).stdin(Stdio::null());
+    let mut server = Server::begin(folder, command);
+    signal(&server, "HUP");
+    let reply = server.post("/jobs/key:demo/run-now", &json!({}));
+    server.until(&reply.headers["location"], |run| run["status"] == "succeeded");
+    assert!(!server.log().contains("stopping"), "{}", server.log());
+    signal(&server, "TERM");
+    assert_eq!(server.ended(), Some(0));
+}
+
+#[test]
 fn a_second_signal_ends_at_once() {
     let mut server = Server::start();
     server.job("slow", &json!({ "target": "sleep" }));
@@ -55,6 +77,9 @@ fn a_second_signal_ends_at_once() {
     server.until(&reply.headers["location"], |run| run["status"] == "running");
     signal(&server, "INT");
     server.until_logged("a second signal ends at once");
+    // Nobody should be sent here any more.
+    let ready = server.raw("GET", "/readyz?verbose", &[], b"");
+    assert!(ready.status == 503 && ready.text.contains("takes no more work"), "{}", ready.text);
     signal(&server, "INT");
     assert_eq!(server.ended(), Some(130));
 }
