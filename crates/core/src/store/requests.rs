@@ -97,6 +97,8 @@ pub struct RunFilter {
 pub struct GapFilter {
     /// Of this version.
     pub job_id: Option<JobId>,
+    /// Of any version of this key.
+    pub job_key: Option<JobKey>,
     /// Of this org.
     pub org: Option<OrgId>,
     /// For this reason.

@@ -2,7 +2,7 @@
 
 use everbell_core::org::{self, Off, Standing};
 use everbell_core::store::{JobRef, JobRow, SlotOutcome, StoreResult};
-use everbell_core::{Invalid, JobStatus, OrgId, Spec, Timer, fire_at};
+use everbell_core::{Invalid, JobId, JobStatus, OrgId, Pause, Spec, Timer, fire_at};
 use jiff::{Timestamp, Zoned};
 
 use super::jobs::Jobs;
@@ -11,6 +11,9 @@ use super::org_jobs::JobOfOrg;
 
 /// The most fires that are told at once.
 const MOST_FIRES: usize = 1_000;
+
+/// The most versions that are asked about one slot.
+const MOST_VERSIONS: usize = 100;
 
 /// What became of a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,10 @@ pub enum Explanation {
     },
     /// A slot that is still to come, or is being planned.
     Ahead,
+    /// A slot that went by while the job is paused: it becomes a gap, or a run, when the job is resumed.
+    Paused(Pause),
+    /// A slot that went by while the job cannot fire, for this reason: it becomes a gap when that is mended.
+    Errored(String),
     /// A slot that got a run or a gap.
     Settled(SlotOutcome),
     /// A slot of which nothing is known any more: its history was pruned, or its version ended before.
@@ -59,36 +66,59 @@ impl Jobs {
 
     /// What became of this time: of the version that was alive then, if the job is named by its key.
     pub async fn explain(&self, job: impl IntoJobRef, time: Timestamp) -> StoreResult<Explanation> {
-        let Some((row, created_at)) = self.alive_at(job.into_job_ref()?, time).await? else {
+        let Some(Lives { row, others, created_at }) = self.alive_at(job.into_job_ref()?, time).await? else {
             return Ok(Explanation::Unknown);
         };
         let spec = row.job.definition.spec.clone();
         let spec = spec.map_err(|broken| Invalid::new("schedule", broken.reason))?;
-        self.explain_slot(&row, None, row.timer.as_ref(), &spec, created_at, time).await
+        let told = self.explain_slot(&row, None, row.timer.as_ref(), &spec, created_at, time).await?;
+        self.or_by_others(told, &others, None, time).await
     }
 
     /// The same for one org of a job that fires for each. The slots are those of its zone and wishes as they are now; what
     /// is written down counts in any case.
     pub async fn explain_for(&self, job: impl IntoJobRef, org: &OrgId, time: Timestamp) -> StoreResult<Explanation> {
-        let Some((row, created_at)) = self.alive_at(job.into_job_ref()?, time).await? else {
+        let Some(Lives { row, others, created_at }) = self.alive_at(job.into_job_ref()?, time).await? else {
             return Ok(Explanation::Unknown);
         };
         let read = JobOfOrg::read(&self.context, &JobRef::Id(row.job.definition.id), org).await?;
         let (spec, created_at) = (read.spec()?, created_at.max(read.org.created_at));
-        self.explain_slot(&row, Some(org), read.timer.as_ref(), &spec, created_at, time).await
+        let told = self.explain_slot(&row, Some(org), read.timer.as_ref(), &spec, created_at, time).await?;
+        self.or_by_others(told, &others, Some(org), time).await
+    }
+
+    /// What another version did with a slot that this one knows nothing of: it skipped the slot ahead, or took it over.
+    async fn or_by_others(
+        &self,
+        told: Explanation,
+        others: &[JobId],
+        org: Option<&OrgId>,
+        time: Timestamp,
+    ) -> StoreResult<Explanation> {
+        if matches!(told, Explanation::Ahead | Explanation::Unknown) {
+            for version in others.iter().take(MOST_VERSIONS) {
+                let outcome = self.context.parts.store.slot_outcome(*version, org, time).await?;
+                if let Some(run @ SlotOutcome::Run(_)) = outcome {
+                    return Ok(Explanation::Settled(run));
+                }
+            }
+        }
+        Ok(told)
     }
 
     /// The version that was alive at this time, or the first, and when the first was made. One that is named is itself.
-    async fn alive_at(&self, job: JobRef, time: Timestamp) -> StoreResult<Option<(JobRow, Timestamp)>> {
+    async fn alive_at(&self, job: JobRef, time: Timestamp) -> StoreResult<Option<Lives>> {
         let JobRef::Key(key) = job else {
             let row = self.get(job).await?;
             let created_at = row.job.definition.created_at;
-            return Ok(Some((row, created_at)));
+            return Ok(Some(Lives { row, others: Vec::new(), created_at }));
         };
         let versions = self.versions(key.as_str()).await?;
         let Some(first) = versions.last() else { return Ok(None) };
-        let alive = versions.iter().find(|row| row.job.definition.created_at < time).unwrap_or(first);
-        Ok(Some((alive.clone(), first.job.definition.created_at)))
+        let created_at = first.job.definition.created_at;
+        let row = versions.iter().find(|row| row.job.definition.created_at < time).unwrap_or(first).clone();
+        let others = versions.iter().map(|row| row.job.definition.id).filter(|id| *id != row.job.definition.id);
+        Ok(Some(Lives { others: others.collect(), row, created_at }))
     }
 
     async fn explain_slot(
@@ -112,11 +142,22 @@ impl Jobs {
         } else if time <= created_at {
             Explanation::BeforeCreation { created_at }
         } else if timer.is_some_and(|timer| time > timer.last_slot_at) && row.job.state.status != JobStatus::Retired {
-            Explanation::Ahead
+            match (&row.job.state.pause, &row.job.state.error) {
+                (Some(pause), _) if time <= self.context.now() => Explanation::Paused(pause.clone()),
+                (None, Some(error)) if time <= self.context.now() => Explanation::Errored(error.clone()),
+                _ => Explanation::Ahead,
+            }
         } else {
             Explanation::Unknown
         })
     }
+}
+
+/// The version that was alive at a time, the others, and when the first was made.
+struct Lives {
+    row: JobRow,
+    others: Vec<JobId>,
+    created_at: Timestamp,
 }
 
 fn just_before(time: Timestamp) -> Timestamp {

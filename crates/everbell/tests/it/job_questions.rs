@@ -124,6 +124,8 @@ async fn a_time_is_explained() {
 
     jobs.pause("a", "for a while").await.unwrap();
     clock.set("15:30");
+    assert!(matches!(explain("14:00").await, Explanation::Paused(pause) if pause.reason == "for a while"));
+    assert_eq!(explain("16:00").await, Explanation::Ahead);
     jobs.resume("a").await.unwrap();
     let Explanation::Settled(SlotOutcome::Gap(gap)) = explain("14:00").await else { panic!("it is a gap") };
     assert_eq!((gap.reason, gap.slots), (GapReason::Paused, 2));
@@ -138,4 +140,13 @@ async fn a_time_is_explained() {
     assert!(matches!(jobs.explain("a@2", time("14:00")).await.unwrap(), Explanation::BeforeCreation { .. }));
     assert_eq!(explain("16:00").await, Explanation::Ahead);
     assert_eq!(jobs.explain("a@1", time("16:00")).await.unwrap(), Explanation::Unknown);
+
+    // What one version skipped ahead is skipped in the next; it was the first that did it.
+    jobs.skip_next("a", 1).await.unwrap();
+    jobs.new_version("a", everbell::Edit { description: Some("and again".to_owned()), ..Default::default() })
+        .await
+        .unwrap();
+    let Explanation::Settled(SlotOutcome::Run(run)) = explain("16:00").await else { panic!("it is skipped") };
+    assert_eq!(run.job_version, Some(2));
+    assert_eq!(explain("17:00").await, Explanation::Ahead);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use everbell_core::plan::{Missed, Plan};
 use everbell_core::store::{Due, GapFilter, PageRequest, SlotOutcome};
-use everbell_core::{Gap, GapReason, OrgId};
+use everbell_core::{Gap, GapReason, JobKey, OrgId};
 
 use super::Fresh;
 use super::given::{at, core_plan, job, job_id, page};
@@ -83,7 +83,11 @@ pub async fn gaps_are_found_by_job_and_org(fresh: Fresh) {
     }
     let by_job = GapFilter { job_id: Some(job_id("b", 1)), ..none.clone() };
     assert_eq!(owners(&by_job, 10).await, BTreeSet::from([of("b", None)]));
-    let by_org = GapFilter { org: Some(acme.clone()), ..none };
+    let by_key = |key: &str| GapFilter { job_key: Some(JobKey::new(key).unwrap()), ..none.clone() };
+    let both = GapFilter { job_id: Some(job_id("a", 1)), ..by_key("b") };
+    assert_eq!(world.gaps(&by_key("b")).await, world.gaps(&by_job).await);
+    assert_eq!((world.gaps(&by_key("nobody")).await, world.gaps(&both).await), (vec![], vec![]));
+    let by_org = GapFilter { org: Some(acme.clone()), ..none.clone() };
     assert_eq!(owners(&by_org, 10).await, BTreeSet::from([of("c", Some(&acme))]));
 }
 

@@ -66,13 +66,19 @@ impl State {
         filter: &GapFilter,
         page: &PageRequest,
     ) -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>> {
-        let wanted = self.gaps.iter().filter(|(_, gap)| is_wanted_gap(gap, filter)).collect();
+        let wanted =
+            self.gaps.iter().filter(|(_, gap)| is_wanted_gap(gap, filter) && self.is_of_key(gap, filter)).collect();
         let page = pages::by_time(wanted, page, Direction::Down, |(id, stored): &(&Uuid, &StoredGap)| {
             (stored.gap.first_slot_at, **id)
         })?;
         let row = |stored: &StoredGap| (stored.owner.0, stored.owner.1.clone(), stored.gap.clone());
         let items = page.items.into_iter().map(|(_, stored)| row(stored)).collect();
         Ok(Page { items, next: page.next, unreadable: page.unreadable })
+    }
+
+    fn is_of_key(&self, gap: &StoredGap, filter: &GapFilter) -> bool {
+        let key = || self.jobs.get(&gap.owner.0).map(|job| &job.definition.key);
+        filter.job_key.as_ref().is_none_or(|wanted| key() == Some(wanted))
     }
 
     /// A run before a gap; among gaps the one that begins last, which is the narrowest.

@@ -105,7 +105,8 @@ impl PostgresStore {
             .bind(filter.to.map(Micros::from))
             .bind(value.map_err(|_| bad_cursor())?)
             .bind(after.map(|cursor| cursor.id))
-            .bind(i64::from(page.limit) + 1);
+            .bind(i64::from(page.limit) + 1)
+            .bind(filter.job_key.as_ref().map(ToString::to_string));
         let mut rows: Vec<GapColumns> = self.within("listing gaps", query.fetch_all(&self.pool)).await?;
         let more = rows.len() > page.limit as usize;
         rows.truncate(page.limit as usize);

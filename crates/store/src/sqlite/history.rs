@@ -66,7 +66,8 @@ impl SqliteStore {
             .bind(filter.to.map(Micros::from))
             .bind(value.map_err(|_| bad_cursor())?)
             .bind(after.map(|cursor| cursor.id))
-            .bind(page.limit + 1);
+            .bind(page.limit + 1)
+            .bind(filter.job_key.as_ref().map(ToString::to_string));
         let mut held = self.reader("listing gaps").await?;
         let mut tx = held.begin().await?;
         let mut rows: Vec<GapColumns> = tx.all(query).await?;

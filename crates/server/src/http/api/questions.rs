@@ -1,6 +1,6 @@
 //! What people ask about a job: when it fires, how it fares, what became of a time.
 
-use everbell::core::store::{GapFilter, PageRequest};
+use everbell::core::store::{GapFilter, JobRef, PageRequest};
 use everbell::{JobRow, OrgId, RunFilter, StoreError};
 use everbell_core::{GapReason, JobId, Spec, Zone};
 use jiff::{Timestamp, Zoned};
@@ -103,9 +103,16 @@ pub(super) async fn zone_for(call: &Call, row: &JobRow, org: Option<&OrgId>) -> 
 
 pub(crate) async fn gaps(call: Call) -> Result<Answer, Problem> {
     let mut form = call.query(GAPS);
-    let row = call.jobs().get(call.job()?).await?;
+    let named = call.job()?;
+    let row = call.jobs().get(named.clone()).await?;
+    // By its key it is the job with all its versions, as for an explanation.
+    let (job_id, job_key) = match named {
+        JobRef::Key(key) => (None, Some(key)),
+        JobRef::Id(_) | JobRef::Version(..) => (Some(row.job.definition.id), None),
+    };
     let filter = GapFilter {
-        job_id: Some(row.job.definition.id),
+        job_id,
+        job_key,
         org: asked_org(&form)?,
         reason: form.word("reason", GapReason::from_word),
         from: moment(&mut form, "from", None)?,

@@ -159,7 +159,7 @@ pub(crate) struct GapDocument {
 #[schema(as = Explanation)]
 pub(crate) struct ExplanationDocument {
     pub(crate) at: String,
-    /// `run`, `gap`, `ahead`, `no_slot`, `before_creation` or `unknown`.
+    /// `run`, `gap`, `ahead`, `paused`, `errored`, `no_slot`, `before_creation` or `unknown`.
     pub(crate) outcome: &'static str,
     /// The same in words.
     pub(crate) detail: String,
@@ -285,7 +285,11 @@ impl ExplanationDocument {
                 document.previous_slot_at = times(*previous);
                 document.next_slot_at = times(*next);
             }
-            Explanation::BeforeCreation { .. } | Explanation::Ahead | Explanation::Unknown => {}
+            Explanation::BeforeCreation { .. }
+            | Explanation::Ahead
+            | Explanation::Paused(_)
+            | Explanation::Errored(_)
+            | Explanation::Unknown => {}
         }
         document
     }
@@ -299,9 +303,21 @@ pub(crate) fn in_words(told: &Explanation) -> (&'static str, String) {
             None => ("run", format!("This slot got a run, which is {}.", run.status)),
         },
         Explanation::Settled(SlotOutcome::Gap(gap)) => {
-            ("gap", format!("This slot got no run: {} ({} slots from {}).", gap.reason, gap.slots, gap.first_slot_at))
+            let slots = if gap.slots == 1 { "one slot" } else { &*format!("{} slots", gap.slots) };
+            ("gap", format!("This slot got no run: {} ({slots} from {}).", gap.reason, gap.first_slot_at))
         }
         Explanation::Ahead => ("ahead", "This slot is still to come, or is being planned.".to_owned()),
+        Explanation::Paused(pause) => (
+            "paused",
+            format!(
+                "The job was paused when this slot went by: {}. It gets its outcome when the job is resumed.",
+                pause.reason
+            ),
+        ),
+        Explanation::Errored(error) => (
+            "errored",
+            format!("The job could not fire when this slot went by: {error}. It becomes a gap when that is mended."),
+        ),
         Explanation::NoSlot { .. } => ("no_slot", "The job does not fire at this time.".to_owned()),
         Explanation::BeforeCreation { created_at } => {
             ("before_creation", format!("The job did not exist yet: it was made at {created_at}."))
