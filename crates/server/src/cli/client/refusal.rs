@@ -20,6 +20,8 @@ const FLAGS: &[(&str, &str)] = &[
     ("#/nextRunAt", "--to"),
     ("#/missed", "--run-missed"),
     ("#/policies/retry/maxAttempts", "--retries"),
+    ("#/policies/retry/initial", "--retry-initial"),
+    ("#/policies/retry/max", "--retry-max"),
     ("#/policies/dst/gap", "--dst-gap"),
     ("#/policies/dst/fold", "--dst-fold"),
     ("#/policies/dependsOn/within", "--depends-on"),

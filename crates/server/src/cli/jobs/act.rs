@@ -128,23 +128,27 @@ pub(crate) struct RetireArgs {
 }
 
 /// Members of a body that are there only if they were given.
-fn given<'a>(members: impl IntoIterator<Item = (&'a str, Option<Value>)>) -> Value {
+pub(super) fn given<'a>(members: impl IntoIterator<Item = (&'a str, Option<Value>)>) -> Value {
     let members = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(members.collect::<Map<_, _>>())
 }
 
-/// A time of a flag, read in the zone of the job.
-fn moment(session: &Session<'_>, job: &str, flag: &str, text: &str) -> Result<Timestamp, CliError> {
+/// The job of a command that wants to know more than its name.
+pub(super) fn known_job(session: &Session<'_>, job: &str) -> Result<Value, CliError> {
     let known = session.client.get(&job_path(job), &[]).asked(|| format!("read job `{job}`"));
-    let zone = zone_of(&known.or_try(404, jobs_there)?.value()?)?;
-    TimeReader { now: session.now, zone: &zone }.read(flag, text)
+    known.or_try(404, jobs_there)?.value()
 }
 
-/// The same in the zone of an org.
-fn org_moment(session: &Session<'_>, org: &str, flag: &str, text: &str) -> Result<Timestamp, CliError> {
+/// Where the times of flags are read: in the zone of the org that is named, or else of the job.
+pub(super) fn zone_for(session: &Session<'_>, job: &str, org: Option<&str>) -> Result<Zone, CliError> {
+    let Some(org) = org else { return zone_of(&known_job(session, job)?) };
     let known = session.client.get(&format!("/orgs/{}", segment(org)), &[]).asked(|| format!("read org `{org}`"));
-    let zone = zone_of(&known.or_try(404, || "see which there are: everbell orgs list".to_owned())?.value()?)?;
-    TimeReader { now: session.now, zone: &zone }.read(flag, text)
+    zone_of(&known.or_try(404, || "see which there are: everbell orgs list".to_owned())?.value()?)
+}
+
+/// A time of a flag.
+pub(super) fn moment_in(zone: &Zone, now: Timestamp, flag: &str, text: &str) -> Result<Timestamp, CliError> {
+    TimeReader { now, zone }.read(flag, text)
 }
 
 pub(super) fn zone_of(job: &Value) -> Result<Zone, CliError> {
@@ -171,7 +175,10 @@ pub(super) fn pause(args: &PauseArgs, now: Timestamp, output: &mut Output) -> Re
         )));
     };
     let mut session = Session::new(&args.online, now, output)?;
-    let until = args.until.as_ref().map(|text| moment(&session, &args.job, "--until", text)).transpose()?;
+    let until = match &args.until {
+        Some(text) => Some(moment_in(&zone_for(&session, &args.job, None)?, now, "--until", text)?),
+        None => None,
+    };
     let body = given([("reason", Some(json!(reason))), ("until", until.map(|at| json!(at.to_string())))]);
     let answer = act(&session, &args.job, "pause", "pause", &body)?;
     let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
@@ -214,10 +221,8 @@ pub(super) fn resume(args: &ResumeArgs, now: Timestamp, output: &mut Output) -> 
 
 pub(super) fn reschedule(args: &RescheduleArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let to = match &args.org {
-        Some(org) => org_moment(&session, org, "--to", &args.to)?,
-        None => moment(&session, &args.job, "--to", &args.to)?,
-    };
+    let zone = zone_for(&session, &args.job, args.org.as_deref())?;
+    let to = moment_in(&zone, now, "--to", &args.to)?;
     let reason = args.reason.as_ref().map(|text| json!(text));
     let org = args.org.as_ref().map(|org| json!(org));
     let body = given([("nextRunAt", Some(json!(to.to_string()))), ("reason", reason), ("orgId", org)]);

@@ -39,6 +39,8 @@ const CLEARED: &[(&str, &str)] = &[
     ("grace", "policies.grace"),
     ("jitter", "policies.jitter"),
     ("retries", "policies.retry"),
+    ("retry-initial", "policies.retry.initial"),
+    ("retry-max", "policies.retry.max"),
     ("pause-after-failures", "policies.pauseAfterFailures"),
     ("depends-on", "policies.dependsOn"),
     ("dst-gap", "policies.dst.gap"),
