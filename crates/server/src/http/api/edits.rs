@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::jobs::{check_target, etag, key_of, shown};
 use crate::form::definition;
 use crate::form::job::{self, EDIT, JobForm};
-use crate::form::{Field, Form, Kind as FieldKind, Naming, required};
+use crate::form::{Fault, Field, Form, Kind as FieldKind, Naming, required};
 use crate::http::call::{Answer, Call, refuse};
 use crate::http::model::{ChangedField, Items, JobDocument, NewVersionDocument, Superseded, times};
 use crate::http::problem::{Kind, Problem};
@@ -101,12 +101,25 @@ async fn merged(call: &Call, before: &JobRow) -> Result<JobForm, Problem> {
     let mut read = job::read(&document, payload.as_deref(), Naming::Camel);
     // The shape of the patch itself comes first: what it says wrongly may be lost in the merge.
     let mut faults = Form::read(&call.body, EDIT, Naming::Camel).faults();
+    faults.iter_mut().for_each(with_the_way);
     faults.extend(read.faults.into_iter().filter(|fault| fault.pointer != "/jobKey"));
     let mut seen = std::collections::BTreeSet::new();
     faults.retain(|fault| seen.insert(fault.pointer.clone()));
     check_target(call, read.schedule.target_name(), &mut faults).await?;
     read.faults = faults;
     Ok(read)
+}
+
+/// What somebody may want to edit and cannot, with what to do instead.
+fn with_the_way(fault: &mut Fault) {
+    let instead = match (fault.code, fault.pointer.as_str()) {
+        ("unknown_field", "/jobKey") => "never changes: make a job with the other key, and retire this one",
+        ("unknown_field", "/status") => {
+            "is not edited: POST to `pause` or `resume` below the job, or DELETE the job to retire it"
+        }
+        _ => return,
+    };
+    instead.clone_into(&mut fault.detail);
 }
 
 fn differs(call: &Call, before: &JobRow, wanted: &JobForm) -> Result<bool, Problem> {

@@ -103,16 +103,24 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
 
 /// Notes a target that nobody serves, together with everything else.
 pub(super) async fn check_target(call: &Call, target: Option<&str>, faults: &mut Vec<Fault>) -> Result<(), Problem> {
-    let Some(target) = target.filter(|_| !faults.iter().any(|fault| fault.pointer == "/target")) else {
-        return Ok(());
-    };
+    // A body that is no object names none either.
+    let named = !faults.iter().any(|fault| ["", "/target"].contains(&fault.pointer.as_str()));
+    let Some(target) = target.filter(|_| named) else { return Ok(()) };
     match call.jobs().check_target(target).await {
         Err(StoreError::Invalid(invalid)) => {
-            faults.push(Fault::new("/target", "unknown_target", invalid.reason));
+            let detail = with_count(call, invalid.reason).await?;
+            faults.push(Fault::new("/target", "unknown_target", detail));
             Ok(())
         }
         answer => Ok(answer?),
     }
+}
+
+/// A refusal names the nearest targets; how many others there are is said too.
+pub(super) async fn with_count(call: &Call, reason: String) -> Result<String, Problem> {
+    let served = call.app.bell.targets().await?.served;
+    let others = served.iter().filter(|own| !reason.contains(&format!("`{}`", own.target))).count();
+    Ok(if others > 0 { format!("{reason} and {others} more") } else { reason })
 }
 
 async fn exists(call: &Call, key: &str) -> Result<Problem, Problem> {
