@@ -35,6 +35,34 @@ fn what_fires_next_is_told_for_all_jobs() {
 }
 
 #[test]
+fn what_is_left_out_of_what_fires_next_is_told() {
+    let server = Server::start();
+    server.job("pulse", &json!({"cronExpression": "* * * * *"}));
+    assert_eq!(on_terminal(&server, 80, &["next", "-n", "3"]).stderr, "");
+    let cut = on_terminal(&server, 80, &["next", "--within", "24h"]);
+    assert_eq!(
+        (cut.stdout.lines().count(), cut.stderr.as_str()),
+        (21, "20 shown, there are more within 1d: raise --limit\n")
+    );
+    assert_eq!(printed(&server, &["next", "--within", "1h", "-n", "5"])["more"], true);
+    let all = on_terminal(&server, 80, &["next", "--within", "10m"]);
+    assert_eq!(
+        (all.stderr.as_str(), printed(&server, &["next", "--within", "10m"])["more"].clone()),
+        ("", json!(false))
+    );
+    server.job("org-briefing", &json!({"scope": "per_org"}));
+    assert_eq!(
+        on_terminal(&server, 80, &["next", "-n", "3"]).stderr,
+        "1 job fires for each org and is left out: everbell orgs show ORG tells when\n"
+    );
+    let named = everbell(&server, &["next", "org-briefing"]);
+    assert_eq!(
+        (named.code, named.stdout.as_str(), named.stderr.as_str()),
+        (Some(0), "", "job org-briefing fires for each org at its own local time: everbell orgs show ORG tells when\n")
+    );
+}
+
+#[test]
 fn targets_are_listed_and_tried() {
     let server = registered();
     assert_eq!(
