@@ -128,6 +128,9 @@ pub(crate) fn read(value: &Value, payload: Option<&RawValue>, naming: Naming) ->
     if let Some(payload) = payload {
         schedule = schedule.payload(payload);
     }
+    if form.has("jobKey") && form.text("jobKey") == form.text("policies.dependsOn.jobKey") {
+        form.fault("policies.dependsOn.jobKey", "invalid", "is the job itself, which would wait for itself for ever");
+    }
     for invalid in schedule.check().err().unwrap_or_default() {
         refuse(&mut form, &invalid);
     }
@@ -313,6 +316,13 @@ mod tests {
             "/timezone unknown_zone",
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_job_does_not_depend_on_itself() {
+        let mut body = full();
+        body["policies"]["dependsOn"]["jobKey"] = json!("daily");
+        assert_eq!(told(&body), ["/policies/dependsOn/jobKey invalid"]);
     }
 
     #[test]

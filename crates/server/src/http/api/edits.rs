@@ -6,12 +6,12 @@ use everbell_core::store::{Changed, JobRef};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::jobs::{check_target, etag, key_of, shown};
+use super::jobs::{check_target, documented, etag, key_of, shown};
 use crate::form::definition;
 use crate::form::job::{self, EDIT, JobForm};
 use crate::form::{Fault, Field, Form, Kind as FieldKind, Naming, required};
 use crate::http::call::{Answer, Call, refuse};
-use crate::http::model::{ChangedField, Items, JobDocument, NewVersionDocument, Superseded, times};
+use crate::http::model::{ChangedField, Items, NewVersionDocument, Superseded, times};
 use crate::http::problem::{Kind, Problem};
 
 const VERSION: FieldKind = FieldKind::Integer { min: 1, max: 4_294_967_295 };
@@ -34,11 +34,7 @@ pub(crate) async fn new_version(call: Call) -> Result<Answer, Problem> {
     let row = changed.successor.as_ref().unwrap_or(&changed.job);
     let mut superseded = Superseded::from(&changed.job);
     superseded.next_run_at = times(before.timer.as_ref().and_then(|timer| timer.next_run_at));
-    let document = NewVersionDocument {
-        job: JobDocument::with_warnings(row, call.app.bell.now()),
-        superseded,
-        changes: changes(&before, row),
-    };
+    let document = NewVersionDocument { job: documented(&call, row).await, superseded, changes: changes(&before, row) };
     let location = format!("{}/jobs/{}", call.mount, row.job.definition.id);
     Ok(Answer::json(StatusCode::CREATED, &document)?.header("location", location).header("etag", etag(row)))
 }
@@ -51,7 +47,8 @@ pub(crate) async fn patch(call: Call) -> Result<Answer, Problem> {
         return shown(&call, StatusCode::OK, &before);
     }
     let Edited { changed, .. } = edit(&call).await?;
-    shown(&call, StatusCode::OK, changed.successor.as_ref().unwrap_or(&changed.job))
+    let row = changed.successor.as_ref().unwrap_or(&changed.job);
+    Ok(Answer::ok(&documented(&call, row).await)?.header("etag", etag(row)))
 }
 
 /// Reads the job, applies what the body says, and commits with what was read; again if somebody was faster.
