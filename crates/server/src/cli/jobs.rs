@@ -17,7 +17,6 @@ use jiff::Timestamp;
 
 pub(crate) use definition::Body;
 pub(super) use definition::{json_of, payload};
-pub(super) use show::jobs_there;
 
 use super::output::Output;
 use super::{CliError, Exit};

@@ -5,7 +5,7 @@ use everbell_core::Zone;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::show::{fires, jobs_there, next_in_words};
+use super::show::{fires, next_in_words};
 use crate::cli::client::{Answer, Asked, job_path, segment};
 use crate::cli::confirm::confirmed;
 use crate::cli::document::{number, text, texts, time};
@@ -136,14 +136,14 @@ pub(super) fn given<'a>(members: impl IntoIterator<Item = (&'a str, Option<Value
 /// The job of a command that wants to know more than its name.
 pub(super) fn known_job(session: &Session<'_>, job: &str) -> Result<Value, CliError> {
     let known = session.client.get(&job_path(job), &[]).asked(|| format!("read job `{job}`"));
-    known.or_try(404, jobs_there)?.value()
+    known.or_list()?.value()
 }
 
 /// Where the times of flags are read: in the zone of the org that is named, or else of the job.
 pub(super) fn zone_for(session: &Session<'_>, job: &str, org: Option<&str>) -> Result<Zone, CliError> {
     let Some(org) = org else { return zone_of(&known_job(session, job)?) };
     let known = session.client.get(&format!("/orgs/{}", segment(org)), &[]).asked(|| format!("read org `{org}`"));
-    zone_of(&known.or_try(404, || "see which there are: everbell orgs list".to_owned())?.value()?)
+    zone_of(&known.or_list()?.value()?)
 }
 
 /// A time of a flag.
@@ -158,7 +158,7 @@ pub(super) fn zone_of(job: &Value) -> Result<Zone, CliError> {
 /// Sends an action and says no in the words of the command.
 fn act(session: &Session<'_>, job: &str, verb: &str, action: &str, body: &Value) -> Result<Answer, CliError> {
     let answer = session.client.post(&format!("{}/{action}", job_path(job)), body);
-    answer.asked(|| format!("{verb} job `{job}`")).or_try(404, jobs_there)
+    answer.asked(|| format!("{verb} job `{job}`")).or_list()
 }
 
 /// `Next   Mon 2026-11-16 08:00 CET (in 17h 18m), then …`
@@ -259,7 +259,7 @@ pub(super) fn retire(args: &RetireArgs, now: Timestamp, output: &mut Output) -> 
     let mut session = Session::new(&args.online, now, output)?;
     let query: Vec<_> = args.reason.iter().map(|reason| ("reason", reason.clone())).collect();
     let answer = session.client.delete(&job_path(&args.job), &query);
-    let answer = answer.asked(|| format!("retire job `{}`", args.job)).or_try(404, jobs_there)?;
+    let answer = answer.asked(|| format!("retire job `{}`", args.job)).or_list()?;
     let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
     let (key, version) = (text(&job, "jobKey"), number(&job, "version").unwrap_or_default());
     session.done(Mark::Ended, &format!("Retired {} v{version}", printable(key)))?;

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::act::{given, known_job, moment_in, zone_for};
-use super::show::jobs_there;
 use crate::cli::client::{Answer, Asked, job_path, segment};
 use crate::cli::confirm::agreed;
 use crate::cli::document::{flag, items, number, text, time};
@@ -153,7 +152,7 @@ pub(super) fn run(args: &BackfillArgs, now: Timestamp, output: &mut Output) -> R
 
 fn sent(session: &Session<'_>, job: &str, body: &Value) -> Result<Answer, CliError> {
     let answer = session.client.post(&format!("{}/backfills", job_path(job)), body);
-    answer.asked(|| format!("backfill job `{job}`")).or_try(404, jobs_there)
+    answer.asked(|| format!("backfill job `{job}`")).or_list()
 }
 
 fn question(plan: &Value, job: &str) -> String {
@@ -207,7 +206,7 @@ pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) ->
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
     let list = session.client.items(&format!("{}/backfills", job_path(&args.job)));
-    let list = list.asked(|| format!("list the backfills of job `{}`", args.job)).or_try(404, jobs_there)?;
+    let list = list.asked(|| format!("list the backfills of job `{}`", args.job)).or_list()?;
     if session.printed(&list, "id")? {
         return Ok(Exit::Success);
     }
@@ -247,7 +246,7 @@ pub(super) fn stop(args: &StopArgs, now: Timestamp, output: &mut Output) -> Resu
     let ids = if let Some(id) = &args.backfill {
         vec![id.clone()]
     } else {
-        let list = session.client.items(&path).asked(asked).or_try(404, jobs_there)?;
+        let list = session.client.items(&path).asked(asked).or_list()?;
         let at_work = list.items.iter().filter(|backfill| text(backfill, "status") == "running");
         at_work.map(|backfill| text(backfill, "id").to_owned()).collect()
     };

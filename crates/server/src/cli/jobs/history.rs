@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::act::{known_job, moment_in, zone_for};
-use super::show::jobs_there;
 use crate::cli::client::{Asked, Parameter, job_path};
 use crate::cli::document::{flag, number, some_text, text, time};
 use crate::cli::online::{ZoneArgs, duration};
@@ -112,7 +111,7 @@ pub(super) fn explain(args: &ExplainArgs, now: Timestamp, output: &mut Output) -
     let mut query = vec![("at", at.to_string())];
     query.extend(args.org.iter().map(|org| ("orgId", org.clone())));
     let answer = session.client.get(&format!("{}/explain", job_path(&args.job)), &query);
-    let answer = answer.asked(|| format!("explain a time of job `{}`", args.job)).or_try(404, jobs_there)?;
+    let answer = answer.asked(|| format!("explain a time of job `{}`", args.job)).or_list()?;
     let Some(told) = session.for_people(&answer, "outcome")? else { return Ok(Exit::Success) };
     let zone = if args.zone.tz.is_some() { shown.or_utc() } else { own };
     let rows = explained(&told, &zone, &session);
@@ -185,7 +184,7 @@ pub(super) fn gaps(args: &GapsArgs, now: Timestamp, output: &mut Output) -> Resu
     let single = [("reason", &args.reason), ("orgId", &args.org)];
     query.extend(single.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))));
     let list = session.client.all(&format!("{}/gaps", job_path(&args.job)), &query, args.limit as usize);
-    let list = list.asked(|| format!("list the gaps of job `{}`", args.job)).or_try(404, jobs_there)?;
+    let list = list.asked(|| format!("list the gaps of job `{}`", args.job)).or_list()?;
     if session.printed(&list, "id")? {
         return Ok(Exit::Success);
     }
@@ -220,7 +219,7 @@ pub(super) fn stats(args: &StatsArgs, now: Timestamp, output: &mut Output) -> Re
     let mut session = Session::new(&args.online, now, output)?;
     let query: Vec<Parameter<'_>> = args.window.iter().map(|window| ("window", iso(*window))).collect();
     let answer = session.client.get(&format!("{}/stats", job_path(&args.job)), &query);
-    let answer = answer.asked(|| format!("tell how job `{}` fared", args.job)).or_try(404, jobs_there)?;
+    let answer = answer.asked(|| format!("tell how job `{}` fared", args.job)).or_list()?;
     let Some(stats) = session.for_people(&answer, "runs")? else { return Ok(Exit::Success) };
     let zone = if args.zone.tz.is_some() { shown.or_utc() } else { shown.zone(&known_job(&session, &args.job)?) };
     let rows = counts(&stats, &zone, &session);
