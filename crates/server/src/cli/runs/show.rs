@@ -52,6 +52,8 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
     let rows = rows(&run, &shown.zone(&run), &session);
     if !session.out.is_for_people() {
         session.out.table(&rows, &[2])?;
+        let lines = text(&run, "output").lines();
+        lines.map(printable).try_for_each(|line| session.out.line(&format!("output\t{line}")))?;
         return Ok(Exit::Success);
     }
     let status = text(&run, "status");
