@@ -205,17 +205,36 @@ pub(super) fn resume(args: &ResumeArgs, now: Timestamp, output: &mut Output) -> 
     let body = given([("missed", missed), ("reason", args.reason.as_ref().map(|text| json!(text)))]);
     let answer = act(&session, &args.job, "resume", "resume", &body)?;
     let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
-    session.done(Mark::Good, &format!("Resumed {}", printable(text(&job, "jobKey"))))?;
+    let key = text(&job, "jobKey");
+    let is_over = text(&job, "status") == "retired";
     let resumed = job.get("resumed").unwrap_or(&Value::Null);
     let slots = number(resumed, "missedSlots").unwrap_or_default();
     let runs = texts(resumed, "runIds");
+    if is_over && runs.is_empty() {
+        return passed_by(&mut session, &job);
+    }
+    session.done(Mark::Good, &format!("Resumed {}", printable(key)))?;
     if slots > 0 {
         let what = runs.first().map_or_else(|| "not run".to_owned(), |run| format!("run once: {run}"));
         session.detail(&format!("{} went by while it was paused, {what}", counted(slots as usize, "slot")))?;
     }
     tell_next(&mut session, &job)?;
     let advice = runs.first().map(|run| format!("follow it: everbell runs watch {run}"));
-    session.advise(&advice.unwrap_or_else(|| format!("see it: everbell jobs show {}", shell(text(&job, "jobKey")))))?;
+    session.advise(&advice.unwrap_or_else(|| format!("see it: everbell jobs show {}", shell(key))))?;
+    Ok(Exit::Success)
+}
+
+/// A one-time job whose time went by while it was paused has nothing left to do.
+fn passed_by(session: &mut Session<'_>, job: &Value) -> Result<Exit, CliError> {
+    let (key, target) = (text(job, "jobKey"), shell(text(job, "target")));
+    let when = time(job, "runAt")
+        .map_or_else(String::new, |at| zone_of(job).map_or_else(|_| at.to_string(), |zone| spoken(at, &zone)));
+    session.done(
+        Mark::Ended,
+        &format!("Retired {}: its only time, {when}, went by while it was paused", printable(key)),
+    )?;
+    session.detail("it was not run, and does not fire any more; --run-missed would have run it")?;
+    session.advise(&format!("make it anew: everbell jobs once {} --target {target} --at +15m", shell(key)))?;
     Ok(Exit::Success)
 }
 
