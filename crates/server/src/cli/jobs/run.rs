@@ -84,7 +84,13 @@ pub(super) fn run(args: &RunArgs, now: Timestamp, output: &mut Output) -> Result
         return told_for_orgs(&mut session, &answer?);
     }
     let ways = format!("everbell jobs run {}", crate::cli::words::shell(&args.job));
-    let begun = Begun { answer, again: &format!("force it: {ways} --force, or wait for it: {ways} --queue") };
+    let again = if args.queue {
+        // Only one waits: what would do the same is not worth another.
+        format!("one waits already, which sees what this would; force it: {ways} --force")
+    } else {
+        format!("force it: {ways} --force, or wait for it: {ways} --queue")
+    };
+    let begun = Begun { answer, again: &again };
     told(&mut session, begun, &args.wait)
 }
 
