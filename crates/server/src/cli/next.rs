@@ -46,7 +46,7 @@ pub(crate) struct NextArgs {
     online: OnlineArgs,
 }
 
-/// So many jobs without a fire are looked through for those that fire for orgs.
+/// So many jobs are looked through for those that fire for orgs.
 const MOST: usize = 1_000;
 
 /// A fire to come.
@@ -100,9 +100,8 @@ fn tell_of_orgs(session: &mut Session<'_>, args: &NextArgs, jobs: &[Value]) -> R
     if !session.out.is_for_people() || session.quiet {
         return Ok(());
     }
-    let query = [("status", "active".to_owned()), ("scheduled", "false".to_owned())];
-    let others = session.client.all("/jobs", &query, MOST)?;
-    match others.items.iter().filter(per_org).count() {
+    let active = session.client.all("/jobs", &[("status", "active".to_owned())], MOST)?;
+    match active.items.iter().filter(per_org).count() {
         0 => Ok(()),
         1 => session.advise(&format!("1 job fires for each org and is left out: {WHERE}")),
         many => session.advise(&format!("{many} jobs fire for each org and are left out: {WHERE}")),
@@ -163,7 +162,9 @@ fn document(fire: &Fire, jobs: &[Value]) -> Value {
 
 fn table(session: &mut Session<'_>, fires: &[Fire], jobs: &[Value], shown: &Shown) -> Result<(), CliError> {
     if fires.is_empty() {
-        return session.advise("nothing fires");
+        // What fires for orgs is told apart.
+        let for_orgs = |job: &Value| text(job, "scope") == "per_org";
+        return if !jobs.is_empty() && jobs.iter().all(for_orgs) { Ok(()) } else { session.advise("nothing fires") };
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
     for fire in fires {

@@ -51,10 +51,14 @@ fn what_is_left_out_of_what_fires_next_is_told() {
         ("", json!(false))
     );
     server.job("org-briefing", &json!({"scope": "per_org"}));
+    server.put("/orgs/acme", &json!({"timezone": "Asia/Tokyo"})).expect(201);
+    server.until("/jobs/key:org-briefing/orgs", |list| list["items"][0]["nextRunAt"].is_string());
     assert_eq!(
         on_terminal(&server, 80, &["next", "-n", "3"]).stderr,
         "1 job fires for each org and is left out: everbell orgs show ORG tells when\n"
     );
+    let alone = on_terminal(&server, 120, &["next", "org-briefing"]);
+    assert_eq!(alone.stderr, everbell(&server, &["next", "org-briefing"]).stderr);
     let named = everbell(&server, &["next", "org-briefing"]);
     assert_eq!(
         (named.code, named.stdout.as_str(), named.stderr.as_str()),
