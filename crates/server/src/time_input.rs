@@ -15,6 +15,10 @@ use crate::cli::output::clock_face;
 const FORMS: &str = "RFC 3339 such as `2027-03-13T00:00:00Z`, a local time such as `2027-03-13 09:00` or `2027-03-13`, \
                      `now`, `+15m`, `-2h`, `today 08:00` or `tomorrow 08:00`";
 
+/// What means the same whenever it is read.
+const ABSOLUTE: &str =
+    "RFC 3339 such as `2027-03-13T00:00:00Z`, or a local time such as `2027-03-13T09:00` or `2027-03-13`";
+
 /// What a typed time may refer to.
 pub(crate) struct TimeReader<'a> {
     pub(crate) now: Timestamp,
@@ -44,7 +48,7 @@ impl TimeReader<'_> {
 
     /// A time that means the same whenever it is read: with an offset, or of the wall clock in the zone.
     pub(crate) fn absolute(&self, text: &str) -> Result<Timestamp, Refusal> {
-        let found = self.dated(text)?;
+        let found = self.dated(text, ABSOLUTE)?;
         if is_in_range(found) { Ok(found) } else { Err(Refusal { reason: out_of_range(text), hint: None }) }
     }
 
@@ -58,11 +62,12 @@ impl TimeReader<'_> {
         if let Some(found) = self.named_day(text) {
             return found;
         }
-        self.dated(text)
+        self.dated(text, FORMS)
     }
 
-    fn dated(&self, text: &str) -> Result<Timestamp, Refusal> {
-        let pieces = Pieces::parse(text).map_err(|_| not_a_time(text))?;
+    /// A date and perhaps a time; `forms` are what could have been written instead.
+    fn dated(&self, text: &str, forms: &str) -> Result<Timestamp, Refusal> {
+        let pieces = Pieces::parse(text).map_err(|_| not_a_time(text, forms))?;
         let zone = match pieces.time_zone_annotation() {
             Some(annotation) => Some(zone_in_brackets(annotation)?),
             None => None,
@@ -71,13 +76,13 @@ impl TimeReader<'_> {
             (Some(time), Some(offset)) => exact(pieces.date().to_datetime(time), offset, zone.as_ref()),
             (Some(time), None) => local(pieces.date().to_datetime(time), zone.as_ref().unwrap_or(self.zone)),
             (None, None) => start_of_day(pieces.date(), zone.as_ref().unwrap_or(self.zone)),
-            (None, Some(_)) => Err(not_a_time(text)),
+            (None, Some(_)) => Err(not_a_time(text, forms)),
         }
     }
 
     /// `+15m`, `-2h`, `+1d`: from now. A day is one of the calendar, so it keeps the time of day.
     fn relative(&self, text: &str) -> Result<Timestamp, Refusal> {
-        let span: Span = text.parse().map_err(|_| not_a_time(text))?;
+        let span: Span = text.parse().map_err(|_| not_a_time(text, FORMS))?;
         let there = self.present().checked_add(span);
         there.map(|there| there.timestamp()).map_err(|_| Refusal { reason: out_of_range(text), hint: None })
     }
@@ -94,7 +99,7 @@ impl TimeReader<'_> {
         let Some(time) = time else {
             return Some(start_of_day(date, self.zone));
         };
-        let time = time.parse::<Time>().map_err(|_| not_a_time(text));
+        let time = time.parse::<Time>().map_err(|_| not_a_time(text, FORMS));
         Some(time.and_then(|time| local(date.to_datetime(time), self.zone)))
     }
 
@@ -112,8 +117,8 @@ pub(crate) fn out_of_range(text: &str) -> String {
     format!("`{}` is outside the years 1900 to 2199", shown(text))
 }
 
-fn not_a_time(text: &str) -> Refusal {
-    Refusal { reason: format!("`{}` is not a time", shown(text)), hint: Some(format!("use {FORMS}")) }
+fn not_a_time(text: &str, forms: &str) -> Refusal {
+    Refusal { reason: format!("`{}` is not a time", shown(text)), hint: Some(format!("use {forms}")) }
 }
 
 /// What was typed, cut to a printable length.
@@ -284,6 +289,18 @@ mod tests {
             assert!(error.ends_with("is outside the years 1900 to 2199"), "{text}: {error}");
         }
         assert!(read_in("UTC", "1900-01-01").is_ok() && read_in("UTC", "2199-12-31T23:59:59Z").is_ok());
+    }
+
+    #[test]
+    fn what_depends_on_now_is_no_absolute_time() {
+        let reader = TimeReader { now: Timestamp::UNIX_EPOCH, zone: &Zone::utc() };
+        for text in ["now", "+15m", "-2h", "today 08:00", "tomorrow", "soon"] {
+            let Refusal { reason, hint } = reader.absolute(text).unwrap_err();
+            assert_eq!((reason, hint), (format!("`{text}` is not a time"), Some(format!("use {ABSOLUTE}"))));
+        }
+        for named in ["2027-03-13T00:00:00Z", "2027-03-13T09:00", "2027-03-13"] {
+            assert!(ABSOLUTE.contains(named) && reader.absolute(named).is_ok(), "{named}");
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! `everbell config`: the configuration of the server, before it is started.
 
-use everbell::{JobId, Made, Scope, Source};
+use std::collections::BTreeSet;
+
+use everbell::{JobId, JobKey, Made, Scope, Source};
 use everbell_core::cron::Warning;
 use everbell_core::{Definition, Spec, When};
 use jiff::{Timestamp, Zoned};
@@ -12,6 +14,7 @@ use super::output::{Output, aligned};
 use super::{CliError, ConfigArgs, ConfigCommand, Exit};
 use crate::config::variables::{VARIABLES, Variable};
 use crate::config::{Config, ConfigError, Environment, Problem, Shown, callable};
+use crate::http::api::jobs::missing_dependency;
 use crate::http::model::WarningDocument;
 use crate::targets::{Kind, TargetSettings};
 
@@ -61,7 +64,11 @@ fn check(args: &ConfigArgs, environment: &Environment, now: Timestamp, output: &
         }
         Err(error) => return Err(error.into()),
     };
-    let jobs: Vec<Job> = config.schedules.iter().filter_map(|schedule| Job::new(schedule, now)).collect();
+    let mut jobs: Vec<Job> = config.schedules.iter().filter_map(|schedule| Job::new(schedule, now)).collect();
+    let keys: BTreeSet<JobKey> = jobs.iter().map(|job| job.definition.key.clone()).collect();
+    for job in &mut jobs {
+        job.misses = job.missing(&keys);
+    }
     if args.json {
         output.json(&Accepted::new(&config, &jobs))?;
         return Ok(Exit::Success);
@@ -131,6 +138,8 @@ struct Job {
     definition: Definition,
     next: Option<Zoned>,
     warnings: Vec<Warning>,
+    /// What it depends on, if no job of the configuration is that.
+    misses: Option<String>,
 }
 
 impl Job {
@@ -142,7 +151,12 @@ impl Job {
         // For orgs it fires at as many times as there are zones.
         let next = spec.next_after(now).filter(|_| definition.scope == Scope::Global);
         let next = next.map(|at| at.to_zoned(spec.zone().as_jiff().clone()));
-        Some(Job { next, warnings: spec.warnings(now), definition })
+        Some(Job { next, warnings: spec.warnings(now), misses: None, definition })
+    }
+
+    fn missing(&self, keys: &BTreeSet<JobKey>) -> Option<String> {
+        let depends = self.definition.policies.depends_on.as_ref()?;
+        (!keys.contains(&depends.job_key)).then(|| depends.job_key.to_string())
     }
 
     fn spec(&self) -> Option<&Spec> {
@@ -176,9 +190,17 @@ impl Job {
         ]
     }
 
+    fn documents(&self) -> Vec<WarningDocument> {
+        let misses = self.misses.as_deref().map(missing_dependency);
+        self.warnings.iter().map(WarningDocument::from).chain(misses).collect()
+    }
+
     fn told(&self) -> Vec<String> {
         let over = (self.next.is_none() && !self.is_per_org()).then(|| "it does not fire any more".to_owned());
-        self.warnings.iter().map(|warning| warning.detail.clone()).chain(over).collect()
+        let misses = self.misses.as_deref().map(|key| {
+            format!("it depends on `{key}`, which is no job of this configuration: unless it is made elsewhere, every slot is skipped")
+        });
+        self.warnings.iter().map(|warning| warning.detail.clone()).chain(over).chain(misses).collect()
     }
 }
 
@@ -221,7 +243,7 @@ impl<'a> Accepted<'a> {
             timezone: job.zone(),
             next_run_at: job.next.as_ref().map(|next| next.timestamp().to_string()),
             next_run_at_local: job.next.as_ref().map(Zoned::to_string),
-            warnings: job.warnings.iter().map(WarningDocument::from).collect(),
+            warnings: job.documents(),
         };
         Accepted {
             valid: true,

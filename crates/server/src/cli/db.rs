@@ -63,7 +63,7 @@ pub(crate) struct DbArgs {
 pub(crate) struct PruneArgs {
     #[command(flatten)]
     pub(crate) db: DbArgs,
-    /// Keep what is younger than this, such as `180d` or `36h`.
+    /// Keep what is younger than this, such as `180d` or `36h`; at least 1 hour.
     #[arg(long, value_name = "DURATION")]
     pub(crate) older_than: String,
     /// Only tell what would be deleted.

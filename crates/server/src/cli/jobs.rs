@@ -1,10 +1,12 @@
 //! `everbell jobs`: what operators do with jobs.
 
 mod act;
+mod backfill;
 mod create;
 pub(crate) mod declared;
 mod definition;
 mod edit;
+mod history;
 mod list;
 mod run;
 mod show;
@@ -15,7 +17,6 @@ use jiff::Timestamp;
 
 pub(crate) use definition::Body;
 pub(super) use definition::{json_of, payload};
-pub(super) use show::jobs_there;
 
 use super::output::Output;
 use super::{CliError, Exit};
@@ -76,6 +77,26 @@ enum JobsCommand {
     /// List the versions of a job, the newest first
     #[command(before_help = versions::EXAMPLES)]
     Versions(versions::VersionsArgs),
+    /// Tell what became of a time: a run, a gap, or why neither
+    #[command(before_help = history::EXPLAIN_EXAMPLES)]
+    Explain(history::ExplainArgs),
+    /// List slots of a job that got no run, and why
+    #[command(before_help = history::GAPS_EXAMPLES)]
+    Gaps(history::GapsArgs),
+    /// Tell how a job fared lately: counts, durations, lags
+    #[command(before_help = history::STATS_EXAMPLES)]
+    Stats(history::StatsArgs),
+    /// Make runs for slots that have gone by and have none
+    ///
+    /// Tells its plan first, and asks. If no slot is without a run, nothing is made and it exits with 0.
+    #[command(before_help = backfill::EXAMPLES)]
+    Backfill(backfill::BackfillArgs),
+    /// List the backfills of a job and how far they are, the newest first
+    #[command(before_help = backfill::LIST_EXAMPLES)]
+    Backfills(backfill::BackfillsArgs),
+    /// Cancel the runs of a backfill that have not begun
+    #[command(before_help = backfill::STOP_EXAMPLES)]
+    BackfillStop(backfill::StopArgs),
     #[command(flatten)]
     Declared(declared::DeclaredCommand),
 }
@@ -95,6 +116,12 @@ pub(crate) fn run(args: &JobsArgs, now: Timestamp, output: &mut Output) -> Resul
         Some(JobsCommand::Skip(args)) => act::skip(args, now, output),
         Some(JobsCommand::Retire(args)) => act::retire(args, now, output),
         Some(JobsCommand::Versions(args)) => versions::run(args, now, output),
+        Some(JobsCommand::Explain(args)) => history::explain(args, now, output),
+        Some(JobsCommand::Gaps(args)) => history::gaps(args, now, output),
+        Some(JobsCommand::Stats(args)) => history::stats(args, now, output),
+        Some(JobsCommand::Backfill(args)) => backfill::run(args, now, output),
+        Some(JobsCommand::Backfills(args)) => backfill::list(args, now, output),
+        Some(JobsCommand::BackfillStop(args)) => backfill::stop(args, now, output),
         Some(JobsCommand::Declared(command)) => declared::run(command, now, output),
     }
 }

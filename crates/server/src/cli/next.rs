@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::client::{Asked, Client, job_path};
 use super::document::{items, some_text, text, time};
+use super::error::note;
 use super::online::{Format, Shown, ZoneArgs, duration};
 use super::output::{Cell, Column, Output, Table, printable};
 use super::times::{fire_cell, spoken};
@@ -45,6 +46,9 @@ pub(crate) struct NextArgs {
     online: OnlineArgs,
 }
 
+/// So many jobs are looked through for those that fire for orgs.
+const MOST: usize = 1_000;
+
 /// A fire to come.
 struct Fire {
     at: Timestamp,
@@ -59,11 +63,13 @@ pub(crate) fn run(args: &NextArgs, now: Timestamp, output: &mut Output) -> Resul
     let mut session = Session::new(&args.online, now, output)?;
     let jobs = jobs(&session.client, args)?;
     let until = args.within.and_then(|within| now.checked_add(within).ok()).unwrap_or(Timestamp::MAX);
-    let fires = fires(&session.client, &jobs, usize::from(args.limit), until, &shown)?;
+    let mut fires = fires(&session.client, &jobs, usize::from(args.limit) + 1, until, &shown)?;
+    let more = fires.len() > usize::from(args.limit);
+    fires.truncate(args.limit.into());
     match session.format {
         Some(Format::Json) => {
             let all: Vec<Value> = fires.iter().map(|fire| document(fire, &jobs)).collect();
-            session.out.json(&json!({ "items": all }))?;
+            session.out.json(&json!({ "items": all, "more": more }))?;
         }
         Some(Format::Jsonl) => fires.iter().try_for_each(|fire| session.out.json(&document(fire, &jobs)))?,
         Some(Format::Name) => {
@@ -71,14 +77,43 @@ pub(crate) fn run(args: &NextArgs, now: Timestamp, output: &mut Output) -> Resul
         }
         Some(Format::Table | Format::Plain) | None => table(&mut session, &fires, &jobs, &shown)?,
     }
+    if let Some(within) = args.within.filter(|_| more) {
+        let within = wait(within.as_secs() as i64);
+        session.advise(&format!("{} shown, there are more within {within}: raise --limit", fires.len()))?;
+    }
+    tell_of_orgs(&mut session, args, &jobs)?;
     Ok(Exit::Success)
+}
+
+/// Jobs that fire for each org have as many next fires as there are orgs, and are not among these.
+fn tell_of_orgs(session: &mut Session<'_>, args: &NextArgs, jobs: &[Value]) -> Result<(), CliError> {
+    const WHERE: &str = "everbell orgs show ORG tells when";
+    let per_org = |job: &&Value| text(job, "scope") == "per_org";
+    if !args.jobs.is_empty() {
+        // Who asks for a job and sees nothing of it has to hear why, in a pipe too.
+        for job in jobs.iter().filter(per_org).filter(|_| !session.quiet) {
+            session.out.flush()?;
+            note(format!("job {} fires for each org at its own local time: {WHERE}", printable(text(job, "jobKey"))));
+        }
+        return Ok(());
+    }
+    if !session.out.is_for_people() || session.quiet {
+        return Ok(());
+    }
+    let active = session.client.all("/jobs", &[("status", "active".to_owned())], MOST)?;
+    match active.items.iter().filter(per_org).count() {
+        0 => Ok(()),
+        1 => session.advise(&format!("1 job fires for each org and is left out: {WHERE}")),
+        many => session.advise(&format!("{many} jobs fire for each org and are left out: {WHERE}")),
+    }
 }
 
 /// The jobs that were named, or those that fire first: each fire shown is of one of so many jobs as there are fires.
 fn jobs(client: &Client, args: &NextArgs) -> Result<Vec<Value>, CliError> {
     if args.jobs.is_empty() {
         let query = [("sort", "nextRunAt".to_owned()), ("status", "active".to_owned())];
-        let list = client.all("/jobs", &query, args.limit.into()).asked(|| "tell what fires next".to_owned())?;
+        let list =
+            client.all("/jobs", &query, usize::from(args.limit) + 1).asked(|| "tell what fires next".to_owned())?;
         return Ok(list.items);
     }
     let job = |name: &String| {
@@ -127,7 +162,9 @@ fn document(fire: &Fire, jobs: &[Value]) -> Value {
 
 fn table(session: &mut Session<'_>, fires: &[Fire], jobs: &[Value], shown: &Shown) -> Result<(), CliError> {
     if fires.is_empty() {
-        return session.advise("nothing fires");
+        // What fires for orgs is told apart.
+        let for_orgs = |job: &Value| text(job, "scope") == "per_org";
+        return if !jobs.is_empty() && jobs.iter().all(for_orgs) { Ok(()) } else { session.advise("nothing fires") };
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
     for fire in fires {

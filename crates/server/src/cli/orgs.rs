@@ -82,8 +82,3 @@ pub(crate) fn run(args: &OrgsArgs, now: Timestamp, output: &mut Output) -> Resul
 fn org_path(org: &str) -> String {
     format!("/orgs/{}", segment(org))
 }
-
-/// What to try if there is no such org.
-fn orgs_there() -> String {
-    "see which there are: everbell orgs list".to_owned()
-}

@@ -62,11 +62,6 @@ pub(crate) fn run(args: &RunsArgs, now: Timestamp, output: &mut Output) -> Resul
     }
 }
 
-/// What to try if there is no such run.
-fn runs_there() -> String {
-    "see which there are: everbell runs list".to_owned()
-}
-
 /// The id of a run that is named by itself, or by the job whose newest run it is: nobody types an id.
 fn run_id(client: &Client, name: &str) -> Result<String, CliError> {
     if name.parse::<everbell::RunId>().is_ok() {

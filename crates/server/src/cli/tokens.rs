@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::client::{Asked, segment};
 use super::confirm::confirmed;
 use super::document::{text, time};
+use super::error::warn;
 use super::online::{Format, Shown, ZoneArgs};
 use super::output::{Cell, Column, Mark, Output, Table, printable};
 use super::times::{away, spoken, stamp_cell};
@@ -93,6 +94,10 @@ struct CreateArgs {
     online: OnlineArgs,
 }
 
+/// What to do if no admin is left.
+const WAY_BACK: &str = "make another first: everbell tokens create NAME --role admin; or come back in later by starting a \
+                        server with EVERBELL_ADMIN_TOKEN";
+
 #[derive(Debug, Args)]
 struct RevokeArgs {
     /// The name of the token.
@@ -174,14 +179,33 @@ fn create(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Result<Exit
     Ok(Exit::Success)
 }
 
+/// Whether nobody is an admin any more without this token. Who may not see the tokens may not revoke them either, and
+/// hears that then.
+fn is_last_admin(session: &Session<'_>, name: &str) -> bool {
+    let Ok(list) = session.client.items("/tokens") else { return false };
+    let is_admin = |token: &&Value| {
+        let ended = time(token, "expiresAt").is_some_and(|at| at <= session.now);
+        text(token, "role") == "admin" && time(token, "revokedAt").is_none() && !ended
+    };
+    let admins: Vec<&Value> = list.items.iter().filter(is_admin).collect();
+    matches!(admins[..], [one] if text(one, "name") == name)
+}
+
 fn revoke(args: &RevokeArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let name = shell(&args.name);
+    let mut session = Session::new(&args.online, now, output)?;
+    let is_last = is_last_admin(&session, &args.name);
+    if is_last {
+        warn(format!(
+            "{name} is the last token of an admin: without it nobody can make tokens or jobs\n  hint: {WAY_BACK}"
+        ));
+    }
     let question = format!("Revoke token {name} for good?");
     if !args.yes && !confirmed(&question, &format!("everbell tokens revoke {name} --yes"))? {
         return Ok(Exit::Failed);
     }
-    let mut session = Session::new(&args.online, now, output)?;
-    let answer = session.client.delete(&format!("/tokens/{}", segment(&args.name)), &[]);
+    let force: Vec<_> = is_last.then(|| ("force", "true".to_owned())).into_iter().collect();
+    let answer = session.client.delete(&format!("/tokens/{}", segment(&args.name)), &force);
     answer
         .asked(|| format!("revoke token `{}`", args.name))
         .or_try(404, || "see which there are: everbell tokens".to_owned())?;

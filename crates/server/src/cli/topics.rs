@@ -17,8 +17,8 @@ Exit codes of every command:
     2  usage or validation error; nothing was changed
     3  not found
     4  not authenticated, or not allowed
-    5  conflict: a run was skipped because another is active, a key exists, somebody was faster
-    6  with --wait: the run failed, was canceled or was skipped
+    5  conflict: a run was skipped because another is active, also with --wait; a key exists, somebody was faster
+    6  with --wait, or of `runs watch`: the run failed, was canceled, or was skipped after it was made
     7  timed out, or the server cannot be reached
   130  interrupted
 
@@ -39,7 +39,7 @@ Variables that commands read which talk to a server:
   LC_ALL, LC_CTYPE, LANG
                        symbols such as a check mark only if the locale is UTF-8, else ASCII
 
-A flag outweighs its variable. There is no flag for a token itself: others on a machine can see command lines.
+A flag outweighs its variable, and a variable that is set to nothing is as if it was not set. There is no flag for a token itself: others on a machine can see command lines.
 `everbell config --help` tells the variables that the server reads.
 ";
 

@@ -3,17 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use everbell::Schedule;
-use everbell_core::nearest;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
 use super::layers::Layers;
 use super::targets::refuse_all;
-use crate::form::{Fault, Naming, job};
+use crate::form::{Fault, Naming, job, some_of};
 use crate::time_input::shown;
-
-/// How many targets a refusal names.
-const TOLD: usize = 5;
 
 /// The schedules of the blocks. `known` are the labels of the targets, if somebody knows them.
 pub(super) fn read(layers: &mut Layers, known: Option<&[String]>) -> Vec<Schedule> {
@@ -48,7 +44,6 @@ pub(super) fn read(layers: &mut Layers, known: Option<&[String]>) -> Vec<Schedul
 
 fn unknown_target(target: &str, known: &[String]) -> String {
     let labels: BTreeSet<&str> = known.iter().map(String::as_str).filter(|label| !label.is_empty()).collect();
-    let near: Vec<_> = nearest(target, labels, TOLD).into_iter().map(|label| format!("`{}`", shown(label))).collect();
-    let near = if near.is_empty() { "none; write a `[[target]]` block".to_owned() } else { near.join(", ") };
-    format!("there is no target `{}`; known: {near}", shown(target))
+    let some = if labels.is_empty() { "none; write a `[[target]]` block".to_owned() } else { some_of(target, labels) };
+    format!("there is no target `{}`; known: {some}", shown(target))
 }

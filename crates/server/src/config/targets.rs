@@ -5,13 +5,12 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use everbell::{Target, TargetOptions};
-use everbell_core::nearest;
 use serde_json::Value;
 
 use super::fields::target_fields;
 use super::layers::Layers;
 use super::secrets::{Secrets, in_file};
-use crate::form::{Fault, Field, Form, Naming, escape};
+use crate::form::{Fault, Field, Form, Naming, escape, meant};
 use crate::secret::Secret;
 use crate::targets::{CommandSettings, HttpSettings, Kind, TargetSettings};
 
@@ -98,8 +97,9 @@ fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>) -> Option<Faul
         None if fields.is_none() => {
             let names: Vec<_> = TYPES.into_iter().filter_map(target_fields).flatten().map(|field| field.name).collect();
             let names: Vec<_> = names.iter().map(|name| Naming::Snake.spell(name)).collect();
-            let near = nearest(name, names.iter().map(AsRef::as_ref), 1);
-            let detail = format!("is not known here; did you mean `{}`?", near.first().unwrap_or(&"label"));
+            let near = meant(name, names.iter().map(AsRef::as_ref));
+            let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            let detail = format!("is not known here{near}");
             Some(Fault { detail, ..fault })
         }
         None => Some(fault),

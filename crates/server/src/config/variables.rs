@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use everbell_core::nearest;
+use crate::form::meant;
 
 /// A variable and the key that it sets.
 #[derive(Debug)]
@@ -18,6 +18,9 @@ pub(crate) struct Variable {
 const fn sets(name: &'static str, path: &'static str, doc: &'static str) -> Variable {
     Variable { name, path: Some(path), doc }
 }
+
+/// How every variable of ours begins.
+const PREFIX: &str = "EVERBELL_";
 
 /// Names the configuration file.
 pub(super) const CONFIG: &str = "EVERBELL_CONFIG";
@@ -91,12 +94,16 @@ impl Environment {
 
     /// What is told about variables that look like ours and are not.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let ours = |name: &&String| name.starts_with("EVERBELL_") && name.chars().count() <= 100;
+        let ours = |name: &&String| name.starts_with(PREFIX) && name.chars().count() <= 100;
         let unknown = self.0.keys().filter(ours).filter(|name| !is_known(name));
         let told = |name: &String| {
-            let near = nearest(name, VARIABLES.iter().map(|variable| variable.name), 1);
-            let near = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            format!("the variable `{}` is not known{near}", name.escape_debug())
+            let own = |name: &'static str| name.strip_prefix(PREFIX).unwrap_or(name);
+            let near = meant(name.trim_start_matches(PREFIX), VARIABLES.iter().map(|variable| own(variable.name)));
+            let more = match near {
+                Some(near) => format!("did you mean `{PREFIX}{near}`?"),
+                None => "`everbell config --help` tells which are".to_owned(),
+            };
+            format!("the variable `{}` is not known; {more}", name.escape_debug())
         };
         unknown.map(told).collect()
     }

@@ -111,6 +111,10 @@ pub(crate) struct JobForm {
 /// Reads a job. `payload` is its JSON as it was written, so that no number loses a digit.
 pub(crate) fn read(value: &Value, payload: Option<&RawValue>, naming: Naming) -> JobForm {
     let mut form = Form::read(value, JOB, naming);
+    if !value.is_object() {
+        // It says nothing about a job, so nothing more is wrong with that.
+        return JobForm { schedule: Schedule::cron("any", "@daily").target("any"), faults: form.faults() };
+    }
     let zone = form.text("timezone").and_then(|name| Zone::get(name).ok()).unwrap_or_else(Zone::utc);
     let schedule = timed(&mut form, &zone);
     let schedule = with_policies(&form, schedule);
@@ -123,6 +127,9 @@ pub(crate) fn read(value: &Value, payload: Option<&RawValue>, naming: Naming) ->
     }
     if let Some(payload) = payload {
         schedule = schedule.payload(payload);
+    }
+    if form.has("jobKey") && form.text("jobKey") == form.text("policies.dependsOn.jobKey") {
+        form.fault("policies.dependsOn.jobKey", "invalid", "is the job itself, which would wait for itself for ever");
     }
     for invalid in schedule.check().err().unwrap_or_default() {
         refuse(&mut form, &invalid);
@@ -309,6 +316,20 @@ mod tests {
             "/timezone unknown_zone",
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_job_does_not_depend_on_itself() {
+        let mut body = full();
+        body["policies"]["dependsOn"]["jobKey"] = json!("daily");
+        assert_eq!(told(&body), ["/policies/dependsOn/jobKey invalid"]);
+    }
+
+    #[test]
+    fn what_is_no_object_has_one_fault() {
+        for value in [json!([]), json!(null), json!("daily"), json!(7)] {
+            assert_eq!(told(&value), [" wrong_type"], "{value}");
+        }
     }
 
     #[test]

@@ -7,12 +7,14 @@
 
 pub(crate) mod definition;
 pub(crate) mod job;
+mod meant;
 mod naming;
 mod query;
 mod reading;
 pub(crate) mod schema;
 mod span;
 
+pub(crate) use meant::{meant, some_of};
 pub(crate) use naming::Naming;
 pub(crate) use query::{QueryError, decoded, pairs, query, typed};
 pub(crate) use reading::{Fault, Form, escape};

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use everbell_core::{Invalid, nearest};
+use everbell_core::Invalid;
 use serde_json::{Map, Value};
 
+use super::meant::meant;
 use super::span::parse_span;
 use super::{Field, Kind, Naming};
 
@@ -170,7 +171,8 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
             if text.contains('\0') {
                 fault("invalid", "must not contain NUL".to_owned());
             } else if !(*min..=*max).contains(&length) {
-                fault("out_of_range", format!("must be {min} to {max} characters, this has {length}"));
+                let bounds = if min == max { min.to_string() } else { format!("{min} to {max}") };
+                fault("out_of_range", format!("must be {bounds} characters, this has {length}"));
             }
         }
         (Kind::Word(words), Value::String(text)) => {
@@ -257,11 +259,10 @@ fn bad_secret(value: &Value, pointer: &str) -> Option<Fault> {
 
 fn unknown(pointer: String, name: &str, fields: &[Field], naming: Naming) -> Fault {
     let names: Vec<_> = fields.iter().map(|field| naming.spell(field.name)).collect();
-    let short = name.chars().count() <= 64;
-    let near = if short { nearest(name, names.iter().map(AsRef::as_ref), 1) } else { Vec::new() };
-    let detail = match near.first() {
+    let detail = match meant(name, names.iter().map(AsRef::as_ref)) {
         Some(near) => format!("is not known here; did you mean `{near}`?"),
-        None => "is not known here".to_owned(),
+        None if names.is_empty() => "is not known here; nothing is taken".to_owned(),
+        None => format!("is not known here; known: {}", names.join(", ")),
     };
     Fault::new(pointer, "unknown_field", detail)
 }
@@ -331,7 +332,7 @@ mod tests {
             "/ids/1 wrong_type: must be a text, not a number",
             "/labels/a~1b wrong_type: must be a text, not a number",
             "/retry/initial invalid: `soon` is not a duration; write it as `90s`, `15m`, `1h 30m`, `7d` or `PT15M`",
-            "/retry/max unknown_field: is not known here; did you mean `initial`?",
+            "/retry/max unknown_field: is not known here; did you mean `maxAttempts`?",
             "/retry/maxAttempts out_of_range: must be a whole number from 1 to 100",
             "/runAt wrong_type: must be a time as text, such as \"2027-03-13T09:00:00Z\", not a number",
             "/status invalid: must be one of active, paused",
@@ -339,6 +340,8 @@ mod tests {
             "/jobKey required: is required: its name",
         ];
         assert_eq!(told(&value, Naming::Camel), expected);
+        let far = told(&json!({"jobKey": "a", "retry": {"foo": 1}}), Naming::Camel);
+        assert_eq!(far, ["/retry/foo unknown_field: is not known here; known: maxAttempts, initial"]);
         assert_eq!(told(&json!([1]), Naming::Camel), [" wrong_type: must be an object, not a list"]);
         assert_eq!(told(&json!({"jobKey": "a\u{0}b"}), Naming::Camel), ["/jobKey invalid: must not contain NUL"]);
         assert_eq!(told(&json!({"jobKey": null}), Naming::Camel), ["/jobKey wrong_type: must be a text, not null"]);

@@ -185,8 +185,8 @@ fn other_routes() -> Vec<Route> {
             .answers_items::<TokenDocument>("The tokens"),
         route(post, "/tokens", Role(Admin), tokens::create).does("Make a token, which is shown this once").body(tokens::CREATE).secret()
             .answers::<NewTokenDocument>(201, "The token").problems(&[Conflict]),
-        route(delete, "/tokens/{name}", Role(Admin), tokens::revoke).does("Revoke a token")
-            .answers_nothing(204, "It is revoked").problems(&[NotFound]),
+        route(delete, "/tokens/{name}", Role(Admin), tokens::revoke).does("Revoke a token").query(tokens::REVOKE)
+            .answers_nothing(204, "It is revoked").problems(&[NotFound, Conflict]),
         route(get.clone(), "/status", Role(Viewer), instances::status).does("Tell what the server is, and how its database fares")
             .answers::<instances::StatusDocument>(200, "The status"),
         route(get, "/events", RunHistory, events::stream).does("Follow what happens, as Server-Sent Events").query(events::STREAM)

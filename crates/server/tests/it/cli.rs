@@ -5,6 +5,7 @@
 mod cluster;
 mod elsewhere;
 mod help;
+mod history;
 mod jobs;
 mod orgs;
 mod refusals;

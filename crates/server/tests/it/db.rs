@@ -112,7 +112,11 @@ fn lived_in(server: &Server) {
     }
 }
 
-fn history_is_counted_and_pruned(server: &Server, args: &[&str]) {
+/// Two hours go by for the audit trail.
+const AGED_IN_SQLITE: &str = "update audit set at = at - 7200000000";
+const AGED_IN_POSTGRES: &str = "update audit set at = at - interval '2 hours'";
+
+fn history_is_counted_and_pruned(server: &Server, url: &str, args: &[&str]) {
     lived_in(server);
     let folder = &server.folder;
     let with = |own: &[&'static str]| [own, args].concat();
@@ -139,30 +143,43 @@ fn history_is_counted_and_pruned(server: &Server, args: &[&str]) {
 
     let told = done(folder, &with(&["prune", "--older-than", "180d", "--yes"]));
     assert!(told.starts_with("nothing is from before 20") && told.ends_with(" UTC\n"), "{told}");
-    // Everything that has ended is older than nothing.
-    let told = done(folder, &with(&["prune", "--older-than", "0s", "--dry-run"]));
+    // Nobody can want what is younger than an hour gone, in a dry run neither.
+    for span in ["0s", "59m"] {
+        for how in ["--yes", "--dry-run"] {
+            let said = refused(folder, &with(&["prune", "--older-than", span, how]), 2);
+            assert!(
+                said.starts_with("error: --older-than: must be at least 1 hour, as for `retention.keep`"),
+                "{said}"
+            );
+        }
+    }
+    let entries = server.get("/audit").expect(200)["items"].as_array().unwrap().len();
+    block_on(execute(url, if url.starts_with("sqlite:") { AGED_IN_SQLITE } else { AGED_IN_POSTGRES }));
+    let told = done(folder, &with(&["prune", "--older-than", "1h", "--dry-run"]));
     assert!(
-        told.starts_with("would delete 3 runs, 0 gaps and ") && told.contains(" audit entries from before "),
+        told.starts_with(&format!("would delete 0 runs, 0 gaps and {entries} audit entries from before ")),
         "{told}"
     );
-    let said = refused(folder, &with(&["prune", "--older-than", "0s"]), 2);
-    assert!(said.starts_with("error: nobody is there to be asked: Delete 3 runs, 0 gaps and "), "{said}");
+    let said = refused(folder, &with(&["prune", "--older-than", "1h"]), 2);
+    assert!(said.starts_with("error: nobody is there to be asked: Delete 0 runs, 0 gaps and "), "{said}");
     assert!(said.ends_with("?\n  add `--yes`, or look first with `--dry-run`\n"), "{said}");
-    assert_eq!(server.get("/runs").expect(200)["items"].as_array().unwrap().len(), 3, "nothing was deleted yet");
+    assert_eq!(server.get("/audit").expect(200)["items"].as_array().unwrap().len(), entries, "nothing was deleted yet");
 
-    let told = document(&done(folder, &with(&["prune", "--older-than", "0s", "--yes", "--json"])));
+    let told = document(&done(folder, &with(&["prune", "--older-than", "1h", "--yes", "--json"])));
     assert_eq!(keys(&told), ["auditEntries", "before", "dryRun", "gaps", "runs"]);
-    assert_eq!((&told["runs"], &told["gaps"], &told["dryRun"]), (&json!(3), &json!(0), &json!(false)));
-    assert_eq!(server.get("/runs").expect(200)["items"], json!([]));
+    assert_eq!((&told["runs"], &told["auditEntries"], &told["dryRun"]), (&json!(0), &json!(entries), &json!(false)));
+    assert_eq!(server.get("/runs").expect(200)["items"].as_array().unwrap().len(), 3, "what is young stays");
     let trail = server.get("/audit").expect(200);
     let entry = &trail["items"][0];
     assert_eq!((&entry["actor"], &entry["action"]), (&json!("everbell db"), &json!("history.prune")), "{trail}");
-    assert!(entry["reason"].as_str().unwrap().starts_with("older than 0s: 3 runs, 0 gaps and "), "{entry}");
+    assert!(entry["reason"].as_str().unwrap().starts_with("older than 1h: 0 runs, 0 gaps and "), "{entry}");
 }
 
 #[test]
 fn history_is_counted_and_pruned_in_sqlite() {
-    history_is_counted_and_pruned(&Server::start(), &[]);
+    let server = Server::start();
+    let url = format!("sqlite:{}/everbell-data/everbell.db", server.folder.path().display());
+    history_is_counted_and_pruned(&server, &url, &[]);
 }
 
 #[test]
@@ -178,7 +195,7 @@ fn history_is_counted_and_pruned_in_postgres() {
     assert_eq!(told, "schema none -> 1: the database is ready for `everbell serve`\n");
 
     let server = Server::launch(TARGETS, Some(database), &[]);
-    history_is_counted_and_pruned(&server, &args);
+    history_is_counted_and_pruned(&server, &url, &args);
     let said = refused(&folder, &[&["backup", "copy.db"][..], &args].concat(), 2);
     assert!(said.starts_with("error: this database is PostgreSQL, which is copied with its own `pg_dump`\n"), "{said}");
     assert!(said.contains("\n  hint: pg_dump --format=custom --file=copy.db 'postgres://"), "{said}");

@@ -228,6 +228,46 @@ fn every_problem_of_a_file_has_its_line() {
     );
 }
 
+/// A dry run and the run itself, which must end alike; what the dry run said.
+#[track_caller]
+fn refused_alike(server: &Server, args: &[&str]) -> String {
+    let dry = jobs(server, &[args, &["--dry-run"]].concat());
+    let run = jobs(server, &[args, &["--yes"]].concat());
+    assert_eq!((dry.code, run.code), (Some(2), Some(2)), "{}{}", dry.stderr, run.stderr);
+    dry.stderr
+}
+
+fn dry_runs_refuse(server: &Server) {
+    write(server, "[[job]]\njob_key = \"a\"\ntarget = \"fax\"\ncron_expression = \"@daily\"\n");
+    assert_eq!(
+        refused_alike(server, &["apply", "-f", "jobs.toml"]),
+        "error: the server would refuse this\n  \
+         job `a`: target: unknown target `fax`; known: `fail`, `print`, `sleep`\n"
+    );
+    write(server, "[[job]]\njob_key = \"b\"\ntarget = \"print\"\nrun_at = \"2020-01-01T00:00:00Z\"\n");
+    assert_eq!(
+        refused_alike(server, &["apply", "-f", "jobs.toml"]),
+        "error: the server would refuse this\n  job `b`: run_at: must be in the future\n"
+    );
+    // A job that is there already is refused another target as well.
+    server.job("c", &json!({}));
+    write(server, "[[job]]\njob_key = \"c\"\ntarget = \"fax\"\ncron_expression = \"@daily\"\n");
+    assert!(refused_alike(server, &["apply", "-f", "jobs.toml"]).contains("\n  job `c`: target: unknown target `fax`"));
+    fs::write(server.folder.path().join("crontab.txt"), CRONTAB).unwrap();
+    let told = refused_alike(server, &["import-crontab", "crontab.txt", "--target", "shell"]);
+    assert_eq!(told.matches("target: unknown target `shell`").count(), 2, "{told}");
+}
+
+#[test]
+fn a_dry_run_refuses_what_the_run_would_be_refused_for() {
+    dry_runs_refuse(&Server::start());
+}
+
+#[test]
+fn a_dry_run_refuses_what_the_run_would_be_refused_for_on_postgres() {
+    dry_runs_refuse(&Server::postgres(TARGETS).registered());
+}
+
 #[test]
 fn jobs_of_the_configuration_are_left_to_it() {
     let own = "[[job]]\njob_key = \"mine\"\ntarget = \"print\"\ncron_expression = \"@daily\"\n";

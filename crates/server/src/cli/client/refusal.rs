@@ -20,6 +20,8 @@ const FLAGS: &[(&str, &str)] = &[
     ("#/nextRunAt", "--to"),
     ("#/missed", "--run-missed"),
     ("#/policies/retry/maxAttempts", "--retries"),
+    ("#/policies/retry/initial", "--retry-initial"),
+    ("#/policies/retry/max", "--retry-max"),
     ("#/policies/dst/gap", "--dst-gap"),
     ("#/policies/dst/fold", "--dst-fold"),
     ("#/policies/dependsOn/within", "--depends-on"),
@@ -34,7 +36,15 @@ const FLAGS: &[(&str, &str)] = &[
 ];
 
 /// What a detail calls by the names of a body, as the command line spells it.
-const WORDS: &[(&str, &str)] = &[("`orgs`: `all`", "`--all-orgs`"), ("`orgId`", "`--org`")];
+const WORDS: &[(&str, &str)] = &[
+    ("`orgs`: `all`", "`--all-orgs`"),
+    ("`orgId`", "`--org`"),
+    ("`cronExpression`", "`--cron`"),
+    ("`localTime`", "`--at`"),
+];
+
+/// What has a list of its own.
+const LISTED: [&str; 3] = ["job", "org", "run"];
 
 /// A call that the server did not do.
 #[derive(Debug)]
@@ -79,11 +89,23 @@ impl Refusal {
         }
     }
 
+    /// Where to see what there is instead of what is not there.
+    fn list(&self) -> Option<String> {
+        let what = self.detail.strip_prefix("There is no ")?.split(' ').next()?;
+        LISTED.contains(&what).then(|| format!("see which there are: everbell {what}s list"))
+    }
+
     fn faults(&self) -> impl Iterator<Item = (String, String)> {
         let faults = self.problem.get("errors").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         faults.iter().filter_map(|fault| {
             let place = ["pointer", "parameter", "header"].iter().find_map(|kind| fault.get(kind)?.as_str())?;
-            Some((self.named(place), self.worded(fault.get("detail").and_then(Value::as_str).unwrap_or_default())))
+            let place = self.named(place);
+            let detail = self.worded(fault.get("detail").and_then(Value::as_str).unwrap_or_default());
+            // A line of a file is named once.
+            let line = place.split(": ").next().filter(|line| line.starts_with("line "));
+            let detail =
+                line.and_then(|line| detail.strip_prefix(line)?.strip_prefix(": ")).unwrap_or(&detail).to_owned();
+            Some((place, detail))
         })
     }
 
@@ -97,15 +119,23 @@ impl Refusal {
         if !self.by_command {
             return place.to_owned();
         }
+        let name = place.trim_start_matches('#').trim_start_matches('/');
+        let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        match name.split_once('/') {
+            // Everything that was sent.
+            _ if name.is_empty() => return String::new(),
+            // A line of a file.
+            None if is_number(name) => return format!("line {name}"),
+            Some((line, member)) if is_number(line) => return format!("line {line}: {member}"),
+            _ => {}
+        }
+        // One of several values of the same flag.
+        let place = place.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '/']);
         if let Some((_, flag)) = FLAGS.iter().find(|(own, _)| *own == place) {
             return (*flag).to_owned();
         }
         let name = place.trim_start_matches("#/").trim_start_matches("policies/");
-        // A line of a file, which the detail names.
-        if let Some((_, member)) = name.split_once('/').filter(|(line, _)| line.bytes().all(|b| b.is_ascii_digit())) {
-            return member.to_owned();
-        }
-        let name = name.split('/').next().unwrap_or_default();
+        let name = name.split(['/', '.']).next().unwrap_or_default();
         let spelled = |c: char| if c.is_uppercase() { format!("-{}", c.to_lowercase()) } else { c.to_string() };
         format!("--{}", name.chars().map(spelled).collect::<String>())
     }
@@ -141,7 +171,8 @@ impl fmt::Display for Refusal {
             write!(f, ": {}", printable(&in_a_sentence(&self.detail)))?;
         }
         for (place, detail) in faults {
-            write!(f, "\n  {}: {}", printable(&place), printable(&detail))?;
+            let place = if place.is_empty() { place } else { format!("{}: ", printable(&place)) };
+            write!(f, "\n  {place}{}", printable(&detail))?;
         }
         self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n  hint: {}", printable(hint)))
     }
@@ -167,6 +198,9 @@ pub(crate) trait Asked<T> {
 
     /// What to try, if the server has not said so itself and says no in this way.
     fn or_try(self, status: u16, hint: impl FnOnce() -> String) -> Result<T, CliError>;
+
+    /// Where to see what there is, if something is not there: the job, or the org that was meant beside it.
+    fn or_list(self) -> Result<T, CliError>;
 }
 
 impl<T> Asked<T> for Result<T, CliError> {
@@ -183,6 +217,15 @@ impl<T> Asked<T> for Result<T, CliError> {
         self.map_err(|error| match error {
             CliError::Refused(refusal) if refusal.status == status && refusal.hint.is_none() => {
                 CliError::Refused(Box::new(Refusal { hint: Some(hint()), ..*refusal }))
+            }
+            other => other,
+        })
+    }
+
+    fn or_list(self) -> Result<T, CliError> {
+        self.map_err(|error| match error {
+            CliError::Refused(refusal) if refusal.status == 404 && refusal.hint.is_none() => {
+                CliError::Refused(Box::new(Refusal { hint: refusal.list(), ..*refusal }))
             }
             other => other,
         })
@@ -231,12 +274,16 @@ mod tests {
         let errors = json!([
             {"pointer": "#/timezone", "detail": "is unknown"}, {"pointer": "#/policies/catchUpLimit", "detail": "is 0"},
             {"pointer": "#/labels/team", "detail": "is no text"}, {"parameter": "limit", "detail": "is\u{7} long"},
+            {"parameter": "lastRunStatus.0", "detail": "is lost"}, {"pointer": "#/orgs/1", "detail": "is empty"},
+            {"pointer": "#/2", "detail": "line 2: is no object"}, {"pointer": "#", "detail": "says nothing"},
+            {"pointer": "#/3/timezone", "detail": "line 3: is unknown"},
         ]);
-        let raw = refusal(400, &json!({"detail": "4 members.", "errors": errors}));
+        let raw = refusal(400, &json!({"detail": "9 members.", "errors": errors}));
         assert!(raw.to_string().starts_with("cannot POST /api/v1/jobs\n  #/timezone: is unknown\n"), "{raw}");
         let asked = Err::<(), _>(CliError::from(raw)).asked(|| "create job `a`".to_owned());
         let expected = "cannot create job `a`\n  --tz: is unknown\n  --catch-up-limit: is 0\n  --labels: is no text\n  \
-                        --limit: is\\u{7} long";
+                        --limit: is\\u{7} long\n  --last-run: is lost\n  --orgs: is empty\n  line 2: is no object\n  \
+                        says nothing\n  line 3: timezone: is unknown";
         assert_eq!(asked.unwrap_err().to_string(), expected);
     }
 
@@ -247,6 +294,18 @@ mod tests {
         assert_eq!(in_a_sentence("URL is bad"), "URL is bad");
         assert_eq!(in_a_sentence("A job."), "a job");
         assert_eq!(in_a_sentence(""), "");
+    }
+
+    #[test]
+    fn what_is_not_there_has_a_list() {
+        let hinted = |detail: &str| {
+            let missing = Err::<(), _>(CliError::from(refusal(404, &json!({ "detail": detail }))));
+            missing.or_list().unwrap_err().to_string()
+        };
+        let told = hinted("There is no org `nope`.");
+        assert!(told.ends_with("there is no org `nope`\n  hint: see which there are: everbell orgs list"), "{told}");
+        assert!(hinted("There is no job `a`.").ends_with("everbell jobs list"));
+        assert!(hinted("There is no backfill `a`.").ends_with("there is no backfill `a`"));
     }
 
     #[test]

@@ -18,6 +18,8 @@ use crate::form::parse_span;
 use crate::secret::Secret;
 use crate::trail;
 
+/// What is younger may still be looked at: a server does not prune it either.
+const LEAST: Duration = Duration::from_hours(1);
 /// How much is deleted at once, and the pause after it, in which others get at the database.
 const BITE: u32 = 1_000;
 const BREATH: Duration = Duration::from_millis(20);
@@ -25,6 +27,9 @@ const BREATH: Duration = Duration::from_millis(20);
 pub(super) async fn run(args: &PruneArgs, url: &Secret, output: &mut Output) -> Result<Exit, CliError> {
     let refused = |message| CliError::Invalid { message: format!("--older-than: {message}"), hint: None };
     let keep = parse_span(&args.older_than).map_err(refused)?;
+    if keep < LEAST {
+        return Err(refused("must be at least 1 hour, as for `retention.keep` of the configuration".to_owned()));
+    }
     let found = inspect(url.reveal()).await.map_err(failed)?;
     if found.schema_version != found.needed_version {
         let message =

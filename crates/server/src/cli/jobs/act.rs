@@ -5,7 +5,7 @@ use everbell_core::Zone;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::show::{fires, jobs_there, next_in_words};
+use super::show::{fires, next_in_words};
 use crate::cli::client::{Answer, Asked, job_path, segment};
 use crate::cli::confirm::confirmed;
 use crate::cli::document::{number, text, texts, time};
@@ -128,23 +128,27 @@ pub(crate) struct RetireArgs {
 }
 
 /// Members of a body that are there only if they were given.
-fn given<'a>(members: impl IntoIterator<Item = (&'a str, Option<Value>)>) -> Value {
+pub(super) fn given<'a>(members: impl IntoIterator<Item = (&'a str, Option<Value>)>) -> Value {
     let members = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(members.collect::<Map<_, _>>())
 }
 
-/// A time of a flag, read in the zone of the job.
-fn moment(session: &Session<'_>, job: &str, flag: &str, text: &str) -> Result<Timestamp, CliError> {
+/// The job of a command that wants to know more than its name.
+pub(super) fn known_job(session: &Session<'_>, job: &str) -> Result<Value, CliError> {
     let known = session.client.get(&job_path(job), &[]).asked(|| format!("read job `{job}`"));
-    let zone = zone_of(&known.or_try(404, jobs_there)?.value()?)?;
-    TimeReader { now: session.now, zone: &zone }.read(flag, text)
+    known.or_list()?.value()
 }
 
-/// The same in the zone of an org.
-fn org_moment(session: &Session<'_>, org: &str, flag: &str, text: &str) -> Result<Timestamp, CliError> {
+/// Where the times of flags are read: in the zone of the org that is named, or else of the job.
+pub(super) fn zone_for(session: &Session<'_>, job: &str, org: Option<&str>) -> Result<Zone, CliError> {
+    let Some(org) = org else { return zone_of(&known_job(session, job)?) };
     let known = session.client.get(&format!("/orgs/{}", segment(org)), &[]).asked(|| format!("read org `{org}`"));
-    let zone = zone_of(&known.or_try(404, || "see which there are: everbell orgs list".to_owned())?.value()?)?;
-    TimeReader { now: session.now, zone: &zone }.read(flag, text)
+    zone_of(&known.or_list()?.value()?)
+}
+
+/// A time of a flag.
+pub(super) fn moment_in(zone: &Zone, now: Timestamp, flag: &str, text: &str) -> Result<Timestamp, CliError> {
+    TimeReader { now, zone }.read(flag, text)
 }
 
 pub(super) fn zone_of(job: &Value) -> Result<Zone, CliError> {
@@ -154,7 +158,7 @@ pub(super) fn zone_of(job: &Value) -> Result<Zone, CliError> {
 /// Sends an action and says no in the words of the command.
 fn act(session: &Session<'_>, job: &str, verb: &str, action: &str, body: &Value) -> Result<Answer, CliError> {
     let answer = session.client.post(&format!("{}/{action}", job_path(job)), body);
-    answer.asked(|| format!("{verb} job `{job}`")).or_try(404, jobs_there)
+    answer.asked(|| format!("{verb} job `{job}`")).or_list()
 }
 
 /// `Next   Mon 2026-11-16 08:00 CET (in 17h 18m), then …`
@@ -171,7 +175,10 @@ pub(super) fn pause(args: &PauseArgs, now: Timestamp, output: &mut Output) -> Re
         )));
     };
     let mut session = Session::new(&args.online, now, output)?;
-    let until = args.until.as_ref().map(|text| moment(&session, &args.job, "--until", text)).transpose()?;
+    let until = match &args.until {
+        Some(text) => Some(moment_in(&zone_for(&session, &args.job, None)?, now, "--until", text)?),
+        None => None,
+    };
     let body = given([("reason", Some(json!(reason))), ("until", until.map(|at| json!(at.to_string())))]);
     let answer = act(&session, &args.job, "pause", "pause", &body)?;
     let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
@@ -198,26 +205,43 @@ pub(super) fn resume(args: &ResumeArgs, now: Timestamp, output: &mut Output) -> 
     let body = given([("missed", missed), ("reason", args.reason.as_ref().map(|text| json!(text)))]);
     let answer = act(&session, &args.job, "resume", "resume", &body)?;
     let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
-    session.done(Mark::Good, &format!("Resumed {}", printable(text(&job, "jobKey"))))?;
+    let key = text(&job, "jobKey");
+    let is_over = text(&job, "status") == "retired";
     let resumed = job.get("resumed").unwrap_or(&Value::Null);
     let slots = number(resumed, "missedSlots").unwrap_or_default();
     let runs = texts(resumed, "runIds");
+    if is_over && runs.is_empty() {
+        return passed_by(&mut session, &job);
+    }
+    session.done(Mark::Good, &format!("Resumed {}", printable(key)))?;
     if slots > 0 {
         let what = runs.first().map_or_else(|| "not run".to_owned(), |run| format!("run once: {run}"));
         session.detail(&format!("{} went by while it was paused, {what}", counted(slots as usize, "slot")))?;
     }
     tell_next(&mut session, &job)?;
     let advice = runs.first().map(|run| format!("follow it: everbell runs watch {run}"));
-    session.advise(&advice.unwrap_or_else(|| format!("see it: everbell jobs show {}", shell(text(&job, "jobKey")))))?;
+    session.advise(&advice.unwrap_or_else(|| format!("see it: everbell jobs show {}", shell(key))))?;
+    Ok(Exit::Success)
+}
+
+/// A one-time job whose time went by while it was paused has nothing left to do.
+fn passed_by(session: &mut Session<'_>, job: &Value) -> Result<Exit, CliError> {
+    let (key, target) = (text(job, "jobKey"), shell(text(job, "target")));
+    let when = time(job, "runAt")
+        .map_or_else(String::new, |at| zone_of(job).map_or_else(|_| at.to_string(), |zone| spoken(at, &zone)));
+    session.done(
+        Mark::Ended,
+        &format!("Retired {}: its only time, {when}, went by while it was paused", printable(key)),
+    )?;
+    session.detail("it was not run, and does not fire any more; --run-missed would have run it")?;
+    session.advise(&format!("make it anew: everbell jobs once {} --target {target} --at +15m", shell(key)))?;
     Ok(Exit::Success)
 }
 
 pub(super) fn reschedule(args: &RescheduleArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let to = match &args.org {
-        Some(org) => org_moment(&session, org, "--to", &args.to)?,
-        None => moment(&session, &args.job, "--to", &args.to)?,
-    };
+    let zone = zone_for(&session, &args.job, args.org.as_deref())?;
+    let to = moment_in(&zone, now, "--to", &args.to)?;
     let reason = args.reason.as_ref().map(|text| json!(text));
     let org = args.org.as_ref().map(|org| json!(org));
     let body = given([("nextRunAt", Some(json!(to.to_string()))), ("reason", reason), ("orgId", org)]);
@@ -254,7 +278,7 @@ pub(super) fn retire(args: &RetireArgs, now: Timestamp, output: &mut Output) -> 
     let mut session = Session::new(&args.online, now, output)?;
     let query: Vec<_> = args.reason.iter().map(|reason| ("reason", reason.clone())).collect();
     let answer = session.client.delete(&job_path(&args.job), &query);
-    let answer = answer.asked(|| format!("retire job `{}`", args.job)).or_try(404, jobs_there)?;
+    let answer = answer.asked(|| format!("retire job `{}`", args.job)).or_list()?;
     let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
     let (key, version) = (text(&job, "jobKey"), number(&job, "version").unwrap_or_default());
     session.done(Mark::Ended, &format!("Retired {} v{version}", printable(key)))?;

@@ -4,6 +4,7 @@ mod apply;
 pub(crate) mod crontab;
 mod diff;
 pub(crate) mod export;
+mod foreseen;
 mod plan;
 mod toml_text;
 

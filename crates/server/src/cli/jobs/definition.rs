@@ -55,6 +55,12 @@ pub(crate) struct DefinitionArgs {
     /// Try a failed run again so often.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=99), help_heading = "Policies")]
     retries: Option<u8>,
+    /// Wait so long before the second attempt, then twice as long each time.
+    #[arg(long, value_name = "DURATION", value_parser = span, help_heading = "Policies")]
+    retry_initial: Option<String>,
+    /// Never wait longer for another attempt.
+    #[arg(long, value_name = "DURATION", value_parser = span, help_heading = "Policies")]
+    retry_max: Option<String>,
     /// So many failures in a row pause the job.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Policies")]
     pause_after_failures: Option<u16>,
@@ -138,6 +144,8 @@ impl Body {
             ("catchUpWindow", &args.catch_up_window),
             ("grace", &args.grace),
             ("jitter", &args.jitter),
+            ("retry.initial", &args.retry_initial),
+            ("retry.max", &args.retry_max),
             ("dst.gap", &args.dst_gap),
             ("dst.fold", &args.dst_fold),
         ];

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::definition::{Body, DefinitionArgs, TimingArgs};
-use super::show::{fires, jobs_there, next_in_words, told_warnings};
+use super::show::{fires, next_in_words, told_warnings};
 use crate::cli::client::{Asked, job_path};
 use crate::cli::document::{items, number, text, time};
 use crate::cli::online::ZoneArgs;
@@ -39,6 +39,8 @@ const CLEARED: &[(&str, &str)] = &[
     ("grace", "policies.grace"),
     ("jitter", "policies.jitter"),
     ("retries", "policies.retry"),
+    ("retry-initial", "policies.retry.initial"),
+    ("retry-max", "policies.retry.max"),
     ("pause-after-failures", "policies.pauseAfterFailures"),
     ("depends-on", "policies.dependsOn"),
     ("dst-gap", "policies.dst.gap"),
@@ -86,13 +88,13 @@ pub(super) fn run(args: &EditArgs, now: Timestamp, output: &mut Output) -> Resul
         Some(zone) => zone.clone(),
         // A time without an offset is one of the zone that the job has.
         None if takes_time => {
-            let job = session.client.get(&path, &[]).asked(asked).or_try(404, jobs_there)?.value()?;
+            let job = session.client.get(&path, &[]).asked(asked).or_list()?.value()?;
             (ZoneArgs { tz: None }).read()?.zone(&job)
         }
         None => Zone::utc(),
     };
     let body = body(args, &zone, named.is_some(), now)?;
-    let answer = session.client.post(&format!("{path}/new-version"), &body).asked(asked).or_try(404, jobs_there)?;
+    let answer = session.client.post(&format!("{path}/new-version"), &body).asked(asked).or_list()?;
     let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
     told(&mut session, &job, now)?;
     Ok(Exit::Success)

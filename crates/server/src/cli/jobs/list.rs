@@ -50,7 +50,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "SOURCE", value_parser = ["api", "config", "code"])]
     source: Option<String>,
     /// Only jobs whose last run is of one of these states, such as `failed`.
-    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["pending", "running", "succeeded", "failed", "canceled", "skipped"])]
     last_run: Vec<String>,
     /// Only jobs that cannot fire because their schedule or timer cannot be read.
     #[arg(long)]

@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::definition::payload;
-use super::show::jobs_there;
 use crate::cli::client::{Answer, Asked, job_path};
 use crate::cli::document::{flag, items, text};
 use crate::cli::online::Format;
@@ -80,12 +79,18 @@ pub(super) fn run(args: &RunArgs, now: Timestamp, output: &mut Output) -> Result
     let (org_id, note) = (args.org.as_deref(), args.reason.as_deref());
     let body = Body { org_id, orgs, force: args.force, queue: args.queue, note, payload };
     let answer = session.client.post(&format!("{}/run-now", job_path(&args.job)), &body);
-    let answer = answer.asked(|| format!("run job `{}`", args.job)).or_try(404, jobs_there);
+    let answer = answer.asked(|| format!("run job `{}`", args.job)).or_list();
     if several {
         return told_for_orgs(&mut session, &answer?);
     }
     let ways = format!("everbell jobs run {}", crate::cli::words::shell(&args.job));
-    let begun = Begun { answer, again: &format!("force it: {ways} --force, or wait for it: {ways} --queue") };
+    let again = if args.queue {
+        // Only one waits: what would do the same is not worth another.
+        format!("one waits already, which sees what this would; force it: {ways} --force")
+    } else {
+        format!("force it: {ways} --force, or wait for it: {ways} --queue")
+    };
+    let begun = Begun { answer, again: &again };
     told(&mut session, begun, &args.wait)
 }
 

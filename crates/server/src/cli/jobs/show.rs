@@ -40,7 +40,7 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
     let answer = session.client.get(&job_path(&args.job), &[]);
-    let answer = answer.asked(|| format!("show job `{}`", args.job)).or_try(404, jobs_there)?;
+    let answer = answer.asked(|| format!("show job `{}`", args.job)).or_list()?;
     let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
     let zone = shown.zone(&job);
     let fires = fires(&session.client, &job);
@@ -62,11 +62,6 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
     let next = if text(&job, "status") == "paused" { "jobs resume" } else { "runs list --job" };
     session.advise(&format!("next: everbell {next} {key}"))?;
     Ok(Exit::Success)
-}
-
-/// What to try if there is no such job.
-pub(crate) fn jobs_there() -> String {
-    "see which there are: everbell jobs list".to_owned()
 }
 
 /// What may surprise about a schedule.

@@ -4,7 +4,6 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::list::schedule;
-use super::show::jobs_there;
 use crate::cli::client::{Asked, job_path};
 use crate::cli::document::{number, text, time};
 use crate::cli::online::ZoneArgs;
@@ -43,7 +42,7 @@ pub(super) fn run(args: &VersionsArgs, now: Timestamp, output: &mut Output) -> R
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
     let list = session.client.items(&format!("{}/versions", job_path(&args.job)));
-    let list = list.asked(|| format!("list the versions of job `{}`", args.job)).or_try(404, jobs_there)?;
+    let list = list.asked(|| format!("list the versions of job `{}`", args.job)).or_list()?;
     if session.printed(&list, "id")? {
         return Ok(Exit::Success);
     }

@@ -4,7 +4,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{org_path, orgs_there};
+use super::org_path;
 use crate::cli::client::Asked;
 use crate::cli::document::{flag, items, text};
 use crate::cli::output::{Cell, Column, Mark, Output, Table, printable};
@@ -43,7 +43,7 @@ pub(super) fn run(args: &CheckArgs, now: Timestamp, output: &mut Output) -> Resu
     let mut session = Session::new(&args.online, now, output)?;
     let query = [("timezone", args.timezone.clone()), ("count", args.count.to_string())];
     let answer = session.client.get(&format!("{}/what-if", org_path(&args.org)), &query);
-    let answer = answer.asked(|| format!("check a move of org `{}`", args.org)).or_try(404, orgs_there)?;
+    let answer = answer.asked(|| format!("check a move of org `{}`", args.org)).or_list()?;
     let Some(told) = session.for_people(&answer, "orgId")? else { return Ok(Exit::Success) };
     let jobs = items(&told, "jobs");
     let mut table = Table::new(&COLUMNS, session.out.symbols);

@@ -5,13 +5,15 @@ use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::Value;
 
-use super::{org_path, orgs_there};
-use crate::cli::client::{Asked, segment};
-use crate::cli::document::{flag, some_text, time};
+use super::org_path;
+use crate::cli::client::{Asked, job_path, segment};
+use crate::cli::document::{flag, some_text, text, time};
+use crate::cli::error::warn;
 use crate::cli::jobs::Body;
 use crate::cli::online::{Format, ZoneArgs};
 use crate::cli::output::{Mark, Output, printable};
 use crate::cli::times::{away, spoken};
+use crate::cli::words::shell;
 use crate::cli::{CliError, Exit, OnlineArgs, Session};
 
 pub(super) const EXAMPLES: &str = "\
@@ -51,6 +53,12 @@ pub(crate) struct OverrideArgs {
 }
 
 pub(super) fn run(args: &OverrideArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    if !(args.at.is_some() || args.cron.is_some() || args.off || args.on || args.clear) {
+        let call = format!("everbell orgs override {} {}", shell(&args.org), shell(&args.job));
+        return Err(CliError::invalid(format!(
+            "say what is different for the org\n  {call} --at 09:30\n  {call} --cron \"0 9 * * 1-5\"\n  {call} --off, --on or --clear"
+        )));
+    }
     let mut session = Session::new(&args.online, now, output)?;
     let path = format!("{}/jobs/{}", org_path(&args.org), segment(&args.job));
     if args.clear {
@@ -68,8 +76,20 @@ pub(super) fn run(args: &OverrideArgs, now: Timestamp, output: &mut Output) -> R
     }
     let body = serde_json::to_string(&body).map_err(|error| CliError::invalid(error.to_string()))?;
     let answer = session.client.call(Method::PUT, &path, &[], Some(body));
-    let answer = answer.asked(|| what(args)).or_try(404, orgs_there)?;
-    let Some(told) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
+    let answer = answer.asked(|| what(args)).or_list()?;
+    let fires_for_orgs = answer.value()?.get("job").is_some_and(Value::is_object);
+    let Some(told) = session.for_people(&answer, "jobKey")? else {
+        session.out.flush()?;
+        if !fires_for_orgs {
+            warn(without_effect(&session, &args.job));
+        }
+        return Ok(Exit::Success);
+    };
+    if !fires_for_orgs {
+        let words = without_effect(&session, &args.job);
+        session.done(Mark::Warning, &format!("Kept for org {}, without effect yet: {words}", printable(&args.org)))?;
+        return Ok(Exit::Success);
+    }
     let wish = told.get("override").unwrap_or(&Value::Null);
     let how = match (flag(wish, "enabled"), some_text(wish, "cronExpression")) {
         (false, _) => "does not fire".to_owned(),
@@ -77,16 +97,22 @@ pub(super) fn run(args: &OverrideArgs, now: Timestamp, output: &mut Output) -> R
         (true, None) => "fires as for all".to_owned(),
     };
     session.done(Mark::Good, &format!("{} {how} for org {}", printable(&args.job), printable(&args.org)))?;
-    let job = told.get("job").filter(|job| job.is_object());
-    match job.and_then(|job| Some((job, time(job, "nextRunAt")?))) {
-        Some((job, next)) => {
-            let zone = (ZoneArgs { tz: None }).read()?.zone(job);
-            session.detail(&format!("Next   {} ({})", spoken(next, &zone), away(next, now)))?;
-        }
-        None if job.is_none() => session.detail("there is no job of this key that fires for orgs yet")?,
-        None => {}
+    let job = told.get("job").unwrap_or(&Value::Null);
+    if let Some(next) = time(job, "nextRunAt") {
+        let zone = (ZoneArgs { tz: None }).read()?.zone(job);
+        session.detail(&format!("Next   {} ({})", spoken(next, &zone), away(next, now)))?;
     }
     Ok(Exit::Success)
+}
+
+/// Why an override changes nothing: the job fires once for all, or there is none.
+fn without_effect(session: &Session<'_>, key: &str) -> String {
+    let job = session.client.get(&job_path(key), &[]).and_then(|answer| answer.value()).unwrap_or_default();
+    let key = printable(key);
+    if job.is_object() && text(&job, "status") != "retired" {
+        return format!("job {key} fires once for all, not for each org; its scope is global");
+    }
+    format!("there is no job {key}; it holds when one comes that fires for each org")
 }
 
 fn what(args: &OverrideArgs) -> String {

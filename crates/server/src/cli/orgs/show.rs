@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::list::{or_dash, state};
-use super::{org_path, orgs_there};
+use super::org_path;
 use crate::cli::client::Asked;
 use crate::cli::document::{items, number, some_text, text, time};
 use crate::cli::online::{Shown, ZoneArgs};
@@ -44,7 +44,7 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
     let mut session = Session::new(&args.online, now, output)?;
     let path = org_path(&args.org);
     let answer = session.client.get(&path, &[]);
-    let answer = answer.asked(|| format!("show org `{}`", args.org)).or_try(404, orgs_there)?;
+    let answer = answer.asked(|| format!("show org `{}`", args.org)).or_list()?;
     let Some(org) = session.for_people(&answer, "id")? else { return Ok(Exit::Success) };
     let jobs = session.client.get(&format!("{path}/jobs"), &[]).asked(|| format!("list jobs of org `{}`", args.org))?;
     let jobs = jobs.value()?;

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use crate::cli::client::{Asked, job_path};
 use crate::cli::document::{flag, items, number, text};
-use crate::cli::jobs::jobs_there;
 use crate::cli::online::Format;
 use crate::cli::output::{Mark, Output, printable};
 use crate::cli::{CliError, Exit, OnlineArgs, Session};
@@ -44,7 +43,7 @@ impl SweepArgs {
 pub(super) fn rebuild(args: &SweepArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let answer = session.client.post(&format!("{}/orgs/rebuild", job_path(&args.job)), &args.body());
-    let answer = answer.asked(|| format!("rebuild the timers of job `{}`", args.job)).or_try(404, jobs_there)?;
+    let answer = answer.asked(|| format!("rebuild the timers of job `{}`", args.job)).or_list()?;
     let Some(begun) = session.for_people(&answer, "id")? else { return Ok(Exit::Success) };
     let how = if flag(&begun, "done") { "are made anew" } else { "are being made anew, a few orgs at a time" };
     session.done(Mark::Good, &format!("The timers of {} {how}", printable(&args.job)))?;
@@ -57,7 +56,7 @@ pub(super) fn stop(args: &SweepArgs, now: Timestamp, output: &mut Output) -> Res
     let path = job_path(&args.job);
     let what = || format!("stop what is done for the orgs of job `{}`", args.job);
     let found = session.client.get(&format!("{path}/orgs"), &[("limit", "1".to_owned())]);
-    let found = found.asked(what).or_try(404, jobs_there)?.value()?;
+    let found = found.asked(what).or_list()?.value()?;
     let makes_runs = |sweep: &&Value| matches!(text(sweep, "work"), "run_now" | "backfill");
     let mut stopped = Vec::new();
     for sweep in items(&found, "sweeps").iter().filter(makes_runs) {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::{org_path, orgs_there};
+use super::org_path;
 use crate::cli::client::Asked;
 use crate::cli::confirm::confirmed;
 use crate::cli::document::{flag, text};
@@ -115,7 +115,7 @@ pub(super) fn delete(args: &DeleteArgs, now: Timestamp, output: &mut Output) -> 
     let mut session = Session::new(&args.online, now, output)?;
     let query: Vec<_> = args.reason.iter().map(|reason| ("reason", reason.clone())).collect();
     let answer = session.client.delete(&org_path(&args.org), &query);
-    answer.asked(|| format!("delete org `{}`", args.org)).or_try(404, orgs_there)?;
+    answer.asked(|| format!("delete org `{}`", args.org)).or_list()?;
     // The API answers this with nothing, so there is no document to print.
     match session.format {
         Some(Format::Name) => session.out.line(&printable(&args.org))?,

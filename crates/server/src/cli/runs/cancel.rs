@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::begun::{Begun, WaitArgs, told};
-use super::{run_path, runs_there};
+use super::run_path;
 use crate::cli::client::Asked;
 use crate::cli::document::text;
 use crate::cli::output::{Mark, Output};
@@ -58,7 +58,7 @@ pub(super) fn run(args: &CancelArgs, now: Timestamp, output: &mut Output) -> Res
     let answer = session.client.post(&format!("{}/cancel", run_path(&args.run)), &because(args.reason.as_ref()));
     let answer = answer
         .asked(|| format!("cancel run `{}`", args.run))
-        .or_try(404, runs_there)
+        .or_list()
         .or_try(409, || format!("see how it ended: everbell runs show {}", args.run))?;
     let Some(canceled) = session.for_people(&answer, "outcome")? else { return Ok(Exit::Success) };
     let id = canceled.get("run").map(|run| text(run, "id")).unwrap_or_default();
@@ -74,7 +74,7 @@ pub(super) fn run(args: &CancelArgs, now: Timestamp, output: &mut Output) -> Res
 pub(super) fn rerun(args: &RerunArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let answer = session.client.post(&format!("{}/rerun", run_path(&args.run)), &because(args.reason.as_ref()));
-    let answer = answer.asked(|| format!("run `{}` again", args.run)).or_try(404, runs_there);
+    let answer = answer.asked(|| format!("run `{}` again", args.run)).or_list();
     let begun = Begun { answer, again: "wait until it has ended, or cancel it: everbell runs cancel RUN" };
     told(&mut session, begun, &args.wait)
 }

@@ -37,7 +37,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "KEY")]
     job: Option<String>,
     /// Only runs of these states.
-    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["pending", "running", "succeeded", "failed", "canceled", "skipped"])]
     status: Vec<String>,
     /// Only runs of these targets.
     #[arg(long, value_name = "LABEL", value_delimiter = ',')]

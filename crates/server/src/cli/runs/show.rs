@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::begun::host;
 use super::watch::why;
-use super::{run_id, run_path, runs_there};
+use super::{run_id, run_path};
 use crate::cli::client::Asked;
 use crate::cli::document::{flag, number, some_text, text, time};
 use crate::cli::online::ZoneArgs;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
     let mut session = Session::new(&args.online, now, output)?;
     let id = run_id(&session.client, &args.run)?;
     let answer = session.client.get(&run_path(&id), &[]);
-    let answer = answer.asked(|| format!("show run `{}`", args.run)).or_try(404, runs_there)?;
+    let answer = answer.asked(|| format!("show run `{}`", args.run)).or_list()?;
     let Some(run) = session.for_people(&answer, "id")? else { return Ok(Exit::Success) };
     if args.log {
         return log(&mut session, &run);
@@ -52,6 +52,8 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
     let rows = rows(&run, &shown.zone(&run), &session);
     if !session.out.is_for_people() {
         session.out.table(&rows, &[2])?;
+        let lines = text(&run, "output").lines();
+        lines.map(printable).try_for_each(|line| session.out.line(&format!("output\t{line}")))?;
         return Ok(Exit::Success);
     }
     let status = text(&run, "status");

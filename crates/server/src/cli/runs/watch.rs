@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::begun::host;
 use super::printed::Printed;
-use super::{run_id, run_path, runs_there};
+use super::{run_id, run_path};
 use crate::cli::client::{Answer, Asked, Client, Events};
 use crate::cli::document::{number, some_text, text};
 use crate::cli::error::note;
@@ -72,7 +72,7 @@ fn follow_with(
     let mut events = client.events(vec![("types", "run.*".to_owned())]).ok();
     let mut look = FIRST_LOOK;
     let (answer, ended) = loop {
-        let answer = client.get(&run_path(id), &[]).asked(|| format!("watch run `{id}`")).or_try(404, runs_there)?;
+        let answer = client.get(&run_path(id), &[]).asked(|| format!("watch run `{id}`")).or_list()?;
         let found = answer.value()?;
         progress.tell(&found, || host(&client, text(&found, "runnerInstanceId")));
         let ended = !matches!(text(&found, "status"), "pending" | "running");

@@ -1,6 +1,7 @@
 //! Backfills: runs for slots that have gone by.
 
 use axum::http::StatusCode;
+use everbell::{Invalid, JobRow, JobStatus, Scope};
 use everbell_core::{BackfillId, Zone};
 
 use super::actions::{ORG, REASON, org_of};
@@ -33,6 +34,9 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
     let (from, to) = (time(&mut form, "from", &zone), time(&mut form, "to", &zone));
     let faults: Vec<Fault> = std::mem::take(form.faults_mut());
     let Some((from, to)) = from.zip(to).filter(|_| faults.is_empty()) else { return Err(Problem::body(faults)) };
+    if form.flag("dryRun") {
+        expect_possible(&row, for_all || org.is_some())?;
+    }
     let jobs = call.jobs_because(form.text("reason"));
     if for_all && form.flag("dryRun") {
         let size = jobs.plan_backfill_for_all(&job, from, to).await?;
@@ -54,6 +58,19 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
         None => jobs.backfill(&job, from, to).await?,
     };
     Answer::json(StatusCode::ACCEPTED, &BackfillDocument::begun(&begun, from, to))
+}
+
+/// A plan is no plan if the runs would be refused.
+fn expect_possible(row: &JobRow, names_orgs: bool) -> Result<(), Problem> {
+    if row.job.state.status == JobStatus::Retired {
+        return Err(Problem::new(Kind::JobRetired, "a retired job is final; create a new job or version"));
+    }
+    if row.job.definition.scope == Scope::PerOrg && !names_orgs {
+        let reason =
+            "this job fires for each org: name the one that is meant in `orgId`, or all of them with `orgs`: `all`";
+        return Err(Invalid::new("orgId", reason).into());
+    }
+    Ok(())
 }
 
 pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {

@@ -6,12 +6,12 @@ use everbell_core::store::{Changed, JobRef};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::jobs::{check_target, etag, key_of, shown};
+use super::jobs::{check_target, documented, etag, key_of, shown};
 use crate::form::definition;
 use crate::form::job::{self, EDIT, JobForm};
-use crate::form::{Field, Form, Kind as FieldKind, Naming, required};
+use crate::form::{Fault, Field, Form, Kind as FieldKind, Naming, required};
 use crate::http::call::{Answer, Call, refuse};
-use crate::http::model::{ChangedField, Items, JobDocument, NewVersionDocument, Superseded, times};
+use crate::http::model::{ChangedField, Items, NewVersionDocument, Superseded, times};
 use crate::http::problem::{Kind, Problem};
 
 const VERSION: FieldKind = FieldKind::Integer { min: 1, max: 4_294_967_295 };
@@ -34,11 +34,7 @@ pub(crate) async fn new_version(call: Call) -> Result<Answer, Problem> {
     let row = changed.successor.as_ref().unwrap_or(&changed.job);
     let mut superseded = Superseded::from(&changed.job);
     superseded.next_run_at = times(before.timer.as_ref().and_then(|timer| timer.next_run_at));
-    let document = NewVersionDocument {
-        job: JobDocument::with_warnings(row, call.app.bell.now()),
-        superseded,
-        changes: changes(&before, row),
-    };
+    let document = NewVersionDocument { job: documented(&call, row).await, superseded, changes: changes(&before, row) };
     let location = format!("{}/jobs/{}", call.mount, row.job.definition.id);
     Ok(Answer::json(StatusCode::CREATED, &document)?.header("location", location).header("etag", etag(row)))
 }
@@ -51,7 +47,8 @@ pub(crate) async fn patch(call: Call) -> Result<Answer, Problem> {
         return shown(&call, StatusCode::OK, &before);
     }
     let Edited { changed, .. } = edit(&call).await?;
-    shown(&call, StatusCode::OK, changed.successor.as_ref().unwrap_or(&changed.job))
+    let row = changed.successor.as_ref().unwrap_or(&changed.job);
+    Ok(Answer::ok(&documented(&call, row).await)?.header("etag", etag(row)))
 }
 
 /// Reads the job, applies what the body says, and commits with what was read; again if somebody was faster.
@@ -101,12 +98,25 @@ async fn merged(call: &Call, before: &JobRow) -> Result<JobForm, Problem> {
     let mut read = job::read(&document, payload.as_deref(), Naming::Camel);
     // The shape of the patch itself comes first: what it says wrongly may be lost in the merge.
     let mut faults = Form::read(&call.body, EDIT, Naming::Camel).faults();
+    faults.iter_mut().for_each(with_the_way);
     faults.extend(read.faults.into_iter().filter(|fault| fault.pointer != "/jobKey"));
     let mut seen = std::collections::BTreeSet::new();
     faults.retain(|fault| seen.insert(fault.pointer.clone()));
     check_target(call, read.schedule.target_name(), &mut faults).await?;
     read.faults = faults;
     Ok(read)
+}
+
+/// What somebody may want to edit and cannot, with what to do instead.
+fn with_the_way(fault: &mut Fault) {
+    let instead = match (fault.code, fault.pointer.as_str()) {
+        ("unknown_field", "/jobKey") => "never changes: make a job with the other key, and retire this one",
+        ("unknown_field", "/status") => {
+            "is not edited: POST to `pause` or `resume` below the job, or DELETE the job to retire it"
+        }
+        _ => return,
+    };
+    instead.clone_into(&mut fault.detail);
 }
 
 fn differs(call: &Call, before: &JobRow, wanted: &JobForm) -> Result<bool, Problem> {

@@ -7,7 +7,7 @@ use everbell_core::store::{JobRef, JobSort};
 use crate::form::job::{self, JobForm};
 use crate::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional};
 use crate::http::call::{Answer, Call, refuse};
-use crate::http::model::{Items, JobDocument};
+use crate::http::model::{Items, JobDocument, WarningDocument};
 use crate::http::page::{self, CURSOR, LIMIT};
 use crate::http::problem::{Kind, Problem};
 
@@ -94,7 +94,8 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
     match call.jobs().create(schedule).await {
         Ok(row) => {
             let location = format!("{}/jobs/{}", call.mount, row.job.definition.id);
-            Ok(shown(&call, StatusCode::CREATED, &row)?.header("location", location))
+            let document = documented(&call, &row).await;
+            Ok(Answer::json(StatusCode::CREATED, &document)?.header("etag", etag(&row)).header("location", location))
         }
         Err(StoreError::Conflict { .. }) => Err(exists(&call, &key).await?),
         Err(error) => Err(error.into()),
@@ -103,16 +104,24 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
 
 /// Notes a target that nobody serves, together with everything else.
 pub(super) async fn check_target(call: &Call, target: Option<&str>, faults: &mut Vec<Fault>) -> Result<(), Problem> {
-    let Some(target) = target.filter(|_| !faults.iter().any(|fault| fault.pointer == "/target")) else {
-        return Ok(());
-    };
+    // A body that is no object names none either.
+    let named = !faults.iter().any(|fault| ["", "/target"].contains(&fault.pointer.as_str()));
+    let Some(target) = target.filter(|_| named) else { return Ok(()) };
     match call.jobs().check_target(target).await {
         Err(StoreError::Invalid(invalid)) => {
-            faults.push(Fault::new("/target", "unknown_target", invalid.reason));
+            let detail = with_count(call, invalid.reason).await?;
+            faults.push(Fault::new("/target", "unknown_target", detail));
             Ok(())
         }
         answer => Ok(answer?),
     }
+}
+
+/// A refusal names the nearest targets; how many others there are is said too.
+pub(super) async fn with_count(call: &Call, reason: String) -> Result<String, Problem> {
+    let served = call.app.bell.targets().await?.served;
+    let others = served.iter().filter(|own| !reason.contains(&format!("`{}`", own.target))).count();
+    Ok(if others > 0 { format!("{reason} and {others} more") } else { reason })
 }
 
 async fn exists(call: &Call, key: &str) -> Result<Problem, Problem> {
@@ -145,6 +154,28 @@ pub(super) async fn key_of(call: &Call) -> Result<JobKey, Problem> {
 pub(super) fn shown(call: &Call, status: StatusCode, row: &JobRow) -> Result<Answer, Problem> {
     let document = JobDocument::with_warnings(row, call.app.bell.now());
     Ok(Answer::json(status, &document)?.header("etag", etag(row)))
+}
+
+/// A job that was just made, with what may surprise about it.
+pub(super) async fn documented(call: &Call, row: &JobRow) -> JobDocument {
+    let mut document = JobDocument::with_warnings(row, call.app.bell.now());
+    if let Some(depends) = &row.job.definition.policies.depends_on {
+        let other = call.jobs().get(&depends.job_key).await;
+        // That the database went away is no reason to call a job not made that was.
+        let is_missing = match &other {
+            Ok(other) => other.job.state.status == JobStatus::Retired,
+            Err(error) => matches!(error, StoreError::NotFound { .. }),
+        };
+        let warning = is_missing.then(|| missing_dependency(depends.job_key.as_str()));
+        document.warnings.get_or_insert_default().extend(warning);
+    }
+    document
+}
+
+/// No living job has the key that a job depends on.
+pub(crate) fn missing_dependency(key: &str) -> WarningDocument {
+    let detail = format!("it depends on `{key}`, which is no living job: every slot is skipped until one succeeds");
+    WarningDocument { code: "unknown_dependency", detail, local_date: None, at: None }
 }
 
 pub(super) fn etag(row: &JobRow) -> String {

@@ -19,7 +19,7 @@ pub(crate) const OVERRIDE: &[Field] = &[
     optional("cronExpression", EXPRESSION, "Another local time than the job's."),
     optional(
         "localTime",
-        Value::Text { min: 5, max: 5 },
+        Value::Text { min: 1, max: 20 },
         "The same in short: `HH:MM` instead of the job's minute and hour.",
     ),
     optional("reason", REASON, "Why, for the audit trail."),
@@ -139,7 +139,7 @@ async fn answered(call: &Call, org: &OrgId, key: &JobKey) -> Result<Answer, Prob
 /// The expression of the job with another minute and hour.
 async fn at_local_time(call: &Call, key: &JobKey, time: &str, form: &mut Form<'_>) -> Result<Option<String>, Problem> {
     let Some((hour, minute)) = hour_and_minute(time) else {
-        form.fault("localTime", "invalid", "must be a time such as `08:30`");
+        form.fault("localTime", "invalid", "must be a time of the day such as `08:30`, with two digits each");
         return Ok(None);
     };
     let row = match call.jobs().get(key).await {

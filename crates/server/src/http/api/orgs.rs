@@ -173,7 +173,7 @@ pub(crate) async fn import(call: Call) -> Result<Answer, Problem> {
 }
 
 fn read_line(line: &str) -> Result<OrgWrite, Vec<Fault>> {
-    let value = parse(line).map_err(|problem| vec![Fault::new("", "malformed", problem.detail)])?;
+    let value = parse(line).map_err(|problem| vec![Fault::new("", "malformed", of_one_line(&problem.detail))])?;
     let mut form = Form::read(&value, LINE, Naming::Camel);
     let id = form.text("id").map(OrgId::new);
     if let Some(Err(invalid)) = &id {
@@ -183,6 +183,12 @@ fn read_line(line: &str) -> Result<OrgWrite, Vec<Fault>> {
     let write = id.map(|id| read(&mut form, member(line, "settings"), OrgWrite::of(id)));
     let faults = form.faults();
     write.filter(|_| faults.is_empty()).ok_or(faults)
+}
+
+/// What is wrong with the JSON of a line, which has a number of its own among the others.
+fn of_one_line(detail: &str) -> String {
+    let detail = detail.strip_prefix("Line 1, ").unwrap_or(detail);
+    detail.split(" at line 1 column ").next().unwrap_or_default().trim_end_matches('.').to_owned()
 }
 
 /// The place of a fault is its line and its member.

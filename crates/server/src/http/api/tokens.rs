@@ -1,8 +1,9 @@
 //! Tokens: who may do what.
 
 use axum::http::StatusCode;
-use everbell_core::store::NewToken;
+use everbell_core::store::{NewToken, Token};
 use everbell_core::{Json, Zone};
+use jiff::Timestamp;
 use serde_json::json;
 
 use crate::form::job::time;
@@ -10,7 +11,7 @@ use crate::form::{Field, Kind as Value, optional, required};
 use crate::http::access::{Role, new_token, token_hash};
 use crate::http::call::{Answer, Call};
 use crate::http::model::{Items, NewTokenDocument, TokenDocument};
-use crate::http::problem::Problem;
+use crate::http::problem::{Kind, Problem};
 use crate::trail;
 
 pub(crate) const CREATE: &[Field] = &[
@@ -22,6 +23,9 @@ pub(crate) const CREATE: &[Field] = &[
     ),
     optional("expiresAt", Value::Time, "When it ends by itself; never if absent."),
 ];
+
+pub(crate) const REVOKE: &[Field] =
+    &[optional("force", Value::Flag, "Revoke also the last admin, after which nobody can make tokens.")];
 
 pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
     let tokens = call.app.bell.store().list_tokens().await?;
@@ -56,7 +60,33 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
 pub(crate) async fn revoke(call: Call) -> Result<Answer, Problem> {
     let name = call.part("name");
     let now = call.app.bell.now();
+    if !call.query(REVOKE).flag("force") {
+        expect_another_admin(&call, name, now).await?;
+    }
     let entry = trail::entry(&call.actor.name, "token.revoke", format!("token:{name}"), now);
     call.app.bell.store().revoke_token(name, now, &entry).await?;
     Ok(Answer::nothing())
+}
+
+/// Somebody must be able to make tokens afterwards. Who revokes the token of another is an admin that stays.
+async fn expect_another_admin(call: &Call, name: &str, now: Timestamp) -> Result<(), Problem> {
+    if call.actor.name != format!("token:{name}") {
+        return Ok(());
+    }
+    let tokens = call.app.bell.store().list_tokens().await?;
+    let admin = Role::Admin.as_str();
+    let stays = |token: &Token| {
+        token.name != name
+            && token.role == admin
+            && token.revoked_at.is_none()
+            && token.expires_at.is_none_or(|at| at > now)
+    };
+    if tokens.iter().any(stays) {
+        return Ok(());
+    }
+    let detail = format!(
+        "Token `{name}` is the last admin: without it nobody can make tokens. Make another admin first, or revoke it with \
+         `force=true` and start a server with EVERBELL_ADMIN_TOKEN to come back in."
+    );
+    Err(Problem::new(Kind::Conflict, detail))
 }

@@ -73,3 +73,16 @@ fn bad_ranges_are_refused() {
     server.post("/jobs/key:often/backfills/nothing/stop", &json!({})).problem(404, "NotFound");
     server.get("/jobs/key:nobody/backfills").problem(404, "NotFound");
 }
+
+#[test]
+fn a_dry_run_refuses_what_the_runs_would_be_refused_for() {
+    let server = Server::start();
+    server.job("each", &json!({ "scope": "per_org" }));
+    server.job("gone", &json!({}));
+    server.delete("/jobs/key:gone").expect(200);
+    for dry in [false, true] {
+        let range = json!({ "from": "2026-11-02T00:00:00Z", "to": "2026-11-03T00:00:00Z", "dryRun": dry });
+        assert_eq!(server.post("/jobs/key:each/backfills", &range).faults(), ["#/orgId"]);
+        server.post("/jobs/key:gone@1/backfills", &range).problem(409, "JobRetired");
+    }
+}

@@ -122,3 +122,25 @@ fn an_edit_tells_everything_that_is_wrong_with_it() {
     assert_eq!(server.patch("/jobs/key:daily", &json!({ "target": null })).faults(), ["#/target"]);
     assert_eq!(server.get("/jobs/key:daily").expect(200)["version"], 1);
 }
+
+#[test]
+fn a_job_depends_on_another_that_is_there() {
+    let server = Server::start();
+    let on = |key: &str| json!({ "policies": { "dependsOn": { "jobKey": key, "within": "6h" } } });
+    let itself =
+        json!({ "jobKey": "a", "target": "print", "cronExpression": "@daily", "policies": on("a")["policies"] });
+    assert_eq!(server.post("/jobs", &itself).faults(), ["#/policies/dependsOn/jobKey"]);
+    let codes = |job: &Value| -> Vec<String> {
+        job["warnings"].as_array().unwrap().iter().map(|warning| warning["code"].as_str().unwrap().to_owned()).collect()
+    };
+    // It may come later, so that is a warning.
+    let made = server.job("a", &on("import"));
+    assert_eq!(codes(&made), ["unknown_dependency"]);
+    for reply in [server.patch("/jobs/key:a", &on("a")), server.post("/jobs/key:a/new-version", &on("a"))] {
+        assert_eq!(reply.faults(), ["#/policies/dependsOn/jobKey"]);
+    }
+    server.job("import", &json!({}));
+    assert_eq!(codes(&server.post("/jobs/key:a/new-version", &json!({ "description": "b" })).expect(201)), [""; 0]);
+    server.delete("/jobs/key:import").expect(200);
+    assert_eq!(codes(&server.patch("/jobs/key:a", &json!({ "description": "c" })).expect(200)), ["unknown_dependency"]);
+}

@@ -36,6 +36,9 @@ fn bad_jobs_are_refused_with_the_place_and_the_reason() {
         (json!({ "policies": {"timeout": "-5m"} }), "#/policies/timeout", "negative"),
         (json!({ "policies": {"retry": {"maxAttempts": 101}} }), "#/policies/retry/maxAttempts", "1 to 100"),
         (json!({ "policies": {"dependsOn": {"jobKey": "x"}} }), "#/policies/dependsOn/within", "required"),
+        (json!({ "startAt": "+15m" }), "#/startAt", "use RFC 3339 such as `2027-03-13T00:00:00Z`, or a local time"),
+        (json!({ "foo": 1 }), "#/foo", "is not known here; known: jobKey, target, "),
+        (json!({ "status": "paused" }), "#/status", "is not known here; known: jobKey, target, "),
         (json!({ "croExpression": "@daily" }), "#/croExpression", "did you mean `cronExpression`"),
         (json!({ "scheduleType": "sometimes" }), "#/scheduleType", "recurring, one_time"),
     ] {
@@ -99,6 +102,62 @@ fn bodies_that_are_no_json_are_refused() {
     send(deeper.as_bytes(), "application/json").problem(400, "MalformedJson");
     let large = format!("{{\"payload\": \"{}\"}}", "x".repeat(2 << 20));
     send(large.as_bytes(), "application/json").problem(413, "PayloadTooLarge");
+}
+
+#[test]
+fn a_body_that_is_no_object_is_refused_for_that_alone() {
+    let server = Server::start();
+    server.job("a", &json!({}));
+    for body in [json!([]), json!(null), json!("a"), json!(7)] {
+        for reply in [server.post("/jobs", &body), server.patch("/jobs/key:a", &body)] {
+            assert_eq!(reply.faults(), ["#"], "{body}");
+            let detail = reply.expect(400)["detail"].as_str().unwrap().to_owned();
+            assert!(detail.starts_with("#: must be an object, not "), "{detail}");
+        }
+    }
+}
+
+#[test]
+fn a_time_that_depends_on_now_is_refused_with_what_is_taken() {
+    let server = Server::start();
+    server.job("a", &json!({}));
+    let post = |path: &str, body: &Value| server.post(path, body).expect(400)["detail"].as_str().unwrap().to_owned();
+    for detail in [
+        post("/jobs", &json!({ "jobKey": "b", "target": "print", "runAt": "+15m" })),
+        post("/jobs/key:a/reschedule", &json!({ "nextRunAt": "tomorrow 08:00" })),
+        post("/tokens", &json!({ "name": "b", "role": "viewer", "expiresAt": "+1d" })),
+        server.get("/runs?from=-2h").expect(400)["detail"].as_str().unwrap().to_owned(),
+    ] {
+        assert!(detail.contains("use RFC 3339 such as `2027-03-13T00:00:00Z`, or a local time such as "), "{detail}");
+        assert!(!detail.contains("`now`") && !detail.contains("`today"), "{detail}");
+    }
+}
+
+#[test]
+fn a_refused_target_says_how_many_others_there_are() {
+    let target = |n: usize| format!("[[target]]\nlabel = \"t-{n}\"\ntype = \"log\"\n");
+    let server = Server::with(&(0..8).map(target).collect::<String>()).registered();
+    let bad = json!({ "jobKey": "a", "target": "t-9", "cronExpression": "@daily" });
+    for reply in [server.post("/jobs", &bad).expect(400), server.post("/targets/t-9/try", &json!({})).expect(404)] {
+        let detail = reply["detail"].as_str().unwrap();
+        assert!(detail.ends_with("known: `t-0`, `t-1`, `t-2`, `t-3`, `t-4` and 3 more"), "{detail}");
+    }
+}
+
+#[test]
+fn what_cannot_be_edited_is_told_with_the_way() {
+    let server = Server::start();
+    server.job("a", &json!({}));
+    for (body, way) in [
+        (json!({ "jobKey": "b" }), "never changes: make a job with the other key, and retire this one"),
+        (json!({ "status": "paused" }), "is not edited: POST to `pause` or `resume` below the job, or DELETE the job"),
+        (json!({ "foo": 1 }), "is not known here; known: reason, activate, target, "),
+    ] {
+        for reply in [server.patch("/jobs/key:a", &body), server.post("/jobs/key:a/new-version", &body)] {
+            let detail = reply.expect(400)["errors"][0]["detail"].as_str().unwrap().to_owned();
+            assert!(detail.starts_with(way), "{detail}");
+        }
+    }
 }
 
 #[test]

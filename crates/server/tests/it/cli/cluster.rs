@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{data, everbell, json as printed, loose, masked, on_terminal, prepared, refused, registered};
 use crate::binary::ran;
-use crate::server::Server;
+use crate::server::{Server, TARGETS};
 
 #[test]
 fn what_fires_next_is_told_for_all_jobs() {
@@ -32,6 +32,70 @@ fn what_fires_next_is_told_for_all_jobs() {
         refused(&server, &["next", "nope"], 3)
             .starts_with("error: cannot tell when job `nope` fires next: there is no")
     );
+}
+
+#[test]
+fn what_is_left_out_of_what_fires_next_is_told() {
+    let server = Server::start();
+    server.job("pulse", &json!({"cronExpression": "* * * * *"}));
+    assert_eq!(on_terminal(&server, 80, &["next", "-n", "3"]).stderr, "");
+    let cut = on_terminal(&server, 80, &["next", "--within", "24h"]);
+    assert_eq!(
+        (cut.stdout.lines().count(), cut.stderr.as_str()),
+        (21, "20 shown, there are more within 1d: raise --limit\n")
+    );
+    assert_eq!(printed(&server, &["next", "--within", "1h", "-n", "5"])["more"], true);
+    let all = on_terminal(&server, 80, &["next", "--within", "10m"]);
+    assert_eq!(
+        (all.stderr.as_str(), printed(&server, &["next", "--within", "10m"])["more"].clone()),
+        ("", json!(false))
+    );
+    server.job("org-briefing", &json!({"scope": "per_org"}));
+    server.put("/orgs/acme", &json!({"timezone": "Asia/Tokyo"})).expect(201);
+    server.until("/jobs/key:org-briefing/orgs", |list| list["items"][0]["nextRunAt"].is_string());
+    assert_eq!(
+        on_terminal(&server, 80, &["next", "-n", "3"]).stderr,
+        "1 job fires for each org and is left out: everbell orgs show ORG tells when\n"
+    );
+    let alone = on_terminal(&server, 120, &["next", "org-briefing"]);
+    assert_eq!(alone.stderr, everbell(&server, &["next", "org-briefing"]).stderr);
+    let named = everbell(&server, &["next", "org-briefing"]);
+    assert_eq!(
+        (named.code, named.stdout.as_str(), named.stderr.as_str()),
+        (Some(0), "", "job org-briefing fires for each org at its own local time: everbell orgs show ORG tells when\n")
+    );
+}
+
+/// Revokes the last admin, on both databases.
+fn last_admin(server: &Server) {
+    let warning = "warning: admin is the last token of an admin: without it nobody can make tokens or jobs\n  \
+                   hint: make another first: everbell tokens create NAME --role admin; or come back in later by starting a \
+                   server with EVERBELL_ADMIN_TOKEN\n";
+    let asked = refused(server, &["tokens", "revoke", "admin"], 2);
+    assert!(asked.starts_with(warning) && asked.contains("everbell tokens revoke admin --yes"), "{asked}");
+    let problem = server.delete("/tokens/admin").problem(409, "Conflict");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("is the last admin") && detail.contains("EVERBELL_ADMIN_TOKEN"), "{detail}");
+    // One that has ended or was revoked is none.
+    server.post("/tokens", &json!({"name": "gone", "role": "admin"})).expect(201);
+    server.delete("/tokens/gone").expect(204);
+    server.delete("/tokens/admin").problem(409, "Conflict");
+    let other = data(server, &["tokens", "create", "other", "--role", "admin"]);
+    assert_eq!(data(server, &["tokens", "revoke", "admin", "--yes"]), "⊘ Revoked token admin\n");
+    let mut last = prepared(server, &["tokens", "revoke", "other", "--yes"]);
+    let last = ran(last.env("EVERBELL_TOKEN", other.trim()).output().unwrap());
+    assert_eq!((last.code, last.stdout.as_str()), (Some(0), "⊘ Revoked token other\n"));
+    assert_eq!(last.stderr, warning.replace("admin is", "other is"));
+}
+
+#[test]
+fn the_last_admin_is_not_revoked_without_a_word() {
+    last_admin(&Server::start());
+}
+
+#[test]
+fn the_last_admin_is_not_revoked_without_a_word_on_postgres() {
+    last_admin(&Server::postgres(TARGETS));
 }
 
 #[test]

@@ -184,3 +184,18 @@ fn what_is_done_for_every_org_is_begun_and_stopped() {
     );
     assert_eq!(printed(&server, &["orgs", "stop", "brief"]), json!({ "items": [] }));
 }
+
+#[test]
+fn an_override_without_effect_is_no_plain_success() {
+    let server = populated();
+    server.job("for-all", &json!({}));
+    for (job, why) in [
+        ("for-all", "job for-all fires once for all, not for each org; its scope is global"),
+        ("later", "there is no job later; it holds when one comes that fires for each org"),
+    ] {
+        let shown = on_terminal(&server, 120, &["orgs", "override", "acme", job, "--off"]);
+        assert_eq!(shown.stdout, format!("⚠ Kept for org acme, without effect yet: {why}\n"));
+        let document = everbell(&server, &["orgs", "override", "acme", job, "--off", "--json"]);
+        assert_eq!((document.code, document.stderr), (Some(0), format!("warning: {why}\n")));
+    }
+}

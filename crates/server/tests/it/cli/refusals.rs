@@ -47,6 +47,8 @@ fn a_token_is_needed_and_is_found() {
     let mut file = without(&["status"]);
     file.current_dir("/").env("EVERBELL_TOKEN_FILE", data.join("admin-token"));
     assert_eq!(ran(file.output().unwrap()).code, Some(0));
+    // Set to nothing is as if it was not set.
+    assert_eq!(ran(prepared(&server, &["status"]).env("EVERBELL_TOKEN", "").output().unwrap()).code, Some(0));
     let wrong = ran(prepared(&server, &["status"]).env("EVERBELL_TOKEN", "evb_wrong").output().unwrap());
     assert_eq!(wrong.code, Some(4));
     assert!(wrong.stderr.contains("the token of EVERBELL_TOKEN is not known there") && !wrong.stderr.contains("evb_"));
@@ -105,6 +107,44 @@ fn what_is_not_there_is_told_apart() {
         let told = refused(&server, &["runs", verb, "nope"], 3);
         assert!(
             told.ends_with(": there is no run `nope`\n  hint: see which there are: everbell runs list\n"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn errors_name_flags_that_exist_or_the_line_of_the_file() {
+    let server = Server::start();
+    server.job("brief", &json!({"scope": "per_org", "cronExpression": "0 8 * * *"}));
+    server.put("/orgs/paris", &json!({"timezone": "Europe/Paris"})).expect(201);
+    let told = |args: &[&str], code: i32| refused(&server, args, code);
+    for args in [["jobs", "list", "--last-run", "foo"], ["runs", "list", "--status", "foo"]] {
+        let told = told(&args, 2);
+        assert!(told.contains(&format!("invalid value 'foo' for '{} <STATUS>'", args[2])), "{told}");
+    }
+    assert_eq!(
+        told(&["orgs", "override", "paris", "brief"], 2),
+        "error: say what is different for the org\n  everbell orgs override paris brief --at 09:30\n  \
+         everbell orgs override paris brief --cron \"0 9 * * 1-5\"\n  \
+         everbell orgs override paris brief --off, --on or --clear\n"
+    );
+    assert_eq!(
+        told(&["orgs", "override", "paris", "brief", "--at", "7:5"], 2),
+        "error: cannot override job `brief` for org `paris`\n  \
+         --at: must be a time of the day such as `08:30`, with two digits each\n"
+    );
+    let lines = "{\"id\":\"a\",\"timezone\":\"UTC\"}\n{,\n{\"id\":\"b\",\"timezone\":\"Mars\"}\n[1]\n";
+    std::fs::write(server.folder.path().join("orgs.jsonl"), lines).unwrap();
+    assert_eq!(
+        told(&["orgs", "import", "orgs.jsonl"], 2),
+        "error: cannot import orgs\n  line 2: column 2: key must be a string\n  \
+         line 3: timezone: unknown time zone `Mars`; an IANA name such as `Europe/Paris` or `UTC` is needed\n  \
+         line 4: must be an object, not a list\n"
+    );
+    for verb in ["run", "skip"] {
+        let told = told(&["jobs", verb, "brief", "--org", "nope"], 3);
+        assert!(
+            told.ends_with(": there is no org `nope`\n  hint: see which there are: everbell orgs list\n"),
             "{told}"
         );
     }

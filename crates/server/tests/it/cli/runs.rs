@@ -65,6 +65,14 @@ fn overlap(server: &Server, active: &str) {
     assert_eq!((problem.code, &document["activeRun"]["id"]), (Some(5), &json!(active)));
     let queued = masked(&data(server, &["jobs", "run", "slow", "--queue"]));
     assert!(queued.starts_with("→ Queued run ID of slow, which waits for the active one\n"), "{queued}");
+    // One that waits is enough, and the same again is no advice.
+    let second = everbell(server, &["jobs", "run", "slow", "--queue"]);
+    assert_eq!((second.code, second.stdout.as_str()), (Some(5), ""));
+    let ways = "  one waits already, which sees what this would; force it: everbell jobs run slow --force\n";
+    assert!(second.stderr.ends_with(ways), "{}", second.stderr);
+    // Skipped is a conflict, whether somebody waits or not; `help exit-codes` says so.
+    assert_eq!(everbell(server, &["jobs", "run", "slow", "--wait"]).code, Some(5));
+    assert!(crate::binary::stdout(&["help", "exit-codes"]).contains("another is active, also with --wait;"));
     let waiting = printed(server, &["runs", "--status", "pending"])["items"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(masked(&data(server, &["runs", "cancel", &waiting])), "⊘ Canceled run ID before it started\n");
 }
@@ -117,4 +125,18 @@ fn runs_are_listed_and_shown() {
     assert_eq!(data(&server, &["runs", "--job", "other"]), "");
     let from = refused(&server, &["runs", "--from", "soon"], 2);
     assert!(from.starts_with("error: --from: `soon` is not a time\n"), "{from}");
+}
+
+#[test]
+fn what_a_run_printed_is_shown_in_a_pipe_too() {
+    let server =
+        Server::with("[[target]]\nlabel = \"say\"\ntype = \"command\"\nargv = [\"seq\", \"30\"]\n").registered();
+    server.job("talk", &json!({"target": "say"}));
+    assert_eq!(everbell(&server, &["jobs", "run", "talk", "--wait"]).code, Some(0));
+    let plain = data(&server, &["runs", "show", "talk"]);
+    let lines: Vec<&str> = plain.lines().filter_map(|line| line.strip_prefix("output\t")).collect();
+    // A program gets all of it, a terminal the end.
+    assert_eq!((lines.len(), lines[0], lines[29]), (30, "1", "30"), "{plain}");
+    let shown = on_terminal(&server, 80, &["runs", "show", "talk"]).stdout;
+    assert!(shown.contains("  output (the last 20 lines; all: --log)\n    11\n"), "{shown}");
 }

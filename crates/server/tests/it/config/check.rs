@@ -220,3 +220,31 @@ fn the_sample_in_the_documentation_is_true() {
     let page = include_str!("../../../../../docs/configuration.md");
     assert!(page.contains(&format!("```text\n{said}```\n")), "{said}");
 }
+
+#[test]
+fn a_job_depends_on_another() {
+    let job = |key: &str, on: &str| {
+        format!(
+            "[[job]]\njob_key = \"{key}\"\ntarget = \"log\"\ncron_expression = \"@daily\"\n\
+             policies.depends_on = {{ job_key = \"{on}\", within = \"6h\" }}\n"
+        )
+    };
+    let target = "[[target]]\nlabel = \"log\"\ntype = \"log\"\n";
+    let itself = Folder::with("itself", &format!("{target}{}", job("a", "a"))).run(&["check"]);
+    assert_eq!(itself.code, Some(2));
+    assert!(itself.stderr.contains("job \"a\": policies.depends_on.job_key: is the job itself"), "{}", itself.stderr);
+    // Who is made elsewhere is not known here.
+    let folder = Folder::with("others", &format!("{target}{}{}", job("a", "b"), job("b", "import")));
+    let told = folder.run(&["check"]);
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_eq!(
+        told.stderr,
+        "warning: job \"b\": it depends on `import`, which is no job of this configuration: unless it is made elsewhere, \
+         every slot is skipped\n"
+    );
+    let shown = document(&folder.run(&["check", "--json"]).stdout);
+    assert_eq!(
+        (&shown["jobs"][0]["warnings"], &shown["jobs"][1]["warnings"][0]["code"]),
+        (&json!([]), &json!("unknown_dependency"))
+    );
+}

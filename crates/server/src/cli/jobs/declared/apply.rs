@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::export::MOST;
+use super::foreseen::foreseen;
 use super::plan::{Action, Change, Step, plan};
 use crate::cli::body::declared;
 use crate::cli::client::{Asked, segment};
@@ -105,7 +106,10 @@ pub(super) fn carry_out(session: &mut Session<'_>, wanted: &[Definition], wish: 
     let mut applied = 0;
     if exit == Exit::Conflict {
         note("nothing was changed");
-    } else if !wish.dry_run && !todo.is_empty() {
+    } else if wish.dry_run {
+        session.out.flush()?;
+        foreseen(&session.client, wanted, &steps, session.now)?;
+    } else if !todo.is_empty() {
         session.out.flush()?;
         let question = format!("Apply {} to {}?", counted(todo.len(), "change"), session.client.server());
         agreed(&question, wish.yes)?;

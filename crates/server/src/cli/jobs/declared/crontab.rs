@@ -18,9 +18,9 @@ use lines::{Line, Verdict};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  everbell jobs import-crontab crontab.txt --dry-run
+  everbell jobs import-crontab crontab.txt --target shell --dry-run
   everbell jobs import-crontab crontab.txt --target shell --yes
-  everbell jobs import-crontab /etc/crontab --system --tz Europe/Paris --dry-run";
+  everbell jobs import-crontab /etc/crontab --system --tz Europe/Paris --target shell --dry-run";
 
 #[derive(Debug, Args)]
 pub(crate) struct CrontabArgs {

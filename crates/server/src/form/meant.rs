@@ -1,0 +1,92 @@
+//! Which of the known names somebody meant, and what to say if that cannot be told.
+
+use everbell_core::nearest;
+
+/// So many names of a long list are told.
+const TOLD: usize = 5;
+/// Longer ones are no name of ours, and are not compared.
+const LONGEST: usize = 64;
+
+/// The known name that was meant: the nearest, if a third of its letters differ at the most, or if one begins or ends with
+/// the other. Another guess would only lead astray.
+pub(crate) fn meant<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if typed.chars().count() > LONGEST {
+        return None;
+    }
+    let typed = typed.to_lowercase();
+    let near = |name: &&str| is_near(&typed, &name.to_lowercase());
+    nearest(&typed, known.into_iter().filter(near), 1).first().copied()
+}
+
+fn is_near(typed: &str, name: &str) -> bool {
+    let (short, long) = if typed.len() < name.len() { (typed, name) } else { (name, typed) };
+    let is_part = short.chars().count() >= 3 && (long.starts_with(short) || long.ends_with(short));
+    let most = (name.chars().count() / 3).max(1);
+    // So many letters less cannot be few letters away.
+    is_part || (long.len() - short.len() <= 4 * most && distance(typed, name) <= most)
+}
+
+/// The nearest names of many, and how many more there are: `a`, `b` and 3 more.
+pub(crate) fn some_of<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let all: Vec<&str> = known.into_iter().collect();
+    let names: Vec<String> = nearest(typed, all.iter().copied(), TOLD)
+        .into_iter()
+        .map(|name| format!("`{}`", crate::time_input::shown(name)))
+        .collect();
+    let more = all.len() - names.len();
+    if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
+}
+
+/// How many letters must be put in, taken out, replaced, or swapped with the one beside them.
+fn distance(from: &str, to: &str) -> usize {
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut rows = vec![(0..=to.len()).collect::<Vec<_>>()];
+    for i in 1..=from.len() {
+        let mut row = vec![i];
+        for j in 1..=to.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(from[i - 1] != to[j - 1]);
+            let mut least = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[from.len()][to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_near_is_meant() {
+        let known = ["scope", "startAt", "jobKey", "cronExpression", "timezone", "status2", "url", "runAt"];
+        for (typed, name) in [
+            ("foo", None),
+            ("status", Some("status2")),
+            ("stauts2", Some("status2")),
+            ("ulr", Some("url")),
+            ("cron", Some("cronExpression")),
+            ("zone", Some("timezone")),
+            ("job_key", Some("jobKey")),
+            ("tmezone", Some("timezone")),
+            ("at", None),
+            ("", None),
+        ] {
+            assert_eq!(meant(typed, known), name, "{typed}");
+        }
+        assert_eq!(meant("status", ["startAt", "scope"]), None);
+        assert_eq!(meant(&"runAt".repeat(20), known), None);
+    }
+
+    #[test]
+    fn a_long_list_says_how_long_it_is() {
+        assert_eq!(some_of("fax", ["print", "fix"]), "`fix`, `print`");
+        let many: Vec<String> = (0..8).map(|n| format!("target-{n}")).collect();
+        let told = some_of("target-7", many.iter().map(String::as_str));
+        assert!(told.starts_with("`target-7`, ") && told.ends_with(" and 3 more"), "{told}");
+        assert_eq!(some_of("x", []), "");
+    }
+}
