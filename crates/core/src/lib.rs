@@ -62,7 +62,7 @@ pub use ids::{BackfillId, InstanceId, Invalid, JobId, JobKey, OrgId, RunId, Targ
 pub use jitter::fire_at;
 pub use job::{Definition, Job, JobState, JobStatus, Pause, Scope, Source, Timer, Unschedulable};
 pub use json::{Json, storable_text};
-pub use nearest::nearest;
+pub use nearest::{distance, nearest};
 pub use output::{MAX_OUTPUT_BYTES, OutputSoFar};
 pub use policy::{
     Backoff, CatchUp, DEFAULT_CATCH_UP_LIMIT, DEFAULT_GRACE, DEFAULT_TIMEOUT, Dependency, MAX_CATCH_UP_LIMIT, Overlap,

@@ -202,7 +202,7 @@ impl<'a> Planner<'a> {
                 self.gap_until(before, GapReason::Coalesced);
             }
         }
-        self.fire(Fire { slot: last, scheduled_at: last, catch_up: self.is_late(last), folded, patient: false });
+        self.fire_slot(last, folded, false);
     }
 
     /// The newest `catchUpLimit` missed slots inside the window, oldest first.
@@ -226,14 +226,14 @@ impl<'a> Planner<'a> {
         while self.runs.len() < MAX_RUNS_PER_PLAN
             && let Some(slot) = self.spec.next_after(self.mark).filter(|slot| *slot <= until)
         {
-            let catch_up = self.is_late(slot);
-            self.fire(Fire { slot, scheduled_at: slot, catch_up, folded: 0, patient });
+            self.fire_slot(slot, 0, patient);
         }
     }
 
     /// A run for this very slot, late or not.
-    fn fire_latest(&mut self, slot: Timestamp) {
-        self.fire(Fire { slot, scheduled_at: slot, catch_up: self.is_late(slot), folded: 0, patient: false });
+    fn fire_slot(&mut self, slot: Timestamp, folded: u64, patient: bool) {
+        let (scheduled_at, catch_up) = (self.meant_at(slot), self.is_late(slot));
+        self.fire(Fire { slot, scheduled_at, catch_up, folded, patient });
     }
 
     /// Writes the outcome of one slot and moves the mark to it.
@@ -322,6 +322,12 @@ impl<'a> Planner<'a> {
 
     fn fire_at(&self, slot: Timestamp) -> Timestamp {
         fire_at(self.spec, self.job.id, self.org, slot, self.job.policies.jitter)
+    }
+
+    /// When a run of this slot was meant to begin: what jitter adds is wanted and no delay. One that is wanted now does not
+    /// wait for it.
+    fn meant_at(&self, slot: Timestamp) -> Timestamp {
+        self.fire_at(slot).min(self.now).max(slot)
     }
 
     /// Slots up to here are missed. A jittered slot is meant to be late, so jitter counts as grace.

@@ -57,7 +57,7 @@ pub fn resume(
     match (missed, last) {
         (Missed::RunOnce, Some(last)) => {
             planner.gap_until(just_before(last), reason);
-            planner.fire_latest(last);
+            planner.fire_slot(last, 0, false);
         }
         _ => planner.gap_until(now, reason),
     }
@@ -107,7 +107,7 @@ pub fn skip_next(
     let mut planner = Planner::new(job, spec, timer, seen, now);
     for _ in 0..count {
         let Some(slot) = spec.next_after(planner.mark) else { break };
-        planner.fire_latest(slot);
+        planner.fire_slot(slot, 0, false);
         if let Some(run) = planner.runs.last_mut() {
             run.skip = Some(SkipReason::Operator { actor: actor.to_owned() });
             run.held = false;

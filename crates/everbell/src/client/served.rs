@@ -127,7 +127,11 @@ impl Parts {
 
 fn unknown(target: &Target, known: &BTreeSet<Target>) -> Invalid {
     let names = nearest(target.as_str(), known.iter().map(Target::as_str), TOLD);
-    Invalid::new("target", format!("unknown target `{target}`; known: {}", listed(&names)))
+    let more = match known.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Invalid::new("target", format!("unknown target `{target}`; known: {}{more}", listed(&names)))
 }
 
 /// Names for people: `a`, `b`.

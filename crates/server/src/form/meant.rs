@@ -1,6 +1,6 @@
 //! Which of the known names somebody meant, and what to say if that cannot be told.
 
-use everbell_core::nearest;
+use everbell_core::{distance, nearest};
 
 /// So many names of a long list are told.
 const TOLD: usize = 5;
@@ -35,25 +35,6 @@ pub(crate) fn some_of<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>)
         .collect();
     let more = all.len() - names.len();
     if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
-}
-
-/// How many letters must be put in, taken out, replaced, or swapped with the one beside them.
-fn distance(from: &str, to: &str) -> usize {
-    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
-    let mut rows = vec![(0..=to.len()).collect::<Vec<_>>()];
-    for i in 1..=from.len() {
-        let mut row = vec![i];
-        for j in 1..=to.len() {
-            let replaced = rows[i - 1][j - 1] + usize::from(from[i - 1] != to[j - 1]);
-            let mut least = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[from.len()][to.len()]
 }
 
 #[cfg(test)]

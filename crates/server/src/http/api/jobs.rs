@@ -109,19 +109,11 @@ pub(super) async fn check_target(call: &Call, target: Option<&str>, faults: &mut
     let Some(target) = target.filter(|_| named) else { return Ok(()) };
     match call.jobs().check_target(target).await {
         Err(StoreError::Invalid(invalid)) => {
-            let detail = with_count(call, invalid.reason).await?;
-            faults.push(Fault::new("/target", "unknown_target", detail));
+            faults.push(Fault::new("/target", "unknown_target", invalid.reason));
             Ok(())
         }
         answer => Ok(answer?),
     }
-}
-
-/// A refusal names the nearest targets; how many others there are is said too.
-pub(super) async fn with_count(call: &Call, reason: String) -> Result<String, Problem> {
-    let served = call.app.bell.targets().await?.served;
-    let others = served.iter().filter(|own| !reason.contains(&format!("`{}`", own.target))).count();
-    Ok(if others > 0 { format!("{reason} and {others} more") } else { reason })
 }
 
 async fn exists(call: &Call, key: &str) -> Result<Problem, Problem> {

@@ -5,7 +5,6 @@ use crate::http::call::{Answer, Call};
 use crate::http::model::{TargetDocument, TargetsDocument};
 use crate::http::problem::{Kind, Problem};
 
-use super::jobs::with_count;
 use super::runs::tried;
 
 pub(crate) const TRY: &[Field] = &[optional("payload", Value::Json, "What the target gets; {} if absent.")];
@@ -40,7 +39,7 @@ pub(crate) async fn try_once(call: Call) -> Result<Answer, Problem> {
     match tried_run {
         Ok(run) => tried(&call, &run),
         Err(everbell::StoreError::Invalid(invalid)) if invalid.field == "target" => {
-            Err(Problem::new(Kind::NotFound, with_count(&call, invalid.reason).await?))
+            Err(Problem::new(Kind::NotFound, invalid.reason))
         }
         Err(error) => Err(error.into()),
     }

@@ -332,7 +332,9 @@ impl StatsDocument {
             }
         }
         let durations = sorted(runs.iter().filter_map(|run| between_ms(run.started_at, run.finished_at)));
-        let lags = sorted(runs.iter().filter_map(|run| between_ms(Some(run.scheduled_at), run.started_at)));
+        let first = |run: &&Run| run.attempt <= 1;
+        let lags =
+            sorted(runs.iter().filter(first).filter_map(|run| between_ms(Some(run.scheduled_at), run.started_at)));
         let count = |word: &str| by_status.get(word).copied().unwrap_or(0);
         let (good, bad) = (count("succeeded"), count("failed"));
         StatsDocument {

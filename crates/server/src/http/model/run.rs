@@ -39,7 +39,7 @@ pub(crate) struct RunDocument {
     pub(crate) updated_at: String,
     /// Of the last attempt.
     pub(crate) duration_ms: Option<i64>,
-    /// How long after it was meant to it started.
+    /// How long after it was meant to it started. Only of a first attempt: later ones wait for each other.
     pub(crate) lag_ms: Option<i64>,
     /// `slot`, `catch_up`, `backfill`, `manual` or `ad_hoc`.
     pub(crate) origin: &'static str,
@@ -193,7 +193,8 @@ impl RunDocument {
             created_at: time(run.created_at),
             updated_at: time(run.finished_at.or(run.started_at).unwrap_or(run.created_at)),
             duration_ms: between_ms(run.started_at, run.finished_at),
-            lag_ms: between_ms(Some(run.scheduled_at), run.started_at),
+            // Of another attempt it would be the wait between attempts.
+            lag_ms: between_ms(Some(run.scheduled_at), run.started_at.filter(|_| run.attempt <= 1)),
             origin: origin(run),
             trigger_label: run.trigger.to_string(),
             slot_at: times(run.slot_at),
