@@ -184,6 +184,7 @@ async fn what_cannot_be_a_job_is_refused_with_its_field() {
     assert_eq!(field(jobs.create(Schedule::cron("a", "61 * * * *").target("nothing")).await), "cronExpression");
     assert_eq!(field(jobs.create(daily("a").tz("Mars")).await), "timezone");
     assert_eq!(field(jobs.create(Schedule::once("a", time("11:59")).target("nothing")).await), "runAt");
+    assert_eq!(field(jobs.create(daily("a").end_at(time("12:01"))).await), "endAt", "it would never fire");
     assert_eq!(field(jobs.create(Schedule::cron("a", "@daily").target("other")).await), "target");
     assert_eq!(field(jobs.get("a@0").await), "jobKey");
     let refusal = refused(jobs.create(daily("a").tz("Mars").grace(std::time::Duration::MAX)).await);
