@@ -138,7 +138,8 @@ create table runs (
 );
 create index runs_skipped on runs (id) where skip_reason is not null;
 
--- Tiny: where a run lives while it is pending or running.
+-- Tiny: where a run lives while it is pending or running. `job_id` is the lane it is in: the newest version of its job, so that
+-- runs of all versions are in each other's way. Of which version it is stands in `runs`.
 create table active_runs (
   run_id           uuid primary key,
   job_id           uuid,
