@@ -78,7 +78,9 @@ impl Jobs {
             return Err(Invalid::new("runAt", "must be in the future").into());
         }
         if new.timer.as_ref().is_some_and(|timer| timer.next_run_at.is_none()) {
-            return Err(Invalid::new("endAt", "the schedule never fires: it has no slot between now and its end").into());
+            return Err(
+                Invalid::new("endAt", "the schedule never fires: it has no slot between now and its end").into()
+            );
         }
         let after = facts(&new.definition, &new.state, new.next_run_at());
         let object = format!("job:{}", new.definition.key);

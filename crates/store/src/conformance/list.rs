@@ -40,14 +40,6 @@ macro_rules! conformance_cases {
                 keys_are_ordered_by_their_bytes,
                 a_page_neither_repeats_nor_hides_jobs_when_others_come_and_go,
             }
-            versions {
-                a_run_of_the_version_before_is_in_the_way,
-                a_run_that_waits_has_its_turn_in_the_next_version,
-                failures_are_counted_on,
-                the_last_run_stays_until_there_is_another,
-                a_slot_that_was_skipped_ahead_is_no_last_run,
-                a_run_of_an_org_is_in_the_way_of_the_next_version,
-            }
             change {
                 pausing_disarms,
                 pauses_that_end_are_told_earliest_first,

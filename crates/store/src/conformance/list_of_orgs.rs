@@ -1,12 +1,20 @@
-//! The cases about orgs, for the list of all cases.
+//! The cases about orgs, and about versions, for the list of all cases.
 
-/// Adds the cases about orgs to those that it is given, and hands all of them to a macro.
+/// Adds the cases about orgs and versions to those that it is given, and hands all of them to a macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_cases_of_orgs {
     ([$($then:tt)+] { $($given:tt)* } $($others:tt)*) => {
         $($then)+! { { $($given)* }
             $($others)*
+            versions {
+                a_run_of_the_version_before_is_in_the_way,
+                a_run_that_waits_has_its_turn_in_the_next_version,
+                failures_are_counted_on,
+                the_last_run_stays_until_there_is_another,
+                a_slot_that_was_skipped_ahead_is_no_last_run,
+                a_run_of_an_org_is_in_the_way_of_the_next_version,
+            }
             orgs {
                 an_org_reads_back_as_it_was_written,
                 an_unknown_org_is_not_found,
