@@ -79,6 +79,7 @@ function startForms() {
       Promise.resolve(navigator.clipboard?.writeText(text)).then(() => { copy.textContent = "Copied"; }, () => { copy.textContent = "Press Ctrl C"; });
       setTimeout(() => { copy.textContent = said; }, 1500);
     }
+    event.target.closest("[data-dismiss]")?.closest(".banner").remove();
     if (event.target.closest("[data-live-switch]")) switchLive();
     if (event.target.closest("[data-help]")) showHelp();
     // A menu ends when something else is chosen.
