@@ -1,4 +1,4 @@
-//! [`Frame`]: what surrounds every page; and the page of a problem.
+//! [`Frame`]: what surrounds every page.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,11 +13,10 @@ use super::assets;
 use super::badge::icon;
 use super::choices::{Face, Theme};
 use super::hours::Hours;
-use super::markup::{Markup, escaped};
+use super::markup::Markup;
 use super::session::Cookie;
-use super::visit::{Content, Flash, Reply, Visit};
+use super::visit::{Flash, Visit};
 use crate::elapsed::wait;
-use crate::http::problem::{Kind, Problem};
 
 /// How old the numbers of the navigation may be.
 const FRESH: SignedDuration = SignedDuration::from_secs(2);
@@ -243,45 +242,6 @@ async fn counts(visit: &Visit) -> Option<Counts> {
 #[template(path = "frame_top.html")]
 struct Top<'a> {
     frame: &'a Frame,
-}
-
-#[derive(Template)]
-#[template(path = "problem.html")]
-struct ProblemPage {
-    frame: Frame,
-    status: u16,
-    title: &'static str,
-    detail: String,
-    help: &'static str,
-    faults: Vec<(String, String)>,
-}
-
-/// What went wrong, for people.
-pub(super) async fn problem_page(visit: &Visit, problem: &Problem) -> Reply {
-    let about = problem.kind.about();
-    let title = if problem.kind == Kind::Unauthenticated { "Sign in first" } else { about.title };
-    let frame = Frame::of(visit, Section::Outside, title.to_owned()).await;
-    let help = match problem.kind {
-        Kind::InvalidInput => {
-            "Nothing was changed. Go back and mend what is named above, or begin again without filters."
-        }
-        Kind::NotFound => "It may have been pruned, or the address is misspelt.",
-        _ => about.help,
-    };
-    let page = ProblemPage {
-        frame,
-        status: about.status,
-        title,
-        detail: problem.detail.clone(),
-        help,
-        faults: problem.faults(),
-    };
-    let html = page.render().unwrap_or_else(|_| escaped(&problem.detail));
-    let reply = Reply { status: problem.status(), ..Reply::of(Content::Html(html)) };
-    match problem.retry_after {
-        Some(seconds) => reply.header("retry-after", seconds.to_string()),
-        None => reply,
-    }
 }
 
 #[cfg(test)]

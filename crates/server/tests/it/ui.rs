@@ -28,6 +28,7 @@ mod pictures;
 mod run;
 mod runs;
 mod signing_in;
+mod staying;
 mod visitor;
 mod waiting;
 mod walked;

@@ -16,6 +16,7 @@ async function preview(form) {
   try {
     const body = new URLSearchParams(new FormData(form));
     const answer = await fetch(form.dataset.preview, { method: "POST", body, headers: { "x-everbell": "preview" }, signal: previewing.signal });
+    if (answer.status === 401) return tellEnded();
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(panel.id);
     if (fresh) { panel.innerHTML = fresh.innerHTML; tick(); }
   } catch (error) {
