@@ -186,7 +186,9 @@ async fn handled(page: &Page, visit: Visit, id: &str) -> Reply {
     let handled = if page.method == Method::GET {
         work.await
     } else {
-        tokio::spawn(work).await.unwrap_or_else(|error| {
+        let done = tokio::spawn(work).await;
+        asked.app.ui.outdated();
+        done.unwrap_or_else(|error| {
             tracing::error!(request = id, %error, "a page panicked");
             Err(Problem::new(Kind::Internal, "Something is broken here; the log of the server has the details."))
         })

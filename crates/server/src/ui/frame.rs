@@ -51,6 +51,13 @@ pub(crate) struct Kept {
     counts: Mutex<Option<(Timestamp, Counts)>>,
 }
 
+impl Kept {
+    /// Something was done, so that the numbers must be read anew.
+    pub(super) fn outdated(&self) {
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
 /// What surrounds a page.
 pub(crate) struct Frame {
     pub(crate) title: String,
