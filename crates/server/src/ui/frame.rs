@@ -17,6 +17,7 @@ use super::markup::Markup;
 use super::session::Cookie;
 use super::visit::{Flash, Visit};
 use crate::elapsed::wait;
+use crate::http::access::Role;
 
 /// How old the numbers of the navigation may be.
 const FRESH: SignedDuration = SignedDuration::from_secs(2);
@@ -69,6 +70,8 @@ pub(crate) struct Frame {
     /// Whether somebody, or their browser, has said which zone is theirs.
     pub(crate) zone_known: bool,
     pub(crate) actor: Option<(String, &'static str)>,
+    /// Why who is here may not read the audit trail.
+    pub(crate) no_audit: Option<String>,
     /// What every form sends back.
     pub(crate) seal: String,
     pub(crate) flash: Option<Flash>,
@@ -173,6 +176,7 @@ impl Frame {
             live: visit.choices.live,
             zone_known: visit.choices.zone_known,
             actor: signed_in.then(|| (visit.actor.name.clone(), visit.actor.role.as_str())),
+            no_audit: visit.barred(Role::Operator),
             seal: visit.session.as_ref().map(super::session::Session::seal).unwrap_or_default(),
             flash: flash.filter(|_| !visit.is_scripted()),
             here: visit.here.clone(),

@@ -42,7 +42,9 @@ function startKeys() {
     if (event.target.closest("input, select, textarea, dialog, [contenteditable]")) return;
     const current = document.querySelector("[data-current]");
     const act = (key) => (current ?? document).querySelector(`[data-key="${key}"]`)?.click();
-    if (Date.now() - going < 1200 && PLACES[event.key]) { location.href = PLACES[event.key]; return; }
+    const place = Date.now() - going < 1200 && PLACES[event.key];
+    // Nobody is led where they may not go.
+    if (place && document.querySelector(`a[href="${place}"]`)) { location.href = place; return; }
     const does = {
       g: () => { going = Date.now(); },
       "/": () => (document.querySelector("[data-filters] input[type=search]") ?? document.querySelector("#find"))?.focus(),
