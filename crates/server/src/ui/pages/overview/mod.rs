@@ -86,7 +86,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let history = read.history.as_ref();
     let failed = history.map_or(&[][..], |history| &history.failed);
     let page = Overview {
-        tiles: charts::tiles(history.map(|history| &*history.buckets), frame.tallies.as_ref(), visit.now),
+        tiles: charts::tiles(history, frame.tallies.as_ref(), visit.now),
         day: history.map(|history| charts::day(&history.buckets, &clock)),
         on_time: living.saturating_sub(concerns.len() as u64),
         failures: alike(failed)
@@ -130,7 +130,8 @@ fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
             failure.map_or_else(String::new, |failure| format!(": {}: {}", failure.code.as_str(), failure.message));
         let times = if count == 1 { "failed last time".to_owned() } else { format!("failed {count} times in a row") };
         let since = row.last_run.as_ref().map(|run| clock.away(run.scheduled_at));
-        Concern { since, ..of_job(("bad", "Failing"), row, format!("{times}{why}")) }
+        let paused = if row.job.state.status == JobStatus::Paused { "paused; " } else { "" };
+        Concern { since, ..of_job(("bad", "Failing"), row, format!("{paused}{times}{why}")) }
     });
     let unserved = read.unserved.iter().map(|(target, jobs)| Concern {
         sign: ("warn", "No instance"),
