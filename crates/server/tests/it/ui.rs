@@ -20,6 +20,7 @@ mod lint;
 mod living;
 mod looks;
 mod make;
+mod narrow;
 mod org_acting;
 mod org_jobs;
 mod orgs;
