@@ -19,6 +19,7 @@ fn what_was_said_stays_until_it_is_dismissed() {
     browser.fill("Reason", "moving house");
     browser.click("Pause daily");
     browser.see("daily is paused");
+    assert_eq!(browser.execute("return scrollY", &json!([])), json!(0), "it is above what is seen");
     // The page is asked for again, more than once.
     for reason in ["still moving", "nearly there"] {
         server.patch("/jobs/key:daily/pause", &json!({ "reason": reason })).expect(200);
