@@ -28,6 +28,7 @@ mod people;
 mod pictures;
 mod run;
 mod runs;
+mod sayings;
 mod signing_in;
 mod staying;
 mod visitor;

@@ -35,6 +35,7 @@ struct Overview {
     coming: Vec<Coming>,
     running: Vec<Running>,
     no_act: Option<String>,
+    no_make: Option<String>,
     none_yet: bool,
 }
 
@@ -97,6 +98,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         coming: read.next.iter().filter_map(|row| coming(row, &clock)).collect(),
         running: history.map_or_else(Vec::new, |history| running(history, &clock)),
         no_act: visit.barred(Role::Operator),
+        no_make: visit.barred(Role::Admin),
         none_yet: frame.tallies.as_ref().is_some_and(|tallies| tallies.jobs == 0),
         concerns,
         frame,
