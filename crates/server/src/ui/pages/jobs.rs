@@ -37,6 +37,8 @@ struct JobsPage {
     /// Where all that match are paused or resumed.
     matching: Links,
     sort: &'static str,
+    /// Whether there was never a job.
+    none_yet: bool,
     rows: Vec<Row>,
     /// How many match, if they are all on this page.
     whole: Option<usize>,
@@ -199,8 +201,10 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let links = Links::new("/jobs", &visit.query);
     let next = page::next(&call, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor));
     let first = form.has("cursor").then(|| links.here());
+    let none_yet = frame.tallies.as_ref().is_some_and(|tallies| tallies.jobs + tallies.retired == 0);
     let template = JobsPage {
         frame,
+        none_yet,
         matching: matching(&visit),
         whole: (first.is_none() && next.is_none()).then_some(page.items.len()),
         rows: rows(&page.items, &glimpses, &clock),

@@ -34,3 +34,30 @@ fn long_words_break() {
     }
     browser.finish();
 }
+
+#[test]
+fn filters_fold_on_a_phone() {
+    let server = Server::start();
+    server.job("daily", &json!({}));
+    let browser = Browser::admin(&server);
+    for (path, filtered, label) in [("/jobs", "/jobs?target=print", "Any type"), ("/runs", "/runs?target=x", "Trigger")]
+    {
+        browser.visit(&server.url(path));
+        browser.see(label);
+        browser.resize(390, 800);
+        browser.not_see(label);
+        browser.flawless();
+        browser.resize(390, 800);
+        browser.click("Filters");
+        browser.see(label);
+        // What is set is seen.
+        browser.visit(&server.url(filtered));
+        browser.see(label);
+        browser.flawless();
+    }
+    browser.resize(390, 800);
+    browser.visit(&server.url("/jobs"));
+    browser.press("/");
+    browser.until("return document.activeElement.id === 'q'");
+    browser.finish();
+}
