@@ -91,7 +91,7 @@ fn a_job_for_each_org_has_no_zone_of_its_own() {
     let ana = Visitor::admin(&server);
     let page = ana.page("/jobs/each");
     assert_has(between(&page, "id=\"versions\"", "</section>"), &["<small>in the zone of each org</small>"]);
-    assert_has(&ana.page("/timeline"), &["1 job fires for each org, at its local time: what is planned"]);
+    assert_has(&ana.page("/timeline"), &["1 job fires for each org, at its local time: no planned marks"]);
 }
 
 #[test]
