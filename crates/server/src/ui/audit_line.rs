@@ -9,6 +9,7 @@ use super::markup::{Markup, url_part};
 
 /// What somebody did.
 pub(crate) struct AuditLine {
+    pub(crate) id: String,
     pub(crate) at: Markup,
     pub(crate) away: Markup,
     pub(crate) actor: String,
@@ -29,6 +30,7 @@ impl AuditLine {
             _ => None,
         };
         AuditLine {
+            id: entry.id.to_string(),
             at: clock.second(entry.at, None),
             away: clock.away(entry.at),
             actor: entry.actor.clone(),

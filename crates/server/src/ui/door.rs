@@ -10,10 +10,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCod
 use serde_json::Value;
 
 use super::Page;
+use super::again;
 use super::choices::Choices;
-use super::frame::problem_page;
-use super::markup::url_part;
 use super::session::{Cookie, Cookies, Session};
+use super::trouble::problem_page;
 use super::visit::{Content, Flash, Reply, Visit};
 use crate::form::{Form, Naming, QueryError, pairs, query};
 use crate::http::App;
@@ -98,6 +98,7 @@ fn arrived(app: &Arc<App>, path: Vec<(String, String)>, parts: Parts) -> Visit {
 async fn admitted(mut visit: Visit, page: &Page, body: Body) -> Result<Box<Visit>, Box<Reply>> {
     if let Err(problem) = enter(&mut visit, page).await {
         return Err(Box::new(match problem.kind {
+            Kind::Unauthenticated if is_typed(page) => told(&visit, again::ended(visit.clone(), body).await).await,
             Kind::Unauthenticated => sign_in_first(&visit, page),
             _ => problem_page(&visit, &problem).await,
         }));
@@ -105,7 +106,22 @@ async fn admitted(mut visit: Visit, page: &Page, body: Body) -> Result<Box<Visit
     if let Err(problem) = read(&mut visit, page, body).await {
         return Err(Box::new(problem_page(&visit, &problem).await));
     }
+    if page.method == Method::POST && !is_own_form(&visit, page) {
+        return Err(Box::new(told(&visit, again::foreign(&visit).await).await));
+    }
     Ok(Box::new(visit))
+}
+
+/// Whether somebody may have typed what is sent here.
+fn is_typed(page: &Page) -> bool {
+    page.method == Method::POST && !["/choices", "/sign-out"].contains(&page.path)
+}
+
+async fn told(visit: &Visit, answer: Result<Reply, Problem>) -> Reply {
+    match answer {
+        Ok(reply) => reply,
+        Err(problem) => problem_page(visit, &problem).await,
+    }
 }
 
 async fn enter(visit: &mut Visit, page: &Page) -> Result<(), Problem> {
@@ -129,8 +145,7 @@ fn sign_in_first(visit: &Visit, page: &Page) -> Reply {
             ..Reply::of(Content::Text("text/plain; charset=utf-8", "Sign in first.\n".to_owned()))
         };
     }
-    let place = if to == "/" { "/sign-in".to_owned() } else { format!("/sign-in?to={}", url_part(to)) };
-    let reply = Reply::go(place);
+    let reply = Reply::go(again::sign_in_place(to));
     if visit.session.is_some() { reply.header("set-cookie", visit.cookies.forget(Cookie::Session)) } else { reply }
 }
 
@@ -152,22 +167,16 @@ async fn read(visit: &mut Visit, page: &Page, body: Body) -> Result<(), Problem>
     if page.method == Method::POST {
         let text = read_text(body).await?;
         visit.sent = pairs(&text).map_err(invalid)?;
-        own_form(visit, page)?;
     }
     Ok(())
 }
 
-/// Refuses a form that was not made here for who sends it.
-fn own_form(visit: &Visit, page: &Page) -> Result<(), Problem> {
+/// Whether a form was made here, for who sends it.
+fn is_own_form(visit: &Visit, page: &Page) -> bool {
     let site = visit.headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
     let sealed = visit.session.as_ref().is_some_and(|session| session.sealed(visit.sent("seal").unwrap_or("")));
     let is_open = page.access == Access::Open;
-    if matches!(site, Some("cross-site" | "same-site")) || !(sealed || is_open) {
-        let detail =
-            "This form was not made for your session; nothing was changed. Load the page again, and send it again.";
-        return Err(Problem::new(Kind::Forbidden, detail));
-    }
-    Ok(())
+    !matches!(site, Some("cross-site" | "same-site")) && (sealed || is_open)
 }
 
 async fn handled(page: &Page, visit: Visit, id: &str) -> Reply {
@@ -177,15 +186,14 @@ async fn handled(page: &Page, visit: Visit, id: &str) -> Reply {
     let handled = if page.method == Method::GET {
         work.await
     } else {
-        tokio::spawn(work).await.unwrap_or_else(|error| {
+        let done = tokio::spawn(work).await;
+        asked.app.ui.outdated();
+        done.unwrap_or_else(|error| {
             tracing::error!(request = id, %error, "a page panicked");
             Err(Problem::new(Kind::Internal, "Something is broken here; the log of the server has the details."))
         })
     };
-    match handled {
-        Ok(reply) => reply,
-        Err(problem) => problem_page(&asked, &problem).await,
-    }
+    told(&asked, handled).await
 }
 
 fn rendered(reply: Reply, cookies: &Cookies, scripted: bool, id: &str) -> Response<Body> {

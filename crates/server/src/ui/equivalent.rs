@@ -1,7 +1,10 @@
 //! [`Equivalent`]: what a page does, as a shell would do it.
 
+use std::fmt::Write;
+
 use serde_json::Value;
 
+use crate::cli::output::printable;
 use crate::cli::words::shell;
 
 /// The same as two lines for a shell.
@@ -14,20 +17,66 @@ impl Equivalent {
     /// `path` is below the mount of the API, such as `/jobs/key:daily/pause`; `cli` are the words behind `everbell`.
     pub(crate) fn new(base: &str, method: &str, path: &str, body: Option<&Value>, cli: &[&str]) -> Equivalent {
         let curl = curl(base, method, path, body.map(Value::to_string).as_deref());
-        let words: Vec<String> = cli.iter().map(|word| shell(word)).collect();
+        let words: Vec<String> = cli.iter().map(|word| quoted(word)).collect();
         Equivalent { curl, cli: format!("everbell {}", words.join(" ")) }
     }
 }
 
 /// A request with curl. The body is JSON already.
 pub(crate) fn curl(base: &str, method: &str, path: &str, body: Option<&str>) -> String {
-    let mut line = format!("curl -X {method} {}", shell(&format!("{base}{path}")));
+    let mut line = format!("curl -X {method} {}", quoted(&format!("{base}{path}")));
     line.push_str(" -H \"Authorization: Bearer $EVERBELL_TOKEN\"");
     if let Some(body) = body {
         line.push_str(" -H 'Content-Type: application/json' -d ");
-        line.push_str(&shell(body));
+        line.push_str(&quoted(&seen(body)));
     }
     line
+}
+
+/// Whether a sign moves the cursor or turns the direction of writing, so that nobody would see what they copy.
+fn is_unseen(sign: char) -> bool {
+    !matches!(sign, '\n' | '\t') && printable(sign.encode_utf8(&mut [0; 4])) != sign.to_string()
+}
+
+/// JSON in which every sign is seen. Texts have a way to say the others, which stand nowhere else; but for the end of a
+/// line between two members.
+fn seen(json: &str) -> String {
+    let mut all = String::with_capacity(json.len());
+    for sign in json.chars() {
+        if is_unseen(sign) && sign != '\r' {
+            for unit in sign.encode_utf16(&mut [0; 2]) {
+                // Writing into a text cannot fail.
+                let _ = write!(all, "\\u{unit:04x}");
+            }
+        } else {
+            all.push(sign);
+        }
+    }
+    all
+}
+
+/// A word as a shell takes it. What cannot be seen is said by its bytes, which every shell can print.
+pub(crate) fn quoted(word: &str) -> String {
+    if !word.chars().any(|sign| is_unseen(sign) || sign.is_control()) {
+        return shell(word);
+    }
+    let mut all = String::new();
+    let mut rest = word;
+    while let Some(sign) = rest.chars().next() {
+        let unseen = is_unseen(sign);
+        let (part, behind) = rest.split_at(rest.find(|sign| is_unseen(sign) != unseen).unwrap_or(rest.len()));
+        rest = behind;
+        if unseen {
+            all.push_str("\"$(printf '");
+            for byte in part.bytes() {
+                let _ = write!(all, "\\{byte:03o}");
+            }
+            all.push_str("')\"");
+        } else {
+            all.extend(["'", part.replace('\'', "'\\''").as_str(), "'"]);
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -48,5 +97,28 @@ mod tests {
         );
         assert!(same.curl.ends_with("-d '{\"reason\":\"it'\\''s down\"}'"), "{}", same.curl);
         assert_eq!(same.cli, "everbell jobs pause a --reason 'it'\\''s down'");
+    }
+
+    /// What a POSIX shell makes of these words, a line each.
+    fn said_by_a_shell(words: &str) -> String {
+        let line = format!("printf '%s|' {words}");
+        let told = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+        String::from_utf8(told.stdout).unwrap()
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_said_so_that_it_arrives() {
+        let odd = "it's \u{202e}turned\u{202c}\r back\u{7f}\n";
+        for word in [odd, "\u{202e}", "a\nb\n", "plain", "\u{2066}\u{2069}", "a b"] {
+            let line = quoted(word);
+            assert!(!line.contains(['\u{202e}', '\u{2066}', '\r', '\u{7f}']), "{line:?}");
+            assert_eq!(said_by_a_shell(&line), format!("{word}|"), "{line}");
+        }
+        let body = json!({ "reason": odd });
+        let curl = curl("http://h", "POST", "/jobs", Some(&body.to_string()));
+        let (_, sent) = curl.split_once(" -d ").unwrap();
+        assert!(sent.contains("\\u202eturned\\u202c"), "{sent}");
+        let told: Value = serde_json::from_str(said_by_a_shell(sent).trim_end_matches('|')).unwrap();
+        assert_eq!(told, body);
     }
 }

@@ -1,4 +1,4 @@
-//! [`Frame`]: what surrounds every page; and the page of a problem.
+//! [`Frame`]: what surrounds every page.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,11 +13,11 @@ use super::assets;
 use super::badge::icon;
 use super::choices::{Face, Theme};
 use super::hours::Hours;
-use super::markup::{Markup, escaped};
+use super::markup::Markup;
 use super::session::Cookie;
-use super::visit::{Content, Flash, Reply, Visit};
+use super::visit::{Flash, Visit};
 use crate::elapsed::wait;
-use crate::http::problem::{Kind, Problem};
+use crate::http::access::Role;
 
 /// How old the numbers of the navigation may be.
 const FRESH: SignedDuration = SignedDuration::from_secs(2);
@@ -52,6 +52,13 @@ pub(crate) struct Kept {
     counts: Mutex<Option<(Timestamp, Counts)>>,
 }
 
+impl Kept {
+    /// Something was done, so that the numbers must be read anew.
+    pub(super) fn outdated(&self) {
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
 /// What surrounds a page.
 pub(crate) struct Frame {
     pub(crate) title: String,
@@ -63,6 +70,8 @@ pub(crate) struct Frame {
     /// Whether somebody, or their browser, has said which zone is theirs.
     pub(crate) zone_known: bool,
     pub(crate) actor: Option<(String, &'static str)>,
+    /// Why who is here may not read the audit trail.
+    pub(crate) no_audit: Option<String>,
     /// What every form sends back.
     pub(crate) seal: String,
     pub(crate) flash: Option<Flash>,
@@ -167,6 +176,7 @@ impl Frame {
             live: visit.choices.live,
             zone_known: visit.choices.zone_known,
             actor: signed_in.then(|| (visit.actor.name.clone(), visit.actor.role.as_str())),
+            no_audit: visit.barred(Role::Operator),
             seal: visit.session.as_ref().map(super::session::Session::seal).unwrap_or_default(),
             flash: flash.filter(|_| !visit.is_scripted()),
             here: visit.here.clone(),
@@ -243,45 +253,6 @@ async fn counts(visit: &Visit) -> Option<Counts> {
 #[template(path = "frame_top.html")]
 struct Top<'a> {
     frame: &'a Frame,
-}
-
-#[derive(Template)]
-#[template(path = "problem.html")]
-struct ProblemPage {
-    frame: Frame,
-    status: u16,
-    title: &'static str,
-    detail: String,
-    help: &'static str,
-    faults: Vec<(String, String)>,
-}
-
-/// What went wrong, for people.
-pub(super) async fn problem_page(visit: &Visit, problem: &Problem) -> Reply {
-    let about = problem.kind.about();
-    let title = if problem.kind == Kind::Unauthenticated { "Sign in first" } else { about.title };
-    let frame = Frame::of(visit, Section::Outside, title.to_owned()).await;
-    let help = match problem.kind {
-        Kind::InvalidInput => {
-            "Nothing was changed. Go back and mend what is named above, or begin again without filters."
-        }
-        Kind::NotFound => "It may have been pruned, or the address is misspelt.",
-        _ => about.help,
-    };
-    let page = ProblemPage {
-        frame,
-        status: about.status,
-        title,
-        detail: problem.detail.clone(),
-        help,
-        faults: problem.faults(),
-    };
-    let html = page.render().unwrap_or_else(|_| escaped(&problem.detail));
-    let reply = Reply { status: problem.status(), ..Reply::of(Content::Html(html)) };
-    match problem.retry_after {
-        Some(seconds) => reply.header("retry-after", seconds.to_string()),
-        None => reply,
-    }
 }
 
 #[cfg(test)]

@@ -62,6 +62,11 @@ impl Links {
         self.query.keys().any(|name| name != "sort" && name != "limit")
     }
 
+    /// Whether one of these is set.
+    pub(crate) fn sets(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.query.contains_key(*name))
+    }
+
     /// What a form with some of the filters must carry along.
     pub(crate) fn others(&self, names: &[&str]) -> Vec<(String, String)> {
         let others = self.query.iter().filter(|(name, _)| !names.contains(&name.as_str()));

@@ -43,6 +43,27 @@ pub(crate) fn escaped(text: &str) -> String {
     html
 }
 
+/// A sentence of the API as HTML: what it has between backticks is code. Everything is escaped, and an end that is
+/// missing leaves the sign as it is.
+pub(crate) fn told(text: &str) -> Markup {
+    let mut html = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, code, behind)) = rest.split_once('`').and_then(|(before, behind)| {
+        let (code, behind) = behind.split_once('`')?;
+        Some((before, code, behind))
+    }) {
+        html.push_str(&escaped(before));
+        if code.is_empty() {
+            html.push_str("``");
+        } else {
+            html.extend(["<code dir=\"auto\">", escaped(code).as_str(), "</code>"]);
+        }
+        rest = behind;
+    }
+    html.push_str(&escaped(rest));
+    Markup(html)
+}
+
 /// A text as a part of a path or a query.
 pub(crate) fn url_part(text: &str) -> String {
     let mut all = String::with_capacity(text.len());
@@ -64,6 +85,11 @@ mod tests {
     #[test]
     fn text_stays_text() {
         assert_eq!(escaped("<script>\"'&"), "&lt;script&gt;&quot;&#39;&amp;");
+        let code = |text: &str| format!("<code dir=\"auto\">{text}</code>");
+        assert_eq!(told("a `b` <c> `d`").as_str(), format!("a {} &lt;c&gt; {}", code("b"), code("d")));
+        assert_eq!(told("`<script>\"'&`").as_str(), code("&lt;script&gt;&quot;&#39;&amp;"));
+        assert_eq!(told("<b>`</b>`<i>`").as_str(), format!("&lt;b&gt;{}&lt;i&gt;`", code("&lt;/b&gt;")));
+        assert_eq!([told("`"), told("``"), told("")].map(|html| html.to_string()), ["`", "``", ""]);
         assert_eq!(url_part("a/b?c&d=é"), "a%2Fb%3Fc%26d%3D%C3%A9");
     }
 }

@@ -5,6 +5,7 @@
 //! ([`Visit::perform`]), so that roles, checks and words are the same for people and programs. Pages work without
 //! JavaScript; with it they follow what happens, open actions in dialogs and know keys.
 
+mod again;
 mod assets;
 mod audit_line;
 pub(crate) mod badge;
@@ -21,6 +22,7 @@ mod pages;
 mod pretty;
 mod session;
 pub(crate) mod snippets;
+mod trouble;
 mod visit;
 
 use std::future::Future;

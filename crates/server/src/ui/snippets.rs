@@ -7,11 +7,10 @@ use jiff::Timestamp;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::equivalent::curl;
+use super::equivalent::{curl, quoted};
 use crate::cli::body::essential;
 use crate::cli::jobs::Body;
 use crate::cli::jobs::declared::export::block;
-use crate::cli::words::shell;
 
 /// The same job in four languages. What says as much as its absence is left out.
 pub(crate) struct Snippets {
@@ -29,7 +28,7 @@ impl Snippets {
     pub(crate) fn of(own: &Definition, base: &str, now: Timestamp) -> Result<Snippets, String> {
         let body = essential(own, now)?;
         let (words, unsaid) = words(&body, own.payload.as_str());
-        let quoted: Vec<String> = words.iter().map(|word| shell(word)).collect();
+        let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         Ok(Snippets {
             curl: curl(base, "POST", "/jobs", Some(&text(own, &body)?)),
             cli: format!("everbell {}", quoted.join(" ")),

@@ -37,9 +37,10 @@ async function sendDialog(form, button) {
     const answer = await fetch(form.action, { method: "POST", body, headers: { "x-everbell": "dialog" } });
     const place = answer.headers.get("x-go");
     if (place) {
-      // The same address again would only scroll.
+      // The same address with a place in it would only scroll. A reload keeps what is seen where it is, so that who is at
+      // the top would not see what the page says first.
       const here = location.pathname + location.search;
-      if (place.split("#")[0] === here) location.reload(); else location.href = place;
+      if (place.split("#")[0] !== here) location.href = place; else if (scrollY) location.reload(); else location.replace(here);
       return;
     }
     if (fill(await answer.text())) {

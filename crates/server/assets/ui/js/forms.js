@@ -16,6 +16,7 @@ async function preview(form) {
   try {
     const body = new URLSearchParams(new FormData(form));
     const answer = await fetch(form.dataset.preview, { method: "POST", body, headers: { "x-everbell": "preview" }, signal: previewing.signal });
+    if (answer.status === 401) return tellEnded();
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(panel.id);
     if (fresh) { panel.innerHTML = fresh.innerHTML; tick(); }
   } catch (error) {
@@ -79,6 +80,7 @@ function startForms() {
       Promise.resolve(navigator.clipboard?.writeText(text)).then(() => { copy.textContent = "Copied"; }, () => { copy.textContent = "Press Ctrl C"; });
       setTimeout(() => { copy.textContent = said; }, 1500);
     }
+    event.target.closest("[data-dismiss]")?.closest(".banner").remove();
     if (event.target.closest("[data-live-switch]")) switchLive();
     if (event.target.closest("[data-help]")) showHelp();
     // A menu ends when something else is chosen.

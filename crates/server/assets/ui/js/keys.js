@@ -39,13 +39,21 @@ function startKeys() {
   let going = 0;
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    const menu = event.key === "Escape" && !document.querySelector("dialog[open]") && document.querySelector("details:is(.drop, .menu)[open]");
+    if (menu) { menu.open = false; menu.querySelector("summary").focus(); return; }
     if (event.target.closest("input, select, textarea, dialog, [contenteditable]")) return;
     const current = document.querySelector("[data-current]");
     const act = (key) => (current ?? document).querySelector(`[data-key="${key}"]`)?.click();
-    if (Date.now() - going < 1200 && PLACES[event.key]) { location.href = PLACES[event.key]; return; }
+    const place = Date.now() - going < 1200 && PLACES[event.key];
+    // Nobody is led where they may not go.
+    if (place && document.querySelector(`a[href="${place}"]`)) { location.href = place; return; }
     const does = {
       g: () => { going = Date.now(); },
-      "/": () => (document.querySelector("[data-filters] input[type=search]") ?? document.querySelector("#find"))?.focus(),
+      "/": () => {
+        const field = document.querySelector("[data-filters] input[type=search]") ?? document.querySelector("#find");
+        field?.closest("details.fold")?.setAttribute("open", "");
+        field?.focus();
+      },
       j: () => move(1), k: () => move(-1),
       Enter: () => { if (current && !event.target.closest("a, button, summary")) current.querySelector("a")?.click(); else return true; },
       x: () => current?.querySelector("input[data-pick]")?.click(),

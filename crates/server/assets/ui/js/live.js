@@ -45,14 +45,40 @@ function swap(page) {
   tick();
 }
 
+// A session that has ended takes nothing from who has typed something.
+const isTyped = () => document.querySelector("form[data-dirty], dialog[open]") || document.activeElement?.matches("main input, main select, main textarea");
+
+function tellEnded() {
+  if (document.getElementById("ended")) return;
+  const note = document.createElement("p");
+  note.id = "ended";
+  note.className = "banner warn";
+  note.setAttribute("role", "alert");
+  note.innerHTML = 'Your session has ended. <a href="/sign-in" target="_blank" rel="noopener">Sign in again</a> in another tab, then go on here.';
+  document.getElementById("main").before(note);
+}
+
+// Signed in again: forms that are open belong to the new session.
+function goOn(page) {
+  document.getElementById("ended")?.remove();
+  const seal = page.querySelector("[name=seal]")?.value;
+  if (seal) document.querySelectorAll("[name=seal]").forEach((node) => { node.value = seal; });
+  if (stream?.readyState === 2) { deaf(); listen(); }
+}
+
 async function refresh() {
   asked = null;
   if (document.hidden || document.querySelector("dialog[open]")) return;
   const begun = performance.now();
   try {
     const answer = await fetch(location.href, { headers: { "x-everbell": "live" }, cache: "no-store" });
-    if (answer.status === 401) return location.reload();
-    if (answer.ok) swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    if (answer.status === 401 && !isTyped()) return location.reload();
+    if (answer.status === 401) tellEnded();
+    if (answer.ok) {
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      goOn(page);
+      swap(page);
+    }
   } catch { tell("lost"); }
   // A slow server is asked less often.
   pause = Math.min(15000, Math.max(500, 5 * (performance.now() - begun)));

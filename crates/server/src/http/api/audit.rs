@@ -1,13 +1,16 @@
 //! The audit trail.
 
-use crate::form::{Field, TEXT, optional};
+use crate::form::{Field, Kind, optional};
 use crate::http::call::{Answer, Call};
 use crate::http::model::AuditDocument;
 use crate::http::page::{self, CURSOR, LIMIT};
 use crate::http::problem::Problem;
 
+/// A kind, a colon, and a name of up to 200 signs.
+const OBJECT: Kind = Kind::Text { min: 1, max: 220 };
+
 pub(crate) const LIST: &[Field] =
-    &[optional("object", TEXT, "Entries about this, such as `job:daily-briefing`."), LIMIT, CURSOR];
+    &[optional("object", OBJECT, "Entries about this, such as `job:daily-briefing`."), LIMIT, CURSOR];
 
 pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
     let form = call.query(LIST);

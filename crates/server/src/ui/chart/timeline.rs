@@ -57,6 +57,8 @@ pub(crate) enum What {
     Run(RunStatus),
     /// A slot that passed without a run.
     Missed,
+    /// A slot that passed while the job was paused.
+    Paused,
     /// A slot that is to come.
     Planned,
 }
@@ -66,6 +68,7 @@ impl What {
         match self {
             What::Run(status) => status.as_str(),
             What::Missed => "missed",
+            What::Paused => "paused",
             What::Planned => "planned",
         }
     }
@@ -87,9 +90,10 @@ const RIGHT: f64 = 1_188.0;
 /// Room for the axis above the rows.
 const HEAD: f64 = 30.0;
 const ROW: f64 = 26.0;
-/// A slot that was missed, and a run that was skipped, in a square of 12.
+/// A slot that was missed, a run that was skipped, and a slot of a paused job, in a square of 12.
 const DIAMOND: &str = "M6 1l5 5-5 5-5-5z";
 const TRIANGLE: &str = "M6 1l5 9h-10z";
+const TWO_BARS: &str = "M3 2h2v8h-2zM7 2h2v8h-2z";
 /// How wide the time that it is now is.
 const PILL: f64 = 76.0;
 /// Times at the most.
@@ -127,7 +131,7 @@ impl Timeline<'_> {
 fn length(event: &Event, now: Timestamp) -> Option<i64> {
     let end = match event.what {
         What::Run(RunStatus::Running) => now,
-        What::Missed | What::Run(RunStatus::Skipped | RunStatus::Pending) => return None,
+        What::Missed | What::Paused | What::Run(RunStatus::Skipped | RunStatus::Pending) => return None,
         What::Planned | What::Run(_) => event.until?,
     };
     Some((end.as_millisecond() - event.at.as_millisecond()).max(0))
@@ -139,11 +143,12 @@ pub(crate) fn timeline(input: &Timeline<'_>) -> String {
         return nothing("No jobs to show.");
     }
     let events: Vec<Vec<&Event>> = input.rows.iter().map(|row| input.events(row)).collect();
-    let (mut runs, mut missed, mut planned) = (Counts::default(), 0, 0);
+    let (mut runs, mut missed, mut paused, mut planned) = (Counts::default(), 0, 0, 0);
     for event in events.iter().flatten() {
         match event.what {
             What::Run(status) => runs.add(status, 1),
             What::Missed => missed += 1,
+            What::Paused => paused += 1,
             What::Planned => planned += 1,
         }
     }
@@ -153,9 +158,10 @@ pub(crate) fn timeline(input: &Timeline<'_>) -> String {
         class: "c-timeline",
         title: &format!("Timeline of {}", counted(input.rows.len() as u64, "job")),
         summary: &format!(
-            "{}: {}; {missed} missed, {planned} planned.",
+            "{}: {}; {missed} missed, {}{planned} planned.",
             period(input.from, input.to, input.zone),
-            runs.in_words()
+            runs.in_words(),
+            if paused > 0 { format!("{paused} paused, ") } else { String::new() }
         ),
         linked: true,
         size: Size::Scaled(WIDTH, input.floor() + lane + 8.0),
@@ -176,7 +182,8 @@ pub(crate) fn timeline(input: &Timeline<'_>) -> String {
         let skipped = Other { class: "c-skipped", shape: TRIANGLE, word: "skipped", count: skipped };
         let missed = Other { class: "c-missed", shape: DIAMOND, word: "missed", count: missed };
         let planned = Other { class: "c-plan", shape: "M1 3h10v6h-10z", word: "planned", count: planned };
-        legend(markup, patterns, &bars, &[skipped, missed, planned], Shown::WordsAndCounts);
+        let paused = Other { class: "c-held", shape: TWO_BARS, word: "paused", count: paused };
+        legend(markup, patterns, &bars, &[skipped, missed, paused, planned], Shown::WordsAndCounts);
     });
     markup.finish()
 }

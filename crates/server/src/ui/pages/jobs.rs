@@ -20,6 +20,7 @@ use crate::http::page;
 use crate::http::problem::Problem;
 use crate::ui::clock::{Clock, lasted};
 use crate::ui::markup::{Markup, url_part};
+use crate::ui::pages::action::bulk::LONGEST;
 use crate::ui::{Frame, Links, Reply, Section, Visit, badge};
 
 /// The same as the API's.
@@ -36,6 +37,8 @@ struct JobsPage {
     /// Where all that match are paused or resumed.
     matching: Links,
     sort: &'static str,
+    /// Whether there was never a job.
+    none_yet: bool,
     rows: Vec<Row>,
     /// How many match, if they are all on this page.
     whole: Option<usize>,
@@ -198,9 +201,11 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let links = Links::new("/jobs", &visit.query);
     let next = page::next(&call, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor));
     let first = form.has("cursor").then(|| links.here());
+    let none_yet = frame.tallies.as_ref().is_some_and(|tallies| tallies.jobs + tallies.retired == 0);
     let template = JobsPage {
         frame,
-        matching: matching(&visit.query),
+        none_yet,
+        matching: matching(&visit),
         whole: (first.is_none() && next.is_none()).then_some(page.items.len()),
         rows: rows(&page.items, &glimpses, &clock),
         targets: targets?,
@@ -225,11 +230,14 @@ fn rows(jobs: &[JobRow], glimpses: &HashMap<String, Vec<RunGlimpse>>, clock: &Cl
     jobs.iter().enumerate().map(row).collect()
 }
 
-/// The filters without the order, for what is done to all that match.
-fn matching(query: &serde_json::Value) -> Links {
-    let mut filters = query.as_object().cloned().unwrap_or_default();
+/// The filters without the order, for what is done to all that match; and the way back to the list as it is.
+fn matching(visit: &Visit) -> Links {
+    let mut filters = visit.query.as_object().cloned().unwrap_or_default();
     filters.retain(|name, _| !["sort", "limit", "jobKey"].contains(&name.as_str()));
     filters.insert("all".to_owned(), true.into());
+    if visit.here.len() <= LONGEST {
+        filters.insert("back".to_owned(), visit.here.as_str().into());
+    }
     Links::new("", &serde_json::Value::Object(filters))
 }
 

@@ -16,6 +16,21 @@ fn create(browser: &Browser, server: &Server, key: &str, expression: &str) {
 }
 
 #[test]
+fn enter_in_the_first_field_makes_nothing_yet() {
+    let server = Server::start();
+    let browser = Browser::admin(&server);
+    browser.visit(&server.url("/new"));
+    browser.fill("Job key", "hasty");
+    browser.press("Enter");
+    browser.expect_console("400 (Bad Request)");
+    browser.see("choose a target");
+    assert_eq!(browser.value_of("Job key"), "hasty");
+    browser.flawless();
+    assert_eq!(server.get("/jobs/key:hasty").status, 404);
+    browser.finish();
+}
+
+#[test]
 fn a_job_is_made_with_a_live_preview_and_seen_to_fire() {
     let server = Server::start();
     let browser = Browser::admin(&server);

@@ -238,6 +238,13 @@ impl Browser {
         })
     }
 
+    /// Passes over everything of this kind that was said so far, however often.
+    #[track_caller]
+    pub(crate) fn forgive(&self, text: &str) {
+        self.console();
+        self.said.borrow_mut().retain(|said| !said.text.contains(text));
+    }
+
     /// The end. Fails if the browser said any error or warning: of a script, a request that failed, a policy that was
     /// violated.
     #[track_caller]

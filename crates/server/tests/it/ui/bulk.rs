@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::visitor::{Visitor, assert_has, led};
+use super::visitor::{Visitor, assert_has, between, hidden, led};
 use crate::server::{Server, TARGETS};
 
 fn keys(page: &str) -> String {
@@ -94,4 +94,27 @@ fn a_whole_page_of_jobs_can_be_picked() {
     let sent = [("keys", keys.join("\n")), ("reason", "release".to_owned())];
     let sent: Vec<(&str, &str)> = sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
     assert_eq!(led(&ana.send(&place, &sent)).1, "+200 jobs are paused.");
+}
+
+#[test]
+fn each_job_is_told_in_its_own_zone_and_the_list_comes_back_as_it_was() {
+    let server = Server::start();
+    server.job("tokyo", &json!({ "cronExpression": "0 9 * * *", "timezone": "Asia/Tokyo" }));
+    server.job("paris", &json!({ "cronExpression": "0 9 * * *", "timezone": "Europe/Paris" }));
+    let ana = Visitor::admin(&server);
+    let list = "/jobs?sort=jobKey&status=active";
+    let page = ana.page(list);
+    assert_has(&page, &["Paused <span class=\"count\">0</span>"]);
+    let link = between(&page, "All 2 that match: <a href=\"", "\">pause").replace("&#38;", "&");
+    let page = ana.page(&link);
+    assert_has(&page, &["09:00 <span class=\"tz\">JST</span>", "09:00 <span class=\"tz\">C"]);
+    let back = |page: &str| hidden(between(page, "<main", "</main>"), "back").replace("&#38;", "&");
+    assert_eq!(back(&page), list);
+    let sent = [("keys", "paris\ntokyo"), ("reason", "release"), ("back", list)];
+    let after = ana.follow(&ana.submit("/bulk/pause", &page, &sent));
+    assert_has(&after, &["Paused <span class=\"count\">2</span>", "Active <span class=\"count\">0</span>"]);
+    ana.post("/choices", &[("face", "utc"), ("back", "/")]);
+    assert_has(&ana.page("/bulk/resume?key=tokyo"), &["00:00 <span class=\"tz\">UTC</span>"]);
+    let elsewhere = ana.page("/bulk/resume?key=tokyo&back=https%3A%2F%2Fevil.example");
+    assert_eq!(back(&elsewhere), "/");
 }

@@ -72,3 +72,13 @@ fn canceling_tells_the_grace_that_is_configured() {
     let page = Visitor::admin(&server).page(&format!("/runs/{}/cancel", super::runs::id(&run)));
     assert_has(&page, &["when its grace of 2.0s is over"]);
 }
+
+#[test]
+fn the_audit_trail_of_the_longest_key_is_found() {
+    let server = Server::start();
+    let key = "k".repeat(200);
+    server.job(&key, &json!({}));
+    let page = Visitor::admin(&server).page(&format!("/audit?object=job:{key}"));
+    assert_has(&page, &["<code>job.create</code>"]);
+    assert_eq!(server.get(&format!("/audit?object=job:{key}")).expect(200)["items"].as_array().unwrap().len(), 1);
+}

@@ -133,3 +133,17 @@ fn hands_stay_on_the_keyboard() {
     browser.until("return location.pathname === '/timeline'");
     browser.finish();
 }
+
+#[test]
+fn escape_closes_a_menu_and_gives_the_focus_back() {
+    let server = Server::start();
+    server.job("daily", &json!({}));
+    let browser = Browser::admin(&server);
+    browser.visit(&server.url("/jobs"));
+    browser.click("More for daily");
+    browser.see("Retire…");
+    browser.press("Tab Escape");
+    browser.not_see("Retire…");
+    browser.until("return document.activeElement.matches('summary[aria-label=\"More for daily\"]')");
+    browser.finish();
+}

@@ -55,7 +55,7 @@ fn makes_a_job(server: &Server) {
     for _ in 0..2 {
         let taken = admin.post("/new", &filled(&[("once", "a-word")]));
         assert_eq!(taken.status, 409);
-        assert!(taken.text.contains("Job `daily` is active at version 1."), "{}", taken.text);
+        assert!(taken.text.contains("Job <code dir=\"auto\">daily</code> is active at version 1."), "{}", taken.text);
     }
 }
 
@@ -322,4 +322,23 @@ fn only_admins_make_jobs_and_only_with_their_own_forms() {
     server.get("/jobs/key:unsealed").problem(404, "NotFound");
     let stranger = server.raw("GET", "/new", &[], b"");
     assert_eq!((stranger.status, stranger.headers["location"].as_str()), (303, "/sign-in?to=%2Fnew"));
+}
+
+#[test]
+fn a_target_is_chosen_by_who_makes_the_job() {
+    let server = Server::start();
+    let admin = Visitor::admin(&server);
+    let page = admin.page("/new");
+    assert!(page.contains("<option value=\"\" selected>Choose a target…</option>"), "{page}");
+    let none = filled(&[("target", ""), ("anotherTarget", "")]);
+    let refused = admin.post("/new", &none);
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    assert!(refused.text.contains("id=\"f-target-fault\" dir=\"auto\">choose a target</p>"), "{}", refused.text);
+    let written = filled(&[("target", " "), ("anotherTarget", "print")]);
+    assert_eq!(admin.post("/new", &written).status, 303);
+    // Who copies a job comes with its target, and of one there is no choice.
+    assert!(!admin.page("/new?from=daily").contains("Choose a target…"));
+    let server = Server::with("[[target]]\nlabel = \"only\"\ntype = \"log\"\n").registered();
+    let page = Visitor::admin(&server).page("/new");
+    assert!(page.contains("<option value=\"only\" selected>") && !page.contains("Choose a target…"), "{page}");
 }

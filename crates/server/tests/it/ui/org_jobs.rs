@@ -36,7 +36,7 @@ fn acted(server: &Server) {
     }
     let missing = ana.get("/jobs/brief/run-now?orgId=nobody");
     assert_eq!(missing.status, 404);
-    assert_has(&missing.text, &["There is no org `nobody`.", "value=\"nobody\"", "Go on"]);
+    assert_has(&missing.text, &["There is no org <code dir=\"auto\">nobody</code>.", "value=\"nobody\"", "Go on"]);
 
     let open = ana.page("/jobs/brief/run-now?orgId=acme");
     assert_has(&open, &["now for <span dir=\"auto\">Acme SARL", "08:00 <span class=\"tz\">CE", "--org acme"]);

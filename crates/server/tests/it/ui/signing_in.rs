@@ -53,10 +53,16 @@ fn a_viewer_sees_everything_and_is_told_why_nothing_can_be_done() {
     browser.visit(&server.url("/jobs/daily"));
     let why = browser.attribute(".head .actions > button:nth-of-type(1)", "title").unwrap();
     assert_eq!(why, "This needs the role operator; you are viewer.");
+    let why = browser.attribute("#nav [aria-disabled]", "title").unwrap();
+    assert_eq!(why, "This needs the role operator; you are viewer.");
+    browser.press("g a");
+    assert!(browser.url().ends_with("/jobs/daily"), "{}", browser.url());
+    let why = browser.attribute("#more [aria-disabled]", "title").unwrap();
+    assert_eq!(why, "This needs the role admin; you are viewer.");
     browser.flawless();
     browser.visit(&server.url("/jobs/daily/pause"));
     browser.expect_console("403 (Forbidden)");
-    browser.see("This needs the role `operator`");
+    browser.see("This needs the role operator");
     browser.visit(&server.url("/audit"));
     browser.expect_console("403 (Forbidden)");
     browser.see("This token may not do that");

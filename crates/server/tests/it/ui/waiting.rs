@@ -65,3 +65,15 @@ fn a_pause_names_the_run_that_goes_on() {
     let page = ana.page("/jobs/long/pause");
     assert_has(&page, &[&format!("href=\"/runs/{run}/cancel\""), "and goes on"]);
 }
+
+#[test]
+fn a_fire_that_was_moved_is_told_in_the_chosen_zone() {
+    let server = Server::start();
+    server.job("tokyo", &json!({ "cronExpression": "0 9 1 1 *", "timezone": "Asia/Tokyo" }));
+    server.post("/jobs/key:tokyo/reschedule", &json!({ "nextRunAt": "2089-06-01T00:00:00Z" })).expect(200);
+    let ana = Visitor::admin(&server);
+    let coming = |ana: &Visitor<'_>| between(&ana.page("/jobs/tokyo"), "id=\"coming\"", "</section>").to_owned();
+    assert_has(&coming(&ana), &["moved from", "01-01 09:00</span>"]);
+    ana.post("/choices", &[("face", "utc"), ("back", "/")]);
+    assert_has(&coming(&ana), &["moved from", "01-01 00:00</span>"]);
+}

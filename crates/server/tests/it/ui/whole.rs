@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::browser::Browser;
+use super::visitor::{Visitor, assert_has};
 use crate::server::Server;
 
 /// A server on which something has happened: runs that ended well and badly, a paused job, two versions.
@@ -119,4 +120,20 @@ fn drained_instances_take_no_work_until_they_are_asked_again() {
     browser.click("Let");
     browser.see("It takes work again.");
     browser.finish();
+}
+
+#[test]
+fn the_overview_does_not_contradict_itself() {
+    let server = Server::start();
+    server.job("slow", &json!({"target": "sleep"}));
+    server.job("broken", &json!({"target": "fail"}));
+    server.post("/jobs/key:broken/run-now", &json!({})).expect(202);
+    server.until("/runs?status=failed", |runs| !runs["items"].as_array().unwrap().is_empty());
+    server.patch("/jobs/key:broken/pause", &json!({"reason": "it is being mended"})).expect(200);
+    let ana = Visitor::admin(&server);
+    let tile = |count: u32| format!("<span class=\"label\">Running</span><b>{count}</b>");
+    assert_has(&ana.page("/"), &[&tile(0), "Nothing runs at this moment.", ">paused; failed last time"]);
+    server.post("/jobs/key:slow/run-now", &json!({})).expect(202);
+    server.until("/runs?status=running", |runs| !runs["items"].as_array().unwrap().is_empty());
+    assert_has(&ana.page("/"), &[&tile(1), "Cancel the run of slow"]);
 }

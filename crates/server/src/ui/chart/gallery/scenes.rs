@@ -262,6 +262,7 @@ fn timeline_rows() -> Vec<Row> {
     let ok = |_: i64| What::Run(RunStatus::Succeeded);
     let mut digest = row("email-digest-hourly", 60, 30, |index| match index {
         7 => What::Missed,
+        8 => What::Paused,
         4 | 5 | 9 => What::Run(RunStatus::Failed),
         _ => What::Run(RunStatus::Succeeded),
     });

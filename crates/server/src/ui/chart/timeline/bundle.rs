@@ -32,7 +32,7 @@ impl Layer {
     const fn of(what: What) -> Layer {
         match what {
             What::Planned => Layer::Planned,
-            What::Missed | What::Run(RunStatus::Skipped) => Layer::Passed,
+            What::Missed | What::Paused | What::Run(RunStatus::Skipped) => Layer::Passed,
             What::Run(_) => Layer::Bars,
         }
     }

@@ -117,6 +117,7 @@ fn looks(what: What) -> (String, &'static str) {
     match what {
         What::Run(status) => (format!("c-dot {}", class(status)), dot(status)),
         What::Missed => ("c-missed".to_owned(), "M0-5l5 5-5 5-5-5z"),
+        What::Paused => ("c-held".to_owned(), "M-3-4h2v8h-2zM1-4h2v8h-2z"),
         What::Planned => ("c-plan".to_owned(), "M-4-3h8v6h-8z"),
     }
 }

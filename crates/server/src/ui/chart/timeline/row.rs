@@ -1,7 +1,7 @@
 //! The rows: the name of a job, and its marks.
 
 use super::bundle::{Bundle, Layer, bundled};
-use super::{DIAMOND, Event, HEAD, LEFT, RIGHT, ROW, Row, TRIANGLE, Timeline, What, length};
+use super::{DIAMOND, Event, HEAD, LEFT, RIGHT, ROW, Row, TRIANGLE, TWO_BARS, Timeline, What, length};
 use crate::ui::chart::palette::Patterns;
 use crate::ui::chart::svg::{Element, Mark, Markup, Rounded, real};
 use crate::ui::chart::words::{period, shortened, stamp, took};
@@ -45,11 +45,18 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn draw(&self, markup: &mut Markup) {
+        let mut chips: Vec<(f64, f64)> = Vec::new();
         for (index, bundle) in self.bundles.iter().enumerate() {
             self.mark(markup, bundle);
             if bundle.events.len() > 1 {
                 let next = self.bundles.get(index + 1).filter(|next| next.layer == bundle.layer);
-                self.chip(markup, bundle, next.map_or(RIGHT, |next| next.left));
+                let place = self.chip_place(bundle, next.map_or(RIGHT, |next| next.left));
+                // Two numbers over each other are none.
+                let is_free = |(left, right): &(f64, f64)| chips.iter().all(|(from, to)| right <= from || left >= to);
+                if let Some((left, right)) = place.filter(is_free) {
+                    chip(markup, bundle.events.len(), (left, right), self.middle);
+                    chips.push((left, right));
+                }
             }
         }
     }
@@ -69,8 +76,11 @@ impl Line<'_> {
             (Layer::Bars, Some(worst)) => self.bar(self.patterns.fill(markup.element("rect"), worst), bundle),
             (Layer::Bars | Layer::Planned, _) => self.bar(markup.element("rect").class("c-plan"), bundle),
             (Layer::Passed, _) => {
-                let missed = bundle.count(What::Missed) > 0;
-                let (class, shape) = if missed { ("c-missed", DIAMOND) } else { ("c-skipped", TRIANGLE) };
+                let (class, shape) = match (bundle.count(What::Missed), bundle.runs().total()) {
+                    (1.., _) => ("c-missed", DIAMOND),
+                    (0, 1..) => ("c-skipped", TRIANGLE),
+                    (0, 0) => ("c-held", TWO_BARS),
+                };
                 let place = format!("translate({} {})", Rounded(bundle.left), Rounded(self.middle - 6.0));
                 markup.element("path").class(class).attr("transform", &place).attr("d", shape).empty();
             }
@@ -82,27 +92,27 @@ impl Line<'_> {
         rect.attr("width", bundle.right - bundle.left).attr("height", BAR).attr("rx", 2.0).empty();
     }
 
-    /// How many there are: in the mark if they fit, beside it if there is room. Where neither is, or another mark covers
-    /// it, only the title tells.
-    fn chip(&self, markup: &mut Markup, bundle: &Bundle<'_>, room: f64) {
-        let count = bundle.events.len().to_string();
-        let width = 5.8 * real(count.len() as i64) + 5.0;
+    /// Where it is said how many there are: in the mark if they fit, beside it if there is room. Where neither is, or
+    /// another mark covers it, only the title tells.
+    fn chip_place(&self, bundle: &Bundle<'_>, room: f64) -> Option<(f64, f64)> {
+        let width = 5.8 * real(bundle.events.len().to_string().len() as i64) + 5.0;
         let left = if bundle.right - bundle.left >= width && bundle.layer != Layer::Passed {
             f64::midpoint(bundle.left, bundle.right) - width / 2.0
         } else if bundle.right + width + 2.0 <= room {
             bundle.right + 1.0
         } else {
-            return;
+            return None;
         };
         let covers = |other: &Bundle<'_>| other.layer > bundle.layer && other.left < left + width && other.right > left;
-        if self.bundles.iter().any(covers) {
-            return;
-        }
-        let pill = markup.element("rect").class("c-chip").attr("x", left).attr("y", self.middle - 5.0);
-        pill.attr("width", width).attr("height", 10.0).attr("rx", 5.0).empty();
-        let text = markup.element("text").class("c-count").attr("x", left + width / 2.0);
-        text.attr("y", self.middle + 3.2).text(&count);
+        (!self.bundles.iter().any(covers)).then_some((left, left + width))
     }
+}
+
+fn chip(markup: &mut Markup, count: usize, (left, right): (f64, f64), middle: f64) {
+    let pill = markup.element("rect").class("c-chip").attr("x", left).attr("y", middle - 5.0);
+    pill.attr("width", right - left).attr("height", 10.0).attr("rx", 5.0).empty();
+    let text = markup.element("text").class("c-count").attr("x", f64::midpoint(left, right));
+    text.attr("y", middle + 3.2).text(&count.to_string());
 }
 
 /// From the first start to the last end.
@@ -122,7 +132,7 @@ fn title(input: &Timeline<'_>, row: &Row, bundle: &Bundle<'_>) -> String {
     if bundle.runs().total() > 0 {
         parts.push(bundle.runs().in_words());
     }
-    for what in [What::Missed, What::Planned] {
+    for what in [What::Missed, What::Paused, What::Planned] {
         match bundle.count(what) {
             0 => {}
             count => parts.push(format!("{count} {}", what.word())),

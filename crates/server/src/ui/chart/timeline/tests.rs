@@ -189,3 +189,32 @@ fn a_long_agenda_keeps_what_is_near() {
     assert_eq!(agenda.matches("<time ").count(), 200);
     assert!(agenda.contains("280 more are farther away from now."), "{agenda}");
 }
+
+#[test]
+fn a_slot_of_a_pause_is_not_missed() {
+    let held = |from| event(What::Paused, from, None);
+    let drawn = drawn(&[row("a", vec![held("2026-11-15T03:00:00Z"), held("2026-11-15T03:01:00Z")])]);
+    assert!(drawn.contains("<path class=\"c-held\" transform") && !drawn.contains("class=\"c-missed\" t"), "{drawn}");
+    assert!(drawn.contains("0 missed, 2 paused, 0 planned.") && drawn.contains(" · 2 paused</title>"), "{drawn}");
+}
+
+#[test]
+fn no_number_lies_over_another() {
+    // Runs up to now, whose number has no room but beside them; and fires from now on, which have theirs there.
+    let start = at("2026-11-15T11:56:00Z");
+    let events = (0..60).map(|minute| {
+        let at = start + SignedDuration::from_mins(minute);
+        let what = if minute < 4 { What::Run(RunStatus::Succeeded) } else { What::Planned };
+        Event { what, at, until: Some(at + SignedDuration::from_secs(2)), href: None }
+    });
+    let drawn = drawn(&[row("a", events.collect())]);
+    let number = |text: &str, name: &str| -> f64 {
+        let rest = text.split_once(&format!(" {name}=\"")).unwrap().1;
+        rest.split('"').next().unwrap().parse().unwrap()
+    };
+    let chips = drawn.split("<rect class=\"c-chip\"").skip(1);
+    let mut chips: Vec<(f64, f64)> = chips.map(|chip| (number(chip, "x"), number(chip, "width"))).collect();
+    assert!(!chips.is_empty(), "{drawn}");
+    chips.sort_by(|a, b| a.0.total_cmp(&b.0));
+    assert!(chips.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0 + 0.2), "{chips:?}");
+}

@@ -3,6 +3,7 @@
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
+use everbell_core::Zone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
@@ -12,6 +13,7 @@ use crate::form::{Field, Kind, TEXT, optional, pairs};
 use crate::http::api::jobs::{RUN_STATUS, SCHEDULE_TYPE};
 use crate::http::inside::{Inside, perform};
 use crate::http::problem::Problem;
+use crate::ui::choices::Face;
 use crate::ui::clock::Clock;
 use crate::ui::equivalent::Equivalent;
 use crate::ui::markup::url_part;
@@ -20,11 +22,14 @@ use crate::ui::{Frame, Links, Section};
 
 const ROUTE: &str = "/jobs/bulk";
 const FIELDS: [&str; 3] = ["reason", "until", "missed"];
+/// The longest way back that is carried along.
+pub(crate) const LONGEST: usize = 2_000;
 const SOON: SignedDuration = SignedDuration::from_hours(1);
 
 /// The filters of the list, and what was picked of it.
 pub(crate) const QUERY: &[Field] = &[
     optional("key", Kind::List { of: &TEXT, max: 1_000 }, "Jobs that were picked."),
+    optional("back", Kind::Text { min: 1, max: LONGEST }, "The list as it was, with its order and its page."),
     optional("all", Kind::Flag, "All that match, instead of those that were picked."),
     optional("status", Kind::List { of: &Kind::Word(&["active", "paused"]), max: 2 }, "Jobs of one of these."),
     optional("target", Kind::List { of: &TEXT, max: 50 }, "Jobs with one of these targets."),
@@ -110,7 +115,8 @@ impl Outcome {
 }
 
 impl Row {
-    fn of(item: &Value, clock: &Clock, pausing: bool, done: bool) -> Row {
+    /// `zone` is that of its schedule.
+    fn of(item: &Value, zone: Option<&Zone>, clock: &Clock, pausing: bool, done: bool) -> Row {
         let outcome = Outcome::of(item["outcome"].as_str());
         let key = item["jobKey"].as_str().unwrap_or_default().to_owned();
         let next: Option<Timestamp> = item["nextRunAt"].as_str().and_then(|text| text.parse().ok());
@@ -121,7 +127,7 @@ impl Row {
             class: outcome.class(),
             word: outcome.word(pausing, done),
             detail: item["detail"].as_str().map(str::to_owned),
-            next: next.map(|at| (clock.at(at, None), clock.away(at))),
+            next: next.map(|at| (clock.at(at, zone), clock.away(at))),
             soon: next.is_some_and(|at| at.duration_since(clock.now) <= SOON),
         }
     }
@@ -172,7 +178,8 @@ async fn show(visit: &Visit, pausing: bool) -> Result<Reply, Problem> {
     let mut filter = visit.query.as_object().cloned().unwrap_or_default();
     filter.remove("key");
     let all = filter.remove("all").is_some_and(|all| all == Value::Bool(true));
-    let back = Links::new("/jobs", &Value::Object(filter.clone())).here();
+    let came = filter.remove("back").and_then(|back| back.as_str().map(str::to_owned));
+    let back = came.unwrap_or_else(|| Links::new("/jobs", &Value::Object(filter.clone())).here());
     let chosen = if all { ("filter", Value::Object(filter)) } else { ("jobKeys", Value::from(keys)) };
     let answer = planned(visit, pausing, chosen).await?;
     form(visit, pausing, &answer, &back, Refusal::default(), StatusCode::OK).await
@@ -208,7 +215,11 @@ async fn form(
     let clock = visit.clock();
     let items = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     let done = answer["dryRun"] == Value::Bool(false);
-    let rows: Vec<Row> = items.iter().map(|item| Row::of(item, &clock, pausing, done)).collect();
+    let mut rows = Vec::with_capacity(items.len());
+    for item in items {
+        let zone = zone_of(visit, item).await;
+        rows.push(Row::of(item, zone.as_ref(), &clock, pausing, done));
+    }
     let keys: Vec<&str> =
         rows.iter().filter(|row| row.outcome == Outcome::Changes).map(|row| row.key.as_str()).collect();
     let title = if pausing { "Pause many jobs" } else { "Resume many jobs" };
@@ -229,6 +240,16 @@ async fn form(
         done,
     };
     Reply::refused(&page, status)
+}
+
+/// The zone of a job's schedule, if times are shown in it. The API tells times, and no zones.
+async fn zone_of(visit: &Visit, item: &Value) -> Option<Zone> {
+    let (key, _) = (item["jobKey"].as_str()?, item["nextRunAt"].as_str()?);
+    if visit.choices.face != Face::Schedule {
+        return None;
+    }
+    let row = visit.jobs().get(key).await.ok()?;
+    row.job.definition.spec.as_ref().ok().map(|spec| spec.zone().clone())
 }
 
 fn same(visit: &Visit, pausing: bool, keys: &[&str]) -> Equivalent {

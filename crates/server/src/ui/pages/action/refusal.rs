@@ -1,7 +1,7 @@
 //! [`Refusal`]: what is wrong with a form that was sent.
 
 use crate::http::problem::{Kind, Problem};
-use crate::ui::markup::{Markup, escaped};
+use crate::ui::markup::{Markup, told};
 
 /// What is wrong with a form that was sent, by the names of its fields; and what is wrong with the whole.
 #[derive(Default)]
@@ -56,7 +56,7 @@ impl Refusal {
     /// What stands below a field: what is wrong with it, else something about it.
     pub(crate) fn below(&self, name: &str, about: &str) -> Markup {
         let (class, text) = self.at(name).map_or(("note", about), |fault| ("fault", fault));
-        Markup::of(format!("<p class=\"{class}\" id=\"{name}-note\" dir=\"auto\">{}</p>", escaped(text)))
+        Markup::of(format!("<p class=\"{class}\" id=\"{name}-note\" dir=\"auto\">{}</p>", told(text)))
     }
 
     /// The same for a time, which is read in this zone.

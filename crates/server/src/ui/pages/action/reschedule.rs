@@ -37,6 +37,8 @@ struct Effect {
     slot: Option<Moment>,
     /// Where to, if that is another time.
     to: Option<Moment>,
+    /// Whether that has gone by already, so that it is refused.
+    gone: bool,
     /// How many later fires it is moved behind: they become one with it.
     folded: u64,
     /// The fire after it, as the schedule has it.
@@ -54,6 +56,7 @@ impl Effect {
         Some(Effect {
             from: moment(from),
             slot: timer.rescheduled_from.map(moment),
+            gone: to.is_some_and(|to| to < clock.now),
             to: to.map(moment),
             folded: spec.count_between(slot, behind),
             then: spec.next_after(behind).map(moment),

@@ -9,6 +9,9 @@ use crate::http::problem::Problem;
 use crate::ui::audit_line::AuditLine;
 use crate::ui::{Frame, Links, Reply, Section, Visit};
 
+/// What entries may be about.
+const KINDS: [&str; 5] = ["job", "run", "org", "token", "instance"];
+
 /// The same as the API's.
 pub(crate) const QUERY: &[Field] = audit::LIST;
 
@@ -24,7 +27,8 @@ struct AuditPage {
 pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let call = visit.call();
     let form = visit.query(QUERY);
-    let page = visit.app.bell.store().list_audit(form.text("object"), &page::request(&call)?).await?;
+    let object = form.text("object").map(named);
+    let page = visit.app.bell.store().list_audit(object.as_deref(), &page::request(&call)?).await?;
     let (clock, links) = (visit.clock(), Links::new("/audit", &visit.query));
     let next = page::next(&call, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor));
     let template = AuditPage {
@@ -34,4 +38,10 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         next,
     };
     Reply::page(&template)
+}
+
+/// A name without its kind is the key of a job.
+fn named(object: &str) -> String {
+    let is_whole = object.split_once(':').is_some_and(|(kind, _)| KINDS.contains(&kind));
+    if is_whole { object.to_owned() } else { format!("job:{object}") }
 }

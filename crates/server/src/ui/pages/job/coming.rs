@@ -43,7 +43,7 @@ pub(super) fn fires(subject: &Subject, clock: &Clock, count: usize) -> Vec<Comin
     };
     let head = first.filter(|_| until.is_none()).map(|at| match moved {
         Some(from) => {
-            let from = from.to_zoned(subject.zone.as_jiff().clone());
+            let from = from.to_zoned(clock.zone(zone).as_jiff().clone());
             line(at, Some(format!("moved from {}", from.strftime("%Y-%m-%d %H:%M"))))
         }
         None if at < clock.now => line(at, Some("late".to_owned())),

@@ -1,6 +1,6 @@
 //! The versions of a job, and what each changed.
 
-use everbell::JobRow;
+use everbell::{JobRow, Scope};
 
 use crate::http::api::edits::changes;
 use crate::http::model::Schedule;
@@ -14,6 +14,8 @@ pub(super) struct Version {
     pub(super) number: u32,
     pub(super) badge: Markup,
     pub(super) schedule: Schedule,
+    /// Whether it fires for each org, in whose zone.
+    pub(super) for_each: bool,
     pub(super) target: String,
     pub(super) by: String,
     pub(super) at: Markup,
@@ -37,6 +39,7 @@ impl Version {
             number: definition.version,
             badge: badge::job(state.status, state.error.is_some()),
             schedule: Schedule::of(definition),
+            for_each: definition.scope == Scope::PerOrg,
             target: definition.target.to_string(),
             by: definition.created_by.clone(),
             at: clock.second(definition.created_at, None),

@@ -22,8 +22,11 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let draft = if let Some(key) = visit.query(QUERY).text("from") {
         copied(&visit, key).await?
     } else {
-        let targets = targets(&visit).await?;
-        Draft::blank(&visit.choices.mine, targets.first().map(|(label, _)| label.as_str()))
+        // Of several none is chosen beforehand: whoever presses Enter too early would make a job that does the wrong thing.
+        match targets(&visit).await?.as_slice() {
+            [(only, _)] => Draft::blank(&visit.choices.mine, Some(only)),
+            _ => Draft::blank(&visit.choices.mine, None),
+        }
     };
     FormPage::reply(&visit, draft, None, None).await
 }
@@ -61,7 +64,7 @@ pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
 }
 
 async fn created(visit: &Visit, form: &Assembled) -> Result<Value, Problem> {
-    if !form.faults.is_empty() {
+    if !form.faults.is_empty() || !form.body.members.contains_key("target") {
         return Err(Problem::body(panel::faults(visit, form, None).await?));
     }
     visit.perform(Method::POST, "/jobs", &[], &form.body).await

@@ -12,7 +12,7 @@ use super::offers::{Around, Offers};
 use super::panel::{Panel, PanelPage};
 use super::simple::{DAYS, EVERY};
 use crate::http::problem::{self, Problem};
-use crate::ui::markup::{Markup, escaped};
+use crate::ui::markup::{Markup, escaped, told};
 use crate::ui::pages::action::{Refusal, Subject};
 use crate::ui::visit::{Reply, Visit};
 use crate::ui::{Frame, Section, badge};
@@ -119,9 +119,9 @@ impl FormPage {
 
     /// What is wrong with a field, below it.
     fn fault(&self, name: &str) -> Markup {
-        let told = self.refusal.at(name);
-        Markup::of(told.map_or_else(String::new, |text| {
-            format!("<p class=\"fault\" id=\"{}-fault\" dir=\"auto\">{}</p>", id(name), escaped(text))
+        let fault = self.refusal.at(name);
+        Markup::of(fault.map_or_else(String::new, |text| {
+            format!("<p class=\"fault\" id=\"{}-fault\" dir=\"auto\">{}</p>", id(name), told(text))
         }))
     }
 
@@ -142,7 +142,7 @@ impl FormPage {
 
     /// The target that is written, because nobody serves it.
     fn another(&self) -> &str {
-        match self.draft.text("target") {
+        match self.draft.text("target").trim() {
             target if !target.is_empty() && !self.offers.serves(target) => target,
             _ => self.draft.text("anotherTarget"),
         }
@@ -176,6 +176,10 @@ pub(super) fn label(name: &str) -> &str {
 fn placed(problem: &Problem) -> Refusal {
     if problem.kind == problem::Kind::JobKeyExists {
         return Refusal::at_field("jobKey", problem.detail.clone());
+    }
+    if [problem::Kind::RevisionMismatch, problem::Kind::JobRetired].contains(&problem.kind) {
+        let text = "The job has changed meanwhile, and nothing was made.".to_owned();
+        return Refusal { whole: Some(text), ..Refusal::default() };
     }
     let fields: Vec<&str> =
         FIELDS.into_iter().map(|(name, _)| name).chain(knobs::all().map(|knob| knob.name)).collect();

@@ -267,6 +267,9 @@ pub(super) async fn faults(visit: &Visit, form: &Assembled, subject: Option<&Sub
     let text = |name: &str| members.get(name).and_then(Value::as_str);
     let read = job::read(&Value::Object(members.clone()), form.body.payload.as_deref(), Naming::Camel);
     let mut all = form.faults.clone();
+    if text("target").is_none() {
+        all.push(Fault::new("/target", "required", "choose a target"));
+    }
     all.extend(read.faults.into_iter().filter(|fault| fault.pointer != "/cronExpression" || !form.lacks_time()));
     if let Some(target) = text("target") {
         match visit.jobs().check_target(target).await {

@@ -4,6 +4,7 @@ use everbell_core::RunStatus;
 use everbell_core::store::Bucket;
 use jiff::{SignedDuration, Timestamp};
 
+use super::read::History;
 use crate::ui::chart::{
     Bars, Bucket as Bar, Colour, Counts, Lag, LagPiece, Lags, Spark, bars, bars_table, lag, lag_table, spark,
 };
@@ -31,7 +32,7 @@ pub(super) struct Tile {
     pub(super) spark: Markup,
 }
 
-pub(super) fn tiles(buckets: Option<&[Bucket]>, tallies: Option<&Tallies>, now: Timestamp) -> Vec<Tile> {
+pub(super) fn tiles(history: Option<&History>, tallies: Option<&Tallies>, now: Timestamp) -> Vec<Tile> {
     let since = now.checked_sub(HOUR * HOURS as i32).unwrap_or(now);
     let from = url_part(&since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
     let now_tile = |label, count, place: &str, class| Tile {
@@ -41,12 +42,14 @@ pub(super) fn tiles(buckets: Option<&[Bucket]>, tallies: Option<&Tallies>, now: 
         class,
         spark: Markup::default(),
     };
-    let (due, running) = tallies.map_or((0, 0), |tallies| (tallies.due, tallies.running));
+    let (due, counted) = tallies.map_or((0, 0), |tallies| (tallies.due, tallies.running));
+    // The list below must not tell another number.
+    let running = history.and_then(History::all_running).unwrap_or(counted);
     let mut tiles = vec![
         now_tile("Due now", due, "/jobs?sort=nextRunAt", if due > 0 { "wait" } else { "" }),
         now_tile("Running", running, "/runs?status=running", "run"),
     ];
-    let Some(buckets) = buckets else { return tiles };
+    let Some(History { buckets, .. }) = history else { return tiles };
     let of_day = |label, status, colour, class| of_day(buckets, &from, label, status, colour, class);
     tiles.extend([
         of_day("Succeeded, 24 h", RunStatus::Succeeded, Colour::Good, "ok"),

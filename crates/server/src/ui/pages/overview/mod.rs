@@ -35,6 +35,7 @@ struct Overview {
     coming: Vec<Coming>,
     running: Vec<Running>,
     no_act: Option<String>,
+    no_make: Option<String>,
     none_yet: bool,
 }
 
@@ -86,7 +87,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let history = read.history.as_ref();
     let failed = history.map_or(&[][..], |history| &history.failed);
     let page = Overview {
-        tiles: charts::tiles(history.map(|history| &*history.buckets), frame.tallies.as_ref(), visit.now),
+        tiles: charts::tiles(history, frame.tallies.as_ref(), visit.now),
         day: history.map(|history| charts::day(&history.buckets, &clock)),
         on_time: living.saturating_sub(concerns.len() as u64),
         failures: alike(failed)
@@ -97,6 +98,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         coming: read.next.iter().filter_map(|row| coming(row, &clock)).collect(),
         running: history.map_or_else(Vec::new, |history| running(history, &clock)),
         no_act: visit.barred(Role::Operator),
+        no_make: visit.barred(Role::Admin),
         none_yet: frame.tallies.as_ref().is_some_and(|tallies| tallies.jobs == 0),
         concerns,
         frame,
@@ -130,7 +132,8 @@ fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
             failure.map_or_else(String::new, |failure| format!(": {}: {}", failure.code.as_str(), failure.message));
         let times = if count == 1 { "failed last time".to_owned() } else { format!("failed {count} times in a row") };
         let since = row.last_run.as_ref().map(|run| clock.away(run.scheduled_at));
-        Concern { since, ..of_job(("bad", "Failing"), row, format!("{times}{why}")) }
+        let paused = if row.job.state.status == JobStatus::Paused { "paused; " } else { "" };
+        Concern { since, ..of_job(("bad", "Failing"), row, format!("{paused}{times}{why}")) }
     });
     let unserved = read.unserved.iter().map(|(target, jobs)| Concern {
         sign: ("warn", "No instance"),

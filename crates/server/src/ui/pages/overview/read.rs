@@ -36,6 +36,8 @@ pub(super) struct History {
     /// The last day by the hour.
     pub(super) buckets: Vec<Bucket>,
     pub(super) running: Vec<RunRecord>,
+    /// Whether there are more of them.
+    more_running: bool,
     pub(super) failed: Vec<RunRecord>,
     pub(super) skipped: Vec<RunRecord>,
     glimpses: Vec<RunGlimpse>,
@@ -98,8 +100,14 @@ impl History {
         )?;
         let keys: Vec<_> = running.items.iter().filter_map(|run| run.job_key.clone()).collect();
         let glimpses = if keys.is_empty() { Vec::new() } else { store.glance(&Glance::new(keys, SAMPLE)?).await? };
+        let more_running = running.next.is_some();
         let (running, failed, skipped) = (running.items, failed.items, skipped.items);
-        Ok(Some(History { buckets, running, failed, skipped, glimpses }))
+        Ok(Some(History { buckets, running, more_running, failed, skipped, glimpses }))
+    }
+
+    /// How many runs are running, if all of them were read.
+    pub(super) fn all_running(&self) -> Option<u64> {
+        (!self.more_running).then_some(self.running.len() as u64)
     }
 
     /// What is usual for a job.

@@ -23,6 +23,8 @@ pub(super) struct Drawn {
     pub(super) rows: Vec<Row>,
     pub(super) cut: usize,
     pub(super) frequent: usize,
+    /// Those that fire for each org: when, only their orgs tell.
+    pub(super) for_each: usize,
 }
 
 pub(super) fn rows(jobs: &[JobRow], glimpses: &[RunGlimpse], gaps: &[(JobId, Gap)], window: &Window) -> Drawn {
@@ -39,7 +41,8 @@ pub(super) fn rows(jobs: &[JobRow], glimpses: &[RunGlimpse], gaps: &[(JobId, Gap
     let rows: Vec<Row> = rows.collect();
     let planned = |row: &&Row| row.events.iter().filter(|event| event.what == What::Planned).count() >= COMING;
     let frequent = rows.iter().filter(planned).count();
-    Drawn { rows, cut, frequent }
+    let for_each = jobs.iter().filter(|job| job.job.definition.scope == Scope::PerOrg).count();
+    Drawn { rows, cut, frequent, for_each }
 }
 
 fn row(job: &JobRow, runs: &[&RunGlimpse], gaps: &[(JobId, Gap)], window: &Window) -> Row {
@@ -63,7 +66,8 @@ fn row(job: &JobRow, runs: &[&RunGlimpse], gaps: &[(JobId, Gap)], window: &Windo
 
 /// The slots of a gap that are in the window.
 fn missed(job: &JobRow, gap: &Gap, window: &Window) -> Vec<Event> {
-    let event = |at| Event { what: What::Missed, at, until: None, href: None };
+    let what = if gap.reason == GapReason::Paused { What::Paused } else { What::Missed };
+    let event = |at| Event { what, at, until: None, href: None };
     let first = gap.first_slot_at.max(window.from);
     let Some(spec) = own_spec(job) else { return vec![event(first)] };
     let before = first.checked_sub(SignedDuration::from_secs(1)).unwrap_or(first);
@@ -126,7 +130,7 @@ pub(super) fn load(rows: &[Row], window: &Window) -> Vec<Load> {
 /// Where an event begins and ends to count.
 fn steps(event: &Event, window: &Window) -> Vec<(Timestamp, i64)> {
     let end = match event.what {
-        What::Run(RunStatus::Skipped | RunStatus::Pending) | What::Missed => return Vec::new(),
+        What::Run(RunStatus::Skipped | RunStatus::Pending) | What::Missed | What::Paused => return Vec::new(),
         What::Run(RunStatus::Running) => window.now,
         What::Run(_) | What::Planned => event.until.unwrap_or(event.at),
     };

@@ -9,6 +9,7 @@ use everbell_core::{Gap, JobId};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::form::{Field, Kind, TEXT, optional};
+use crate::http::access::Role;
 use crate::http::api::jobs::filter;
 use crate::http::api::questions::moment;
 use crate::http::page::{self, CURSOR};
@@ -51,8 +52,12 @@ struct TimelinePage {
     cut: usize,
     /// Jobs that fire more often than can be shown.
     frequent: usize,
+    /// Jobs that fire for each org.
+    for_each: usize,
     next: Option<String>,
     empty: bool,
+    /// Why who is here may not make jobs.
+    no_make: Option<String>,
 }
 
 /// A window around a moment.
@@ -112,6 +117,8 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         agenda: Markup::of(chart::agenda(&input)),
         cut: drawn.cut,
         frequent: drawn.frequent,
+        for_each: drawn.for_each,
+        no_make: visit.barred(Role::Admin),
         earlier: moved(-half),
         later: moved(half),
         now_link: around.is_some().then(|| links.without("around")),
