@@ -48,7 +48,7 @@ fn reason(reason: GapReason) -> &'static str {
     }
 }
 
-/// The newest gaps of the living version; nothing for who may not read runs.
+/// The newest gaps of all versions; nothing for who may not read runs.
 pub(super) async fn gaps(
     visit: &Visit,
     subject: &Subject,
@@ -57,7 +57,7 @@ pub(super) async fn gaps(
     if !visit.may_read_runs() {
         return Ok(None);
     }
-    let filter = GapFilter { job_id: Some(subject.row.job.definition.id), ..GapFilter::default() };
+    let filter = GapFilter { job_key: Some(subject.row.job.definition.key.clone()), ..GapFilter::default() };
     let page = visit.runs().gaps(&filter, &PageRequest { limit, after: None }).await?;
     Ok(Some(page.items.into_iter().map(|(_, org, gap)| (org, gap)).collect()))
 }
