@@ -6,7 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use everbell::{Everbell, StoreError};
-use everbell_core::store::{AuditEntry, NewToken};
+use everbell_core::store::{AuditEntry, NewToken, Token};
+use jiff::Timestamp;
 
 use crate::cli::CliError;
 use crate::config::Config;
@@ -18,22 +19,31 @@ use crate::trail;
 const NAME: &str = "admin";
 pub(crate) const FILE: &str = "admin-token";
 
-/// A token that was just made, and where it is written down.
-pub(super) struct FirstToken {
-    pub(super) token: Secret,
-    pub(super) file: PathBuf,
+/// How an admin comes in.
+pub(super) enum WayIn {
+    /// With a token that was just made, and is written down here.
+    First { token: Secret, file: PathBuf },
+    /// With the one of the first start, which is written down here.
+    Kept(PathBuf),
+    /// With one that somebody made.
+    Made,
+    /// With the one of the configuration.
+    Configured,
+    /// Every admin token is revoked or has expired.
+    Nobody,
 }
 
 /// Makes an admin token if nobody could come in otherwise: none is configured, and the database knows none.
-pub(super) async fn ensure(bell: &Everbell, config: &Config) -> Result<Option<FirstToken>, CliError> {
+pub(super) async fn ensure(bell: &Everbell, config: &Config) -> Result<WayIn, CliError> {
     if config.auth.admin_token.is_some() || !config.server.role.answers() {
-        return Ok(None);
+        return Ok(WayIn::Configured);
     }
     let failed = |error: StoreError| CliError::Failed { message: error.to_string(), hint: None };
-    if !bell.store().list_tokens().await.map_err(failed)?.is_empty() {
-        return Ok(None);
-    }
     let (token, file) = (new_token(), config.server.data_dir.join(FILE));
+    let there = bell.store().list_tokens().await.map_err(failed)?;
+    if !there.is_empty() {
+        return Ok(known(&there, file, bell.now()));
+    }
     // Written down first: a token that nobody can read again would lock everybody out.
     write(&config.server.data_dir, &file, &token).map_err(|error| CliError::Failed {
         message: format!("cannot write the first admin token to `{}`: {error}", file.display()),
@@ -54,14 +64,26 @@ pub(super) async fn ensure(bell: &Everbell, config: &Config) -> Result<Option<Fi
         ..trail::entry("everbell", "token.create", format!("token:{NAME}"), now)
     };
     match bell.store().create_token(&new, &audit).await {
-        Ok(_) => Ok(Some(FirstToken { token, file })),
+        Ok(_) => Ok(WayIn::First { token, file }),
         // Another instance of a first start was faster, and has told its token.
         Err(StoreError::Conflict { .. }) => {
             let _ = fs::remove_file(&file);
-            Ok(None)
+            Ok(WayIn::Made)
         }
         Err(error) => Err(failed(error)),
     }
+}
+
+/// The way in where there are tokens.
+fn known(tokens: &[Token], file: PathBuf, now: Timestamp) -> WayIn {
+    let lets_in = |token: &&Token| {
+        token.role == "admin" && token.revoked_at.is_none() && token.expires_at.is_none_or(|end| end > now)
+    };
+    let mut admins = tokens.iter().filter(lets_in).peekable();
+    if admins.peek().is_none() {
+        return WayIn::Nobody;
+    }
+    if admins.any(|token| token.name == NAME) && file.exists() { WayIn::Kept(file) } else { WayIn::Made }
 }
 
 /// Only the owner may read it.

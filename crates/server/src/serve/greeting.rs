@@ -5,16 +5,11 @@ use std::net::SocketAddr;
 
 use everbell::Everbell;
 
-use super::first_token::{FILE, FirstToken};
+use super::first_token::WayIn;
 use crate::config::{Config, without_password};
 
 /// Tells where the server is, and how to come in.
-pub(super) fn print(
-    config: &Config,
-    bell: &Everbell,
-    address: SocketAddr,
-    token: Option<&FirstToken>,
-) -> io::Result<()> {
+pub(super) fn print(config: &Config, bell: &Everbell, address: SocketAddr, way: &WayIn) -> io::Result<()> {
     let mut lines = vec![format!("everbell {} listening on http://{address}", env!("CARGO_PKG_VERSION"))];
     lines.push(format!("  database  {}", without_password(config.database.reveal())));
     if config.server.role.answers() {
@@ -24,7 +19,7 @@ pub(super) fn print(
             lines.push(format!("  web UI    {base}/"));
         }
         lines.push(format!("  API       {base}{mount}  (documentation: {base}/docs/api)"));
-        lines.push(format!("  token     {}", token_line(config, token)));
+        lines.push(format!("  token     {}", token_line(way)));
     }
     let jobs = bell.synced().steps.len();
     let labels: Vec<&str> = config.targets.iter().map(|target| target.label.as_str()).collect();
@@ -41,14 +36,14 @@ pub(super) fn print(
     stdout.flush()
 }
 
-fn token_line(config: &Config, token: Option<&FirstToken>) -> String {
-    let file = config.server.data_dir.join(FILE);
-    match token {
-        Some(FirstToken { token, file }) => {
+fn token_line(way: &WayIn) -> String {
+    match way {
+        WayIn::First { token, file } => {
             format!("{}  (shown this once; kept in {})", token.reveal(), file.display())
         }
-        None if config.auth.admin_token.is_some() => "as configured".to_owned(),
-        None if file.exists() => format!("in {}", file.display()),
-        None => "those that were made before".to_owned(),
+        WayIn::Configured => "as configured".to_owned(),
+        WayIn::Kept(file) => format!("in {}", file.display()),
+        WayIn::Made => "those that were made before".to_owned(),
+        WayIn::Nobody => "no admin token is valid any more; start once with EVERBELL_ADMIN_TOKEN to come in".to_owned(),
     }
 }

@@ -41,8 +41,8 @@ async fn serve(config: &Config) -> Result<Exit, CliError> {
         hint: Some("another process may have this port; choose one with `--listen ADDRESS:PORT`".to_owned()),
     })?;
     let address = listener.local_addr()?;
-    let token = first_token::ensure(&bell, config).await?;
-    greeting::print(config, &bell, address, token.as_ref())?;
+    let way = first_token::ensure(&bell, config).await?;
+    greeting::print(config, &bell, address, &way)?;
 
     let (end, ended) = watch::channel(false);
     let app = Arc::new(App::new(config, bell.clone(), metrics, ended.clone()));

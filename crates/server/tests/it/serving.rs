@@ -70,6 +70,18 @@ fn with_nohup_it_outlives_its_terminal() {
 }
 
 #[test]
+fn a_start_says_that_no_admin_token_is_valid() {
+    let mut server = Server::in_folder(Folder::new(), &[], &[]);
+    server.delete("/tokens/admin").problem(409, "Conflict");
+    server.delete("/tokens/admin?force=true").expect(204);
+    signal(&server, "TERM");
+    server.ended();
+    let server = Server::in_folder(server.take_folder(), &[], &[]);
+    assert!(server.greeting.contains("no admin token is valid any more"), "{}", server.greeting);
+    assert!(!server.greeting.contains("admin-token"), "{}", server.greeting);
+}
+
+#[test]
 fn a_second_signal_ends_at_once() {
     let mut server = Server::start();
     server.job("slow", &json!({ "target": "sleep" }));
