@@ -239,6 +239,9 @@ fn check_name(field: &'static str, text: &str) -> Result<(), Invalid> {
     if text.trim() != text {
         return Err(Invalid::new(field, "must not begin or end with white space"));
     }
+    if [".", ".."].contains(&text) {
+        return Err(Invalid::new(field, "must not be `.` or `..`: in an address these are no names"));
+    }
     let version = text.rsplit_once('@').is_some_and(|(_, v)| !v.is_empty() && v.bytes().all(|b| b.is_ascii_digit()));
     if field == "jobKey" && version {
         return Err(Invalid::new(field, "must not end in `@` and digits: that names a version of a job"));
@@ -279,6 +282,8 @@ mod tests {
             ("", "1 to 200 bytes"),
             ("a\0b", "control"),
             ("a\nb", "control"),
+            ("..", "address"),
+            (".", "address"),
             (" a", "white space"),
             ("nightly@2", "names a version"),
         ] {
