@@ -300,6 +300,7 @@ impl ExplanationDocument {
 pub(crate) fn in_words(told: &Explanation) -> (&'static str, String) {
     match told {
         Explanation::Settled(SlotOutcome::Run(run)) => match &run.skip {
+            Some(SkipReason::Operator { actor }) => ("run", format!("This slot was skipped by {actor}.")),
             Some(skip) => ("run", format!("This slot was skipped: {skip}.")),
             None => ("run", format!("This slot got a run, which is {}.", run.status)),
         },
