@@ -52,18 +52,13 @@ impl JobView {
 
     /// Whether this is about one timer.
     fn expect_one_timer(&self) -> Result<(), Invalid> {
-        self.expect_org("this job fires for each org: name the one that is meant in `orgId`")
+        let refusal = "this job fires for each org: name the one that is meant in `orgId`";
+        if self.is_of_all_orgs() { Err(Invalid::new("orgId", refusal)) } else { Ok(()) }
     }
 
     /// The same, where all of them could be meant.
     fn expect_one_or_all(&self) -> Result<(), Invalid> {
-        self.expect_org(
-            "this job fires for each org: name the one that is meant in `orgId`, or all of them with `orgs`: `all`",
-        )
-    }
-
-    fn expect_org(&self, refusal: &str) -> Result<(), Invalid> {
-        if self.is_of_all_orgs() { Err(Invalid::new("orgId", refusal)) } else { Ok(()) }
+        if self.is_of_all_orgs() { Err(Invalid::for_whom()) } else { Ok(()) }
     }
 
     fn job(&self) -> &Definition {

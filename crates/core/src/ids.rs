@@ -22,8 +22,15 @@ impl Invalid {
     }
 
     /// The refusal of every change of a retired job.
-    pub(crate) fn retired() -> Invalid {
+    pub fn retired() -> Invalid {
         Invalid::new("status", RETIRED)
+    }
+
+    /// The refusal of what is for one org or for all, and does not say for whom.
+    pub fn for_whom() -> Invalid {
+        let reason =
+            "this job fires for each org: name the one that is meant in `orgId`, or all of them with `orgs`: `all`";
+        Invalid::new("orgId", reason)
     }
 
     /// Whether a change was refused because the job is retired.

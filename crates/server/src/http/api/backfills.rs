@@ -63,12 +63,10 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
 /// A plan is no plan if the runs would be refused.
 fn expect_possible(row: &JobRow, names_orgs: bool) -> Result<(), Problem> {
     if row.job.state.status == JobStatus::Retired {
-        return Err(Problem::new(Kind::JobRetired, "a retired job is final; create a new job or version"));
+        return Err(Invalid::retired().into());
     }
     if row.job.definition.scope == Scope::PerOrg && !names_orgs {
-        let reason =
-            "this job fires for each org: name the one that is meant in `orgId`, or all of them with `orgs`: `all`";
-        return Err(Invalid::new("orgId", reason).into());
+        return Err(Invalid::for_whom().into());
     }
     Ok(())
 }
