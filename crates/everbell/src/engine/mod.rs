@@ -28,6 +28,7 @@ mod signals;
 mod sweeper;
 #[cfg(test)]
 mod tests;
+mod trust;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +40,7 @@ use jiff::Timestamp;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-pub(crate) use anchor::Anchor;
+pub(crate) use anchor::{Anchor, LastStep};
 pub(crate) use claimer::Claimer;
 pub(crate) use drive::{Step, Wait};
 pub(crate) use executor::Done;
@@ -77,6 +78,7 @@ pub(crate) struct Shared {
     pub(crate) inflight: Inflight,
     pub(crate) signals: Signals,
     pub(crate) outage: Outage,
+    pub(crate) last_step: LastStep,
     done: mpsc::UnboundedSender<Done>,
     draining: AtomicBool,
 }
@@ -139,6 +141,7 @@ impl Engine {
             started_at,
             signals: Signals::default(),
             outage: Outage::default(),
+            last_step: LastStep::default(),
             done,
             draining: AtomicBool::new(false),
         });
