@@ -21,7 +21,9 @@ pub(crate) fn started_twice(executions: &[Execution]) -> Vec<String> {
         starts.entry((&execution.job, slot)).or_default().push(execution);
     }
     let twice = starts.iter().filter(|(_, starts)| starts.len() > 1);
-    twice.map(|((job, slot), starts)| format!("{job} slot {slot}: {} starts", starts.len())).collect()
+    let attempts =
+        |starts: &[&Execution]| starts.iter().map(|one| one.attempt.to_string()).collect::<Vec<_>>().join(", ");
+    twice.map(|((job, slot), starts)| format!("{job} slot {slot}: attempts {}", attempts(starts))).collect()
 }
 
 /// Seconds that programs of one job were at work side by side, for each job.
@@ -81,13 +83,13 @@ pub(crate) fn slowest_job(executions: &[Execution], jobs: &[String], from: f64, 
     jobs.iter().map(of_job).max_by(|one, other| one.0.total_cmp(&other.0)).unwrap_or_default()
 }
 
-/// Live instances whose `/readyz` was 200 from 20 s after the begin of a silence until its end.
+/// Live instances whose `/readyz` was 200 from 20 s after the begin of a silence until its end, whenever it was asked.
 pub(crate) fn ready_in_silence(cluster: &Cluster, from: f64, to: f64) -> Vec<u32> {
     if to - from <= SILENCE_S {
         return Vec::new();
     }
     let mut answers: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
-    for sample in cluster.readiness.between(from, to) {
+    for sample in cluster.readiness.between(from + SILENCE_S, to) {
         let Some(status) = sample.status else { continue };
         let (ready, others) = answers.entry(sample.pid).or_default();
         *(if status == 200 { ready } else { others }) += 1;

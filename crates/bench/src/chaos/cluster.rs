@@ -192,9 +192,13 @@ impl Cluster {
         self.post("/jobs", &body)?.expect(201)
     }
 
-    /// Waits until the targets saw this many more starts.
+    /// Waits until the targets saw this many more starts, of jobs that fire again and again.
     pub(crate) fn wait_for_starts(&self, more: usize, limit: Duration) -> Outcome<()> {
-        let wanted = self.log.started() + more;
+        self.wait_until_started(self.log.started() + more, limit)
+    }
+
+    /// Waits until the targets saw this many starts in all.
+    pub(crate) fn wait_until_started(&self, wanted: usize, limit: Duration) -> Outcome<()> {
         let seen = wait_for(limit.mul_f64(stretch()), || (self.log.started() >= wanted).then_some(()));
         seen.ok_or_else(|| format!("only {} of {wanted} starts", self.log.started()).into())
     }

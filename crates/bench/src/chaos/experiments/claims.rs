@@ -32,7 +32,7 @@ fn kept_back(name: &str, options: &Options, seconds: f64, busy: bool) -> Outcome
         let policies = json!({ "timeout": "30m" });
         cluster.job("busy", "long", "0 0 1 1 *", &policies)?;
         cluster.post("/jobs/key:busy/run-now", &json!({}))?.expect(202)?;
-        cluster.wait_for_starts(1, Duration::from_secs(20))?;
+        cluster.wait_until_started(1, Duration::from_secs(20))?;
     }
     for node in &mut cluster.nodes[1..] {
         node.start()?;

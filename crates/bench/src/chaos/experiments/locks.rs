@@ -60,7 +60,7 @@ pub(super) fn stop_in_outage(options: &Options) -> Outcome<Verdict> {
     let mut verdict = Verdict::new("stop_in_outage", "black hole for all, SIGTERM after 3 s, 25 s programs in flight");
     let mut cluster = Cluster::start(options, &Plan { long_s: 25.0, ..plan(options) })?;
     cluster.jobs("slow", 6, "long", EVERY_SECOND, &strict())?;
-    cluster.wait_for_starts(6, Duration::from_secs(30))?;
+    cluster.wait_until_started(6, Duration::from_secs(30))?;
     for node in &cluster.nodes {
         node.proxy()?.set(Network::Silent);
     }
