@@ -1,6 +1,7 @@
 //! Measurements that anyone can repeat: `cargo run -p everbell-bench --release -- cron`.
 //!
-//! Never part of the tests: a number that depends on the machine proves nothing there.
+//! Measurements are never part of the tests: a number that depends on the machine proves nothing there. Fault experiments are
+//! in the library, because tests run some of them.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the tables are what this program is for")]
 
 mod cpu;

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::chaos::database::Engine;
 use crate::chaos::{Cluster, Options, Outcome, Plan, instant, pause_s};
 use serde_json::json;
 
@@ -55,8 +56,7 @@ impl Soak {
                 "--rate" => soak.rate = value.parse().map_err(|_| bad("a number of runs a second"))?,
                 "--binary" => soak.options.binary = Some(value.into()),
                 "--database" => {
-                    soak.options.database =
-                        crate::chaos::database::Engine::read(value).ok_or_else(|| bad("postgres or sqlite"))?
+                    soak.options.database = Engine::read(value).ok_or_else(|| bad("postgres or sqlite"))?;
                 }
                 _ => return Err(format!("unknown option `{name}`; see --help")),
             }

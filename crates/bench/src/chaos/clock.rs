@@ -47,5 +47,5 @@ pub(crate) fn load_per_processor() -> f64 {
 
 /// How much longer everything may take on a machine that is as busy as this one; at least 1.
 pub(crate) fn stretch() -> f64 {
-    load_per_processor().clamp(1.0, 6.0)
+    load_per_processor().clamp(1.0, 4.0)
 }

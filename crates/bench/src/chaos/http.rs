@@ -1,5 +1,6 @@
 //! A client of the REST API that measures how long each answer takes.
 
+use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -63,7 +64,7 @@ pub(crate) fn request(
         head.push_str("content-type: application/json\r\n");
     }
     for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        write!(head, "{name}: {value}\r\n")?;
     }
     stream.write_all(format!("{head}\r\n{body}").as_bytes())?;
     let (mut answer, mut buffer) = (Vec::new(), [0; 16_384]);

@@ -158,11 +158,12 @@ fn start(server: &Path, uid: u32, durability: Durability, setup: &OwnSetup) -> R
     let initdb = ["-D", &data, "-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8"];
     programs.run("initdb", &user, &initdb, &[], &said)?;
     // No network: the folder of the socket is closed to other users, so trust is enough.
-    let more: String = setup.settings.iter().map(|(name, value)| format!(" -c {name}={value}")).collect();
+    let more: Vec<String> = setup.settings.iter().map(|(name, value)| format!("-c {name}={value}")).collect();
     let settings = format!(
-        "-k {} -c listen_addresses='' -c port=5432 -c max_connections=200 {}{more}",
+        "-k {} -c listen_addresses='' -c port=5432 -c max_connections=200 {} {}",
         server.display(),
-        durability.settings()
+        durability.settings(),
+        more.join(" ")
     );
     let pg_ctl = ["-D", &data, "-o", &settings, "-l", &log, "-t", "60", "-w", "start"];
     let started = programs.run("pg_ctl", &user, &pg_ctl, &setup.environment, &said);

@@ -48,7 +48,7 @@ fn kept_back(name: &str, options: &Options, seconds: f64, busy: bool) -> Outcome
     // The last one comes, and whatever it leads to.
     pause_s(seconds + 3.0);
     proxy.disarm();
-    cluster.wait_for_starts(JOBS, Duration::from_secs(60))?;
+    cluster.wait_for_starts(JOBS, Duration::from_mins(1))?;
     judge(&mut verdict, &mut cluster)?;
     Ok(verdict)
 }

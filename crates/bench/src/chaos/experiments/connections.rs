@@ -74,7 +74,7 @@ pub(super) fn never_reading(options: &Options) -> Outcome<Verdict> {
     let after = crate::soak::Usage::of(instance.pid())?.rss_mb;
     verdict.saw(format!("memory {before:.0} -> {after:.0} MB"));
     drop(clients);
-    cluster.stop_all(Duration::from_secs(60));
+    cluster.stop_all(Duration::from_mins(1));
     Ok(verdict)
 }
 
@@ -93,7 +93,7 @@ pub(super) fn descriptors(options: &Options) -> Outcome<Verdict> {
     probed(&mut verdict, &cluster, 30.0)?;
     drop(clients);
     pause_s(2.0);
-    cluster.stop_all(Duration::from_secs(60));
+    cluster.stop_all(Duration::from_mins(1));
     let failed = failed_with(&cluster.database.snapshot()?, "spawn_failed");
     verdict.check(failed > 0, format!("{failed} runs could not start their program"));
     Ok(verdict)

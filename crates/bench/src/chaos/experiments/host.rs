@@ -44,7 +44,7 @@ fn damaged(name: &str, options: &Options, damage: impl Fn(&Path) -> std::io::Res
     let job = json!({ "jobKey": "after", "target": "quick", "cronExpression": "0 0 1 1 *" });
     let answer = cluster.post("/jobs", &job)?;
     verdict.check(answer.status < 400, format!("POST /jobs: {} \"{}\"", answer.status, answer.reason()));
-    cluster.stop_all(Duration::from_secs(60));
+    cluster.stop_all(Duration::from_mins(1));
     Ok(verdict)
 }
 

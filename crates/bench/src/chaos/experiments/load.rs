@@ -68,7 +68,7 @@ pub(super) fn xmin(options: &Options) -> Outcome<Verdict> {
     let each: Vec<String> = costs.iter().map(|cost| format!("{cost:.0}")).collect();
     verdict.check(last > 4.0 * first.max(20.0), format!("blocks read for each run, by 10 s: {}", each.join(" ")));
     foreign.execute("rollback")?;
-    cluster.stop_all(Duration::from_secs(60));
+    cluster.stop_all(Duration::from_mins(1));
     Ok(verdict)
 }
 
@@ -101,6 +101,6 @@ pub(super) fn statement_timeout(options: &Options) -> Outcome<Verdict> {
         let ready = ready_in_silence(&cluster, from, healed);
         verdict.check(!ready.is_empty(), format!("{} instances ready though nothing fired", ready.len()));
     }
-    cluster.stop_all(Duration::from_secs(60));
+    cluster.stop_all(Duration::from_mins(1));
     Ok(verdict)
 }

@@ -33,7 +33,7 @@ fn apart(name: &str, options: &Options, freeze: bool) -> Outcome<Verdict> {
     cluster.nodes[0].start()?;
     let policies = json!({ "overlap": "skip", "catchUp": "none", "timeout": "30m" });
     cluster.jobs("slow", JOBS, "long", "*/5 * * * * *", &policies)?;
-    cluster.wait_until_started(JOBS, Duration::from_secs(60))?;
+    cluster.wait_until_started(JOBS, Duration::from_mins(1))?;
     for node in &mut cluster.nodes[1..] {
         node.start()?;
     }

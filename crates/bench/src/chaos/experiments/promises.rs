@@ -92,7 +92,7 @@ pub(super) fn pause_pending(options: &Options) -> Outcome<Verdict> {
     paused.expect(200)?;
     pause_s(12.0);
     late_starts(&mut verdict, &cluster, "filled", answered);
-    cluster.stop_all(Duration::from_secs(60));
+    cluster.stop_all(Duration::from_mins(1));
     Ok(verdict)
 }
 
@@ -160,7 +160,7 @@ pub(super) fn kill_and_restart(options: &Options) -> Outcome<Verdict> {
         node.start()?;
     }
     pause_s(options.lease_s() + 5.0);
-    cluster.wait_for_starts(1, Duration::from_secs(60))?;
+    cluster.wait_for_starts(1, Duration::from_mins(1))?;
     judge(&mut verdict, &mut cluster)?;
     Ok(verdict)
 }

@@ -22,8 +22,8 @@ pub(super) fn silent(options: &Options) -> Outcome<Verdict> {
 }
 
 fn starve(name: &str, options: &Options, action: Action) -> Outcome<Verdict> {
-    let watched_s = if options.brief { 30.0 } else { 60.0 };
-    let mut verdict = Verdict::new(name, format!("{action:?} between lock_due_timers and its commit"));
+    let watched_s = if options.brief { 40.0 } else { 60.0 };
+    let mut verdict = Verdict::new(name, format!("{} between lock_due_timers and its commit", how(action)));
     let mut cluster = Cluster::start(options, &plan(options))?;
     cluster.jobs("tick", JOBS, "quick", EVERY_SECOND, &strict())?;
     let jobs: Vec<String> = (0..JOBS).map(|number| format!("tick-{number}")).collect();
@@ -36,7 +36,8 @@ fn starve(name: &str, options: &Options, action: Action) -> Outcome<Verdict> {
     let (to, executions) = (true_time(), cluster.log.executions());
     let (begin, end) = longest_silence(&executions, None, from, to);
     let (longest, job) = slowest_job(&executions, &jobs, from, to);
-    let bound = 10.0 * stretch();
+    // However busy the machine is: no start in most of the time is none.
+    let bound = (10.0 * stretch()).min(0.8 * watched_s);
     verdict.check(longest > bound, format!("{job} did not fire for {longest:.1} s (bound {bound:.0} s)"));
     let ready = ready_in_silence(&cluster, begin, end);
     verdict.check(!ready.is_empty(), format!("{} instances ready in a silence of {:.0} s", ready.len(), end - begin));
@@ -45,4 +46,8 @@ fn starve(name: &str, options: &Options, action: Action) -> Outcome<Verdict> {
     pause_s(3.0);
     judge(&mut verdict, &mut cluster)?;
     Ok(verdict)
+}
+
+fn how(action: Action) -> &'static str {
+    if matches!(action, Action::Silence) { "black hole" } else { "SIGSTOP" }
 }

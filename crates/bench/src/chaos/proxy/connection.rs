@@ -18,7 +18,7 @@ use crate::chaos::clock::pause;
 type Unanswered = Mutex<VecDeque<Vec<Arc<str>>>>;
 
 /// Carries everything until one side ends.
-pub(super) fn carry(client: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
+pub(super) fn carry(client: &TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
     client.set_nodelay(true)?;
     if !shared.is_open() {
         return Ok(());
@@ -34,8 +34,8 @@ pub(super) fn carry(client: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
             end(&client, &server, &shared);
         }
     });
-    let _ended = carry_requests(&client, &server, shared, &unanswered);
-    end(&client, &server, shared);
+    let _ended = carry_requests(client, &server, shared, &unanswered);
+    end(client, &server, shared);
     let _panicked = answers.join();
     Ok(())
 }
@@ -55,6 +55,7 @@ fn carry_requests(
     let mut messages = Messages::of_client(client);
     let mut requests = Requests::default();
     let mut held = messages.next()?.unwrap_or_default();
+    shared.delay();
     server.write_all(&held)?;
     held.clear();
     while let Some(message) = messages.next()? {
@@ -64,7 +65,7 @@ fn carry_requests(
             Meaning::More => continue,
             Meaning::Other => {}
             Meaning::Whole(texts) => {
-                pause(Duration::from_millis(shared.latency.load(Ordering::Relaxed)));
+                shared.delay();
                 shared.act(&texts, Point::Request, false);
                 lock(unanswered).push_back(texts);
             }
@@ -109,6 +110,11 @@ fn carry_answers(
 }
 
 impl Shared {
+    /// What every request waits for.
+    fn delay(&self) {
+        pause(Duration::from_millis(self.latency.load(Ordering::Relaxed)));
+    }
+
     fn act(&self, texts: &[Arc<str>], point: Point, has_rows: bool) {
         let action = lock(&self.rules).iter().find_map(|rule| rule.take(texts, point, has_rows));
         match action {

@@ -5,7 +5,7 @@
 //!          ◄─ answers ──── [held until ReadyForQuery; rules for answers] ◄──
 //! ```
 //!
-//! It knows which text a prepared statement has, so a rule names a [`Statement`] and not a count of bytes. Both directions of
+//! It knows which text a prepared statement has, so a rule names a statement and not a count of bytes. Both directions of
 //! a connection have a thread each: an answer that is kept back keeps nothing else back.
 
 mod connection;
@@ -22,8 +22,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::Outcome;
-#[allow(unused_imports, reason = "named in the documentation")]
-use super::statement::Statement;
 
 /// What the network between an instance and its database does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +153,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
                 let shared = Arc::clone(shared);
                 std::thread::spawn(move || {
                     // Either side may end whenever it likes.
-                    let _ended = connection::carry(client, &shared);
+                    let _ended = connection::carry(&client, &shared);
                 });
             }
         }
