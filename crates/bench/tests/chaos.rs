@@ -16,9 +16,10 @@ fn binary() -> PathBuf {
 }
 
 fn holds(name: &str, database: Engine) {
-    let options = Options { database, binary: Some(binary()), brief: true, ..Options::default() };
-    let verdict = run_one(name, &options).unwrap();
-    assert!(verdict.is_ok(), "{verdict}");
+    match run_one(name, &Options::brief(database, binary())) {
+        Ok(verdict) => assert!(verdict.is_ok(), "{verdict}"),
+        Err(reason) => panic!("{reason}"),
+    }
 }
 
 #[test]

@@ -11,13 +11,13 @@ use super::experiments::Experiment;
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The database of the experiments that work on both.
-    pub database: Engine,
+    pub(crate) database: Engine,
     /// The `everbell` binary; the one beside this program if absent.
-    pub binary: Option<PathBuf>,
+    pub(crate) binary: Option<PathBuf>,
     /// How many instances a cluster has.
-    pub instances: usize,
+    pub(crate) instances: usize,
     /// Short leases and fewer rounds, for tests.
-    pub brief: bool,
+    pub(crate) brief: bool,
     pub(crate) seed: u64,
     minutes: f64,
     experiments: Vec<String>,
@@ -38,6 +38,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Short leases and few rounds, for tests of this binary.
+    pub fn brief(database: Engine, binary: PathBuf) -> Options {
+        Options { database, binary: Some(binary), brief: true, ..Options::default() }
+    }
+
     pub(super) fn read(arguments: &[&str]) -> Result<Options, String> {
         let mut options = Options::default();
         let mut arguments = arguments.iter();
