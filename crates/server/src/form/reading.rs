@@ -10,6 +10,11 @@ use super::meant::meant;
 use super::span::parse_span;
 use super::{Field, Kind, Naming};
 
+/// A refused request lists this many faults and counts the others.
+pub(crate) const MAX_LISTED_FAULTS: usize = 20;
+/// An object with more members is refused as a whole: no object here has nearly as many fields.
+const MAX_MEMBERS: usize = 200;
+
 /// Something that is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -145,9 +150,16 @@ impl<'v> Form<'v> {
 }
 
 fn check_members(members: &Map<String, Value>, fields: &[Field], at: &str, naming: Naming, faults: &mut Vec<Fault>) {
+    if let Some(fault) = too_many(members, at) {
+        return faults.push(fault);
+    }
     for (name, value) in members {
         let pointer = format!("{at}/{}", escape(name));
         match fields.iter().find(|field| naming.spell(field.name) == *name) {
+            // What is only counted needs no suggestion.
+            None if faults.len() >= MAX_LISTED_FAULTS => {
+                faults.push(Fault::new(pointer, "unknown_field", "is not known here"));
+            }
             None => faults.push(unknown(pointer, name, fields, naming)),
             Some(field) if value.is_null() && !field.required => {}
             Some(field) => check_value(value, &field.kind, &pointer, naming, faults),
@@ -159,6 +171,12 @@ fn check_members(members: &Map<String, Value>, fields: &[Field], at: &str, namin
             faults.push(Fault::new(format!("{at}/{name}"), "required", format!("is required: {}", field.doc)));
         }
     }
+}
+
+/// Refuses an object whose members are too many to be checked one by one.
+fn too_many(members: &Map<String, Value>, at: &str) -> Option<Fault> {
+    let detail = || format!("has {} members; at most {MAX_MEMBERS} are allowed here", members.len());
+    (members.len() > MAX_MEMBERS).then(|| Fault::new(at, "out_of_range", detail()))
 }
 
 fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults: &mut Vec<Fault>) {
@@ -193,21 +211,20 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
                 fault("invalid", reason);
             }
         }
-        (Kind::Texts, Value::Object(members)) => {
-            for (name, value) in members {
-                if !value.is_string() && !value.is_null() {
-                    let pointer = format!("{pointer}/{}", escape(name));
-                    faults.push(Fault::new(
-                        pointer,
-                        "wrong_type",
-                        format!("must be a text, not {}", naming.kind_of(value)),
-                    ));
-                }
+        (Kind::Texts | Kind::Map(_), Value::Object(members)) => {
+            if let Some(fault) = too_many(members, pointer) {
+                return faults.push(fault);
             }
-        }
-        (Kind::Map(of), Value::Object(members)) => {
             for (name, value) in members {
-                check_value(value, of, &format!("{pointer}/{}", escape(name)), naming, faults);
+                let pointer = format!("{pointer}/{}", escape(name));
+                match kind {
+                    Kind::Map(of) => check_value(value, of, &pointer, naming, faults),
+                    _ if value.is_string() || value.is_null() => {}
+                    _ => {
+                        let detail = format!("must be a text, not {}", naming.kind_of(value));
+                        faults.push(Fault::new(pointer, "wrong_type", detail));
+                    }
+                }
             }
         }
         (Kind::Secret, value) => faults.extend(bad_secret(value, pointer)),
