@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::binary::{Ran, ran, refusal, stdout};
 use crate::server::{Folder, Server, quiet};
+use crate::ui::visitor::part;
 
 fn healthcheck(server: &str, args: &[&str]) -> Ran {
     let folder = Folder::new();
@@ -184,8 +185,7 @@ fn a_name_never_becomes_a_command() {
     ];
     for name in hostile {
         server.job(name, &json!({}));
-        let path: String = name.bytes().map(|byte| format!("%{byte:02x}")).collect();
-        server.put(&format!("/orgs/{path}"), &json!({ "timezone": "UTC" })).expect(201);
+        server.put(&format!("/orgs/{}", part(name)), &json!({ "timezone": "UTC" })).expect(201);
     }
     for name in ["-zw", "--server=http://127.0.0.1:1", "=zw", "@zw"] {
         server.job(name, &json!({}));

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::server::{Reply, Server, TARGETS};
+use crate::ui::visitor::part;
 
 /// An object with this many members that no route knows.
 fn unknown_members(count: usize) -> Value {
@@ -103,7 +104,7 @@ fn names_look_like_what_they_are() {
     for key in ["daily\u{200b}", "\u{202e}yliad", "a\u{2066}b", "\u{feff}a", "a\u{ad}b", "a\u{2028}b", "a\u{e0041}"] {
         let body = json!({ "jobKey": key, "target": "print", "cronExpression": "@daily" });
         assert_eq!(server.post("/jobs", &body).faults(), ["#/jobKey"], "{key:?}");
-        let path = format!("/orgs/{}", key.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>());
+        let path = format!("/orgs/{}", part(key));
         assert_eq!(server.put(&path, &json!({ "timezone": "UTC" })).faults(), ["#/orgId"], "{key:?}");
     }
     for labels in
