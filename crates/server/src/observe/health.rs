@@ -171,19 +171,20 @@ async fn oldest_overdue(bell: &Everbell, alive: Duration) -> StoreResult<Option<
 fn clock(skew: SignedDuration, news: &ClockNews, now: Duration) -> Check {
     let side = if skew.is_negative() { "behind" } else { "ahead of" };
     let seconds = skew.as_secs_f64().abs();
-    let mut detail = format!("the host's clock is {seconds:.3} s {side} the database's, which counts");
+    let mut parts = vec![format!("the host's clock is {seconds:.3} s {side} the database's, which counts")];
     if let Some((by, noticed)) = news.step.filter(|(_, at)| now.saturating_sub(*at) < STEP_SHOWN_FOR) {
         let direction = if by.is_negative() { "back" } else { "forward" };
         let (by, ago) = (by.unsigned_abs().as_secs_f64(), now.saturating_sub(noticed).as_secs());
-        detail += &format!("; it was set {direction} by {by:.1} s, {ago} s ago");
+        parts.push(format!("it was set {direction} by {by:.1} s, {ago} s ago"));
     }
-    if let Some(newest) = news.future {
-        detail += &format!("; the database has entries from {newest}, which was in the future at the start");
-    }
-    if let Some(trusted) = news.pruning_held {
-        detail += &format!("; it leapt, so history is only pruned as of {trusted} until it has been steady for a day");
-    }
-    good("clock", detail)
+    parts.extend(
+        news.future
+            .map(|newest| format!("the database has entries from {newest}, which was in the future at the start")),
+    );
+    parts.extend(news.pruning_held.map(|trusted| {
+        format!("it leapt, so history is only pruned as of {trusted} until it has been steady for a day")
+    }));
+    good("clock", parts.join("; "))
 }
 
 fn draining(draining: bool) -> Check {
