@@ -56,6 +56,7 @@ pub(crate) fn policies(job: &Definition) -> Value {
             "initial": iso(policies.backoff.initial),
             "max": iso(policies.backoff.max),
         },
+        "onLeaseLoss": policies.on_lease_loss.map(|choice| choice.as_str()),
         "pauseAfterFailures": policies.pause_after_failures,
         "dependsOn": policies.depends_on.as_ref().map(|Dependency { job_key, within }| {
             json!({ "jobKey": job_key.as_str(), "within": iso(*within) })
