@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use everbell_core::{JobId, OnLeaseLoss, Run as Record, RunStatus};
+use everbell_core::{JobId, OnLeaseLoss, Run as Record, RunStatus, TriggerType};
 
 use crate::engine::Attempt;
 use crate::run::Run;
@@ -26,6 +26,8 @@ struct Pages {
 struct AtWork {
     attempt: Attempt,
     job: JobId,
+    /// Not by hand, which may ask to run beside others.
+    scheduled: bool,
     instance: u64,
 }
 
@@ -52,7 +54,12 @@ impl Diary {
     /// A handler begins. `record` is what the store says about its run at this moment.
     pub(super) fn begin(self: &Arc<Diary>, run: &Run, record: &Record, instance: u64) -> Working {
         let job = run.job().expect("all runs of a play belong to jobs");
-        let entry = AtWork { attempt: (run.id(), run.attempt()), job: job.id, instance };
+        let entry = AtWork {
+            attempt: (run.id(), run.attempt()),
+            job: job.id,
+            scheduled: run.trigger().kind() == TriggerType::Scheduled,
+            instance,
+        };
         let mut pages = self.pages();
         *pages.begun.entry(entry.attempt).or_default() += 1;
         if (record.status, record.attempt) != (RunStatus::Running, run.attempt()) {
@@ -65,10 +72,12 @@ impl Diary {
             let allowed = job.policies.max_attempts;
             pages.complaints.push(format!("run {} began {starts} times, of {allowed} allowed", run.id()));
         }
-        let others =
-            pages.at_work.iter().filter(|other| other.job == job.id && !pages.frozen.contains(&other.instance));
+        let counts =
+            |other: &&AtWork| other.job == job.id && other.scheduled && !pages.frozen.contains(&other.instance);
+        let others = pages.at_work.iter().filter(counts);
         let others: Vec<String> = others.map(|other| format!("{} on {}", other.attempt.0, other.instance)).collect();
-        if job.policies.lease_loss() == OnLeaseLoss::Stop
+        if entry.scheduled
+            && job.policies.lease_loss() == OnLeaseLoss::Stop
             && job.policies.overlap != everbell_core::Overlap::Allow
             && others.len() >= job.policies.max_concurrent_runs as usize
         {

@@ -166,7 +166,7 @@ impl World {
             0 => self.crash(),
             1 => self.freeze(),
             2 => self.faults.outage.store(true, Ordering::Relaxed),
-            3..=6 => self.faults.outage.store(false, Ordering::Relaxed),
+            3..=6 => self.heal(),
             7 => self.cut(),
             8..=11 => operator::act(self).await,
             12..=30 => {
@@ -194,7 +194,7 @@ impl World {
             instance.frozen_until = None;
             instance.clock.set(self.now + instance.offset);
         }
-        for _ in 0..40 {
+        for _ in 0..20 {
             tokio::task::yield_now().await;
         }
         // Only now: an instance that goes on has to be given a moment to notice what time it is.
@@ -203,11 +203,19 @@ impl World {
         }
     }
 
-    /// One instance loses the database, or reaches it again.
+    /// One instance loses the database, while the others reach it.
     fn cut(&mut self) {
         let number = self.dice.below(self.instances.len());
         if let Some(instance) = &self.instances[number] {
-            instance.cut.fetch_xor(true, Ordering::Relaxed);
+            instance.cut.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Everybody reaches the database again.
+    fn heal(&mut self) {
+        self.faults.outage.store(false, Ordering::Relaxed);
+        for instance in self.instances.iter().flatten() {
+            instance.cut.store(false, Ordering::Relaxed);
         }
     }
 
