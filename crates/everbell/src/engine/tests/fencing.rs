@@ -44,6 +44,11 @@ async fn claim_under_way(seconds: u64) -> (Lab, Heartbeat, tokio::task::JoinHand
     (lab, heartbeat, claim)
 }
 
+/// How often the handler began.
+fn starts(lab: &Lab) -> usize {
+    lab.log.lock().unwrap().len()
+}
+
 async fn beat_each_second(lab: &Lab, heartbeat: &mut Heartbeat, seconds: std::ops::RangeInclusive<i64>) {
     for second in seconds {
         lab.clock.set(at("01:00") + jiff::SignedDuration::from_secs(second));
@@ -64,7 +69,7 @@ async fn a_claim_under_way_is_not_given_back_however_often_the_heart_beats() {
     assert!(claim.await.unwrap().1.is_none());
     lab.turn().await;
     assert_eq!(lab.runs("hourly").await, ["01:00:00 succeeded"]);
-    assert_eq!((lab.log.lock().unwrap().len(), lab.records("hourly").await[0].attempt), (1, 1));
+    assert_eq!((starts(&lab), lab.records("hourly").await[0].attempt), (1, 1));
 }
 
 #[tokio::test]
@@ -78,11 +83,7 @@ async fn an_answer_that_is_late_starts_nothing_and_its_run_starts_once() {
     beat_each_second(&lab, &mut heartbeat, 7..=20).await;
     lab.turn().await;
     assert_eq!(lab.runs("hourly").await, ["01:00:00 succeeded"]);
-    assert_eq!(
-        (lab.log.lock().unwrap().len(), lab.records("hourly").await[0].attempt),
-        (1, 2),
-        "fenced by the attempt"
-    );
+    assert_eq!((starts(&lab), lab.records("hourly").await[0].attempt), (1, 2), "fenced by the attempt");
 }
 
 #[tokio::test]
@@ -98,7 +99,7 @@ async fn an_instance_that_stood_still_drops_the_answer_that_waited_for_it() {
     heartbeat.step().await.unwrap();
     lab.turn().await;
     assert_eq!(lab.runs("hourly").await, ["01:00:00 failed lost"]);
-    assert_eq!(lab.log.lock().unwrap().len(), 0, "no handler begins after the end of its run");
+    assert_eq!(starts(&lab), 0, "no handler begins after the end of its run");
 }
 
 #[tokio::test]
@@ -113,11 +114,11 @@ async fn a_handler_that_would_begin_at_the_end_of_its_lease_does_not() {
     lab.set("01:00:45");
     lab.settle().await;
     lab.engine.recorder.step().await.unwrap();
-    assert_eq!((lab.log.lock().unwrap().len(), lab.runs("hourly").await), (0, vec!["01:00:00 running".to_owned()]));
+    assert_eq!((starts(&lab), lab.runs("hourly").await), (0, vec!["01:00:00 running".to_owned()]));
     lab.engine.heartbeat.step().await.unwrap();
     lab.turn().await;
     assert_eq!(lab.runs("hourly").await, ["01:00:00 succeeded"]);
-    assert_eq!(lab.log.lock().unwrap().len(), 1);
+    assert_eq!(starts(&lab), 1);
 }
 
 /// The job `long` at work since 01:00 on an instance whose heart does not beat any more, and which is patient with handlers.
