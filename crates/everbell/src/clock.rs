@@ -55,6 +55,7 @@ pub struct Host {
 }
 
 #[allow(clippy::disallowed_methods, reason = "the one place that reads the clocks of the machine")]
+#[cfg_attr(target_os = "linux", allow(clippy::derivable_impls, reason = "not where there is a start to remember"))]
 impl Default for Host {
     fn default() -> Self {
         Host {
