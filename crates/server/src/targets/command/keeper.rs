@@ -18,32 +18,26 @@
 //! fills the pipe; a thread then ends it, starts another one and gives it the whole list.
 
 mod groups;
+mod process;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt::{self, Write as _};
-use std::io::{self, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::fmt;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 use rustix::time::{ClockId, clock_gettime};
+
+use self::process::{ATOMIC_WRITE, Process};
 
 /// The only argument of a keeper.
 const WORD: &str = "keep-groups";
 
 /// The pause before another try to start a keeper.
 const RESTART_PAUSE: Duration = Duration::from_secs(5);
-
-/// How long a new keeper may take to read a part of the list.
-const READ_TIMEOUT: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
-
-/// A write of this size to a pipe is written whole or not at all.
-const ATOMIC_WRITE: usize = 4096;
 
 /// When a group gets its signals unless it is renewed before, in milliseconds of [`uptime`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +90,7 @@ impl Keeper {
     /// Has a group ended if this process dies before the answer is dropped, or at the deadline.
     pub(super) fn keep(&self, leader: Pid, deadline: Option<Deadline>) -> Kept {
         let kept = Kept { keeper: self.clone(), group: leader.as_raw_nonzero().get() };
-        kept.tell(Some(deadline));
+        kept.tell(Change::Keep(deadline));
         kept
     }
 }
@@ -111,21 +105,27 @@ pub(super) struct Kept {
 impl Kept {
     /// Replaces the deadline.
     pub(super) fn renew(&self, deadline: Deadline) {
-        self.tell(Some(Some(deadline)));
+        self.tell(Change::Keep(Some(deadline)));
     }
 
-    /// `None`: the group is over.
-    fn tell(&self, entry: Option<Option<Deadline>>) {
+    fn tell(&self, change: Change) {
         if let Some(line) = &self.keeper.0 {
-            line.tell(self.group, entry);
+            line.tell(self.group, change);
         }
     }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        self.tell(None);
+        self.tell(Change::Over);
     }
+}
+
+/// What a line says about a group.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Keep(Option<Deadline>),
+    Over,
 }
 
 type Groups = BTreeMap<i32, Option<Deadline>>;
@@ -158,15 +158,15 @@ impl Line {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(self: &Arc<Line>, group: i32, entry: Option<Option<Deadline>>) {
+    fn tell(self: &Arc<Line>, group: i32, change: Change) {
         let mut state = self.locked();
-        match entry {
-            Some(deadline) => _ = state.groups.insert(group, deadline),
-            None => _ = state.groups.remove(&group),
+        match change {
+            Change::Keep(deadline) => _ = state.groups.insert(group, deadline),
+            Change::Over => _ = state.groups.remove(&group),
         }
         let Some(process) = &mut state.process else { return };
         let mut text = String::new();
-        write_line(&mut text, group, entry);
+        write_line(&mut text, group, change);
         if let Err(error) = process.write_now(text.as_bytes()) {
             self.replace(&mut state, &error);
         }
@@ -217,7 +217,9 @@ impl Line {
 
 fn start_another(last: Option<Process>, line: &Weak<Line>) {
     // It does not read, so there is nothing to lose.
-    last.map(Process::end);
+    if let Some(last) = last {
+        last.end();
+    }
     while let Some(line) = line.upgrade() {
         match (line.start)().and_then(|process| line.hand_over(process)) {
             Ok(()) => return,
@@ -234,88 +236,21 @@ fn start_another(last: Option<Process>, line: &Weak<Line>) {
 fn difference(known: &Groups, wanted: &Groups) -> String {
     let mut text = String::new();
     for group in known.keys().filter(|group| !wanted.contains_key(group)) {
-        write_line(&mut text, *group, None);
+        write_line(&mut text, *group, Change::Over);
     }
     for (group, deadline) in wanted.iter().filter(|(group, deadline)| known.get(group) != Some(deadline)) {
-        write_line(&mut text, *group, Some(*deadline));
+        write_line(&mut text, *group, Change::Keep(*deadline));
     }
     text
 }
 
-fn write_line(text: &mut String, group: i32, entry: Option<Option<Deadline>>) {
-    let written = match entry {
-        Some(Some(Deadline { terminate_at, kill_at })) => writeln!(text, "+{group} {terminate_at} {kill_at}"),
-        Some(None) => writeln!(text, "+{group}"),
-        None => writeln!(text, "-{group}"),
+fn write_line(text: &mut String, group: i32, change: Change) {
+    let line = match change {
+        Change::Keep(Some(Deadline { terminate_at, kill_at })) => format!("+{group} {terminate_at} {kill_at}\n"),
+        Change::Keep(None) => format!("+{group}\n"),
+        Change::Over => format!("-{group}\n"),
     };
-    // Text in memory takes everything.
-    debug_assert!(written.is_ok());
-}
-
-/// A keeper and the pipe to it.
-#[derive(Debug)]
-struct Process {
-    child: Child,
-    pipe: Option<ChildStdin>,
-}
-
-impl Process {
-    fn start() -> io::Result<Process> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command
-            .arg(WORD)
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        Process::of(&mut command)
-    }
-
-    fn of(command: &mut Command) -> io::Result<Process> {
-        // What a terminal sends to the server is not for the keeper.
-        let mut child = command.process_group(0).spawn()?;
-        let pipe = child.stdin.take();
-        if let Some(pipe) = &pipe {
-            rustix::io::ioctl_fionbio(pipe, true)?;
-        }
-        Ok(Process { child, pipe })
-    }
-
-    /// Writes at most [`ATOMIC_WRITE`] bytes, whole or not at all, without waiting.
-    fn write_now(&mut self, text: &[u8]) -> io::Result<()> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        self.pipe.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(text)
-    }
-
-    /// Writes as fast as the keeper reads.
-    fn write_patiently(&mut self, text: &[u8]) -> io::Result<()> {
-        let pipe = self.pipe.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        let mut left = text;
-        while !left.is_empty() {
-            match pipe.write(left) {
-                Ok(written) => left = &left[written..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if poll(&mut [PollFd::new(&*pipe, PollFlags::OUT)], Some(&READ_TIMEOUT))? == 0 {
-                        return Err(io::ErrorKind::TimedOut.into());
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends a keeper that is of no use, before its pipe ends: it would take that for the end of the server, and end every
-    /// group. Reaped, it is no zombie.
-    fn end(mut self) {
-        if let Err(error) = self.child.kill().and_then(|()| self.child.wait()) {
-            tracing::warn!(%error, "a keeper that does not read could not be ended");
-        }
-    }
+    text.push_str(&line);
 }
 
 /// Is the keeper of a server, if that is what this process was started as.
@@ -329,6 +264,7 @@ pub(crate) fn answered(args: &[OsString]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;

@@ -23,7 +23,7 @@ pub(super) fn keep(pipe: &impl AsFd) {
     let (mut list, mut buffer) = (List::default(), [0; 16 * 1024]);
     loop {
         let wait = list.next().map(|at| at.saturating_sub(uptime()).min(LONGEST_WAIT));
-        let wait = wait.map(|wait| Duration::from_millis(wait)).and_then(|wait| Timespec::try_from(wait).ok());
+        let wait = wait.map(Duration::from_millis).and_then(|wait| Timespec::try_from(wait).ok());
         match poll(&mut [PollFd::new(pipe, PollFlags::IN)], wait.as_ref()) {
             // Only when everything is read: a renewal may be among it.
             Ok(0) => list.signal_due(uptime()),
