@@ -1,6 +1,7 @@
 //! The engine, step by step: no loop, no clock of the machine, no waiting.
 
 mod clock_steps;
+mod fencing;
 mod lab;
 mod leases;
 mod printing;
