@@ -58,16 +58,13 @@ fn find(user: &str, group: Option<&str>, passwd: &str, groups: &str) -> Result<I
     let entry = entries(passwd).find(is_user);
     let uid = entry.as_ref().and_then(|entry| entry[2].parse().ok()).or(number);
     let uid = uid.ok_or_else(|| format!("there is no user `{}`", user.escape_debug()))?;
-    let gid = match group {
-        Some(group) => {
-            let named = entries(groups).find(|entry| entry.len() >= 3 && entry[0] == group);
-            let gid = named.and_then(|entry| entry[2].parse().ok()).or_else(|| group.parse().ok());
-            gid.ok_or_else(|| format!("there is no group `{}`", group.escape_debug()))?
-        }
-        None => {
-            let own = entry.as_ref().and_then(|entry| entry[3].parse().ok());
-            own.ok_or_else(|| format!("the user {uid} has no group in /etc/passwd: name one as `group`"))?
-        }
+    let gid = if let Some(group) = group {
+        let named = entries(groups).find(|entry| entry.len() >= 3 && entry[0] == group);
+        let gid = named.and_then(|entry| entry[2].parse().ok()).or_else(|| group.parse().ok());
+        gid.ok_or_else(|| format!("there is no group `{}`", group.escape_debug()))?
+    } else {
+        let own = entry.as_ref().and_then(|entry| entry[3].parse().ok());
+        own.ok_or_else(|| format!("the user {uid} has no group in /etc/passwd: name one as `group`"))?
     };
     Ok(Identity { uid, gid, home: entry.map(|entry| entry[5].to_owned()) })
 }
