@@ -35,9 +35,9 @@ fn no_route_shows_runs_to_a_role_that_may_not_read_them() {
             let filled = path.replace("{jobId}", "key:daily").replace("{runId}", &id).replace("{target}", "fail");
             let reply = get(&filled.replace(['{', '}'], ""));
             if reply.status == 200 {
-                shown += 1
+                shown += 1;
             } else {
-                refused += 1
+                refused += 1;
             }
             for secret in [id.as_str(), "CANARY", "exit_code"] {
                 assert!(!reply.text.contains(secret), "{role} reads {secret} at {filled}: {}", reply.text);
