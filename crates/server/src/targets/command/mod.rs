@@ -15,7 +15,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell::{Action, IntoOutcome, Run, RunError};
+use everbell::{Action, IntoOutcome, Lease, Run, RunError};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, Command};
@@ -95,14 +95,19 @@ impl Program {
         if let Some(identity) = Identity::of(settings).map_err(|why| no_identity(program, &why))? {
             identity.apply(settings, &mut command);
         }
-        let group = Group::start(&mut command, &self.keeper);
+        let lease = run.lease();
+        let group = Group::start(&mut command, &self.keeper, &lease);
         let group = group.map_err(|error| not_started(program, settings, &error))?;
         let printed = |most| Printed { last: LastLine::new(most), stream: self.redactor.stream() };
         let (mut said, mut complained) = (printed(result::MAX_BYTES), printed(MAX_COMPLAINT));
-        let status = attend(group, run, (&mut said, &mut complained)).await;
+        let status = attend(group, run, lease, (&mut said, &mut complained)).await;
         let status = status.map_err(|error| unknown_end(program, &error))?;
+        // The keeper ends programs of a server that stood still for too long. Whether one was done before, nobody can tell.
+        let may_be_ended = run.lease().stops_in().is_some_and(|left| left.is_zero());
         match status.code() {
-            Some(code) if settings.success.contains(&code) => Ok(said.last.text().as_deref().and_then(result::json)),
+            Some(code) if settings.success.contains(&code) && !may_be_ended => {
+                Ok(said.last.text().as_deref().and_then(result::json))
+            }
             _ => Err(failed(program, status, complained.last.text())),
         }
     }
@@ -127,6 +132,7 @@ impl Printed {
 async fn attend(
     mut group: Group,
     run: &Run,
+    mut lease: Lease,
     (said, complained): (&mut Printed, &mut Printed),
 ) -> io::Result<ExitStatus> {
     let (stdin, stdout, stderr) = group.pipes();
@@ -138,6 +144,7 @@ async fn attend(
         tokio::select! {
             () = group.ended() => break,
             _ = &mut pipes, if !drained => drained = true,
+            () = lease.renewed() => group.renew(&lease),
             () = run.canceled(), if !asked => {
                 asked = true;
                 group.terminate();
