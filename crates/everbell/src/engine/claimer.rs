@@ -5,6 +5,7 @@ use std::sync::Arc;
 use everbell_core::store::{StartRuns, StoreResult};
 use tokio::sync::Notify;
 
+use super::batch::BatchSize;
 use super::{Shared, Step, Wait, executor};
 use crate::clock::later;
 use crate::events::Round;
@@ -12,11 +13,12 @@ use crate::events::Round;
 #[derive(Debug)]
 pub(crate) struct Claimer {
     shared: Arc<Shared>,
+    batch: BatchSize,
 }
 
 impl Claimer {
     pub(super) fn new(shared: &Arc<Shared>) -> Claimer {
-        Claimer { shared: Arc::clone(shared) }
+        Claimer { shared: Arc::clone(shared), batch: BatchSize::new(shared.options.batch) }
     }
 }
 
@@ -31,7 +33,7 @@ impl Step for Claimer {
             return Ok(Wait::ForSignal);
         }
         let (now, begun) = (self.shared.now(), self.shared.clock.monotonic());
-        let limit = room.min(options.batch);
+        let limit = room.min(self.batch.get());
         let request = StartRuns {
             instance: self.shared.instance,
             targets: &targets,
@@ -40,6 +42,7 @@ impl Step for Claimer {
             lease_until: later(now, options.lease.duration),
         };
         let claims = store.start_runs(&request).await;
+        self.batch.learn(&claims);
         self.shared.looked(Round::Start, now, begun, claims.as_ref().ok().map(Vec::len));
         let claims = claims?;
         let full = claims.len() >= limit as usize;
