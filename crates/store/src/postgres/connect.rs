@@ -23,6 +23,8 @@ use crate::url::PostgresAddress;
 
 /// How long a verb of a loop may take: much shorter than a lease, so that one answer that does not come costs none.
 const LOOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long anybody waits for a lock.
+const LONGEST_LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a look at a database from outside may take.
 const LOOK_TIMEOUT: Duration = Duration::from_mins(1);
 /// How the statements of the loops are planned. They look for a few rows by an index in tables that are empty at one time
@@ -32,8 +34,7 @@ const LOOK_TIMEOUT: Duration = Duration::from_mins(1);
 /// While a table is empty, every plan for it costs the same, so a statement must leave one way only, by the keys of its
 /// rows: `key = any(array(…))`, or for a join `key = any(array[given.key])`, because for `key = given.key` the whole index
 /// may be read instead. What must not be looked for in an index is said with `is true`. `plans.rs` has the proof.
-pub(super) const STEADY: [(&str, &str); 7] = [
-    ("lock_timeout", "2000"),
+pub(super) const STEADY: [(&str, &str); 6] = [
     ("enable_seqscan", "off"),
     ("enable_bitmapscan", "off"),
     ("enable_hashjoin", "off"),
@@ -43,7 +44,7 @@ pub(super) const STEADY: [(&str, &str); 7] = [
 ];
 /// How the statements of everybody else run: they read a little by an index, or a small table. What the planner takes for
 /// much work is not, and starting helpers or compiling would take longer than all of it.
-const READING: [(&str, &str); 3] = [("lock_timeout", "3000"), ("jit", "off"), ("max_parallel_workers_per_gather", "0")];
+const READING: [(&str, &str); 2] = [("jit", "off"), ("max_parallel_workers_per_gather", "0")];
 /// The server ends by itself what a client that is frozen or cut off has left behind: others skip the rows that it locked.
 const ABANDONED: (&str, &str) = ("idle_in_transaction_session_timeout", "5000");
 /// The server asks a client that is silent whether it is still there.
@@ -56,6 +57,9 @@ fn settings(own: &[(&'static str, &str)], limit: Duration, behind_pooler: bool) 
     let mut settings: Vec<(&str, String)> =
         own.iter().copied().chain([ABANDONED]).chain(keepalive).map(|(name, value)| (name, value.to_owned())).collect();
     settings.push(("statement_timeout", limit.as_millis().to_string()));
+    // Who waits for a lock is told so before its time is over.
+    let lock_timeout = (limit * 2 / 5).min(LONGEST_LOCK_TIMEOUT);
+    settings.push(("lock_timeout", lock_timeout.as_millis().to_string()));
     settings
 }
 
@@ -252,7 +256,9 @@ impl PostgresStore {
 
 /// The servers, after one was seen to work. Nothing is tried again here, so that a start tells at once what is wrong.
 async fn reach(address: &PostgresAddress, limit: Duration) -> StoreResult<Arc<Hosts>> {
-    let hosts = Arc::new(Hosts::parse(address)?);
+    let hosts =
+        Hosts::parse(address).map_err(|error| fault::unavailable("reading the address of the database", error))?;
+    let hosts = Arc::new(hosts);
     let what = format!("connecting to {hosts}");
     let connecting = async { hosts.connect_to_any(&[]).await?.close().await };
     Budget::new(limit).spend(Stage::Connecting, connecting).await.map_err(|error| fault::unavailable(&what, error))?;

@@ -8,7 +8,6 @@ use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use everbell_core::Invalid;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, Executor, PgConnection, Row};
 use tokio::sync::Mutex;
@@ -64,14 +63,10 @@ struct Retry {
 }
 
 impl Hosts {
-    pub(super) fn parse(address: &PostgresAddress) -> Result<Hosts, Invalid> {
-        let unreadable = |_| {
-            // The driver's own words may repeat the password.
-            Invalid::new("database", "the address cannot be read; it looks like postgres://user:password@host/database")
-        };
+    pub(super) fn parse(address: &PostgresAddress) -> sqlx::Result<Hosts> {
         let mut hosts = Vec::new();
         for url in &address.urls {
-            let mut options: PgConnectOptions = url.parse().map_err(unreadable)?;
+            let mut options: PgConnectOptions = url.parse()?;
             options = options.application_name("everbell");
             if address.behind_pooler {
                 // A pooler refuses what it does not know.
@@ -142,8 +137,9 @@ impl Hosts {
                 }
                 Err(error) => {
                     self.note(&error);
+                    // Whoever asked for a connection has asked the server for nothing else.
                     if !is_passing(&error) {
-                        return Err(error);
+                        return Err(Refusal::new(&error).into());
                     }
                     retry.wait = (retry.wait * 2).clamp(FIRST_WAIT, LONGEST_WAIT);
                     retry.refused = Some((Instant::now() + retry.wait, Refusal::new(&error)));

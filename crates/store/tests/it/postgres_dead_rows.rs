@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use everbell_core::store::Store;
 use everbell_store::postgres::PostgresStore;
 use everbell_store::testing::TestDatabase;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
