@@ -13,7 +13,6 @@ use tracing::{error, info, warn};
 use super::drive::drive;
 use super::inflight::Stop;
 use super::{AbortAll, Engine, Shared, Step};
-use crate::clock::later;
 
 /// How long a shutdown waits for a step that has begun. A claim whose answer does not come by then is never started; its
 /// lease runs out.
@@ -148,6 +147,6 @@ async fn emptied_within(shared: &Shared, time: std::time::Duration) -> bool {
     tokio::select! {
         biased;
         () = shared.inflight.emptied() => true,
-        () = shared.clock.sleep_until(later(shared.now(), time)) => false,
+        () = shared.clock.sleep(time) => false,
     }
 }
