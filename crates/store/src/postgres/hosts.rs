@@ -43,7 +43,7 @@ pub(crate) enum Wanted {
 
 /// The servers of one address.
 pub(super) struct Hosts {
-    hosts: Vec<PgConnectOptions>,
+    list: Vec<PgConnectOptions>,
     wanted: Wanted,
     /// Without a pooler between, whose connections must be left as they are.
     direct: bool,
@@ -79,7 +79,7 @@ impl Hosts {
 
     pub(super) fn new(hosts: Vec<PgConnectOptions>, wanted: Wanted, direct: bool) -> Hosts {
         Hosts {
-            hosts,
+            list: hosts,
             wanted,
             direct,
             current: AtomicUsize::new(0),
@@ -96,7 +96,7 @@ impl Hosts {
 
     /// The one that was reached last.
     pub(super) fn current(&self) -> &PgConnectOptions {
-        &self.hosts[self.current.load(Ordering::Relaxed) % self.hosts.len()]
+        &self.list[self.current.load(Ordering::Relaxed) % self.list.len()]
     }
 
     pub(super) fn generation(&self) -> u64 {
@@ -150,10 +150,10 @@ impl Hosts {
 
     /// Connects once: to the server that was reached last, else to the others in their order.
     pub(super) async fn connect_to_any(&self, settings: &[(&str, &str)]) -> sqlx::Result<PgConnection> {
-        let (first, count) = (self.current.load(Ordering::Relaxed), self.hosts.len());
+        let (first, count) = (self.current.load(Ordering::Relaxed), self.list.len());
         let mut refusal = None;
         for place in first..first + count {
-            let options = self.hosts[place % count].clone().options(settings.iter().copied());
+            let options = self.list[place % count].clone().options(settings.iter().copied());
             let connecting = self.connect_to(&options);
             let answer = if count == 1 {
                 connecting.await
@@ -175,7 +175,7 @@ impl Hosts {
     }
 
     async fn connect_to(&self, options: &PgConnectOptions) -> sqlx::Result<PgConnection> {
-        let mut connection = PgConnection::connect_with(options).await?;
+        let mut connection = Box::pin(PgConnection::connect_with(options)).await?;
         if !self.direct && self.wanted == Wanted::Any {
             return Ok(connection);
         }
@@ -264,8 +264,8 @@ fn is_passing(error: &sqlx::Error) -> bool {
 impl fmt::Display for Hosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |options: &PgConnectOptions| format!("{}:{}", options.get_host(), options.get_port());
-        let hosts: Vec<String> = self.hosts.iter().map(shown).collect();
-        write!(f, "postgres://{}/{}", hosts.join(","), self.hosts[0].get_database().unwrap_or(""))
+        let hosts: Vec<String> = self.list.iter().map(shown).collect();
+        write!(f, "postgres://{}/{}", hosts.join(","), self.list[0].get_database().unwrap_or(""))
     }
 }
 

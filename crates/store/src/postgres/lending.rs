@@ -130,10 +130,10 @@ impl Home {
         let settings: Vec<(&str, &str)> = self.settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let is_alone = self.turns.available_permits() + 1 == self.most;
         if !self.hosts.is_crowded() || is_alone {
-            return Some(self.hosts.connect(&settings).await);
+            return Some(Box::pin(self.hosts.connect(&settings)).await);
         }
         tokio::select! {
-            connection = self.hosts.connect(&settings) => match connection {
+            connection = Box::pin(self.hosts.connect(&settings)) => match connection {
                 Err(_) if self.hosts.is_crowded() => None,
                 answer => Some(answer),
             },

@@ -60,12 +60,12 @@ async fn listen(hosts: Arc<Hosts>, wake: Arc<Notify>, floors: [Arc<Floors>; 2], 
             wait = FIRST_WAIT;
             hears.store(true, Ordering::Relaxed);
             // What was said while nobody listened is unknown, so everybody looks once.
-            floors.iter().for_each(|floors| floors.forget());
+            forget(&floors);
             wake.notify_waiters();
             while let Some(payload) = received(&mut listener).await {
                 // Whatever it says but nothing.
                 if !payload.is_empty() {
-                    floors.iter().for_each(|floors| floors.forget());
+                    forget(&floors);
                 }
                 wake.notify_waiters();
             }
@@ -73,6 +73,12 @@ async fn listen(hosts: Arc<Hosts>, wake: Arc<Notify>, floors: [Arc<Floors>; 2], 
         }
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+fn forget(floors: &[Arc<Floors>; 2]) {
+    for floors in floors {
+        floors.forget();
     }
 }
 

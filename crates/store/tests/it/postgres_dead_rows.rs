@@ -88,7 +88,7 @@ async fn a_run_below_the_floor_starts_soon() {
     // Somebody else writes without a word, far below.
     let mut other = PgConnection::connect(database.url()).await.unwrap();
     let hidden = "insert into runs (id, at, nonce, scheduled_at, created_at, trigger, target, payload, catch_up, folded)
-                  values ('01900000-0000-7000-8000-000000000001', '2026-11-14Z', 1, '2026-11-14Z', '2026-11-14Z', 'manual', 'log', '{}', false, 0);
+                  values ('01900000-0000-7000-8000-000000000001', '2026-11-14Z', 1, '2026-11-14Z', '2026-11-14Z', 'manual:ana', 'log', '{}', false, 0);
                   insert into active_runs (run_id, target, status, held, max_concurrent, attempt, available_at)
                   values ('01900000-0000-7000-8000-000000000001', 'log', 'pending', false, 1, 0, '2026-11-14Z')";
     other.execute(hidden).await.unwrap();
