@@ -104,17 +104,17 @@ pub use sync::{Removed, SyncAction, SyncPlan, SyncStep};
 pub use targets::{Action, TargetOptions};
 
 pub use everbell_store::check_address;
-pub use everbell_store::connect;
 pub use everbell_store::postgres::PostgresStore;
 pub use everbell_store::sqlite::SqliteStore;
 pub use everbell_store::upkeep;
+pub use everbell_store::{ConnectOptions, connect, connect_with, deadline, with_deadline};
 
 pub use everbell_core::change::Edit;
 pub use everbell_core::cron::{DstFold, DstGap};
 pub use everbell_core::org::{Org, OrgWrite, OverrideWrite};
 pub use everbell_core::store::{
     Bucket, Canceled, Changed, Glance, JobFilter, JobRow, OrgFilter, OrgWritten, PageRequest, RunFilter, RunGlimpse,
-    StoreError, StoreResult, Tally,
+    StoreError, StoreResult, Tally, UnavailableReason,
 };
 pub use everbell_core::{
     Backoff, CatchUp, FailureCode, Invalid, JobId, JobKey, JobStatus, Json, OnLeaseLoss, OrgId, Overlap,

@@ -13,6 +13,7 @@
 //! # }
 //! ```
 
+mod deadline;
 mod micros;
 mod rows;
 mod url;
@@ -28,19 +29,53 @@ pub mod conformance;
 pub mod testing;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+pub use deadline::{deadline, with_deadline};
 use everbell_core::Invalid;
 use everbell_core::store::{Store, StoreResult};
 
 use crate::postgres::PostgresStore;
 use crate::sqlite::SqliteStore;
-use crate::url::Address;
+use crate::url::{Address, CONNECTION_LIMITS, PostgresAddress};
 
 /// Opens the store of this address, and brings its schema up to date: `sqlite:PATH`, `sqlite::memory:`, or
 /// `postgres://user:password@host/database`.
 pub async fn connect(url: &str) -> StoreResult<Arc<dyn Store>> {
+    connect_with(url, &ConnectOptions::default()).await
+}
+
+/// How a store uses its database. SQLite needs none of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConnectOptions {
+    /// How many connections to a PostgreSQL server there are at most, all together: from 3 to 1000. `None` takes what
+    /// `max_connections` in the address says, else 6.
+    pub max_connections: Option<u32>,
+    /// How long what people ask may take as a whole, from waiting for a connection to the commit: default 10 s.
+    pub request_timeout: Duration,
+}
+
+/// Enough for the loops and a few readers; more only make the server slower.
+const DEFAULT_MAX_CONNECTIONS: u32 = 6;
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        ConnectOptions { max_connections: None, request_timeout: Duration::from_secs(10) }
+    }
+}
+
+impl ConnectOptions {
+    fn max_connections(&self, address: &PostgresAddress) -> usize {
+        let count = self.max_connections.or(address.max_connections).unwrap_or(DEFAULT_MAX_CONNECTIONS);
+        count.clamp(*CONNECTION_LIMITS.start(), *CONNECTION_LIMITS.end()) as usize
+    }
+}
+
+/// [`connect`] with options.
+pub async fn connect_with(url: &str, options: &ConnectOptions) -> StoreResult<Arc<dyn Store>> {
     Ok(match Address::parse(url)? {
-        Address::Postgres => Arc::new(PostgresStore::connect(url).await?),
+        Address::Postgres => Arc::new(PostgresStore::connect_with(url, options).await?),
         Address::SqliteFile(path) => Arc::new(SqliteStore::open(&path).await?),
         Address::SqliteMemory => Arc::new(SqliteStore::in_memory().await?),
     })
@@ -49,7 +84,7 @@ pub async fn connect(url: &str) -> StoreResult<Arc<dyn Store>> {
 /// Whether an address can be one, without opening anything. A refusal does not repeat it, because it may hold a password.
 pub fn check_address(url: &str) -> Result<(), Invalid> {
     match Address::parse(url)? {
-        Address::Postgres => url::pooler_of(url).map(drop),
+        Address::Postgres => PostgresAddress::parse(url).map(drop),
         Address::SqliteFile(_) | Address::SqliteMemory => Ok(()),
     }
 }

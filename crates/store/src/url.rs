@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use everbell_core::Invalid;
 
+use crate::postgres::hosts::Wanted;
+
 /// What an address names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
@@ -37,15 +39,65 @@ impl Address {
     }
 }
 
-/// Takes `pooler=transaction` out of the address of a server, which must not see it, and tells whether it was there.
-pub(crate) fn pooler_of(url: &str) -> Result<(String, bool), Invalid> {
-    let Some((before, query)) = url.split_once('?') else { return Ok((url.to_owned(), false)) };
-    let (ours, theirs): (Vec<&str>, Vec<&str>) = query.split('&').partition(|pair| pair.starts_with("pooler="));
-    if ours.iter().any(|pair| *pair != "pooler=transaction") {
-        return Err(Invalid::new("database", "`pooler` must be `transaction`, or absent where there is no pooler"));
+/// The address of one or several PostgreSQL servers, with what is meant for everbell taken out of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PostgresAddress {
+    /// One for each host, in their order.
+    pub(crate) urls: Vec<String>,
+    pub(crate) behind_pooler: bool,
+    pub(crate) max_connections: Option<u32>,
+    pub(crate) wanted: Wanted,
+}
+
+/// How many connections an instance may have: one listens, one reads, one works.
+pub(crate) const CONNECTION_LIMITS: std::ops::RangeInclusive<u32> = 3..=1_000;
+
+impl PostgresAddress {
+    /// Reads `postgres://user:password@host:port,host:port/database?…`. A refusal does not repeat the address.
+    pub(crate) fn parse(url: &str) -> Result<PostgresAddress, Invalid> {
+        let (before, query) = url.split_once('?').unwrap_or((url, ""));
+        let urls = split_hosts(before);
+        // Everbell cannot work on a server that accepts no changes.
+        let wanted = if urls.len() > 1 { Wanted::ReadWrite } else { Wanted::Any };
+        let mut address = PostgresAddress { urls, behind_pooler: false, max_connections: None, wanted };
+        let mut rest = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=').unwrap_or((pair, "")) {
+                ("pooler", "transaction") => address.behind_pooler = true,
+                ("pooler", _) => {
+                    let reason = "`pooler` must be `transaction`, or absent where there is no pooler";
+                    return Err(Invalid::new("database", reason));
+                }
+                ("max_connections", number) => {
+                    let count = number.parse().ok().filter(|count| CONNECTION_LIMITS.contains(count));
+                    let reason = "`max_connections` must be a number from 3 to 1000";
+                    address.max_connections = Some(count.ok_or_else(|| Invalid::new("database", reason))?);
+                }
+                ("target_session_attrs", "any") => address.wanted = Wanted::Any,
+                ("target_session_attrs", "read-write") => address.wanted = Wanted::ReadWrite,
+                ("target_session_attrs", "primary") => address.wanted = Wanted::Primary,
+                ("target_session_attrs", _) => {
+                    let reason = "`target_session_attrs` must be `any`, `read-write` or `primary`";
+                    return Err(Invalid::new("database", reason));
+                }
+                _ => rest.push(pair),
+            }
+        }
+        if !rest.is_empty() {
+            let rest = rest.join("&");
+            address.urls = address.urls.iter().map(|url| format!("{url}?{rest}")).collect();
+        }
+        Ok(address)
     }
-    let query = if theirs.is_empty() { String::new() } else { format!("?{}", theirs.join("&")) };
-    Ok((format!("{before}{query}"), !ours.is_empty()))
+}
+
+/// An address for each host of a list.
+fn split_hosts(url: &str) -> Vec<String> {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    // A password may hold a comma; the hosts are behind the last `@`.
+    let (user, hosts) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
+    hosts.split(',').map(|host| format!("{scheme}://{user}{host}{path}")).collect()
 }
 
 #[cfg(test)]
@@ -63,20 +115,48 @@ mod tests {
         assert_eq!(Address::parse("sqlite::memory:"), Ok(Address::SqliteMemory));
     }
 
+    fn parse(url: &str) -> PostgresAddress {
+        PostgresAddress::parse(url).unwrap()
+    }
+
     #[test]
-    fn a_pooler_is_named_in_the_address_and_not_passed_on() {
-        let plain = |url: &str| Ok((url.to_owned(), false));
-        assert_eq!(pooler_of("postgres://h/d"), plain("postgres://h/d"));
-        assert_eq!(pooler_of("postgres://h/d?host=/x"), plain("postgres://h/d?host=/x"));
+    fn what_is_meant_for_everbell_is_not_passed_on() {
+        let plain = parse("postgres://h/d?host=/x");
+        assert_eq!((plain.urls, plain.behind_pooler), (vec!["postgres://h/d?host=/x".to_owned()], false));
         for (url, rest) in [
             ("postgres://h/d?pooler=transaction", "postgres://h/d"),
             ("postgres://h/d?pooler=transaction&host=/x", "postgres://h/d?host=/x"),
-            ("postgres://h/d?host=/x&pooler=transaction", "postgres://h/d?host=/x"),
+            ("postgres://h/d?host=/x&pooler=transaction&max_connections=4", "postgres://h/d?host=/x"),
         ] {
-            assert_eq!(pooler_of(url), Ok((rest.to_owned(), true)));
+            let address = parse(url);
+            assert_eq!((address.urls, address.behind_pooler), (vec![rest.to_owned()], true));
         }
-        let error = pooler_of("postgres://u:secret@h/d?pooler=session").unwrap_err().to_string();
-        assert!(error.contains("`pooler` must be `transaction`") && !error.contains("secret"), "{error}");
+        assert_eq!(parse("postgres://h/d?max_connections=4").max_connections, Some(4));
+    }
+
+    #[test]
+    fn several_hosts_are_told_apart() {
+        let address = parse("postgres://u:a,b@h1:1,h2:2,[::1]:3/d?sslmode=disable");
+        let expected = ["h1:1", "h2:2", "[::1]:3"].map(|host| format!("postgres://u:a,b@{host}/d?sslmode=disable"));
+        assert_eq!((address.urls, address.wanted), (expected.to_vec(), Wanted::ReadWrite));
+        assert_eq!(parse("postgres://h1,h2/d?target_session_attrs=any").wanted, Wanted::Any);
+        assert_eq!(parse("postgres://h1/d?target_session_attrs=primary").wanted, Wanted::Primary);
+        assert_eq!(parse("postgres://h1/d").wanted, Wanted::Any, "who names one server gets it");
+        assert_eq!(parse("postgres:///d").urls, ["postgres:///d"]);
+        assert_eq!(parse("postgres://u:p@").urls, ["postgres://u:p@"]);
+    }
+
+    #[test]
+    fn what_an_address_asks_for_is_checked_without_a_secret_in_the_answer() {
+        for (query, said) in [
+            ("pooler=session", "`pooler` must be `transaction`"),
+            ("max_connections=2", "`max_connections` must be a number from 3 to 1000"),
+            ("max_connections=many", "`max_connections` must be a number"),
+            ("target_session_attrs=standby", "`target_session_attrs` must be `any`, `read-write` or `primary`"),
+        ] {
+            let error = PostgresAddress::parse(&format!("postgres://u:secret@h/d?{query}")).unwrap_err().to_string();
+            assert!(error.contains(said) && !error.contains("secret"), "{error}");
+        }
     }
 
     #[test]

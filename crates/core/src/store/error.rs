@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::time::Duration;
 
 use crate::ids::Invalid;
 
@@ -15,6 +16,8 @@ pub enum StoreError {
     Unavailable {
         /// What was being done, and what the database said; never a password.
         what: String,
+        /// What stands in the way.
+        reason: UnavailableReason,
         /// The answer to a commit was lost, so it may have happened.
         maybe_done: bool,
         /// The driver's own error.
@@ -48,6 +51,40 @@ pub enum StoreError {
     },
 }
 
+/// Why a database is not available.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnavailableReason {
+    /// The connection cannot be made, or broke; or the database gave a reason that is none of the others.
+    #[default]
+    Unreachable,
+    /// The database did not finish within this time.
+    TimedOut(Duration),
+    /// Another session holds a lock for too long.
+    Locked,
+    /// The database accepts no changes.
+    ReadOnly,
+    /// The disk of the database is full.
+    DiskFull,
+    /// The server has no connection left.
+    TooManyConnections,
+}
+
+impl fmt::Display for UnavailableReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UnavailableReason::Unreachable => f.write_str("the database is not available"),
+            UnavailableReason::TimedOut(time) => {
+                write!(f, "the database did not finish within {:.0} s", time.as_secs_f64().max(1.0))
+            }
+            UnavailableReason::Locked => f.write_str("another session of the database holds a lock that is needed"),
+            UnavailableReason::ReadOnly => f.write_str("the database is read-only"),
+            UnavailableReason::DiskFull => f.write_str("the disk of the database is full"),
+            UnavailableReason::TooManyConnections => f.write_str("the database server has no connection left"),
+        }
+    }
+}
+
 impl StoreError {
     /// Nothing of this kind and name.
     pub fn not_found(kind: &str, name: impl fmt::Display) -> StoreError {
@@ -74,6 +111,11 @@ impl StoreError {
         matches!(self, StoreError::Conflict { .. } | StoreError::Stale { .. })
     }
 
+    /// Whether the database did not finish in time: the same call with less to do may succeed.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, StoreError::Unavailable { reason: UnavailableReason::TimedOut(_), .. })
+    }
+
     /// Whether the same call may succeed later without anybody's help.
     pub fn is_transient(&self) -> bool {
         matches!(self, StoreError::Unavailable { .. })
@@ -89,9 +131,7 @@ impl From<Invalid> for StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StoreError::Unavailable { what, maybe_done: false, .. } => {
-                write!(f, "the database is not available: {what}")
-            }
+            StoreError::Unavailable { what, reason, maybe_done: false, .. } => write!(f, "{reason}: {what}"),
             StoreError::Unavailable { what, maybe_done: true, .. } => {
                 write!(f, "the database went away during a commit, which may have happened: {what}")
             }

@@ -32,7 +32,7 @@ pub use answers::{
     ActiveCount, Canceled, Changed, Claim, ClockTrace, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page,
     Planned, PlannedRun, Pruned, Rearmed, Recorded, Remembered, SlotOutcome, StoreStatus, TargetCount, Token,
 };
-pub use error::{StoreError, StoreResult};
+pub use error::{StoreError, StoreResult, UnavailableReason};
 pub use glance::{Glance, RunGlimpse};
 pub use lags::{Durations, Lags};
 pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgWritten, Swept};

@@ -6,10 +6,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::store::{Claim, StartRuns, StoreError, StoreResult};
+use everbell_core::store::{Claim, StartRuns, StoreError, StoreResult, UnavailableReason};
 use tokio::sync::Notify;
 use tracing::warn;
 
+use super::batch::BatchSize;
 use super::{Shared, Step, Wait, executor};
 use crate::clock::{between, later};
 use crate::events::Round;
@@ -17,11 +18,12 @@ use crate::events::Round;
 #[derive(Debug)]
 pub(crate) struct Claimer {
     shared: Arc<Shared>,
+    batch: BatchSize,
 }
 
 impl Claimer {
     pub(super) fn new(shared: &Arc<Shared>) -> Claimer {
-        Claimer { shared: Arc::clone(shared) }
+        Claimer { shared: Arc::clone(shared), batch: BatchSize::new(shared.options.batch) }
     }
 
     /// Asks for runs. What is not answered in time is dropped, whether or not the database has done it.
@@ -52,7 +54,7 @@ impl Claimer {
 
 fn late(within: Duration) -> StoreError {
     let what = format!("starting runs: no answer within {} s", within.as_secs_f64());
-    StoreError::Unavailable { what, maybe_done: true, source: None }
+    StoreError::Unavailable { what, reason: UnavailableReason::TimedOut(within), maybe_done: true, source: None }
 }
 
 impl Step for Claimer {
@@ -68,7 +70,7 @@ impl Step for Claimer {
         // Before the time of day, from which the database counts the lease.
         let begun = self.shared.clock.monotonic();
         let now = self.shared.now();
-        let limit = room.min(options.batch);
+        let limit = room.min(self.batch.get());
         let request = StartRuns {
             instance: self.shared.instance,
             targets: &targets,
@@ -78,6 +80,7 @@ impl Step for Claimer {
         };
         let under_way = self.shared.claims.begin();
         let claims = self.claim(&request, begun).await;
+        self.batch.learn(&claims);
         self.shared.looked(Round::Start, now, begun, claims.as_ref().ok().map(Vec::len));
         let claims = claims?;
         let full = claims.len() >= limit as usize;

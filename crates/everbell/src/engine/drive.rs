@@ -37,7 +37,7 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Repeats a step until it is told to stop, which it notices between two steps only: a step that was begun is finished,
-/// so nothing is taken from the store without being known here.
+/// so nothing is taken from the store without being known here. A shutdown waits a bounded time for that.
 pub(super) async fn drive<S: Step>(mut work: S, shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let mut failures = 0;
     while !*stop.borrow() {

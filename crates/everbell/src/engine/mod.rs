@@ -9,6 +9,7 @@
 //! earlier by a signal. Steps share nothing but [`Shared`], so a test can call any of them in any order.
 
 mod anchor;
+mod batch;
 mod claimer;
 mod claims;
 mod drive;

@@ -9,6 +9,7 @@ use everbell_core::store::{Due, Planned, StoreResult};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
+use super::batch::BatchSize;
 use super::{Shared, Step, Wait};
 use crate::clock::between;
 use crate::events::{Event, Round};
@@ -17,11 +18,13 @@ use crate::events::{Event, Round};
 pub(crate) struct Planner {
     shared: Arc<Shared>,
     targets: Vec<Target>,
+    batch: BatchSize,
 }
 
 impl Planner {
     pub(super) fn new(shared: &Arc<Shared>) -> Planner {
-        Planner { targets: shared.targets.names().cloned().collect(), shared: Arc::clone(shared) }
+        let batch = BatchSize::new(shared.options.batch);
+        Planner { targets: shared.targets.names().cloned().collect(), shared: Arc::clone(shared), batch }
     }
 }
 
@@ -35,13 +38,15 @@ impl Step for Planner {
             return Ok(Wait::ForSignal);
         }
         let (now, begun) = (self.shared.now(), self.shared.clock.monotonic());
-        let planned = store.plan_due(now, options.batch, &self.targets, &decide).await;
+        let limit = self.batch.get();
+        let planned = store.plan_due(now, limit, &self.targets, &decide).await;
+        self.batch.learn(&planned);
         self.shared.looked(Round::Plan, now, begun, planned.as_ref().ok().map(|planned| planned.timers as usize));
         let planned = planned?;
         if planned.runs.iter().any(|run| run.skipped.is_none()) {
             signals.claim.notify_one();
         }
-        let full = planned.timers >= options.batch;
+        let full = planned.timers >= limit;
         let next = planned.next_due_at;
         for event in told(planned) {
             events.tell(event);

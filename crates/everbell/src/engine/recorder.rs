@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use tokio::sync::{Notify, mpsc};
 use tracing::error;
 
+use super::batch::BatchSize;
 use super::executor::Done;
 use super::{Shared, Step, Wait, pauses};
 use crate::clock::between;
@@ -23,13 +24,20 @@ pub(crate) struct Recorder {
     shared: Arc<Shared>,
     queue: mpsc::UnboundedReceiver<Done>,
     group: Vec<Done>,
-    /// The group may have been written already: the answer to a commit was lost.
-    in_doubt: bool,
+    batch: BatchSize,
+    /// So many of the group, from its beginning, may have been written already: the answer to a commit was lost.
+    in_doubt: usize,
 }
 
 impl Recorder {
     pub(super) fn new(shared: &Arc<Shared>, queue: mpsc::UnboundedReceiver<Done>) -> Recorder {
-        Recorder { shared: Arc::clone(shared), queue, group: Vec::new(), in_doubt: false }
+        Recorder {
+            shared: Arc::clone(shared),
+            queue,
+            group: Vec::new(),
+            batch: BatchSize::new(shared.options.batch),
+            in_doubt: 0,
+        }
     }
 
     fn gather(&mut self) {
@@ -40,43 +48,53 @@ impl Recorder {
         }
     }
 
-    /// Writes the group, which stays as it is if that fails.
+    /// Writes a batch of the group, which stays as it is if that fails.
     async fn write(&mut self) -> StoreResult<()> {
         let now = self.shared.now();
-        let transitions: Vec<Transition> = self.group.iter().filter_map(|done| done.transition.clone()).collect();
-        let recorded = match self.shared.store.record(&transitions, now).await {
+        let count = self.group.len().min(self.batch.get() as usize);
+        let transitions = self.group[..count].iter().filter_map(|done| done.transition.clone());
+        let transitions: Vec<Transition> = transitions.collect();
+        let recorded = self.shared.store.record(&transitions, now).await;
+        self.batch.learn(&recorded);
+        let recorded = match recorded {
             Ok(recorded) => recorded,
             Err(error) if error.is_transient() => {
-                self.in_doubt |= matches!(error, StoreError::Unavailable { maybe_done: true, .. });
+                if matches!(error, StoreError::Unavailable { maybe_done: true, .. }) {
+                    self.in_doubt = self.in_doubt.max(count);
+                }
                 return Err(error);
             }
             Err(error) => {
-                let recorded = self.one_by_one(&error, now).await;
-                // Some of them may be written when one fails.
-                self.in_doubt |= recorded.is_err();
+                let recorded = self.one_by_one(count, &error, now).await;
+                if recorded.is_err() {
+                    // Some of them may be written when one fails.
+                    self.in_doubt = self.in_doubt.max(count);
+                }
                 recorded?
             }
         };
         let mut recorded = recorded.into_iter();
-        for done in std::mem::take(&mut self.group) {
+        let written: Vec<Done> = self.group.drain(..count).collect();
+        for done in written {
+            let in_doubt = self.in_doubt > 0;
+            self.in_doubt = self.in_doubt.saturating_sub(1);
             let applied = match done.transition.as_ref().and_then(|_| recorded.next()) {
                 Some(Recorded::Applied { .. }) => true,
-                Some(Recorded::LeaseLost) if self.in_doubt => is_written(&self.shared, &done).await,
+                Some(Recorded::LeaseLost) if in_doubt => is_written(&self.shared, &done).await,
                 Some(Recorded::LeaseLost) | None => false,
             };
             self.shared.inflight.remove(done.attempt());
             self.tell(done, applied).await;
         }
-        self.in_doubt = false;
         Ok(())
     }
 
     /// One of them cannot be written as it is: it must not take the others with it, and is written as a plain failure.
-    async fn one_by_one(&mut self, error: &StoreError, now: Timestamp) -> StoreResult<Vec<Recorded>> {
+    async fn one_by_one(&mut self, count: usize, error: &StoreError, now: Timestamp) -> StoreResult<Vec<Recorded>> {
         error!(%error, "outcomes could not be recorded together; recording them one by one");
         let store = &self.shared.store;
         let mut recorded = Vec::new();
-        for done in &mut self.group {
+        for done in &mut self.group[..count] {
             let Some(transition) = &mut done.transition else { continue };
             let answer = match store.record(std::slice::from_ref(transition), now).await {
                 Err(error) if !error.is_transient() => {

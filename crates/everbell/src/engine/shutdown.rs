@@ -3,14 +3,24 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
 use tracing::{error, info, warn};
 
 use super::drive::drive;
 use super::inflight::Stop;
 use super::{AbortAll, Engine, Shared, Step};
+
+/// How long a shutdown waits for a step that has begun. A claim whose answer does not come by then is never started; its
+/// lease runs out.
+const STEP_TIMEOUT: Duration = Duration::from_secs(6);
+/// How long recording may take once every handler has ended or was dropped.
+const RECORD_TIMEOUT: Duration = Duration::from_secs(6);
+/// How long the rest may take: the last steps, and saying that this instance is gone.
+const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A loop of the engine ended although nobody asked it to: a defect. The process should be started again.
 #[derive(Debug)]
@@ -35,6 +45,8 @@ struct Stops {
 impl Engine {
     /// Works until `shutdown` resolves, then takes no more work, lets handlers finish for a while, stops the others, and
     /// records everything. Dropping the future ends all of it at once.
+    ///
+    /// The end takes at most the two graces of the options and 12 s, whatever the database does.
     pub(crate) async fn run_until(mut self, shutdown: impl Future<Output = ()>) -> Result<(), EngineFailed> {
         let shared = Arc::clone(&self.shared);
         let _guard = AbortAll::new(&shared);
@@ -49,13 +61,16 @@ impl Engine {
             () = shared.signals.relay(&*shared.store) => None,
         };
         info!(instance = %shared.instance, "engine stopping");
+        let began = Instant::now();
         stops.taking.send_replace(true);
-        while taking.join_next().await.is_some() {}
-        wind_down(&shared).await;
+        end_within(STEP_TIMEOUT, &mut taking).await;
+        wind_down(&shared, began).await;
         stops.keeping.send_replace(true);
-        while keeping.join_next().await.is_some() {}
-        if let Err(error) = shared.store.leave(shared.instance).await {
-            warn!(%error, "could not say that this instance is gone; others will notice");
+        end_within(LAST_TIMEOUT, &mut keeping).await;
+        match timeout(LAST_TIMEOUT, shared.store.leave(shared.instance)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => warn!(%error, "could not say that this instance is gone; others will notice"),
+            Err(_) => warn!("could not say in time that this instance is gone; others will notice"),
         }
         info!(instance = %shared.instance, "engine stopped");
         failed.map_or(Ok(()), |what| Err(EngineFailed { what }))
@@ -102,15 +117,24 @@ async fn ended(loops: &mut JoinSet<()>) -> String {
     }
 }
 
+/// Waits for loops to end by themselves, and abandons those that do not: the database does not answer them.
+async fn end_within(time: Duration, loops: &mut JoinSet<()>) {
+    let ended = timeout(time, async { while loops.join_next().await.is_some() {} }).await;
+    if ended.is_err() {
+        warn!(loops = loops.len(), "the database does not answer; abandoning what was asked of it");
+        loops.abort_all();
+    }
+}
+
 /// Lets handlers finish, then stops them; ends when every outcome is recorded, or when that takes too long.
-async fn wind_down(shared: &Shared) {
+async fn wind_down(shared: &Shared, began: Instant) {
     let options = &shared.options;
-    if emptied_within(shared, options.shutdown_grace).await {
+    if emptied_within(shared, options.shutdown_grace.saturating_sub(began.elapsed())).await {
         return;
     }
     info!(runs = shared.inflight.attempts().len(), "stopping the runs that are left");
     shared.inflight.stop_all(&Stop::Shutdown);
-    if !emptied_within(shared, options.cancel_grace + options.lease.duration).await {
+    if !emptied_within(shared, options.cancel_grace + RECORD_TIMEOUT).await {
         let runs = shared.inflight.attempts().len();
         error!(
             runs,

@@ -34,6 +34,7 @@ const SERVER: &[Field] = &[
     ),
     optional("role", Kind::Word(&["all", "scheduler", "api"]), "What this process does."),
     optional("maxConnections", Kind::Integer { min: 1, max: 100_000 }, "How many connections it holds at once."),
+    optional("requestTimeout", Kind::Span, "How long the answer to a request may take, from 1s to 10m."),
     optional("dataDir", PATH, "The folder of the SQLite file and of the first admin token."),
 ];
 
@@ -44,6 +45,11 @@ const DATABASE: &[Field] = &[
         "`sqlite:PATH` or `postgres://user:password@host/database`; `everbell.db` in `server.data_dir` if absent.",
     ),
     optional("urlFile", PATH, "A file that holds the address, instead of `url`."),
+    optional(
+        "maxConnections",
+        Kind::Integer { min: 3, max: 1_000 },
+        "How many connections to a PostgreSQL server this instance has at most; 6 if absent.",
+    ),
 ];
 
 const API: &[Field] = &[
@@ -197,7 +203,7 @@ pub(crate) fn defaults() -> Value {
     json!({
         "server": {
             "listen": "127.0.0.1:7070", "trust_proxy": false, "role": "all", "max_connections": 1024,
-            "data_dir": "everbell-data",
+            "request_timeout": "10s", "data_dir": "everbell-data",
         },
         "api": {
             "mounts": ["/api/v1", "/api/v2/admin/cron"], "compat": true, "require_if_match": false,

@@ -26,7 +26,7 @@ pub(crate) mod variables;
 
 use std::path::{Path, PathBuf};
 
-use everbell::{EngineOptions, Schedule};
+use everbell::{ConnectOptions, EngineOptions, Schedule};
 
 use crate::form::{Form, Naming};
 use crate::secret::Secret;
@@ -96,6 +96,8 @@ pub(crate) struct Config {
     pub(crate) server: ServerSettings,
     /// The address of the database, which may hold a password.
     pub(crate) database: Secret,
+    /// How it is used.
+    pub(crate) connect: ConnectOptions,
     pub(crate) api: ApiSettings,
     pub(crate) ui: UiSettings,
     pub(crate) auth: AuthSettings,
@@ -157,6 +159,7 @@ impl Config {
             sources: shown::all(&layers, &settings),
             server: settings.server,
             database: settings.database,
+            connect: settings.connect,
             api: settings.api,
             ui: settings.ui,
             auth: settings.auth,

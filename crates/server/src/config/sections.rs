@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
-use everbell::{EngineOptions, Removed};
+use everbell::{ConnectOptions, EngineOptions, Removed};
 
 use super::fields::ALTERNATIVES;
 use super::secrets::{Secrets, in_file};
@@ -27,6 +28,7 @@ pub(super) fn read(form: &mut Form<'_>, secrets: Secrets<'_>) -> Settings {
     let server = server(form);
     Settings {
         database: database(form, secrets),
+        connect: connect(form, server.request_timeout),
         api: api(form),
         ui: UiSettings {
             enabled: form.answer("ui.enabled").unwrap_or(true),
@@ -79,8 +81,26 @@ fn server(form: &mut Form<'_>) -> ServerSettings {
         trust_proxy: form.flag("server.trustProxy"),
         role: form.word("server.role", Role::from_word).unwrap_or_default(),
         max_connections: form.count("server.maxConnections").unwrap_or(1),
+        request_timeout: request_timeout(form),
         data_dir: PathBuf::from(form.text("server.dataDir").unwrap_or_default()),
     }
+}
+
+fn request_timeout(form: &mut Form<'_>) -> Duration {
+    let allowed = Duration::from_secs(1)..=Duration::from_mins(10);
+    let time = form.span("server.requestTimeout").unwrap_or(ConnectOptions::default().request_timeout);
+    if !allowed.contains(&time) {
+        form.fault("server.requestTimeout", "out_of_range", "must be from 1s to 10m");
+    }
+    time
+}
+
+/// How the database is used.
+fn connect(form: &Form<'_>, request_timeout: Duration) -> ConnectOptions {
+    let mut options = ConnectOptions::default();
+    options.max_connections = form.count("database.maxConnections");
+    options.request_timeout = request_timeout;
+    options
 }
 
 fn is_origin(url: &str) -> bool {

@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use everbell::{EngineOptions, Removed};
+use everbell::{ConnectOptions, EngineOptions, Removed};
 
 use crate::http::access;
 use crate::observe::logs;
@@ -19,6 +20,8 @@ pub(crate) struct ServerSettings {
     pub(crate) trust_proxy: bool,
     pub(crate) role: Role,
     pub(crate) max_connections: u32,
+    /// How long the answer to a request may take.
+    pub(crate) request_timeout: Duration,
     pub(crate) data_dir: PathBuf,
 }
 
@@ -113,6 +116,7 @@ pub(crate) struct JobsSettings {
 pub(super) struct Settings {
     pub(super) server: ServerSettings,
     pub(super) database: Secret,
+    pub(super) connect: ConnectOptions,
     pub(super) api: ApiSettings,
     pub(super) ui: UiSettings,
     pub(super) auth: AuthSettings,

@@ -99,16 +99,18 @@ fn span(time: Duration) -> String {
 }
 
 /// Parameters of the address of a database whose values are no secrets.
-const HARMLESS: [&str; 10] = [
+const HARMLESS: [&str; 12] = [
     "application_name",
     "dbname",
     "host",
     "hostaddr",
+    "max_connections",
     "pooler",
     "port",
     "sslmode",
     "sslrootcert",
     "statement-cache-capacity",
+    "target_session_attrs",
     "user",
 ];
 

@@ -39,6 +39,8 @@ pub(crate) struct ApiOptions {
     pub(crate) keep: Option<Duration>,
     /// How long a run that is canceled may take to stop.
     pub(crate) cancel_grace: Duration,
+    /// How long the answer to a request may take.
+    pub(crate) request_timeout: Duration,
     /// Whether there are pages.
     pub(crate) ui: bool,
     /// What this installation is called, for people who have several.
@@ -68,6 +70,7 @@ impl ApiOptions {
             public_url: config.server.public_url.clone(),
             keep: config.engine.retention,
             cancel_grace: config.engine.cancel_grace,
+            request_timeout: config.server.request_timeout,
             served: if config.server.role.answers() { Served::All } else { Served::Probes },
         }
     }
@@ -158,7 +161,8 @@ impl App {
                 ui: false,
                 public_url: None,
                 keep: None,
-                cancel_grace: std::time::Duration::ZERO,
+                cancel_grace: Duration::ZERO,
+                request_timeout: everbell::ConnectOptions::default().request_timeout,
             },
             gate: Gate::new(Some(admin_token)),
             live: Live::without_end(),

@@ -20,6 +20,7 @@ pub(crate) mod page;
 pub(crate) mod pipeline;
 pub(crate) mod problem;
 pub(crate) mod route;
+pub(crate) mod unavailable;
 
 use std::sync::Arc;
 

@@ -3,19 +3,27 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{ConnectInfo, OriginalUri, RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use everbell::with_deadline;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::access::{Actor, Role, expect_role};
 use super::body::read_body;
 use super::call::{Answer, Call, Payload, shown};
 use super::problem::{Kind, Problem};
-use super::route::{Access, Route};
+use super::route::{Access, Route, Shape};
 use super::{App, idempotency};
 use crate::form::{Form, Naming, query};
+
+/// How many times as long as others a request with a body of many lines may take.
+const LINES_FACTOR: u32 = 6;
+/// The database has until the deadline of a request; what it says then still has to be answered.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// A route at the place where it is mounted.
 #[derive(Clone)]
@@ -54,22 +62,35 @@ async fn passed(mounted: &Mounted, path: Vec<(String, String)>, request: Request
     let outer = original.and_then(|original| original.strip_suffix(parts.uri.path())).unwrap_or("");
     let mount = format!("{outer}{mount}");
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
-    let actor = entered(app, route.access, &parts.headers, peer).await?;
+    let limit = request_timeout(app, route);
+    let began = Instant::now();
+    let actor = with_deadline(began + limit, entered(app, route.access, &parts.headers, peer)).await?;
+    let left = limit.saturating_sub(began.elapsed());
     let query = read_query(parts.uri.query().unwrap_or(""), route)?;
     let (text, body) = read_body(&parts.headers, body, route).await?;
     let if_match = if route.revised { revision(app, &parts.headers)? } else { None };
     let call = Call { app: Arc::clone(app), actor, mount, path, query, body, text, if_match, headers: parts.headers };
-    if !route.writes() {
-        return route.handler.call(call).await;
-    }
-    finished(route, parts.uri.path(), call, id).await
+    // How long the body took is up to the client.
+    let work = async {
+        if route.writes() { finished(route, parts.uri.path(), call, id).await } else { route.handler.call(call).await }
+    };
+    let answered = tokio::time::timeout(left + LAST_WORD, with_deadline(Instant::now() + left, work)).await;
+    answered.unwrap_or_else(|_| Err(Problem::late(limit, route.writes())))
+}
+
+/// How long the answer may take.
+fn request_timeout(app: &App, route: &Route) -> Duration {
+    let most = if route.shape == Shape::Lines { LINES_FACTOR } else { 1 };
+    app.options.request_timeout.saturating_mul(most)
 }
 
 /// Calls a handler that changes something. What was begun is finished, also if nobody waits for the answer any more; and a
 /// handler that panics takes nothing with it but its request.
 pub(super) async fn finished(route: &Arc<Route>, path: &str, call: Call, id: &str) -> Result<Answer, Problem> {
     let (route, key, own) = (Arc::clone(route), path.to_owned(), id.to_owned());
-    let work = tokio::spawn(async move { idempotency::once(&route, &key, call, &own).await });
+    let deadline = everbell::deadline().unwrap_or_else(|| Instant::now() + request_timeout(&call.app, &route));
+    let work = async move { idempotency::once(&route, &key, call, &own).await };
+    let work = tokio::spawn(with_deadline(deadline, work));
     work.await.unwrap_or_else(|error| {
         tracing::error!(request = id, %error, "a handler panicked");
         Err(Problem::new(Kind::Internal, "Something is broken here; the log of the server has the details."))

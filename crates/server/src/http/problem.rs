@@ -1,9 +1,10 @@
 //! [`Problem`]: what every error answer looks like (RFC 9457), and the one place that turns errors into statuses.
 
 use axum::http::StatusCode;
-use everbell::StoreError;
+use everbell::{StoreError, UnavailableReason};
 use serde_json::{Map, Value, json};
 
+use super::unavailable::unavailable;
 use crate::form::{Fault, MAX_LISTED_FAULTS};
 
 /// What can go wrong, for programs: stable words, each with a page of its own.
@@ -192,7 +193,8 @@ pub(crate) const CATALOG: [About; 20] = [
         503,
         ["not-ready", "NotReady"],
         "The server cannot answer now",
-        "The database is away or the server is starting or stopping. `Retry-After` says when to try again.",
+        "The database is away, locked, read-only or full, or the server is starting or stopping; `detail` says which. \
+         `Retry-After` says when to try again.",
     ),
 ];
 
@@ -336,14 +338,10 @@ impl From<StoreError> for Problem {
                 let code = if invalid.field == "target" { "unknown_target" } else { "invalid" };
                 Problem::body(vec![Fault::new(format!("/{}", invalid.field.replace('.', "/")), code, invalid.reason)])
             }
-            StoreError::Unavailable { maybe_done, .. } => {
+            StoreError::Unavailable { reason, maybe_done, .. } => {
                 tracing::warn!(error = %error, "a request could not be answered");
-                let detail = if maybe_done {
-                    "The database went away during a commit, which may have happened: read before you send it again."
-                } else {
-                    "The database cannot be reached."
-                };
-                Problem { retry_after: Some(5), ..Problem::new(Kind::NotReady, detail) }
+                let retry_after = Some(if reason == UnavailableReason::Locked { 1 } else { 5 });
+                Problem { retry_after, ..Problem::new(Kind::NotReady, unavailable(reason, maybe_done)) }
             }
             StoreError::Corrupt { .. } => {
                 tracing::error!(error = %error, "stored data cannot be read");

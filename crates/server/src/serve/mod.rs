@@ -18,6 +18,9 @@ use crate::targets::{Keeper, Kind, Problem, TargetSettings};
 
 pub(crate) use first_token::FILE as TOKEN_FILE;
 
+/// How long requests that are being answered may take to end when everything else has.
+const LAST_ANSWERS: std::time::Duration = std::time::Duration::from_secs(6);
+
 /// Works until it is told to stop.
 pub(crate) fn run(config: &Config) -> Result<Exit, CliError> {
     logs::init(config.log.format, config.log.filter.clone())
@@ -66,9 +69,12 @@ async fn serve(config: &Config) -> Result<Exit, CliError> {
         worked = work(config, &bell, stopping) => worked,
     };
     end.send_replace(true);
-    for task in [serving, watching] {
-        if let Err(error) = task.await {
-            tracing::error!(%error, "a part of the server broke");
+    let last = tokio::time::Instant::now() + LAST_ANSWERS;
+    for mut task in [serving, watching] {
+        match tokio::time::timeout_at(last, &mut task).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%error, "a part of the server broke"),
+            Err(_) => task.abort(),
         }
     }
     watchdog.abort();
@@ -79,7 +85,8 @@ async fn serve(config: &Config) -> Result<Exit, CliError> {
 
 /// Opens the database, and brings it up to the targets and jobs of the configuration.
 async fn build(config: &Config, metrics: &Metrics) -> Result<Everbell, CliError> {
-    let store = everbell::connect(config.database.reveal()).await.map_err(|error| cannot_build(&error.into()))?;
+    let store = everbell::connect_with(config.database.reveal(), &config.connect);
+    let store = store.await.map_err(|error| cannot_build(&error.into()))?;
     let mut builder = Everbell::builder()
         .store(Arc::new(Timed::new(store, metrics)))
         .options(config.engine.clone())

@@ -7,7 +7,9 @@ use axum::body::Body;
 use axum::extract::{ConnectInfo, RawPathParams, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use everbell::with_deadline;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::Page;
 use super::again;
@@ -39,10 +41,13 @@ pub(super) async fn answer(
     let (parts, body) = request.into_parts();
     let visit = arrived(&app, path, parts);
     let (begun, cookies, scripted) = (app.bell.clock().monotonic(), visit.cookies.clone(), visit.is_scripted());
-    let reply = match admitted(visit, &page, body).await {
-        Ok(visit) => handled(&page, *visit, &id).await,
-        Err(reply) => *reply,
+    let reply = async {
+        match admitted(visit, &page, body).await {
+            Ok(visit) => handled(&page, *visit, &id).await,
+            Err(reply) => *reply,
+        }
     };
+    let reply = with_deadline(Instant::now() + app.options.request_timeout, reply).await;
     // What was to be said is said once a page is shown.
     let said = matches!(reply.body, Content::Html(_)) && !scripted && cookies.get(Cookie::Flash).is_some();
     let mut response = rendered(reply, &cookies, scripted, &id);
@@ -187,7 +192,8 @@ async fn handled(page: &Page, visit: Visit, id: &str) -> Reply {
     let handled = if page.method == Method::GET {
         work.await
     } else {
-        let done = tokio::spawn(work).await;
+        let deadline = everbell::deadline().unwrap_or_else(Instant::now);
+        let done = tokio::spawn(with_deadline(deadline, work)).await;
         asked.app.ui.outdated();
         done.unwrap_or_else(|error| {
             tracing::error!(request = id, %error, "a page panicked");

@@ -15,6 +15,7 @@ mod readme;
 mod server;
 mod serving;
 mod shell;
+mod silent_database;
 mod talk;
 mod tidy;
 mod ui;

@@ -24,7 +24,7 @@ mod verbs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use everbell_core::store::{StoreError, StoreResult};
+use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
@@ -59,7 +59,8 @@ impl FaultPoint {
             FaultPoint::After => ("an answer that a test wanted lost", true),
             FaultPoint::Refused => return StoreError::Corrupt { what: "a refusal that a test asked for".to_owned() },
         };
-        StoreError::Unavailable { what: what.to_owned(), maybe_done, source: None }
+        let reason = UnavailableReason::Unreachable;
+        StoreError::Unavailable { what: what.to_owned(), reason, maybe_done, source: None }
     }
 
     /// The error of a call that does nothing.

@@ -26,7 +26,7 @@ impl PostgresStore {
             .bind(instance.draining)
             .bind(instance.clock_skew_ms)
             .bind(instance.process.clone());
-        self.alone("writing a heartbeat", query.fetch_one(&self.pool)).await
+        self.alone("writing a heartbeat", query.fetch_one(&self.loops)).await
     }
 
     pub(super) async fn read_instances(&self) -> StoreResult<Vec<Instance>> {
@@ -56,7 +56,7 @@ impl PostgresStore {
 
     pub(super) async fn delete_instance(&self, instance: InstanceId) -> StoreResult<()> {
         let query = sqlx::query(include_str!("sql/leave.sql")).bind(instance.as_uuid());
-        self.alone("leaving", query.execute(&self.pool)).await.map(drop)
+        self.alone("leaving", query.execute(&self.loops)).await.map(drop)
     }
 
     pub(super) async fn delete_instances(&self, before: Timestamp) -> StoreResult<u64> {

@@ -1,25 +1,32 @@
-//! Connections: few of them, each statement with a deadline, each transaction short.
+//! Connections: few of them, each verb with a deadline, each transaction short.
 
 use std::future::Future;
-use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use everbell_core::store::{Counts, StoreError, StoreResult, StoreStatus};
 use jiff::Timestamp;
-use sqlx::postgres::PgConnectOptions;
-use sqlx::{Connection, PgConnection};
+use sqlx::Connection;
 use tokio::sync::Notify;
 
-use super::lending::{Connections, PATIENCE};
-use super::pool::{Pool, Session};
+use super::floors::Floors;
+use super::hosts::Hosts;
+use super::lending::Connections;
+use super::pool::{News, Pool, Session};
 use super::started::Started;
-use super::{DEADLINE, PostgresStore, fault, listen, migrate};
+use super::{PostgresStore, fault, listen, migrate};
+use crate::ConnectOptions;
+use crate::deadline::{Budget, Stage};
 use crate::micros::Micros;
 use crate::rows::{ActiveCountColumns, Definitions, DueColumns, JobCountColumns, counts};
-use crate::url::pooler_of;
+use crate::url::PostgresAddress;
 
-/// Enough for a few readers, and enough for the loops; more only make the database slower.
-const MOST_CONNECTIONS: usize = 6;
+/// How long a verb of a loop may take: much shorter than a lease, so that one answer that does not come costs none.
+const LOOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long anybody waits for a lock.
+const LONGEST_LOCK_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a look at a database from outside may take.
+const LOOK_TIMEOUT: Duration = Duration::from_mins(1);
 /// How the statements of the loops are planned. They look for a few rows by an index in tables that are empty at one time
 /// and full at another; a plan from the statistics of the wrong time reads, or even sorts, the whole table for each batch.
 /// Planned once: planning each time anew takes longer than most of them run.
@@ -38,6 +45,33 @@ pub(super) const STEADY: [(&str, &str); 6] = [
 /// How the statements of everybody else run: they read a little by an index, or a small table. What the planner takes for
 /// much work is not, and starting helpers or compiling would take longer than all of it.
 const READING: [(&str, &str); 2] = [("jit", "off"), ("max_parallel_workers_per_gather", "0")];
+/// The server ends by itself what a client that is frozen or cut off has left behind: others skip the rows that it locked.
+const ABANDONED: (&str, &str) = ("idle_in_transaction_session_timeout", "5000");
+/// The server asks a client that is silent whether it is still there.
+pub(super) const KEEPALIVE: [(&str, &str); 3] =
+    [("tcp_keepalives_idle", "10"), ("tcp_keepalives_interval", "3"), ("tcp_keepalives_count", "3")];
+
+/// The settings of a session whose verbs may take this long. Behind a pooler its connections to the server are its own.
+fn settings(own: &[(&'static str, &str)], limit: Duration, behind_pooler: bool) -> Vec<(&'static str, String)> {
+    let keepalive = KEEPALIVE.into_iter().filter(|_| !behind_pooler);
+    let mut settings: Vec<(&str, String)> =
+        own.iter().copied().chain([ABANDONED]).chain(keepalive).map(|(name, value)| (name, value.to_owned())).collect();
+    settings.push(("statement_timeout", limit.as_millis().to_string()));
+    // Who waits for a lock is told so before its time is over.
+    let lock_timeout = (limit * 2 / 5).min(LONGEST_LOCK_TIMEOUT);
+    settings.push(("lock_timeout", lock_timeout.as_millis().to_string()));
+    settings
+}
+
+/// Connections with these settings.
+fn pool(hosts: &Arc<Hosts>, own: &[(&'static str, &str)], limit: Duration, most: usize) -> Pool {
+    let hosts = Arc::clone(hosts);
+    if hosts.is_direct() {
+        Pool::direct(Connections::new(hosts, settings(own, limit, false), most), limit)
+    } else {
+        Pool::behind_pooler(Connections::new(hosts, Vec::new(), most), &settings(own, limit, true), limit)
+    }
+}
 
 impl PostgresStore {
     /// Connects to `postgres://user:password@host/database`, and brings the schema up to date.
@@ -45,45 +79,63 @@ impl PostgresStore {
     /// Behind a pooler in transaction mode, such as `PgBouncer`, add `?pooler=transaction`: statements are then unnamed,
     /// each in a transaction, and there is no `LISTEN`, so that loops notice the changes of others when they poll.
     ///
+    /// With several hosts, `postgres://user@one:5432,two:5432/database`, the first that accepts changes is used, and the
+    /// next one when it is lost or becomes read-only; `target_session_attrs` may be `any`, `read-write` or `primary`.
+    ///
     /// The address is never shown with its password, whatever goes wrong.
     pub async fn connect(url: &str) -> StoreResult<PostgresStore> {
-        let (options, behind_pooler) = reach(url).await?;
-        let few = |options: PgConnectOptions| Connections::new(options, MOST_CONNECTIONS);
-        let (pool, loops) = if behind_pooler {
-            let (pool, loops) = (few(options.clone()), few(options.clone()));
-            (Pool::behind_pooler(pool, &READING), Pool::behind_pooler(loops, &STEADY))
-        } else {
-            let (pool, loops) = (few(options.clone().options(READING)), few(options.clone().options(STEADY)));
-            (Pool::direct(pool), Pool::direct(loops))
-        };
-        migrate::run(&pool).await?;
-        let wake = Arc::new(Notify::new());
-        let listener = (!behind_pooler).then(|| listen::Listener::start(options, Arc::clone(&wake)));
-        Ok(PostgresStore { pool, loops, known: Definitions::default(), started: Started::default(), wake, listener })
+        PostgresStore::connect_with(url, &ConnectOptions::default()).await
     }
 
-    /// One statement or several, within the deadline.
+    /// The same with options.
+    pub async fn connect_with(url: &str, options: &ConnectOptions) -> StoreResult<PostgresStore> {
+        let address = PostgresAddress::parse(url)?;
+        let hosts = reach(&address, options.request_timeout).await?;
+        let max_connections = options.max_connections(&address);
+        // One listens, the loops have the larger half of the others.
+        let others = max_connections - usize::from(hosts.is_direct());
+        let readers = (others * 2 / 5).max(1);
+        let pool_of = |own: &[(&'static str, &str)], limit, most| pool(&hosts, own, limit, most);
+        let (readers, loops) = (
+            pool_of(&READING, options.request_timeout, readers),
+            pool_of(&STEADY, LOOP_TIMEOUT, (others - readers).max(1)),
+        );
+        migrate::run(&readers).await?;
+        let wake = Arc::new(Notify::new());
+        let floors = [Arc::new(Floors::default()), Arc::new(Floors::default())];
+        let listener =
+            hosts.is_direct().then(|| listen::Listener::start(Arc::clone(&hosts), Arc::clone(&wake), floors.clone()));
+        let [run_floors, timer_floors] = floors;
+        Ok(PostgresStore {
+            pool: readers,
+            loops,
+            known: Definitions::default(),
+            started: Started::default(),
+            run_floors,
+            timer_floors,
+            wake,
+            listener,
+            hosts,
+            max_connections,
+        })
+    }
+
+    /// One statement or several that write nothing.
     pub(super) async fn within<T>(
         &self,
         what: &str,
         work: impl Future<Output = Result<T, sqlx::Error>> + Send,
     ) -> StoreResult<T> {
-        match tokio::time::timeout(DEADLINE, work).await {
-            Ok(answer) => answer.map_err(|error| fault::from_sqlx(what, error)),
-            Err(_) => Err(fault::too_late(what, false)),
-        }
+        on(what, work).await
     }
 
-    /// A statement that writes and is its own transaction, within the deadline. Without an answer it may have happened.
+    /// A statement that writes and is its own transaction. Without an answer it may have happened.
     pub(super) async fn alone<T>(
         &self,
         what: &str,
         work: impl Future<Output = Result<T, sqlx::Error>> + Send,
     ) -> StoreResult<T> {
-        match tokio::time::timeout(DEADLINE, work).await {
-            Ok(answer) => answer.map_err(|error| fault::commit(what, error)),
-            Err(_) => Err(fault::too_late(what, true)),
-        }
+        work.await.map_err(|error| fault::commit(what, error))
     }
 
     pub(super) async fn begin(&self, what: &str) -> StoreResult<Session<'static>> {
@@ -104,38 +156,47 @@ impl PostgresStore {
         done: StoreResult<T>,
         wake: impl FnOnce(&T) -> bool,
     ) -> StoreResult<T> {
+        self.settle_with(what, tx, done, |value| if wake(value) { News::Changes } else { News::None }).await
+    }
+
+    /// The same, with a choice of what to tell.
+    pub(super) async fn settle_with<T>(
+        &self,
+        what: &str,
+        tx: Session<'static>,
+        done: StoreResult<T>,
+        news: impl FnOnce(&T) -> News,
+    ) -> StoreResult<T> {
         match done {
             Ok(value) => {
-                let wake = wake(&value);
+                let wake = news(&value);
                 self.commit(what, tx, wake).await?;
                 Ok(value)
             }
             Err(error) => {
-                // What cannot be rolled back has lost its connection, which the server ends too.
-                let _ended = tokio::time::timeout(DEADLINE, tx.rollback()).await;
+                // What cannot be rolled back in time loses its connection, and the server ends it too.
+                let _ended = tx.rollback().await;
                 Err(error)
             }
         }
     }
 
     /// Commits, tells everybody to look again if there is something to see, and says so when the answer was lost.
-    async fn commit(&self, what: &str, mut tx: Session<'static>, wake: bool) -> StoreResult<()> {
-        if wake {
-            listen::notify(&mut tx, what).await?;
+    async fn commit(&self, what: &str, tx: Session<'static>, news: News) -> StoreResult<()> {
+        let answer = tx.commit(news).await;
+        if news == News::Changes {
+            self.run_floors.forget();
+            self.timer_floors.forget();
         }
-        let answer = match tokio::time::timeout(DEADLINE, tx.commit()).await {
-            Ok(answer) => answer.map_err(|error| fault::commit(what, error)),
-            Err(_) => Err(fault::too_late(what, true)),
-        };
-        if wake {
+        if news != News::None {
             self.wake.notify_waiters();
         }
-        answer
+        answer.map_err(|error| fault::commit(what, error))
     }
 
     pub(super) async fn read_now(&self) -> StoreResult<Timestamp> {
         let now: Micros = self
-            .within("reading the clock", sqlx::query_scalar(include_str!("sql/now.sql")).fetch_one(&self.pool))
+            .within("reading the clock", sqlx::query_scalar(include_str!("sql/now.sql")).fetch_one(&self.loops))
             .await?;
         Ok(now.into())
     }
@@ -152,6 +213,7 @@ impl PostgresStore {
             }
             Some(_) => {}
         }
+        notes.extend(self.note_connections().await?);
         Ok(StoreStatus {
             product: format!("postgres {product}"),
             schema_version: migrate::latest(),
@@ -159,6 +221,25 @@ impl PostgresStore {
             oldest_transaction_at: oldest.map(Into::into),
             notes,
         })
+    }
+
+    /// Whether the instances may want more connections than the server has. A pooler shares them out by itself.
+    async fn note_connections(&self) -> StoreResult<Option<String>> {
+        if !self.hosts.is_direct() {
+            return Ok(None);
+        }
+        let query = sqlx::query_as(include_str!("sql/connections.sql"));
+        let (allowed, instances): (i64, i64) = self.within("counting connections", query.fetch_one(&self.pool)).await?;
+        let wanted = instances.max(1).saturating_mul(self.max_connections as i64);
+        if wanted <= allowed && !self.hosts.is_crowded() {
+            return Ok(None);
+        }
+        let refuses = if self.hosts.is_crowded() { "and refuses some now" } else { "so some may be refused" };
+        let note = format!(
+            "the server allows {allowed} connections, {instances} instances want up to {wanted}, {refuses}: raise \
+             max_connections of the server, or lower database.max_connections"
+        );
+        Ok(Some(note))
     }
 
     pub(super) async fn read_counts(&self, now: Timestamp) -> StoreResult<Counts> {
@@ -173,52 +254,34 @@ impl PostgresStore {
     }
 }
 
-/// How to connect, after it was seen to work, and whether a pooler is between.
-async fn reach(url: &str) -> StoreResult<(PgConnectOptions, bool)> {
-    let (url, behind_pooler) = pooler_of(url)?;
-    let mut options = PgConnectOptions::from_str(&url)
-        .map_err(|error| fault::unavailable("reading the address of the database", error))?
-        .application_name("everbell");
-    if behind_pooler {
-        // A pooler refuses what it does not know.
-        options = options.extra_float_digits(None);
-    }
-    // A pool would try again until its patience ends and then forget why; the first connection says it at once.
-    let what = format!("connecting to {}", shown(&options));
-    match tokio::time::timeout(PATIENCE, PgConnection::connect_with(&options)).await {
-        Ok(Ok(connection)) => on(&what, connection.close()).await?,
-        Ok(Err(error)) => return Err(fault::unavailable(&what, error)),
-        Err(_) => return Err(fault::too_late(&what, false)),
-    }
-    Ok((options, behind_pooler))
+/// The servers, after one was seen to work. Nothing is tried again here, so that a start tells at once what is wrong.
+async fn reach(address: &PostgresAddress, limit: Duration) -> StoreResult<Arc<Hosts>> {
+    let hosts =
+        Hosts::parse(address).map_err(|error| fault::unavailable("reading the address of the database", error))?;
+    let hosts = Arc::new(hosts);
+    let what = format!("connecting to {hosts}");
+    let connecting = async { hosts.connect_to_any(&[]).await?.close().await };
+    Budget::new(limit).spend(Stage::Connecting, connecting).await.map_err(|error| fault::unavailable(&what, error))?;
+    Ok(hosts)
 }
 
 /// A transaction that cannot write, in a database that is left as it is.
 pub(super) async fn look(url: &str) -> StoreResult<Session<'static>> {
     const WHAT: &str = "reading the database";
-    let (options, behind_pooler) = reach(url).await?;
-    let one = Connections::new(options, 1);
-    let pool = if behind_pooler { Pool::behind_pooler(one, &[]) } else { Pool::direct(one) };
-    let mut session = on(WHAT, pool.begin()).await?;
+    let address = PostgresAddress::parse(url)?;
+    let hosts = reach(&address, ConnectOptions::default().request_timeout).await?;
+    let mut session = on(WHAT, pool(&hosts, &[], LOOK_TIMEOUT, 1).begin()).await?;
     on(WHAT, sqlx::query("set transaction read only").execute(&mut session)).await?;
     Ok(session)
 }
 
-/// One statement of a transaction, within the deadline.
+/// One statement of a transaction.
 pub(super) async fn on<T>(what: &str, work: impl Future<Output = Result<T, sqlx::Error>> + Send) -> StoreResult<T> {
-    match tokio::time::timeout(DEADLINE, work).await {
-        Ok(answer) => answer.map_err(|error| fault::from_sqlx(what, error)),
-        Err(_) => Err(fault::too_late(what, false)),
-    }
+    work.await.map_err(|error| fault::from_sqlx(what, error))
 }
 
 /// The connection of a transaction, for statements.
 pub(super) type Conn<'a, 't> = &'a mut Session<'t>;
-
-/// Where, without who and how.
-fn shown(options: &PgConnectOptions) -> String {
-    format!("postgres://{}:{}/{}", options.get_host(), options.get_port(), options.get_database().unwrap_or(""))
-}
 
 /// A page must have a size.
 pub(crate) fn check_limit(limit: u32) -> StoreResult<()> {

@@ -2,9 +2,12 @@
 //!
 //! Classified by kind first: after a restart or a terminated backend the error carries no code at all.
 
-use everbell_core::store::StoreError;
+use everbell_core::store::{StoreError, UnavailableReason};
 use everbell_core::{Invalid, storable_text};
 use sqlx::error::ErrorKind;
+
+use super::hosts::{Refusal, code};
+use crate::deadline::{Late, Stage};
 
 /// A statement failed. Nothing of its transaction has happened.
 pub(super) fn from_sqlx(what: &str, error: sqlx::Error) -> StoreError {
@@ -23,56 +26,66 @@ pub(super) fn from_sqlx(what: &str, error: sqlx::Error) -> StoreError {
 
 /// The database cannot do it now.
 pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
-    let hint = match error.as_database_error().and_then(sqlx::error::DatabaseError::code).as_deref() {
-        Some("26000" | "42P05" | "08P01") => {
-            "; behind a pooler in transaction mode, add `pooler=transaction` to the address"
-        }
-        Some("28P01" | "28000") => "; check user and password",
-        Some("3D000") => "; create the database first",
-        Some("42501") => "; the role lacks a right",
-        Some("25006") => "; this server is read-only: connect to the primary",
-        Some("53100") => "; the server's disk is full",
-        Some("53300") => "; the server has no connection left",
-        Some("57P01" | "57P02" | "57P03") => "; the server is starting or stopping",
-        Some("40001" | "40P01") => "; another transaction was in the way, trying again helps",
-        _ => "",
-    };
+    let refusal = Refusal::of(&error).and_then(|refusal| refusal.code.clone());
+    let code = refusal.or_else(|| code(&error).map(Into::into));
+    let (reason, hint) = explain(code.as_deref().unwrap_or(""), &error);
     let said = match &error {
-        sqlx::Error::PoolTimedOut => "no connection became free in time".to_owned(),
         // Addresses in configuration errors may carry a password.
         sqlx::Error::Configuration(_) => {
             "the address cannot be read; it looks like postgres://user:password@host/database".to_owned()
         }
         sqlx::Error::Database(said) => said.message().to_owned(),
+        sqlx::Error::Io(error) => error.to_string(),
         other => other.to_string(),
     };
     let source = match error {
         sqlx::Error::Configuration(_) => None,
         other => Some(Box::new(other) as Box<dyn std::error::Error + Send + Sync>),
     };
-    StoreError::Unavailable { what: storable_text(&format!("{what}: {said}{hint}"), 2_000), maybe_done: false, source }
+    let what = storable_text(&format!("{what}: {said}{hint}"), 2_000);
+    StoreError::Unavailable { what, reason, maybe_done: false, source }
+}
+
+/// What stands in the way, and what helps.
+fn explain(code: &str, error: &sqlx::Error) -> (UnavailableReason, &'static str) {
+    if let Some(late) = Late::of(error) {
+        return (UnavailableReason::TimedOut(late.after), "");
+    }
+    match code {
+        // Only a statement that is looked for on another connection says so.
+        "26000" | "42P05" | "08P01" => (
+            UnavailableReason::Unreachable,
+            "; behind a pooler in transaction mode, add `pooler=transaction` to the address",
+        ),
+        "28P01" | "28000" => (UnavailableReason::Unreachable, "; check user and password"),
+        "3D000" => (UnavailableReason::Unreachable, "; create the database first"),
+        "42501" => (UnavailableReason::Unreachable, "; the role lacks a right"),
+        "25006" => (UnavailableReason::ReadOnly, "; this server is read-only: connect to the primary"),
+        "53100" => (UnavailableReason::DiskFull, "; the server's disk is full"),
+        "53300" => (UnavailableReason::TooManyConnections, "; the server has no connection left"),
+        "55P03" => (UnavailableReason::Locked, "; trying again helps when the other session has ended"),
+        "57P01" | "57P02" | "57P03" => (UnavailableReason::Unreachable, "; the server is starting or stopping"),
+        "40001" | "40P01" => (UnavailableReason::Locked, "; another transaction was in the way, trying again helps"),
+        _ => (UnavailableReason::Unreachable, ""),
+    }
 }
 
 /// Whether the transaction was sent away because two waited for each other. Nothing of it has happened.
 pub(super) fn is_deadlock(error: &StoreError) -> bool {
     let StoreError::Unavailable { source: Some(source), maybe_done: false, .. } = error else { return false };
-    let said = source.downcast_ref::<sqlx::Error>().and_then(sqlx::Error::as_database_error);
-    said.and_then(sqlx::error::DatabaseError::code).as_deref() == Some("40P01")
+    source.downcast_ref::<sqlx::Error>().and_then(code).as_deref() == Some("40P01")
 }
 
 /// A commit failed. If the server said so, nothing has happened, nor if it was never asked; if it said nothing, nobody knows.
 pub(super) fn commit(what: &str, error: sqlx::Error) -> StoreError {
-    let answered = matches!(error, sqlx::Error::Database(_) | sqlx::Error::PoolTimedOut);
+    let never_asked = Late::of(&error).is_some_and(|late| late.stage != Stage::Sent) || Refusal::of(&error).is_some();
+    let answered = never_asked || matches!(error, sqlx::Error::Database(_));
     match from_sqlx(what, error) {
-        StoreError::Unavailable { what, source, .. } => StoreError::Unavailable { what, maybe_done: !answered, source },
+        StoreError::Unavailable { what, reason, source, .. } => {
+            StoreError::Unavailable { what, reason, maybe_done: !answered, source }
+        }
         other => other,
     }
-}
-
-/// No answer within the deadline.
-pub(super) fn too_late(what: &str, maybe_done: bool) -> StoreError {
-    let what = format!("{what}: no answer within {} s", super::DEADLINE.as_secs());
-    StoreError::Unavailable { what, maybe_done, source: None }
 }
 
 fn conflict(what: &str, constraint: Option<&str>) -> String {

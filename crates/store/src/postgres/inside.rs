@@ -7,8 +7,8 @@ use sqlx::PgConnection;
 
 use super::changing::Wanted;
 use super::connect::on;
-use super::pool::Session;
-use super::{PostgresStore, access, jobs, listen};
+use super::pool::{News, Session};
+use super::{PostgresStore, access, jobs};
 
 impl PostgresStore {
     /// Inserts a job within the caller's transaction: it is there when that commits, and never was if it does not.
@@ -46,7 +46,6 @@ impl PostgresStore {
 }
 
 /// Keeps what was done, as far as the caller's transaction does. Whoever listens hears of it then.
-async fn done(what: &str, mut tx: Session<'_>) -> StoreResult<()> {
-    listen::notify(&mut tx, what).await?;
-    on(what, tx.commit()).await
+async fn done(what: &str, tx: Session<'_>) -> StoreResult<()> {
+    on(what, tx.commit(News::Changes)).await
 }

@@ -5,7 +5,7 @@
 //! resting ─────────► lent to somebody ─────────► resting
 //!    │ cannot be used       │ given up in the middle
 //!    ▼                      ▼
-//!   gone  ◄───────────── mended: the server ends what it does, and rolls back
+//!   gone  ◄───────────── mended: the server ends what it does, and rolls back; closed if that takes long
 //! ```
 //!
 //! What was given back whole is lent again as it is. To ask each time whether it still works would be a round trip for every
@@ -14,48 +14,57 @@
 //! callers that give up and come again never make the server do more at once than there are turns.
 
 use std::fmt;
-use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, Executor, PgConnection, SqlStr};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use super::DEADLINE;
+use super::hosts::Hosts;
 
-/// How long a caller waits for a connection before the database counts as unavailable.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the server may take to roll back what was given up. A connection that takes longer is closed, and the server
+/// ends it by itself: it notices that the client is gone, or that a transaction is idle.
+const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 /// What rested for longer is asked whether it still works: something between may have forgotten it.
 const LONG_REST: Duration = Duration::from_secs(30);
 /// How long that may take.
 const ANSWER: Duration = Duration::from_secs(2);
-/// What rested for longer is closed.
-const LONGEST_REST: Duration = Duration::from_mins(10);
+/// What rested for longer is closed, so that others can have its place on the server.
+const LONGEST_REST: Duration = Duration::from_mins(1);
+/// How often connections that rested for too long are looked for.
+const TRIM_INTERVAL: Duration = Duration::from_secs(20);
 /// No connection gets older, so that the server's memory of it and moved addresses end some day.
 const OLDEST: Duration = Duration::from_mins(30);
-/// Waits between attempts to reach a server that is starting: doubled each time, up to the longest.
-const FIRST_WAIT: Duration = Duration::from_millis(10);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
-
 /// So many connections at most, made when they are needed.
 #[derive(Clone)]
 pub(super) struct Connections(Arc<Home>);
 
 /// Where connections come from and go back to.
 struct Home {
-    options: PgConnectOptions,
+    hosts: Arc<Hosts>,
+    settings: Vec<(&'static str, String)>,
     turns: Arc<Semaphore>,
+    /// How many turns there are.
+    most: usize,
+    /// Told when a connection is given back.
+    returned: Notify,
     /// Who came last is lent first, so that those who are not needed rest and can be closed.
     resting: Mutex<Vec<Resting>>,
 }
 
 struct Resting {
     connection: PgConnection,
-    made_at: Instant,
+    made: Made,
     since: Instant,
+}
+
+/// When a connection was made, and while which server was used.
+#[derive(Clone, Copy)]
+struct Made {
+    at: Instant,
+    generation: u64,
 }
 
 /// A connection in somebody's hands.
@@ -69,63 +78,88 @@ pub(super) struct Lent {
 
 struct Held {
     connection: PgConnection,
-    made_at: Instant,
+    made: Made,
     turn: OwnedSemaphorePermit,
 }
 
 impl Connections {
-    pub(super) fn new(options: PgConnectOptions, most: usize) -> Connections {
+    /// At most `most` of them, each with these settings.
+    pub(super) fn new(hosts: Arc<Hosts>, settings: Vec<(&'static str, String)>, most: usize) -> Connections {
         let turns = Arc::new(Semaphore::new(most));
-        Connections(Arc::new(Home { options, turns, resting: Mutex::default() }))
+        let home = Arc::new(Home { hosts, settings, turns, most, returned: Notify::new(), resting: Mutex::default() });
+        let kept = Arc::downgrade(&home);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(TRIM_INTERVAL).await;
+                let Some(home) = kept.upgrade() else { return };
+                drop(home.unneeded());
+            }
+        });
+        Connections(home)
     }
 
     /// Waits for a turn, and connects if no connection is resting.
     pub(super) async fn lend(&self) -> sqlx::Result<Lent> {
-        tokio::time::timeout(PATIENCE, self.0.lend()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map(|held| Lent {
-            held: Some(held),
-            open: false,
-            home: Arc::clone(&self.0),
-        })
+        let held = Some(self.0.lend().await?);
+        Ok(Lent { held, open: false, home: Arc::clone(&self.0) })
     }
 }
 
 impl Home {
     async fn lend(&self) -> sqlx::Result<Held> {
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| sqlx::Error::PoolClosed)?;
-        while let Some(mut rested) = self.last() {
-            if rested.made_at.elapsed() < OLDEST && rested.is_well().await {
-                return Ok(Held { connection: rested.connection, made_at: rested.made_at, turn });
+        loop {
+            while let Some(mut rested) = self.last() {
+                let is_current = rested.made.generation == self.hosts.generation();
+                if is_current && rested.made.at.elapsed() < OLDEST && rested.is_well().await {
+                    return Ok(Held { connection: rested.connection, made: rested.made, turn });
+                }
             }
+            // Before it connects: a server that is left meanwhile may be the one that was reached.
+            let generation = self.hosts.generation();
+            let connection = match self.connect().await {
+                Some(connection) => connection?,
+                None => continue,
+            };
+            return Ok(Held { connection, made: Made { at: Instant::now(), generation }, turn });
         }
-        Ok(Held { connection: self.connect().await?, made_at: Instant::now(), turn })
     }
 
-    /// Waits for a server that is starting, or has no place left for the moment.
-    async fn connect(&self) -> sqlx::Result<PgConnection> {
-        let mut wait = FIRST_WAIT;
-        loop {
-            match PgConnection::connect_with(&self.options).await {
-                Err(error) if is_passing(&error) => {}
-                answer => return answer,
-            }
-            tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(LONGEST_WAIT);
+    /// Connects. While the server has no connection left, none comes back if another caller has given back its own.
+    async fn connect(&self) -> Option<sqlx::Result<PgConnection>> {
+        let settings: Vec<(&str, &str)> = self.settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let is_alone = self.turns.available_permits() + 1 == self.most;
+        if !self.hosts.is_crowded() || is_alone {
+            return Some(Box::pin(self.hosts.connect(&settings)).await);
+        }
+        tokio::select! {
+            connection = Box::pin(self.hosts.connect(&settings)) => match connection {
+                Err(_) if self.hosts.is_crowded() => None,
+                answer => Some(answer),
+            },
+            () = self.returned.notified() => None,
         }
     }
 
     /// Takes back what is whole, and lets go of those that nobody needed for long.
     fn take_back(&self, held: Held) {
-        let Held { connection, made_at, turn } = held;
-        let since = Instant::now();
-        let mut resting = self.resting();
-        // Who rests longest came first.
-        let unneeded = resting.iter().take_while(|other| since - other.since > LONGEST_REST).count();
-        let unneeded: Vec<Resting> = resting.drain(..unneeded).collect();
-        resting.push(Resting { connection, made_at, since });
-        drop(resting);
+        let Held { connection, made, turn } = held;
+        let unneeded = self.unneeded();
+        if made.generation == self.hosts.generation() {
+            self.resting().push(Resting { connection, made, since: Instant::now() });
+        }
         // After it is there: whoever waits for a turn finds a connection.
         drop(turn);
+        self.returned.notify_one();
         drop(unneeded);
+    }
+
+    /// Those that nobody needed for long, to be closed.
+    fn unneeded(&self) -> Vec<Resting> {
+        let mut resting = self.resting();
+        // Who rests longest came first.
+        let count = resting.iter().take_while(|other| other.since.elapsed() > LONGEST_REST).count();
+        resting.drain(..count).collect()
     }
 
     fn last(&self) -> Option<Resting> {
@@ -148,6 +182,15 @@ impl Lent {
     /// For statements.
     pub(super) fn connection(&mut self) -> &mut PgConnection {
         &mut self.held.as_mut().expect("held until it is given back").connection
+    }
+
+    /// Notes what the server said: one that is read-only all of a sudden is left, if there may be another.
+    pub(super) fn note(&self, error: &sqlx::Error) {
+        if super::hosts::code(error).as_deref() == Some("25006")
+            && let Some(held) = &self.held
+        {
+            self.home.hosts.leave(held.made.generation);
+        }
     }
 
     pub(super) async fn begin(&mut self, begin: SqlStr) -> sqlx::Result<()> {
@@ -188,17 +231,7 @@ impl Held {
         let asked = async {
             if open { self.connection.execute("rollback").await.map(drop) } else { self.connection.ping().await }
         };
-        matches!(tokio::time::timeout(DEADLINE, asked).await, Ok(Ok(()))).then_some(self)
-    }
-}
-
-/// Whether a server that answered so may take connections a moment later.
-fn is_passing(error: &sqlx::Error) -> bool {
-    match error {
-        sqlx::Error::Io(error) => error.kind() == ErrorKind::ConnectionRefused,
-        // No connection left, and starting or stopping.
-        sqlx::Error::Database(said) => matches!(said.code().as_deref(), Some("53300" | "57P03")),
-        _ => false,
+        matches!(tokio::time::timeout(ROLLBACK_TIMEOUT, asked).await, Ok(Ok(()))).then_some(self)
     }
 }
 
@@ -218,17 +251,21 @@ impl fmt::Debug for Lent {
 
 #[cfg(test)]
 mod tests {
-    use std::str::FromStr;
-
     use everbell_store::testing::TestDatabase;
     use sqlx::SqlSafeStr;
+    use sqlx::postgres::PgConnectOptions;
 
+    use super::super::hosts::Wanted;
     use super::*;
+
+    fn connections(options: PgConnectOptions, most: usize) -> Connections {
+        Connections::new(Arc::new(Hosts::new(vec![options], Wanted::Any, true)), Vec::new(), most)
+    }
 
     async fn two() -> (TestDatabase, Connections) {
         let database = TestDatabase::create().await;
-        let options = PgConnectOptions::from_str(database.url()).unwrap();
-        (database, Connections::new(options, 2))
+        let options = database.url().parse().unwrap();
+        (database, connections(options, 2))
     }
 
     async fn name(lent: &mut Lent) -> i32 {
@@ -244,7 +281,7 @@ mod tests {
     }
 
     async fn kill(connections: &Connections, name: i32) {
-        let mut other = PgConnection::connect_with(&connections.0.options).await.unwrap();
+        let mut other = PgConnection::connect_with(connections.0.hosts.current()).await.unwrap();
         let killed = sqlx::query("select pg_terminate_backend($1, 10000)").bind(name).execute(&mut other);
         assert_eq!(killed.await.unwrap().rows_affected(), 1);
     }
@@ -282,7 +319,7 @@ mod tests {
     #[tokio::test]
     async fn whoever_gives_up_keeps_the_turn_until_the_server_is_done() {
         let (database, _) = two().await;
-        let connections = Connections::new(PgConnectOptions::from_str(database.url()).unwrap(), 1);
+        let connections = connections(database.url().parse().unwrap(), 1);
         let first = used(&connections).await;
         let mut lent = connections.lend().await.unwrap();
         let given_up = lent.connection().execute("select pg_sleep(0.5)");
@@ -327,7 +364,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_address_is_not_shown() {
-        let connections = Connections::new(PgConnectOptions::new().host("db").password("hunter2"), 1);
+        let connections = connections(PgConnectOptions::new().host("db").password("hunter2"), 1);
         assert_eq!(format!("{connections:?}"), "Connections { resting: 0, free: 1, .. }");
     }
 }

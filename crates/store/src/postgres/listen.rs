@@ -4,17 +4,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use everbell_core::store::StoreResult;
-use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
+use sqlx::Executor;
+use sqlx::postgres::{PgListener, PgPoolOptions};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::connect::{Conn, on};
+use super::connect::KEEPALIVE;
+use super::floors::Floors;
+use super::hosts::Hosts;
 
 const CHANNEL: &str = "everbell";
 /// Waits between attempts to connect again: doubled each time, up to this.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 const FIRST_WAIT: Duration = Duration::from_millis(200);
+/// After so much silence the server is asked whether it is still there, and how long it may take to answer.
+const SILENCE: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection of its own that wakes whoever waits.
 #[derive(Debug)]
@@ -24,9 +29,9 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    pub(super) fn start(options: PgConnectOptions, wake: Arc<Notify>) -> Listener {
+    pub(super) fn start(hosts: Arc<Hosts>, wake: Arc<Notify>, floors: [Arc<Floors>; 2]) -> Listener {
         let hears = Arc::new(AtomicBool::new(false));
-        let task = tokio::spawn(listen(options, wake, Arc::clone(&hears)));
+        let task = tokio::spawn(listen(hosts, wake, floors, Arc::clone(&hears)));
         Listener { task, hears }
     }
 
@@ -42,11 +47,12 @@ impl Drop for Listener {
     }
 }
 
-async fn listen(options: PgConnectOptions, wake: Arc<Notify>, hears: Arc<AtomicBool>) {
+async fn listen(hosts: Arc<Hosts>, wake: Arc<Notify>, floors: [Arc<Floors>; 2], hears: Arc<AtomicBool>) {
     let mut wait = FIRST_WAIT;
     loop {
         // A pool of one, so that the listener never takes a connection from the verbs.
-        let pool = PgPoolOptions::new().max_connections(1).connect_with(options.clone()).await;
+        let options = hosts.current().clone().options(KEEPALIVE);
+        let pool = PgPoolOptions::new().max_connections(1).connect_with(options).await;
         if let Ok(pool) = pool
             && let Ok(mut listener) = PgListener::connect_with(&pool).await
             && listener.listen(CHANNEL).await.is_ok()
@@ -54,8 +60,13 @@ async fn listen(options: PgConnectOptions, wake: Arc<Notify>, hears: Arc<AtomicB
             wait = FIRST_WAIT;
             hears.store(true, Ordering::Relaxed);
             // What was said while nobody listened is unknown, so everybody looks once.
+            forget(&floors);
             wake.notify_waiters();
-            while let Ok(Some(_)) = listener.try_recv().await {
+            while let Some(payload) = received(&mut listener).await {
+                // Whatever it says but nothing.
+                if !payload.is_empty() {
+                    forget(&floors);
+                }
                 wake.notify_waiters();
             }
             hears.store(false, Ordering::Relaxed);
@@ -65,8 +76,21 @@ async fn listen(options: PgConnectOptions, wake: Arc<Notify>, hears: Arc<AtomicB
     }
 }
 
-/// Tells every instance to look again, when the transaction commits.
-pub(super) async fn notify(tx: Conn<'_, '_>, what: &str) -> StoreResult<()> {
-    on(what, sqlx::query("select pg_notify('everbell', '')").execute(tx)).await?;
-    Ok(())
+fn forget(floors: &[Arc<Floors>; 2]) {
+    for floors in floors {
+        floors.forget();
+    }
+}
+
+/// Waits for a notification, and returns what it says; none when the connection is lost, or silent for too long.
+async fn received(listener: &mut PgListener) -> Option<String> {
+    loop {
+        match tokio::time::timeout(SILENCE, listener.try_recv()).await {
+            Ok(received) => return received.ok().flatten().map(|notification| notification.payload().to_owned()),
+            Err(_) => match tokio::time::timeout(ANSWER_TIMEOUT, listener.execute("select 1")).await {
+                Ok(Ok(_)) => {}
+                _ => return None,
+            },
+        }
+    }
 }

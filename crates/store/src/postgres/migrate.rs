@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use everbell_core::Invalid;
-use everbell_core::store::{StoreError, StoreResult};
+use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
 
 use super::connect::{Conn, on};
-use super::fault;
-use super::pool::Pool;
+use super::pool::{News, Pool};
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
 const MIGRATIONS: [&str; 3] = [
@@ -18,6 +17,9 @@ const MIGRATIONS: [&str; 3] = [
 
 /// Waiting longer behind a reader would make every query on that table wait behind the migration.
 const LOCK_TIMEOUT: &str = "set local lock_timeout = '2s'";
+/// A large table takes its time.
+const STATEMENT_TIMEOUT: &str = "set local statement_timeout = '10min'";
+const TIMEOUT: Duration = Duration::from_mins(10);
 const ATTEMPTS: u32 = 30;
 
 /// The schema that this binary needs.
@@ -44,8 +46,10 @@ pub(super) async fn run(pool: &Pool) -> StoreResult<()> {
 /// Applies the next migration, if there is one. Whoever comes second waits for the table and then finds it done.
 async fn step(pool: &Pool) -> StoreResult<bool> {
     const WHAT: &str = "migrating the schema";
-    let mut tx = on(WHAT, pool.begin()).await?;
-    on(WHAT, sqlx::query(LOCK_TIMEOUT).execute(&mut tx)).await?;
+    let mut tx = on(WHAT, pool.begin_within(TIMEOUT)).await?;
+    for setting in [LOCK_TIMEOUT, STATEMENT_TIMEOUT] {
+        on(WHAT, sqlx::query(setting).execute(&mut tx)).await?;
+    }
     if !exists(&mut tx).await? {
         // Two that create it at once: one of them waits for the other and then fails, which is transient.
         let create = "create table if not exists schema_migrations (version integer primary key, applied_at timestamptz not null)";
@@ -64,7 +68,7 @@ async fn step(pool: &Pool) -> StoreResult<bool> {
     on(WHAT, sqlx::raw_sql(*migration).execute(&mut tx)).await.map_err(transient)?;
     let note = "insert into schema_migrations (version, applied_at) values ($1, clock_timestamp())";
     on(WHAT, sqlx::query(note).bind((version + 1) as i32).execute(&mut tx)).await?;
-    on(WHAT, tx.commit()).await?;
+    on(WHAT, tx.commit(News::None)).await?;
     Ok(true)
 }
 
@@ -88,7 +92,10 @@ async fn exists(tx: Conn<'_, '_>) -> StoreResult<bool> {
 /// What met another instance's migration is over when that is.
 fn transient(error: StoreError) -> StoreError {
     match error {
-        StoreError::Conflict { what } => fault::too_late(&what, false),
+        StoreError::Conflict { what } => {
+            let reason = UnavailableReason::Locked;
+            StoreError::Unavailable { what, reason, maybe_done: false, source: None }
+        }
         other => other,
     }
 }

@@ -9,7 +9,9 @@ mod access;
 mod changing;
 mod connect;
 mod fault;
+mod floors;
 mod history;
+pub(crate) mod hosts;
 mod inside;
 mod jobs;
 mod lending;
@@ -26,8 +28,6 @@ mod started;
 mod summary;
 mod sweeping;
 pub(crate) mod upkeep;
-
-use std::time::Duration;
 
 use async_trait::async_trait;
 use everbell_core::change::NewJob;
@@ -47,9 +47,6 @@ use uuid::Uuid;
 use self::changing::Wanted;
 use crate::rows::Definitions;
 
-/// No statement may take longer, so that a connection that hangs never stops the others.
-const DEADLINE: Duration = Duration::from_secs(30);
-
 /// A store in a PostgreSQL database. See [`PostgresStore::connect`].
 #[derive(Debug)]
 pub struct PostgresStore {
@@ -59,9 +56,15 @@ pub struct PostgresStore {
     loops: pool::Pool,
     known: Definitions,
     started: started::Started,
+    /// Where looks for pending runs begin, by target; and for due timers.
+    run_floors: std::sync::Arc<floors::Floors>,
+    timer_floors: std::sync::Arc<floors::Floors>,
     wake: std::sync::Arc<Notify>,
     /// None behind a pooler, where nothing would arrive.
     listener: Option<listen::Listener>,
+    hosts: std::sync::Arc<hosts::Hosts>,
+    /// Of this instance, all pools together.
+    max_connections: usize,
 }
 
 #[async_trait]

@@ -2,21 +2,26 @@
 
 use std::collections::{HashMap, HashSet};
 
-use everbell_core::store::{Due, PlanFn, Planned, StoreResult};
+use everbell_core::store::{Due, PlanFn, Planned, StoreError, StoreResult};
 use everbell_core::{ActiveRun, Failure, JobId, MAX_FAILURE_MESSAGE_BYTES, Target, storable_text};
 use jiff::Timestamp;
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Row};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::access::insert_audit;
 use super::connect::{Conn, on};
+use super::floors::{Look, MANY_DEAD_ROWS};
+use super::pool::News;
 use super::sweeping::{facts_of, org_active_of};
 use crate::micros::Micros;
 use crate::rows::{ActiveColumns, Learned, PlanBatch, RunValues, TimerColumns, errored, org_text};
 
 const WHAT: &str = "planning due timers";
+/// The only look for timers.
+const TIMERS: &str = "timers";
 
 /// A timer that is due, and when the first of those fires that are not.
 struct DueColumns {
@@ -40,13 +45,22 @@ impl PostgresStore {
         plan: &PlanFn<'_>,
     ) -> StoreResult<Planned> {
         let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
+        let look = self.timer_floors.look(TIMERS, Instant::now());
         let mut tx = self.begin_loop(WHAT).await?;
-        let done = self.plan_in(&mut tx, now, limit, targets, plan).await;
+        let done = self.plan_in(&mut tx, (now, look.since), limit, targets, plan).await;
         let news = |batch: &PlanBatch, inserted: &HashSet<Uuid>| !inserted.is_empty() || !batch.cancel.is_empty();
         // A full batch is followed by another, which tells everybody: notifications make commits wait for each other.
         let full = |batch: &PlanBatch| batch.timers.len() >= limit as usize;
-        let tell = |(batch, inserted, _): &(PlanBatch, _, _)| news(batch, inserted) && !full(batch);
-        let (batch, inserted, next) = self.settle(WHAT, tx, done, tell).await?;
+        let tell = |(batch, inserted, _): &(PlanBatch, _, _)| {
+            if news(batch, inserted) && !full(batch) { News::Planned } else { News::None }
+        };
+        let (batch, inserted, next) = self.settle_with(WHAT, tx, done, tell).await?;
+        if let Some(oldest) = batch.runs.iter().map(|run| run.scheduled_at).min() {
+            self.run_floors.lower(oldest);
+        }
+        if look.is_full {
+            self.find_timer_floor(look, now).await;
+        }
         if news(&batch, &inserted) {
             self.wake.notify_waiters();
         }
@@ -56,7 +70,7 @@ impl PostgresStore {
     async fn plan_in(
         &self,
         tx: Conn<'_, '_>,
-        now: Timestamp,
+        (now, since): (Timestamp, Micros),
         limit: u32,
         targets: Vec<String>,
         plan: &PlanFn<'_>,
@@ -64,7 +78,8 @@ impl PostgresStore {
         let query = sqlx::query_as(include_str!("sql/lock_due_timers.sql"))
             .bind(Micros::from(now))
             .bind(targets.clone())
-            .bind(i64::from(limit));
+            .bind(i64::from(limit))
+            .bind(since);
         let due: Vec<DueColumns> = on(WHAT, query.fetch_all(&mut *tx)).await?;
         let mut batch = PlanBatch::default();
         let Some(first) = due.first() else {
@@ -81,6 +96,28 @@ impl PostgresStore {
         let after = batch.timers.iter().filter_map(|(timer, _)| timer.next_run_at).filter(|at| *at > Micros::from(now));
         let next = after.chain(next).min();
         Ok((batch, inserted, next))
+    }
+
+    /// Finds where the next looks for due timers begin. The plan is committed by now, so a failure only means that the next
+    /// look is a full one.
+    async fn find_timer_floor(&self, look: Look, now: Timestamp) {
+        let oldest = async {
+            let (_, dead) = self.count_dead_rows().await?;
+            if dead < MANY_DEAD_ROWS {
+                return Ok((false, None));
+            }
+            let query = sqlx::query_scalar(include_str!("sql/oldest_timer.sql")).bind(look.since);
+            Ok::<_, StoreError>((true, self.within(WHAT, query.fetch_optional(&self.loops)).await?))
+        };
+        if let Ok((many, oldest)) = oldest.await {
+            self.timer_floors.found(TIMERS, look, oldest, Micros::from(now), many);
+        }
+    }
+
+    /// Dead rows of `active_runs` and of `timers`.
+    pub(super) async fn count_dead_rows(&self) -> StoreResult<(i64, i64)> {
+        let query = sqlx::query_as(include_str!("sql/count_dead_rows.sql"));
+        self.within("counting dead rows", query.fetch_one(&self.loops)).await
     }
 
     /// Collects what each plan needs and what it says.

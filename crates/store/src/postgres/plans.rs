@@ -11,7 +11,7 @@ use super::PostgresStore;
 use super::connect::STEADY;
 
 /// The statements of the loops that are given rows, or look for some.
-const KEPT: [(&str, &str); 20] = [
+const KEPT: [(&str, &str); 22] = [
     ("advance_timers", include_str!("sql/advance_timers.sql")),
     ("cancel_pending", include_str!("sql/cancel_pending.sql")),
     ("clear_waiting", include_str!("sql/clear_waiting.sql")),
@@ -22,6 +22,8 @@ const KEPT: [(&str, &str); 20] = [
     ("lock_failures", include_str!("sql/lock_failures.sql")),
     ("lock_org_timers", include_str!("sql/lock_org_timers.sql")),
     ("next_due", include_str!("sql/next_due.sql")),
+    ("oldest_pending", include_str!("sql/oldest_pending.sql")),
+    ("oldest_timer", include_str!("sql/oldest_timer.sql")),
     ("read_active", include_str!("sql/read_active.sql")),
     ("read_org_active", include_str!("sql/read_org_active.sql")),
     ("read_org_facts", include_str!("sql/read_org_facts.sql")),

@@ -5,6 +5,8 @@
 //! would be looked for on another connection, and every statement is in a transaction, because an unnamed one takes two
 //! messages that must reach the same connection. Settings are made for each transaction, in the message that begins it.
 
+use std::time::Duration;
+
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::error::BoxDynError;
@@ -13,15 +15,29 @@ use sqlx::{
     AssertSqlSafe, Connection, Either, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr, Transaction,
 };
 
+use super::hosts::code;
 use super::lending::{Connections, Lent};
+use crate::deadline::{Budget, Stage};
 
 /// Connections to take turns with.
 #[derive(Debug)]
 pub(super) struct Pool {
     connections: Connections,
     begin: SqlStr,
+    /// How long a verb may take, from waiting for a connection to its commit.
+    limit: Duration,
     /// Then statements have no name, and none stands alone.
     behind_pooler: bool,
+}
+
+/// What a transaction tells every instance when it commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    None,
+    /// Timers became runs, as they do all the time: look again.
+    Planned,
+    /// Somebody changed something, perhaps in the past: look again everywhere.
+    Changes,
 }
 
 /// A transaction, and how its statements are sent.
@@ -29,6 +45,7 @@ pub(super) struct Pool {
 pub(super) struct Session<'t> {
     work: Work<'t>,
     unnamed: bool,
+    budget: Budget,
 }
 
 #[derive(Debug)]
@@ -39,22 +56,29 @@ enum Work<'t> {
 }
 
 impl Pool {
-    pub(super) fn direct(connections: Connections) -> Pool {
-        Pool { connections, begin: "begin".into_sql_str(), behind_pooler: false }
+    /// Connections that have their settings already.
+    pub(super) fn direct(connections: Connections, limit: Duration) -> Pool {
+        Pool { connections, begin: "begin".into_sql_str(), limit, behind_pooler: false }
     }
 
     /// Behind a pooler in transaction mode, with these settings in each transaction.
-    pub(super) fn behind_pooler(connections: Connections, settings: &[(&str, &str)]) -> Pool {
+    pub(super) fn behind_pooler(connections: Connections, settings: &[(&str, String)], limit: Duration) -> Pool {
         let settings: Vec<String> =
             settings.iter().map(|(name, value)| format!("; set local {name} = {value}")).collect();
         let begin = AssertSqlSafe(format!("begin{}", settings.concat())).into_sql_str();
-        Pool { connections, begin, behind_pooler: true }
+        Pool { connections, begin, limit, behind_pooler: true }
     }
 
     pub(super) async fn begin(&self) -> sqlx::Result<Session<'static>> {
-        let mut lent = self.connections.lend().await?;
-        lent.begin(self.begin.clone()).await?;
-        Ok(Session { work: Work::Own(lent), unnamed: self.behind_pooler })
+        self.begin_within(self.limit).await
+    }
+
+    /// A transaction that may take this long as a whole.
+    pub(super) async fn begin_within(&self, limit: Duration) -> sqlx::Result<Session<'static>> {
+        let budget = Budget::new(limit);
+        let mut lent = budget.spend(Stage::Connecting, self.connections.lend()).await?;
+        budget.spend(Stage::Sent, lent.begin(self.begin.clone())).await?;
+        Ok(Session { work: Work::Own(lent), unnamed: self.behind_pooler, budget })
     }
 
     /// For one statement, which is its own transaction where it can be.
@@ -62,28 +86,57 @@ impl Pool {
         if self.behind_pooler {
             return self.begin().await;
         }
-        Ok(Session { work: Work::Own(self.connections.lend().await?), unnamed: false })
+        let budget = Budget::new(self.limit);
+        let lent = budget.spend(Stage::Connecting, self.connections.lend()).await?;
+        Ok(Session { work: Work::Own(lent), unnamed: false, budget })
     }
 }
 
 impl<'t> Session<'t> {
     /// A part of somebody else's transaction: what it does is undone with it, or alone.
     pub(super) async fn inside(connection: &'t mut PgConnection, pool: &Pool) -> sqlx::Result<Session<'t>> {
-        Ok(Session { work: Work::Inside(connection.begin().await?), unnamed: pool.behind_pooler })
+        let budget = Budget::new(pool.limit);
+        let transaction = budget.spend(Stage::Sent, connection.begin()).await?;
+        Ok(Session { work: Work::Inside(transaction), unnamed: pool.behind_pooler, budget })
     }
 
-    pub(super) async fn commit(self) -> sqlx::Result<()> {
+    /// Commits, and tells every instance: in one message, because locks are held meanwhile.
+    pub(super) async fn commit(self, news: News) -> sqlx::Result<()> {
+        let notify = match news {
+            News::None => None,
+            News::Planned => Some(("notify everbell", "notify everbell; commit")),
+            News::Changes => Some(("notify everbell, 'changes'", "notify everbell, 'changes'; commit")),
+        };
         match self.work {
-            Work::Own(lent) => lent.end("commit").await,
-            Work::Inside(transaction) => transaction.commit().await,
+            Work::Own(lent) => {
+                self.budget.spend(Stage::Sent, lent.end(notify.map_or("commit", |(_, both)| both))).await
+            }
+            Work::Inside(mut transaction) => {
+                let done = async {
+                    if let Some((notify, _)) = notify {
+                        transaction.execute(notify).await?;
+                    }
+                    transaction.commit().await
+                };
+                self.budget.spend(Stage::Sent, done).await
+            }
         }
     }
 
+    /// Rolls back at once. What takes too long is closed in the background.
     pub(super) async fn rollback(self) -> sqlx::Result<()> {
         match self.work {
-            Work::Own(lent) => lent.end("rollback").await,
-            Work::Inside(transaction) => transaction.rollback().await,
+            Work::Own(lent) => self.budget.spend(Stage::Sent, lent.end("rollback")).await,
+            Work::Inside(transaction) => self.budget.spend(Stage::Sent, transaction.rollback()).await,
         }
+    }
+
+    /// What an error means for this session and those after it.
+    fn judge(&self, error: sqlx::Error) -> sqlx::Error {
+        if let Work::Own(lent) = &self.work {
+            lent.note(&error);
+        }
+        if code(&error).as_deref() == Some("57014") { self.budget.canceled() } else { error }
     }
 
     fn connection(&mut self) -> &mut PgConnection {
@@ -104,8 +157,13 @@ impl<'c> Executor<'c> for &'c mut Session<'_> {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        let unnamed = self.unnamed;
-        self.connection().fetch_many(Sent { query, unnamed })
+        let (unnamed, budget) = (self.unnamed, self.budget);
+        let work = async move {
+            let sent = self.connection().fetch_many(Sent { query, unnamed }).try_collect();
+            let steps: Vec<Step> = budget.spend(Stage::Sent, sent).await.map_err(|error| self.judge(error))?;
+            Ok::<_, sqlx::Error>(stream::iter(steps.into_iter().map(Ok)))
+        };
+        stream::once(work).try_flatten().boxed()
     }
 
     fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
@@ -113,15 +171,19 @@ impl<'c> Executor<'c> for &'c mut Session<'_> {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        let unnamed = self.unnamed;
-        self.connection().fetch_optional(Sent { query, unnamed })
+        let (unnamed, budget) = (self.unnamed, self.budget);
+        Box::pin(async move {
+            let sent = self.connection().fetch_optional(Sent { query, unnamed });
+            budget.spend(Stage::Sent, sent).await.map_err(|error| self.judge(error))
+        })
     }
 
     fn prepare_with<'e>(self, sql: SqlStr, types: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
     where
         'c: 'e,
     {
-        self.connection().prepare_with(sql, types)
+        let budget = self.budget;
+        Box::pin(async move { budget.spend(Stage::Sent, self.connection().prepare_with(sql, types)).await })
     }
 }
 
@@ -136,7 +198,7 @@ impl<'c> Executor<'c> for &'c Pool {
         let work = async move {
             let mut session = self.alone().await?;
             let steps: Vec<Step> = session.fetch_many(query).try_collect().await?;
-            session.commit().await?;
+            session.commit(News::None).await?;
             Ok::<_, sqlx::Error>(stream::iter(steps.into_iter().map(Ok)))
         };
         stream::once(work).try_flatten().boxed()
@@ -150,7 +212,7 @@ impl<'c> Executor<'c> for &'c Pool {
         Box::pin(async move {
             let mut session = self.alone().await?;
             let row = session.fetch_optional(query).await?;
-            session.commit().await?;
+            session.commit(News::None).await?;
             Ok(row)
         })
     }
@@ -162,7 +224,7 @@ impl<'c> Executor<'c> for &'c Pool {
         Box::pin(async move {
             let mut session = self.alone().await?;
             let statement = session.prepare_with(sql, types).await?;
-            session.commit().await?;
+            session.commit(News::None).await?;
             Ok(statement)
         })
     }

@@ -9,11 +9,13 @@ use jiff::Timestamp;
 use sqlx::Postgres;
 use sqlx::postgres::PgArguments;
 use sqlx::query::QueryAs;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Conn, on};
 use super::fault;
+use super::floors::{Look, MANY_DEAD_ROWS};
 use super::planning::{cancel, column, insert_runs, sparse};
 use crate::micros::Micros;
 use crate::rows::{ClaimColumns, Learned, Recording, RunColumns, RunValues, SettlingColumns};
@@ -26,14 +28,18 @@ const DEADLOCKS: u32 = 5;
 impl PostgresStore {
     pub(super) async fn claim_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
         const WHAT: &str = "starting runs";
+        let moment = Instant::now();
+        let looks = column(request.targets, |wanted| self.run_floors.look(wanted.target.as_str(), moment));
         let query = sqlx::query_as(include_str!("sql/start_runs.sql"))
             .bind(column(request.targets, |wanted| wanted.target.to_string()))
             .bind(column(request.targets, |wanted| i64::from(wanted.room)))
             .bind(i64::from(request.limit))
             .bind(Micros::from(request.now))
             .bind(request.instance.as_uuid())
-            .bind(Micros::from(request.lease_until));
+            .bind(Micros::from(request.lease_until))
+            .bind(column(&looks, |look| look.since));
         let rows: Vec<ClaimColumns> = self.alone(WHAT, query.fetch_all(&self.loops)).await?;
+        self.find_run_floors(request, &looks).await;
         let learned = self.learn_apart(rows.iter().filter_map(|row| row.job_id)).await?;
         let claim = |row: ClaimColumns| {
             let id = row.job_id.map(JobId::from_uuid);
@@ -55,6 +61,32 @@ impl PostgresStore {
         claims.sort_by_cached_key(|claim| (claim.run.scheduled_at, claim.run.id));
         self.started.add(&claims);
         Ok(claims)
+    }
+
+    /// Finds where the next looks for pending runs begin. The runs are claimed by now, so a failure only means that the next
+    /// looks are full ones.
+    async fn find_run_floors(&self, request: &StartRuns<'_>, looks: &[Look]) {
+        let full = request.targets.iter().zip(looks).filter(|(_, look)| look.is_full);
+        let full: Vec<(&str, Look)> = full.map(|(wanted, look)| (wanted.target.as_str(), *look)).collect();
+        if full.is_empty() {
+            return;
+        }
+        let oldest = async {
+            let (dead, _) = self.count_dead_rows().await?;
+            if dead < MANY_DEAD_ROWS {
+                return Ok(None);
+            }
+            let query = sqlx::query_as(include_str!("sql/oldest_pending.sql"));
+            let query = query.bind(column(&full, |(target, _)| (*target).to_owned()));
+            let rows: Vec<(String, Micros)> =
+                self.within("looking for pending runs", query.fetch_all(&self.loops)).await?;
+            Ok::<_, StoreError>(Some(rows.into_iter().collect::<HashMap<_, _>>()))
+        };
+        let Ok(oldest) = oldest.await else { return };
+        for (target, look) in full {
+            let at = oldest.as_ref().and_then(|oldest| oldest.get(target).copied());
+            self.run_floors.found(target, look, at, Micros::from(request.now), oldest.is_some());
+        }
     }
 
     /// Reads the definitions that are not known yet, outside of a transaction; seldom there is one.

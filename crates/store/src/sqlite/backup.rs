@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use everbell_core::Invalid;
-use everbell_core::store::{StoreError, StoreResult};
+use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::{connect, fault, upkeep};
@@ -121,5 +121,9 @@ fn in_the_way(path: &Path, why: &str) -> StoreError {
 
 fn cannot_write(path: &Path, error: &io::Error) -> StoreError {
     let what = format!("writing {}: {error}", path.display());
-    StoreError::Unavailable { what, maybe_done: false, source: None }
+    let reason = match error.kind() {
+        io::ErrorKind::StorageFull => UnavailableReason::DiskFull,
+        _ => UnavailableReason::Unreachable,
+    };
+    StoreError::Unavailable { what, reason, maybe_done: false, source: None }
 }

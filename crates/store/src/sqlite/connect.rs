@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use everbell_core::store::{Counts, StoreError, StoreResult, StoreStatus};
+use everbell_core::store::{Counts, StoreError, StoreResult, StoreStatus, UnavailableReason};
 use jiff::Timestamp;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, SqliteConnection, SqlitePool};
@@ -184,7 +184,7 @@ fn create(path: &Path) -> io::Result<()> {
 
 fn cannot_create(path: &Path, error: &io::Error) -> StoreError {
     let what = format!("creating {}: {error}; check that the folder exists and who may use it", path.display());
-    StoreError::Unavailable { what, maybe_done: false, source: None }
+    StoreError::Unavailable { what, reason: UnavailableReason::Unreachable, maybe_done: false, source: None }
 }
 
 /// The host's clock: a database in a file has no other.

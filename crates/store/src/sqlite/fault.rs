@@ -1,6 +1,6 @@
 //! What SQLite says when something is wrong, in words that a caller can act on.
 
-use everbell_core::store::StoreError;
+use everbell_core::store::{StoreError, UnavailableReason};
 use everbell_core::{Invalid, storable_text};
 use sqlx::error::ErrorKind;
 
@@ -56,7 +56,13 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
         other => other.to_string(),
     };
     let what = storable_text(&format!("{what}: {said}{hint}"), 2_000);
-    StoreError::Unavailable { what, maybe_done: false, source: Some(Box::new(error)) }
+    let reason = match primary(&error) {
+        Some(code::BUSY | code::LOCKED) => UnavailableReason::Locked,
+        Some(code::READONLY) => UnavailableReason::ReadOnly,
+        Some(code::FULL) => UnavailableReason::DiskFull,
+        _ => UnavailableReason::Unreachable,
+    };
+    StoreError::Unavailable { what, reason, maybe_done: false, source: Some(Box::new(error)) }
 }
 
 /// A commit failed. While another process is in the way nothing was written; otherwise frames of it may have reached the
@@ -64,8 +70,8 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
 pub(super) fn commit(what: &str, error: sqlx::Error) -> StoreError {
     let untouched = is_busy(&error);
     match from_sqlx(what, error) {
-        StoreError::Unavailable { what, source, .. } => {
-            StoreError::Unavailable { what, maybe_done: !untouched, source }
+        StoreError::Unavailable { what, reason, source, .. } => {
+            StoreError::Unavailable { what, reason, maybe_done: !untouched, source }
         }
         other => other,
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use everbell_core::store::{StoreError, StoreResult};
+use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Faults {
     pub(super) fn before(&self, what: &str, call: Call, broken: &AtomicBool) -> StoreResult<Later> {
         let error = |said: &str, maybe_done| {
             let what = format!("{what}: {said}");
-            StoreError::Unavailable { what, maybe_done, source: None }
+            StoreError::Unavailable { what, reason: UnavailableReason::Unreachable, maybe_done, source: None }
         };
         match self.take() {
             None => Ok(Later(None)),

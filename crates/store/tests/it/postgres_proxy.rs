@@ -1,17 +1,19 @@
 //! A proxy between a store and its server that cuts the connection when it is told to: the real thing, as seen by both.
 //!
 //! It understands just enough of the protocol to count requests. *Before*: the request never reaches the server. *After*:
-//! the server has done it, and the answer is lost; for a commit that is the worst there is.
+//! the server has done it, and the answer is lost; for a commit that is the worst there is. Instead of cutting it can fall
+//! silent: connections stay open and carry nothing any more, like a network that drops packets or a process that is frozen.
 
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use everbell_store::conformance::faults::Fault;
 use everbell_store::memory::FaultPoint;
 use sqlx::postgres::PgConnectOptions;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Listens on loopback until it is dropped.
@@ -24,13 +26,22 @@ pub(crate) struct Proxy {
 /// Requests left until the cut; negative when there will be none.
 struct Plan {
     left: AtomicI64,
-    after: std::sync::atomic::AtomicBool,
+    after: AtomicBool,
+    /// Falls silent instead of cutting, for good and on every connection.
+    silences: AtomicBool,
+    silent: watch::Sender<bool>,
 }
 
 impl Plan {
     /// Counts a request: whether the connection is to be cut now.
     fn cuts(&self) -> bool {
         self.left.fetch_sub(1, Ordering::SeqCst) == 0
+    }
+
+    /// Resolves when nothing is carried any more.
+    async fn silence(&self) {
+        let mut silent = self.silent.subscribe();
+        let _told = silent.wait_for(|silent| *silent).await;
     }
 }
 
@@ -41,7 +52,12 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (user, database) = (options.get_username().to_owned(), options.get_database().unwrap().to_owned());
-        let plan = Arc::new(Plan { left: AtomicI64::new(-1), after: std::sync::atomic::AtomicBool::new(false) });
+        let plan = Arc::new(Plan {
+            left: AtomicI64::new(-1),
+            after: AtomicBool::new(false),
+            silences: AtomicBool::new(false),
+            silent: watch::channel(false).0,
+        });
         let task = tokio::spawn(accept(listener, options, Arc::clone(&plan)));
         Proxy { url: format!("postgres://{user}@127.0.0.1:{port}/{database}?sslmode=disable"), plan, task }
     }
@@ -59,6 +75,17 @@ impl Proxy {
     pub(crate) fn arm(&self, fault: Fault) {
         self.plan.after.store(fault.point == FaultPoint::After, Ordering::SeqCst);
         self.plan.left.store(i64::from(fault.at), Ordering::SeqCst);
+    }
+
+    /// Falls silent once the server has done the request of this number, counted from now. Its answer does not arrive.
+    pub(crate) fn silence_after(&self, at: u32) {
+        self.plan.silences.store(true, Ordering::SeqCst);
+        self.arm(Fault { at, point: FaultPoint::After });
+    }
+
+    /// Resolves when it has fallen silent.
+    pub(crate) async fn fell_silent(&self) {
+        self.plan.silence().await;
     }
 }
 
@@ -100,6 +127,8 @@ where
     let mut started = false;
     loop {
         tokio::select! {
+            biased;
+            () = plan.silence() => std::future::pending().await,
             read = client.read(&mut from_client) => {
                 let read = read?;
                 if read == 0 {
@@ -113,6 +142,10 @@ where
                         if plan.after.load(Ordering::SeqCst) {
                             server.write_all(&message).await?;
                             wait_until_done(&mut server).await?;
+                        }
+                        if plan.silences.load(Ordering::SeqCst) {
+                            plan.silent.send_replace(true);
+                            continue;
                         }
                         return Ok(());
                     }

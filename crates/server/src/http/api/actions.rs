@@ -16,6 +16,7 @@ use crate::http::model::{
     SweepBegunDocument, times,
 };
 use crate::http::problem::{Kind, Problem};
+use crate::http::unavailable::unavailable;
 
 pub(super) const REASON: Value = Value::Text { min: 3, max: 500 };
 
@@ -167,9 +168,9 @@ async fn ran_for_orgs(call: &Call, form: &Form<'_>, request: RunNowRequest) -> R
                 let (word, run) = in_a_word(outcome);
                 (word, Some(call.visible_run(RunDocument::of(run, None))), None)
             }
-            Err(error @ StoreError::Unavailable { .. }) => {
+            Err(error @ StoreError::Unavailable { reason, maybe_done, .. }) => {
                 tracing::warn!(%error, %org, "a run by hand could not be made for an org");
-                ("refused", None, Some("the database cannot be reached".to_owned()))
+                ("refused", None, Some(unavailable(*reason, *maybe_done)))
             }
             Err(error) => ("refused", None, Some(error.to_string())),
         };

@@ -75,6 +75,7 @@ catalog! {
     RUNS_ACTIVE = Gauge "everbell_runs_active" ["target", "status"] "Runs that are pending or running.";
     DUE_BACKLOG = Gauge "everbell_due_backlog" [] "Timers that are due and not planned.";
     OLDEST_DUE_AGE = Gauge "everbell_oldest_due_age_seconds" [] "How long the oldest of them has been due; 0 without any.";
+    OLDEST_TRANSACTION_AGE = Gauge "everbell_oldest_transaction_age_seconds" [] "How long the oldest transaction of anybody else in the database has been open; 0 without any.";
     CLOCK_SKEW = Gauge "everbell_clock_skew_seconds" ["instance", "host"] "How far the clock of a host is ahead of the database's.";
     HEARTBEAT_AGE = Gauge "everbell_instance_heartbeat_age_seconds" ["instance", "host"] "How long ago an instance was heard of.";
     JOB_LAST_SUCCESS = Gauge "everbell_job_last_success_timestamp_seconds" ["job_key"] "When a job last succeeded, as far as this process knows: take the maximum over instances.";

@@ -26,6 +26,7 @@ pub(super) struct Reading {
 #[derive(Debug)]
 struct Found {
     counts: Counts,
+    oldest_transaction_at: Option<Timestamp>,
     orgs: OrgCounts,
     instances: Vec<Instance>,
     jobs: Vec<JobGauges>,
@@ -65,8 +66,9 @@ impl Reading {
 
     pub(super) fn render(&self, text: &mut Text, now: Timestamp) {
         text.gauge(&c::DATABASE_UP, if self.found.is_some() { 1.0 } else { 0.0 });
-        let Some(Found { counts, orgs, instances, jobs }) = &self.found else { return };
+        let Some(Found { counts, oldest_transaction_at, orgs, instances, jobs }) = &self.found else { return };
         render_counts(counts, text, now);
+        text.gauge(&c::OLDEST_TRANSACTION_AGE, oldest_transaction_at.map_or(0.0, |at| age(at, now)));
         render_orgs(orgs, text);
         let named = |instance: &Instance, value| ([instance.id.to_string(), instance.host.clone()], value);
         #[allow(clippy::cast_precision_loss, reason = "milliseconds of many thousand years are exact")]
@@ -81,13 +83,14 @@ impl Reading {
 async fn read(bell: &Everbell, successes: Option<&Successes>) -> StoreResult<Found> {
     let store = &**bell.store();
     let counts = store.counts(bell.now()).await?;
+    let oldest_transaction_at = store.status().await?.oldest_transaction_at;
     let orgs = store.count_orgs().await?;
     let instances = store.list_instances().await?;
     let jobs = match successes {
         Some(successes) => successes.read(store).await?,
         None => Vec::new(),
     };
-    Ok(Found { counts, orgs, instances, jobs })
+    Ok(Found { counts, oldest_transaction_at, orgs, instances, jobs })
 }
 
 #[allow(clippy::cast_precision_loss, reason = "exact up to 2^53")]

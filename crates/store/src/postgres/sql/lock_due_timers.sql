@@ -4,7 +4,7 @@
 with due as materialized (
   select job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date
   from timers
-  where next_run_at <= $1 and target = any($2)
+  where next_run_at <= $1 and next_run_at >= $4 and target = any($2) -- see floors.rs
   order by next_run_at
   limit $3
   for update skip locked

@@ -2,11 +2,12 @@
 -- held one of its job and org, so two claimers cannot start two of them.
 with picked as materialized (
   select one.place
-  from unnest($1::text[], $2::bigint[]) as wanted (target, room)
+  from unnest($1::text[], $2::bigint[], $7::timestamptz[]) as wanted (target, room, since)
   cross join lateral (
     select a.ctid as place, a.available_at, a.run_id
     from active_runs a
     where a.target = wanted.target and a.status = 'pending' and a.available_at <= $4
+      and a.available_at >= wanted.since -- see floors.rs
       and (not a.held or (
         not exists (select from active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.held
                           and (b.run_id < a.run_id) is true)

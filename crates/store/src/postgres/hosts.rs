@@ -1,0 +1,276 @@
+//! The servers of an address: which one is used, and when to ask again after one has refused.
+//!
+//! All pools of a store share one of these, so that a server which refuses connections is asked from one place and at
+//! growing intervals, however many callers wait.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Connection, Executor, PgConnection, Row};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::url::PostgresAddress;
+
+/// Waits between attempts to reach a server that refuses: doubled each time, up to the longest.
+const FIRST_WAIT: Duration = Duration::from_millis(10);
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// A caller waits this long for a server that is starting or has no connection left; then it gets the reason.
+const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);
+/// How long one of several servers may take to accept a connection before the next is tried.
+const HOST_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Settings that not every server knows. The server notices within this time that a client is gone although a
+/// statement is running (PostgreSQL 14), or that it acknowledges nothing (PostgreSQL 12).
+const OPTIONAL: &str =
+    "select set_config(s.name, s.value, false), current_setting('transaction_read_only') = 'on', pg_is_in_recovery()
+     from (values ('client_connection_check_interval', '2000'), ('tcp_user_timeout', '10000')) s (name, value)
+     where exists (select from pg_settings p where p.name = s.name)
+     union all select '', current_setting('transaction_read_only') = 'on', pg_is_in_recovery()";
+
+/// Which servers will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Any,
+    /// One that accepts changes.
+    ReadWrite,
+    /// One that is no standby.
+    Primary,
+}
+
+/// The servers of one address.
+pub(super) struct Hosts {
+    list: Vec<PgConnectOptions>,
+    wanted: Wanted,
+    /// Without a pooler between, whose connections must be left as they are.
+    direct: bool,
+    current: AtomicUsize,
+    /// Counts how often the server was left. Connections of an earlier one are not used again.
+    generation: AtomicU64,
+    retry: Mutex<Retry>,
+    /// Whether the server said of late that it has no connection left.
+    is_crowded: AtomicBool,
+}
+
+/// When to ask again after a refusal.
+#[derive(Debug, Default)]
+struct Retry {
+    wait: Duration,
+    refused: Option<(Instant, Refusal)>,
+}
+
+impl Hosts {
+    pub(super) fn parse(address: &PostgresAddress) -> sqlx::Result<Hosts> {
+        let mut hosts = Vec::new();
+        for url in &address.urls {
+            let mut options: PgConnectOptions = url.parse()?;
+            options = options.application_name("everbell");
+            if address.behind_pooler {
+                // A pooler refuses what it does not know.
+                options = options.extra_float_digits(None);
+            }
+            hosts.push(options);
+        }
+        Ok(Hosts::new(hosts, address.wanted, !address.behind_pooler))
+    }
+
+    pub(super) fn new(hosts: Vec<PgConnectOptions>, wanted: Wanted, direct: bool) -> Hosts {
+        Hosts {
+            list: hosts,
+            wanted,
+            direct,
+            current: AtomicUsize::new(0),
+            generation: AtomicU64::new(0),
+            retry: Mutex::default(),
+            is_crowded: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether there is no pooler between.
+    pub(super) fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    /// The one that was reached last.
+    pub(super) fn current(&self) -> &PgConnectOptions {
+        &self.list[self.current.load(Ordering::Relaxed) % self.list.len()]
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Whether the server refused a connection because it has none left, and has accepted none since.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.is_crowded.load(Ordering::Relaxed)
+    }
+
+    /// Leaves a server that turned out to be read-only. Its connections are closed when they are given back.
+    pub(super) fn leave(&self, generation: u64) {
+        let next = generation + 1;
+        if self.wanted != Wanted::Any
+            && self.generation.compare_exchange(generation, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
+            self.current.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Connects, and waits a while for servers that refuse for the moment. One caller at a time asks.
+    pub(super) async fn connect(&self, settings: &[(&str, &str)]) -> sqlx::Result<PgConnection> {
+        let began = Instant::now();
+        let mut retry = self.retry.lock().await;
+        loop {
+            if let Some((not_before, refusal)) = &retry.refused {
+                if *not_before > Instant::now() && began.elapsed() >= REFUSAL_PATIENCE {
+                    return Err(refusal.clone().into());
+                }
+                tokio::time::sleep_until(*not_before).await;
+            }
+            match self.connect_to_any(settings).await {
+                Ok(connection) => {
+                    *retry = Retry::default();
+                    self.is_crowded.store(false, Ordering::Relaxed);
+                    return Ok(connection);
+                }
+                Err(error) => {
+                    self.note(&error);
+                    // Whoever asked for a connection has asked the server for nothing else.
+                    if !is_passing(&error) {
+                        return Err(Refusal::new(&error).into());
+                    }
+                    retry.wait = (retry.wait * 2).clamp(FIRST_WAIT, LONGEST_WAIT);
+                    retry.refused = Some((Instant::now() + retry.wait, Refusal::new(&error)));
+                }
+            }
+        }
+    }
+
+    /// Connects once: to the server that was reached last, else to the others in their order.
+    pub(super) async fn connect_to_any(&self, settings: &[(&str, &str)]) -> sqlx::Result<PgConnection> {
+        let (first, count) = (self.current.load(Ordering::Relaxed), self.list.len());
+        let mut refusal = None;
+        for place in first..first + count {
+            let options = self.list[place % count].clone().options(settings.iter().copied());
+            let connecting = self.connect_to(&options);
+            let answer = if count == 1 {
+                connecting.await
+            } else {
+                let late = |_| Err(std::io::Error::from(ErrorKind::TimedOut).into());
+                tokio::time::timeout(HOST_TIMEOUT, connecting).await.unwrap_or_else(late)
+            };
+            match answer {
+                Ok(connection) => {
+                    self.current.store(place, Ordering::Relaxed);
+                    return Ok(connection);
+                }
+                // What may pass is worth more than what a person has to change.
+                Err(error) if refusal.as_ref().is_none_or(|known| !is_passing(known)) => refusal = Some(error),
+                Err(_) => {}
+            }
+        }
+        Err(refusal.unwrap_or(sqlx::Error::PoolClosed))
+    }
+
+    async fn connect_to(&self, options: &PgConnectOptions) -> sqlx::Result<PgConnection> {
+        let mut connection = Box::pin(PgConnection::connect_with(options)).await?;
+        if !self.direct && self.wanted == Wanted::Any {
+            return Ok(connection);
+        }
+        let sql = if self.direct {
+            OPTIONAL
+        } else {
+            "select '', current_setting('transaction_read_only') = 'on', pg_is_in_recovery()"
+        };
+        let row = connection.fetch_one(sql).await?;
+        let (read_only, standby): (bool, bool) = (row.try_get(1)?, row.try_get(2)?);
+        let fits = match self.wanted {
+            Wanted::Any => true,
+            Wanted::ReadWrite => !read_only && !standby,
+            Wanted::Primary => !standby,
+        };
+        if fits { Ok(connection) } else { Err(Refusal::unfit().into()) }
+    }
+
+    /// Says once that the server has no connection left.
+    fn note(&self, error: &sqlx::Error) {
+        if code(error).as_deref() == Some("53300") && !self.is_crowded.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "the database server has no connection left; everbell goes on with those that it has: raise \
+                 `max_connections` of the server, or lower `database.max_connections` of the instances"
+            );
+        }
+    }
+}
+
+/// Why no server gave a connection, for everybody who waits for one.
+#[derive(Clone, Debug)]
+pub(super) struct Refusal {
+    /// The code of the server's error, if it said one.
+    pub(super) code: Option<String>,
+    said: String,
+}
+
+impl Refusal {
+    fn new(error: &sqlx::Error) -> Refusal {
+        let said = error.as_database_error().map_or_else(|| error.to_string(), |said| said.message().to_owned());
+        Refusal::of(error).cloned().unwrap_or(Refusal { code: code(error).map(Into::into), said })
+    }
+
+    /// The server is none of those that the address asks for.
+    fn unfit() -> Refusal {
+        let said = "no server of the address accepts changes: each is a standby, or read-only".to_owned();
+        Refusal { code: Some("25006".to_owned()), said }
+    }
+
+    /// What a driver's error holds of it.
+    pub(super) fn of(error: &sqlx::Error) -> Option<&Refusal> {
+        let sqlx::Error::Io(error) = error else { return None };
+        error.get_ref()?.downcast_ref::<Refusal>()
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.said)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<Refusal> for sqlx::Error {
+    fn from(refusal: Refusal) -> sqlx::Error {
+        sqlx::Error::Io(std::io::Error::new(ErrorKind::ConnectionRefused, refusal))
+    }
+}
+
+pub(super) fn code(error: &sqlx::Error) -> Option<std::borrow::Cow<'_, str>> {
+    error.as_database_error().and_then(sqlx::error::DatabaseError::code)
+}
+
+/// Whether a server that answered like this may take connections a moment later.
+fn is_passing(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(error) => error.kind() == ErrorKind::ConnectionRefused,
+        // No connection left, and starting or stopping.
+        sqlx::Error::Database(_) => matches!(code(error).as_deref(), Some("53300" | "57P03")),
+        _ => false,
+    }
+}
+
+/// Where, without who and how.
+impl fmt::Display for Hosts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |options: &PgConnectOptions| format!("{}:{}", options.get_host(), options.get_port());
+        let hosts: Vec<String> = self.list.iter().map(shown).collect();
+        write!(f, "postgres://{}/{}", hosts.join(","), self.list[0].get_database().unwrap_or(""))
+    }
+}
+
+impl fmt::Debug for Hosts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hosts").field("wanted", &self.wanted).finish_non_exhaustive()
+    }
+}
