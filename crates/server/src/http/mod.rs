@@ -9,8 +9,10 @@ pub(crate) mod api;
 mod app;
 pub(crate) mod call;
 mod docs;
+mod hardening;
 mod idempotency;
 pub(crate) mod inside;
+pub(crate) mod limit;
 pub(crate) mod listen;
 mod live;
 pub(crate) mod model;
@@ -18,7 +20,9 @@ mod openapi;
 pub(crate) mod page;
 pub(crate) mod pipeline;
 pub(crate) mod problem;
+pub(crate) mod proxy;
 pub(crate) mod route;
+mod streams;
 
 use std::sync::Arc;
 
@@ -289,4 +293,5 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
             let guarded = refused.options.is_mounted(request.uri().path());
             pipeline::nowhere(Arc::clone(&refused), MethodNotAllowed, guarded, request)
         })
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(app), hardening::harden))
 }
