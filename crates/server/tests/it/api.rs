@@ -13,6 +13,7 @@ mod edits;
 mod entrance;
 pub(crate) mod events;
 mod flows;
+mod hostile;
 mod idempotency;
 mod jobs;
 mod limits;
