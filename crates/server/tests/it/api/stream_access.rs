@@ -44,7 +44,8 @@ fn a_stream_ends_when_its_token_expires() {
     let made = server.post("/tokens", &body).expect(201);
     let mut stream = Stream::of(&server, made["token"].as_str().unwrap());
     stream.rest(3).expect("the stream goes on");
-    assert!(Timestamp::now() >= end);
+    // The clock of the server follows that of its database, which may be a little ahead.
+    assert!(Timestamp::now() + Duration::from_secs(1) >= end);
 }
 
 #[test]
