@@ -49,7 +49,7 @@ impl Bucket {
     /// Takes a token at this time, or returns how long to wait for one.
     fn take(&mut self, rate: Rate, now: Duration) -> Result<Quota, Refused> {
         let full_at = self.full_at.max(now) + rate.interval;
-        let missing = full_at - now;
+        let missing = full_at.saturating_sub(now);
         let quota = |missing: Duration, refused| Quota {
             limit: rate.burst,
             window: seconds(rate.window()),
@@ -59,7 +59,7 @@ impl Bucket {
         };
         if missing > rate.window() {
             self.refused += 1;
-            let wait = seconds(missing - rate.window()).max(1);
+            let wait = seconds(missing.saturating_sub(rate.window())).max(1);
             return Err(Refused { wait, quota: quota(self.full_at.saturating_sub(now), self.refused) });
         }
         self.full_at = full_at;
