@@ -62,6 +62,16 @@ const API: &[Field] = &[
         "How a run-now is answered that was skipped because a run is active: 409 or 200.",
     ),
     optional("docs", Kind::Flag, "Whether the documentation of the API is served."),
+    optional(
+        "writeRate",
+        Kind::Integer { min: 0, max: 100_000 },
+        "How many requests per second each token may make that can change something; 0 sets no limit.",
+    ),
+    optional(
+        "writeBurst",
+        Kind::Integer { min: 1, max: 1_000_000 },
+        "How many of them a token may make at once after a quiet time.",
+    ),
 ];
 
 const UI: &[Field] = &[
@@ -80,7 +90,11 @@ const AUTH: &[Field] = &[
         "The token of the first admin, instead of one that is made at the first start.",
     ),
     optional("adminTokenFile", PATH, "A file that holds that token."),
-    optional("metricsToken", Kind::Secret, "What `/metrics` asks for. Without it, only this machine may read them."),
+    optional(
+        "metricsToken",
+        Kind::Secret,
+        "What `/metrics` asks for. Without it, only this machine may read them, and nobody behind a proxy.",
+    ),
     optional("metricsTokenFile", PATH, "A file that holds that token."),
     optional("runHistory", Kind::Word(&["viewer", "operator", "admin"]), "The least role that reads runs."),
 ];
@@ -207,7 +221,7 @@ pub(crate) fn defaults() -> Value {
         },
         "api": {
             "mounts": ["/api/v1", "/api/v2/admin/cron"], "compat": true, "require_if_match": false,
-            "run_now_overlap_status": 409, "docs": true,
+            "run_now_overlap_status": 409, "docs": true, "write_rate": 100, "write_burst": 1000,
         },
         "ui": { "enabled": true },
         "auth": { "run_history": "viewer" },

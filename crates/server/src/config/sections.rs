@@ -13,6 +13,7 @@ use super::settings::{
 };
 use crate::form::{Form, parse_span};
 use crate::http::access;
+use crate::http::limit::Rate;
 use crate::observe::logs;
 use crate::secret::Secret;
 use crate::time_input::shown;
@@ -182,12 +183,15 @@ fn api(form: &mut Form<'_>) -> ApiSettings {
     if ![200, 409].contains(&status) {
         form.fault("api.runNowOverlapStatus", "invalid", "must be 409 or 200");
     }
+    let (write_rate, write_burst) =
+        (form.count("api.writeRate").unwrap_or(0), form.count("api.writeBurst").unwrap_or(1));
     ApiSettings {
         mounts,
         compat: form.answer("api.compat").unwrap_or(true),
         require_if_match: form.flag("api.requireIfMatch"),
         run_now_overlap_status: if status == 200 { 200 } else { 409 },
         docs: form.answer("api.docs").unwrap_or(true),
+        write_limit: (write_rate > 0).then(|| Rate::per_second(write_rate, write_burst)),
     }
 }
 

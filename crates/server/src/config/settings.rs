@@ -7,6 +7,7 @@ use std::time::Duration;
 use everbell::{ConnectOptions, EngineOptions, Removed};
 
 use crate::http::access;
+use crate::http::limit::Rate;
 use crate::observe::logs;
 use crate::secret::Secret;
 
@@ -73,6 +74,8 @@ pub(crate) struct ApiSettings {
     /// 409 or 200.
     pub(crate) run_now_overlap_status: u16,
     pub(crate) docs: bool,
+    /// How often each token may write; nothing without a limit.
+    pub(crate) write_limit: Option<Rate>,
 }
 
 /// `[ui]`.

@@ -4,27 +4,27 @@
 //! the hash of a guess, whose likeness to a stored one tells nothing about the token. Tokens that are configured are
 //! compared in constant time.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use everbell::Everbell;
+use everbell::{Everbell, StoreResult};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use super::limit::{Limiter, Rate, network};
 use super::problem::{Kind, Problem};
 use crate::secret::Secret;
 
 /// How every token begins, so that it is known for what it is wherever it turns up.
 pub(crate) const PREFIX: &str = "evb_";
 
-/// So many failed attempts of an address in a minute are answered; what follows waits.
-const FAILURES_PER_MINUTE: u32 = 20;
-/// The most addresses that are remembered.
-const MOST_ADDRESSES: usize = 10_000;
+/// How many failed attempts of an address are answered; those beyond wait.
+const FAILED_ATTEMPTS: Rate = Rate::per_minute(20);
+
+/// The admin token of the configuration in the audit trail. Stored tokens are `token:NAME`, so none has this name.
+const CONFIGURED_ADMIN: &str = "config:admin";
 
 /// What somebody may do. Each may do what those before it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +59,25 @@ pub(crate) struct Actor {
     /// As the audit trail names it: `token:ops`.
     pub(crate) name: String,
     pub(crate) role: Role,
+    credential: Credential,
+    /// When the token ends by itself.
+    pub(crate) expires_at: Option<Timestamp>,
+}
+
+/// What somebody proved who they are with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Credential {
+    /// Nothing: the request needed none, or a token that is only good for it.
+    None,
+    /// A token, by its hash.
+    Token([u8; 32]),
+}
+
+impl Actor {
+    /// A caller of a route that needs no token of a role.
+    pub(crate) fn anonymous(name: &str) -> Actor {
+        Actor { name: name.to_owned(), role: Role::Viewer, credential: Credential::None, expires_at: None }
+    }
 }
 
 /// A new token from 256 random bits.
@@ -81,14 +100,17 @@ pub(crate) fn token_hash(token: &str) -> [u8; 32] {
 /// Lets in who brings a valid token.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    /// The admin token that is configured, if one is.
+    /// The hash of the admin token that is configured, if one is.
     configured: Option<[u8; 32]>,
-    failures: Mutex<HashMap<IpAddr, (i64, u32)>>,
+    failures: Limiter<IpAddr>,
 }
 
 impl Gate {
     pub(crate) fn new(admin_token: Option<&Secret>) -> Gate {
-        Gate { configured: admin_token.map(|token| token_hash(token.reveal())), failures: Mutex::default() }
+        Gate {
+            configured: admin_token.map(|token| token_hash(token.reveal())),
+            failures: Limiter::new(FAILED_ATTEMPTS),
+        }
     }
 
     /// Who this is, by the value of the `Authorization` header.
@@ -101,46 +123,60 @@ impl Gate {
         let Some(header) = header else {
             return Err(Problem::new(Kind::Unauthenticated, "There is no `Authorization: Bearer evb_…` header."));
         };
-        let now = bell.now();
-        let token = header.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        let token = token.map(|(_, token)| token.trim()).filter(|token| token.starts_with(PREFIX));
-        if let Some(token) = token {
-            let hash = token_hash(token);
-            if self.configured.is_some_and(|own| bool::from(own.ct_eq(&hash))) {
-                return Ok(Actor { name: "token:admin".to_owned(), role: Role::Admin });
-            }
-            if let Some(found) = bell.store().find_token(&hash, now).await? {
-                let role = Role::from_word(&found.role);
-                let role = role.ok_or_else(|| Problem::new(Kind::Forbidden, "The role of this token is not known."))?;
-                return Ok(Actor { name: format!("token:{}", found.name), role });
-            }
+        if let Some(token) = bearer(header).filter(|token| token.starts_with(PREFIX))
+            && let Some(actor) = self.holder(token_hash(token), bell).await?
+        {
+            return Ok(actor);
         }
-        match from.and_then(|from| self.failed(from, now)) {
-            Some(seconds) => Err(Problem {
-                retry_after: Some(seconds),
-                ..Problem::new(Kind::RateLimited, "Too many requests with a token that is not valid.")
-            }),
-            None => Err(Problem::new(Kind::Unauthenticated, "The token is not known, has expired or was revoked.")),
+        let why = Problem::new(Kind::Unauthenticated, "The token is not known, has expired or was revoked.");
+        Err(self.failed(from, bell, why))
+    }
+
+    /// Who holds the token of this hash, if it is valid.
+    async fn holder(&self, hash: [u8; 32], bell: &Everbell) -> Result<Option<Actor>, Problem> {
+        let credential = Credential::Token(hash);
+        if self.is_configured(&hash) {
+            let name = CONFIGURED_ADMIN.to_owned();
+            return Ok(Some(Actor { name, role: Role::Admin, credential, expires_at: None }));
+        }
+        let Some(found) = bell.store().find_token(&hash, bell.now()).await? else { return Ok(None) };
+        let role = Role::from_word(&found.role);
+        let role = role.ok_or_else(|| Problem::new(Kind::Forbidden, "The role of this token is not known."))?;
+        let name = format!("token:{}", found.name);
+        Ok(Some(Actor { name, role, credential, expires_at: found.expires_at }))
+    }
+
+    fn is_configured(&self, hash: &[u8; 32]) -> bool {
+        self.configured.is_some_and(|own| bool::from(own.ct_eq(hash)))
+    }
+
+    /// Whether what an actor came in with is still valid.
+    pub(crate) async fn is_still_valid(&self, actor: &Actor, bell: &Everbell) -> StoreResult<bool> {
+        match actor.credential {
+            Credential::None => Ok(true),
+            Credential::Token(hash) if self.is_configured(&hash) => Ok(true),
+            Credential::Token(hash) => Ok(bell.store().find_token(&hash, bell.now()).await?.is_some()),
         }
     }
 
-    /// Counts a failed attempt. Too many: how many seconds to wait.
-    fn failed(&self, from: IpAddr, now: Timestamp) -> Option<u64> {
-        let minute = now.as_second().div_euclid(60);
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.len() >= MOST_ADDRESSES {
-            failures.retain(|_, (then, _)| *then == minute);
+    /// Counts a failed attempt of this address. The answer is why it failed, or, after too many, that the address has to
+    /// wait.
+    pub(crate) fn failed(&self, from: Option<IpAddr>, bell: &Everbell, why: Problem) -> Problem {
+        let Some(from) = from else { return why };
+        match self.failures.take(&network(from), bell.clock().monotonic()) {
+            Ok(_) => why,
+            Err(refused) => Problem {
+                retry_after: Some(refused.wait),
+                ..Problem::new(Kind::RateLimited, "Too many requests with a token that is not valid.")
+            },
         }
-        if failures.len() >= MOST_ADDRESSES && !failures.contains_key(&from) {
-            return None;
-        }
-        let (then, count) = failures.entry(from).or_insert((minute, 0));
-        if *then != minute {
-            (*then, *count) = (minute, 0);
-        }
-        *count += 1;
-        (*count > FAILURES_PER_MINUTE).then(|| (60 - now.as_second().rem_euclid(60)) as u64)
     }
+}
+
+/// The token of an `Authorization` header of the scheme `Bearer`.
+pub(crate) fn bearer(header: &str) -> Option<&str> {
+    let (scheme, token) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// Refuses who may not.
@@ -165,21 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn guessing_is_bounded_by_address_and_minute() {
-        let gate = Gate::new(None);
-        let at = |text: &str| text.parse::<Timestamp>().unwrap();
-        let (a, b) = ([127, 0, 0, 1].into(), [127, 0, 0, 2].into());
-        for _ in 0..FAILURES_PER_MINUTE {
-            assert_eq!(gate.failed(a, at("2026-11-15T12:00:10Z")), None);
-        }
-        assert_eq!(gate.failed(a, at("2026-11-15T12:00:15Z")), Some(45));
-        assert_eq!(gate.failed(b, at("2026-11-15T12:00:15Z")), None);
-        assert_eq!(gate.failed(a, at("2026-11-15T12:01:00Z")), None);
+    fn only_bearer_tokens_are_taken() {
+        assert_eq!((bearer("Bearer  a "), bearer("bEARER a")), (Some("a"), Some("a")));
+        assert_eq!((bearer("Basic a"), bearer("a"), bearer("")), (None, None, None));
     }
 
     #[test]
     fn roles_are_ordered() {
-        let actor = Actor { name: "token:ops".to_owned(), role: Role::Operator };
+        let actor = Actor { role: Role::Operator, ..Actor::anonymous("token:ops") };
         assert!(expect_role(&actor, Role::Viewer).is_ok() && expect_role(&actor, Role::Operator).is_ok());
         let problem = expect_role(&actor, Role::Admin).unwrap_err();
         assert!(problem.kind == Kind::Forbidden && problem.detail.contains("the role `admin`"), "{problem:?}");

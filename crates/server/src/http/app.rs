@@ -12,10 +12,12 @@ use everbell_core::store::JobRef;
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
-use super::access::{Actor, Gate, Role, token_hash};
+use super::access::{Actor, Gate, Role, bearer, token_hash};
+use super::limit::{Limiter, Quota, Refused};
 use super::live::Live;
 use super::problem::{Kind, Problem};
-use super::{docs, openapi};
+use super::streams::Streams;
+use super::{docs, openapi, proxy};
 use crate::config::{ApiSettings, Config, Template, usual_templates};
 use crate::observe::{Duties, Metrics, Report, readiness};
 use crate::secret::Secret;
@@ -29,6 +31,8 @@ pub(crate) struct ApiOptions {
     pub(crate) run_history: Role,
     /// A proxy stands in front, which tells the address of the caller.
     pub(crate) trust_proxy: bool,
+    /// Where the server listens, unless another program does.
+    pub(crate) listen: Option<IpAddr>,
     /// What `/metrics` asks for; without, only this machine may ask.
     pub(crate) metrics_token: Option<Secret>,
     pub(crate) served: Served,
@@ -63,6 +67,7 @@ impl ApiOptions {
             settings: config.api.clone(),
             run_history: config.auth.run_history,
             trust_proxy: config.server.trust_proxy,
+            listen: Some(config.server.listen.ip()),
             metrics_token: config.auth.metrics_token.clone(),
             templates: config.templates.clone(),
             environment: config.ui.environment.clone(),
@@ -73,6 +78,38 @@ impl ApiOptions {
             request_timeout: config.server.request_timeout,
             served: if config.server.role.answers() { Served::All } else { Served::Probes },
         }
+    }
+
+    /// Inside of another program.
+    fn embedded() -> ApiOptions {
+        let settings = ApiSettings {
+            mounts: vec![String::new()],
+            compat: false,
+            require_if_match: false,
+            run_now_overlap_status: 409,
+            docs: false,
+            write_limit: None,
+        };
+        ApiOptions {
+            settings,
+            run_history: Role::Viewer,
+            trust_proxy: false,
+            listen: None,
+            metrics_token: None,
+            served: Served::Embedded,
+            templates: usual_templates(),
+            environment: None,
+            ui: false,
+            public_url: None,
+            keep: None,
+            cancel_grace: Duration::ZERO,
+            request_timeout: everbell::ConnectOptions::default().request_timeout,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> ApiOptions {
+        ApiOptions::embedded()
     }
 
     /// Whether the web UI is served.
@@ -110,6 +147,9 @@ pub(crate) struct App {
     pub(crate) options: ApiOptions,
     pub(crate) gate: Gate,
     pub(crate) live: Live,
+    pub(crate) streams: Streams,
+    /// How often each actor may write; nothing without a limit.
+    pub(crate) writes: Option<Limiter<String>>,
     pub(crate) metrics: Metrics,
     pub(crate) ui: Kept,
     duties: Duties,
@@ -122,55 +162,32 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(config: &Config, bell: Everbell, metrics: Metrics, ended: watch::Receiver<bool>) -> App {
-        App {
-            options: ApiOptions::of(config),
-            gate: Gate::new(config.auth.admin_token.as_ref()),
-            live: Live::new(ended),
-            duties: Duties {
-                schedules: config.server.role.schedules() && !config.targets.is_empty(),
-                poll: config.engine.poll,
-                heartbeat: config.engine.lease.heartbeat,
-            },
-            ui: Kept::default(),
-            documented: OnceLock::new(),
-            zones: Mutex::default(),
-            places: Mutex::default(),
-            bell,
-            metrics,
-        }
+        let duties = Duties {
+            schedules: config.server.role.schedules() && !config.targets.is_empty(),
+            poll: config.engine.poll,
+            heartbeat: config.engine.lease.heartbeat,
+        };
+        let gate = Gate::new(config.auth.admin_token.as_ref());
+        App { duties, ..App::made(ApiOptions::of(config), gate, Live::new(ended), bell, metrics) }
     }
 
     /// For another program, which mounts it where it likes.
     pub(crate) fn embedded(bell: Everbell, admin_token: &Secret, metrics: Metrics) -> App {
-        let settings = ApiSettings {
-            mounts: vec![String::new()],
-            compat: false,
-            require_if_match: false,
-            run_now_overlap_status: 409,
-            docs: false,
-        };
+        App::made(ApiOptions::embedded(), Gate::new(Some(admin_token)), Live::without_end(), bell, metrics)
+    }
+
+    fn made(options: ApiOptions, gate: Gate, live: Live, bell: Everbell, metrics: Metrics) -> App {
         App {
-            options: ApiOptions {
-                settings,
-                run_history: Role::Viewer,
-                trust_proxy: false,
-                metrics_token: None,
-                served: Served::Embedded,
-                templates: usual_templates(),
-                environment: None,
-                ui: false,
-                public_url: None,
-                keep: None,
-                cancel_grace: Duration::ZERO,
-                request_timeout: everbell::ConnectOptions::default().request_timeout,
-            },
-            gate: Gate::new(Some(admin_token)),
-            live: Live::without_end(),
+            writes: options.settings.write_limit.map(Limiter::new),
+            streams: Streams::default(),
             duties: Duties { schedules: false, poll: Duration::ZERO, heartbeat: Duration::ZERO },
             ui: Kept::default(),
             documented: OnceLock::new(),
             zones: Mutex::default(),
             places: Mutex::default(),
+            options,
+            gate,
+            live,
             bell,
             metrics,
         }
@@ -230,26 +247,45 @@ impl App {
         Ok(Some(place))
     }
 
-    /// Who may read metrics.
+    /// Who may read metrics: who has the token for them; without one, programs on this machine, unless a proxy may be
+    /// what calls.
     pub(crate) fn metrics_actor(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
-        let actor = Actor { name: "metrics".to_owned(), role: Role::Viewer };
-        let Some(token) = &self.options.metrics_token else {
-            // What a proxy on this machine passes on is not from this machine.
-            let passed_on =
-                ["x-forwarded-for", "forwarded", "x-real-ip"].iter().any(|name| headers.contains_key(*name));
-            return if peer.is_some_and(|peer| peer.to_canonical().is_loopback()) && !passed_on {
-                Ok(actor)
-            } else {
-                let detail = "Metrics are for this machine only; configure a token for them to ask from elsewhere.";
-                Err(Problem::new(Kind::Forbidden, detail))
-            };
-        };
-        let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let brought = header.and_then(|header| header.split_once(' ')).map_or("", |(_, brought)| brought.trim());
-        if bool::from(token_hash(token.reveal()).ct_eq(&token_hash(brought))) {
-            return Ok(actor);
+        match &self.options.metrics_token {
+            Some(token) => {
+                let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+                let brought = header.and_then(bearer).unwrap_or("");
+                if !bool::from(token_hash(token.reveal()).ct_eq(&token_hash(brought))) {
+                    let why = Problem::new(Kind::Unauthenticated, "The token for metrics is needed.");
+                    let from = proxy::client_address(&self.options, headers, peer);
+                    return Err(if header.is_some() { self.gate.failed(from, &self.bell, why) } else { why });
+                }
+            }
+            None => self.expect_local(headers, peer)?,
         }
-        Err(Problem::new(Kind::Unauthenticated, "The token for metrics is needed."))
+        Ok(Actor::anonymous("metrics"))
+    }
+
+    fn expect_local(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<(), Problem> {
+        let is_proxied = self.options.trust_proxy
+            || self.options.public_url.is_some()
+            || ["x-forwarded-for", "forwarded", "x-real-ip"].iter().any(|name| headers.contains_key(*name));
+        if is_proxied || !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
+            let detail = "Metrics without a token are for programs on this machine, and not behind a proxy; set \
+                          `auth.metrics_token` and send it as `Authorization: Bearer …`.";
+            return Err(Problem::new(Kind::Forbidden, detail));
+        }
+        if !proxy::names_this_machine(&self.options, headers) {
+            let detail = "Metrics without a token are for programs on this machine, which ask for `localhost`, a loopback \
+                          address or the address of `server.listen`.";
+            return Err(Problem::new(Kind::Misdirected, detail));
+        }
+        Ok(())
+    }
+
+    /// Counts a write of this actor.
+    pub(crate) fn take_write(&self, actor: &Actor) -> Result<Option<Quota>, Refused> {
+        let Some(writes) = &self.writes else { return Ok(None) };
+        writes.take(&actor.name, self.bell.clock().monotonic()).map(Some)
     }
 
     /// Whether everything that this process needs is there.

@@ -10,8 +10,10 @@ mod app;
 pub(crate) mod body;
 pub(crate) mod call;
 mod docs;
+mod hardening;
 mod idempotency;
 pub(crate) mod inside;
+pub(crate) mod limit;
 pub(crate) mod listen;
 mod live;
 pub(crate) mod model;
@@ -19,7 +21,9 @@ mod openapi;
 pub(crate) mod page;
 pub(crate) mod pipeline;
 pub(crate) mod problem;
+pub(crate) mod proxy;
 pub(crate) mod route;
+mod streams;
 pub(crate) mod unavailable;
 
 use std::sync::Arc;
@@ -291,4 +295,5 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
             let guarded = refused.options.is_mounted(request.uri().path());
             pipeline::nowhere(Arc::clone(&refused), MethodNotAllowed, guarded, request)
         })
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(app), hardening::harden))
 }

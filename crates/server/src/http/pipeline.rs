@@ -15,9 +15,10 @@ use tokio::time::Instant;
 use super::access::{Actor, Role, expect_role};
 use super::body::read_body;
 use super::call::{Answer, Call, Payload, shown};
+use super::limit::Quota;
 use super::problem::{Kind, Problem};
 use super::route::{Access, Route, Shape};
-use super::{App, idempotency};
+use super::{App, idempotency, proxy};
 use crate::form::{Form, Naming, query};
 
 /// How many times as long as others a request with a body of many lines may take.
@@ -40,7 +41,8 @@ pub(crate) async fn answer(State(mounted): State<Mounted>, params: RawPathParams
     let Mounted { app, route, .. } = &mounted;
     let begun = app.bell.clock().monotonic();
     let (method, template) = (route.method.clone(), format!("{}{}", mounted.mount, route.path));
-    let answered = passed(&mounted, path, request, &id).await;
+    let mut quota = None;
+    let answered = passed(&mounted, path, request, &id, &mut quota).await;
     let status = match &answered {
         Ok(answer) => answer.status,
         Err(problem) => problem.status(),
@@ -48,13 +50,28 @@ pub(crate) async fn answer(State(mounted): State<Mounted>, params: RawPathParams
     let took = app.bell.clock().monotonic().saturating_sub(begun);
     tracing::debug!(request = %id, %method, route = template, status = status.as_u16(), took_ms = took.as_secs_f64() * 1e3, "answered");
     app.metrics.http(method.as_str(), &template, status.as_u16(), took.as_secs_f64());
-    match answered {
+    let mut response = match answered {
         Ok(answer) => rendered(answer, &id),
         Err(problem) => refused(&problem, &id),
+    };
+    for (name, value) in quota.iter().flat_map(|quota| quota.headers(WRITES)) {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().insert(name, value);
+        }
     }
+    response
 }
 
-async fn passed(mounted: &Mounted, path: Vec<(String, String)>, request: Request, id: &str) -> Result<Answer, Problem> {
+/// The name of the limit on writes in the headers that tell of it.
+const WRITES: &str = "writes";
+
+async fn passed(
+    mounted: &Mounted,
+    path: Vec<(String, String)>,
+    request: Request,
+    id: &str,
+    quota: &mut Option<Quota>,
+) -> Result<Answer, Problem> {
     let Mounted { app, route, mount } = mounted;
     let (parts, body) = request.into_parts();
     // Nested into another router, only the original knows where.
@@ -66,6 +83,9 @@ async fn passed(mounted: &Mounted, path: Vec<(String, String)>, request: Request
     let began = Instant::now();
     let actor = with_deadline(began + limit, entered(app, route.access, &parts.headers, peer)).await?;
     let left = limit.saturating_sub(began.elapsed());
+    if route.writes() {
+        count_write(app, &actor, quota)?;
+    }
     let query = read_query(parts.uri.query().unwrap_or(""), route)?;
     let (text, body) = read_body(&parts.headers, body, route).await?;
     let if_match = if route.revised { revision(app, &parts.headers)? } else { None };
@@ -84,6 +104,18 @@ fn request_timeout(app: &App, route: &Route) -> Duration {
     app.options.request_timeout.saturating_mul(most)
 }
 
+/// Counts a write against the limit of who makes it.
+pub(crate) fn count_write(app: &App, actor: &Actor, quota: &mut Option<Quota>) -> Result<(), Problem> {
+    let (taken, wait) = match app.take_write(actor) {
+        Ok(taken) => (taken, None),
+        Err(refused) => (Some(refused.quota), Some(refused.wait)),
+    };
+    *quota = taken;
+    let Some(wait) = wait else { return Ok(()) };
+    let detail = format!("`{}` writes more often than `api.write_rate` and `api.write_burst` allow.", actor.name);
+    Err(Problem { retry_after: Some(wait), ..Problem::new(Kind::RateLimited, detail) })
+}
+
 /// Calls a handler that changes something. What was begun is finished, also if nobody waits for the answer any more; and a
 /// handler that panics takes nothing with it but its request.
 pub(super) async fn finished(route: &Arc<Route>, path: &str, call: Call, id: &str) -> Result<Answer, Problem> {
@@ -100,10 +132,10 @@ pub(super) async fn finished(route: &Arc<Route>, path: &str, call: Call, id: &st
 /// Who calls, if they may.
 async fn entered(app: &App, access: Access, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
     let needed = match access {
-        Access::Open => return Ok(Actor { name: "nobody".to_owned(), role: Role::Viewer }),
+        Access::Open => return Ok(Actor::anonymous("nobody")),
         Access::Role(role) => role,
         Access::RunHistory => app.options.run_history,
-        Access::Metrics => return app.metrics_actor(headers, peer),
+        Access::Metrics => return app.metrics_actor(headers, peer).inspect_err(|_| app.metrics.login_failed()),
     };
     let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let actor = let_in(app, header, headers, peer).await?;
@@ -118,13 +150,8 @@ pub(crate) async fn let_in(
     headers: &HeaderMap,
     peer: Option<IpAddr>,
 ) -> Result<Actor, Problem> {
-    let from = if app.options.trust_proxy { forwarded(headers).or(peer) } else { peer };
+    let from = proxy::client_address(&app.options, headers, peer);
     app.gate.enter(bearer, from, &app.bell).await.inspect_err(|_| app.metrics.login_failed())
-}
-
-/// The address that the last proxy saw.
-fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
-    headers.get("x-forwarded-for")?.to_str().ok()?.rsplit(',').next()?.trim().parse().ok()
 }
 
 fn read_query(text: &str, route: &Route) -> Result<Value, Problem> {

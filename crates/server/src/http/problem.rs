@@ -25,6 +25,7 @@ pub(crate) enum Kind {
     RevisionMismatch,
     PayloadTooLarge,
     UnsupportedMediaType,
+    Misdirected,
     IdempotencyKeyReused,
     PreconditionRequired,
     RateLimited,
@@ -54,7 +55,7 @@ const fn row(
 }
 
 /// Every kind, in the order of their statuses.
-pub(crate) const CATALOG: [About; 20] = [
+pub(crate) const CATALOG: [About; 21] = [
     row(
         Kind::InvalidInput,
         400,
@@ -161,6 +162,13 @@ pub(crate) const CATALOG: [About; 20] = [
         "Send `Content-Type: application/json`.",
     ),
     row(
+        Kind::Misdirected,
+        421,
+        ["misdirected", "Misdirected"],
+        "This server does not answer for that host",
+        "Ask for `localhost` or a loopback address, or configure a token for metrics.",
+    ),
+    row(
         Kind::IdempotencyKeyReused,
         422,
         ["idempotency-key-reused", "IdempotencyKeyReused"],
@@ -178,8 +186,8 @@ pub(crate) const CATALOG: [About; 20] = [
         Kind::RateLimited,
         429,
         ["rate-limited", "RateLimited"],
-        "Too many failed attempts",
-        "`Retry-After` says how many seconds to wait.",
+        "Too many requests",
+        "`Retry-After` says how many seconds to wait; `RateLimit` says how much a token may write.",
     ),
     row(
         Kind::Internal,
@@ -201,7 +209,7 @@ pub(crate) const CATALOG: [About; 20] = [
 impl Kind {
     pub(crate) fn about(self) -> &'static About {
         // A test sees that every kind is there.
-        CATALOG.iter().find(|about| about.kind == self).unwrap_or(&CATALOG[18])
+        CATALOG.iter().find(|about| about.kind == self).unwrap_or(&CATALOG[19])
     }
 }
 
@@ -364,7 +372,7 @@ mod tests {
 
     #[test]
     fn kinds_are_told_apart_by_their_words() {
-        assert_eq!(CATALOG[18].kind, Kind::Internal);
+        assert_eq!(CATALOG[19].kind, Kind::Internal);
         for (n, about) in CATALOG.iter().enumerate() {
             assert_eq!(about.kind as usize, n, "{}", about.slug);
             let differs = |other: &About| other.slug != about.slug && other.code != about.code;

@@ -1,6 +1,6 @@
 //! What a person sees first.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 
 use everbell::Everbell;
@@ -38,9 +38,11 @@ pub(super) fn print(config: &Config, bell: &Everbell, address: SocketAddr, way: 
 
 fn token_line(way: &WayIn) -> String {
     match way {
-        WayIn::First { token, file } => {
+        // Others may read a journal or the log of a container.
+        WayIn::First { token, file } if io::stdout().is_terminal() => {
             format!("{}  (shown this once; kept in {})", token.reveal(), file.display())
         }
+        WayIn::First { file, .. } => format!("the first admin token is in {}", file.display()),
         WayIn::Configured => "as configured".to_owned(),
         WayIn::Kept(file) => format!("in {}", file.display()),
         WayIn::Made => "those that were made before".to_owned(),

@@ -18,13 +18,13 @@ use super::session::{Cookie, Cookies, Session};
 use super::trouble::problem_page;
 use super::visit::{Content, Flash, Reply, Visit};
 use crate::form::{Form, Naming, QueryError, pairs, query};
-use crate::http::App;
-use crate::http::access::{Actor, Role, expect_role};
+use crate::http::access::{Actor, expect_role};
 use crate::http::body::read_text;
 use crate::http::call::shown;
-use crate::http::pipeline::{let_in, request_id, usual_headers};
+use crate::http::pipeline::{count_write, let_in, request_id, usual_headers};
 use crate::http::problem::{Kind, Problem};
 use crate::http::route::Access;
+use crate::http::{App, proxy};
 
 /// Nothing comes from elsewhere, nothing goes elsewhere, nothing inline is run.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -83,10 +83,10 @@ pub(crate) async fn nowhere(app: &Arc<App>, request: Request) -> Response<Body> 
 }
 
 fn arrived(app: &Arc<App>, path: Vec<(String, String)>, parts: Parts) -> Visit {
-    let cookies = Cookies::of(&parts.headers, app.options.trust_proxy);
+    let cookies = Cookies::of(&parts.headers, proxy::is_secure(&app.options, &parts.headers));
     Visit {
         app: Arc::clone(app),
-        actor: Actor { name: "nobody".to_owned(), role: Role::Viewer },
+        actor: Actor::anonymous("nobody"),
         session: Session::of(&cookies),
         choices: Choices::of(&cookies),
         cookies,
@@ -109,13 +109,33 @@ async fn admitted(mut visit: Visit, page: &Page, body: Body) -> Result<Box<Visit
             _ => problem_page(&visit, &problem).await,
         }));
     }
-    if let Err(problem) = read(&mut visit, page, body).await {
+    let counted = if page.method == Method::POST { counted(&visit, page) } else { Ok(()) };
+    let read = match counted {
+        Ok(()) => read(&mut visit, page, body).await,
+        Err(problem) => Err(problem),
+    };
+    if let Err(problem) = read {
         return Err(Box::new(problem_page(&visit, &problem).await));
     }
     if page.method == Method::POST && !is_own_form(&visit, page) {
         return Err(Box::new(told(&visit, again::foreign(&visit).await).await));
     }
     Ok(Box::new(visit))
+}
+
+/// Counts a form against the limit on writes, and refuses one for signing in that another site sends: it would sign people
+/// in as somebody else. Every other form carries a seal.
+fn counted(visit: &Visit, page: &Page) -> Result<(), Problem> {
+    if page.access != Access::Open {
+        return count_write(&visit.app, &visit.actor, &mut None);
+    }
+    let Some(site) = proxy::foreign_site(&visit.app.options, &visit.headers) else { return Ok(()) };
+    let detail = format!(
+        "This form was sent by `{}`, which is not the address of this server. If it is, an admin must set \
+         `server.public_url` to it.",
+        shown(site)
+    );
+    Err(Problem::new(Kind::Forbidden, detail))
 }
 
 /// Whether somebody may have typed what is sent here.

@@ -64,7 +64,7 @@ impl Cookie {
 }
 
 impl Cookies {
-    pub(crate) fn of(headers: &HeaderMap, trust_proxy: bool) -> Cookies {
+    pub(crate) fn of(headers: &HeaderMap, secure: bool) -> Cookies {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let lines = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -73,15 +73,13 @@ impl Cookies {
         Cookies {
             given: pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             suffix: port.map_or_else(String::new, |port| format!("-{port}")),
-            secure: trust_proxy
-                && text(header::HeaderName::from_static("x-forwarded-proto"))
-                    .is_some_and(|proto| proto.eq_ignore_ascii_case("https")),
+            secure,
         }
     }
 
     /// The value of a cookie, decoded.
     pub(crate) fn get(&self, cookie: Cookie) -> Option<String> {
-        let name = format!("{}{}", cookie.name(), self.suffix);
+        let name = self.name(cookie);
         let value = self.given.iter().find(|(own, _)| *own == name).map(|(_, value)| value)?;
         crate::form::decoded(value)
     }
@@ -98,8 +96,14 @@ impl Cookies {
 
     fn written(&self, cookie: Cookie, value: &str, life: u32) -> String {
         let secure = if self.secure { "; Secure" } else { "" };
-        let (name, suffix) = (cookie.name(), &self.suffix);
-        format!("{name}{suffix}={value}; Path=/; Max-Age={life}; HttpOnly; SameSite=Lax{secure}")
+        let name = self.name(cookie);
+        format!("{name}={value}; Path=/; Max-Age={life}; HttpOnly; SameSite=Lax{secure}")
+    }
+
+    /// A browser takes a name that begins with `__Host-` only from this very host, and only through TLS.
+    fn name(&self, cookie: Cookie) -> String {
+        let prefix = if self.secure { "__Host-" } else { "" };
+        format!("{prefix}{}{}", cookie.name(), self.suffix)
     }
 }
 
@@ -157,7 +161,6 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
         headers.insert(header::COOKIE, HeaderValue::from_str(line).unwrap());
-        headers.insert("x-forwarded-proto", HeaderValue::from_static("https"));
         Cookies::of(&headers, host.starts_with("proxied"))
     }
 

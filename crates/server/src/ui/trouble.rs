@@ -63,6 +63,7 @@ fn help(kind: Kind) -> &'static str {
         | Kind::JobRetired
         | Kind::IdempotencyInProgress
         | Kind::PayloadTooLarge
+        | Kind::Misdirected
         | Kind::Internal => kind.about().help,
     }
 }

@@ -142,7 +142,9 @@ impl Server {
         }
         let after = |text: &str| greeting.split_once(text).and_then(|(_, rest)| rest.split_whitespace().next());
         let address = after("listening on http://").unwrap().to_owned();
-        let token = after("  token ").filter(|token| token.starts_with("evb_")).unwrap_or_default().to_owned();
+        // The first start names the file, and prints the token only to a terminal.
+        let file = after("first admin token is in ").map(|file| folder.path().join(file));
+        let token = file.map_or_else(String::new, |file| fs::read_to_string(file).unwrap().trim().to_owned());
         // It goes on printing for nobody.
         std::thread::spawn(move || drop(std::io::copy(&mut lines, &mut std::io::sink())));
         Server { child: Running(child), address, token, greeting, folder, _database: None }

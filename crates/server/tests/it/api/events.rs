@@ -9,24 +9,32 @@ use serde_json::{Value, json};
 use crate::server::Server;
 
 /// A stream that is being read.
-struct Stream(BufReader<TcpStream>);
+pub(crate) struct Stream(BufReader<TcpStream>);
 
 #[derive(Debug)]
-struct Told {
+pub(crate) struct Told {
     id: String,
-    event: String,
-    data: Value,
+    pub(crate) event: String,
+    pub(crate) data: Value,
 }
 
 impl Stream {
     fn open(server: &Server, query: &str, last_id: Option<&str>) -> Stream {
+        let last = last_id.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
+        let head = format!("authorization: Bearer {}\r\n{last}", server.token);
+        Stream::with(server, &format!("/api/v1/events?{query}"), &head)
+    }
+
+    /// As the holder of this token.
+    pub(crate) fn of(server: &Server, token: &str) -> Stream {
+        Stream::with(server, "/api/v1/events", &format!("authorization: Bearer {token}\r\n"))
+    }
+
+    /// At this path, with these headers.
+    pub(crate) fn with(server: &Server, path: &str, headers: &str) -> Stream {
         let mut stream = TcpStream::connect(&server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let last = last_id.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
-        let head = format!(
-            "GET /api/v1/events?{query} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n{last}\r\n",
-            server.token
-        );
+        let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n{headers}\r\n", server.address);
         stream.write_all(head.as_bytes()).unwrap();
         let mut stream = Stream(BufReader::new(stream));
         // The beginning has come when the comment has.
@@ -35,13 +43,33 @@ impl Stream {
     }
 
     fn line(&mut self) -> String {
+        self.next_line().expect("the stream ended")
+    }
+
+    /// The next line; nothing when the stream has ended.
+    pub(crate) fn next_line(&mut self) -> Option<String> {
         let mut line = String::new();
-        assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream ended");
-        line
+        (self.0.read_line(&mut line).unwrap() > 0).then_some(line)
+    }
+
+    /// Everything that comes until the server ends the stream, or until this many comments of a quiet stream came.
+    pub(crate) fn rest(&mut self, quiet: usize) -> Option<String> {
+        let mut rest = String::new();
+        while let Some(line) = self.next_line() {
+            rest.push_str(&line);
+            // The end of a chunked body is a chunk of no length.
+            if line.trim() == "0" {
+                return Some(rest);
+            }
+            if rest.lines().filter(|line| line.trim() == ":").count() >= quiet {
+                return None;
+            }
+        }
+        Some(rest)
     }
 
     /// The next event of one of these kinds.
-    fn next(&mut self, kinds: &[&str]) -> Told {
+    pub(crate) fn next(&mut self, kinds: &[&str]) -> Told {
         let (mut id, mut event) = (String::new(), String::new());
         loop {
             let line = self.line();

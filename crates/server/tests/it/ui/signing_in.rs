@@ -41,7 +41,7 @@ fn a_revoked_token_ends_its_sessions() {
     let browser = Browser::of(&server, &token);
     assert_eq!(server.delete("/tokens/ana").status, 204);
     browser.visit(&server.url("/jobs"));
-    browser.see("The first start of a server prints an admin token");
+    browser.see("The first start of a server writes an admin token");
     browser.finish();
 }
 

@@ -35,6 +35,19 @@ impl<'a> Visitor<'a> {
         visitor
     }
 
+    /// The answer to the form of the page for signing in, sent with these headers.
+    pub(crate) fn signed_in_by(server: &Server, token: &str, headers: &[(&str, &str)]) -> Reply {
+        let reply = server.raw("POST", "/sign-in", &[headers, &[FORM]].concat(), format!("token={token}").as_bytes());
+        assert_eq!(reply.status, 303, "{}", reply.text);
+        reply
+    }
+
+    /// The cookies of the next request.
+    pub(crate) fn cookies(&self) -> String {
+        let pairs: Vec<String> = self.cookies.borrow().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        pairs.join("; ")
+    }
+
     pub(crate) fn get(&self, path: &str) -> Reply {
         self.asked("GET", path, &[], "")
     }
@@ -86,8 +99,7 @@ impl<'a> Visitor<'a> {
     }
 
     fn asked(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
-        let pairs: Vec<String> = self.cookies.borrow().iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let cookies = pairs.join("; ");
+        let cookies = self.cookies();
         let headers = [headers, &[("cookie", cookies.as_str())]].concat();
         let reply = self.server.raw(method, path, &headers, body.as_bytes());
         let set = reply.headers.get("set-cookie").and_then(|text| text.split(';').next()?.split_once('='));
