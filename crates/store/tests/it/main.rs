@@ -14,6 +14,7 @@ mod postgres_proxy;
 mod postgres_round_trips;
 mod sqlite;
 mod sqlite_faults;
+mod sqlite_files;
 mod sqlite_own;
 mod sqlite_processes;
 mod sqlite_world;
