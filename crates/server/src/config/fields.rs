@@ -34,6 +34,11 @@ const SERVER: &[Field] = &[
     ),
     optional("role", Kind::Word(&["all", "scheduler", "api"]), "What this process does."),
     optional("maxConnections", Kind::Integer { min: 1, max: 100_000 }, "How many connections it holds at once."),
+    optional(
+        "maxConnectionsPerAddress",
+        Kind::Integer { min: 1, max: 100_000 },
+        "How many of them may come from one address. Does not apply with `trust_proxy`.",
+    ),
     optional("dataDir", PATH, "The folder of the SQLite file and of the first admin token."),
 ];
 
@@ -44,6 +49,11 @@ const DATABASE: &[Field] = &[
         "`sqlite:PATH` or `postgres://user:password@host/database`; `everbell.db` in `server.data_dir` if absent.",
     ),
     optional("urlFile", PATH, "A file that holds the address, instead of `url`."),
+    optional(
+        "allowCopy",
+        Kind::Flag,
+        "Whether the copy of an SQLite database starts while the server of the original runs: both fire the same jobs.",
+    ),
 ];
 
 const API: &[Field] = &[
@@ -195,8 +205,9 @@ pub(crate) fn defaults() -> Value {
     json!({
         "server": {
             "listen": "127.0.0.1:7070", "trust_proxy": false, "role": "all", "max_connections": 1024,
-            "data_dir": "everbell-data",
+            "max_connections_per_address": 64, "data_dir": "everbell-data",
         },
+        "database": { "allow_copy": false },
         "api": {
             "mounts": ["/api/v1", "/api/v2/admin/cron"], "compat": true, "require_if_match": false,
             "run_now_overlap_status": 409, "docs": true,

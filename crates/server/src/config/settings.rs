@@ -19,6 +19,10 @@ pub(crate) struct ServerSettings {
     pub(crate) trust_proxy: bool,
     pub(crate) role: Role,
     pub(crate) max_connections: u32,
+    /// From one address, unless a proxy stands in front.
+    pub(crate) max_connections_per_address: u32,
+    /// Of `[database]`: whether to start beside the server of the database that this one is a copy of.
+    pub(crate) allow_copy: bool,
     pub(crate) data_dir: PathBuf,
 }
 

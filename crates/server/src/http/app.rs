@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use super::access::{Actor, Gate, Role, token_hash};
 use super::live::Live;
 use super::problem::{Kind, Problem};
+use super::streams::Streams;
 use super::{docs, openapi};
 use crate::config::{ApiSettings, Config, Template, usual_templates};
 use crate::observe::{Duties, Metrics, Report, readiness};
@@ -107,6 +108,7 @@ pub(crate) struct App {
     pub(crate) options: ApiOptions,
     pub(crate) gate: Gate,
     pub(crate) live: Live,
+    pub(crate) streams: Arc<Streams>,
     pub(crate) metrics: Metrics,
     pub(crate) ui: Kept,
     duties: Duties,
@@ -123,6 +125,7 @@ impl App {
             options: ApiOptions::of(config),
             gate: Gate::new(config.auth.admin_token.as_ref()),
             live: Live::new(ended),
+            streams: Arc::default(),
             duties: Duties {
                 schedules: config.server.role.schedules() && !config.targets.is_empty(),
                 poll: config.engine.poll,
@@ -161,6 +164,7 @@ impl App {
             },
             gate: Gate::new(Some(admin_token)),
             live: Live::without_end(),
+            streams: Arc::default(),
             duties: Duties { schedules: false, poll: Duration::ZERO },
             ui: Kept::default(),
             documented: OnceLock::new(),
@@ -229,10 +233,7 @@ impl App {
     pub(crate) fn metrics_actor(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
         let actor = Actor { name: "metrics".to_owned(), role: Role::Viewer };
         let Some(token) = &self.options.metrics_token else {
-            // What a proxy on this machine passes on is not from this machine.
-            let passed_on =
-                ["x-forwarded-for", "forwarded", "x-real-ip"].iter().any(|name| headers.contains_key(*name));
-            return if peer.is_some_and(|peer| peer.to_canonical().is_loopback()) && !passed_on {
+            return if is_local(headers, peer) {
                 Ok(actor)
             } else {
                 let detail = "Metrics are for this machine only; configure a token for them to ask from elsewhere.";
@@ -251,4 +252,10 @@ impl App {
     pub(crate) async fn readiness(&self) -> Report {
         readiness(&self.bell, self.metrics.pulse(), &self.duties).await
     }
+}
+
+/// Whether a request comes from this machine. What a proxy on this machine passes on does not.
+pub(crate) fn is_local(headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
+    let passed_on = ["x-forwarded-for", "forwarded", "x-real-ip"].iter().any(|name| headers.contains_key(*name));
+    peer.is_some_and(|peer| peer.to_canonical().is_loopback()) && !passed_on
 }

@@ -177,7 +177,7 @@ pub(crate) const CATALOG: [About; 20] = [
         Kind::RateLimited,
         429,
         ["rate-limited", "RateLimited"],
-        "Too many failed attempts",
+        "Too many attempts, connections or streams",
         "`Retry-After` says how many seconds to wait.",
     ),
     row(
@@ -334,10 +334,13 @@ impl From<StoreError> for Problem {
             }
             StoreError::Unavailable { maybe_done, .. } => {
                 tracing::warn!(error = %error, "a request could not be answered");
-                let detail = if maybe_done {
-                    "The database went away during a commit, which may have happened: read before you send it again."
-                } else {
-                    "The database cannot be reached."
+                let detail = match error.needs_operator() {
+                    _ if maybe_done => {
+                        "The database went away during a commit, which may have happened: read before you send it again."
+                            .to_owned()
+                    }
+                    Some(cause) => format!("The database cannot be used: {cause}."),
+                    None => "The database cannot be reached.".to_owned(),
                 };
                 Problem { retry_after: Some(5), ..Problem::new(Kind::NotReady, detail) }
             }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{ConnectInfo, RawPathParams, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
@@ -19,7 +20,7 @@ use crate::form::{Form, Naming, QueryError, pairs, query};
 use crate::http::App;
 use crate::http::access::{Actor, Role, expect_role};
 use crate::http::call::shown;
-use crate::http::pipeline::{let_in, read_text, request_id, usual_headers};
+use crate::http::pipeline::{let_in, path_params, read_text, request_id, usual_headers};
 use crate::http::problem::{Kind, Problem};
 use crate::http::route::Access;
 
@@ -30,17 +31,23 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// Answers a request for a page.
 pub(super) async fn answer(
     State((app, page)): State<(Arc<App>, Arc<Page>)>,
-    params: RawPathParams,
+    params: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
 ) -> Response<Body> {
     let id = request_id(request.headers());
-    let path = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let (parts, body) = request.into_parts();
+    let (path, invalid) = match path_params(params) {
+        Ok(path) => (path, None),
+        Err(problem) => (Vec::new(), Some(problem)),
+    };
     let visit = arrived(&app, path, parts);
     let (begun, cookies, scripted) = (app.bell.clock().monotonic(), visit.cookies.clone(), visit.is_scripted());
-    let reply = match admitted(visit, &page, body).await {
-        Ok(visit) => handled(&page, *visit, &id).await,
-        Err(reply) => *reply,
+    let reply = match invalid {
+        Some(problem) => problem_page(&visit, &problem).await,
+        None => match admitted(visit, &page, body).await {
+            Ok(visit) => handled(&page, *visit, &id).await,
+            Err(reply) => *reply,
+        },
     };
     // What was to be said is said once a page is shown.
     let said = matches!(reply.body, Content::Html(_)) && !scripted && cookies.get(Cookie::Flash).is_some();

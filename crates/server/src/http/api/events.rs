@@ -59,6 +59,7 @@ pub(crate) async fn follow(call: Call, named: bool) -> Result<Answer, Problem> {
         job_key: form.text("jobKey").map(str::to_owned),
         named,
     };
+    let open = call.app.streams.open(&call.actor.name)?;
     let last_id = call.headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let Listening { missed, events } = call.app.live.listen(last_id);
     call.app.live.ready().await;
@@ -73,13 +74,13 @@ pub(crate) async fn follow(call: Call, named: bool) -> Result<Answer, Problem> {
         None => beginning.push_str(RESET),
     }
     let ended = call.app.live.ended();
-    let state = (Arc::clone(&call.app), wanted, events, ended);
-    let rest = stream::unfold(state, |(app, wanted, mut events, mut ended)| async move {
+    let state = (Arc::clone(&call.app), wanted, events, ended, open);
+    let rest = stream::unfold(state, |(app, wanted, mut events, mut ended, open)| async move {
         let text = tokio::select! {
             _ = ended.wait_for(|ended| *ended) => return None,
             text = next(&app, &wanted, &mut events) => text?,
         };
-        Some((Ok::<_, Infallible>(Bytes::from(text)), (app, wanted, events, ended)))
+        Some((Ok::<_, Infallible>(Bytes::from(text)), (app, wanted, events, ended, open)))
     });
     let first = stream::iter([Ok::<_, Infallible>(Bytes::from(beginning))]);
     let body = Body::from_stream(futures_util::StreamExt::chain(first, rest));
