@@ -177,7 +177,7 @@ pub(crate) const CATALOG: [About; 20] = [
         Kind::RateLimited,
         429,
         ["rate-limited", "RateLimited"],
-        "Too many attempts, connections or streams",
+        "Too many failed attempts",
         "`Retry-After` says how many seconds to wait.",
     ),
     row(
