@@ -63,7 +63,7 @@ async fn close(store: &dyn Store) {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::error!(%error, "the database could not be closed in good order"),
         Err(_) => {
-            tracing::warn!("the database was still busy and is not closed in good order; the next start repairs that")
+            tracing::warn!("the database was still busy and is not closed in good order; the next start repairs that");
         }
     }
 }
