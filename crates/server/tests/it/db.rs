@@ -51,9 +51,9 @@ fn a_database_is_made_looked_at_and_up_to_date() {
     assert_eq!(refused(&folder, &["prune", "--older-than", "1d", "--yes"], 1), expected);
     assert!(!folder.path().join("everbell-data").exists(), "looking makes nothing");
 
-    assert_eq!(done(&folder, &["migrate"]), "schema none -> 1: the database is ready for `everbell serve`\n");
-    assert_eq!(done(&folder, &["migrate"]), "schema 1 is current; nothing to do\n");
-    assert_eq!(document(&done(&folder, &["migrate", "--json"])), json!({"from": 1, "to": 1, "changed": false}));
+    assert_eq!(done(&folder, &["migrate"]), "schema none -> 2: the database is ready for `everbell serve`\n");
+    assert_eq!(done(&folder, &["migrate"]), "schema 2 is current; nothing to do\n");
+    assert_eq!(document(&done(&folder, &["migrate", "--json"])), json!({"from": 2, "to": 2, "changed": false}));
     assert_eq!(document(&done(&folder, &["migrate", "--json", "--data-dir", "other"]))["from"], 0);
 
     let status = done(&folder, &["status"]);
@@ -61,7 +61,7 @@ fn a_database_is_made_looked_at_and_up_to_date() {
     assert_eq!(names, ["database", "product", "schema", "size", "jobs", "runs", "oldest run"]);
     assert_eq!(cell(&status, "database"), "sqlite:everbell-data/everbell.db");
     assert!(cell(&status, "product").starts_with("sqlite 3."), "{status}");
-    assert_eq!(cell(&status, "schema"), "1 (current)");
+    assert_eq!(cell(&status, "schema"), "2 (current)");
     assert!(cell(&status, "size").ends_with(" kB"), "{status}");
     assert_eq!(cell(&status, "jobs"), "0 (0 active, 0 paused), 0 retired");
     assert_eq!((cell(&status, "runs"), cell(&status, "oldest run")), ("0", "-"));
@@ -94,7 +94,7 @@ fn a_schema_of_another_release_is_told_and_left_alone() {
     assert_eq!((&shown["schema"], &shown["schemaVersion"], &shown["runs"]), (&json!("newer"), &json!(7), &Value::Null));
     assert_eq!(
         refused(&folder, &["migrate"], 1),
-        "error: the database cannot be used: schema version 7 is newer than this binary knows (1); start the newer \
+        "error: the database cannot be used: schema version 7 is newer than this binary knows (2); start the newer \
          release, or restore a backup\n"
     );
     assert!(done(&folder, &["backup", "before.db"]).starts_with("copied "), "a copy needs no schema");
@@ -192,7 +192,7 @@ fn history_is_counted_and_pruned_in_postgres() {
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert_eq!(cell(&ran.stdout, "schema"), "none yet; `everbell db migrate` brings it to 1");
     let told = done(&folder, &[&["migrate"][..], &args].concat());
-    assert_eq!(told, "schema none -> 1: the database is ready for `everbell serve`\n");
+    assert_eq!(told, "schema none -> 2: the database is ready for `everbell serve`\n");
 
     let server = Server::launch(TARGETS, Some(database), &[]);
     history_is_counted_and_pruned(&server, &url, &args);

@@ -48,7 +48,7 @@ async fn a_newer_schema_is_refused_with_what_to_do() {
     assert!(matches!(error, StoreError::Invalid(_)), "{error:?}");
     assert_eq!(
         error.to_string(),
-        "database: schema version 7 is newer than this binary knows (1); start the newer release, or restore a backup"
+        "database: schema version 7 is newer than this binary knows (2); start the newer release, or restore a backup"
     );
 }
 
