@@ -122,6 +122,7 @@ mod tests {
             heartbeat_at: at,
             draining: false,
             clock_skew_ms: 0,
+            process: None,
         }
     }
 

@@ -223,6 +223,7 @@ mod tests {
             heartbeat_at: Timestamp::UNIX_EPOCH,
             draining: false,
             clock_skew_ms: 0,
+            process: None,
         };
         store.heartbeat(&heartbeat).await.unwrap();
         assert_eq!(store.status().await.unwrap().write_failure, None);
