@@ -27,6 +27,8 @@ pub struct StoreStatus {
     pub oldest_transaction_at: Option<Timestamp>,
     /// What works less well than it could, such as a pooler that swallows notifications.
     pub notes: Vec<String>,
+    /// Why the last write failed for a reason that someone has to remove, such as a full disk; until one succeeds.
+    pub write_failure: Option<String>,
 }
 
 /// How much there is of what, for gauges. Each number is right by itself; they need not be of the same moment.

@@ -85,7 +85,31 @@ impl fmt::Display for UnavailableReason {
     }
 }
 
+/// Why a database cannot be used until someone does something about it. It is the `source` of
+/// [`StoreError::Unavailable`] then, and may be shown to anyone: it names no folder and no host.
+#[derive(Debug)]
+pub struct NeedsOperator {
+    /// What is wrong, then what to do.
+    pub reason: String,
+}
+
+impl fmt::Display for NeedsOperator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl Error for NeedsOperator {}
+
 impl StoreError {
+    /// What someone has to do something about, if the store knows.
+    pub fn needs_operator(&self) -> Option<&NeedsOperator> {
+        match self {
+            StoreError::Unavailable { source: Some(source), .. } => source.downcast_ref(),
+            _ => None,
+        }
+    }
+
     /// Nothing of this kind and name.
     pub fn not_found(kind: &str, name: impl fmt::Display) -> StoreError {
         StoreError::NotFound { what: format!("{kind} `{name}`") }

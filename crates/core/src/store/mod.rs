@@ -32,7 +32,7 @@ pub use answers::{
     ActiveCount, Canceled, Changed, Claim, ClockTrace, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page,
     Planned, PlannedRun, Pruned, Rearmed, Recorded, Remembered, SlotOutcome, StoreStatus, TargetCount, Token,
 };
-pub use error::{StoreError, StoreResult, UnavailableReason};
+pub use error::{NeedsOperator, StoreError, StoreResult, UnavailableReason};
 pub use glance::{Glance, RunGlimpse};
 pub use lags::{Durations, Lags};
 pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgWritten, Swept};
@@ -69,6 +69,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// What it is, which schema it has, how large it is, and what may slow it down.
     async fn status(&self) -> StoreResult<StoreStatus>;
+
+    /// Closes the database in good order: what was committed is in its file afterwards, where it has one. Calls that come
+    /// later fail. A store that has nothing to close does nothing.
+    async fn close(&self) -> StoreResult<()> {
+        Ok(())
+    }
 
     /// How many jobs, active runs and due timers there are. Reads no history, so it may be asked every few seconds.
     async fn counts(&self, now: Timestamp) -> StoreResult<Counts>;

@@ -35,6 +35,11 @@ const SERVER: &[Field] = &[
     optional("role", Kind::Word(&["all", "scheduler", "api"]), "What this process does."),
     optional("maxConnections", Kind::Integer { min: 1, max: 100_000 }, "How many connections it holds at once."),
     optional("requestTimeout", Kind::Span, "How long the answer to a request may take, from 1s to 10m."),
+    optional(
+        "maxConnectionsPerAddress",
+        Kind::Integer { min: 1, max: 100_000 },
+        "How many of them may come from one address. Does not apply with `trust_proxy`.",
+    ),
     optional("dataDir", PATH, "The folder of the SQLite file and of the first admin token."),
 ];
 
@@ -49,6 +54,11 @@ const DATABASE: &[Field] = &[
         "maxConnections",
         Kind::Integer { min: 3, max: 1_000 },
         "How many connections to a PostgreSQL server this instance has at most; 6 if absent.",
+    ),
+    optional(
+        "allowCopy",
+        Kind::Flag,
+        "Whether the copy of an SQLite database starts while the server of the original runs: both fire the same jobs.",
     ),
 ];
 
@@ -217,8 +227,9 @@ pub(crate) fn defaults() -> Value {
     json!({
         "server": {
             "listen": "127.0.0.1:7070", "trust_proxy": false, "role": "all", "max_connections": 1024,
-            "request_timeout": "10s", "data_dir": "everbell-data",
+            "request_timeout": "10s", "max_connections_per_address": 64, "data_dir": "everbell-data",
         },
+        "database": { "allow_copy": false },
         "api": {
             "mounts": ["/api/v1", "/api/v2/admin/cron"], "compat": true, "require_if_match": false,
             "run_now_overlap_status": 409, "docs": true, "write_rate": 100, "write_burst": 1000,

@@ -83,6 +83,8 @@ fn server(form: &mut Form<'_>) -> ServerSettings {
         role: form.word("server.role", Role::from_word).unwrap_or_default(),
         max_connections: form.count("server.maxConnections").unwrap_or(1),
         request_timeout: request_timeout(form),
+        max_connections_per_address: form.count("server.maxConnectionsPerAddress").unwrap_or(1),
+        allow_copy: form.flag("database.allowCopy"),
         data_dir: PathBuf::from(form.text("server.dataDir").unwrap_or_default()),
     }
 }

@@ -23,6 +23,10 @@ pub(crate) struct ServerSettings {
     pub(crate) max_connections: u32,
     /// How long the answer to a request may take.
     pub(crate) request_timeout: Duration,
+    /// From one address, unless a proxy stands in front.
+    pub(crate) max_connections_per_address: u32,
+    /// Of `[database]`: whether to start beside the server of the database that this one is a copy of.
+    pub(crate) allow_copy: bool,
     pub(crate) data_dir: PathBuf,
 }
 

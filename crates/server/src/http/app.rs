@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
@@ -292,4 +292,10 @@ impl App {
     pub(crate) async fn readiness(&self) -> Report {
         readiness(&self.bell, self.metrics.pulse(), &self.duties).await
     }
+}
+
+/// Whether a request comes from this machine. What a proxy on this machine passes on does not.
+pub(crate) fn is_local(headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
+    let passed_on = ["x-forwarded-for", "forwarded", "x-real-ip"].iter().any(|name| headers.contains_key(*name));
+    peer.is_some_and(|peer| peer.to_canonical().is_loopback()) && !passed_on
 }

@@ -33,6 +33,8 @@ pub(crate) struct Call {
     pub(crate) text: String,
     pub(crate) if_match: Option<u64>,
     pub(crate) headers: axum::http::HeaderMap,
+    /// Who is at the other end of the connection; nothing for a page that calls.
+    pub(crate) peer: Option<std::net::IpAddr>,
 }
 
 impl Call {

@@ -5,6 +5,7 @@
 //! OpenAPI document ([`openapi`]).
 
 pub(crate) mod access;
+mod admission;
 pub(crate) mod api;
 mod app;
 pub(crate) mod body;
@@ -23,6 +24,7 @@ pub(crate) mod pipeline;
 pub(crate) mod problem;
 pub(crate) mod proxy;
 pub(crate) mod route;
+mod stall;
 mod streams;
 pub(crate) mod unavailable;
 
@@ -34,11 +36,12 @@ use axum::http::Method;
 use axum::routing::{MethodFilter, on};
 
 use access::Role::{Admin, Operator, Viewer};
+pub(crate) use admission::{Beyond, Limits};
 use api::{
     actions, audit, backfills, bulk, compat, cron, edits, events, instances, jobs, org_jobs, orgs, probes, questions,
     runs, sweeps, targets, tokens,
 };
-pub(crate) use app::{ApiOptions, App, Served};
+pub(crate) use app::{ApiOptions, App, Served, is_local};
 use model::{
     AuditDocument, BackfillDocument, BackfillReportDocument, Bulk, CanceledDocument, ChangedField, ExplanationDocument,
     Fires, GapDocument, ImportedDocument, InstanceDocument, JobDocument, JobOrgsDocument, NewTokenDocument,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{ConnectInfo, OriginalUri, RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use everbell::with_deadline;
@@ -35,14 +36,21 @@ pub(crate) struct Mounted {
 }
 
 /// Answers a request.
-pub(crate) async fn answer(State(mounted): State<Mounted>, params: RawPathParams, request: Request) -> Response<Body> {
+pub(crate) async fn answer(
+    State(mounted): State<Mounted>,
+    params: Result<RawPathParams, RawPathParamsRejection>,
+    request: Request,
+) -> Response<Body> {
     let id = request_id(request.headers());
-    let path = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let path = path_params(params);
     let Mounted { app, route, .. } = &mounted;
     let begun = app.bell.clock().monotonic();
     let (method, template) = (route.method.clone(), format!("{}{}", mounted.mount, route.path));
     let mut quota = None;
-    let answered = passed(&mounted, path, request, &id, &mut quota).await;
+    let answered = match path {
+        Ok(path) => passed(&mounted, path, request, &id, &mut quota).await,
+        Err(problem) => Err(problem),
+    };
     let status = match &answered {
         Ok(answer) => answer.status,
         Err(problem) => problem.status(),
@@ -64,6 +72,16 @@ pub(crate) async fn answer(State(mounted): State<Mounted>, params: RawPathParams
 
 /// The name of the limit on writes in the headers that tell of it.
 const WRITES: &str = "writes";
+
+/// The parts of a path by their names.
+pub(crate) fn path_params(
+    params: Result<RawPathParams, RawPathParamsRejection>,
+) -> Result<Vec<(String, String)>, Problem> {
+    let params = params.map_err(|_| {
+        Problem::new(Kind::InvalidInput, "The path is not valid: what `%` encodes in it must be UTF-8.")
+    })?;
+    Ok(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
 
 async fn passed(
     mounted: &Mounted,
@@ -89,7 +107,8 @@ async fn passed(
     let query = read_query(parts.uri.query().unwrap_or(""), route)?;
     let (text, body) = read_body(&parts.headers, body, route).await?;
     let if_match = if route.revised { revision(app, &parts.headers)? } else { None };
-    let call = Call { app: Arc::clone(app), actor, mount, path, query, body, text, if_match, headers: parts.headers };
+    let call =
+        Call { app: Arc::clone(app), actor, mount, path, query, body, text, if_match, headers: parts.headers, peer };
     // How long the body took is up to the client.
     let work = async {
         if route.writes() { finished(route, parts.uri.path(), call, id).await } else { route.handler.call(call).await }

@@ -349,7 +349,11 @@ impl From<StoreError> for Problem {
             StoreError::Unavailable { reason, maybe_done, .. } => {
                 tracing::warn!(error = %error, "a request could not be answered");
                 let retry_after = Some(if reason == UnavailableReason::Locked { 1 } else { 5 });
-                Problem { retry_after, ..Problem::new(Kind::NotReady, unavailable(reason, maybe_done)) }
+                let detail = match error.needs_operator() {
+                    Some(cause) if !maybe_done => format!("The database cannot be used: {cause}."),
+                    _ => unavailable(reason, maybe_done),
+                };
+                Problem { retry_after, ..Problem::new(Kind::NotReady, detail) }
             }
             StoreError::Corrupt { .. } => {
                 tracing::error!(error = %error, "stored data cannot be read");

@@ -84,6 +84,7 @@ fn bad(name: &'static str, detail: impl Into<String>) -> Check {
 
 fn database(status: Result<&StoreStatus, &String>) -> Check {
     match status {
+        Ok(StoreStatus { write_failure: Some(why), .. }) => bad("database", format!("nothing can be written: {why}")),
         Ok(status) if status.notes.is_empty() => good("database", status.product.clone()),
         Ok(status) => good("database", format!("{}; {}", status.product, status.notes.join("; "))),
         Err(why) => bad("database", why.clone()),

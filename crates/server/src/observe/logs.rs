@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
 
 use tracing::Subscriber;
 use tracing_subscriber::filter::Targets;
@@ -11,6 +12,7 @@ use tracing_subscriber::fmt::{MakeWriter, layer};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry;
 
+use super::log_queue::{LogQueue, QueueWriter};
 use crate::clock;
 use crate::time_input::shown;
 
@@ -62,12 +64,22 @@ impl std::str::FromStr for Filter {
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// Begins to log, for the whole process. May be called once.
-pub(crate) fn init(format: Format, filter: Filter) -> Result<(), tracing::dispatcher::SetGlobalDefaultError> {
+/// Begins to log, for the whole process, and returns the queue that lines wait in. May be called once.
+pub(crate) fn init(format: Format, filter: Filter) -> io::Result<Arc<LogQueue>> {
     // As https://no-color.org has it.
     let colorless = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colors = io::stderr().is_terminal() && !colorless;
-    tracing::dispatcher::set_global_default(subscriber(format, filter, colors, io::stderr).into())
+    let queue = LogQueue::start(io::stderr())?;
+    let subscriber = subscriber(format, filter, colors, QueueWriter(Arc::clone(&queue)));
+    tracing::dispatcher::set_global_default(subscriber.into()).map_err(io::Error::other)?;
+    // The usual hook writes to standard error itself, and would wait for its reader.
+    std::panic::set_hook(Box::new(|panic| {
+        let backtrace = std::backtrace::Backtrace::capture();
+        let has_backtrace = backtrace.status() == std::backtrace::BacktraceStatus::Captured;
+        let backtrace = has_backtrace.then(|| tracing::field::display(&backtrace));
+        tracing::error!(backtrace, "{panic}");
+    }));
+    Ok(queue)
 }
 
 fn subscriber<W>(format: Format, Filter(targets): Filter, colors: bool, out: W) -> Box<dyn Subscriber + Send + Sync>

@@ -14,7 +14,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use everbell::{Event, Everbell, RunStatus, Timestamp};
@@ -26,7 +26,9 @@ use self::family::{Counters, Histograms};
 use self::per_job::Successes;
 use self::reading::Reading;
 use self::text::Text;
+use super::log_queue::LogQueue;
 use super::pulse::Pulse;
+use crate::http::Beyond;
 
 /// From a millisecond to a minute.
 const LAG: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
@@ -66,6 +68,8 @@ struct Inner {
     http_requests: Counters,
     http_duration: Histograms,
     login_failures: Counters,
+    connections_refused: Counters,
+    log: OnceLock<Arc<LogQueue>>,
     pulse: Pulse,
     /// For the gauges of single jobs, where they are wanted.
     successes: Option<Successes>,
@@ -110,6 +114,8 @@ impl Metrics {
             http_requests: Counters::new::<3>(&c::HTTP_REQUESTS, &[]),
             http_duration: Histograms::new(&c::HTTP_DURATION, REQUEST),
             login_failures: Counters::new(&c::LOGIN_FAILURES, alone),
+            connections_refused: Counters::new(&c::CONNECTIONS_REFUSED, &[["connections"], ["address"]]),
+            log: OnceLock::new(),
             pulse: Pulse::default(),
             successes,
             reading: Mutex::new(None),
@@ -193,6 +199,16 @@ impl Metrics {
         self.0.login_failures.add(&[], 1);
     }
 
+    /// Counts a connection beyond a limit.
+    pub(crate) fn connection_refused(&self, beyond: Beyond) {
+        self.0.connections_refused.add(&[beyond.as_str()], 1);
+    }
+
+    /// Reports what this queue drops. The first one counts.
+    pub(crate) fn watch_log(&self, queue: &Arc<LogQueue>) {
+        let _ = self.0.log.set(Arc::clone(queue));
+    }
+
     /// Counts a call to the database.
     pub(crate) fn database(&self, op: &'static str, took: Duration) {
         self.0.database_time.record(&[op], took.as_secs_f64());
@@ -215,6 +231,11 @@ impl Metrics {
 }
 
 impl Inner {
+    #[expect(clippy::cast_precision_loss, reason = "no log has that many lines")]
+    fn dropped_lines(&self) -> f64 {
+        self.log.get().map_or(0, |queue| queue.dropped()) as f64
+    }
+
     fn render_counted(&self, text: &mut Text) {
         let counters = [
             &self.outages,
@@ -231,12 +252,14 @@ impl Inner {
             &self.http_target,
             &self.http_requests,
             &self.login_failures,
+            &self.connections_refused,
         ];
         let histograms =
             [&self.database_time, &self.run_duration, &self.fire_lag, &self.claim_duration, &self.http_duration];
         for counters in counters {
             counters.render(text);
         }
+        text.gauge(&c::LOG_LINES_DROPPED, self.dropped_lines());
         for histograms in histograms {
             histograms.render(text);
         }

@@ -1,6 +1,7 @@
 //! How the server is seen from outside: metrics, readiness, the log, and what it tells systemd.
 
 mod health;
+mod log_queue;
 pub(crate) mod logs;
 mod metrics;
 mod notify;

@@ -66,6 +66,10 @@ impl Store for Timed {
         self.time("status", self.inner.status()).await
     }
 
+    async fn close(&self) -> StoreResult<()> {
+        self.time("close", self.inner.close()).await
+    }
+
     async fn counts(&self, now: Timestamp) -> StoreResult<Counts> {
         self.time("counts", self.inner.counts(now)).await
     }

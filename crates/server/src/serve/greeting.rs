@@ -2,13 +2,14 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
+use std::thread;
 
 use everbell::Everbell;
 
 use super::first_token::WayIn;
 use crate::config::{Config, without_password};
 
-/// Tells where the server is, and how to come in.
+/// Prints where the server is, and how to come in. A thread does it: standard output may have no reader.
 pub(super) fn print(config: &Config, bell: &Everbell, address: SocketAddr, way: &WayIn) -> io::Result<()> {
     let mut lines = vec![format!("everbell {} listening on http://{address}", env!("CARGO_PKG_VERSION"))];
     lines.push(format!("  database  {}", without_password(config.database.reveal())));
@@ -29,11 +30,14 @@ pub(super) fn print(config: &Config, bell: &Everbell, address: SocketAddr, way: 
     if config.file.is_none() {
         lines.push("  There is no everbell.toml here: the job `demo` prints a message every minute.".to_owned());
     }
-    let mut stdout = io::stdout().lock();
-    for line in lines {
-        writeln!(stdout, "{line}")?;
-    }
-    stdout.flush()
+    let text = lines.join("\n") + "\n";
+    let write = move || {
+        let mut stdout = io::stdout().lock();
+        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            tracing::warn!(%error, "the greeting could not be written to standard output");
+        }
+    };
+    thread::Builder::new().name("greeting".to_owned()).spawn(write).map(drop)
 }
 
 fn token_line(way: &WayIn) -> String {

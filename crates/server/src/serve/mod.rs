@@ -1,12 +1,17 @@
 //! `everbell serve`: opens the database, lets everybody in who may, and works until it is told to stop.
 
+mod copies;
+mod descriptors;
 mod first_token;
 mod greeting;
 mod signals;
+mod warnings;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use everbell::{BuildError, Everbell, Source, StoreError};
+use everbell_core::store::Store;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -19,26 +24,63 @@ use crate::targets::{Keeper, Kind, Problem, TargetSettings};
 pub(crate) use first_token::FILE as TOKEN_FILE;
 
 /// How long requests that are being answered may take to end when everything else has.
-const LAST_ANSWERS: std::time::Duration = std::time::Duration::from_secs(6);
+const LAST_ANSWERS: Duration = Duration::from_secs(6);
+/// How long closing the database may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the last lines of the log may take to be read.
+const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Works until it is told to stop.
 pub(crate) fn run(config: &Config) -> Result<Exit, CliError> {
-    logs::init(config.log.format, config.log.filter.clone())
+    let log = logs::init(config.log.format, config.log.filter.clone())
         .map_err(|error| CliError::Failed { message: format!("cannot begin to log: {error}"), hint: None })?;
-    for warning in &config.warnings {
-        tracing::warn!("{warning}");
-    }
+    warnings::log(config);
+    let metrics = if config.metrics.per_job { Metrics::with_jobs() } else { Metrics::new() };
+    metrics.watch_log(&log);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let ended = runtime.block_on(Box::pin(serve(config)));
+    let ended = runtime.block_on(Box::pin(open_and_serve(config, metrics)));
     // What is left is blocking and would be waited for.
     runtime.shutdown_background();
+    log.flush(LOG_FLUSH_TIMEOUT);
     ended
 }
 
-async fn serve(config: &Config) -> Result<Exit, CliError> {
+/// Opens the database, works with it, and closes it, however the work ended: an orderly end leaves the whole database in
+/// its file.
+async fn open_and_serve(config: &Config, metrics: Metrics) -> Result<Exit, CliError> {
     let signals = signals::listen()?;
-    let metrics = if config.metrics.per_job { Metrics::with_jobs() } else { Metrics::new() };
-    let bell = build(config, &metrics).await?;
+    let store = everbell::connect_with(config.database.reveal(), &config.connect);
+    let store = store.await.map_err(|error| cannot_build(&error.into()))?;
+    let ended = serve(config, metrics, signals, Arc::clone(&store)).await;
+    if !matches!(ended, Ok(Exit::Interrupted)) {
+        close(&*store).await;
+    }
+    if matches!(ended, Ok(Exit::Success)) {
+        tracing::info!("stopped");
+    }
+    ended
+}
+
+async fn close(store: &dyn Store) {
+    match tokio::time::timeout(CLOSE_TIMEOUT, store.close()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!(%error, "the database could not be closed in good order"),
+        Err(_) => {
+            tracing::warn!("the database was still busy and is not closed in good order; the next start repairs that");
+        }
+    }
+}
+
+async fn serve(
+    config: &Config,
+    metrics: Metrics,
+    signals: watch::Receiver<u32>,
+    store: Arc<dyn Store>,
+) -> Result<Exit, CliError> {
+    if config.server.role.schedules() {
+        copies::check(&*store, config).await?;
+    }
+    let bell = build(config, &metrics, store).await?;
     let listener = TcpListener::bind(config.server.listen).await.map_err(|error| CliError::Failed {
         message: format!("cannot listen on {}: {error}", config.server.listen),
         hint: Some("another process may have this port; choose one with `--listen ADDRESS:PORT`".to_owned()),
@@ -49,8 +91,8 @@ async fn serve(config: &Config) -> Result<Exit, CliError> {
 
     let (end, ended) = watch::channel(false);
     let app = Arc::new(App::new(config, bell.clone(), metrics, ended.clone()));
-    let most = config.server.max_connections as usize;
-    let serving = tokio::spawn(http::listen::serve(listener, http::router(&app), most, ended));
+    let limits = descriptors::limits(config);
+    let serving = tokio::spawn(http::listen::serve(listener, http::router(&app), limits, app.metrics.clone(), ended));
     let watched = Arc::clone(&app);
     let watching = tokio::spawn(async move { watched.live.watch(&watched.bell).await });
     let notifier = Arc::new(Notifier::from_env());
@@ -79,14 +121,11 @@ async fn serve(config: &Config) -> Result<Exit, CliError> {
     }
     watchdog.abort();
     worked?;
-    tracing::info!("stopped");
     Ok(Exit::Success)
 }
 
-/// Opens the database, and brings it up to the targets and jobs of the configuration.
-async fn build(config: &Config, metrics: &Metrics) -> Result<Everbell, CliError> {
-    let store = everbell::connect_with(config.database.reveal(), &config.connect);
-    let store = store.await.map_err(|error| cannot_build(&error.into()))?;
+/// Brings the database up to the targets and jobs of the configuration.
+async fn build(config: &Config, metrics: &Metrics, store: Arc<dyn Store>) -> Result<Everbell, CliError> {
     let mut builder = Everbell::builder()
         .store(Arc::new(Timed::new(store, metrics)))
         .options(config.engine.clone())

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{ConnectInfo, RawPathParams, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
@@ -21,7 +22,7 @@ use crate::form::{Form, Naming, QueryError, pairs, query};
 use crate::http::access::{Actor, expect_role};
 use crate::http::body::read_text;
 use crate::http::call::shown;
-use crate::http::pipeline::{count_write, let_in, request_id, usual_headers};
+use crate::http::pipeline::{count_write, let_in, path_params, request_id, usual_headers};
 use crate::http::problem::{Kind, Problem};
 use crate::http::route::Access;
 use crate::http::{App, proxy};
@@ -33,18 +34,24 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// Answers a request for a page.
 pub(super) async fn answer(
     State((app, page)): State<(Arc<App>, Arc<Page>)>,
-    params: RawPathParams,
+    params: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
 ) -> Response<Body> {
     let id = request_id(request.headers());
-    let path = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let (parts, body) = request.into_parts();
+    let (path, invalid) = match path_params(params) {
+        Ok(path) => (path, None),
+        Err(problem) => (Vec::new(), Some(problem)),
+    };
     let visit = arrived(&app, path, parts);
     let (begun, cookies, scripted) = (app.bell.clock().monotonic(), visit.cookies.clone(), visit.is_scripted());
     let reply = async {
-        match admitted(visit, &page, body).await {
-            Ok(visit) => handled(&page, *visit, &id).await,
-            Err(reply) => *reply,
+        match invalid {
+            Some(problem) => problem_page(&visit, &problem).await,
+            None => match admitted(visit, &page, body).await {
+                Ok(visit) => handled(&page, *visit, &id).await,
+                Err(reply) => *reply,
+            },
         }
     };
     let reply = with_deadline(Instant::now() + app.options.request_timeout, reply).await;

@@ -10,6 +10,7 @@ mod declared;
 mod doctor;
 mod embed;
 mod halfway;
+mod host;
 mod killed;
 mod readme;
 mod server;

@@ -10,7 +10,7 @@ use everbell_store::testing::TestDatabase;
 use serde_json::{Value, json};
 
 use crate::binary::ran;
-use crate::server::{Folder, SERVE, Server, TARGETS, quiet, without_ours};
+use crate::server::{Folder, SERVE, Server, TARGETS, eventually, quiet, without_ours};
 
 fn signal(server: &Server, name: &str) {
     let sent = Command::new("kill").args([format!("-{name}"), server.pid().to_string()]).status().unwrap();
@@ -34,7 +34,7 @@ fn a_first_start_needs_nothing() {
     );
     let reply = server.post("/jobs/key:demo/run-now", &json!({}));
     server.until(&reply.headers["location"], |run| run["status"] == "succeeded");
-    assert!(server.log().contains("hello world"), "{}", server.log());
+    server.until_logged("hello world");
 }
 
 #[test]
@@ -155,8 +155,12 @@ fn logs_may_be_for_programs() {
     server.job("bad", &json!({ "target": "fail" }));
     let reply = server.post("/jobs/key:bad/run-now", &json!({}));
     let run = server.until(&reply.headers["location"], |run| run["status"] == "failed");
-    let lines: Vec<Value> = server.log().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let failures: Vec<&Value> = lines.iter().filter(|line| line["level"] == "WARN").collect();
+    let failures = eventually(|| {
+        let lines: Vec<Value> = server.log().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let failures = lines.into_iter().filter(|line| line["level"] == "WARN" && !line["job"].is_null());
+        Some(failures.collect::<Vec<Value>>()).filter(|failures| !failures.is_empty())
+    });
+    let failures = failures.unwrap();
     assert_eq!(failures.len(), 1, "each failure once: {failures:?}");
     assert_eq!((&failures[0]["job"], &failures[0]["run"]), (&json!("bad"), &run["id"]));
 }
@@ -207,7 +211,7 @@ fn a_job_of_somebody_else_is_not_taken_over() {
     assert!(ran.stderr.contains("owned by api") && ran.stderr.contains("adopt = true"), "{}", ran.stderr);
     fs::write(folder.path().join("everbell.toml"), format!("{config}\n[jobs]\nadopt = true\n")).unwrap();
     let server = Server::in_folder(folder, &[], &[]);
-    assert!(server.log().contains("mine v1 -> v2"), "{}", server.log());
+    server.until_logged("mine v1 -> v2");
 }
 
 #[test]

@@ -38,6 +38,7 @@ impl Store for MemoryStore {
                 size_bytes: None,
                 oldest_transaction_at: None,
                 notes: vec!["nothing outlives the process".to_owned()],
+                write_failure: None,
             })
         })
     }

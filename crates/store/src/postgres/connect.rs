@@ -220,6 +220,7 @@ impl PostgresStore {
             size_bytes: u64::try_from(size).ok(),
             oldest_transaction_at: oldest.map(Into::into),
             notes,
+            write_failure: None,
         })
     }
 

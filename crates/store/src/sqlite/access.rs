@@ -42,6 +42,7 @@ impl SqliteStore {
         let mut held = self.writer("writing a heartbeat").await?;
         let mut tx = held.begin().await?;
         let (draining,): (bool,) = tx.one(query).await?;
+        tx.note_written();
         tx.commit().await?;
         Ok(draining)
     }

@@ -3,8 +3,8 @@
 //! `vacuum into` reads one moment of the database and does not keep anybody from writing, which the write-ahead log makes
 //! possible. It accepts an empty file, so the file is there first, for its owner alone.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,8 +12,10 @@ use everbell_core::Invalid;
 use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
-use super::{connect, fault, upkeep};
+use super::{connect, fault, files, upkeep};
 
+/// How a database begins.
+const MAGIC: &[u8] = b"SQLite format 3\0";
 /// How often it is told how far the copy is.
 const TOLD_EVERY: Duration = Duration::from_millis(250);
 
@@ -61,9 +63,11 @@ async fn open(path: &Path) -> StoreResult<SqliteConnection> {
     options.connect().await.map_err(|error| fault::from_sqlx(&format!("opening {}", path.display()), error))
 }
 
-/// A copy that is not whole yet, and goes away unless it is kept.
+/// A copy that is not whole yet, and goes away unless it is kept. Its lock shows that someone is writing it: one without
+/// a lock was left behind by a process that is gone, and is written anew.
 struct Partial {
     path: PathBuf,
+    _lock: File,
 }
 
 impl Partial {
@@ -74,13 +78,24 @@ impl Partial {
         let mut file = OpenOptions::new();
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
-        match file.write(true).create_new(true).open(&path) {
-            Ok(_) => Ok(Partial { path }),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(in_the_way(&path, "exists already: another backup is being written, or one was cut off; remove it"))
+        let file = file.read(true).write(true).create(true).truncate(false).open(&path);
+        let mut file = file.map_err(|error| cannot_write(&path, &error))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(in_the_way(&path, "is being written by another backup; wait for it, or name another file"));
             }
-            Err(error) => Err(cannot_write(&path, &error)),
+            Err(TryLockError::Error(error)) => return Err(cannot_write(&path, &error)),
         }
+        // Its last owner may have removed it after it was opened here.
+        if !is_same(&file, &path) {
+            return Err(in_the_way(&path, "was removed by another backup at this moment; try again"));
+        }
+        if !is_unfinished(&mut file).map_err(|error| cannot_write(&path, &error))? {
+            return Err(in_the_way(&path, "exists already, and is no unfinished backup; remove it"));
+        }
+        file.set_len(0).map_err(|error| cannot_write(&path, &error))?;
+        Ok(Partial { path, _lock: file })
     }
 
     /// Gives it its name, which nobody has taken in the meantime, and tells its size.
@@ -101,6 +116,22 @@ impl Drop for Partial {
         // A copy that failed is worth nothing, and a whole one has another name.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Whether a file is empty, or begins as a database does: a backup that was cut off.
+fn is_unfinished(file: &mut File) -> io::Result<bool> {
+    let mut head = Vec::new();
+    file.take(MAGIC.len() as u64).read_to_end(&mut head)?;
+    Ok(MAGIC.starts_with(&head))
+}
+
+/// Whether the name still stands for the open file.
+fn is_same(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    if let (Ok(open), Ok(named)) = (file.metadata(), fs::metadata(path)) {
+        return files::file_id(&open) == files::file_id(&named);
+    }
+    path.exists() && file.metadata().is_ok()
 }
 
 /// Unlike renaming, a link fails if there is a file of this name. Not every file system has links.

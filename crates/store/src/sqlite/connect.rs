@@ -6,17 +6,19 @@
 use std::fs::DirBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use everbell_core::store::{Counts, StoreError, StoreResult, StoreStatus, UnavailableReason};
 use jiff::Timestamp;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, SqliteConnection, SqlitePool};
+use sqlx::{ConnectOptions, Connection, SqliteConnection, SqlitePool};
 use tokio::sync::{Mutex, Notify};
 
 use super::faults::Faults;
+use super::files::Files;
 use super::transaction::{Held, Line};
-use super::{SqliteStore, fault, migrate};
+use super::{SqliteStore, fault, marker, migrate};
 use crate::micros::Micros;
 use crate::rows::{ActiveCountColumns, Definitions, JobCountColumns, counts};
 
@@ -34,6 +36,7 @@ impl SqliteStore {
     /// Opens or creates the database in this file, and brings its schema up to date. A new file and a new folder belong
     /// to their owner alone.
     pub async fn open(path: &Path) -> StoreResult<SqliteStore> {
+        marker::check(path)?;
         create(path).map_err(|error| cannot_create(path, &error))?;
         let options = options().filename(path).create_if_missing(false);
         let readers = SqlitePoolOptions::new()
@@ -41,12 +44,16 @@ impl SqliteStore {
             .acquire_timeout(PATIENCE)
             .connect_lazy_with(options.clone().pragma("query_only", "on"));
         let writing = options
+            .clone()
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
             .pragma("wal_autocheckpoint", PAGES_BETWEEN_CHECKPOINTS)
             .pragma("cache_size", WRITER_CACHE);
-        let store = SqliteStore::new(writing, Some(readers), Some(path.to_owned()));
+        let files = Arc::new(Files::new(path, options));
+        let store = SqliteStore::new(writing, Some(readers), Some((path.to_owned(), Arc::clone(&files))));
         store.prepare().await?;
+        files.drop_anchor().await?;
+        marker::write(path)?;
         Ok(store)
     }
 
@@ -57,12 +64,18 @@ impl SqliteStore {
         Ok(store)
     }
 
-    fn new(options: SqliteConnectOptions, readers: Option<SqlitePool>, path: Option<PathBuf>) -> SqliteStore {
+    fn new(
+        options: SqliteConnectOptions,
+        readers: Option<SqlitePool>,
+        file: Option<(PathBuf, Arc<Files>)>,
+    ) -> SqliteStore {
+        let (path, files) = file.unzip();
         SqliteStore {
             options,
             writer: Mutex::new(None),
             readers,
             path,
+            files,
             known: Definitions::default(),
             wake: Notify::new(),
             faults: Faults::default(),
@@ -108,6 +121,7 @@ impl SqliteStore {
     /// The right to write, until it is dropped. `what` is said when something goes wrong.
     pub(super) async fn writer(&self, what: impl Into<String>) -> StoreResult<Held<'_>> {
         let mut writer = self.writer.lock().await;
+        self.check_files()?;
         self.connected(&mut writer).await?;
         Ok(Held::new(self, Line::Writer(writer), what.into()))
     }
@@ -116,8 +130,31 @@ impl SqliteStore {
     pub(super) async fn reader(&self, what: impl Into<String>) -> StoreResult<Held<'_>> {
         let what = what.into();
         let Some(pool) = &self.readers else { return self.writer(what).await };
+        self.check_files()?;
         let line = pool.acquire().await.map_err(|error| fault::from_sqlx(&what, error))?;
         Ok(Held::new(self, Line::Reader(line), what))
+    }
+
+    /// Fails unless the files of the database are in place.
+    fn check_files(&self) -> StoreResult<()> {
+        self.files.as_ref().map_or(Ok(()), |files| files.check())
+    }
+
+    /// Closes every connection, the anchor last: it leaves the whole database in its file.
+    pub(super) async fn close_all(&self) -> StoreResult<()> {
+        let Some(files) = &self.files else { return Ok(()) };
+        let mut writer = self.writer.lock().await;
+        let in_place = files.check();
+        if !files.refuse_all() {
+            return Ok(());
+        }
+        if let Some(connection) = writer.take() {
+            connection.close().await.map_err(|error| fault::from_sqlx("closing the database", error))?;
+        }
+        if let Some(readers) = &self.readers {
+            readers.close().await;
+        }
+        files.weigh_anchor(in_place).await
     }
 
     pub(super) async fn read_now(&self) -> StoreResult<Timestamp> {
@@ -144,12 +181,14 @@ impl SqliteStore {
             Some(_) => Vec::new(),
             None => vec!["the database is in memory: nothing outlives the process".to_owned()],
         };
+        let notes = self.files.iter().filter_map(|files| files.checkpoint_failure()).chain(notes).collect();
         Ok(StoreStatus {
             product: format!("sqlite {product}"),
             schema_version: migrate::latest(),
             size_bytes: u64::try_from(size).ok(),
             oldest_transaction_at: None,
             notes,
+            write_failure: self.files.as_ref().and_then(|files| files.write_failure()),
         })
     }
 }
@@ -189,6 +228,6 @@ fn cannot_create(path: &Path, error: &io::Error) -> StoreError {
 
 /// The host's clock: a database in a file has no other.
 #[expect(clippy::disallowed_methods, reason = "it is what Store::now answers with SQLite")]
-fn clock() -> Timestamp {
+pub(super) fn clock() -> Timestamp {
     Micros::from(Timestamp::now()).into()
 }

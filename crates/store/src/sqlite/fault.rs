@@ -1,6 +1,8 @@
 //! What SQLite says when something is wrong, in words that a caller can act on.
 
-use everbell_core::store::{StoreError, UnavailableReason};
+use std::error::Error;
+
+use everbell_core::store::{NeedsOperator, StoreError, UnavailableReason};
 use everbell_core::{Invalid, storable_text};
 use sqlx::error::ErrorKind;
 
@@ -55,14 +57,17 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
         sqlx::Error::PoolTimedOut => "no connection became free in time".to_owned(),
         other => other.to_string(),
     };
-    let what = storable_text(&format!("{what}: {said}{hint}"), 2_000);
-    let reason = match primary(&error) {
+    let kind = match primary(&error) {
         Some(code::BUSY | code::LOCKED) => UnavailableReason::Locked,
         Some(code::READONLY) => UnavailableReason::ReadOnly,
         Some(code::FULL) => UnavailableReason::DiskFull,
         _ => UnavailableReason::Unreachable,
     };
-    StoreError::Unavailable { what, reason, maybe_done: false, source: Some(Box::new(error)) }
+    let lasts = needs_an_operator(&error);
+    let reason = storable_text(&format!("{said}{hint}"), 2_000);
+    let what = storable_text(&format!("{what}: {reason}"), 2_000);
+    let source: Box<dyn Error + Send + Sync> = if lasts { Box::new(NeedsOperator { reason }) } else { Box::new(error) };
+    StoreError::Unavailable { what, reason: kind, maybe_done: false, source: Some(source) }
 }
 
 /// A commit failed. While another process is in the way nothing was written; otherwise frames of it may have reached the
@@ -88,6 +93,13 @@ pub(super) fn is_broken(error: &sqlx::Error) -> bool {
         Some(primary) => !matches!(primary, code::BUSY | code::LOCKED | code::READONLY | code::CONSTRAINT),
         None => !matches!(error, sqlx::Error::RowNotFound | sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)),
     }
+}
+
+/// Whether writing fails until someone does something: makes room, gives rights, repairs the disk or the file.
+pub(super) fn needs_an_operator(error: &sqlx::Error) -> bool {
+    const LASTING: [u32; 7] =
+        [code::PERM, code::READONLY, code::IOERR, code::CORRUPT, code::FULL, code::CANTOPEN, code::NOTADB];
+    primary(error).is_some_and(|code| LASTING.contains(&code))
 }
 
 /// A refusal that names the database itself.

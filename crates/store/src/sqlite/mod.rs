@@ -14,9 +14,11 @@ mod connect;
 mod fault;
 #[cfg_attr(not(feature = "conformance"), path = "no_faults.rs")]
 mod faults;
+mod files;
 mod history;
 mod inside;
 mod jobs;
+mod marker;
 mod migrate;
 mod orgs;
 mod planning;
@@ -30,6 +32,7 @@ pub(crate) mod upkeep;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use everbell_core::change::NewJob;
@@ -65,6 +68,8 @@ pub struct SqliteStore {
     /// `None` for a database in memory, which only the writer can see.
     readers: Option<SqlitePool>,
     path: Option<PathBuf>,
+    /// `None` for a database in memory.
+    files: Option<Arc<files::Files>>,
     known: Definitions,
     wake: Notify,
     faults: faults::Faults,
@@ -104,6 +109,10 @@ impl Store for SqliteStore {
 
     async fn status(&self) -> StoreResult<StoreStatus> {
         self.read_status().await
+    }
+
+    async fn close(&self) -> StoreResult<()> {
+        self.close_all().await
     }
 
     async fn counts(&self, now: Timestamp) -> StoreResult<Counts> {

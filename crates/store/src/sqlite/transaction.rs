@@ -39,6 +39,7 @@ impl<'a> Held<'a> {
     pub(super) async fn begin(&mut self) -> StoreResult<Tx<'_>> {
         let Held { store, line, what, broken } = self;
         let later = store.faults.before(what, Call::Statement, broken)?;
+        let is_writer = matches!(line, Line::Writer(_));
         let begun = match line {
             Line::Writer(writer) => match writer.as_mut() {
                 Some(connection) => connection.begin_with("begin immediate").await,
@@ -48,10 +49,10 @@ impl<'a> Held<'a> {
         };
         let inner = begun.map_err(|error| {
             note(broken, &error);
-            fault::from_sqlx(what, error)
+            failed(store, is_writer, error, |error| fault::from_sqlx(what, error))
         })?;
         later.heard()?;
-        Ok(Tx { inner, store, what, broken })
+        Ok(Tx { inner, store, what, broken, is_writer, wrote: false })
     }
 }
 
@@ -74,12 +75,31 @@ fn note(broken: &AtomicBool, error: &sqlx::Error) {
     }
 }
 
+/// The error of the store, which remembers that nothing can be written if someone has to do something about that.
+fn failed(
+    store: &SqliteStore,
+    is_writer: bool,
+    error: sqlx::Error,
+    classify: impl FnOnce(sqlx::Error) -> StoreError,
+) -> StoreError {
+    let lasting = is_writer && fault::needs_an_operator(&error);
+    let error = classify(error);
+    if let Some(files) = store.files.as_ref().filter(|_| lasting) {
+        files.note_write(Some(&error));
+    }
+    error
+}
+
 /// A transaction that has begun.
 pub(super) struct Tx<'a> {
     inner: Transaction<'a, Sqlite>,
     store: &'a SqliteStore,
     what: &'a str,
     broken: &'a AtomicBool,
+    /// Whether it has the connection that writes.
+    is_writer: bool,
+    /// Whether rows changed, as far as it was counted.
+    wrote: bool,
 }
 
 impl<'a> Tx<'a> {
@@ -91,7 +111,7 @@ impl<'a> Tx<'a> {
         broken: &'a AtomicBool,
     ) -> StoreResult<Tx<'a>> {
         let inner = connection.begin().await.map_err(|error| fault::from_sqlx(what, error))?;
-        Ok(Tx { inner, store, what, broken })
+        Ok(Tx { inner, store, what, broken, is_writer: false, wrote: false })
     }
 
     /// Every row.
@@ -128,22 +148,34 @@ impl<'a> Tx<'a> {
         let later = self.store.faults.before(self.what, Call::Statement, self.broken)?;
         let done = statement.execute(&mut *self.inner).await.map_err(|error| self.failed(error))?;
         later.heard()?;
+        self.wrote |= done.rows_affected() > 0;
         Ok(done.rows_affected())
+    }
+
+    /// Says that a statement which returns rows has changed some.
+    pub(super) fn note_written(&mut self) {
+        self.wrote = true;
     }
 
     fn failed(&self, error: sqlx::Error) -> StoreError {
         note(self.broken, &error);
-        fault::from_sqlx(self.what, error)
+        failed(self.store, self.is_writer, error, |error| fault::from_sqlx(self.what, error))
     }
 
     /// Makes it last.
     pub(super) async fn commit(self) -> StoreResult<()> {
-        let Tx { inner, store, what, broken } = self;
+        let Tx { inner, store, what, broken, is_writer, wrote } = self;
         let later = store.faults.before(what, Call::Commit, broken)?;
         inner.commit().await.map_err(|error| {
             note(broken, &error);
-            fault::commit(what, error)
+            failed(store, is_writer, error, |error| fault::commit(what, error))
         })?;
+        if let Some(files) = store.files.as_ref().filter(|_| is_writer) {
+            files.check_committed()?;
+            if wrote {
+                files.note_write(None);
+            }
+        }
         later.heard()
     }
 
@@ -159,6 +191,7 @@ impl<'a> Tx<'a> {
 #[cfg(test)]
 mod tests {
     use everbell_core::store::Store;
+    use jiff::Timestamp;
 
     use super::*;
 
@@ -174,8 +207,26 @@ mod tests {
             let big = "insert into requests (key, fingerprint, created_at) values ('big', zeroblob(10000000), 0)";
             let error = tx.run(sqlx::query(big)).await.unwrap_err();
             assert!(error.is_transient() && error.to_string().contains("make room"), "{error}");
+            assert!(error.needs_operator().is_some());
         }
+        let failure = store.status().await.unwrap().write_failure;
+        assert!(failure.is_some_and(|failure| failure.contains("disk is full")));
         let answer = store.begin_request("small", &[0; 32], store.now().await.unwrap()).await;
+        let heartbeat = everbell_core::store::Instance {
+            id: everbell_core::InstanceId::new(Timestamp::UNIX_EPOCH, [1; 10]),
+            host: "here".to_owned(),
+            pid: 1,
+            version: String::new(),
+            roles: Vec::new(),
+            targets: Vec::new(),
+            started_at: Timestamp::UNIX_EPOCH,
+            heartbeat_at: Timestamp::UNIX_EPOCH,
+            draining: false,
+            clock_skew_ms: 0,
+            process: None,
+        };
+        store.heartbeat(&heartbeat).await.unwrap();
+        assert_eq!(store.status().await.unwrap().write_failure, None);
         std::fs::remove_dir_all(folder).unwrap();
         assert_eq!(answer.unwrap(), everbell_core::store::Remembered::New);
     }

@@ -17,6 +17,7 @@ mod postgres_round_trips;
 mod postgres_silence;
 mod sqlite;
 mod sqlite_faults;
+mod sqlite_files;
 mod sqlite_own;
 mod sqlite_processes;
 mod sqlite_world;

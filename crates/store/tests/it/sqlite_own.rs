@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Row, SqliteConnection};
 use super::sqlite::Folder;
 use super::sqlite_world::{at, audit, create, finish, job, plan_due, start};
 
-async fn raw(file: &Path) -> SqliteConnection {
+pub(crate) async fn raw(file: &Path) -> SqliteConnection {
     sqlx::sqlite::SqliteConnectOptions::new().filename(file).foreign_keys(false).connect().await.unwrap()
 }
 

@@ -139,12 +139,25 @@ async fn a_copy_overwrites_nothing_and_leaves_nothing_half_done() {
     assert_eq!(said().await, format!("file: `{}` exists already; name a file that does not", copy.display()));
     assert_eq!(std::fs::read_to_string(&copy).unwrap(), "precious");
     std::fs::rename(&copy, &partial).unwrap();
-    assert!(said().await.contains("another backup is being written, or one was cut off"));
+    assert!(said().await.contains("exists already, and is no unfinished backup"));
     assert_eq!(std::fs::read_to_string(&partial).unwrap(), "precious", "it may be somebody else's");
+    std::fs::remove_file(&partial).unwrap();
+    let being_written = std::fs::File::create(&partial).unwrap();
+    being_written.try_lock().unwrap();
+    assert!(said().await.contains("is being written by another backup"));
     std::fs::remove_file(&partial).unwrap();
     let nowhere = folder.path().join("nowhere/copy.db");
     let error = back_up(&url(&folder), &nowhere, &|_, _| ()).await.unwrap_err();
     assert!(error.to_string().contains("nowhere/copy.db.partial: No such file"), "{error}");
+
+    // What a backup that was killed left behind does not stand in the way of the next one.
+    let page = std::fs::read(folder.file()).unwrap()[..4_096].to_vec();
+    for left in [page, Vec::new()] {
+        std::fs::write(&partial, left).unwrap();
+        back_up(&url(&folder), &copy, &|_, _| ()).await.unwrap();
+        assert!(!partial.exists());
+        std::fs::remove_file(&copy).unwrap();
+    }
 
     // A damaged database gives no copy: everything behind its first pages is overwritten.
     execute(&url(&folder), "pragma wal_checkpoint(truncate)").await;

@@ -1,14 +1,17 @@
 //! What machines ask: alive, ready, metrics; and what people read: the documentation.
 
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use serde_json::json;
 
 use crate::form::{Field, Kind as Value, optional};
 use crate::http::call::{Answer, Call};
 use crate::http::docs;
+use crate::http::is_local;
+use crate::http::pipeline::let_in;
 use crate::http::problem::{CATALOG, Kind, Problem};
 
-pub(crate) const READY: &[Field] = &[optional("verbose", Value::Flag, "Tell every check.")];
+pub(crate) const READY: &[Field] =
+    &[optional("verbose", Value::Flag, "List every check; with details only for this machine and for a valid token.")];
 
 /// The process answers. Depends on nothing, so that a database that is away never restarts it.
 pub(crate) async fn live(_: Call) -> Result<Answer, Problem> {
@@ -21,9 +24,11 @@ pub(crate) async fn ready(call: Call) -> Result<Answer, Problem> {
     let report = call.app.readiness().await;
     let mut text = String::new();
     if verbose || !report.ok {
+        let is_trusted = is_trusted(&call).await;
         for check in &report.checks {
             let sign = if check.ok { '+' } else { '-' };
-            text.extend([format!("[{sign}] {}: {}\n", check.name, check.detail)]);
+            let detail = if is_trusted { format!(": {}", check.detail) } else { String::new() };
+            text.extend([format!("[{sign}] {}{detail}\n", check.name)]);
         }
     }
     text.push_str(if report.ok { "ok\n" } else { "not ready\n" });
@@ -32,6 +37,15 @@ pub(crate) async fn ready(call: Call) -> Result<Answer, Problem> {
         answer.status = StatusCode::SERVICE_UNAVAILABLE;
     }
     Ok(answer)
+}
+
+/// Whether the caller may know versions and file names: from this machine, or with a token.
+async fn is_trusted(call: &Call) -> bool {
+    if is_local(&call.headers, call.peer) {
+        return true;
+    }
+    let header = call.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    header.is_some() && let_in(&call.app, header, &call.headers, call.peer).await.is_ok()
 }
 
 pub(crate) async fn metrics(call: Call) -> Result<Answer, Problem> {

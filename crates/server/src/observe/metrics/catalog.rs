@@ -85,5 +85,7 @@ catalog! {
     HTTP_TARGET = Counter "everbell_http_target_requests_total" ["code_class"] "Answers that HTTP targets got: 1xx to 5xx, or error where there was none.";
     HTTP_REQUESTS = Counter "everbell_http_requests_total" ["method", "route", "status"] "Requests to this server.";
     HTTP_DURATION = Histogram "everbell_http_request_duration_seconds" ["method", "route"] "How long requests to this server took.";
+    CONNECTIONS_REFUSED = Counter "everbell_http_connections_refused_total" ["limit"] "Connections beyond the limit of all (connections) or of one address (address): closed, or only allowed to ask probes.";
+    LOG_LINES_DROPPED = Counter "everbell_log_lines_dropped_total" [] "Lines of the log that were dropped because standard error was not read in time.";
     LOGIN_FAILURES = Counter "everbell_login_failures_total" [] "Requests with a token that is not known or not valid any more.";
 }

@@ -54,10 +54,12 @@ fn every_value_is_shown_with_its_source_and_no_secret_is() {
          server.role\tscheduler\tenv EVERBELL_ROLE\n\
          server.max_connections\t1024\tdefault\n\
          server.request_timeout\t10s\tdefault\n\
+         server.max_connections_per_address\t64\tdefault\n\
          server.data_dir\teverbell-data\tdefault\n\
          database.url\tpostgres://everbell:(hidden)@db/everbell\teverbell.toml:6\n\
          database.url_file\t-\tdefault\n\
          database.max_connections\t-\tdefault\n\
+         database.allow_copy\tfalse\tdefault\n\
          api.mounts\t[\"/api/v1\",\"/api/v2/admin/cron\"]\tdefault\n\
          api.compat\ttrue\tdefault\n\
          api.require_if_match\tfalse\tdefault\n\
