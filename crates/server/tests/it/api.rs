@@ -14,6 +14,7 @@ mod events;
 mod flows;
 mod idempotency;
 mod jobs;
+mod once;
 mod openapi;
 mod org_jobs;
 pub(crate) mod orgs;

@@ -153,6 +153,12 @@ impl Server {
         self.folder
     }
 
+    /// The address of its database.
+    pub(crate) fn database_url(&self) -> String {
+        let file = || format!("sqlite:{}", self.folder.path().join("everbell-data/everbell.db").display());
+        self._database.as_ref().map_or_else(file, |database| database.url().to_owned())
+    }
+
     /// Waits for a text in the log.
     pub(crate) fn until_logged(&self, text: &str) {
         let logged = eventually(|| self.log().contains(text).then_some(()));

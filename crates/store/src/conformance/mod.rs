@@ -46,6 +46,7 @@ pub mod planning;
 pub mod planning_effects;
 
 pub mod leases;
+pub mod pausing;
 pub mod outputs;
 pub mod recording;
 pub mod starting;

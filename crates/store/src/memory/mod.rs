@@ -13,6 +13,7 @@ mod jobs;
 mod orgs;
 mod pages;
 mod planning;
+mod requests;
 mod runs;
 mod starting;
 mod state;
@@ -22,7 +23,7 @@ mod verbs;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use everbell_core::store::{StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, StoreError, StoreResult};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
@@ -103,6 +104,21 @@ impl MemoryStore {
         let answer = self.with(verb);
         self.notify.notify_waiters();
         answer
+    }
+
+    /// The same, for a verb that may carry out a request, once.
+    fn once<T>(&self, audit: &AuditEntry, verb: impl FnOnce(&mut State) -> StoreResult<T>) -> StoreResult<T> {
+        let answer = self.once_quietly(audit, verb);
+        self.notify.notify_waiters();
+        answer
+    }
+
+    /// The same, for a verb that concerns no loop.
+    fn once_quietly<T>(&self, audit: &AuditEntry, verb: impl FnOnce(&mut State) -> StoreResult<T>) -> StoreResult<T> {
+        self.with(|state| {
+            state.expect_new_request(audit)?;
+            verb(state)
+        })
     }
 }
 

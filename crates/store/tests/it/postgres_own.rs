@@ -26,7 +26,8 @@ async fn ten_instances_that_start_together_migrate_once() {
     }
     let versions: Vec<i32> =
         sqlx::query_scalar("select version from schema_migrations").fetch_all(&mut raw(&database).await).await.unwrap();
-    assert_eq!(versions, [1]);
+    let latest = versions.len() as i32;
+    assert_eq!(versions, (1..=latest).collect::<Vec<_>>());
 }
 
 #[tokio::test]

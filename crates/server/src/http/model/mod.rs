@@ -20,7 +20,8 @@ pub(crate) use cluster::{
     AuditDocument, InstanceDocument, NewTokenDocument, TargetDocument, TargetsDocument, TokenDocument,
 };
 pub(crate) use job::{
-    Bulk, BulkItem, ChangedField, Fires, JobDocument, NewVersionDocument, ResumedDocument, Resumption, Schedule,
+    Bulk, BulkItem, ChangedField, Fires, JobDocument, NewVersionDocument, PausedDocument, ResumedDocument, Resumption,
+    Schedule,
     StatsDocument, Superseded,
 };
 pub(crate) use org::{ImportedDocument, OrgDocument};
