@@ -277,7 +277,13 @@ pub fn reschedule(view: &JobView, to: Timestamp, by: &str, now: Timestamp) -> Re
     view.expect_one_timer()?;
     let spec = view.org_spec()?;
     let timer = plan::reschedule(view.job(), &view.timer, &view.seen(spec.as_ref()), to, now)?;
-    Ok(JobChange { state: touched(view, by, now), plan: Plan::nothing(&timer), successor: None, sweep: None, pending: PendingRuns::Leave })
+    Ok(JobChange {
+        state: touched(view, by, now),
+        plan: Plan::nothing(&timer),
+        successor: None,
+        sweep: None,
+        pending: PendingRuns::Leave,
+    })
 }
 
 /// Passes over the next slots.
@@ -313,7 +319,13 @@ pub fn for_all_orgs(view: &JobView, work: Work) -> Result<JobChange, Invalid> {
         return Err(Invalid::new("orgId", "this job does not fire for orgs: its scope is `global`"));
     }
     let plan = Plan::nothing(&view.timer);
-    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, sweep: Some(work), pending: PendingRuns::Leave })
+    Ok(JobChange {
+        state: view.job.state.clone(),
+        plan,
+        successor: None,
+        sweep: Some(work),
+        pending: PendingRuns::Leave,
+    })
 }
 
 fn touched(view: &JobView, by: &str, now: Timestamp) -> JobState {

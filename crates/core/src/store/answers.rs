@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::requests::Cursor;
 use super::error::{StoreError, StoreResult};
+use super::requests::Cursor;
 use crate::ids::{InstanceId, JobId, OrgId, RunId, Target};
 use crate::job::{Definition, Job, JobStatus, Timer};
 use crate::org::{self, OrgFacts};

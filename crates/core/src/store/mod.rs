@@ -42,7 +42,8 @@ pub use glance::{Glance, RunGlimpse};
 pub use lags::{Durations, Lags};
 pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgWritten, Swept};
 pub use requests::{
-    AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, LastAdmin, NewToken, PageRequest, RunFilter, StartRuns, TargetRoom,
+    AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, LastAdmin, NewToken, PageRequest, RunFilter, StartRuns,
+    TargetRoom,
 };
 pub use tally::{Bucket, Tally};
 

@@ -15,7 +15,7 @@ use crate::engine::random;
 /// Runs, for whoever acts: `bell.runs().by("ana").cancel(id).await?`.
 #[derive(Clone, Debug)]
 pub struct Runs {
-    context: Context,
+    pub(super) context: Context,
 }
 
 impl Runs {

@@ -50,7 +50,11 @@ pub(crate) async fn once(route: &Route, path: &str, mut call: Call, id: &str) ->
             Remembered::New | Remembered::Different | Remembered::InDoubt => {}
         }
     }
-    remember(&app, &request, &answered).await;
+    let (status, text) = (status_of(&answered), stored(&answered));
+    // What may succeed when it is tried again is not remembered, and neither is what is long.
+    if !status.is_server_error() && text.len() <= MAX_ANSWER {
+        remember(&app, &request, (status.as_u16(), &text)).await;
+    }
     answered
 }
 
@@ -71,18 +75,8 @@ async fn known(app: &App, request: &RequestKey, id: &str) -> Result<Option<Resul
     })
 }
 
-/// What may succeed when it is tried again is not remembered, and neither is what is long.
-async fn remember(app: &App, request: &RequestKey, answered: &Result<Answer, Problem>) {
-    let status = status_of(answered);
-    if status.is_server_error() {
-        return;
-    }
-    let text = stored(answered);
-    if text.len() > MAX_ANSWER {
-        return;
-    }
-    let store = app.bell.store();
-    if let Err(error) = store.remember_answer(request, (status.as_u16(), &text), app.bell.now()).await {
+async fn remember(app: &App, request: &RequestKey, answer: (u16, &str)) {
+    if let Err(error) = app.bell.store().remember_answer(request, answer, app.bell.now()).await {
         tracing::warn!(%error, "the answer to a request could not be remembered; sent again it is made from what was done");
     }
 }

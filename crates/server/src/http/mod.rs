@@ -36,9 +36,9 @@ pub(crate) use app::{ApiOptions, App, Served};
 use model::{
     AuditDocument, BackfillDocument, BackfillReportDocument, Bulk, CanceledDocument, ChangedField, ExplanationDocument,
     Fires, GapDocument, ImportedDocument, InstanceDocument, JobDocument, JobOrgsDocument, NewTokenDocument,
-    NewVersionDocument, OrgDocument, OrgJobDocument, OrgOverrideDocument, PausedDocument, PreviewDocument, ResumedDocument,
-    RunDocument, RunNowDocument, RunsNowDocument, StatsDocument, StoppedDocument, SweepBegunDocument, SweepDocument,
-    TargetsDocument, TokenDocument, WhatIfDocument,
+    NewVersionDocument, OrgDocument, OrgJobDocument, OrgOverrideDocument, PausedDocument, PreviewDocument,
+    ResumedDocument, RunDocument, RunNowDocument, RunsNowDocument, StatsDocument, StoppedDocument, SweepBegunDocument,
+    SweepDocument, TargetsDocument, TokenDocument, WhatIfDocument,
 };
 use pipeline::Mounted;
 use problem::Kind::{Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch};

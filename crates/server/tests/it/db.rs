@@ -56,9 +56,15 @@ fn a_database_is_made_looked_at_and_up_to_date() {
     assert_eq!(refused(&folder, &["prune", "--older-than", "1d", "--yes"], 1), expected);
     assert!(!folder.path().join("everbell-data").exists(), "looking makes nothing");
 
-    assert_eq!(done(&folder, &["migrate"]), format!("schema none -> {}: the database is ready for `everbell serve`\n", schema()));
+    assert_eq!(
+        done(&folder, &["migrate"]),
+        format!("schema none -> {}: the database is ready for `everbell serve`\n", schema())
+    );
     assert_eq!(done(&folder, &["migrate"]), format!("schema {} is current; nothing to do\n", schema()));
-    assert_eq!(document(&done(&folder, &["migrate", "--json"])), json!({"from": schema(), "to": schema(), "changed": false}));
+    assert_eq!(
+        document(&done(&folder, &["migrate", "--json"])),
+        json!({"from": schema(), "to": schema(), "changed": false})
+    );
     assert_eq!(document(&done(&folder, &["migrate", "--json", "--data-dir", "other"]))["from"], 0);
 
     let status = done(&folder, &["status"]);
@@ -83,7 +89,10 @@ fn a_schema_of_another_release_is_told_and_left_alone() {
     assert_eq!(fs::metadata(folder.path().join("empty.db")).unwrap().len(), 0, "status never migrates");
     assert_eq!(
         refused(&folder, &[&["prune", "--older-than", "1d", "--yes"][..], &empty].concat(), 1),
-        format!("error: the schema is at 0, and this binary needs {}\n  hint: `everbell db status` tells what to do\n", schema())
+        format!(
+            "error: the schema is at 0, and this binary needs {}\n  hint: `everbell db status` tells what to do\n",
+            schema()
+        )
     );
 
     done(&folder, &["migrate"]);
@@ -96,7 +105,10 @@ fn a_schema_of_another_release_is_told_and_left_alone() {
         format!("999 (newer than this binary, which knows {}; use the newer release, or restore a backup)", schema())
     );
     let shown = document(&db(&folder, &["status", "--json"]).stdout);
-    assert_eq!((&shown["schema"], &shown["schemaVersion"], &shown["runs"]), (&json!("newer"), &json!(999), &Value::Null));
+    assert_eq!(
+        (&shown["schema"], &shown["schemaVersion"], &shown["runs"]),
+        (&json!("newer"), &json!(999), &Value::Null)
+    );
     assert_eq!(
         refused(&folder, &["migrate"], 1),
         format!(

@@ -46,8 +46,8 @@ pub mod planning;
 pub mod planning_effects;
 
 pub mod leases;
-pub mod pausing;
 pub mod outputs;
+pub mod pausing;
 pub mod recording;
 pub mod starting;
 

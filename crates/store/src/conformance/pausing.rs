@@ -14,7 +14,8 @@ use super::world::{World, by_key, failure, pause_of, success};
 async fn backfilled(world: &World) {
     world.create(with(job("hourly", "0 * * * *"), |values| values.catch_up = CatchUp::None)).await;
     world.plan(at("05:30")).await;
-    let request = Backfill { id: BackfillId::new(at("05:30"), [7; 10]), slots: &[at("01:00"), at("02:00"), at("03:00")] };
+    let request =
+        Backfill { id: BackfillId::new(at("05:30"), [7; 10]), slots: &[at("01:00"), at("02:00"), at("03:00")] };
     let made = world.try_change("hourly", at("05:30"), |view| change::backfill(view, &request)).await.unwrap();
     assert_eq!(made.runs.len(), 3);
 }
@@ -104,7 +105,9 @@ pub async fn retiring_a_paused_job_cancels_what_waits(fresh: Fresh) {
     backfilled(&world).await;
     world.pause("hourly", at("05:31")).await;
     assert_eq!(world.retire("hourly", at("05:32")).await.pending, 3);
-    assert!(world.runs().await.iter().filter(|run| run.slot_at < Some(at("04:00"))).all(|run| run.status.is_terminal()));
+    assert!(
+        world.runs().await.iter().filter(|run| run.slot_at < Some(at("04:00"))).all(|run| run.status.is_terminal())
+    );
     assert_eq!(world.start(at("05:33")).await, []);
 }
 
@@ -131,10 +134,12 @@ pub async fn nothing_starts_after_a_pause_was_answered(fresh: Fresh) {
         world.resume("hourly", Missed::Skip, now).await;
         let rest = world.start(now).await;
         assert_eq!(rest.len() as u64, paused.pending, "round {round}");
-        let running: Vec<_> = world.runs_like(&everbell_core::store::RunFilter {
-            status: vec![RunStatus::Running, RunStatus::Pending],
-            ..Default::default()
-        }).await;
+        let running: Vec<_> = world
+            .runs_like(&everbell_core::store::RunFilter {
+                status: vec![RunStatus::Running, RunStatus::Pending],
+                ..Default::default()
+            })
+            .await;
         for run in running {
             world.store.cancel_run(run.id, "ana", now, &audit("run.cancel", "run", now)).await.unwrap();
         }
@@ -142,7 +147,8 @@ pub async fn nothing_starts_after_a_pause_was_answered(fresh: Fresh) {
         let over: Vec<_> = done.unwrap().into_iter().map(|report| report.run).collect();
         let lost = world.store.expired_leases(now + Duration::from_secs(3_600), 100).await.unwrap();
         let ended = lost.iter().filter(|run| over.contains(&run.id));
-        let ended = ended.filter_map(|run| everbell_core::settle::settle(run, everbell_core::settle::Outcome::Lost, now));
+        let ended =
+            ended.filter_map(|run| everbell_core::settle::settle(run, everbell_core::settle::Outcome::Lost, now));
         world.store.record(&ended.collect::<Vec<_>>(), now).await.unwrap();
     }
 }

@@ -83,7 +83,11 @@ pub async fn a_revoked_token_is_not_found(fresh: Fresh) {
     let listed = world.store.list_tokens().await.unwrap();
     let ops = listed.iter().find(|token| token.name == "ops").unwrap();
     assert_eq!(ops.revoked_at, Some(at("01:00")));
-    world.store.revoke_token("ops", at("02:00"), LastAdmin::Refuse, &audit("token.revoke", "token", at("02:00"))).await.unwrap();
+    world
+        .store
+        .revoke_token("ops", at("02:00"), LastAdmin::Refuse, &audit("token.revoke", "token", at("02:00")))
+        .await
+        .unwrap();
     let listed = world.store.list_tokens().await.unwrap();
     let ops = listed.iter().find(|token| token.name == "ops").unwrap();
     assert_eq!(ops.revoked_at, Some(at("01:00")), "it stays revoked since then");

@@ -1,8 +1,7 @@
 //! Instances, tokens, the audit trail, remembered requests, and pruning.
 
 use everbell_core::store::{
-    AuditEntry, Instance, LastAdmin, NewToken, Page, PageRequest, Pruned, StoreError,
-    StoreResult, Token,
+    AuditEntry, Instance, LastAdmin, NewToken, Page, PageRequest, Pruned, StoreError, StoreResult, Token,
 };
 use everbell_core::{InstanceId, Run, RunId};
 use jiff::Timestamp;

@@ -1,7 +1,7 @@
 //! What operators do to a job: read, decide, commit.
 
 use everbell_core::change::{JobView, PendingRuns};
-use everbell_core::store::{AuditEntry, Changed, Deed, DecideFn, JobRef, StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, Changed, DecideFn, Deed, JobRef, StoreError, StoreResult};
 use everbell_core::{JobId, JobStatus, OrgId, Run, RunStatus};
 
 use super::jobs::state_to_keep;

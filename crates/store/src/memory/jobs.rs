@@ -63,10 +63,11 @@ impl State {
     pub(super) fn insert_job(&mut self, new: &NewJob, audit: &AuditEntry) {
         let definition = definition_to_keep(&new.definition);
         let id = definition.id;
-        if let Some(before) = definition.supersedes {
+        let before = definition.supersedes;
+        self.jobs.insert(id, Job { definition: Arc::new(definition), state: state_to_keep(&new.state) });
+        if let Some(before) = before {
             self.move_active(&(before, None), id);
         }
-        self.jobs.insert(id, Job { definition: Arc::new(definition), state: state_to_keep(&new.state) });
         match &new.timer {
             Some(timer) => {
                 self.timers.insert((id, timer.org.clone()), timer_to_keep(timer));

@@ -99,14 +99,7 @@ impl MemoryStore {
         answer
     }
 
-    /// The same, for a verb that may make a loop look again.
-    fn with_notice<T>(&self, verb: impl FnOnce(&mut State) -> StoreResult<T>) -> StoreResult<T> {
-        let answer = self.with(verb);
-        self.notify.notify_waiters();
-        answer
-    }
-
-    /// The same, for a verb that may carry out a request, once.
+    /// The same, for a verb that may carry out a request, once, and that may make a loop look again.
     fn once<T>(&self, audit: &AuditEntry, verb: impl FnOnce(&mut State) -> StoreResult<T>) -> StoreResult<T> {
         let answer = self.once_quietly(audit, verb);
         self.notify.notify_waiters();

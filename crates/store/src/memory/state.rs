@@ -9,8 +9,8 @@ use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Outcome, Settling, settle};
 use everbell_core::store::{AuditEntry, Deed, Instance, NewToken, Token};
 use everbell_core::{
-    ActiveRun, Backoff, Definition, Failure, Gap, Job, JobId, JobKey, JobStatus, Json, MAX_FAILURE_MESSAGE_BYTES, NewRun, OrgId,
-    Run, RunId, RunStatus, Timer, storable_text,
+    ActiveRun, Backoff, Definition, Failure, Gap, Job, JobId, JobKey, JobStatus, Json, MAX_FAILURE_MESSAGE_BYTES,
+    NewRun, OrgId, Run, RunId, RunStatus, Timer, storable_text,
 };
 use jiff::Timestamp;
 use uuid::Uuid;

@@ -2,8 +2,7 @@
 
 use everbell_core::InstanceId;
 use everbell_core::store::{
-    AuditEntry, Cursor, Deed, Instance, LastAdmin, NewToken, Page, PageRequest, StoreError,
-    StoreResult, Token,
+    AuditEntry, Cursor, Deed, Instance, LastAdmin, NewToken, Page, PageRequest, StoreError, StoreResult, Token,
 };
 use jiff::{SignedDuration, Timestamp};
 

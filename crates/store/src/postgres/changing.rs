@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 
 use everbell_core::change::{JobChange, JobView, PendingRuns};
-use everbell_core::store::{AuditEntry, Changed, Deed, DecideFn, JobRef, StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, Changed, DecideFn, Deed, JobRef, StoreError, StoreResult};
 use everbell_core::{Gap, Job, JobId, JobState, OrgId, Run, RunId};
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Conn, on};
-use super::jobs;
 use super::fault;
+use super::jobs;
 use super::planning::{active_of, cancel, upstream_of, write};
 use super::running::DEADLOCKS;
 use super::sweeping::{self, facts_of, org_active_of};
@@ -181,7 +181,7 @@ async fn change_pending(
     let mut counted = 0;
     for lane in lanes {
         let hold = pending != PendingRuns::Release;
-        let query = sqlx::query(include_str!("sql/hold_runs.sql")).bind(*lane).bind(hold);
+        let query = sqlx::query(include_str!("sql/pause_runs.sql")).bind(*lane).bind(hold);
         on(what, query.execute(&mut *conn)).await?;
         let query = sqlx::query_scalar(include_str!("sql/pending_runs.sql")).bind(*lane);
         let waiting: Vec<Uuid> = on(what, query.fetch_all(&mut *conn)).await?;

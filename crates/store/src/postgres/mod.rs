@@ -35,9 +35,9 @@ use everbell_core::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
     AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobOrg,
-    JobOrgFilter, JobRef, JobRow, LeaseReport, LastAdmin, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page, PageRequest,
-    PlanFn, Planned, Pruned, Recorded, Remembered, RequestKey, RunFilter, RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult,
-    StoreStatus, Swept, Tally, TargetCount, Token,
+    JobOrgFilter, JobRef, JobRow, LastAdmin, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page,
+    PageRequest, PlanFn, Planned, Pruned, Recorded, Remembered, RequestKey, RunFilter, RunGlimpse, SlotOutcome,
+    StartRuns, Store, StoreResult, StoreStatus, Swept, Tally, TargetCount, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;

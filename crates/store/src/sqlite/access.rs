@@ -1,8 +1,7 @@
 //! Instances, tokens, the audit trail, remembered requests.
 
 use everbell_core::store::{
-    AuditEntry, Cursor, Deed, Instance, LastAdmin, NewToken, Page, PageRequest, StoreError,
-    StoreResult, Token,
+    AuditEntry, Cursor, Deed, Instance, LastAdmin, NewToken, Page, PageRequest, StoreError, StoreResult, Token,
 };
 use everbell_core::{InstanceId, Target};
 use jiff::Timestamp;

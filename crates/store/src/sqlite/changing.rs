@@ -1,7 +1,7 @@
 //! What operators do to a job: read it, ask the decision, write the answer.
 
 use everbell_core::change::{JobChange, JobView, PendingRuns};
-use everbell_core::store::{AuditEntry, Changed, Deed, DecideFn, JobRef, StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, Changed, DecideFn, Deed, JobRef, StoreError, StoreResult};
 use everbell_core::{Gap, Job, JobId, JobState, OrgId, Run, RunId};
 use uuid::Uuid;
 
@@ -111,19 +111,14 @@ async fn new_runs(tx: &mut Tx<'_>, ids: Vec<Uuid>) -> StoreResult<Vec<Run>> {
 }
 
 /// Holds, releases or cancels the runs of these versions that have not begun, and counts them.
-async fn change_pending(
-    tx: &mut Tx<'_>,
-    lanes: &[Uuid],
-    pending: PendingRuns,
-    audit: &AuditEntry,
-) -> StoreResult<u64> {
+async fn change_pending(tx: &mut Tx<'_>, lanes: &[Uuid], pending: PendingRuns, audit: &AuditEntry) -> StoreResult<u64> {
     if pending == PendingRuns::Leave {
         return Ok(0);
     }
     let mut counted = 0;
     for lane in lanes {
         let hold = pending != PendingRuns::Release;
-        tx.run(sqlx::query(include_str!("sql/hold_runs.sql")).bind(*lane).bind(hold)).await?;
+        tx.run(sqlx::query(include_str!("sql/pause_runs.sql")).bind(*lane).bind(hold)).await?;
         let waiting: Vec<(Uuid,)> = tx.all(sqlx::query(include_str!("sql/pending_runs.sql")).bind(*lane)).await?;
         let waiting: Vec<Uuid> = waiting.into_iter().map(|(id,)| id).collect();
         if pending == PendingRuns::Cancel && !waiting.is_empty() {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use everbell_core::change::NewJob;
 use everbell_core::org::Work;
 use everbell_core::store::{
-    AuditEntry, Cursor, Deed, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult, TargetCount,
+    AuditEntry, Cursor, Deed, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
+    TargetCount,
 };
 use everbell_core::{JobId, JobStatus, RunStatus, Source};
 use jiff::Timestamp;

@@ -8,8 +8,7 @@ use super::fault;
 use crate::micros::Micros;
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
-const MIGRATIONS: [&str; 2] =
-    [include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_deeds.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_deeds.sql")];
 
 const WHAT: &str = "migrating the schema";
 

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use everbell_core::settle::{Next, Settling, Transition};
-use everbell_core::store::{AuditEntry, Canceled, Claim, Deed, LeaseReport, Recorded, StartRuns, StoreError, StoreResult};
+use everbell_core::store::{
+    AuditEntry, Canceled, Claim, Deed, LeaseReport, Recorded, StartRuns, StoreError, StoreResult,
+};
 use everbell_core::{Failure, InstanceId, JobId, OutputSoFar, Run, RunId, RunStatus};
 use jiff::Timestamp;
 use serde::Serialize;

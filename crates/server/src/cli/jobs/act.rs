@@ -205,7 +205,8 @@ pub(super) fn pause(args: &PauseArgs, now: Timestamp, output: &mut Output) -> Re
     let runs = |name: &str| job.get(name).and_then(serde_json::Value::as_u64).unwrap_or(0) as usize;
     if runs("heldRuns") > 0 {
         let waiting = counted(runs("heldRuns"), "run");
-        session.detail(&format!("{waiting} not begun: held until the job is resumed (--cancel-pending cancels them)"))?;
+        session
+            .detail(&format!("{waiting} not begun: held until the job is resumed (--cancel-pending cancels them)"))?;
     }
     if runs("canceledRuns") > 0 {
         session.detail(&format!("{} not begun: canceled", counted(runs("canceledRuns"), "run")))?;

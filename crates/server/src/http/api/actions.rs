@@ -12,8 +12,8 @@ use crate::form::job::time;
 use crate::form::{Fault, Field, Form, Kind as Value, TEXT, optional, required};
 use crate::http::call::{Answer, Call};
 use crate::http::model::{
-    JobDocument, OrgRunDocument, PausedDocument, ResumedDocument, Resumption, RunDocument, RunNowDocument, RunNowOrgsDocument,
-    SweepBegunDocument, times,
+    JobDocument, OrgRunDocument, PausedDocument, ResumedDocument, Resumption, RunDocument, RunNowDocument,
+    RunNowOrgsDocument, SweepBegunDocument, times,
 };
 use crate::http::problem::{Kind, Problem};
 
@@ -26,7 +26,11 @@ pub(crate) const PAUSE: &[Field] = &[
     optional("reason", REASON, "Why; kept and shown. Required, here or as `pauseReason`."),
     optional("pauseReason", REASON, "The same as `reason`."),
     optional("until", Value::Time, "When it resumes by itself; a time without an offset is read in the job's zone."),
-    optional("cancelPending", Value::Flag, "Cancel the runs that have not begun. Otherwise they wait until the job is resumed."),
+    optional(
+        "cancelPending",
+        Value::Flag,
+        "Cancel the runs that have not begun. Otherwise they wait until the job is resumed.",
+    ),
 ];
 
 pub(crate) const RESUME: &[Field] = &[

@@ -21,8 +21,7 @@ pub(crate) use cluster::{
 };
 pub(crate) use job::{
     Bulk, BulkItem, ChangedField, Fires, JobDocument, NewVersionDocument, PausedDocument, ResumedDocument, Resumption,
-    Schedule,
-    StatsDocument, Superseded,
+    Schedule, StatsDocument, Superseded,
 };
 pub(crate) use org::{ImportedDocument, OrgDocument};
 pub(crate) use org_job::{JobOrgsDocument, OrgJobDocument, OrgOverrideDocument, SweepBegunDocument, SweepDocument};

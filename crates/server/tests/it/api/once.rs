@@ -16,7 +16,10 @@ fn post(server: &Server, path: &str, key: &str, body: &Value) -> Reply {
 /// What a server leaves behind that dies after the deed and before its answer is remembered.
 fn lose_answers(server: &Server) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(execute(&server.database_url(), "update requests set status = null, body = null where deed is not null"));
+    runtime.block_on(execute(
+        &server.database_url(),
+        "update requests set status = null, body = null where deed is not null",
+    ));
 }
 
 /// Sends the same request before and after its answer was lost, and gives both answers.
@@ -119,7 +122,7 @@ fn a_server_that_is_killed_runs_nothing_twice() {
 fn keys_of_different_tokens_never_run_together() {
     let mut server = Server::start();
     server.job("daily", &json!({}));
-    let mut token = |name: &str| {
+    let token = |name: &str| {
         let made = server.post("/tokens", &json!({ "name": name, "role": "operator" })).expect(201);
         made["token"].as_str().unwrap().to_owned()
     };

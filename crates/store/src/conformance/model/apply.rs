@@ -6,7 +6,8 @@ use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::plan::{Backfill, RunNow};
 use everbell_core::settle::Next;
 use everbell_core::store::{
-    Claim, GapFilter, JobFilter, JobRow, JobSort, LastAdmin, PageRequest, Recorded, RunFilter, StartRuns, Store, StoreResult,
+    Claim, GapFilter, JobFilter, JobRow, JobSort, LastAdmin, PageRequest, Recorded, RunFilter, StartRuns, Store,
+    StoreResult,
 };
 use everbell_core::{Invalid, JobKey, Pause, RunId};
 use jiff::Timestamp;

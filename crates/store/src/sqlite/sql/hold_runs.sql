@@ -1,2 +1,6 @@
--- What is at work is marked too: it waits before its next attempt.
-update active_runs set paused = ?2 where job_id = ?1 and paused <> ?2
+-- What the trigger runs_active does not know of runs that were just inserted. Most have nothing to add.
+update active_runs set held = g.held, max_concurrent = g.max_concurrent
+from (
+  select unhex(value ->> 0) as run_id, value ->> 1 as held, value ->> 2 as max_concurrent from jsonb_each(?1)
+) g
+where active_runs.run_id = g.run_id
