@@ -1,6 +1,7 @@
 //! A thin facade for programs that know schedules instead of jobs: a schedule is the living version of a job.
 
 use axum::http::StatusCode;
+use everbell::client::Change;
 use everbell::core::store::PageRequest;
 use everbell::{JobFilter, JobRow, JobStatus};
 use serde::Serialize;
@@ -10,8 +11,7 @@ use utoipa::ToSchema;
 use super::{edits, jobs};
 use crate::form::{Fault, Field, Form, Kind, Naming, TEXT, optional, required};
 use crate::http::call::{Answer, Call, Payload};
-use crate::http::model::times;
-use crate::http::problem::Problem;
+use crate::http::problem::{Kind as ProblemKind, Problem};
 
 macro_rules! schedule_fields {
     ($need:ident) => {
@@ -56,9 +56,9 @@ pub(crate) struct ScheduleDocument {
     updated_at: String,
 }
 
-impl From<&JobRow> for ScheduleDocument {
-    fn from(row: &JobRow) -> ScheduleDocument {
-        let job = crate::http::model::JobDocument::from(row);
+impl ScheduleDocument {
+    fn new(call: &Call, row: &JobRow) -> ScheduleDocument {
+        let job = call.visible(row.into());
         ScheduleDocument {
             kind: job.labels.get("kind").cloned().unwrap_or_else(|| "task".to_owned()),
             id: job.id,
@@ -69,7 +69,7 @@ impl From<&JobRow> for ScheduleDocument {
             timezone: job.timezone,
             enabled: job.status == "active",
             next_run_at: job.next_run_at,
-            last_run_at: times(row.last_run.as_ref().map(|run| run.scheduled_at)),
+            last_run_at: job.last_run.as_ref().map(|run| run.scheduled_at.clone()),
             last_run_id: job.last_run.map(|run| run.id),
             created_at: job.created_at,
             updated_at: job.updated_at,
@@ -81,12 +81,12 @@ pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
     let filter = JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
     let page = call.jobs().list(&filter, &PageRequest { limit: MOST, after: None }).await?;
     let recurring = page.items.iter().filter(|row| !row.job.definition.is_one_time());
-    Answer::ok(&recurring.map(ScheduleDocument::from).collect::<Vec<_>>())
+    Answer::ok(&recurring.map(|row| ScheduleDocument::new(&call, row)).collect::<Vec<_>>())
 }
 
 pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
     let row = call.jobs().get(call.job()?).await?;
-    Answer::ok(&ScheduleDocument::from(&row))
+    shown(&call, StatusCode::OK, &row)
 }
 
 pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
@@ -94,7 +94,7 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
     let answer = renamed(jobs::create(call.clone()).await)?;
     let row = call.jobs().get(named(&answer).as_str()).await?;
     let row = if enabled == Some(false) { call.jobs().pause(row.job.definition.id, DISABLED).await?.job } else { row };
-    Answer::json(StatusCode::CREATED, &ScheduleDocument::from(&row))
+    shown(&call, StatusCode::CREATED, &row)
 }
 
 /// PUT: what is absent is cleared.
@@ -115,14 +115,24 @@ async fn changed(call: Call, fields: &'static [Field], whole: bool) -> Result<An
         return Err(Problem::body(vec![Fault::new("/name", "invalid", detail)]));
     }
     let (enabled, call) = translated(call, fields, whole)?;
-    renamed(edits::patch(call.clone()).await)?;
+    let patched = renamed(edits::patch(call.clone()).await)?;
     let row = call.jobs().get(&row.job.definition.key).await?;
+    if call.if_match.is_some() && !patched.headers.contains(&("etag", jobs::etag(&row))) {
+        return Err(Problem::new(ProblemKind::RevisionMismatch, "The schedule was changed meanwhile."));
+    }
+    let id = row.job.definition.id;
+    let guard = call.if_match.map(|_| row.job.state.revision).into_iter();
     let row = match (enabled, row.job.state.status) {
-        (Some(false), JobStatus::Active) => call.jobs().pause(row.job.definition.id, DISABLED).await?.job,
-        (Some(true), JobStatus::Paused) => call.jobs().resume(row.job.definition.id).await?.job,
+        (Some(false), JobStatus::Active) => guard.fold(call.jobs().pause(id, DISABLED), Change::if_revision).await?.job,
+        (Some(true), JobStatus::Paused) => guard.fold(call.jobs().resume(id), Change::if_revision).await?.job,
         _ => row,
     };
-    Answer::ok(&ScheduleDocument::from(&row))
+    shown(&call, StatusCode::OK, &row)
+}
+
+/// A schedule, with the revision of its job as the `ETag`.
+fn shown(call: &Call, status: StatusCode, row: &JobRow) -> Result<Answer, Problem> {
+    Ok(Answer::json(status, &ScheduleDocument::new(call, row))?.header("etag", jobs::etag(row)))
 }
 
 /// The call as the API of jobs takes it, and whether the schedule shall fire.
