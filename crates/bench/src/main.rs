@@ -1,6 +1,7 @@
 //! Measurements that anyone can repeat: `cargo run -p everbell-bench --release -- cron`.
 //!
-//! Never part of the tests: a number that depends on the machine proves nothing there.
+//! Measurements are never part of the tests: a number that depends on the machine proves nothing there. Fault experiments are
+//! in the library, because tests run some of them.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the tables are what this program is for")]
 
 mod cpu;
@@ -21,6 +22,9 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo run -p everbell-bench --release -- WHAT
 
+  chaos   faults on purpose: real servers, and something goes wrong at a chosen moment; each experiment ends in one line
+          with a verdict. --experiment list|all|NAME,NAME, --database postgres|sqlite, --minutes N (repeats them at
+          random, by --seed N), --instances N, --binary PATH of `everbell`, --brief for short leases and few rounds
   cron    times to find the next slot, to parse and to count, against the crates cron, croner and cronexpr
   schema  candidates for the tables and indexes of the stores as plain SQL; --quick for a short look
   engine  the whole engine: drain, fire lag, idle cost, start with many timers; --quick for a short look,
@@ -29,12 +33,16 @@ usage: cargo run -p everbell-bench --release -- WHAT
           --quick for fewer, only some of it: --postgres or --sqlite
   pages   what the web UI asks, with 10,000 jobs and 1,000,000 runs; --quick for less of it, --crowded with all runs in
           one day; --served for the pages themselves, from a server that is built and started for it
+  soak    a steady load: memory, descriptors and threads every 10 s, and whether they stay flat;
+          --minutes N, --rate N runs a second, --database postgres|sqlite, --binary PATH of `everbell`
   store   claims and whole lives of runs through the stores, beside the same writes as plain SQL;
           only some of it: --postgres or --sqlite, --batch N, --connections N, and --rounds N for a longer look";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["chaos", rest @ ..] => return verdict(everbell_bench::chaos::run(rest)),
+        ["soak", rest @ ..] => return verdict(everbell_bench::soak::run(rest)),
         ["cron"] => cron::run(),
         ["schema", rest @ ..] if matches!(rest, [] | ["--quick"]) => {
             if let Err(reason) = schema::run(!rest.is_empty()) {
@@ -76,4 +84,16 @@ fn main() -> ExitCode {
         eprintln!("warning: this was not an optimised build; run it with --release");
     }
     ExitCode::SUCCESS
+}
+
+/// An exit code for a verdict, which is about the server and not about this build.
+fn verdict(answer: Result<bool, String>) -> ExitCode {
+    match answer {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(reason) => {
+            eprintln!("error: {reason}");
+            ExitCode::from(2)
+        }
+    }
 }

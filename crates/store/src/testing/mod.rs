@@ -17,7 +17,7 @@ mod programs;
 mod server;
 
 pub use database::{TestDatabase, execute};
-pub use server::{Durability, OwnServer};
+pub use server::{Durability, OwnServer, OwnSetup};
 
 use std::path::Path;
 use std::sync::OnceLock;

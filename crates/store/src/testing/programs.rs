@@ -32,9 +32,21 @@ impl Programs {
 
     /// Runs a program to its end as this user; what it says goes to a file, and comes back when it fails. To a file and
     /// not through a pipe, which a server that outlives the program would hold open.
-    pub(super) fn run(&self, program: &str, user: &User, arguments: &[&str], said: &Path) -> Result<(), String> {
+    pub(super) fn run(
+        &self,
+        program: &str,
+        user: &User,
+        arguments: &[&str],
+        environment: &[(String, String)],
+        said: &Path,
+    ) -> Result<(), String> {
         let mut command = Command::new(self.folder.join(program));
-        command.args(arguments).env_remove("PGDATA").current_dir("/").stdin(Stdio::null());
+        command
+            .args(arguments)
+            .envs(environment.iter().cloned())
+            .env_remove("PGDATA")
+            .current_dir("/")
+            .stdin(Stdio::null());
         if let User::Other { uid, gid } = user {
             command.uid(*uid).gid(*gid);
         }

@@ -5,6 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::folder::Folder;
 use super::programs::{Programs, User};
@@ -48,12 +49,29 @@ pub struct OwnServer {
     folder: Folder,
 }
 
+/// How an [`OwnServer`] differs from the usual one.
+#[derive(Clone, Debug, Default)]
+pub struct OwnSetup {
+    /// Settings of PostgreSQL, such as `("max_connections", "100")`.
+    pub settings: Vec<(String, String)>,
+    /// Variables of its environment, such as those of a library that changes its clock.
+    pub environment: Vec<(String, String)>,
+}
+
 impl OwnServer {
     /// Starts one that keeps what it has promised. Panics with the reason when there is no server to be had.
     pub fn start() -> OwnServer {
+        OwnServer::start_with(&OwnSetup::default())
+    }
+
+    /// Starts one with settings and an environment of its own. Panics with the reason when there is no server to be had.
+    pub fn start_with(setup: &OwnSetup) -> OwnServer {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
         let start = || {
-            let folder = Folder::shared(&format!("own{}", std::process::id()))?;
-            let server = Server::join_in(&folder, Durability::Durable)?;
+            // The first one of a process may still be in use when the next one starts.
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let folder = Folder::shared(&format!("own{}-{number}", std::process::id()))?;
+            let server = Server::join_in(&folder, Durability::Durable, setup)?;
             Ok(OwnServer { server, folder })
         };
         start().unwrap_or_else(|reason: String| panic!("{reason}"))
@@ -64,6 +82,12 @@ impl OwnServer {
         self.server.url()
     }
 
+    /// The process id of the server, if it runs.
+    pub fn pid(&self) -> Option<u32> {
+        let text = fs::read_to_string(self.folder.path().join("server/data/postmaster.pid")).ok()?;
+        text.lines().next()?.parse().ok()
+    }
+
     /// Ends it like a crash, and starts it again: every connection is cut, and it recovers from its log.
     pub fn crash_and_restart(&self) {
         let restart = || {
@@ -72,7 +96,7 @@ impl OwnServer {
             let (data, log) = (inside("data"), inside("log"));
             let restart = ["-D", &data, "-l", &log, "-m", "immediate", "-t", "60", "-w", "restart"];
             let user = User::unprivileged(self.folder.uid)?;
-            Programs::find()?.run("pg_ctl", &user, &restart, &server.join("said"))
+            Programs::find()?.run("pg_ctl", &user, &restart, &[], &server.join("said"))
         };
         restart().unwrap_or_else(|reason: String| panic!("{reason}"));
     }
@@ -86,10 +110,10 @@ impl std::fmt::Debug for OwnServer {
 
 impl Server {
     pub(super) fn join(durability: Durability) -> Result<Server, String> {
-        Server::join_in(&Folder::shared(durability.kind())?, durability)
+        Server::join_in(&Folder::shared(durability.kind())?, durability, &OwnSetup::default())
     }
 
-    fn join_in(folder: &Folder, durability: Durability) -> Result<Server, String> {
+    fn join_in(folder: &Folder, durability: Durability, setup: &OwnSetup) -> Result<Server, String> {
         let _door = folder.lock_start()?;
         let in_use = folder.lock_use()?;
         let server = folder.path().join("server");
@@ -99,7 +123,7 @@ impl Server {
             watch(folder.path())?;
         }
         if !listens {
-            start(&server, folder.uid, durability)?;
+            start(&server, folder.uid, durability, setup)?;
         }
         let url = format!("postgres://postgres@localhost/postgres?host={}", server.display());
         Ok(Server { url, _use: in_use })
@@ -120,7 +144,7 @@ fn watch(folder: &Path) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("setsid failed: {status}")) }
 }
 
-fn start(server: &Path, uid: u32, durability: Durability) -> Result<(), String> {
+fn start(server: &Path, uid: u32, durability: Durability, setup: &OwnSetup) -> Result<(), String> {
     let programs = Programs::find()?;
     let user = User::unprivileged(uid)?;
     // What a machine that crashed left behind.
@@ -132,14 +156,16 @@ fn start(server: &Path, uid: u32, durability: Durability) -> Result<(), String> 
     let inside = |name: &str| server.join(name).display().to_string();
     let (data, log, said) = (inside("data"), inside("log"), server.join("said"));
     let initdb = ["-D", &data, "-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8"];
-    programs.run("initdb", &user, &initdb, &said)?;
+    programs.run("initdb", &user, &initdb, &[], &said)?;
     // No network: the folder of the socket is closed to other users, so trust is enough.
+    let more: Vec<String> = setup.settings.iter().map(|(name, value)| format!("-c {name}={value}")).collect();
     let settings = format!(
-        "-k {} -c listen_addresses='' -c port=5432 -c max_connections=200 {}",
+        "-k {} -c listen_addresses='' -c port=5432 -c max_connections=200 {} {}",
         server.display(),
-        durability.settings()
+        durability.settings(),
+        more.join(" ")
     );
     let pg_ctl = ["-D", &data, "-o", &settings, "-l", &log, "-t", "60", "-w", "start"];
-    let started = programs.run("pg_ctl", &user, &pg_ctl, &said);
+    let started = programs.run("pg_ctl", &user, &pg_ctl, &setup.environment, &said);
     started.map_err(|said| format!("{said}\n{}", fs::read_to_string(&log).unwrap_or_default()))
 }
