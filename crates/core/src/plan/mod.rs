@@ -185,12 +185,11 @@ impl<'a> Planner<'a> {
             CatchUp::Once => self.fire_last(last, GapReason::Coalesced),
             CatchUp::None if late_until == last => self.gap_until(last, GapReason::Missed),
             CatchUp::None => self.fire_last(last, GapReason::Missed),
-            CatchUp::All => {
-                if missed > 0 {
-                    self.catch_up_all(late_until);
-                }
+            CatchUp::All if missed > 0 => {
+                self.catch_up_all(late_until);
                 self.fire_each(last, false);
             }
+            CatchUp::All => self.fire_each(last, false),
         }
     }
 

@@ -5,6 +5,7 @@ mod cluster;
 mod job;
 mod org;
 mod org_job;
+mod paused;
 mod preview;
 mod run;
 mod what_if;
@@ -20,11 +21,12 @@ pub(crate) use cluster::{
     AuditDocument, InstanceDocument, NewTokenDocument, TargetDocument, TargetsDocument, TokenDocument,
 };
 pub(crate) use job::{
-    Bulk, BulkItem, ChangedField, Fires, JobDocument, NewVersionDocument, PausedDocument, ResumedDocument, Resumption,
-    Schedule, StatsDocument, Superseded,
+    Bulk, BulkItem, ChangedField, Fires, JobDocument, NewVersionDocument, ResumedDocument, Resumption, Schedule,
+    StatsDocument, Superseded,
 };
 pub(crate) use org::{ImportedDocument, OrgDocument};
 pub(crate) use org_job::{JobOrgsDocument, OrgJobDocument, OrgOverrideDocument, SweepBegunDocument, SweepDocument};
+pub(crate) use paused::PausedDocument;
 pub(crate) use preview::{FireDocument, PreviewDocument, WarningDocument};
 pub(crate) use run::{
     CanceledDocument, ExplanationDocument, GapDocument, OrgRunDocument, RunDocument, RunNowDocument,
