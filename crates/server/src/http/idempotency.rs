@@ -130,7 +130,7 @@ struct Answering<'a> {
 impl<'a> Answering<'a> {
     fn begin(app: &'a App, key: &'a str) -> Option<Answering<'a>> {
         let mut keys = app.answering.lock().unwrap_or_else(PoisonError::into_inner);
-        keys.insert(key.to_owned()).then_some(Answering { app, key })
+        keys.insert(key.to_owned()).then(|| Answering { app, key })
     }
 }
 

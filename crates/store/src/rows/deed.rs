@@ -21,17 +21,12 @@ struct DeedText {
     runs: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gaps: Vec<GapText>,
-    #[serde(skip_serializing_if = "is_zero")]
     pending: u64,
 }
 
 /// First slot, last slot, slots, reason, actor.
 #[derive(Serialize, Deserialize)]
 struct GapText(i64, i64, u64, String, Option<String>);
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
 
 /// The deed as text.
 pub(crate) fn deed_text(deed: &Deed) -> String {
