@@ -67,8 +67,8 @@ pub use json::{Json, storable_text};
 pub use nearest::{distance, nearest};
 pub use output::{MAX_OUTPUT_BYTES, OutputSoFar};
 pub use policy::{
-    Backoff, CatchUp, DEFAULT_CATCH_UP_LIMIT, DEFAULT_GRACE, DEFAULT_TIMEOUT, Dependency, MAX_CATCH_UP_LIMIT, Overlap,
-    Policies, PolicyValues,
+    Backoff, CatchUp, DEFAULT_CATCH_UP_LIMIT, DEFAULT_GRACE, DEFAULT_TIMEOUT, Dependency, MAX_CATCH_UP_LIMIT,
+    OnLeaseLoss, Overlap, Policies, PolicyValues,
 };
 pub use run::{
     ActiveRun, Failure, FailureCode, Gap, GapReason, MAX_FAILURE_MESSAGE_BYTES, NewRun, Run, RunStatus, SkipReason,

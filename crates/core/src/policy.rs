@@ -73,6 +73,16 @@ pub enum CatchUp {
 }
 words!(CatchUp { Once = "once", None = "none", All = "all" });
 
+/// What happens to a handler whose instance cannot renew the lease of its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OnLeaseLoss {
+    /// The instance stops it before the lease ends, so that no other run of the job starts beside it.
+    Stop,
+    /// It goes on, and may run beside the next run of the job. If the lease was lost, its outcome is not recorded.
+    Continue,
+}
+words!(OnLeaseLoss { Stop = "stop", Continue = "continue" });
+
 /// Waits between the attempts of a run: `initial`, then twice as long each time, up to `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Backoff {
@@ -132,6 +142,8 @@ pub struct PolicyValues {
     pub pause_after_failures: Option<u32>,
     /// Another job that must have succeeded: default none, within 1 s to 366 days.
     pub depends_on: Option<Dependency>,
+    /// Default [`OnLeaseLoss::Stop`] where `overlap` forbids two runs at once, else [`OnLeaseLoss::Continue`].
+    pub on_lease_loss: Option<OnLeaseLoss>,
 }
 
 impl Default for PolicyValues {
@@ -149,6 +161,7 @@ impl Default for PolicyValues {
             backoff: Backoff::default(),
             pause_after_failures: None,
             depends_on: None,
+            on_lease_loss: None,
         }
     }
 }
@@ -201,10 +214,19 @@ impl Policies {
                         .as_ref()
                         .map_or(String::new(), |on| format!("{} {}", millis(on.within), on.job_key)),
                 ),
+                ("onLeaseLoss", values.on_lease_loss.map_or(String::new(), |choice| choice.to_string())),
             ]
         };
         let defaults = text(&PolicyValues::default());
         text(&self.0).into_iter().zip(defaults).filter(|(own, default)| own != default).map(|(own, _)| own).collect()
+    }
+
+    /// What happens to a handler whose instance cannot renew its lease: the job's own choice, or what follows from `overlap`.
+    pub fn lease_loss(&self) -> OnLeaseLoss {
+        self.on_lease_loss.unwrap_or(match self.overlap {
+            Overlap::Skip | Overlap::Queue | Overlap::Replace => OnLeaseLoss::Stop,
+            Overlap::Allow => OnLeaseLoss::Continue,
+        })
     }
 
     /// So many failures in a row: the reason to pause the job with, if that is wished.
@@ -290,6 +312,19 @@ mod tests {
         assert_eq!(policies.pause_reason(2), None);
         assert_eq!(policies.pause_reason(3).as_deref(), Some("paused after 3 failures in a row"));
         assert_eq!(Policies::default().pause_reason(1_000), None);
+    }
+
+    #[test]
+    fn lease_loss_follows_from_overlap_unless_the_job_says_otherwise() {
+        let chosen = |overlap, on_lease_loss| {
+            Policies::new(PolicyValues { overlap, on_lease_loss, ..PolicyValues::default() }).unwrap().lease_loss()
+        };
+        for overlap in [Overlap::Skip, Overlap::Queue, Overlap::Replace] {
+            assert_eq!(chosen(overlap, None), OnLeaseLoss::Stop);
+            assert_eq!(chosen(overlap, Some(OnLeaseLoss::Continue)), OnLeaseLoss::Continue);
+        }
+        assert_eq!(chosen(Overlap::Allow, None), OnLeaseLoss::Continue);
+        assert_eq!(chosen(Overlap::Allow, Some(OnLeaseLoss::Stop)), OnLeaseLoss::Stop);
     }
 
     #[test]

@@ -296,6 +296,8 @@ impl FailureCode {
     pub const CANCELED: FailureCode = FailureCode(Cow::Borrowed("canceled"));
     /// Its instance shut down before it was done.
     pub const SHUTDOWN: FailureCode = FailureCode(Cow::Borrowed("shutdown"));
+    /// Its instance could not renew its lease, and stopped it before another run could start.
+    pub const FENCED: FailureCode = FailureCode(Cow::Borrowed("fenced"));
     /// The payload is not what the handler takes.
     pub const INVALID_PAYLOAD: FailureCode = FailureCode(Cow::Borrowed("invalid_payload"));
     /// An HTTP target answered with a status that is no success.

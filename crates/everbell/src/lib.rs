@@ -78,6 +78,7 @@ mod error;
 mod events;
 mod extract;
 mod handler;
+mod lease;
 mod run;
 mod schedule;
 mod storable;
@@ -96,6 +97,7 @@ pub use error::{IntoRunError, RunError};
 pub use events::{Event, Round, RunInfo};
 pub use extract::{FromRun, Payload, State, States};
 pub use handler::{Handler, IntoOutcome};
+pub use lease::Lease;
 pub use run::Run;
 pub use schedule::{Made, Schedule};
 pub use sync::{Removed, SyncAction, SyncPlan, SyncStep};
@@ -115,6 +117,6 @@ pub use everbell_core::store::{
     StoreError, StoreResult, Tally,
 };
 pub use everbell_core::{
-    Backoff, CatchUp, FailureCode, Invalid, JobId, JobKey, JobStatus, Json, OrgId, Overlap, Run as RunRecord, RunId,
-    RunStatus, Scope, Source, Target,
+    Backoff, CatchUp, FailureCode, Invalid, JobId, JobKey, JobStatus, Json, OnLeaseLoss, OrgId, Overlap,
+    Run as RunRecord, RunId, RunStatus, Scope, Source, Target,
 };

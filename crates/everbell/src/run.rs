@@ -10,6 +10,7 @@ use jiff::{Timestamp, Zoned};
 use tokio::sync::watch;
 
 use crate::events::{Event, Events, RunInfo};
+use crate::lease::Lease;
 
 /// The run that a handler works on. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -20,6 +21,7 @@ struct Inner {
     claim: Claim,
     events: Events,
     stop: watch::Receiver<bool>,
+    lease: Lease,
     output: Mutex<Tail>,
 }
 
@@ -41,8 +43,8 @@ impl Tail {
 }
 
 impl Run {
-    pub(crate) fn new(claim: Claim, events: Events, stop: watch::Receiver<bool>) -> Run {
-        Run(Arc::new(Inner { claim, events, stop, output: Mutex::default() }))
+    pub(crate) fn new(claim: Claim, events: Events, stop: watch::Receiver<bool>, lease: Lease) -> Run {
+        Run(Arc::new(Inner { claim, events, stop, lease, output: Mutex::default() }))
     }
 
     /// Which run.
@@ -139,6 +141,11 @@ impl Run {
     /// The same for the same slot on every instance and for every attempt: give it to whoever must do a thing once.
     pub fn idempotency_key(&self) -> String {
         self.0.claim.run.idempotency_key()
+    }
+
+    /// How long this run may go on unless its lease is renewed, for what it starts outside of this process.
+    pub fn lease(&self) -> Lease {
+        self.0.lease.clone()
     }
 
     /// Whether this run shall stop: it took too long, somebody canceled it, its lease is lost, or its instance shuts

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use everbell_core::cron::{Dst, DstFold, DstGap};
-use everbell_core::{Backoff, CatchUp, Overlap, PolicyValues, Scope};
+use everbell_core::{Backoff, CatchUp, OnLeaseLoss, Overlap, PolicyValues, Scope};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -196,6 +196,14 @@ impl Schedule {
     pub fn retry(mut self, max_attempts: u32, backoff: Backoff) -> Schedule {
         self.policies.max_attempts = max_attempts;
         self.policies.backoff = backoff;
+        self
+    }
+
+    /// What happens to a handler whose instance cannot renew its lease: default [`OnLeaseLoss::Stop`] where `overlap` forbids
+    /// two runs at once, else [`OnLeaseLoss::Continue`].
+    #[must_use]
+    pub fn on_lease_loss(mut self, choice: OnLeaseLoss) -> Schedule {
+        self.policies.on_lease_loss = Some(choice);
         self
     }
 

@@ -241,6 +241,9 @@ pub struct Instance {
     pub draining: bool,
     /// How far its host's clock is from the database's.
     pub clock_skew_ms: i64,
+    /// Which process of which machine it is, in words that only instances of the same machine compare; `None` where that
+    /// cannot be told.
+    pub process: Option<String>,
 }
 
 /// A token, without its hash.

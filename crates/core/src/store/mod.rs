@@ -69,6 +69,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// The database's own clock, which every instance anchors itself on. For SQLite that is the host's.
     async fn now(&self) -> StoreResult<Timestamp>;
 
+    /// Whether an instance can lose the database while others still reach it. Such an instance stops its handlers before
+    /// its leases end. Where no partition exists, as with a file on one machine, nothing has to be stopped.
+    fn can_partition(&self) -> bool;
+
     /// What it is, which schema it has, how large it is, and what may slow it down.
     async fn status(&self) -> StoreResult<StoreStatus>;
 
@@ -138,7 +142,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>>;
 
     /// Extends every lease of the instance that has not run out at `now`, and tells which runs it still holds and which of
-    /// them somebody wants stopped. A run that is missing from the answer is lost.
+    /// them somebody wants stopped. A run that is missing from the answer is lost. No lease becomes
+    /// shorter: a request that was given up may arrive late.
     async fn extend_leases(
         &self,
         instance: InstanceId,
@@ -163,6 +168,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Running runs whose lease ended before `now`, oldest first.
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>>;
+
+    /// Running runs that are leased to this instance, by id: for one that is known to be dead.
+    async fn leases_of(&self, instance: InstanceId, limit: u32) -> StoreResult<Vec<Settling>>;
 
     // ---- runs
 
@@ -328,6 +336,32 @@ pub struct LeaseTerms {
 
 impl Default for LeaseTerms {
     fn default() -> Self {
-        LeaseTerms { duration: Duration::from_secs(30), heartbeat: Duration::from_secs(5) }
+        LeaseTerms { duration: Duration::from_mins(1), heartbeat: Duration::from_secs(5) }
+    }
+}
+
+/// What an instance derives from its lease, measured on its own monotonic clock from the moment at which it *sent* the last
+/// request that granted or renewed the lease. The database counts the lease from the same moment or later.
+///
+/// ```text
+///   sent      claim_within      fence_after           gone_after      duration
+///   |---------------|-----------------|-------------------|---------------|
+///   a claim starts  a later answer    handlers are asked  handlers are    others may end the run
+///                   is dropped        to stop             dropped         and start the next one
+/// ```
+impl LeaseTerms {
+    /// The longest time that an answer to a claim may take. None of the runs of a later answer starts.
+    pub fn claim_within(&self) -> Duration {
+        (self.duration / 4).min(Duration::from_secs(5))
+    }
+
+    /// When an instance that could not renew a lease asks the handler to stop.
+    pub fn fence_after(&self) -> Duration {
+        self.duration / 4 * 3
+    }
+
+    /// When it drops a handler that has not stopped. The rest of the lease is for clocks that differ a little.
+    pub fn gone_after(&self) -> Duration {
+        self.duration / 12 * 11
     }
 }

@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use everbell_core::settle::{Outcome, Settling, Then, Transition, settle};
 use everbell_core::store::Claim;
-use everbell_core::{Backoff, DEFAULT_TIMEOUT, Definition, Failure, FailureCode, RunStatus};
+use everbell_core::{Backoff, DEFAULT_TIMEOUT, Definition, Failure, FailureCode, OnLeaseLoss, RunStatus};
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
-use tracing::error;
+use tracing::{error, warn};
 
 use super::Shared;
-use super::inflight::{Attempt, Stop};
+use super::inflight::{Attempt, Begun, Stop};
 use crate::clock::{between, later};
 use crate::events::{Event, RunInfo};
+use crate::lease::Lease;
 use crate::run::{self, Run};
 use crate::targets::Served;
 
@@ -45,11 +46,15 @@ impl Done {
 /// Begins to work on a run whose claim began at `begun` of the monotonic clock. Its outcome goes to the recorder.
 pub(super) fn start(shared: &Arc<Shared>, claim: Claim, begun: Duration) {
     let attempt = (claim.run.id, claim.run.attempt);
-    let asked = shared.inflight.begin(&claim);
+    // An instance must not guess about a job that it cannot read.
+    let on_loss = claim.job.as_ref().map_or(OnLeaseLoss::Stop, |job| job.policies.lease_loss());
+    let Begun { asked, renewed } = shared.inflight.begin(&claim, begun, on_loss);
+    let stops = on_loss == OnLeaseLoss::Stop && shared.store.can_partition();
+    let lease = Lease::new(renewed, shared.options.lease, stops, Arc::clone(&shared.clock));
     let supervisor = {
         let shared = Arc::clone(shared);
         tokio::spawn(async move {
-            let done = work(&shared, claim, begun, asked).await;
+            let done = work(&shared, claim, begun, Orders { asked, lease }).await;
             shared.inflight.ended(attempt);
             // An error means that the recorder is gone, and so is everything else.
             drop(shared.done.send(done));
@@ -59,7 +64,13 @@ pub(super) fn start(shared: &Arc<Shared>, claim: Claim, begun: Duration) {
     shared.inflight.supervised(attempt, supervisor.abort_handle());
 }
 
-async fn work(shared: &Shared, claim: Claim, begun: Duration, asked: watch::Receiver<Option<Stop>>) -> Done {
+/// What may end a handler before its time.
+struct Orders {
+    asked: watch::Receiver<Option<Stop>>,
+    lease: Lease,
+}
+
+async fn work(shared: &Shared, claim: Claim, begun: Duration, orders: Orders) -> Done {
     let started_at = claim.run.started_at.unwrap_or_else(|| shared.now());
     let info = run::info(&claim);
     let settling = settling(&claim);
@@ -69,7 +80,7 @@ async fn work(shared: &Shared, claim: Claim, begun: Duration, asked: watch::Rece
     let (outcome, output) = match (&claim.run.cancel_by, shared.targets.get(&claim.run.target)) {
         // Asked to stop while it waited for another attempt.
         (Some(by), _) => (Some(Outcome::Canceled { by: by.clone() }), String::new()),
-        (None, Some(served)) => supervise(shared, claim, served, asked).await,
+        (None, Some(served)) => supervise(shared, claim, served, orders).await,
         (None, None) => {
             (Some(failed(FailureCode::HANDLER_ERROR, "this instance does not serve its target")), String::new())
         }
@@ -90,23 +101,29 @@ async fn supervise(
     shared: &Shared,
     claim: Claim,
     served: &Served,
-    mut asked: watch::Receiver<Option<Stop>>,
+    Orders { mut asked, mut lease }: Orders,
 ) -> (Option<Outcome>, String) {
     let timeout = timeout(&claim, served);
     let (tell, told) = watch::channel(false);
-    let run = Run::new(claim, shared.events.clone(), told);
+    let run = Run::new(claim, shared.events.clone(), told, lease.clone());
     shared.inflight.prints((run.id(), run.attempt()), run.clone(), shared.clock.monotonic());
     let action = Arc::clone(&served.action);
     let mut handler = {
-        let run = run.clone();
+        let (run, lease) = (run.clone(), lease.clone());
         // The call is inside of the task, so a handler that panics before its first await is caught too.
-        Handler(tokio::spawn(async move { action(run).await }))
+        Handler(tokio::spawn(async move {
+            // The last look at the clock: an instance may have stood still since the claim was answered.
+            if lease.is_nearly_over() { None } else { Some(action(run).await) }
+        }))
     };
     let outcome = tokio::select! {
         biased;
         ended = &mut handler.0 => {
-            let outcome = ended.unwrap_or_else(broken);
-            return (Some(outcome), run.output());
+            let outcome = ended.unwrap_or_else(|error| Some(broken(error)));
+            if outcome.is_none() {
+                warn!(run = %run.id(), "a run was not started, because its lease was nearly over");
+            }
+            return (outcome.map(|outcome| unless_fenced(outcome, &lease)), run.output());
         }
         why = stop(&mut asked) => match why {
             Stop::Canceled { by } => Some(Outcome::Canceled { by }),
@@ -116,6 +133,7 @@ async fn supervise(
                 then: Then::RETRY,
             }),
         },
+        () = lease.must_stop() => Some(fenced()),
         () = shared.clock.sleep(timeout) => Some(Outcome::TimedOut(timeout)),
     };
     // It has its grace to stop by itself, and is dropped then. What it says meanwhile does not count: whether it stopped
@@ -125,6 +143,7 @@ async fn supervise(
         biased;
         _ = &mut handler.0 => {}
         () = shared.clock.sleep(shared.options.cancel_grace) => end(&mut handler, &run).await,
+        () = lease.must_be_gone() => end(&mut handler, &run).await,
     }
     (outcome, run.output())
 }
@@ -139,7 +158,7 @@ async fn end(handler: &mut Handler, run: &Run) {
 }
 
 /// A handler's task, which does not outlive whoever waits for it.
-struct Handler(JoinHandle<Outcome>);
+struct Handler(JoinHandle<Option<Outcome>>);
 
 impl Drop for Handler {
     fn drop(&mut self) {
@@ -174,6 +193,19 @@ pub(super) fn settling(claim: &Claim) -> Settling {
 
 fn failed(code: FailureCode, message: &str) -> Outcome {
     Outcome::Failed { failure: Failure::new(code, message), then: Then::GiveUp }
+}
+
+/// It was stopped before another run of the job could start.
+fn fenced() -> Outcome {
+    let failure = Failure::new(FailureCode::FENCED, "its instance could not renew its lease");
+    Outcome::Failed { failure, then: Then::RETRY }
+}
+
+/// A failure after the handler had to stop is most likely the stop: a keeper may have ended the program of an instance that
+/// stood still.
+fn unless_fenced(outcome: Outcome, lease: &Lease) -> Outcome {
+    let had_to_stop = lease.stops_in().is_some_and(|left| left.is_zero());
+    if had_to_stop && matches!(outcome, Outcome::Failed { .. }) { fenced() } else { outcome }
 }
 
 /// A task that did not come to its end.

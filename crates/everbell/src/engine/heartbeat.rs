@@ -1,11 +1,11 @@
 //! The heartbeat: this instance lives, and keeps the leases of its runs. What it hears in return stops handlers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use everbell_core::settle::{Next, Transition};
-use everbell_core::store::{LeaseReport, StoreResult};
+use everbell_core::store::{LeaseReport, Recorded, StoreResult};
 use everbell_core::{Failure, FailureCode, RunStatus};
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -25,17 +25,19 @@ pub(crate) struct Heartbeat {
     last: Option<Timestamp>,
     /// When that was, by the monotonic clock.
     beat_at: Option<Duration>,
-    /// Runs that are leased to this instance and not known here, as of the last time.
-    unknown: BTreeSet<Attempt>,
+    /// Runs that are leased to this instance and not known here, as of the last time, with the claim that had begun last when
+    /// they were reported first.
+    unknown: BTreeMap<Attempt, u64>,
 }
 
 impl Heartbeat {
     pub(super) fn new(shared: &Arc<Shared>) -> Heartbeat {
-        Heartbeat { shared: Arc::clone(shared), last: None, beat_at: None, unknown: BTreeSet::new() }
+        Heartbeat { shared: Arc::clone(shared), last: None, beat_at: None, unknown: BTreeMap::new() }
     }
 
-    /// Extends the leases, stops handlers whose runs are lost or unwanted, and gives back what is not known here.
-    async fn extend(&mut self, now: Timestamp) -> StoreResult<()> {
+    /// Extends the leases, stops handlers whose runs are lost or unwanted, and gives back what is not known here. `sent` is
+    /// the monotonic time, read before `now`.
+    async fn extend(&mut self, now: Timestamp, sent: Duration) -> StoreResult<()> {
         let Shared { store, inflight, options, .. } = &*self.shared;
         let held = inflight.attempts();
         // After an outage leases may have run out that nobody took. They are still ours: so those count that were good
@@ -45,27 +47,48 @@ impl Heartbeat {
         let reports = store.extend_leases(self.shared.instance, since, until).await?;
         self.last = Some(now);
         let reported: BTreeSet<Attempt> = reports.iter().map(|report| (report.run, report.attempt)).collect();
-        for attempt in held.into_iter().filter(|attempt| !reported.contains(attempt)) {
-            inflight.stop(attempt, &Stop::LeaseLost);
+        inflight.renew(reported.iter().copied(), sent);
+        for attempt in held.iter().filter(|attempt| !reported.contains(attempt)) {
+            inflight.lose(*attempt);
         }
         for (report, by) in reports.iter().filter_map(|report| Some((report, report.cancel_by.as_ref()?))) {
             inflight.stop((report.run, report.attempt), &Stop::Canceled { by: by.clone() });
         }
-        self.give_back(&reports, now).await
+        self.give_back(&reports, &held.into_iter().collect(), now).await
     }
 
-    /// Runs that were leased to this instance while the answer was lost: nobody here works on them. A claim that is on
-    /// its way looks the same, so it must have been unknown twice.
-    async fn give_back(&mut self, reports: &[LeaseReport], now: Timestamp) -> StoreResult<()> {
-        let attempts = reports.iter().map(|report| (report.run, report.attempt));
-        let unknown: BTreeSet<Attempt> = attempts.filter(|attempt| !self.shared.inflight.contains(*attempt)).collect();
-        let lost: Vec<Transition> =
-            unknown.intersection(&self.unknown).map(|attempt| back_to_pending(*attempt, now)).collect();
-        self.unknown = unknown;
-        if !lost.is_empty() {
-            warn!(runs = lost.len(), "giving back runs whose claim was not heard");
-            self.shared.store.record(&lost, now).await?;
-            self.shared.signals.claim.notify_one();
+    /// Gives back runs that are leased to this instance and will never start here, because the answer to their claim was
+    /// lost or dropped. A run of a claim that is still under way looks the same: see [`Claims`](super::Claims). The next
+    /// attempt has a higher number, which fences whatever is late.
+    async fn give_back(
+        &mut self,
+        reports: &[LeaseReport],
+        held: &BTreeSet<Attempt>,
+        now: Timestamp,
+    ) -> StoreResult<()> {
+        let Shared { store, inflight, claims, signals, .. } = &*self.shared;
+        let latest = claims.latest();
+        let reported = reports.iter().map(|report| (report.run, report.attempt));
+        // What was held before the question may have been recorded since.
+        let unknown = reported.filter(|attempt| !held.contains(attempt));
+        self.unknown =
+            unknown.map(|attempt| (attempt, self.unknown.get(&attempt).copied().unwrap_or(latest))).collect();
+        // First whether the claims have ended, then whether their runs are known.
+        let ended: Vec<Attempt> =
+            self.unknown.iter().filter(|(_, claim)| claims.have_ended(**claim)).map(|(attempt, _)| *attempt).collect();
+        let orphans: Vec<Transition> = ended
+            .into_iter()
+            .filter(|attempt| !inflight.contains(*attempt))
+            .map(|attempt| back_to_pending(attempt, now))
+            .collect();
+        if orphans.is_empty() {
+            return Ok(());
+        }
+        let recorded = store.record(&orphans, now).await?;
+        let runs = recorded.iter().filter(|recorded| matches!(recorded, Recorded::Applied { .. })).count();
+        if runs > 0 {
+            warn!(runs, "gave back runs that were leased to this instance and never started");
+            signals.claim.notify_one();
         }
         Ok(())
     }
@@ -75,12 +98,14 @@ impl Step for Heartbeat {
     const NAME: &'static str = "heartbeat";
 
     async fn step(&mut self) -> StoreResult<Wait> {
+        // Before the time of day, from which the database counts the leases.
+        let begun = self.shared.clock.monotonic();
         let now = self.shared.now();
         let every = self.shared.options.lease.heartbeat;
-        let begun = self.shared.clock.monotonic();
         if let Some(beat_at) = self.beat_at {
             // Woken before its time: a cancellation perhaps, which matters to whoever has something to cancel.
-            let soonest = if self.shared.inflight.is_working() { CLOSEST.min(every) } else { every };
+            let is_urgent = self.shared.inflight.is_working() || self.shared.claims.were_dropped();
+            let soonest = if is_urgent { CLOSEST.min(every) } else { every };
             let left = soonest.saturating_sub(begun.saturating_sub(beat_at));
             if !left.is_zero() {
                 return Ok(Wait::For(left));
@@ -88,7 +113,8 @@ impl Step for Heartbeat {
         }
         let draining = self.shared.store.heartbeat(&self.shared.instance(now)).await?;
         self.shared.set_draining(draining);
-        self.extend(now).await?;
+        self.shared.claims.take_dropped();
+        self.extend(now, begun).await?;
         self.beat_at = Some(begun);
         Ok(Wait::For(every.saturating_sub(self.shared.clock.monotonic().saturating_sub(begun))))
     }

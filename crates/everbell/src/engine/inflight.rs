@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use everbell_core::store::{Claim, TargetRoom};
-use everbell_core::{RunId, Target};
+use everbell_core::{OnLeaseLoss, RunId, Target};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
@@ -39,11 +39,21 @@ pub(crate) struct Inflight {
 struct Entry {
     target: Target,
     stop: watch::Sender<Option<Stop>>,
+    /// When the request that granted or renewed its lease last was sent, by the monotonic clock.
+    renewed: watch::Sender<Duration>,
+    on_lease_loss: OnLeaseLoss,
     supervisor: Option<AbortHandle>,
     /// What its handler prints into.
     prints: Option<Printing>,
     /// The handler has ended; what came out waits to be recorded.
     ended: bool,
+}
+
+/// What the executor of a run hears.
+#[derive(Debug)]
+pub(super) struct Begun {
+    pub(super) asked: watch::Receiver<Option<Stop>>,
+    pub(super) renewed: watch::Receiver<Duration>,
 }
 
 impl Entry {
@@ -88,12 +98,42 @@ impl Inflight {
         (rooms.collect(), room)
     }
 
-    /// A run was claimed. Tells when it shall stop.
-    pub(super) fn begin(&self, claim: &Claim) -> watch::Receiver<Option<Stop>> {
+    /// A run was claimed, with a request that was sent at `sent`. Tells when it shall stop, and when its lease is renewed.
+    pub(super) fn begin(&self, claim: &Claim, sent: Duration, on_lease_loss: OnLeaseLoss) -> Begun {
         let (stop, asked) = watch::channel(None);
-        let entry = Entry { target: claim.run.target.clone(), stop, supervisor: None, prints: None, ended: false };
+        let (renew, renewed) = watch::channel(sent);
+        let entry = Entry {
+            target: claim.run.target.clone(),
+            stop,
+            renewed: renew,
+            on_lease_loss,
+            supervisor: None,
+            prints: None,
+            ended: false,
+        };
         self.runs().insert((claim.run.id, claim.run.attempt), entry);
-        asked
+        Begun { asked, renewed }
+    }
+
+    /// Leases were renewed by a request that was sent at `sent`.
+    pub(super) fn renew(&self, attempts: impl IntoIterator<Item = Attempt>, sent: Duration) {
+        let runs = self.runs();
+        for entry in attempts.into_iter().filter_map(|attempt| runs.get(&attempt)) {
+            entry.renewed.send_if_modified(|renewed| {
+                let is_later = sent > *renewed;
+                *renewed = sent.max(*renewed);
+                is_later
+            });
+        }
+    }
+
+    /// Asks a handler to stop whose run belongs to another instance by now, unless its job lets it continue.
+    pub(super) fn lose(&self, attempt: Attempt) {
+        let runs = self.runs();
+        let entry = runs.get(&attempt).filter(|entry| !entry.ended);
+        if let Some(entry) = entry.filter(|entry| entry.on_lease_loss == OnLeaseLoss::Stop) {
+            entry.ask(&Stop::LeaseLost);
+        }
     }
 
     /// What to abort when nobody cares any more.

@@ -10,6 +10,7 @@
 
 mod anchor;
 mod claimer;
+mod claims;
 mod drive;
 mod executor;
 mod heartbeat;
@@ -18,6 +19,7 @@ mod options;
 mod outage;
 mod pauses;
 mod planner;
+mod process;
 mod pruner;
 mod reaper;
 mod recorder;
@@ -41,6 +43,7 @@ use uuid::Uuid;
 
 pub(crate) use anchor::Anchor;
 pub(crate) use claimer::Claimer;
+pub(crate) use claims::Claims;
 pub(crate) use drive::{Step, Wait};
 pub(crate) use executor::Done;
 pub(crate) use heartbeat::Heartbeat;
@@ -57,6 +60,7 @@ pub use shutdown::EngineFailed;
 pub(crate) use signals::Signals;
 pub(crate) use sweeper::{BATCH as SWEEP_BATCH, Sweeper};
 
+use self::process::Process;
 use crate::clock::Clock;
 use crate::events::{Event, Events, Round};
 use crate::targets::Targets;
@@ -75,8 +79,11 @@ pub(crate) struct Shared {
     pub(crate) instance: InstanceId,
     pub(crate) started_at: Timestamp,
     pub(crate) inflight: Inflight,
+    pub(crate) claims: Claims,
     pub(crate) signals: Signals,
     pub(crate) outage: Outage,
+    /// Which process of the machine this is, if that can be told.
+    process: Option<Process>,
     done: mpsc::UnboundedSender<Done>,
     draining: AtomicBool,
 }
@@ -130,6 +137,7 @@ impl Engine {
         let (done, queue) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             inflight: Inflight::new(options.concurrency),
+            claims: Claims::default(),
             instance: InstanceId::new(started_at, random()),
             store,
             clock,
@@ -139,6 +147,7 @@ impl Engine {
             started_at,
             signals: Signals::default(),
             outage: Outage::default(),
+            process: Process::own(),
             done,
             draining: AtomicBool::new(false),
         });
@@ -196,6 +205,7 @@ impl Shared {
             heartbeat_at: now,
             draining: self.is_draining(),
             clock_skew_ms: i64::try_from(self.clock.host_skew().as_millis()).unwrap_or(i64::MAX),
+            process: self.process.as_ref().map(Process::to_string),
         }
     }
 }

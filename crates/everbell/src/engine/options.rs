@@ -13,7 +13,8 @@ pub struct EngineOptions {
     pub concurrency: u32,
     /// How often to look when nothing is known to be due and nobody wakes: default 5 s.
     pub poll: Duration,
-    /// How long an instance may be silent before its runs are lost: default 30 s, with a heartbeat every 5 s.
+    /// How long an instance may be silent before its runs are lost: default 60 s, with a heartbeat every 5 s. An
+    /// instance that cannot renew its leases stops handlers after three quarters of this time.
     pub lease: LeaseTerms,
     /// How long a shutdown waits for handlers before it cancels them: default 30 s.
     pub shutdown_grace: Duration,

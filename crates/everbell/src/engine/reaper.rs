@@ -1,13 +1,19 @@
 //! The reaper: ends runs whose instance was not heard of until the lease ran out.
+//!
+//! On a store that no instance can be cut off from, all instances are processes of one machine. There the reaper need not
+//! wait for the leases of an instance whose process is certainly gone.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use everbell_core::InstanceId;
 use everbell_core::settle::{Outcome, Transition, settle};
-use everbell_core::store::{Recorded, StoreResult};
+use everbell_core::store::{Instance, Recorded, StoreResult};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
+use super::process::Process;
 use super::{Shared, Step, Wait, pauses};
 use crate::clock::earlier;
 use crate::events::Event;
@@ -24,44 +30,84 @@ pub(crate) struct Reaper {
     shared: Arc<Shared>,
     /// Since when the database answers without a failure in between, by the monotonic clock.
     reachable_since: Option<Duration>,
+    /// Instances whose processes are gone, and when that was noticed by the monotonic clock.
+    gone: BTreeMap<InstanceId, Duration>,
 }
+
+/// The keeper of a killed server gets five seconds to end its programs: until then its runs may still be at work.
+const PROGRAMS_END: Duration = Duration::from_secs(6);
+
+/// How often to look while there is such an instance.
+const GLANCE: Duration = Duration::from_secs(1);
 
 impl Reaper {
     pub(super) fn new(shared: &Arc<Shared>) -> Reaper {
-        Reaper { shared: Arc::clone(shared), reachable_since: None }
+        Reaper { shared: Arc::clone(shared), reachable_since: None, gone: BTreeMap::new() }
+    }
+
+    /// Instances whose processes on this machine are gone for so long that nothing of them is at work any more.
+    async fn dead_neighbours(&mut self, now: Duration) -> StoreResult<Vec<InstanceId>> {
+        let Shared { store, process, .. } = &*self.shared;
+        let Some(own) = process.as_ref().filter(|_| !store.can_partition()) else { return Ok(Vec::new()) };
+        let is_gone = |instance: &Instance| {
+            let process = instance.process.as_deref().and_then(Process::parse);
+            process.is_some_and(|process| own.sees_gone(&process))
+        };
+        let gone: Vec<InstanceId> =
+            store.list_instances().await?.iter().filter(|one| is_gone(one)).map(|one| one.id).collect();
+        self.gone = gone.iter().map(|id| (*id, self.gone.get(id).copied().unwrap_or(now))).collect();
+        let is_over = |since: &Duration| now.saturating_sub(*since) >= PROGRAMS_END;
+        Ok(self.gone.iter().filter(|(_, since)| is_over(since)).map(|(id, _)| *id).collect())
     }
 
     async fn reap(&mut self, now: Timestamp) -> StoreResult<Wait> {
-        let Shared { store, options, inflight, events, .. } = &*self.shared;
+        let shared = Arc::clone(&self.shared);
+        let Shared { store, options, inflight, .. } = &*shared;
         let expired = store.expired_leases(now, BATCH).await?;
         let reached = self.shared.clock.monotonic();
         let since = *self.reachable_since.get_or_insert(reached);
         // After a start or an outage everybody who lives gets the time to say so.
         let left = (2 * options.lease.heartbeat).saturating_sub(reached.saturating_sub(since));
-        if !left.is_zero() {
-            return Ok(Wait::For(left));
+        let mut over = if left.is_zero() { expired } else { Vec::new() };
+        let dead = self.dead_neighbours(reached).await?;
+        for instance in &dead {
+            over.extend(store.leases_of(*instance, BATCH).await?);
         }
         // What this instance holds itself is the business of its heartbeat.
-        let lost = expired.iter().filter(|run| !inflight.contains((run.id, run.attempt)));
+        let lost = over.iter().filter(|run| !inflight.contains((run.id, run.attempt)));
         let lost: Vec<Transition> = lost.filter_map(|run| settle(run, Outcome::Lost, now)).collect();
-        if !lost.is_empty() {
-            let recorded = store.record(&lost, now).await?;
-            for (transition, recorded) in lost.iter().zip(recorded) {
-                let Recorded::Applied { consecutive_failures } = recorded else { continue };
-                let run = store.get_run(transition.run_id).await.ok();
-                events.tell(Event::Reaped { run: transition.run_id, info: run.as_ref().map(info_of) });
-                if consecutive_failures > 0
-                    && let Some(run) = run
-                    && let (Some(job), Some(key)) = (run.job_id, &run.job_key)
-                {
-                    pauses::pause_failing(&self.shared, job, key).await;
-                }
+        self.record(&lost, now).await?;
+        for instance in dead {
+            if store.leases_of(instance, 1).await?.is_empty() {
+                store.leave(instance).await?;
+                self.gone.remove(&instance);
             }
-            self.shared.signals.claim.notify_one();
         }
         store.remove_instances(earlier(now, FORGET_AFTER * options.lease.duration)).await?;
-        let full = expired.len() == BATCH as usize && !lost.is_empty();
-        Ok(if full { Wait::No } else { Wait::For(options.lease.heartbeat) })
+        let full = over.len() >= BATCH as usize && !lost.is_empty();
+        let usual = if left.is_zero() { options.lease.heartbeat } else { left };
+        Ok(if full { Wait::No } else { Wait::For(if self.gone.is_empty() { usual } else { usual.min(GLANCE) }) })
+    }
+
+    async fn record(&self, lost: &[Transition], now: Timestamp) -> StoreResult<()> {
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let Shared { store, events, .. } = &*self.shared;
+        let recorded = store.record(lost, now).await?;
+        for (transition, recorded) in lost.iter().zip(recorded) {
+            let Recorded::Applied { consecutive_failures } = recorded else { continue };
+            let run = store.get_run(transition.run_id).await.ok();
+            events.tell(Event::Reaped { run: transition.run_id, info: run.as_ref().map(info_of) });
+            if consecutive_failures > 0
+                && let Some(run) = run
+                && let (Some(job), Some(key)) = (run.job_id, &run.job_key)
+            {
+                pauses::pause_failing(&self.shared, job, key).await;
+            }
+        }
+        self.shared.signals.claim.notify_one();
+        Ok(())
     }
 }
 

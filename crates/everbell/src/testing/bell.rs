@@ -22,6 +22,7 @@ use crate::client::{Jobs, Orgs, Runs, ad_hoc};
 use crate::clock::{Clock, earlier, later};
 use crate::engine::{Attempt, Engine, EngineOptions, Step, Wait};
 use crate::error::RunError;
+use crate::lease::Lease;
 use crate::run::Run;
 
 /// How long a handler may take, in real time, before the clock moves on without it.
@@ -141,7 +142,10 @@ impl TestBell {
         let payload = Json::parse("payload", &text).unwrap_or_else(|error| panic!("{error}"));
         let claim = trial(label, payload, self.now());
         let (_never, stop) = watch::channel(false);
-        match action(Run::new(claim, self.engine.shared.events.clone(), stop)).await {
+        let (_granted, renewed) = watch::channel(self.clock.monotonic());
+        let shared = &self.engine.shared;
+        let lease = Lease::new(renewed, shared.options.lease, false, Arc::clone(&shared.clock));
+        match action(Run::new(claim, shared.events.clone(), stop, lease)).await {
             Outcome::Succeeded { result } => {
                 let text = result.as_ref().map_or("null", Json::as_str);
                 Ok(serde_json::from_str(text).unwrap_or_else(|error| panic!("the result is {text}: {error}")))

@@ -11,6 +11,7 @@ mod given;
 mod handlers;
 mod job_actions;
 mod job_questions;
+mod late_answers;
 mod observing;
 mod org_actions;
 mod orgs;

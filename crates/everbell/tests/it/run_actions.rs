@@ -27,6 +27,7 @@ async fn instance(store: &dyn Store, targets: &[&str], heard: &str, draining: bo
         heartbeat_at: time(heard),
         draining,
         clock_skew_ms: 0,
+        process: None,
     };
     store.heartbeat(&instance).await.unwrap();
     id

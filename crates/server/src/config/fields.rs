@@ -83,7 +83,7 @@ const ENGINE: &[Field] = &[
     optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "How many runs are in flight at once."),
     optional("poll", Kind::Span, "How often to look when nothing is known to be due and nobody wakes."),
     optional("lease", Kind::Span, "How long an instance may be silent before its runs are lost."),
-    optional("heartbeat", Kind::Span, "How often it says that it lives; a sixth of the lease if absent."),
+    optional("heartbeat", Kind::Span, "How often it says that it lives; a twelfth of the lease if absent."),
     optional("shutdownGrace", Kind::Span, "How long a shutdown waits for runs before it cancels them."),
     optional("cancelGrace", Kind::Span, "How long a run that was asked to stop may take before it is dropped."),
     optional(
@@ -204,7 +204,7 @@ pub(crate) fn defaults() -> Value {
         "ui": { "enabled": true },
         "auth": { "run_history": "viewer" },
         "engine": {
-            "concurrency": 256, "poll": "5s", "lease": "30s", "shutdown_grace": "30s", "cancel_grace": "10s",
+            "concurrency": 256, "poll": "5s", "lease": "60s", "shutdown_grace": "30s", "cancel_grace": "10s",
             "batch": 500, "linger": "2ms",
         },
         "retention": { "keep": "180d" },

@@ -194,7 +194,7 @@ fn engine(form: &mut Form<'_>, role: Role) -> EngineOptions {
     engine.batch = form.count("engine.batch").unwrap_or(engine.batch);
     engine.poll = span("poll", engine.poll);
     engine.lease.duration = span("lease", engine.lease.duration);
-    engine.lease.heartbeat = span("heartbeat", engine.lease.duration / 6);
+    engine.lease.heartbeat = span("heartbeat", engine.lease.duration / 12);
     engine.shutdown_grace = span("shutdownGrace", engine.shutdown_grace);
     engine.cancel_grace = span("cancelGrace", engine.cancel_grace);
     engine.linger = span("linger", engine.linger);

@@ -1,6 +1,6 @@
 //! A job that exists, as the body that would make it; and what a merge patch makes of that.
 
-use everbell_core::{Definition, Dependency, When};
+use everbell_core::{Definition, Dependency, OnLeaseLoss, When};
 use serde_json::{Map, Value, json};
 
 use super::iso;
@@ -56,6 +56,7 @@ pub(crate) fn policies(job: &Definition) -> Value {
             "initial": iso(policies.backoff.initial),
             "max": iso(policies.backoff.max),
         },
+        "onLeaseLoss": policies.on_lease_loss.map(OnLeaseLoss::as_str),
         "pauseAfterFailures": policies.pause_after_failures,
         "dependsOn": policies.depends_on.as_ref().map(|Dependency { job_key, within }| {
             json!({ "jobKey": job_key.as_str(), "within": iso(*within) })

@@ -1,6 +1,6 @@
 //! A job as the API and the configuration file write it down.
 
-use everbell::{Backoff, CatchUp, DstFold, DstGap, Overlap, Schedule, Scope};
+use everbell::{Backoff, CatchUp, DstFold, DstGap, OnLeaseLoss, Overlap, Schedule, Scope};
 use everbell_core::cron::{Expression, ParseError};
 use everbell_core::{Invalid, PolicyValues, Zone};
 use jiff::Timestamp;
@@ -65,6 +65,11 @@ const POLICIES: &[Field] = &[
     optional("timeout", Kind::Span, "A run that takes longer is stopped."),
     optional("jitter", Kind::Span, "Each slot is delayed by a share of this."),
     optional("retry", Kind::Object(RETRY), "How often a run is tried, and the waits between."),
+    optional(
+        "onLeaseLoss",
+        Kind::Word(&["stop", "continue"]),
+        "What happens to a run whose instance cannot reach the database for so long that others may start the next run: stop it before, or let both run; absent means stop, or continue if `overlap` is allow.",
+    ),
     optional("pauseAfterFailures", Kind::Integer { min: 1, max: 1_000 }, "So many failures in a row pause the job."),
     optional("dependsOn", Kind::Object(DEPENDS_ON), "Another job that must have succeeded, else the slot is skipped."),
     optional("dst", Kind::Object(DST), "What happens when clocks change."),
@@ -207,6 +212,9 @@ fn with_policies(form: &Form<'_>, mut schedule: Schedule) -> Schedule {
     if let Some(window) = span("catchUpWindow") {
         schedule = schedule.catch_up_window(window);
     }
+    if let Some(choice) = form.word("policies.onLeaseLoss", OnLeaseLoss::from_word) {
+        schedule = schedule.on_lease_loss(choice);
+    }
     if let Some(failures) = form.count("policies.pauseAfterFailures") {
         schedule = schedule.pause_after_failures(failures);
     }
@@ -260,7 +268,7 @@ mod tests {
             "startAt": "2027-01-01T00:00:00Z", "endAt": "2028-01-01T00:00:00Z", "description": "d", "labels": {"a": "b"},
             "policies": {
                 "overlap": "queue", "maxConcurrentRuns": 2, "catchUp": "all", "catchUpLimit": 5, "catchUpWindow": "PT2H",
-                "grace": "PT30S", "timeout": "PT1H", "jitter": "PT5S", "pauseAfterFailures": 3,
+                "grace": "PT30S", "timeout": "PT1H", "jitter": "PT5S", "onLeaseLoss": "continue", "pauseAfterFailures": 3,
                 "retry": {"maxAttempts": 4, "initial": "PT1S", "max": "PT1M"},
                 "dependsOn": {"jobKey": "etl", "within": "PT24H"}, "dst": {"gap": "skip", "fold": "both"},
             },

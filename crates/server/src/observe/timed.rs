@@ -58,6 +58,10 @@ impl Store for Timed {
         self.time("now", self.inner.now()).await
     }
 
+    fn can_partition(&self) -> bool {
+        self.inner.can_partition()
+    }
+
     async fn status(&self) -> StoreResult<StoreStatus> {
         self.time("status", self.inner.status()).await
     }
@@ -133,6 +137,10 @@ impl Store for Timed {
 
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
         self.time("expired_leases", self.inner.expired_leases(now, limit)).await
+    }
+
+    async fn leases_of(&self, instance: InstanceId, limit: u32) -> StoreResult<Vec<Settling>> {
+        self.time("leases_of", self.inner.leases_of(instance, limit)).await
     }
 
     async fn insert_run(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()> {

@@ -47,7 +47,7 @@ fn text(own: &Definition, body: &Value) -> Result<String, String> {
 }
 
 /// Members, and the flags that say them.
-const FLAGS: [(&str, &str); 19] = [
+const FLAGS: [(&str, &str); 20] = [
     ("timezone", "--tz"),
     ("startAt", "--start-at"),
     ("endAt", "--end-at"),
@@ -65,6 +65,7 @@ const FLAGS: [(&str, &str); 19] = [
     ("policies.grace", "--grace"),
     ("policies.timeout", "--timeout"),
     ("policies.jitter", "--jitter"),
+    ("policies.onLeaseLoss", "--on-lease-loss"),
     ("policies.pauseAfterFailures", "--pause-after-failures"),
     ("policies.dependsOn", "--depends-on"),
 ];
@@ -178,6 +179,7 @@ fn rust(own: &Definition, body: &Value) -> String {
         let (initial, max) = (length(policies.backoff.initial), length(policies.backoff.max));
         lines.push(format!(".retry({}, Backoff {{ initial: {initial}, max: {max} }})", policies.max_attempts));
     }
+    lines.extend(policies.on_lease_loss.map(|choice| format!(".on_lease_loss(OnLeaseLoss::{choice:?})")));
     lines.extend(policies.pause_after_failures.map(|failures| format!(".pause_after_failures({failures})")));
     let on = policies.depends_on.as_ref();
     lines.extend(on.map(|on| format!(".depends_on({:?}, {})", on.job_key.as_str(), length(on.within))));
@@ -222,7 +224,7 @@ mod tests {
             "labels": {"team": "ops", "a b": "c=d"},
             "policies": {
                 "overlap": "queue", "maxConcurrentRuns": 2, "catchUp": "all", "catchUpLimit": 5, "catchUpWindow": "PT2H",
-                "grace": "PT30S", "timeout": "PT1H", "jitter": "PT5S", "pauseAfterFailures": 3,
+                "grace": "PT30S", "timeout": "PT1H", "jitter": "PT5S", "onLeaseLoss": "continue", "pauseAfterFailures": 3,
                 "retry": {"maxAttempts": 4}, "dependsOn": {"jobKey": "etl", "within": "PT24H"},
                 "dst": {"gap": "skip", "fold": "both"},
             },

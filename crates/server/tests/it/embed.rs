@@ -81,6 +81,7 @@ async fn who_is_alive_is_judged_by_the_lease_that_is_configured() {
             heartbeat_at: heard,
             draining: false,
             clock_skew_ms: 0,
+            process: None,
         };
         bell.store().heartbeat(&instance).await.unwrap();
     }

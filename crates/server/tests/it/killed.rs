@@ -27,6 +27,11 @@ argv = ["sh", "-c", "trap '' TERM; sleep 1000 & echo $$ $! > stubborn-new; mv st
 /// The process ids of the program of a run that is at work.
 fn begin(server: &Server, target: &str) -> Vec<u32> {
     server.job(target, &json!({ "target": target }));
+    begin_again(server, target)
+}
+
+/// The same for a job that is there.
+fn begin_again(server: &Server, target: &str) -> Vec<u32> {
     server.post(&format!("/jobs/key:{target}/run-now"), &json!({})).expect(202);
     let file = server.folder.path().join(target);
     let told = eventually(|| fs::read_to_string(&file).ok()).expect("the program begins");
@@ -55,14 +60,24 @@ fn are_gone(processes: &[u32]) {
 
 /// The keeper of a server.
 fn keeper(server: &Server) -> u32 {
-    let processes =
-        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
-    let keepers: Vec<u32> = processes
-        .filter(|id: &u32| look(*id).is_some_and(|(state, parent)| state != 'Z' && parent == server.pid()))
-        .filter(|id| fs::read(format!("/proc/{id}/cmdline")).is_ok_and(|line| line.ends_with(b"\0keep-groups\0")))
-        .collect();
+    let keepers = keepers(server);
     assert_eq!(keepers.len(), 1, "{keepers:?}");
     keepers[0]
+}
+
+/// The keeper that takes the place of another one.
+fn keeper_after(server: &Server, last: u32) -> u32 {
+    let other = || keepers(server).into_iter().find(|keeper| *keeper != last);
+    eventually(other).expect("another keeper")
+}
+
+fn keepers(server: &Server) -> Vec<u32> {
+    let processes =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    processes
+        .filter(|id: &u32| look(*id).is_some_and(|(state, parent)| state != 'Z' && parent == server.pid()))
+        .filter(|id| fs::read(format!("/proc/{id}/cmdline")).is_ok_and(|line| line.ends_with(b"\0keep-groups\0")))
+        .collect()
 }
 
 fn signal(process: u32, name: &str) {
@@ -90,8 +105,7 @@ fn another_keeper_knows_what_the_last_one_knew() {
     are_gone(&[first]);
     assert!(processes.iter().all(|id| is_alive(*id)), "a keeper that is ended ends nobody");
     processes.extend(begin(&server, "stubborn"));
-    let second = keeper(&server);
-    assert_ne!(first, second);
+    let second = keeper_after(&server, first);
     signal(server.pid(), "KILL");
     are_gone(&processes);
     are_gone(&[second]);
@@ -105,4 +119,28 @@ fn a_keeper_goes_with_its_server() {
     server.ended();
     are_gone(&[keeper]);
     assert!(!server.log().contains("keeper"), "{}", server.log());
+}
+
+/// Leases that end while a test is patient.
+const SHORT_LEASE: &str = "[engine]\nlease = \"6s\"\n";
+
+#[test]
+fn programs_of_a_frozen_server_end_before_their_leases_do_unless_they_may_continue() {
+    let continuing = PROGRAMS.replace("polite", "continuing");
+    let (target, _) = continuing.split_once("[[target]]\nlabel = \"stubborn\"").unwrap();
+    let server = Server::postgres(&format!("{SHORT_LEASE}{PROGRAMS}{target}")).registered();
+    server.job("continuing", &json!({ "target": "continuing", "policies": { "onLeaseLoss": "continue" } }));
+    let continuing = begin_again(&server, "continuing");
+    let mut processes = begin(&server, "polite");
+    processes.extend(begin(&server, "stubborn"));
+    signal(server.pid(), "STOP");
+    are_gone(&processes);
+    assert_eq!(fs::read_to_string(server.folder.path().join("polite-bye")).unwrap(), "bye\n", "it is asked first");
+    assert!(continuing.iter().all(|id| is_alive(*id)), "its job lets it continue");
+    signal(server.pid(), "CONT");
+    let run = "/runs?jobKey=polite";
+    let ended = server.until(run, |list| list["items"][0]["status"] == "failed");
+    assert_eq!(ended["items"][0]["failureCode"], "fenced", "{ended}");
+    signal(server.pid(), "KILL");
+    are_gone(&continuing);
 }

@@ -12,7 +12,7 @@ use super::given::{at, job, job_at, with};
 use super::world::World;
 use crate::memory::FaultPoint;
 
-pub use faulty::{Fault, Faulty};
+pub use faulty::{Fault, Faulty, KeptBack};
 
 use engine::Engine;
 

@@ -111,6 +111,7 @@ pub(super) fn instance(number: u8, heartbeat_at: Timestamp) -> Instance {
         heartbeat_at,
         draining: false,
         clock_skew_ms: -3,
+        process: None,
     }
 }
 

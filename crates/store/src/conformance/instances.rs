@@ -29,6 +29,7 @@ pub async fn a_later_heartbeat_updates_everything(fresh: Fresh) {
         roles: vec![],
         targets: vec![target(MAIL)],
         clock_skew_ms: 7,
+        process: Some("boot namespace 4711 12".to_owned()),
         ..instance(1, at("00:02"))
     };
     world.store.heartbeat(&later).await.unwrap();

@@ -43,6 +43,29 @@ pub async fn a_lease_that_ran_out_is_not_extended(fresh: Fresh) {
     assert_eq!(reports.len(), 1, "it holds until its last moment");
 }
 
+pub async fn the_leases_of_an_instance_are_listed(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let [one, two] = two_instances(&world).await;
+    let of = async |number, limit| {
+        let leases = world.store.leases_of(instance_id(number), limit).await.unwrap();
+        leases.into_iter().map(|run| (run.id, run.attempt, run.status)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(1, 10).await, [(one.run.id, 1, RunStatus::Running)]);
+    assert_eq!(of(2, 10).await, [(two.run.id, 1, RunStatus::Running)]);
+    assert_eq!((of(3, 10).await, of(1, 0).await), (vec![], vec![]));
+    world.finish(&[one], &success(), at("01:00:10")).await;
+    assert_eq!(of(1, 10).await, []);
+}
+
+pub async fn a_late_request_never_shortens_a_lease(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let [one, _] = two_instances(&world).await;
+    for (now, until) in [("01:00:20", "01:00:50"), ("01:00:15", "01:00:45")] {
+        assert_eq!(world.store.extend_leases(instance_id(1), at(now), at(until)).await.unwrap().len(), 1);
+        assert_eq!(world.run(one.run.id).await.lease_until, Some(at("01:00:50")));
+    }
+}
+
 pub async fn what_has_ended_is_not_reported(fresh: Fresh) {
     let world = World::new(&fresh);
     let [one, _] = two_instances(&world).await;

@@ -144,6 +144,8 @@ macro_rules! conformance_cases {
             leases {
                 an_instance_extends_its_own_leases,
                 a_lease_that_ran_out_is_not_extended,
+                a_late_request_never_shortens_a_lease,
+                the_leases_of_an_instance_are_listed,
                 what_has_ended_is_not_reported,
                 a_heartbeat_learns_what_is_to_be_stopped,
                 a_second_attempt_is_reported_with_its_number,

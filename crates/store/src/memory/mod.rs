@@ -21,6 +21,7 @@ mod summary;
 mod sweeping;
 mod verbs;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use everbell_core::store::{AuditEntry, StoreError, StoreResult};
@@ -36,6 +37,7 @@ pub struct MemoryStore {
     clock: Mutex<Timestamp>,
     fault: Mutex<Option<FaultPoint>>,
     notify: Notify,
+    can_partition: AtomicBool,
 }
 
 /// Where a call fails.
@@ -75,6 +77,11 @@ impl MemoryStore {
     /// Sets the clock that [`Store::now`](everbell_core::store::Store::now) reads.
     pub fn set_now(&self, now: Timestamp) {
         *guard(&self.clock) = state::micros(now);
+    }
+
+    /// Makes instances stop their handlers before their leases end, as on a database that is reached over a network.
+    pub fn set_can_partition(&self, can: bool) {
+        self.can_partition.store(can, Ordering::Relaxed);
     }
 
     /// Makes the next call of any verb fail, once.

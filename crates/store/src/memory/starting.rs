@@ -71,7 +71,7 @@ impl State {
         for run in self.active.values_mut().map(|active| &mut active.run) {
             let own = run.claimed.is_some_and(|(_, by)| by == instance);
             if own && run.lease_until.is_some_and(|lease| lease >= now) {
-                run.lease_until = Some(micros(until));
+                run.lease_until = run.lease_until.max(Some(micros(until)));
                 let cancel_by = run.cancel_by.clone();
                 reports.push(LeaseReport { run: run.id, attempt: run.attempt, cancel_by });
             }
@@ -98,6 +98,12 @@ impl State {
         expired.retain(|(lease, _)| *lease < now);
         expired.sort_by_key(|(lease, run)| (*lease, run.id));
         expired.into_iter().take(limit as usize).map(|(_, run)| self.settling(run)).collect()
+    }
+
+    pub(super) fn leases_of(&self, instance: InstanceId, limit: u32) -> Vec<Settling> {
+        let is_own = |run: &&Run| run.status == RunStatus::Running && run.claimed.is_some_and(|(_, by)| by == instance);
+        let own = self.active.values().map(|active| &active.run).filter(is_own);
+        own.take(limit as usize).map(|run| self.settling(run)).collect()
     }
 
     fn settling(&self, run: &Run) -> Settling {

@@ -1,5 +1,7 @@
 //! The verbs of the contract, each one transaction over [`State`](super::state::State).
 
+use std::sync::atomic::Ordering;
+
 use async_trait::async_trait;
 use everbell_core::change::NewJob;
 use everbell_core::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
@@ -21,6 +23,10 @@ impl Store for MemoryStore {
     async fn now(&self) -> StoreResult<Timestamp> {
         let now = self.clock();
         self.with(|_| Ok(now))
+    }
+
+    fn can_partition(&self) -> bool {
+        self.can_partition.load(Ordering::Relaxed)
     }
 
     async fn status(&self) -> StoreResult<StoreStatus> {
@@ -115,6 +121,10 @@ impl Store for MemoryStore {
 
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
         self.with(|state| Ok(state.expired_leases(now, limit)))
+    }
+
+    async fn leases_of(&self, instance: InstanceId, limit: u32) -> StoreResult<Vec<Settling>> {
+        self.with(|state| Ok(state.leases_of(instance, limit)))
     }
 
     async fn insert_run(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()> {

@@ -24,7 +24,8 @@ impl PostgresStore {
             .bind(Micros::from(instance.started_at))
             .bind(Micros::from(instance.heartbeat_at))
             .bind(instance.draining)
-            .bind(instance.clock_skew_ms);
+            .bind(instance.clock_skew_ms)
+            .bind(instance.process.clone());
         self.alone("writing a heartbeat", query.fetch_one(&self.pool)).await
     }
 

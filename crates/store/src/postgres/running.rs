@@ -110,6 +110,17 @@ impl PostgresStore {
         let query =
             sqlx::query_as(include_str!("sql/expired_leases.sql")).bind(Micros::from(now)).bind(i64::from(limit));
         let rows: Vec<SettlingColumns> = self.within(WHAT, query.fetch_all(&self.loops)).await?;
+        self.settling(&rows).await
+    }
+
+    pub(super) async fn read_leases_of(&self, instance: InstanceId, limit: u32) -> StoreResult<Vec<Settling>> {
+        const WHAT: &str = "looking for the leases of an instance";
+        let query = sqlx::query_as(include_str!("sql/leases_of.sql")).bind(instance.as_uuid()).bind(i64::from(limit));
+        let rows: Vec<SettlingColumns> = self.within(WHAT, query.fetch_all(&self.loops)).await?;
+        self.settling(&rows).await
+    }
+
+    async fn settling(&self, rows: &[SettlingColumns]) -> StoreResult<Vec<Settling>> {
         let learned = self.learn_apart(rows.iter().filter_map(|row| row.job_id)).await?;
         let settling = |row: &SettlingColumns| {
             let id = row.job_id.map(JobId::from_uuid);

@@ -138,6 +138,7 @@ pub(crate) struct InstanceColumns {
     pub(crate) heartbeat_at: Micros,
     pub(crate) draining: bool,
     pub(crate) clock_skew_ms: i64,
+    pub(crate) process: Option<String>,
 }
 
 impl InstanceColumns {
@@ -158,6 +159,7 @@ impl InstanceColumns {
             heartbeat_at: self.heartbeat_at.into(),
             draining: self.draining,
             clock_skew_ms: self.clock_skew_ms,
+            process: self.process,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everbell_core::{Backoff, CatchUp, Dependency, Invalid, JobKey, Overlap, Policies, PolicyValues};
+use everbell_core::{Backoff, CatchUp, Dependency, Invalid, JobKey, OnLeaseLoss, Overlap, Policies, PolicyValues};
 use serde::{Deserialize, Serialize};
 
 #[derive(Default, Deserialize, Serialize)]
@@ -36,6 +36,8 @@ struct Written {
     depends_on: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     depends_within_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_lease_loss: Option<String>,
 }
 
 pub(super) fn write(policies: &Policies) -> String {
@@ -59,6 +61,7 @@ pub(super) fn write(policies: &Policies) -> String {
         pause_after_failures: policies.pause_after_failures,
         depends_on: policies.depends_on.as_ref().map(|on| on.job_key.to_string()),
         depends_within_ms: policies.depends_on.as_ref().map(|on| on.within.as_millis() as u64),
+        on_lease_loss: policies.on_lease_loss.map(|choice| choice.to_string()),
     };
     serde_json::to_string(&written).unwrap_or_else(|_| "{}".to_owned())
 }
@@ -77,6 +80,10 @@ pub(super) fn read(text: &str) -> Result<Policies, Invalid> {
         }
         _ => None,
     };
+    let on_lease_loss = match &written.on_lease_loss {
+        Some(word) => Some(OnLeaseLoss::from_word(word).ok_or_else(|| bad("unknown onLeaseLoss".to_owned()))?),
+        None => None,
+    };
     let values = PolicyValues {
         overlap: overlap.ok_or_else(|| bad("unknown overlap".to_owned()))?,
         max_concurrent_runs: written.max_concurrent_runs.unwrap_or(default.max_concurrent_runs),
@@ -93,6 +100,7 @@ pub(super) fn read(text: &str) -> Result<Policies, Invalid> {
         },
         pause_after_failures: written.pause_after_failures,
         depends_on,
+        on_lease_loss,
     };
     Policies::new(values)
         .map_err(|problems| bad(problems.iter().map(Invalid::to_string).collect::<Vec<_>>().join("; ")))

@@ -36,7 +36,8 @@ impl SqliteStore {
             .bind(Micros::from(instance.started_at))
             .bind(Micros::from(instance.heartbeat_at))
             .bind(instance.draining)
-            .bind(instance.clock_skew_ms);
+            .bind(instance.clock_skew_ms)
+            .bind(instance.process.clone());
         let mut held = self.writer("writing a heartbeat").await?;
         let mut tx = held.begin().await?;
         let (draining,): (bool,) = tx.one(query).await?;

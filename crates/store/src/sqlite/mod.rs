@@ -98,6 +98,10 @@ impl Store for SqliteStore {
         self.read_now().await
     }
 
+    fn can_partition(&self) -> bool {
+        false
+    }
+
     async fn status(&self) -> StoreResult<StoreStatus> {
         self.read_status().await
     }
@@ -182,6 +186,10 @@ impl Store for SqliteStore {
 
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
         self.read_expired(now, limit).await
+    }
+
+    async fn leases_of(&self, instance: InstanceId, limit: u32) -> StoreResult<Vec<Settling>> {
+        self.read_leases_of(instance, limit).await
     }
 
     async fn insert_run(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()> {

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::batch::{self, Hex};
 use super::planning::{cancel, insert_runs};
-use super::transaction::Tx;
+use super::transaction::{Statement, Tx};
 use super::{SqliteStore, access, jobs};
 use crate::micros::Micros;
 use crate::rows::{ClaimColumns, Recording, RunColumns, RunValues, SettlingColumns};
@@ -130,9 +130,18 @@ impl SqliteStore {
     }
 
     pub(super) async fn read_expired(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
-        let mut held = self.reader("looking for expired leases").await?;
-        let mut tx = held.begin().await?;
         let query = sqlx::query(include_str!("sql/expired_leases.sql")).bind(Micros::from(now)).bind(limit);
+        self.settling("looking for expired leases", query).await
+    }
+
+    pub(super) async fn read_leases_of(&self, instance: InstanceId, limit: u32) -> StoreResult<Vec<Settling>> {
+        let query = sqlx::query(include_str!("sql/leases_of.sql")).bind(instance.as_uuid()).bind(limit);
+        self.settling("looking for the leases of an instance", query).await
+    }
+
+    async fn settling(&self, what: &'static str, query: Statement) -> StoreResult<Vec<Settling>> {
+        let mut held = self.reader(what).await?;
+        let mut tx = held.begin().await?;
         let rows: Vec<SettlingColumns> = tx.all(query).await?;
         let learned = self.learn(&mut tx, rows.iter().filter_map(|row| row.job_id.map(JobId::from_uuid))).await?;
         // A run whose job cannot be read is lost all the same.

@@ -58,7 +58,7 @@ CREATE TABLE instances (
   heartbeat_at  integer not null,
   draining      integer not null default 0,
   clock_skew_ms integer not null
-) strict;
+, process text) strict;
 CREATE VIEW job_rows as
 select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.schedule_type, j.timezone,
        j.anchor_at, j.start_at, j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source,

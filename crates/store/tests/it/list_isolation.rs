@@ -134,6 +134,7 @@ async fn an_instance_among_instances(database: Broken) {
             heartbeat_at: at("00:00:00"),
             draining: false,
             clock_skew_ms: 0,
+            process: None,
         };
         store.heartbeat(&instance).await.unwrap();
     }

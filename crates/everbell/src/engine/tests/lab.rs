@@ -141,6 +141,12 @@ impl Lab {
         Engine::new(store, clock, targets.clone(), options.clone(), events.clone())
     }
 
+    /// Another instance that reaches the store in another way.
+    pub(super) fn engine_on(&self, store: Arc<dyn Store>) -> Engine {
+        let Shared { targets, options, events, .. } = &*self.engine.shared;
+        Engine::new(store, Arc::clone(&self.clock) as _, targets.clone(), options.clone(), events.clone())
+    }
+
     /// The engine, to be run; another one takes its place.
     pub(super) fn engine_instead(&mut self) -> Engine {
         let other = self.engine_beside();

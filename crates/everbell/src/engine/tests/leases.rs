@@ -94,10 +94,10 @@ async fn a_run_that_was_canceled_between_two_attempts_does_not_start_again() {
 async fn heartbeats_extend_leases_and_woken_ones_keep_their_distance() {
     let mut lab = waiting().await;
     let lease = |run: &everbell_core::Run| run.lease_until.unwrap();
-    assert_eq!(lease(&lab.records("long").await[0]), at("01:00:30"));
+    assert_eq!(lease(&lab.records("long").await[0]), at("01:01:00"));
     lab.set("01:00:05");
     assert_eq!(lab.engine.heartbeat.step().await.unwrap(), Wait::For(Duration::from_secs(5)));
-    assert_eq!(lease(&lab.records("long").await[0]), at("01:00:35"));
+    assert_eq!(lease(&lab.records("long").await[0]), at("01:01:05"));
     lab.set("01:00:05.500");
     assert_eq!(lab.engine.heartbeat.step().await.unwrap(), Wait::For(Duration::from_millis(500)), "woken too early");
     let instances = lab.store.list_instances().await.unwrap();
@@ -137,7 +137,7 @@ async fn after_an_outage_leases_that_ran_out_are_extended_before_anybody_reaps_t
     lab.engine.reaper.step().await.unwrap();
     other.reaper.step().await.unwrap();
     assert_eq!(lab.runs("long").await, ["01:00:00 running"]);
-    assert_eq!(lab.records("long").await[0].lease_until, Some(at("01:05:30")));
+    assert_eq!(lab.records("long").await[0].lease_until, Some(at("01:06")));
 }
 
 #[tokio::test]
@@ -181,14 +181,52 @@ async fn dead_instances_are_forgotten() {
     let mut other = lab.engine_beside();
     other.heartbeat.step().await.unwrap();
     drop(other);
-    for time in ["00:04", "00:06"] {
+    for time in ["00:09", "00:11"] {
         lab.set(time);
         lab.engine.heartbeat.step().await.unwrap();
         lab.engine.reaper.step().await.unwrap();
     }
-    lab.set("00:06:10");
+    lab.set("00:11:10");
     lab.engine.reaper.step().await.unwrap();
     assert_eq!(lab.store.list_instances().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn runs_of_a_killed_process_of_this_machine_do_not_wait_for_their_lease() {
+    let lab = waiting().await;
+    let mut other = lab.engine_beside();
+    let dead = |process: String| everbell_core::store::Instance {
+        process: Some(process),
+        ..lab.engine.shared.instance(at("01:00"))
+    };
+    let own = lab.engine.shared.instance(at("01:00")).process.unwrap();
+    let started: u64 = own.rsplit_once(' ').unwrap().1.parse().unwrap();
+    let gone = dead(own.replace(&format!(" {started}"), &format!(" {}", started + 1)));
+    // Of another container nothing can be told.
+    lab.store.heartbeat(&dead(format!("x{}", gone.process.as_ref().unwrap()))).await.unwrap();
+    for time in ["01:00:01", "01:00:08"] {
+        lab.set(time);
+        other.reaper.step().await.unwrap();
+        assert_eq!(lab.runs("long").await, ["01:00:00 running"]);
+    }
+    lab.store.heartbeat(&gone).await.unwrap();
+    for (time, run) in
+        [("01:00:12", "01:00:00 running"), ("01:00:17", "01:00:00 running"), ("01:00:18", "01:00:00 failed lost")]
+    {
+        lab.set(time);
+        other.reaper.step().await.unwrap();
+        assert_eq!(lab.runs("long").await, [run], "{time}: its programs get the time to end");
+    }
+    assert!(lab.store.list_instances().await.unwrap().is_empty(), "and it is forgotten");
+    // Where an instance can be cut off, others may be on other machines, and only the lease decides.
+    lab.store.set_can_partition(true);
+    lab.store.heartbeat(&gone).await.unwrap();
+    for time in ["01:00:30", "01:00:40"] {
+        lab.set(time);
+        other.reaper.step().await.unwrap();
+        assert_eq!(lab.store.list_instances().await.unwrap().len(), 1);
+    }
 }
 
 #[tokio::test]

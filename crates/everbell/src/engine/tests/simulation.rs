@@ -1,11 +1,14 @@
 //! Many instances on one store, with everything that can go wrong, decided by a seed.
 //!
-//! An instance crashes between any two steps, stands still for longer than its lease, has a clock that is off, gets
-//! errors from the store before or after a call did its work, and its handlers are slow, fail, panic or hang. Operators
+//! An instance crashes between any two steps, stands still for longer than its lease, is cut off from the store while others
+//! are not, has a clock that is off, gets errors from the store before or after a call did its work and answers to claims
+//! late or never, and its handlers are slow, fail, panic or hang. Operators
 //! pause, resume, edit, run by hand and cancel meanwhile. Afterwards the checkers must find nothing.
 //!
 //! A failing seed is printed; `EVERBELL_SEED=<seed> cargo nextest run -p everbell simulation` plays it again.
 
+mod diary;
+mod handlers;
 mod operator;
 mod world;
 
@@ -30,7 +33,7 @@ async fn play(seed: u64) -> (Snapshot, Vec<String>) {
     let snapshot = Snapshot::read(&*world.store).await;
     complaints.extend(snapshot.complaints());
     complaints.extend(snapshot.unfinished_runs());
-    complaints.extend(world.witnesses.complaints(&snapshot));
+    complaints.extend(world.witnesses.complaints(&snapshot, &world.diary));
     (snapshot, complaints)
 }
 
@@ -46,11 +49,12 @@ fn fates(snapshot: &Snapshot) -> BTreeSet<String> {
     runs.chain(tries).chain(gaps).collect()
 }
 
-const FATES: [&str; 13] = [
+const FATES: [&str; 14] = [
     "succeeded",
     "succeeded again",
     "failed again",
     "failed handler_error",
+    "failed fenced",
     "failed lost",
     "failed panic",
     "failed timeout",

@@ -61,6 +61,9 @@ pub(crate) struct DefinitionArgs {
     /// Never wait longer for another attempt.
     #[arg(long, value_name = "DURATION", value_parser = span, help_heading = "Policies")]
     retry_max: Option<String>,
+    /// Stop a run whose instance cannot renew its lease, or let it continue beside the next one.
+    #[arg(long, value_name = "RULE", value_parser = ["stop", "continue"], help_heading = "Policies")]
+    on_lease_loss: Option<String>,
     /// So many failures in a row pause the job.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Policies")]
     pause_after_failures: Option<u16>,
@@ -146,6 +149,7 @@ impl Body {
             ("jitter", &args.jitter),
             ("retry.initial", &args.retry_initial),
             ("retry.max", &args.retry_max),
+            ("onLeaseLoss", &args.on_lease_loss),
             ("dst.gap", &args.dst_gap),
             ("dst.fold", &args.dst_fold),
         ];

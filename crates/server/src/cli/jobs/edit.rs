@@ -41,6 +41,7 @@ const CLEARED: &[(&str, &str)] = &[
     ("retries", "policies.retry"),
     ("retry-initial", "policies.retry.initial"),
     ("retry-max", "policies.retry.max"),
+    ("on-lease-loss", "policies.onLeaseLoss"),
     ("pause-after-failures", "policies.pauseAfterFailures"),
     ("depends-on", "policies.dependsOn"),
     ("dst-gap", "policies.dst.gap"),

@@ -191,6 +191,7 @@ fn policies(job: &Value, session: &Session<'_>) -> String {
     let depends = depends.map_or_else(String::new, |depends| format!("depends on {}", text(depends, "jobKey")));
     let pauses = number(policies, "pauseAfterFailures");
     let pauses = pauses.map_or_else(String::new, |failures| format!("pauses after {failures} failures"));
+    let lease_loss = text(policies, "onLeaseLoss");
     let jitter = span("jitter");
     joined(
         &[
@@ -199,6 +200,7 @@ fn policies(job: &Value, session: &Session<'_>) -> String {
             &format!("catch-up {}", text(policies, "catchUp")),
             &format!("retries {}", attempts - 1),
             &if jitter == "0s" { String::new() } else { format!("jitter {jitter}") },
+            &if lease_loss.is_empty() { String::new() } else { format!("on lease loss {lease_loss}") },
             &pauses,
             &depends,
         ],

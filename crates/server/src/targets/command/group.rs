@@ -8,8 +8,8 @@
 //! - Whatever it left behind is killed before it is reaped.
 //! - After that, no signal is sent any more.
 //!
-//! Whoever drops a group kills it: a handler that is dropped leaves nothing behind. If this process is killed itself, its
-//! [keeper](super::keeper) does that. Only what made a group or session of its own gets away.
+//! Whoever drops a group kills it: a handler that is dropped leaves nothing behind. If this process is killed itself, or
+//! frozen until the lease of the run nearly ends, its [keeper](super::keeper) does that. Only what made a group or session of its own gets away.
 
 use std::io;
 use std::process::ExitStatus;
@@ -18,7 +18,9 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::signal::unix::{self, SignalKind};
 
-use super::keeper::{Keeper, Kept};
+use everbell::Lease;
+
+use super::keeper::{Deadline, Keeper, Kept};
 
 #[derive(Debug)]
 pub(super) struct Group {
@@ -32,13 +34,13 @@ pub(super) struct Group {
 
 impl Group {
     /// Starts a program as the leader of a group of its own.
-    pub(super) fn start(command: &mut Command, keeper: &Keeper) -> io::Result<Group> {
+    pub(super) fn start(command: &mut Command, keeper: &Keeper, lease: &Lease) -> io::Result<Group> {
         // Before the program: its end must not be missed.
         let changes = unix::signal(SignalKind::child())?;
         let child = command.process_group(0).spawn()?;
         let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let leader = leader.ok_or_else(|| io::Error::other("the program has no process id"))?;
-        Ok(Group { child, leader, kept: Some(keeper.keep(leader)), changes })
+        Ok(Group { child, leader, kept: Some(keeper.keep(leader, deadline(lease))), changes })
     }
 
     /// The ends of its pipes.
@@ -54,6 +56,13 @@ impl Group {
             if self.changes.recv().await.is_none() {
                 return;
             }
+        }
+    }
+
+    /// Passes a renewed lease on to the keeper.
+    pub(super) fn renew(&self, lease: &Lease) {
+        if let (Some(kept), Some(deadline)) = (&self.kept, deadline(lease)) {
+            kept.renew(deadline);
         }
     }
 
@@ -79,6 +88,11 @@ impl Group {
             let _nobody = kill_process_group(self.leader, signal);
         }
     }
+}
+
+/// When the keeper has to act, if this process cannot.
+fn deadline(lease: &Lease) -> Option<Deadline> {
+    Some(Deadline::after(lease.stops_in()?, lease.gone_in()?))
 }
 
 impl Drop for Group {

@@ -1,32 +1,71 @@
 //! [`Keeper`]: a second process, which ends the programs of this one when it cannot do so itself.
 //!
-//! A server that is killed (`SIGKILL`, no memory left) leaves the programs of its runs behind. They would go on while
-//! another instance, or the same one started again, begins those runs anew: two of a job at once, against its overlap
-//! policy. So the server starts itself a second time, as a keeper at the end of a pipe. It tells the keeper every group
-//! that begins (`+4711`) and every one that is over (`-4711`), before the number can be given to somebody else. When the
-//! pipe ends, the server is gone: the keeper asks the groups that are left to end, kills what does not, and goes too.
+//! A server that is killed (`SIGKILL`, no memory left) leaves the programs of its runs behind, and one that is frozen
+//! (`SIGSTOP`, a debugger) cannot stop them before their leases end. They would go on while another instance starts the
+//! next run of the job: two at once, against its overlap policy. So the server starts itself a second time, as a keeper at
+//! the end of a pipe, and writes a line for every group that begins, is renewed, or is over:
+//!
+//! ```text
+//! +4711                     the group 4711 has begun
+//! +4711 5000000 5006000     the same; it gets SIGTERM and SIGKILL at these times unless a later line renews it
+//! -4711                     the group is over: written before its number can be given to another process
+//! ```
+//!
+//! When the pipe ends, the server is gone: the keeper asks the groups that are left to end, kills what does not, and goes
+//! too. The process itself is in [`groups`].
+//!
+//! The server never waits for its keeper: the pipe does not block. A keeper that does not read (it is stopped, or starved)
+//! fills the pipe; a thread then ends it, starts another one and gives it the whole list.
 
-use std::collections::BTreeSet;
+mod groups;
+mod process;
+
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, BufRead, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::Pid;
+use rustix::time::{ClockId, clock_gettime};
+
+use self::process::{ATOMIC_WRITE, Process};
 
 /// The only argument of a keeper.
 const WORD: &str = "keep-groups";
 
-/// How often a keeper looks whether groups that were asked to end have ended, and how long: five seconds. Leases are
-/// longer, so nobody has begun their runs anew by then.
-const GLANCES: (u32, Duration) = (100, Duration::from_millis(50));
+/// The pause before another try to start a keeper.
+const RESTART_PAUSE: Duration = Duration::from_secs(5);
 
-/// Knows what is to be ended if this process dies. Clones are the same.
+/// When a group gets its signals unless it is renewed before, in milliseconds of [`uptime`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Deadline {
+    terminate_at: u64,
+    kill_at: u64,
+}
+
+impl Deadline {
+    /// For a run that its server stops in `stops_in` and drops in `gone_in`. The server comes first, if it can.
+    pub(super) fn after(stops_in: Duration, gone_in: Duration) -> Deadline {
+        let at = |left: Duration| uptime().saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+        let slack = gone_in.saturating_sub(stops_in);
+        Deadline { terminate_at: at(stops_in + slack / 3), kill_at: at(gone_in) }
+    }
+}
+
+/// Milliseconds on a clock that all processes of the machine share and that also counts the time of a suspended machine.
+fn uptime() -> u64 {
+    const CLOCK: ClockId = if cfg!(target_os = "linux") { ClockId::Boottime } else { ClockId::Monotonic };
+    let now = clock_gettime(CLOCK);
+    let part = |value: i64| u64::try_from(value).unwrap_or_default();
+    part(now.tv_sec) * 1_000 + part(now.tv_nsec) / 1_000_000
+}
+
+/// Knows which groups to end if this process dies or freezes. Clones share one keeper process.
 #[derive(Clone, Debug)]
-pub(crate) struct Keeper(Option<Arc<Mutex<Line>>>);
+pub(crate) struct Keeper(Option<Arc<Line>>);
 
 impl Keeper {
     /// None at all: if this process is killed, programs go on.
@@ -36,93 +75,182 @@ impl Keeper {
 
     /// A second process of this program. Everything works without it too, so a failure is only a warning.
     pub(crate) fn start() -> Keeper {
-        let mut line = Line { keeper: None, groups: BTreeSet::new() };
-        line.begin_or_warn();
-        Keeper(Some(Arc::new(Mutex::new(line))))
+        Keeper::start_with(Process::start)
     }
 
-    /// Has a group ended if this process dies before the answer is dropped.
-    pub(super) fn keep(&self, leader: Pid) -> Kept {
-        let kept = Kept { keeper: self.clone(), group: leader.as_raw_nonzero().get() };
-        self.tell('+', kept.group);
-        kept
-    }
-
-    fn tell(&self, sign: char, group: i32) {
-        if let Some(line) = &self.0 {
-            line.lock().unwrap_or_else(PoisonError::into_inner).tell(sign, group);
+    fn start_with(start: impl Fn() -> io::Result<Process> + Send + Sync + 'static) -> Keeper {
+        let line = Arc::new(Line { state: Mutex::default(), start: Box::new(start) });
+        match (line.start)() {
+            Ok(process) => line.locked().process = Some(process),
+            Err(error) => line.replace(&mut line.locked(), &error),
         }
+        Keeper(Some(line))
+    }
+
+    /// Has a group ended if this process dies before the answer is dropped, or at the deadline.
+    pub(super) fn keep(&self, leader: Pid, deadline: Option<Deadline>) -> Kept {
+        let kept = Kept { keeper: self.clone(), group: leader.as_raw_nonzero().get() };
+        kept.tell(Change::Keep(deadline));
+        kept
     }
 }
 
-/// A group that is kept an eye on. Dropped before its leader is reaped: until then its number is its own.
+/// A group that the keeper knows. Dropped before its leader is reaped: until then its number is its own.
 #[derive(Debug)]
 pub(super) struct Kept {
     keeper: Keeper,
     group: i32,
 }
 
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.keeper.tell('-', self.group);
+impl Kept {
+    /// Replaces the deadline.
+    pub(super) fn renew(&self, deadline: Deadline) {
+        self.tell(Change::Keep(Some(deadline)));
+    }
+
+    fn tell(&self, change: Change) {
+        if let Some(line) = &self.keeper.0 {
+            line.tell(self.group, change);
+        }
     }
 }
 
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.tell(Change::Over);
+    }
+}
+
+/// What a line says about a group.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Keep(Option<Deadline>),
+    Over,
+}
+
+type Groups = BTreeMap<i32, Option<Deadline>>;
+
 /// The near end of the pipe.
-#[derive(Debug)]
 struct Line {
-    keeper: Option<Child>,
-    /// What the keeper knows, for another one.
-    groups: BTreeSet<i32>,
+    state: Mutex<State>,
+    /// Starts a keeper.
+    start: Box<dyn Fn() -> io::Result<Process> + Send + Sync>,
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Line").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// `None` while another one is being started.
+    process: Option<Process>,
+    /// The whole list, for another keeper.
+    groups: Groups,
+    /// How many keepers had to be replaced.
+    replaced: u64,
 }
 
 impl Line {
-    fn tell(&mut self, sign: char, group: i32) {
-        if sign == '+' {
-            self.groups.insert(group);
-        } else {
-            self.groups.remove(&group);
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(self: &Arc<Line>, group: i32, change: Change) {
+        let mut state = self.locked();
+        match change {
+            Change::Keep(deadline) => _ = state.groups.insert(group, deadline),
+            Change::Over => _ = state.groups.remove(&group),
         }
-        let told = self.keeper.as_mut().map(|keeper| say(keeper, sign, group));
-        if !matches!(told, Some(Ok(()))) {
-            self.begin_or_warn();
+        let Some(process) = &mut state.process else { return };
+        let mut text = String::new();
+        write_line(&mut text, group, change);
+        if let Err(error) = process.write_now(text.as_bytes()) {
+            self.replace(&mut state, &error);
         }
     }
 
-    /// The first keeper, or another one when somebody has ended it.
-    fn begin_or_warn(&mut self) {
-        if let Err(error) = self.begin() {
+    /// Ends the keeper, if there is one, and starts another, on a thread that may wait.
+    fn replace(self: &Arc<Line>, state: &mut State, why: &io::Error) {
+        state.replaced += 1;
+        let (last, line) = (state.process.take(), Arc::downgrade(self));
+        tracing::warn!(%why, replaced = state.replaced, "the keeper of programs does not read; starting another one");
+        let thread = std::thread::Builder::new().name("keeper".to_owned());
+        if let Err(error) = thread.spawn(move || start_another(last, &line)) {
             tracing::warn!(%error, "there is no keeper: programs of command targets go on if this server is killed");
         }
     }
 
-    fn begin(&mut self) -> io::Result<()> {
-        if let Some(mut last) = self.keeper.take() {
-            // It does not listen, so there is nothing to lose. Reaped, it is no zombie.
-            last.kill()?;
-            last.wait()?;
+    /// Gives the whole list to a new keeper. What changes meanwhile follows.
+    fn hand_over(&self, mut process: Process) -> io::Result<()> {
+        let handed_over = self.bring_up_to_date(&mut process);
+        match handed_over {
+            Ok(mut state) => state.process = Some(process),
+            Err(error) => {
+                process.end();
+                return Err(error);
+            }
         }
-        let mut command = Command::new(std::env::current_exe()?);
-        command
-            .arg(WORD)
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        // What a terminal sends to the server is not for the keeper.
-        let mut keeper = command.process_group(0).spawn()?;
-        for group in &self.groups {
-            say(&mut keeper, '+', *group)?;
-        }
-        self.keeper = Some(keeper);
         Ok(())
+    }
+
+    /// The list is locked when the keeper knows all of it.
+    fn bring_up_to_date(&self, process: &mut Process) -> io::Result<MutexGuard<'_, State>> {
+        let mut known = Groups::new();
+        loop {
+            let text = {
+                let state = self.locked();
+                let text = difference(&known, &state.groups);
+                if text.len() <= ATOMIC_WRITE {
+                    process.write_now(text.as_bytes())?;
+                    return Ok(state);
+                }
+                known.clone_from(&state.groups);
+                text
+            };
+            process.write_patiently(text.as_bytes())?;
+        }
     }
 }
 
-fn say(keeper: &mut Child, sign: char, group: i32) -> io::Result<()> {
-    let pipe = keeper.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-    pipe.write_all(format!("{sign}{group}\n").as_bytes())
+fn start_another(last: Option<Process>, line: &Weak<Line>) {
+    // It does not read, so there is nothing to lose.
+    if let Some(last) = last {
+        last.end();
+    }
+    while let Some(line) = line.upgrade() {
+        match (line.start)().and_then(|process| line.hand_over(process)) {
+            Ok(()) => return,
+            Err(error) => {
+                tracing::warn!(%error, "there is no keeper: programs of command targets go on if this server is killed");
+            }
+        }
+        drop(line);
+        sleep(RESTART_PAUSE);
+    }
+}
+
+/// The lines that turn one list into another.
+fn difference(known: &Groups, wanted: &Groups) -> String {
+    let mut text = String::new();
+    for group in known.keys().filter(|group| !wanted.contains_key(group)) {
+        write_line(&mut text, *group, Change::Over);
+    }
+    for (group, deadline) in wanted.iter().filter(|(group, deadline)| known.get(group) != Some(deadline)) {
+        write_line(&mut text, *group, Change::Keep(*deadline));
+    }
+    text
+}
+
+fn write_line(text: &mut String, group: i32, change: Change) {
+    let line = match change {
+        Change::Keep(Some(Deadline { terminate_at, kill_at })) => format!("+{group} {terminate_at} {kill_at}\n"),
+        Change::Keep(None) => format!("+{group}\n"),
+        Change::Over => format!("-{group}\n"),
+    };
+    text.push_str(&line);
 }
 
 /// Is the keeper of a server, if that is what this process was started as.
@@ -130,64 +258,77 @@ pub(crate) fn answered(args: &[OsString]) -> bool {
     if args.len() != 2 || args[1] != WORD {
         return false;
     }
-    end(left(io::stdin().lock()));
+    groups::keep(&io::stdin());
     true
-}
-
-/// The groups that are left when the pipe ends.
-fn left(pipe: impl BufRead) -> Vec<Pid> {
-    let mut groups = BTreeSet::new();
-    // A pipe that cannot be read has ended too.
-    for line in pipe.lines().map_while(Result::ok) {
-        match (line.get(..1), line.get(1..).and_then(|number| number.parse::<i32>().ok())) {
-            (Some("+"), Some(group)) => _ = groups.insert(group),
-            (Some("-"), Some(group)) => _ = groups.remove(&group),
-            _ => {}
-        }
-    }
-    // 1 would be everybody's, and nothing below is a group.
-    groups.into_iter().filter(|group| *group > 1).filter_map(Pid::from_raw).collect()
-}
-
-/// Asks groups to end, and kills those that do not.
-fn end(mut groups: Vec<Pid>) {
-    signal(&groups, Signal::TERM);
-    let (glances, pause) = GLANCES;
-    for _ in 0..glances {
-        groups.retain(|group| test_kill_process_group(*group).is_ok());
-        if groups.is_empty() {
-            return;
-        }
-        sleep(pause);
-    }
-    signal(&groups, Signal::KILL);
-}
-
-fn signal(groups: &[Pid], signal: Signal) {
-    for group in groups {
-        // An error means that nobody is left.
-        let _nobody = kill_process_group(*group, signal);
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
 
-    fn left_of(words: &str) -> Vec<i32> {
-        left(words.as_bytes()).into_iter().map(|group| group.as_raw_nonzero().get()).collect()
+    /// A keeper that never reads, then one that writes down what it reads.
+    fn stopped_then_writing(file: &std::path::Path) -> impl Fn() -> io::Result<Process> + Send + Sync + use<> {
+        let (file, starts) = (file.to_owned(), AtomicU32::new(0));
+        move || {
+            let mut command = match starts.fetch_add(1, Ordering::Relaxed) {
+                0 => Command::new("sleep"),
+                _ => Command::new("sh"),
+            };
+            if command.get_program() == "sleep" {
+                command.arg("1000");
+            } else {
+                command.args(["-c", "exec cat > \"$0\""]).arg(&file);
+            }
+            Process::of(command.stdin(Stdio::piped()))
+        }
     }
 
     #[test]
-    fn what_began_and_is_not_over_is_left() {
-        assert_eq!(left_of(""), [0; 0]);
-        assert_eq!(left_of("+12\n+13\n-12\n+14\n"), [13, 14]);
-        assert_eq!(left_of("+12\n-12\n+12\n"), [12], "a number comes back");
-        assert_eq!(left_of("-12\n+12\n+13"), [12, 13]);
+    fn a_keeper_that_does_not_read_is_replaced_and_blocks_nobody() {
+        let file = std::env::temp_dir().join(format!("everbell-keeper-{}", std::process::id()));
+        let keeper = Keeper::start_with(stopped_then_writing(&file));
+        let group = |number: i32| Pid::from_raw(number).unwrap();
+        let kept = keeper.keep(group(4_711), SOON);
+        // More than any pipe holds: a write that waits would wait for ever.
+        for number in 0..200_000 {
+            drop(keeper.keep(group(10_000 + number % 1_000), None));
+        }
+        let line = keeper.0.clone().unwrap();
+        while line.locked().process.is_none() {
+            sleep(Duration::from_millis(10));
+        }
+        assert!(line.locked().replaced >= 1);
+        // The end of the pipe ends the process that writes.
+        let process = line.locked().process.take().unwrap();
+        let Process { mut child, pipe } = process;
+        drop(pipe);
+        child.wait().unwrap();
+        let read = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(read.lines().next(), Some("+4711 5 7"), "it knows what the first one was told");
+        drop(kept);
+    }
+
+    const SOON: Option<Deadline> = Some(Deadline { terminate_at: 5, kill_at: 7 });
+
+    #[test]
+    fn a_list_is_brought_up_to_another_one() {
+        let known = Groups::from([(2, None), (3, None), (4, SOON)]);
+        let wanted = Groups::from([(3, SOON), (4, SOON), (5, None)]);
+        assert_eq!(difference(&Groups::new(), &known), "+2\n+3\n+4 5 7\n");
+        assert_eq!(difference(&known, &wanted), "-2\n+3 5 7\n+5\n");
+        assert_eq!(difference(&wanted, &wanted), "");
     }
 
     #[test]
-    fn nobody_else_is_ever_meant() {
-        assert_eq!(left_of("+1\n+0\n+-1\n+-5\n+\n12\n*12\n+ 12\n+12x\n+99999999999\n\n"), [0; 0]);
+    fn a_server_that_can_act_is_first() {
+        let before = uptime();
+        let deadline = Deadline::after(Duration::from_secs(45), Duration::from_secs(57));
+        let after = uptime();
+        assert!((before + 49_000..=after + 49_000).contains(&deadline.terminate_at), "{deadline:?}");
+        assert!((before + 57_000..=after + 57_000).contains(&deadline.kill_at), "{deadline:?}");
     }
 }

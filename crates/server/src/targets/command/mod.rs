@@ -14,7 +14,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell::{Action, IntoOutcome, Run, RunError};
+use everbell::{Action, IntoOutcome, Lease, Run, RunError};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, Command};
@@ -75,12 +75,17 @@ async fn perform(settings: &CommandSettings, keeper: &Keeper, run: &Run) -> Resu
     if let Some(folder) = &settings.cwd {
         command.current_dir(folder);
     }
-    let group = Group::start(&mut command, keeper);
+    let lease = run.lease();
+    let group = Group::start(&mut command, keeper, &lease);
     let group = group.map_err(|error| not_started(program, settings.cwd.as_deref(), &error))?;
     let mut printed = Printed { said: LastLine::new(result::MAX_BYTES), complained: LastLine::new(MAX_COMPLAINT) };
-    let status = attend(group, run, &mut printed).await.map_err(|error| unknown_end(program, &error))?;
+    let status = attend(group, run, lease, &mut printed).await.map_err(|error| unknown_end(program, &error))?;
+    // The keeper ends programs of a server that stood still for too long. Whether one was done before, nobody can tell.
+    let may_be_ended = run.lease().stops_in().is_some_and(|left| left.is_zero());
     match status.code() {
-        Some(code) if settings.success.contains(&code) => Ok(printed.said.text().as_deref().and_then(result::json)),
+        Some(code) if settings.success.contains(&code) && !may_be_ended => {
+            Ok(printed.said.text().as_deref().and_then(result::json))
+        }
         _ => Err(failed(program, status, printed.complained.text())),
     }
 }
@@ -93,7 +98,7 @@ struct Printed {
 
 /// Feeds and reads a program until it has ended. Asked to stop, it is asked in turn; whoever loses patience drops this,
 /// and the group with it.
-async fn attend(mut group: Group, run: &Run, printed: &mut Printed) -> io::Result<ExitStatus> {
+async fn attend(mut group: Group, run: &Run, mut lease: Lease, printed: &mut Printed) -> io::Result<ExitStatus> {
     let (stdin, stdout, stderr) = group.pipes();
     let payload = run.payload().as_str().as_bytes();
     let pipes = async {
@@ -109,6 +114,7 @@ async fn attend(mut group: Group, run: &Run, printed: &mut Printed) -> io::Resul
         tokio::select! {
             () = group.ended() => break,
             _ = &mut pipes, if !drained => drained = true,
+            () = lease.renewed() => group.renew(&lease),
             () = run.canceled(), if !asked => {
                 asked = true;
                 group.terminate();

@@ -70,7 +70,7 @@ fn every_value_is_shown_with_its_source_and_no_secret_is() {
          auth.run_history\tviewer\tdefault\n\
          engine.concurrency\t256\tdefault\n\
          engine.poll\t5s\tdefault\n\
-         engine.lease\t30s\tdefault\n\
+         engine.lease\t60s\tdefault\n\
          engine.heartbeat\t5s\tdefault\n\
          engine.shutdown_grace\t30s\tdefault\n\
          engine.cancel_grace\t10s\tdefault\n\

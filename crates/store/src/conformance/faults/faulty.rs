@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -32,18 +33,30 @@ pub struct Fault {
 
 type Script = dyn Fn(u32) -> Option<FaultPoint> + Send + Sync;
 
+/// Resolves when an answer that was kept back may be heard.
+pub type KeptBack = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+type Delays = dyn Fn(u32) -> Option<KeptBack> + Send + Sync;
+
 /// A store whose calls fail as a script says: before they reach the store within, or after, so that only the answer is
 /// lost. Calls are counted over all verbs but [`Store::woken`].
 pub struct Faulty {
     inner: Arc<dyn Store>,
     calls: AtomicU32,
     script: Box<Script>,
+    delays: Box<Delays>,
 }
 
 impl Faulty {
     /// Fails where the script says so; it is asked with the number of the call, from 0.
     pub fn new(inner: Arc<dyn Store>, script: impl Fn(u32) -> Option<FaultPoint> + Send + Sync + 'static) -> Faulty {
-        Faulty { inner, calls: AtomicU32::new(0), script: Box::new(script) }
+        Faulty { inner, calls: AtomicU32::new(0), script: Box::new(script), delays: Box::new(|_| None) }
+    }
+
+    /// Keeps back answers to [`Store::start_runs`] as it is told: the runs are leased, and the caller hears of it later.
+    #[must_use]
+    pub fn keeping_back(self, delays: impl Fn(u32) -> Option<KeptBack> + Send + Sync + 'static) -> Faulty {
+        Faulty { delays: Box::new(delays), ..self }
     }
 
     /// Fails once.
@@ -84,6 +97,10 @@ impl Store for Faulty {
 
     async fn now(&self) -> StoreResult<Timestamp> {
         self.around(self.inner.now()).await
+    }
+
+    fn can_partition(&self) -> bool {
+        self.inner.can_partition()
     }
 
     async fn status(&self) -> StoreResult<StoreStatus> {
@@ -139,7 +156,11 @@ impl Store for Faulty {
     }
 
     async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
-        self.around(self.inner.start_runs(request)).await
+        let answer = self.around(self.inner.start_runs(request)).await;
+        if let Some(until_then) = (self.delays)(self.calls()) {
+            until_then.await;
+        }
+        answer
     }
 
     async fn extend_leases(
@@ -161,6 +182,10 @@ impl Store for Faulty {
 
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
         self.around(self.inner.expired_leases(now, limit)).await
+    }
+
+    async fn leases_of(&self, instance: InstanceId, limit: u32) -> StoreResult<Vec<Settling>> {
+        self.around(self.inner.leases_of(instance, limit)).await
     }
 
     async fn insert_run(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()> {

@@ -1,6 +1,7 @@
-insert into instances (id, host, pid, version, roles, targets, started_at, heartbeat_at, draining, clock_skew_ms)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+insert into instances (id, host, pid, version, roles, targets, started_at, heartbeat_at, draining, clock_skew_ms, process)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 on conflict (id) do update
 set host = excluded.host, pid = excluded.pid, version = excluded.version, roles = excluded.roles,
-    targets = excluded.targets, heartbeat_at = excluded.heartbeat_at, clock_skew_ms = excluded.clock_skew_ms
+    targets = excluded.targets, heartbeat_at = excluded.heartbeat_at, clock_skew_ms = excluded.clock_skew_ms,
+    process = excluded.process
 returning draining

@@ -1,35 +1,31 @@
 //! The store, the instances, and what happens to them.
 
 use std::collections::BTreeMap;
-use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use everbell_core::change;
-use everbell_core::settle::Outcome;
-use everbell_core::store::{JobFilter, PageRequest, Store};
-use everbell_core::{Backoff, CatchUp, JobId, Overlap, PolicyValues, RunId, RunStatus, Target};
+use everbell_core::store::{JobFilter, PageRequest, Store, StoreResult};
+use everbell_core::{Backoff, CatchUp, JobId, OnLeaseLoss, Overlap, PolicyValues, RunId, RunStatus};
 use everbell_store::conformance::checkers::Snapshot;
 use everbell_store::conformance::dice::Dice;
 use everbell_store::conformance::faults::Faulty;
 use everbell_store::memory::{FaultPoint, MemoryStore};
 use jiff::{SignedDuration, Timestamp};
+use tokio::task::JoinHandle;
 
-use super::super::lab::{action, at, entry, error, job, ok, options, with};
+use super::super::lab::{at, entry, job, options, with};
+use super::diary::Diary;
+use super::handlers::{Handlers, TARGETS, late_answers};
 use super::operator;
-use crate::clock::Clock;
-use crate::engine::{Engine, Step};
+use crate::engine::{Claimer, Engine, Step, Wait};
 use crate::events::Events;
-use crate::run::Run;
-use crate::targets::{TargetOptions, Targets};
 use crate::testing::ManualClock;
 
 /// What must hold at every moment, or over time.
 #[derive(Default)]
 pub(super) struct Witnesses {
-    /// How often a handler began each attempt.
-    begun: Mutex<BTreeMap<(RunId, u32), u32>>,
     /// The high-water marks as they were seen last.
     marks: BTreeMap<JobId, Timestamp>,
     /// How runs ended, when that was seen first.
@@ -57,22 +53,24 @@ impl Witnesses {
         }
     }
 
-    pub(super) fn complaints(&mut self, snapshot: &Snapshot) -> Vec<String> {
+    pub(super) fn complaints(&mut self, snapshot: &Snapshot, diary: &Diary) -> Vec<String> {
         self.look(snapshot);
-        let begun = self.begun.lock().unwrap();
-        let twice = begun.iter().filter(|(_, times)| **times > 1);
-        let twice = twice.map(|((run, attempt), times)| format!("attempt {attempt} of {run} began {times} times"));
         let unheard = snapshot
             .runs
             .iter()
-            .filter(|run| run.status == RunStatus::Succeeded && !begun.contains_key(&(run.id, run.attempt)));
+            .filter(|run| run.status == RunStatus::Succeeded && !diary.has_begun((run.id, run.attempt)));
         let unheard = unheard.map(|run| format!("run {} succeeded without a handler", run.id));
-        std::mem::take(&mut self.complaints).into_iter().chain(twice).chain(unheard).collect()
+        std::mem::take(&mut self.complaints).into_iter().chain(diary.complaints()).chain(unheard).collect()
     }
 }
 
 struct Instance {
+    number: u64,
     engine: Engine,
+    /// A claim whose answer is on its way.
+    claim: Option<JoinHandle<StoreResult<Wait>>>,
+    /// Cut off from the database, while others are not.
+    cut: Arc<AtomicBool>,
     clock: Arc<ManualClock>,
     /// How far its clock is off.
     offset: SignedDuration,
@@ -80,34 +78,37 @@ struct Instance {
     frozen_until: Option<Timestamp>,
 }
 
+impl Drop for Instance {
+    fn drop(&mut self) {
+        self.claim.as_ref().inspect(|claim| claim.abort());
+    }
+}
+
 pub(super) struct World {
     pub(super) store: Arc<MemoryStore>,
     pub(super) witnesses: Witnesses,
     pub(super) dice: Dice,
     pub(super) now: Timestamp,
-    begun: Arc<Witness>,
+    pub(super) diary: Arc<Diary>,
     instances: Vec<Option<Instance>>,
+    born: u64,
     faults: Arc<Faults>,
 }
 
-/// The part of the witnesses that handlers see.
-type Witness = Mutex<BTreeMap<(RunId, u32), u32>>;
-
 /// Whether calls of the store fail.
 #[derive(Default)]
-struct Faults {
+pub(super) struct Faults {
     /// All of them.
     outage: AtomicBool,
     /// None of them.
-    mended: AtomicBool,
+    pub(super) mended: AtomicBool,
 }
-
-const TARGETS: [&str; 5] = ["quick", "slow", "flaky", "hangs", "panics"];
 
 impl World {
     pub(super) async fn new(seed: u64) -> World {
         let mut dice = Dice::new(seed);
         let store = Arc::new(MemoryStore::new());
+        store.set_can_partition(true);
         let schedules = ["* * * * *", "*/20 * * * * *", "@every 45s", "*/2 * * * *", "once 00:07"];
         for number in 0..6 {
             let target = dice.pick(&TARGETS).unwrap();
@@ -119,38 +120,44 @@ impl World {
         let mut world = World {
             store,
             witnesses: Witnesses::default(),
-            begun: Arc::default(),
+            diary: Arc::default(),
+            born: 0,
             now: at("00:00"),
             instances: Vec::new(),
             faults: Arc::default(),
             dice,
         };
-        for number in 0..3 {
-            let instance = world.instance(number);
+        for _ in 0..3 {
+            let instance = world.instance();
             world.instances.push(Some(instance));
         }
         world
     }
 
-    fn instance(&mut self, number: u64) -> Instance {
+    fn instance(&mut self) -> Instance {
+        self.born += 1;
+        let number = self.born;
         let odds = 20 + self.dice.below(200);
         let seed = self.dice.roll() ^ number;
-        let faults = Arc::clone(&self.faults);
+        let offset = SignedDuration::from_millis(self.dice.below(4_000) as i64 - 2_000);
+        let clock = Arc::new(ManualClock::new(self.now + offset));
+        let (faults, cut) = (Arc::clone(&self.faults), Arc::new(AtomicBool::new(false)));
+        let is_cut = Arc::clone(&cut);
         let store = Faulty::new(Arc::clone(&self.store) as _, move |call| {
             let mut dice = Dice::new(seed ^ (u64::from(call) << 20));
             if faults.mended.load(Ordering::Relaxed) {
                 return None;
             }
-            if faults.outage.load(Ordering::Relaxed) {
+            if faults.outage.load(Ordering::Relaxed) || is_cut.load(Ordering::Relaxed) {
                 return Some(FaultPoint::Before);
             }
             dice.one_in(odds).then(|| if dice.one_in(2) { FaultPoint::Before } else { FaultPoint::After })
         });
-        let offset = SignedDuration::from_millis(self.dice.below(4_000) as i64 - 2_000);
-        let clock = Arc::new(ManualClock::new(self.now + offset));
-        let targets = targets(&clock, &self.begun, seed);
+        let store = store.keeping_back(late_answers(&clock, &self.faults, seed));
+        let handlers = Handlers { clock: &clock, diary: &self.diary, store: &self.store, instance: number, seed };
+        let targets = handlers.targets();
         let engine = Engine::new(Arc::new(store), Arc::clone(&clock) as _, targets, options(), Events::new(Vec::new()));
-        Instance { engine, clock, offset, frozen_until: None }
+        Instance { number, engine, claim: None, cut, clock, offset, frozen_until: None }
     }
 
     /// One thing happens.
@@ -159,11 +166,12 @@ impl World {
             0 => self.crash(),
             1 => self.freeze(),
             2 => self.faults.outage.store(true, Ordering::Relaxed),
-            3..=6 => self.faults.outage.store(false, Ordering::Relaxed),
-            7..=11 => operator::act(self).await,
+            3..=6 => self.heal(),
+            7 => self.cut(),
+            8..=11 => operator::act(self).await,
             12..=30 => {
                 let seconds = self.dice.below(12) as i64;
-                self.pass(SignedDuration::from_secs(seconds));
+                self.pass(SignedDuration::from_secs(seconds)).await;
             }
             _ => self.step().await,
         }
@@ -176,7 +184,8 @@ impl World {
         }
     }
 
-    fn pass(&mut self, time: SignedDuration) {
+    /// Time passes, and everything that waited for it happens.
+    async fn pass(&mut self, time: SignedDuration) {
         self.now += time;
         for instance in self.instances.iter_mut().flatten() {
             if instance.frozen_until.is_some_and(|until| until > self.now) {
@@ -185,13 +194,36 @@ impl World {
             instance.frozen_until = None;
             instance.clock.set(self.now + instance.offset);
         }
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        // Only now: an instance that goes on has to be given a moment to notice what time it is.
+        for instance in self.instances.iter().flatten().filter(|instance| instance.frozen_until.is_none()) {
+            self.diary.thaw(instance.number);
+        }
+    }
+
+    /// One instance loses the database, while the others reach it.
+    fn cut(&mut self) {
+        let number = self.dice.below(self.instances.len());
+        if let Some(instance) = &self.instances[number] {
+            instance.cut.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Everybody reaches the database again.
+    fn heal(&mut self) {
+        self.faults.outage.store(false, Ordering::Relaxed);
+        for instance in self.instances.iter().flatten() {
+            instance.cut.store(false, Ordering::Relaxed);
+        }
     }
 
     /// An instance is gone, with its handlers and whatever it has not said; another one takes its place.
     fn crash(&mut self) {
         let number = self.dice.below(self.instances.len());
         drop(self.instances[number].take());
-        let instance = self.instance(number as u64);
+        let instance = self.instance();
         self.instances[number] = Some(instance);
     }
 
@@ -200,6 +232,7 @@ impl World {
         let until = self.now + SignedDuration::from_secs(5 + self.dice.below(90) as i64);
         if let Some(instance) = &mut self.instances[number] {
             instance.frozen_until = Some(until);
+            self.diary.freeze(instance.number);
         }
     }
 
@@ -212,7 +245,13 @@ impl World {
             let engine = &mut instance.engine;
             let _may_fail = match which {
                 0..=2 => engine.planner.step().await,
-                3..=5 => engine.claimer.step().await,
+                3..=5 => {
+                    if instance.claim.as_ref().is_none_or(JoinHandle::is_finished) {
+                        let mut claimer = Claimer::new(&engine.shared);
+                        instance.claim = Some(tokio::spawn(async move { claimer.step().await }));
+                    }
+                    return;
+                }
                 6..=8 => engine.recorder.step().await,
                 9 | 10 => engine.heartbeat.step().await,
                 _ => engine.reaper.step().await,
@@ -226,7 +265,7 @@ impl World {
         self.instances.iter_mut().flatten().for_each(|instance| instance.frozen_until = None);
         operator::pause_all(self).await;
         for _ in 0..400 {
-            self.pass(SignedDuration::from_secs(7));
+            self.pass(SignedDuration::from_secs(7)).await;
             for instance in self.instances.iter_mut().flatten() {
                 instance.engine.heartbeat.step().await.unwrap();
             }
@@ -245,7 +284,6 @@ impl World {
                 break;
             }
         }
-        self.witnesses.begun = Mutex::new(self.begun.lock().unwrap().clone());
         let idle = self.is_idle();
         (!idle).then(|| "an instance still holds runs".to_owned()).into_iter().collect()
     }
@@ -268,6 +306,7 @@ fn policies(dice: &mut Dice) -> impl FnOnce(&mut PolicyValues) {
     let timeout = Duration::from_secs(5 + dice.below(60) as u64);
     let pause_after_failures = dice.one_in(3).then_some(4);
     let max_concurrent_runs = 1 + dice.below(2) as u32;
+    let on_lease_loss = *dice.pick(&[None, None, Some(OnLeaseLoss::Stop), Some(OnLeaseLoss::Continue)]).unwrap();
     move |values| {
         values.overlap = overlap;
         values.catch_up = catch_up;
@@ -275,47 +314,7 @@ fn policies(dice: &mut Dice) -> impl FnOnce(&mut PolicyValues) {
         values.timeout = timeout;
         values.pause_after_failures = pause_after_failures;
         values.max_concurrent_runs = max_concurrent_runs;
+        values.on_lease_loss = on_lease_loss;
         values.backoff = Backoff { initial: Duration::from_secs(3), max: Duration::from_secs(20) };
     }
-}
-
-/// Handlers whose fate is decided by the seed, the run and the attempt.
-fn targets(clock: &Arc<ManualClock>, begun: &Arc<Witness>, seed: u64) -> Targets {
-    let mut targets = Targets::default();
-    let mut serve = |label: &str, fate: fn(Run, Arc<ManualClock>, Dice) -> Fate| {
-        let (clock, begun) = (Arc::clone(clock), Arc::clone(begun));
-        let handler = action(move |run: Run| {
-            *begun.lock().unwrap().entry((run.id(), run.attempt())).or_default() += 1;
-            let dice = Dice::new(seed ^ run.id().as_uuid().as_u128() as u64 ^ u64::from(run.attempt()));
-            fate(run, Arc::clone(&clock), dice)
-        });
-        assert!(targets.add(Target::new(label).unwrap(), handler, TargetOptions::default()));
-    };
-    serve("quick", |_, _, _| fate(async { ok() }));
-    serve("flaky", |_, _, mut dice| fate(async move { if dice.one_in(2) { error("no") } else { ok() } }));
-    serve("panics", |_, _, mut dice| fate(async move { if dice.one_in(2) { panic!("planned") } else { ok() } }));
-    serve("slow", |run, clock, mut dice| {
-        let time = Duration::from_secs(dice.below(90) as u64);
-        fate(async move {
-            tokio::select! {
-                biased;
-                () = run.canceled() => error("stopped"),
-                () = clock.sleep(time) => ok(),
-            }
-        })
-    });
-    serve("hangs", |_, clock, mut dice| {
-        let time = Duration::from_secs(20 + dice.below(400) as u64);
-        fate(async move {
-            clock.sleep(time).await;
-            ok()
-        })
-    });
-    targets
-}
-
-type Fate = std::pin::Pin<Box<dyn Future<Output = Outcome> + Send>>;
-
-fn fate(outcome: impl Future<Output = Outcome> + Send + 'static) -> Fate {
-    Box::pin(outcome)
 }

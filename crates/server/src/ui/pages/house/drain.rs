@@ -106,6 +106,7 @@ mod tests {
             heartbeat_at: Timestamp::from_second(heard).unwrap(),
             draining,
             clock_skew_ms: 0,
+            process: None,
         }
     }
 

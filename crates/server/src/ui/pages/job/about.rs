@@ -1,7 +1,7 @@
 //! The first lines about a job: status, schedule, policies in words.
 
 use everbell_core::cron::WarningCode;
-use everbell_core::{CatchUp, Definition, Overlap, PolicyValues};
+use everbell_core::{CatchUp, Definition, OnLeaseLoss, Overlap, PolicyValues};
 
 use super::lives;
 use crate::elapsed::wait;
@@ -142,6 +142,12 @@ fn in_words(definition: &Definition) -> Vec<String> {
             long(own.backoff.initial),
             long(own.backoff.max)
         ));
+    }
+    if own.on_lease_loss.is_some() {
+        words.push(match definition.policies.lease_loss() {
+            OnLeaseLoss::Stop => "stops if its lease cannot be renewed".to_owned(),
+            OnLeaseLoss::Continue => "continues if its lease cannot be renewed".to_owned(),
+        });
     }
     if let Some(failures) = own.pause_after_failures {
         words.push(format!("pauses after {failures} failures in a row"));

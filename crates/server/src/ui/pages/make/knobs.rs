@@ -44,6 +44,11 @@ const CATCH_UP: Kind = Kind::Words(&[
     ("none", "Let them pass"),
     ("all", "Run each, the oldest first"),
 ]);
+const LEASE_LOSS: Kind = Kind::Words(&[
+    ("", "Stop it, unless both may run"),
+    ("stop", "Stop it before the next run may start"),
+    ("continue", "Let it continue, even beside the next run"),
+]);
 const GAP: Kind = Kind::Words(&[("shift", "Fire right after the gap"), ("skip", "Do not fire")]);
 const FOLD: Kind =
     Kind::Words(&[("first", "Fire the first time"), ("last", "Fire the second time"), ("both", "Fire both times")]);
@@ -54,6 +59,7 @@ pub(crate) const GROUPS: [Group; 5] = [
     Group { title: "While an earlier run is active", knobs: &[
         knob("policies/overlap", "A slot comes while a run is active", OVERLAP, "skip", "What is skipped is recorded, with the run that was in the way."),
         knob("policies/maxConcurrentRuns", "Runs at the same time", Kind::Number, "1", "So many may be active before the rule above is asked."),
+        knob("policies/onLeaseLoss", "An instance cannot reach the database", LEASE_LOSS, "", "After 45 s by default. Its runs are tried again if attempts are left. With SQLite nothing is stopped. A called service that ignores a closed connection, or a Rust handler that blocks its thread, cannot be stopped."),
     ] },
     Group { title: "When slots were missed", knobs: &[
         knob("policies/catchUp", "Nothing was running when slots came", CATCH_UP, "once", "Missed slots that get no run are recorded as a gap."),

@@ -1,0 +1,88 @@
+//! [`Lease`]: how long a handler may go on unless the lease of its run is renewed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use everbell_core::store::LeaseTerms;
+use tokio::sync::watch;
+
+use crate::clock::Clock;
+
+/// The lease of a run, measured on the monotonic clock of its instance.
+///
+/// Heartbeats renew it. An instance that cannot renew it stops the handler before other instances may start the next run of
+/// the job, unless the job says otherwise ([`OnLeaseLoss`](crate::OnLeaseLoss)) or no other instance could be cut off from
+/// this one, as with SQLite. A target that starts something outside of this process can use it to end that by itself.
+#[derive(Clone, Debug)]
+pub struct Lease {
+    /// When the request that renewed it last was sent.
+    renewed: watch::Receiver<Duration>,
+    terms: LeaseTerms,
+    stops: bool,
+    clock: Arc<dyn Clock>,
+}
+
+impl Lease {
+    pub(crate) fn new(
+        renewed: watch::Receiver<Duration>,
+        terms: LeaseTerms,
+        stops: bool,
+        clock: Arc<dyn Clock>,
+    ) -> Lease {
+        Lease { renewed, terms, stops, clock }
+    }
+
+    /// How long until the handler is asked to stop unless the lease is renewed; `None` if it never is for this reason.
+    pub fn stops_in(&self) -> Option<Duration> {
+        self.stops.then(|| self.left(self.terms.fence_after()))
+    }
+
+    /// How long until the handler is dropped unless the lease is renewed; `None` if it never is for this reason.
+    pub fn gone_in(&self) -> Option<Duration> {
+        self.stops.then(|| self.left(self.terms.gone_after()))
+    }
+
+    /// Resolves when the lease is renewed, and never if the handler is not stopped with it.
+    pub async fn renewed(&mut self) {
+        // An error means that the instance is gone.
+        if !self.stops || self.renewed.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Whether too little of it is left to start anything, whatever the job says about its loss.
+    pub(crate) fn is_nearly_over(&self) -> bool {
+        self.left(self.terms.fence_after()).is_zero()
+    }
+
+    /// Resolves when the handler has to stop.
+    pub(crate) async fn must_stop(&mut self) {
+        self.passed(self.terms.fence_after()).await;
+    }
+
+    /// Resolves when the handler has to be gone.
+    pub(crate) async fn must_be_gone(&mut self) {
+        self.passed(self.terms.gone_after()).await;
+    }
+
+    async fn passed(&mut self, after: Duration) {
+        if !self.stops {
+            std::future::pending::<()>().await;
+        }
+        let clock = Arc::clone(&self.clock);
+        loop {
+            let left = self.left(after);
+            if left.is_zero() {
+                return;
+            }
+            tokio::select! {
+                () = clock.sleep(left) => {}
+                () = self.renewed() => {}
+            }
+        }
+    }
+
+    fn left(&self, after: Duration) -> Duration {
+        (*self.renewed.borrow() + after).saturating_sub(self.clock.monotonic())
+    }
+}
