@@ -143,9 +143,9 @@ pub async fn nothing_starts_after_a_pause_was_answered(fresh: Fresh) {
         for run in running {
             world.store.cancel_run(run.id, "ana", now, &audit("run.cancel", "run", now)).await.unwrap();
         }
-        let done = world.store.extend_leases(super::given::instance_id(1), now, now + Duration::from_secs(60)).await;
+        let done = world.store.extend_leases(super::given::instance_id(1), now, now + Duration::from_mins(1)).await;
         let over: Vec<_> = done.unwrap().into_iter().map(|report| report.run).collect();
-        let lost = world.store.expired_leases(now + Duration::from_secs(3_600), 100).await.unwrap();
+        let lost = world.store.expired_leases(now + Duration::from_hours(1), 100).await.unwrap();
         let ended = lost.iter().filter(|run| over.contains(&run.id));
         let ended =
             ended.filter_map(|run| everbell_core::settle::settle(run, everbell_core::settle::Outcome::Lost, now));
