@@ -185,7 +185,7 @@ pub(super) fn pause(args: &PauseArgs, now: Timestamp, output: &mut Output) -> Re
     let body = given([
         ("reason", Some(json!(reason))),
         ("until", until.map(|at| json!(at.to_string()))),
-        ("cancelPending", args.cancel_pending.then(|| json!(true))),
+        ("cancelPending", args.cancel_pending.then_some(json!(true))),
     ]);
     let answer = act(&session, &args.job, "pause", "pause", &body)?;
     let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
