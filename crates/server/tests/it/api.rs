@@ -21,5 +21,6 @@ mod org_jobs;
 pub(crate) mod orgs;
 mod probes;
 mod refusals;
+mod run_history;
 mod runs;
 mod sweeps;
