@@ -1,6 +1,6 @@
 //! [`App`]: what every request can reach.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -158,6 +158,8 @@ pub(crate) struct App {
     /// The zones of jobs. A version never changes, so neither does its zone.
     zones: Mutex<HashMap<JobId, Zone>>,
     places: Mutex<HashMap<OrgId, KnownPlace>>,
+    /// The keys of requests that are being answered.
+    pub(crate) answering: Mutex<HashSet<String>>,
 }
 
 impl App {
@@ -188,6 +190,7 @@ impl App {
             options,
             gate,
             live,
+            answering: Mutex::default(),
             bell,
             metrics,
         }

@@ -107,8 +107,8 @@ async fn passed(
     let query = read_query(parts.uri.query().unwrap_or(""), route)?;
     let (text, body) = read_body(&parts.headers, body, route).await?;
     let if_match = if route.revised { revision(app, &parts.headers)? } else { None };
-    let call =
-        Call { app: Arc::clone(app), actor, mount, path, query, body, text, if_match, headers: parts.headers, peer };
+    let (app, headers) = (Arc::clone(app), parts.headers);
+    let call = Call { app, actor, mount, path, query, body, text, if_match, headers, peer, request: None };
     // How long the body took is up to the client.
     let work = async {
         if route.writes() { finished(route, parts.uri.path(), call, id).await } else { route.handler.call(call).await }
