@@ -7,6 +7,7 @@ use everbell::Everbell;
 
 use super::first_token::WayIn;
 use crate::config::{Config, without_password};
+use crate::observe::logs::Format;
 
 /// Tells where the server is, and how to come in.
 pub(super) fn print(config: &Config, bell: &Everbell, address: SocketAddr, way: &WayIn) -> io::Result<()> {
@@ -21,7 +22,7 @@ pub(super) fn print(config: &Config, bell: &Everbell, address: SocketAddr, way: 
         lines.push(format!("  API       {base}{mount}  (documentation: {base}/docs/api)"));
         lines.push(format!("  token     {}", token_line(way)));
     }
-    let jobs = bell.synced().steps.len();
+    let jobs = config.schedules.len();
     let labels: Vec<&str> = config.targets.iter().map(|target| target.label.as_str()).collect();
     let labels = if labels.is_empty() { "none".to_owned() } else { labels.join(", ") };
     lines.push(format!("  targets   {labels}"));
@@ -30,8 +31,18 @@ pub(super) fn print(config: &Config, bell: &Everbell, address: SocketAddr, way: 
         lines.push("  There is no everbell.toml here: the job `demo` prints a message every minute.".to_owned());
     }
     let mut stdout = io::stdout().lock();
-    for line in lines {
-        writeln!(stdout, "{line}")?;
+    match config.log.format {
+        // Whoever reads the log as JSON reads this as JSON, too: each line of it is one document.
+        Format::Json => {
+            let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+            let document = serde_json::json!({ "level": "INFO", "message": lines[0], "greeting": &lines[1..] });
+            writeln!(stdout, "{document}")?;
+        }
+        Format::Text => {
+            for line in lines {
+                writeln!(stdout, "{line}")?;
+            }
+        }
     }
     stdout.flush()
 }
