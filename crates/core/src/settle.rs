@@ -129,6 +129,15 @@ impl Transition {
     pub fn with_output(self, output: &str) -> Transition {
         Transition { output: end_of_output(output), ..self }
     }
+
+    /// With another time at which the run finished. The time of a retry stays.
+    #[must_use]
+    pub fn finished_at(mut self, at: Timestamp) -> Transition {
+        if let Next::Finish { finished_at, .. } = &mut self.to {
+            *finished_at = at;
+        }
+        self
+    }
 }
 
 /// Decides what becomes of a run. `None`: nothing, because it is terminal or the outcome is not possible where it stands.

@@ -16,24 +16,26 @@ use jiff::{SignedDuration, Timestamp};
 /// A future on the heap: what a trait object can return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What time it is, and the wait for a later one.
+/// What time it is, and how long something takes.
+///
+/// [`Clock::now`] is for slots and records. Everything that waits or measures uses [`Clock::sleep`] and
+/// [`Clock::monotonic`], which go on whatever happens to the time of day.
 pub trait Clock: Debug + Send + Sync {
     /// Now. Never goes back.
     fn now(&self) -> Timestamp;
 
-    /// Resolves when it is `at` or later.
-    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'_, ()>;
+    /// Time since some moment, which only grows and also counts the time in which the machine was suspended. Unlike
+    /// [`Clock::now`] it is never corrected.
+    fn monotonic(&self) -> Duration;
+
+    /// Resolves when this much monotonic time has passed.
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()>;
 
     /// Learns from the database what time it is.
     fn anchor<'a>(&'a self, store: &'a dyn Store) -> BoxFuture<'a, StoreResult<()>>;
 
     /// How far the host's clock is ahead of this one.
     fn host_skew(&self) -> SignedDuration;
-
-    /// Time since some moment, to tell how long something took: unlike [`Clock::now`] it is never corrected.
-    fn monotonic(&self) -> Duration {
-        between(Timestamp::UNIX_EPOCH, self.now())
-    }
 }
 
 /// What a host has to tell about time. A seam for tests: the real one is [`Host`].
@@ -41,20 +43,25 @@ pub trait HostTime: Debug + Send + Sync {
     /// What people set, and what may be wrong.
     fn wall(&self) -> Timestamp;
 
-    /// Time since some moment, which only grows.
+    /// Time since some moment, which only grows, and also while the machine is suspended.
     fn monotonic(&self) -> Duration;
 }
 
 /// The clocks of the machine.
 #[derive(Debug)]
 pub struct Host {
+    #[cfg(not(target_os = "linux"))]
     start: std::time::Instant,
 }
 
 #[allow(clippy::disallowed_methods, reason = "the one place that reads the clocks of the machine")]
+#[cfg_attr(target_os = "linux", allow(clippy::derivable_impls, reason = "not where there is a start to remember"))]
 impl Default for Host {
     fn default() -> Self {
-        Host { start: std::time::Instant::now() }
+        Host {
+            #[cfg(not(target_os = "linux"))]
+            start: std::time::Instant::now(),
+        }
     }
 }
 
@@ -64,8 +71,28 @@ impl HostTime for Host {
         Timestamp::now()
     }
 
+    #[cfg(target_os = "linux")]
+    fn monotonic(&self) -> Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        Duration::try_from(time).unwrap_or_default()
+    }
+
+    #[cfg(not(target_os = "linux"))]
     fn monotonic(&self) -> Duration {
         self.start.elapsed()
+    }
+}
+
+/// Waits until `time` has passed on the monotonic clock of the machine. Timers of the runtime stand still while the machine
+/// is suspended, so the clock is looked at again every few seconds.
+pub async fn sleep_on(host: &impl HostTime, time: Duration) {
+    let end = host.monotonic().saturating_add(time);
+    loop {
+        let left = end.saturating_sub(host.monotonic());
+        if left.is_zero() {
+            return;
+        }
+        tokio::time::sleep(left.min(LONGEST_SLEEP)).await;
     }
 }
 
@@ -91,7 +118,7 @@ struct Anchor {
 /// How much worse an anchor gets: clocks of machines drift apart by less than a millisecond in a second.
 const DRIFT_PER_SECOND: Duration = Duration::from_millis(1);
 
-/// A sleep is not longer than this before the clock is looked at again: an anchor may have moved it.
+/// A sleep is not longer than this before the clock is looked at again.
 const LONGEST_SLEEP: Duration = Duration::from_secs(5);
 
 impl DatabaseClock {
@@ -144,16 +171,12 @@ impl<H: HostTime> Clock for DatabaseClock<H> {
         anchor.told
     }
 
-    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            loop {
-                let left = between(self.now(), at);
-                if left.is_zero() {
-                    return;
-                }
-                tokio::time::sleep(left.min(LONGEST_SLEEP)).await;
-            }
-        })
+    fn monotonic(&self) -> Duration {
+        self.host.monotonic()
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(sleep_on(&self.host, time))
     }
 
     fn anchor<'a>(&'a self, store: &'a dyn Store) -> BoxFuture<'a, StoreResult<()>> {
@@ -174,10 +197,6 @@ impl<H: HostTime> Clock for DatabaseClock<H> {
 
     fn host_skew(&self) -> SignedDuration {
         self.host.wall().duration_since(self.now())
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.host.monotonic()
     }
 }
 

@@ -151,6 +151,8 @@ pub enum Event {
         round: Round,
         /// When it began.
         at: Timestamp,
+        /// When it began, by [`Clock::monotonic`](crate::clock::Clock::monotonic).
+        begun: Duration,
         /// How much it took: due timers, or pending runs. `None`: the database could not be asked.
         claimed: Option<u32>,
         /// How long that took.
@@ -323,7 +325,7 @@ mod tests {
     fn round() -> Event {
         let instance = InstanceId::new(Timestamp::UNIX_EPOCH, [0; 10]);
         let (round, at) = (Round::Plan, Timestamp::UNIX_EPOCH);
-        Event::Round { instance, round, at, claimed: Some(3), took: Duration::ZERO }
+        Event::Round { instance, round, at, begun: Duration::ZERO, claimed: Some(3), took: Duration::ZERO }
     }
 
     #[test]

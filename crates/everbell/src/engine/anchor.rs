@@ -7,7 +7,6 @@ use everbell_core::store::StoreResult;
 use tokio::sync::Notify;
 
 use super::{Shared, Step, Wait};
-use crate::clock::later;
 
 const EVERY: Duration = Duration::from_secs(5);
 
@@ -27,7 +26,7 @@ impl Step for Anchor {
 
     async fn step(&mut self) -> StoreResult<Wait> {
         self.shared.clock.anchor(&*self.shared.store).await?;
-        Ok(Wait::Until(later(self.shared.now(), EVERY)))
+        Ok(Wait::For(EVERY))
     }
 
     fn signal(_: &Shared) -> Option<&Notify> {

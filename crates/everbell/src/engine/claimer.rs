@@ -6,7 +6,7 @@ use everbell_core::store::{StartRuns, StoreResult};
 use tokio::sync::Notify;
 
 use super::{Shared, Step, Wait, executor};
-use crate::clock::later;
+use crate::clock::{between, later};
 use crate::events::Round;
 
 #[derive(Debug)]
@@ -44,11 +44,14 @@ impl Step for Claimer {
         let claims = claims?;
         let full = claims.len() >= limit as usize;
         for claim in claims {
-            executor::start(&self.shared, claim);
+            executor::start(&self.shared, claim, begun);
         }
-        let poll = later(now, options.poll);
         let retry = self.shared.signals.next_retry(now);
-        Ok(if full { Wait::No } else { Wait::Until(retry.map_or(poll, |retry| retry.min(poll))) })
+        if full {
+            return Ok(Wait::No);
+        }
+        let now = self.shared.now();
+        Ok(Wait::For(retry.map_or(options.poll, |retry| between(now, retry).min(options.poll))))
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {

@@ -5,20 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use everbell_core::store::StoreResult;
-use jiff::Timestamp;
 use tokio::sync::{Notify, watch};
 use tracing::error;
 
 use super::{Shared, random};
-use crate::clock::later;
 
 /// When a loop wants to look again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// At once: there is more.
     No,
-    /// Then, or when it is woken.
-    Until(Timestamp),
+    /// After this much time, or when it is woken.
+    For(Duration),
     /// When it is woken.
     ForSignal,
 }
@@ -46,30 +44,37 @@ pub(super) async fn drive<S: Step>(mut work: S, shared: Arc<Shared>, mut stop: w
         let (wait, may_wake) = match work.step().await {
             Ok(wait) => {
                 failures = 0;
-                shared.outage.over(S::NAME, shared.now(), &shared.events);
+                shared.outage.over(S::NAME, shared.clock.monotonic(), &shared.events);
                 (wait, true)
             }
             Err(error) => {
                 if error.is_transient() {
-                    shared.outage.began(S::NAME, shared.now(), &error, &shared.events);
+                    shared.outage.began(S::NAME, shared.clock.monotonic(), &error, &shared.events);
                 } else {
                     error!(step = S::NAME, %error, "a step failed; trying again");
                 }
                 failures += 1;
-                (Wait::Until(later(shared.now(), backoff(failures, random()[0]))), false)
+                (Wait::For(backoff(failures, random()[0])), false)
             }
         };
-        let at = match wait {
+        let time = match wait {
             Wait::No => continue,
-            Wait::Until(at) => at,
-            Wait::ForSignal => Timestamp::MAX,
+            Wait::For(time) => Some(time),
+            Wait::ForSignal => None,
         };
         let signal = S::signal(&shared).filter(|_| may_wake);
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => {}
-            () = shared.clock.sleep_until(at) => {}
+            () = passed(&shared, time) => {}
             () = woken(signal) => {}
         }
+    }
+}
+
+async fn passed(shared: &Shared, time: Option<Duration>) {
+    match time {
+        Some(time) => shared.clock.sleep(time).await,
+        None => std::future::pending().await,
     }
 }
 

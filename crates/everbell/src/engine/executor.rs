@@ -42,14 +42,14 @@ impl Done {
     }
 }
 
-/// Begins to work on a run. Its outcome goes to the recorder.
-pub(super) fn start(shared: &Arc<Shared>, claim: Claim) {
+/// Begins to work on a run whose claim began at `begun` of the monotonic clock. Its outcome goes to the recorder.
+pub(super) fn start(shared: &Arc<Shared>, claim: Claim, begun: Duration) {
     let attempt = (claim.run.id, claim.run.attempt);
     let asked = shared.inflight.begin(&claim);
     let supervisor = {
         let shared = Arc::clone(shared);
         tokio::spawn(async move {
-            let done = work(&shared, claim, asked).await;
+            let done = work(&shared, claim, begun, asked).await;
             shared.inflight.ended(attempt);
             // An error means that the recorder is gone, and so is everything else.
             drop(shared.done.send(done));
@@ -59,7 +59,7 @@ pub(super) fn start(shared: &Arc<Shared>, claim: Claim) {
     shared.inflight.supervised(attempt, supervisor.abort_handle());
 }
 
-async fn work(shared: &Shared, claim: Claim, asked: watch::Receiver<Option<Stop>>) -> Done {
+async fn work(shared: &Shared, claim: Claim, begun: Duration, asked: watch::Receiver<Option<Stop>>) -> Done {
     let started_at = claim.run.started_at.unwrap_or_else(|| shared.now());
     let info = run::info(&claim);
     let settling = settling(&claim);
@@ -78,8 +78,10 @@ async fn work(shared: &Shared, claim: Claim, asked: watch::Receiver<Option<Stop>
         Some(Outcome::Failed { then: Then::Pause(reason), .. }) => Some(reason.clone()),
         _ => None,
     };
+    // A run takes as long as it takes, also if the time of day is corrected meanwhile.
+    let ended_at = later(started_at, shared.clock.monotonic().saturating_sub(begun));
     let transition = outcome.and_then(|outcome| settle(&settling, outcome, shared.now()));
-    let transition = transition.map(|transition| transition.with_output(&output));
+    let transition = transition.map(|transition| transition.finished_at(ended_at).with_output(&output));
     Done { run: info, job, started_at, transition, pause }
 }
 
@@ -91,10 +93,9 @@ async fn supervise(
     mut asked: watch::Receiver<Option<Stop>>,
 ) -> (Option<Outcome>, String) {
     let timeout = timeout(&claim, served);
-    let deadline = later(shared.now(), timeout);
     let (tell, told) = watch::channel(false);
     let run = Run::new(claim, shared.events.clone(), told);
-    shared.inflight.prints((run.id(), run.attempt()), run.clone());
+    shared.inflight.prints((run.id(), run.attempt()), run.clone(), shared.clock.monotonic());
     let action = Arc::clone(&served.action);
     let mut handler = {
         let run = run.clone();
@@ -115,16 +116,15 @@ async fn supervise(
                 then: Then::RETRY,
             }),
         },
-        () = shared.clock.sleep_until(deadline) => Some(Outcome::TimedOut(timeout)),
+        () = shared.clock.sleep(timeout) => Some(Outcome::TimedOut(timeout)),
     };
     // It has its grace to stop by itself, and is dropped then. What it says meanwhile does not count: whether it stopped
     // half-way or was done after all, nobody can tell.
     tell.send_replace(true);
-    let patience = later(shared.now(), shared.options.cancel_grace);
     tokio::select! {
         biased;
         _ = &mut handler.0 => {}
-        () = shared.clock.sleep_until(patience) => end(&mut handler, &run).await,
+        () = shared.clock.sleep(shared.options.cancel_grace) => end(&mut handler, &run).await,
     }
     (outcome, run.output())
 }

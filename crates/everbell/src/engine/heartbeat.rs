@@ -23,13 +23,15 @@ pub(crate) struct Heartbeat {
     shared: Arc<Shared>,
     /// When the leases were extended last.
     last: Option<Timestamp>,
+    /// When that was, by the monotonic clock.
+    beat_at: Option<Duration>,
     /// Runs that are leased to this instance and not known here, as of the last time.
     unknown: BTreeSet<Attempt>,
 }
 
 impl Heartbeat {
     pub(super) fn new(shared: &Arc<Shared>) -> Heartbeat {
-        Heartbeat { shared: Arc::clone(shared), last: None, unknown: BTreeSet::new() }
+        Heartbeat { shared: Arc::clone(shared), last: None, beat_at: None, unknown: BTreeSet::new() }
     }
 
     /// Extends the leases, stops handlers whose runs are lost or unwanted, and gives back what is not known here.
@@ -75,17 +77,20 @@ impl Step for Heartbeat {
     async fn step(&mut self) -> StoreResult<Wait> {
         let now = self.shared.now();
         let every = self.shared.options.lease.heartbeat;
-        if let Some(last) = self.last {
+        let begun = self.shared.clock.monotonic();
+        if let Some(beat_at) = self.beat_at {
             // Woken before its time: a cancellation perhaps, which matters to whoever has something to cancel.
             let soonest = if self.shared.inflight.is_working() { CLOSEST.min(every) } else { every };
-            if now < later(last, soonest) {
-                return Ok(Wait::Until(later(last, soonest)));
+            let left = soonest.saturating_sub(begun.saturating_sub(beat_at));
+            if !left.is_zero() {
+                return Ok(Wait::For(left));
             }
         }
         let draining = self.shared.store.heartbeat(&self.shared.instance(now)).await?;
         self.shared.set_draining(draining);
         self.extend(now).await?;
-        Ok(Wait::Until(later(now, every)))
+        self.beat_at = Some(begun);
+        Ok(Wait::For(every.saturating_sub(self.shared.clock.monotonic().saturating_sub(begun))))
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {

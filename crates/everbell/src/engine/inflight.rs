@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use everbell_core::store::{Claim, TargetRoom};
 use everbell_core::{RunId, Target};
-use jiff::Timestamp;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
@@ -57,8 +57,9 @@ impl Entry {
 #[derive(Debug)]
 struct Printing {
     run: Run,
-    /// When it began, or when what it printed was kept last, and how many bytes of that were printed by then.
-    kept_at: Timestamp,
+    /// When it began, or when what it printed was kept last, by the monotonic clock, and how many bytes of that were printed
+    /// by then.
+    kept_at: Duration,
     kept: u64,
 }
 
@@ -102,19 +103,19 @@ impl Inflight {
         }
     }
 
-    /// Where its handler will print.
-    pub(super) fn prints(&self, attempt: Attempt, run: Run) {
+    /// Where its handler will print, from `begun` on.
+    pub(super) fn prints(&self, attempt: Attempt, run: Run, begun: Duration) {
         if let Some(entry) = self.runs().get_mut(&attempt) {
-            entry.prints = Some(Printing { kept_at: run.started_at(), kept: 0, run });
+            entry.prints = Some(Printing { kept_at: begun, kept: 0, run });
         }
     }
 
-    /// Runs that have printed more than was kept at `since` or before, those first whose turn was the longest ago, with how
-    /// many bytes they have printed.
-    pub(super) fn unkept(&self, since: Timestamp, most: usize) -> Vec<(Run, u64)> {
+    /// Runs that have printed more than was kept, `every` or longer before `now`, those first whose turn was the longest ago,
+    /// with how many bytes they have printed.
+    pub(super) fn unkept(&self, now: Duration, every: Duration, most: usize) -> Vec<(Run, u64)> {
         let runs = self.runs();
         let printing = runs.values().filter(|entry| !entry.ended).filter_map(|entry| entry.prints.as_ref());
-        let due = printing.filter(|printing| printing.kept_at <= since);
+        let due = printing.filter(|printing| now.saturating_sub(printing.kept_at) >= every);
         let mut unkept: Vec<(&Printing, u64)> = due
             .map(|printing| (printing, printing.run.printed()))
             .filter(|(printing, bytes)| *bytes > printing.kept)
@@ -124,7 +125,7 @@ impl Inflight {
     }
 
     /// What an attempt had printed is kept.
-    pub(super) fn kept(&self, attempt: Attempt, bytes: u64, at: Timestamp) {
+    pub(super) fn kept(&self, attempt: Attempt, bytes: u64, at: Duration) {
         if let Some(printing) = self.runs().get_mut(&attempt).and_then(|entry| entry.prints.as_mut()) {
             (printing.kept_at, printing.kept) = (at, bytes);
         }

@@ -181,7 +181,7 @@ impl Shared {
     pub(crate) fn looked(&self, round: Round, at: Timestamp, begun: Duration, claimed: Option<usize>) {
         let took = self.clock.monotonic().saturating_sub(begun);
         let claimed = claimed.map(|claimed| u32::try_from(claimed).unwrap_or(u32::MAX));
-        self.events.tell(Event::Round { instance: self.instance, round, at, claimed, took });
+        self.events.tell(Event::Round { instance: self.instance, round, at, begun, claimed, took });
     }
 
     /// What other instances shall know about this one.

@@ -2,26 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use everbell_core::store::StoreError;
-use jiff::Timestamp;
 
-use crate::clock::between;
 use crate::events::{Event, Events};
 
-/// Which loops cannot reach the database, and since when.
+/// Which loops cannot reach the database, and since when by the monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Outage(Mutex<Option<State>>);
 
 #[derive(Debug)]
 struct State {
-    since: Timestamp,
+    since: Duration,
     failing: BTreeSet<&'static str>,
 }
 
 impl Outage {
     /// A loop could not reach it.
-    pub(super) fn began(&self, name: &'static str, now: Timestamp, error: &StoreError, events: &Events) {
+    pub(super) fn began(&self, name: &'static str, now: Duration, error: &StoreError, events: &Events) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if state.is_none() {
             events.tell(Event::OutageBegan { error: error.to_string() });
@@ -30,12 +29,12 @@ impl Outage {
     }
 
     /// A loop could.
-    pub(super) fn over(&self, name: &'static str, now: Timestamp, events: &Events) {
+    pub(super) fn over(&self, name: &'static str, now: Duration, events: &Events) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(outage) = state.as_mut() else { return };
         outage.failing.remove(name);
         if outage.failing.is_empty() {
-            events.tell(Event::OutageEnded { after: between(outage.since, now) });
+            events.tell(Event::OutageEnded { after: now.saturating_sub(outage.since) });
             *state = None;
         }
     }
@@ -51,7 +50,7 @@ mod tests {
     fn an_outage_is_told_once_whoever_notices() {
         let (outage, events) = (Outage::default(), Events::new(Vec::new()));
         let mut heard = events.listen();
-        let at = |second| Timestamp::from_second(second).unwrap();
+        let at = Duration::from_secs;
         let error = FaultPoint::Before.error();
         outage.over("planner", at(0), &events);
         for (name, second) in [("planner", 1), ("claimer", 2), ("planner", 3)] {

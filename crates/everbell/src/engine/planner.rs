@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use super::{Shared, Step, Wait};
-use crate::clock::later;
+use crate::clock::between;
 use crate::events::{Event, Round};
 
 #[derive(Debug)]
@@ -49,8 +49,11 @@ impl Step for Planner {
         for event in told(planned, &keys.into_inner().unwrap_or_else(PoisonError::into_inner)) {
             events.tell(event);
         }
-        let poll = later(now, options.poll);
-        Ok(if full { Wait::No } else { Wait::Until(next.map_or(poll, |next| next.min(poll))) })
+        if full {
+            return Ok(Wait::No);
+        }
+        let now = self.shared.now();
+        Ok(Wait::For(next.map_or(options.poll, |next| between(now, next).min(options.poll))))
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tracing::info;
 
 use super::{Shared, Step, Wait};
-use crate::clock::{earlier, later};
+use crate::clock::earlier;
 
 /// How much is deleted at once.
 const BATCH: u32 = 1_000;
@@ -42,7 +42,7 @@ impl Step for Pruner {
             info!(runs, gaps, audit, answers, "pruned");
         }
         let more = [runs, gaps, audit, answers].contains(&u64::from(BATCH));
-        Ok(Wait::Until(later(now, if more { BREATH } else { EVERY })))
+        Ok(Wait::For(if more { BREATH } else { EVERY }))
     }
 
     fn signal(_: &Shared) -> Option<&Notify> {

@@ -1,6 +1,7 @@
 //! The reaper: ends runs whose instance was not heard of until the lease ran out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use everbell_core::settle::{Outcome, Transition, settle};
 use everbell_core::store::{Recorded, StoreResult};
@@ -8,7 +9,7 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use super::{Shared, Step, Wait, pauses};
-use crate::clock::{earlier, later};
+use crate::clock::earlier;
 use crate::events::Event;
 use crate::run::info_of;
 
@@ -21,8 +22,8 @@ const FORGET_AFTER: u32 = 10;
 #[derive(Debug)]
 pub(crate) struct Reaper {
     shared: Arc<Shared>,
-    /// Since when the database answers without a failure in between.
-    reachable_since: Option<Timestamp>,
+    /// Since when the database answers without a failure in between, by the monotonic clock.
+    reachable_since: Option<Duration>,
 }
 
 impl Reaper {
@@ -33,11 +34,12 @@ impl Reaper {
     async fn reap(&mut self, now: Timestamp) -> StoreResult<Wait> {
         let Shared { store, options, inflight, events, .. } = &*self.shared;
         let expired = store.expired_leases(now, BATCH).await?;
-        let since = *self.reachable_since.get_or_insert(now);
+        let reached = self.shared.clock.monotonic();
+        let since = *self.reachable_since.get_or_insert(reached);
         // After a start or an outage everybody who lives gets the time to say so.
-        let patience = later(since, 2 * options.lease.heartbeat);
-        if now < patience {
-            return Ok(Wait::Until(patience));
+        let left = (2 * options.lease.heartbeat).saturating_sub(reached.saturating_sub(since));
+        if !left.is_zero() {
+            return Ok(Wait::For(left));
         }
         // What this instance holds itself is the business of its heartbeat.
         let lost = expired.iter().filter(|run| !inflight.contains((run.id, run.attempt)));
@@ -59,7 +61,7 @@ impl Reaper {
         }
         store.remove_instances(earlier(now, FORGET_AFTER * options.lease.duration)).await?;
         let full = expired.len() == BATCH as usize && !lost.is_empty();
-        Ok(if full { Wait::No } else { Wait::Until(later(now, options.lease.heartbeat)) })
+        Ok(if full { Wait::No } else { Wait::For(options.lease.heartbeat) })
     }
 }
 

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use super::{EVERBELL, Shared, Step, Wait, audit};
-use crate::clock::later;
+use crate::clock::between;
 use crate::events::Event;
 
 /// How many pauses are ended at once.
@@ -24,7 +24,8 @@ const CLOSEST: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Resumer {
     shared: Arc<Shared>,
-    last: Option<Timestamp>,
+    /// When it looked last, by the monotonic clock.
+    last: Option<Duration>,
 }
 
 impl Resumer {
@@ -63,17 +64,18 @@ impl Step for Resumer {
 
     async fn step(&mut self) -> StoreResult<Wait> {
         let now = self.shared.now();
-        if let Some(soonest) = self.last.map(|last| later(last, CLOSEST)).filter(|soonest| now < *soonest) {
-            return Ok(Wait::Until(soonest));
+        let begun = self.shared.clock.monotonic();
+        let left = self.last.map_or(Duration::ZERO, |last| CLOSEST.saturating_sub(begun.saturating_sub(last)));
+        if !left.is_zero() {
+            return Ok(Wait::For(left));
         }
         let ending = self.shared.store.pauses_ending(BATCH).await?;
         for (job, _) in ending.iter().filter(|(_, until)| *until <= now) {
             self.resume(*job, now).await?;
         }
-        self.last = Some(now);
+        self.last = Some(begun);
         let next = ending.iter().map(|(_, until)| *until).find(|until| *until > now);
-        let poll = later(now, EVERY);
-        Ok(Wait::Until(next.map_or(poll, |next| next.min(poll))))
+        Ok(Wait::For(next.map_or(EVERY, |next| between(now, next).min(EVERY))))
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {

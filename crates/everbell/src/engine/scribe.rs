@@ -10,7 +10,6 @@ use everbell_core::store::StoreResult;
 use tokio::sync::Notify;
 
 use super::{Shared, Step, Wait};
-use crate::clock::{earlier, later};
 
 /// How long a run is at work before something is kept, and how long until more is: most runs are done before, and cost
 /// nothing.
@@ -36,8 +35,8 @@ impl Step for Scribe {
 
     async fn step(&mut self) -> StoreResult<Wait> {
         let Shared { store, inflight, .. } = &*self.shared;
-        let now = self.shared.now();
-        let unkept = inflight.unkept(earlier(now, EVERY), BATCH);
+        let now = self.shared.clock.monotonic();
+        let unkept = inflight.unkept(now, EVERY, BATCH);
         let outputs: Vec<_> = unkept.iter().filter_map(|(run, _)| run.output_so_far()).collect();
         if !outputs.is_empty() {
             let kept: BTreeSet<RunId> = store.keep_outputs(&outputs).await?.into_iter().collect();
@@ -45,7 +44,7 @@ impl Step for Scribe {
                 inflight.kept((run.id(), run.attempt()), *bytes, now);
             }
         }
-        Ok(Wait::Until(later(now, LOOK)))
+        Ok(Wait::For(LOOK))
     }
 
     fn signal(_: &Shared) -> Option<&Notify> {

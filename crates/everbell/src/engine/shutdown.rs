@@ -11,7 +11,6 @@ use tracing::{error, info, warn};
 use super::drive::drive;
 use super::inflight::Stop;
 use super::{AbortAll, Engine, Shared, Step};
-use crate::clock::later;
 
 /// A loop of the engine ended although nobody asked it to: a defect. The process should be started again.
 #[derive(Debug)]
@@ -124,6 +123,6 @@ async fn emptied_within(shared: &Shared, time: std::time::Duration) -> bool {
     tokio::select! {
         biased;
         () = shared.inflight.emptied() => true,
-        () = shared.clock.sleep_until(later(shared.now(), time)) => false,
+        () = shared.clock.sleep(time) => false,
     }
 }

@@ -10,7 +10,6 @@ use tokio::sync::Notify;
 
 use super::planner::{Keys, told};
 use super::{Shared, Step, Wait};
-use crate::clock::later;
 
 /// How many orgs are looked at in one transaction.
 pub(crate) const BATCH: u32 = 500;
@@ -22,7 +21,8 @@ const CLOSEST: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) struct Sweeper {
     shared: Arc<Shared>,
-    last: Option<Timestamp>,
+    /// When it had nothing left to do, by the monotonic clock.
+    last: Option<Duration>,
 }
 
 impl Sweeper {
@@ -47,15 +47,16 @@ impl Step for Sweeper {
     const NAME: &'static str = "sweeper";
 
     async fn step(&mut self) -> StoreResult<Wait> {
-        let now = self.shared.now();
-        if let Some(soonest) = self.last.map(|last| later(last, CLOSEST)).filter(|soonest| now < *soonest) {
-            return Ok(Wait::Until(soonest));
+        let begun = self.shared.clock.monotonic();
+        let left = self.last.map_or(Duration::ZERO, |last| CLOSEST.saturating_sub(begun.saturating_sub(last)));
+        if !left.is_zero() {
+            return Ok(Wait::For(left));
         }
-        if self.look(now).await? {
+        if self.look(self.shared.now()).await? {
             return Ok(Wait::No);
         }
-        self.last = Some(now);
-        Ok(Wait::Until(later(now, EVERY)))
+        self.last = Some(begun);
+        Ok(Wait::For(EVERY))
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {

@@ -220,7 +220,7 @@ impl TestBell {
             // What fails is done again, as a loop would do.
             let again = |wait: &StoreResult<Wait>| match wait {
                 Ok(Wait::No) | Err(_) => true,
-                Ok(Wait::Until(at)) => *at <= now,
+                Ok(Wait::For(time)) => time.is_zero(),
                 Ok(Wait::ForSignal) => false,
             };
             if [&beat, &resumed, &swept, &planned, &claimed, &recorded, &reaped].into_iter().any(again) {
@@ -229,7 +229,7 @@ impl TestBell {
             self.crashed &= self.has_orphans().await;
             let idle = self.is_idle().await;
             let times = [planned, claimed, reaped].into_iter().filter_map(|wait| match wait {
-                Ok(Wait::Until(at)) if !idle => Some(at),
+                Ok(Wait::For(time)) if !idle => Some(later(now, time)),
                 _ => None,
             });
             let times = times.chain(if idle { self.next_fire().await } else { None });

@@ -2,26 +2,35 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use everbell_core::store::{Store, StoreResult};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 
-use crate::clock::{BoxFuture, Clock};
+use crate::clock::{BoxFuture, Clock, between, later};
 
-/// A clock that a test moves. It never goes back.
+/// A clock that a test moves.
 #[derive(Debug)]
 pub struct ManualClock {
-    now: watch::Sender<Timestamp>,
+    times: watch::Sender<Times>,
     sleepers: Arc<Sleepers>,
 }
 
-/// How many wait for which time.
+/// Both times of the clock.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    now: Timestamp,
+    /// Since the clock was made.
+    monotonic: Duration,
+}
+
+/// How many wait for which monotonic time.
 #[derive(Debug, Default)]
-struct Sleepers(Mutex<BTreeMap<Timestamp, usize>>);
+struct Sleepers(Mutex<BTreeMap<Duration, usize>>);
 
 impl Sleepers {
-    fn locked(&self) -> MutexGuard<'_, BTreeMap<Timestamp, usize>> {
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<Duration, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -29,16 +38,16 @@ impl Sleepers {
 /// One who waits, until it is dropped.
 struct Sleeper {
     sleepers: Arc<Sleepers>,
-    at: Timestamp,
+    until: Duration,
 }
 
 impl Drop for Sleeper {
     fn drop(&mut self) {
         let mut sleepers = self.sleepers.locked();
-        if let Some(count) = sleepers.get_mut(&self.at) {
+        if let Some(count) = sleepers.get_mut(&self.until) {
             *count -= 1;
             if *count == 0 {
-                sleepers.remove(&self.at);
+                sleepers.remove(&self.until);
             }
         }
     }
@@ -47,38 +56,49 @@ impl Drop for Sleeper {
 impl ManualClock {
     /// Stands at this time.
     pub fn new(now: Timestamp) -> ManualClock {
-        ManualClock { now: watch::channel(now).0, sleepers: Arc::default() }
+        ManualClock { times: watch::channel(Times { now, monotonic: Duration::ZERO }).0, sleepers: Arc::default() }
     }
 
-    /// Moves to this time and wakes everybody who waited for it. An earlier time changes nothing.
+    /// Lets time pass until this time and wakes everybody whose wait is over. An earlier time changes nothing.
     pub fn set(&self, to: Timestamp) {
-        self.now.send_if_modified(|now| {
-            let moves = to > *now;
-            *now = to.max(*now);
-            moves
+        self.times.send_if_modified(|times| {
+            let passed = between(times.now, to);
+            *times = Times { now: times.now.max(to), monotonic: times.monotonic.saturating_add(passed) };
+            !passed.is_zero()
         });
     }
 
-    /// The next time that somebody waits for.
+    /// Corrects the time of day, forward or back, while no time passes.
+    pub fn step_to(&self, to: Timestamp) {
+        self.times.send_modify(|times| times.now = to);
+    }
+
+    /// The next time at which a wait is over.
     pub fn next_sleeper(&self) -> Option<Timestamp> {
-        let now = self.now();
-        self.sleepers.locked().range(now..).map(|(at, _)| *at).find(|at| *at > now)
+        let Times { now, monotonic } = *self.times.borrow();
+        let until = self.sleepers.locked().range(monotonic..).map(|(until, _)| *until).find(|until| *until > monotonic);
+        until.map(|until| later(now, until.saturating_sub(monotonic)))
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        *self.now.borrow()
+        self.times.borrow().now
     }
 
-    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'_, ()> {
-        let mut now = self.now.subscribe();
-        *self.sleepers.locked().entry(at).or_default() += 1;
-        let sleeper = Sleeper { sleepers: Arc::clone(&self.sleepers), at };
+    fn monotonic(&self) -> Duration {
+        self.times.borrow().monotonic
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        let mut times = self.times.subscribe();
+        let until = self.monotonic().saturating_add(time);
+        *self.sleepers.locked().entry(until).or_default() += 1;
+        let sleeper = Sleeper { sleepers: Arc::clone(&self.sleepers), until };
         Box::pin(async move {
             let _waits_as_long_as_this_does = sleeper;
             // An error means that the clock is gone, and time with it.
-            if now.wait_for(|now| *now >= at).await.is_err() {
+            if times.wait_for(|times| times.monotonic >= until).await.is_err() {
                 std::future::pending::<()>().await;
             }
         })
@@ -97,15 +117,18 @@ impl Clock for ManualClock {
 mod tests {
     use super::*;
 
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
     #[tokio::test]
     async fn sleepers_wake_when_it_is_time_and_not_before() {
-        let at = |second| Timestamp::from_second(second).unwrap();
         let clock = Arc::new(ManualClock::new(at(10)));
-        clock.sleep_until(at(10)).await;
+        clock.sleep(Duration::ZERO).await;
         let sleeper = tokio::spawn({
             let clock = Arc::clone(&clock);
             async move {
-                clock.sleep_until(at(20)).await;
+                clock.sleep(Duration::from_secs(10)).await;
                 clock.now()
             }
         });
@@ -119,7 +142,25 @@ mod tests {
         clock.set(at(25));
         assert_eq!(sleeper.await.unwrap(), at(25));
         assert_eq!(clock.next_sleeper(), None);
-        drop(clock.sleep_until(at(30)));
+        drop(clock.sleep(Duration::from_secs(5)));
         assert_eq!(clock.next_sleeper(), None, "who is gone does not count");
+    }
+
+    #[tokio::test]
+    async fn a_corrected_time_of_day_neither_wakes_a_sleeper_nor_holds_it_up() {
+        let clock = Arc::new(ManualClock::new(at(1_000)));
+        let sleeper = tokio::spawn({
+            let clock = Arc::clone(&clock);
+            async move { clock.sleep(Duration::from_secs(10)).await }
+        });
+        tokio::task::yield_now().await;
+        clock.step_to(at(90_000));
+        tokio::task::yield_now().await;
+        assert!(!sleeper.is_finished());
+        clock.step_to(at(10));
+        assert_eq!((clock.now(), clock.monotonic()), (at(10), Duration::ZERO));
+        assert_eq!(clock.next_sleeper(), Some(at(20)));
+        clock.set(at(20));
+        sleeper.await.unwrap();
     }
 }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use everbell::clock::{BoxFuture, Clock, Host, HostTime};
+use everbell::clock::{BoxFuture, Clock, Host, HostTime, sleep_on};
 use everbell::core::store::{AuditEntry, PageRequest, Store, StoreResult};
 use everbell::{Builder, Event, Everbell, Handler, RunRecord, Schedule, Timestamp};
 use everbell_store::memory::MemoryStore;
@@ -79,7 +79,11 @@ impl Clock for Manual {
         *now
     }
 
-    fn sleep_until(&self, _: Timestamp) -> BoxFuture<'_, ()> {
+    fn monotonic(&self) -> Duration {
+        Duration::try_from(self.0.lock().unwrap().duration_since(Timestamp::UNIX_EPOCH)).unwrap()
+    }
+
+    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
 
@@ -101,9 +105,12 @@ impl Clock for Real {
         self.0.wall()
     }
 
-    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'_, ()> {
-        let left = Duration::try_from(at.duration_since(self.now())).unwrap_or_default();
-        Box::pin(tokio::time::sleep(left))
+    fn monotonic(&self) -> Duration {
+        self.0.monotonic()
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(sleep_on(&self.0, time))
     }
 
     fn anchor<'a>(&'a self, _: &'a dyn Store) -> BoxFuture<'a, StoreResult<()>> {

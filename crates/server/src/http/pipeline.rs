@@ -44,16 +44,16 @@ pub(crate) async fn answer(State(mounted): State<Mounted>, params: RawPathParams
     let id = request_id(request.headers());
     let path = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let Mounted { app, route, .. } = &mounted;
-    let begun = app.bell.now();
+    let begun = app.bell.clock().monotonic();
     let (method, template) = (route.method.clone(), format!("{}{}", mounted.mount, route.path));
     let answered = passed(&mounted, path, request, &id).await;
     let status = match &answered {
         Ok(answer) => answer.status,
         Err(problem) => problem.status(),
     };
-    let took = app.bell.now().duration_since(begun);
-    tracing::debug!(request = %id, %method, route = template, status = status.as_u16(), took_ms = took.as_millis_f64(), "answered");
-    app.metrics.http(method.as_str(), &template, status.as_u16(), took.as_secs_f64().max(0.0));
+    let took = app.bell.clock().monotonic().saturating_sub(begun);
+    tracing::debug!(request = %id, %method, route = template, status = status.as_u16(), took_ms = took.as_secs_f64() * 1e3, "answered");
+    app.metrics.http(method.as_str(), &template, status.as_u16(), took.as_secs_f64());
     match answered {
         Ok(answer) => rendered(answer, &id),
         Err(problem) => refused(&problem, &id),

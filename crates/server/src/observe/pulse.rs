@@ -1,6 +1,7 @@
 //! [`Pulse`]: what readiness and metrics must know about the loops of this process, learned from events.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use everbell::{Event, Round, Timestamp};
 use everbell_core::InstanceId;
@@ -24,13 +25,15 @@ pub(crate) struct Tick {
     pub(crate) instance: InstanceId,
     /// When it began.
     pub(crate) at: Timestamp,
+    /// When it began, by the monotonic clock.
+    pub(crate) begun: Duration,
 }
 
 impl Pulse {
     pub(crate) fn observe(&self, event: &Event) {
         match event {
-            Event::Round { instance, round: Round::Plan, at, claimed: Some(_), .. } => {
-                self.locked().tick = Some(Tick { instance: *instance, at: *at });
+            Event::Round { instance, round: Round::Plan, at, begun, claimed: Some(_), .. } => {
+                self.locked().tick = Some(Tick { instance: *instance, at: *at, begun: *begun });
             }
             Event::Draining(draining) => self.locked().draining = *draining,
             _ => {}

@@ -37,7 +37,7 @@ pub(super) async fn answer(
     let path = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let (parts, body) = request.into_parts();
     let visit = arrived(&app, path, parts);
-    let (begun, cookies, scripted) = (visit.now, visit.cookies.clone(), visit.is_scripted());
+    let (begun, cookies, scripted) = (app.bell.clock().monotonic(), visit.cookies.clone(), visit.is_scripted());
     let reply = match admitted(visit, &page, body).await {
         Ok(visit) => handled(&page, *visit, &id).await,
         Err(reply) => *reply,
@@ -45,10 +45,10 @@ pub(super) async fn answer(
     // What was to be said is said once a page is shown.
     let said = matches!(reply.body, Content::Html(_)) && !scripted && cookies.get(Cookie::Flash).is_some();
     let mut response = rendered(reply, &cookies, scripted, &id);
-    let took = app.bell.now().duration_since(begun);
+    let took = app.bell.clock().monotonic().saturating_sub(begun);
     let (method, status) = (page.method.as_str(), response.status().as_u16());
-    tracing::debug!(request = %id, method, page = page.path, status, took_ms = took.as_millis_f64(), "answered");
-    app.metrics.http(method, page.path, status, took.as_secs_f64().max(0.0));
+    tracing::debug!(request = %id, method, page = page.path, status, took_ms = took.as_secs_f64() * 1e3, "answered");
+    app.metrics.http(method, page.path, status, took.as_secs_f64());
     if said {
         set(response.headers_mut(), "set-cookie", &cookies.forget(Cookie::Flash));
     }

@@ -96,10 +96,10 @@ async fn heartbeats_extend_leases_and_woken_ones_keep_their_distance() {
     let lease = |run: &everbell_core::Run| run.lease_until.unwrap();
     assert_eq!(lease(&lab.records("long").await[0]), at("01:00:30"));
     lab.set("01:00:05");
-    assert_eq!(lab.engine.heartbeat.step().await.unwrap(), Wait::Until(at("01:00:10")));
+    assert_eq!(lab.engine.heartbeat.step().await.unwrap(), Wait::For(Duration::from_secs(5)));
     assert_eq!(lease(&lab.records("long").await[0]), at("01:00:35"));
     lab.set("01:00:05.500");
-    assert_eq!(lab.engine.heartbeat.step().await.unwrap(), Wait::Until(at("01:00:06")), "woken too early");
+    assert_eq!(lab.engine.heartbeat.step().await.unwrap(), Wait::For(Duration::from_millis(500)), "woken too early");
     let instances = lab.store.list_instances().await.unwrap();
     assert_eq!((instances.len(), instances[0].heartbeat_at), (1, at("01:00:05")));
     assert_eq!(instances[0].targets.len(), 4);
@@ -110,7 +110,7 @@ async fn a_lost_lease_stops_the_handler_and_its_outcome_is_not_recorded() {
     let mut lab = waiting().await;
     let mut other = lab.engine_beside();
     lab.set("01:01");
-    assert_eq!(other.reaper.step().await.unwrap(), Wait::Until(at("01:01:10")), "it waits for heartbeats first");
+    assert_eq!(other.reaper.step().await.unwrap(), Wait::For(Duration::from_secs(10)), "it waits for heartbeats first");
     lab.set("01:01:10");
     other.reaper.step().await.unwrap();
     assert_eq!(lab.runs("long").await, ["01:00:00 failed lost"]);
@@ -196,7 +196,7 @@ async fn old_history_is_pruned() {
     let mut lab = Lab::new();
     lab.create(job("hourly", "0 * * * *", "log")).await;
     lab.turn_at("01:00").await;
-    assert_eq!(lab.engine.pruner.step().await.unwrap(), Wait::Until(at("01:10")));
+    assert_eq!(lab.engine.pruner.step().await.unwrap(), Wait::For(Duration::from_mins(10)));
     assert_eq!(lab.runs("hourly").await.len(), 1);
     lab.clock.set(at("2027-05-15T00:00:00Z"));
     lab.engine.pruner.step().await.unwrap();

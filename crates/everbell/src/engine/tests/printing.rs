@@ -1,11 +1,12 @@
 //! What runs print is kept while they are at work.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use everbell_core::store::Store;
 use everbell_core::{OutputSoFar, Target};
 
-use super::lab::{Lab, action, at, job, ok};
+use super::lab::{Lab, action, job, ok};
 use crate::Run;
 use crate::engine::{Step, Wait};
 use crate::targets::TargetOptions;
@@ -36,7 +37,7 @@ async fn keep_at(lab: &mut Lab, time: &str) -> Wait {
 async fn what_a_run_prints_is_kept_while_it_is_at_work() {
     let (mut lab, runs) = lab();
     lab.create(job("chatty", "0 * * * *", "talk")).await;
-    assert_eq!(keep_at(&mut lab, "00:00").await, Wait::Until(at("00:00:01")));
+    assert_eq!(keep_at(&mut lab, "00:00").await, Wait::For(Duration::from_secs(1)));
     lab.turn_at("01:00").await;
     let run = runs.lock().unwrap()[0].clone();
     run.log("one");

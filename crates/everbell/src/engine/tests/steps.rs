@@ -18,8 +18,8 @@ use crate::targets::TargetOptions;
 #[tokio::test]
 async fn without_schedules_nothing_happens_and_the_next_look_is_a_poll_away() {
     let mut lab = Lab::new();
-    assert_eq!(lab.engine.planner.step().await.unwrap(), Wait::Until(at("00:00:05")));
-    assert_eq!(lab.engine.claimer.step().await.unwrap(), Wait::Until(at("00:00:05")));
+    assert_eq!(lab.engine.planner.step().await.unwrap(), Wait::For(Duration::from_secs(5)));
+    assert_eq!(lab.engine.claimer.step().await.unwrap(), Wait::For(Duration::from_secs(5)));
     assert_eq!(lab.engine.recorder.step().await.unwrap(), Wait::ForSignal);
     assert_eq!(lab.heard(), [""; 0]);
 }
@@ -28,10 +28,10 @@ async fn without_schedules_nothing_happens_and_the_next_look_is_a_poll_away() {
 async fn the_planner_sleeps_until_the_next_fire() {
     let mut lab = Lab::new();
     lab.create(job("soon", "*/3 * * * * *", "log")).await;
-    assert_eq!(lab.engine.planner.step().await.unwrap(), Wait::Until(at("00:00:03")));
+    assert_eq!(lab.engine.planner.step().await.unwrap(), Wait::For(Duration::from_secs(3)));
     lab.create(job("late", "0 12 * * *", "log")).await;
     lab.set("00:00:02");
-    assert_eq!(lab.engine.planner.step().await.unwrap(), Wait::Until(at("00:00:03")));
+    assert_eq!(lab.engine.planner.step().await.unwrap(), Wait::For(Duration::from_secs(1)));
 }
 
 #[tokio::test]
@@ -116,10 +116,10 @@ async fn a_pause_that_is_over_ends_by_itself() {
     let pause = |at, until| Pause { reason: "smtp is down".to_owned(), by: "ana".to_owned(), at, until: Some(until) };
     lab.change("hourly", |view| change::pause(view, pause(at("00:10"), at("00:10:20")))).await.unwrap();
     lab.set("00:10");
-    assert_eq!(lab.engine.resumer.step().await.unwrap(), Wait::Until(at("00:10:20")), "it knows when");
+    assert_eq!(lab.engine.resumer.step().await.unwrap(), Wait::For(Duration::from_secs(20)), "it knows when");
     lab.change("hourly", |view| change::pause(view, pause(at("00:10"), at("02:30")))).await.unwrap();
     lab.set("00:10:20");
-    assert_eq!(lab.engine.resumer.step().await.unwrap(), Wait::Until(at("00:10:50")), "paused anew");
+    assert_eq!(lab.engine.resumer.step().await.unwrap(), Wait::For(Duration::from_secs(30)), "paused anew");
     lab.set("02:30");
     lab.engine.resumer.step().await.unwrap();
     lab.turn().await;
@@ -187,9 +187,9 @@ async fn a_failed_run_is_tried_again_after_its_backoff() {
     lab.create(with(job("flaky", "0 * * * *", "flaky"), policies)).await;
     lab.turn_at("01:00").await;
     assert_eq!(lab.runs("flaky").await, ["01:00:00 pending handler_error"]);
-    assert_eq!(lab.engine.claimer.step().await.unwrap(), Wait::Until(at("01:00:05")), "polls meanwhile");
+    assert_eq!(lab.engine.claimer.step().await.unwrap(), Wait::For(Duration::from_secs(5)), "polls meanwhile");
     lab.set("01:00:07");
-    assert_eq!(lab.engine.claimer.step().await.unwrap(), Wait::Until(at("01:00:10")), "knows when");
+    assert_eq!(lab.engine.claimer.step().await.unwrap(), Wait::For(Duration::from_secs(3)), "knows when");
     lab.turn_at("01:00:10").await;
     lab.turn_at("01:00:30").await;
     assert_eq!(lab.runs("flaky").await, ["01:00:00 succeeded"]);

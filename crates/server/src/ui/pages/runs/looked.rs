@@ -37,16 +37,16 @@ pub(crate) async fn look(bell: &Everbell, filter: &RunFilter, request: &PageRequ
         let page = runs.list(filter, request).await?;
         return Ok(Looked { items: page.items, next: page.next, back_to: None });
     }
-    let begun = bell.now();
-    let since = |at: Timestamp| Duration::try_from(bell.now().duration_since(at)).unwrap_or_default();
+    let (now, begun) = (bell.now(), bell.clock().monotonic());
+    let since = |at: Duration| bell.clock().monotonic().saturating_sub(at);
     let newest = request.after.as_ref().map(|cursor| RunId::from_uuid(cursor.id).time());
-    let mut walk = Walk::new(newest.or(filter.to).map_or(begun, |at| at.min(begun)));
+    let mut walk = Walk::new(newest.or(filter.to).map_or(now, |at| at.min(now)));
     let (mut items, mut after) = (Vec::new(), request.after.clone());
     loop {
         let bound = walk.bound();
         let part = RunFilter { from: filter.from.max(bound), ..filter.clone() };
         let left = request.limit - u32::try_from(items.len()).unwrap_or(request.limit);
-        let asked = bell.now();
+        let asked = bell.clock().monotonic();
         let page = runs.list(&part, &PageRequest { limit: left.max(1), after: after.take() }).await?;
         items.extend(page.items);
         let Some(bound) = bound.filter(|bound| page.next.is_none() && filter.from.is_none_or(|from| from < *bound))
