@@ -85,6 +85,13 @@ pub struct NewJob {
 }
 
 impl NewJob {
+    /// Continues the revisions of the version before it, so that no two versions of a key ever share one.
+    #[must_use]
+    pub fn following(mut self, last: &JobState) -> NewJob {
+        self.state.revision = last.revision + 1;
+        self
+    }
+
     /// When it fires first, if it has one timer and that is armed.
     pub fn next_run_at(&self) -> Option<Timestamp> {
         self.timer.as_ref()?.next_run_at
@@ -218,7 +225,7 @@ pub fn new_version(
     if let Err(broken) = &definition.spec {
         return Err(Invalid::new("schedule", broken.reason.clone()));
     }
-    let mut successor = create(definition);
+    let mut successor = create(definition).following(&state);
     let plan = match (&successor.definition.spec, successor.timer.is_some() && !view.is_of_all_orgs()) {
         (Ok(spec), true) => {
             let heir = (successor.definition.as_ref(), spec);

@@ -212,6 +212,11 @@ macro_rules! text_id {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            /// Refuses a new name that does not look like what it is. Names that are stored already stay valid.
+            pub fn expect_visible(&self) -> Result<(), Invalid> {
+                expect_visible($field, &self.0)
+            }
         }
 
         impl fmt::Display for $name {
@@ -236,6 +241,26 @@ text_id! {
 }
 
 const MAX_NAME_BYTES: usize = 200;
+
+/// Whether a character is not seen, or changes the order in which its neighbours are shown: with it, two different names
+/// can look the same.
+pub fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{8e2}' | '\u{890}'..='\u{891}'
+        | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Refuses text with characters that are not seen.
+pub fn expect_visible(field: &'static str, text: &str) -> Result<(), Invalid> {
+    let found = text.chars().find(|c| c.is_control() || is_invisible(*c));
+    found.map_or(Ok(()), |c| {
+        let reason = format!("must not contain {}: characters that cannot be seen are not allowed", c.escape_unicode());
+        Err(Invalid::new(field, reason))
+    })
+}
 
 fn check_name(field: &'static str, text: &str) -> Result<(), Invalid> {
     if text.is_empty() || text.len() > MAX_NAME_BYTES {
@@ -298,6 +323,14 @@ mod tests {
             assert!(JobKey::new(bad).unwrap_err().reason.contains(reason), "{bad:?}");
         }
         assert!(JobKey::new(&"x".repeat(201)).is_err());
+        let stored = JobKey::new("admin\u{200c}").unwrap();
+        assert_eq!(
+            stored.expect_visible().unwrap_err().to_string(),
+            "jobKey: must not contain \\u{200c}: characters that cannot be seen are not allowed"
+        );
+        for good in ["שלום", "⏰\u{fe0f}", "naïve", "日本語"] {
+            assert!(JobKey::new(good).unwrap().expect_visible().is_ok(), "{good}");
+        }
         assert!(Target::new("mail@2").is_ok());
     }
 }

@@ -154,7 +154,7 @@ pub struct JobState {
     pub error: Option<String>,
     /// Present while paused.
     pub pause: Option<Pause>,
-    /// Grows with every change; the ETag.
+    /// Grows with every change, also from one version of a key to the next; the ETag.
     pub revision: u64,
     /// Failed runs since the last success.
     pub consecutive_failures: u32,

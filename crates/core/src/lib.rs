@@ -58,7 +58,9 @@ pub mod settle;
 
 pub mod store;
 
-pub use ids::{BackfillId, InstanceId, Invalid, JobId, JobKey, OrgId, RunId, Target, entry_id};
+pub use ids::{
+    BackfillId, InstanceId, Invalid, JobId, JobKey, OrgId, RunId, Target, entry_id, expect_visible, is_invisible,
+};
 pub use jitter::fire_at;
 pub use job::{Definition, Job, JobState, JobStatus, Pause, Scope, Source, Timer, Unschedulable};
 pub use json::{Json, storable_text};

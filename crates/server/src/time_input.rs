@@ -19,6 +19,9 @@ const FORMS: &str = "RFC 3339 such as `2027-03-13T00:00:00Z`, a local time such 
 const ABSOLUTE: &str =
     "RFC 3339 such as `2027-03-13T00:00:00Z`, or a local time such as `2027-03-13T09:00` or `2027-03-13`";
 
+/// No place on earth was ever farther from UTC.
+const MAX_OFFSET_SECONDS: i32 = 18 * 3_600;
+
 /// What a typed time may refer to.
 pub(crate) struct TimeReader<'a> {
     pub(crate) now: Timestamp,
@@ -68,6 +71,7 @@ impl TimeReader<'_> {
     /// A date and perhaps a time; `forms` are what could have been written instead.
     fn dated(&self, text: &str, forms: &str) -> Result<Timestamp, Refusal> {
         let pieces = Pieces::parse(text).map_err(|_| not_a_time(text, forms))?;
+        refuse_leap_second(text)?;
         let zone = match pieces.time_zone_annotation() {
             Some(annotation) => Some(zone_in_brackets(annotation)?),
             None => None,
@@ -100,6 +104,7 @@ impl TimeReader<'_> {
             return Some(start_of_day(date, self.zone));
         };
         let time = time.parse::<Time>().map_err(|_| not_a_time(text, FORMS));
+        let time = refuse_leap_second(text).and(time);
         Some(time.and_then(|time| local(date.to_datetime(time), self.zone)))
     }
 
@@ -139,9 +144,23 @@ fn zone_in_brackets(annotation: &TimeZoneAnnotation<'_>) -> Result<Zone, Refusal
     }
 }
 
+/// Refuses the second 60: no clock here has it, and a parser would quietly read it as 59.
+fn refuse_leap_second(text: &str) -> Result<(), Refusal> {
+    let clock = text.split_once(['T', 't', ' ']).map_or("", |(_, clock)| clock);
+    let clock = clock.split(['Z', 'z', '+', '-', '[', '.', ',']).next().unwrap_or_default();
+    let digits: String = clock.chars().filter(char::is_ascii_digit).collect();
+    if digits.get(4..6) != Some("60") {
+        return Ok(());
+    }
+    Err(Refusal { reason: format!("`{}` has the second 60; seconds go from 0 to 59", shown(text)), hint: None })
+}
+
 /// A time with an offset is an instant; a zone in brackets must agree, unless the time is given in UTC.
 fn exact(time: DateTime, offset: PiecesOffset, zone: Option<&Zone>) -> Result<Timestamp, Refusal> {
     let numeric = offset.to_numeric_offset();
+    if numeric.seconds().abs() > MAX_OFFSET_SECONDS {
+        return Err(Refusal { reason: format!("the offset {numeric} is not from -18:00 to +18:00"), hint: None });
+    }
     let reason = || out_of_range(&time.to_string());
     let instant = numeric.to_timestamp(time).map_err(|_| Refusal { reason: reason(), hint: None })?;
     if let (PiecesOffset::Numeric(_), Some(zone)) = (offset, zone) {

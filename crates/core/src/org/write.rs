@@ -65,6 +65,7 @@ pub fn written(there: Option<&Org>, write: &OrgWrite, by: &str, now: Timestamp) 
         None => None,
     };
     let Some(old) = there.filter(|org| !org.place.deleted) else {
+        write.id.expect_visible()?;
         let timezone = timezone.ok_or_else(|| {
             Invalid::new("timezone", "a new org needs one: an IANA name such as `Europe/Paris` or `UTC`")
         })?;

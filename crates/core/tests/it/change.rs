@@ -125,6 +125,17 @@ fn retired_is_final() {
 }
 
 #[test]
+fn a_new_version_continues_the_revisions_of_the_key() {
+    let view = hourly();
+    let now = at("11:30:00");
+    let change = change::new_version(&view, Edit::default(), JobId::new(now, [2; 10]), false, "ana", now).unwrap();
+    let (old, new) = (&change.state, &change.successor.as_ref().unwrap().state);
+    assert!(old.revision > view.job.state.revision && new.revision > old.revision, "{} {}", old.revision, new.revision);
+    let again = change::create(given::job("0 * * * *", "", now)).following(new);
+    assert_eq!(again.state.revision, new.revision + 1);
+}
+
+#[test]
 fn a_new_version_takes_only_what_changes_and_begins_now() {
     let view = hourly();
     let now = at("11:30:00");

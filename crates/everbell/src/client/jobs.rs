@@ -65,15 +65,18 @@ impl Jobs {
         let made = Made { id: JobId::new(now, random()), source: Source::Api, by: actor, at: now };
         let mut definition = schedule.definition(&made).map_err(refusal)?;
         parts.expect_known(&definition.target).await?;
-        match parts.store.get_job(&(&definition.key).into_job_ref()?).await {
+        let new = match parts.store.get_job(&(&definition.key).into_job_ref()?).await {
             Ok(last) => {
                 definition.version = last.job.definition.version + 1;
                 definition.supersedes = Some(last.job.definition.id);
+                change::create(definition).following(&last.job.state)
             }
-            Err(StoreError::NotFound { .. }) => {}
+            Err(StoreError::NotFound { .. }) => {
+                definition.key.expect_visible()?;
+                change::create(definition)
+            }
             Err(error) => return Err(error),
-        }
-        let new = change::create(definition);
+        };
         if new.definition.is_one_time() && new.next_run_at().is_none() {
             return Err(Invalid::new("runAt", "must be in the future").into());
         }

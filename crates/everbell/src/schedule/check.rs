@@ -4,6 +4,7 @@ use everbell_core::change::Edit;
 use everbell_core::cron::{Expression, ParseError};
 use everbell_core::{
     Definition, Dependency, Invalid, JobId, JobKey, Json, Policies, Scope, Source, Spec, SpecError, Target, Zone,
+    expect_visible,
 };
 use jiff::Timestamp;
 
@@ -187,6 +188,8 @@ impl Schedule {
             );
             problems.push(Invalid::new("labels", reason));
         }
+        let mut texts = self.labels.iter().flat_map(|(name, value)| [name, value]).filter(|text| !text.contains('\0'));
+        problems.extend(texts.find_map(|text| expect_visible("labels", text).err()));
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 }

@@ -182,6 +182,9 @@ struct Write<'a> {
 
 impl Write<'_> {
     async fn create(&self, wanted: &Declared, last: Option<&JobRow>) -> StoreResult<()> {
+        if last.is_none() {
+            wanted.key.expect_visible()?;
+        }
         let new = first(wanted, last);
         let after = facts(&new.definition, &new.state, new.next_run_at());
         let audit = audit_entry(self.actor, "job.create", self.object(), None, self.now, (None, Some(&after)));

@@ -38,11 +38,10 @@ pub(crate) fn diff(declared: Option<&Declared>, existing: Option<&JobRow>, rules
 /// The job that is made when there is no living one.
 pub(super) fn first(wanted: &Declared, last: Option<&JobRow>) -> NewJob {
     let mut definition = wanted.clone();
-    if let Some(last) = last {
-        definition.version = last.job.definition.version + 1;
-        definition.supersedes = Some(last.job.definition.id);
-    }
-    change::create(definition)
+    let Some(last) = last else { return change::create(definition) };
+    definition.version = last.job.definition.version + 1;
+    definition.supersedes = Some(last.job.definition.id);
+    change::create(definition).following(&last.job.state)
 }
 
 fn created(wanted: &Declared, version: u32) -> SyncAction {

@@ -21,7 +21,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::{CliError, OnlineArgs};
-use crate::http::pipeline::LINES;
+use crate::http::body::LINES;
 use place::{Given, Place};
 
 pub(crate) use events::Events;
@@ -77,6 +77,11 @@ impl Client {
     /// Where the server is, as people reach it.
     pub(crate) fn server(&self) -> &str {
         self.place.server.as_str().trim_end_matches('/')
+    }
+
+    /// Whether the token leaves this machine without encryption.
+    pub(crate) fn sends_token_in_clear(&self) -> bool {
+        self.place.token.is_some() && self.place.server.scheme() == "http" && !self.place.is_loopback()
     }
 
     pub(crate) fn get(&self, path: &str, query: &[Parameter<'_>]) -> Result<Answer, CliError> {

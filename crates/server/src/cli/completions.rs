@@ -15,7 +15,8 @@ use everbell_core::Zone;
 use super::client::Client;
 use super::document::{items, text};
 use super::online::{Color, OnlineArgs};
-use super::output::Output;
+use super::output::{Output, printable};
+use super::words::shell;
 use super::{Cli, CliError, Exit};
 
 /// Set by the scripts: the shell that asks.
@@ -109,9 +110,8 @@ fn jobs(typed: &OsStr) -> Vec<CompletionCandidate> {
         query.push(("q", typed.to_owned()));
     }
     let found = client().and_then(|client| client.get("/jobs", &query).ok()?.value().ok()).unwrap_or_default();
-    let named =
-        |job| CompletionCandidate::new(text(job, "jobKey")).help(Some(text(job, "scheduleText").to_owned().into()));
-    items(&found, "items").iter().filter(|job| text(job, "jobKey").starts_with(typed)).map(named).collect()
+    let jobs = items(&found, "items").iter();
+    jobs.filter_map(|job| offer(typed, text(job, "jobKey"), Some(text(job, "scheduleText")))).collect()
 }
 
 fn orgs(typed: &OsStr) -> Vec<CompletionCandidate> {
@@ -121,15 +121,24 @@ fn orgs(typed: &OsStr) -> Vec<CompletionCandidate> {
         query.push(("text", typed.to_owned()));
     }
     let found = client().and_then(|client| client.get("/orgs", &query).ok()?.value().ok()).unwrap_or_default();
-    let named = |org| CompletionCandidate::new(text(org, "id")).help(Some(text(org, "timezone").to_owned().into()));
-    items(&found, "items").iter().filter(|org| text(org, "id").starts_with(typed)).map(named).collect()
+    let orgs = items(&found, "items").iter();
+    orgs.filter_map(|org| offer(typed, text(org, "id"), Some(text(org, "timezone")))).collect()
 }
 
 fn targets(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_str().unwrap_or_default();
     let found = client().and_then(|client| client.get("/targets", &[]).ok()?.value().ok()).unwrap_or_default();
-    let names = items(&found, "items").iter().map(|target| text(target, "target"));
-    names.filter(|name| name.starts_with(typed)).map(CompletionCandidate::new).collect()
+    items(&found, "items").iter().filter_map(|target| offer(typed, text(target, "target"), None)).collect()
+}
+
+/// A name that begins as typed. Shells put it on the line as it is, so a name that any shell would read as more than one
+/// plain word is never offered: it would run as a command, or count as a flag.
+fn offer(typed: &str, name: &str, about: Option<&str>) -> Option<CompletionCandidate> {
+    let begins_plainly = name.starts_with(|c: char| c.is_ascii_alphanumeric() || "_./".contains(c));
+    // PowerShell makes two words of what has a comma.
+    let is_plain = begins_plainly && !name.contains(',') && shell(name) == name;
+    let about = about.map(|about| printable(about).into());
+    (is_plain && name.starts_with(typed)).then(|| CompletionCandidate::new(name).help(about))
 }
 
 fn zones(typed: &OsStr) -> Vec<CompletionCandidate> {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::CliError;
 use super::client::{Answer, Client, List};
 use super::document::text;
-use super::error::note;
+use super::error::{note, warn};
 use super::output::{Output, printable};
 use crate::form::parse_span;
 
@@ -136,7 +136,12 @@ impl<'a> Session<'a> {
             Some(_) => out.force(false),
             None => {}
         }
-        Ok(Session { client: Rc::new(Client::new(args)?), out, format, quiet: args.quiet, now })
+        let client = Client::new(args)?;
+        if client.sends_token_in_clear() {
+            let server = printable(client.server());
+            warn(format!("the token goes to {server} unencrypted: everybody on the way can read it; use https"));
+        }
+        Ok(Session { client: Rc::new(client), out, format, quiet: args.quiet, now })
     }
 
     /// Prints an answer if a program wants it; otherwise gives it back for people. `name` is the member that names it.

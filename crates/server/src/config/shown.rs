@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use reqwest::Url;
 use serde_json::{Map, Value, json};
 
 use super::fields::{SECTIONS, TEMPLATE, target_fields};
@@ -153,11 +154,10 @@ fn without_values(query: &str) -> String {
 
 /// Scheme and host of what is called. Paths and parameters of webhooks are often as good as passwords.
 pub(crate) fn callable(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return HIDDEN.to_owned() };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let more = if rest.len() > authority.len() + 1 { "/…" } else { "" };
-    format!("{scheme}://{host}{more}")
+    // Read as the call reads it: a host that was cut out by hand may be another one.
+    let Some(url) = Url::parse(url).ok().filter(Url::has_host) else { return HIDDEN.to_owned() };
+    let more = if url.path() == "/" && url.query().is_none() { "" } else { "/…" };
+    format!("{}{more}", url.origin().ascii_serialization())
 }
 
 #[cfg(test)]
@@ -195,6 +195,8 @@ mod tests {
             ("https://u:secret@example.com:8443/", "https://example.com:8443"),
             ("http://localhost:9000", "http://localhost:9000"),
             ("https://example.com?key=secret", "https://example.com/…"),
+            ("http://127.0.0.1:7741\\@trusted.example/", "http://127.0.0.1:7741/…"),
+            ("http://trusted.example@127.0.0.1/", "http://127.0.0.1"),
             ("secret", "(hidden)"),
         ] {
             assert_eq!(callable(url), shown, "{url}");

@@ -7,6 +7,7 @@
 
 pub(crate) mod definition;
 pub(crate) mod job;
+mod json;
 mod meant;
 mod naming;
 mod query;
@@ -14,10 +15,11 @@ mod reading;
 pub(crate) mod schema;
 mod span;
 
+pub(crate) use json::find_duplicate;
 pub(crate) use meant::{meant, some_of};
 pub(crate) use naming::Naming;
 pub(crate) use query::{QueryError, decoded, pairs, query, typed};
-pub(crate) use reading::{Fault, Form, escape};
+pub(crate) use reading::{Fault, Form, MAX_LISTED_FAULTS, escape};
 pub(crate) use span::{iso, parse_span};
 
 /// One member of an object.

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 use super::App;
 use super::access::Actor;
+use super::model::{JobDocument, RunDocument};
 use super::problem::{Kind, Problem};
 use crate::form::{Fault, Field, Form, Naming};
 
@@ -63,6 +64,22 @@ impl Call {
     /// The same for a reason, if one is given.
     pub(crate) fn orgs_because(&self, reason: Option<&str>) -> Orgs {
         reason.map_or_else(|| self.orgs(), |reason| self.orgs().because(reason))
+    }
+
+    /// Whether the caller may read runs, which the configuration says.
+    pub(crate) fn may_read_runs(&self) -> bool {
+        self.actor.role >= self.app.options.run_history
+    }
+
+    /// A job as the caller may see it: its last run is a part of the run history.
+    pub(crate) fn visible(&self, mut job: JobDocument) -> JobDocument {
+        job.last_run = job.last_run.filter(|_| self.may_read_runs());
+        job
+    }
+
+    /// A run that the caller acted on, as they may see it.
+    pub(crate) fn visible_run(&self, run: RunDocument) -> RunDocument {
+        if self.may_read_runs() { run } else { run.without_contents() }
     }
 
     /// The body, which fits its fields.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::pipeline::LINES;
+use super::body::LINES;
 
 /// What the page may load: its own style sheet.
 pub(crate) const POLICY: &str =

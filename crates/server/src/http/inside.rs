@@ -7,8 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::access::{Actor, expect_role};
+use super::body::checked_off_workers;
 use super::call::{Call, Payload};
-use super::pipeline::{checked, finished};
+use super::pipeline::finished;
 use super::problem::{Kind, Problem};
 use super::route::{Access, Route, Shape};
 use super::{App, mounted_routes};
@@ -56,7 +57,7 @@ pub(crate) async fn perform(
         // They are given as one text.
         text = serde_json::from_str(&text).map_err(unreadable)?;
     }
-    let value = checked(&text, &route)?;
+    let (text, value) = checked_off_workers(text, &route).await?;
     let faults = Form::read(&request.query, route.query, Naming::Camel).faults();
     if !faults.is_empty() {
         return Err(Problem::query(faults));

@@ -7,6 +7,7 @@
 pub(crate) mod access;
 pub(crate) mod api;
 mod app;
+pub(crate) mod body;
 pub(crate) mod call;
 mod docs;
 mod idempotency;
@@ -235,10 +236,10 @@ pub(crate) fn compat_routes() -> Vec<Route> {
             .answers::<Schedule>(201, "The schedule").problems(&[JobKeyExists]),
         route(Method::GET, "/api/v1/schedules/{jobId}", Role(Viewer), compat::get).does("Read a schedule")
             .answers::<Schedule>(200, "The schedule").problems(&[NotFound]),
-        route(Method::PUT, "/api/v1/schedules/{jobId}", Role(Admin), compat::replace).does("Replace a schedule").own_body(compat::SCHEDULE)
-            .answers::<Schedule>(200, "The schedule").problems(&[NotFound, Conflict, JobRetired]),
-        route(Method::PATCH, "/api/v1/schedules/{jobId}", Role(Admin), compat::patch).does("Change a schedule: absent keeps, null clears").own_body(compat::PATCH)
-            .answers::<Schedule>(200, "The schedule").problems(&[NotFound, Conflict, JobRetired]),
+        route(Method::PUT, "/api/v1/schedules/{jobId}", Role(Admin), compat::replace).does("Replace a schedule").own_body(compat::SCHEDULE).revised()
+            .answers::<Schedule>(200, "The schedule").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+        route(Method::PATCH, "/api/v1/schedules/{jobId}", Role(Admin), compat::patch).does("Change a schedule: absent keeps, null clears").own_body(compat::PATCH).revised()
+            .answers::<Schedule>(200, "The schedule").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
     ]
 }
 

@@ -6,8 +6,8 @@ use axum::http::Method;
 use serde_json::{Map, Value, json};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::body::LINES;
 use super::model::ProblemDocument;
-use super::pipeline::LINES;
 use super::problem::Kind;
 use super::route::{Access, Route, Shape, Told};
 use super::{ApiOptions, compat_routes, mounted_routes, root_routes};

@@ -3,33 +3,19 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{ConnectInfo, OriginalUri, RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
-use http_body_util::BodyExt;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::access::{Actor, Role, expect_role};
+use super::body::read_body;
 use super::call::{Answer, Call, Payload, shown};
 use super::problem::{Kind, Problem};
-use super::route::{Access, Route, Shape};
+use super::route::{Access, Route};
 use super::{App, idempotency};
 use crate::form::{Form, Naming, query};
-
-/// The most bytes of a body.
-pub(crate) const MAX_BODY: usize = 1 << 20;
-/// The most bytes of a body of many lines.
-pub(crate) const MAX_LINES: usize = 16 << 20;
-/// What a body of many lines is called.
-pub(crate) const LINES: &str = "application/x-ndjson";
-/// A body that does not arrive in this time is given up.
-const BODY_TIME: Duration = Duration::from_secs(30);
-/// How many times that is read before the connection is cut.
-const PATIENCE: usize = 16;
-/// The deepest JSON of a body.
-const MAX_DEPTH: usize = 64;
 
 /// A route at the place where it is mounted.
 #[derive(Clone)]
@@ -124,97 +110,6 @@ fn read_query(text: &str, route: &Route) -> Result<Value, Problem> {
     let value = query(text, route.query).map_err(|error| Problem::new(Kind::InvalidInput, error.0))?;
     let faults = Form::read(&value, route.query, Naming::Camel).faults();
     if faults.is_empty() { Ok(value) } else { Err(Problem::query(faults)) }
-}
-
-async fn read_body(headers: &HeaderMap, body: Body, route: &Route) -> Result<(String, Value), Problem> {
-    if route.body.is_none() {
-        return Ok((String::new(), Value::Object(Map::new())));
-    }
-    let most = if route.shape == Shape::Lines { MAX_LINES } else { MAX_BODY };
-    let text = read_text_of(body, most).await?;
-    if !text.trim().is_empty() {
-        expect_media(headers, if route.shape == Shape::Lines { &[LINES] } else { JSON })?;
-    }
-    let value = checked(&text, route)?;
-    Ok((text, value))
-}
-
-/// A body as a value that fits the fields of its route.
-pub(super) fn checked(text: &str, route: &Route) -> Result<Value, Problem> {
-    let value =
-        if text.trim().is_empty() || route.shape == Shape::Lines { Value::Object(Map::new()) } else { parse(text)? };
-    if let (Some(fields), Shape::Checked) = (route.body, route.shape) {
-        let faults = Form::read(&value, fields, Naming::Camel).faults();
-        if !faults.is_empty() {
-            return Err(Problem::body(faults));
-        }
-    }
-    Ok(value)
-}
-
-/// The text of a body, if it arrives in time.
-pub(crate) async fn read_text(body: Body) -> Result<String, Problem> {
-    read_text_of(body, MAX_BODY).await
-}
-
-async fn read_text_of(body: Body, most: usize) -> Result<String, Problem> {
-    let late = |_| Problem::new(Kind::RequestTimeout, "The body did not arrive within 30 seconds.");
-    let bytes = tokio::time::timeout(BODY_TIME, collected(body, most)).await.map_err(late)??;
-    String::from_utf8(bytes).map_err(|_| Problem::new(Kind::MalformedJson, "The body is not valid UTF-8."))
-}
-
-/// The whole body. One that is too large is read a while longer, and forgotten: a client that is cut off while it sends
-/// may never see the answer.
-async fn collected(mut body: Body, most: usize) -> Result<Vec<u8>, Problem> {
-    let (mut bytes, mut all) = (Vec::new(), 0);
-    while let Some(frame) = body.frame().await {
-        let frame =
-            frame.map_err(|error| Problem::new(Kind::MalformedJson, format!("The body broke off: {error}.")))?;
-        let Ok(data) = frame.into_data() else { continue };
-        all += data.len();
-        if all <= most {
-            bytes.extend_from_slice(&data);
-        } else if all > most.max(MAX_BODY * PATIENCE) {
-            break;
-        }
-    }
-    if all > most {
-        return Err(Problem::new(Kind::PayloadTooLarge, format!("The body has more than {} MiB.", most >> 20)));
-    }
-    Ok(bytes)
-}
-
-const JSON: &[&str] = &["application/json", "application/merge-patch+json"];
-
-/// Whether the body is of one of these kinds; the first is the usual one.
-fn expect_media(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Problem> {
-    let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let media = media.split(';').next().unwrap_or("").trim();
-    if !kinds.contains(&media) {
-        let detail = format!("The body is `{}`, and must be `{}`.", shown(media), kinds[0]);
-        return Err(Problem::new(Kind::UnsupportedMediaType, detail));
-    }
-    Ok(())
-}
-
-/// JSON that is not too deep.
-pub(super) fn parse(text: &str) -> Result<Value, Problem> {
-    let value: Value = serde_json::from_str(text).map_err(|error| {
-        let detail = format!("Line {}, column {}: {error}.", error.line(), error.column());
-        Problem::new(Kind::MalformedJson, detail)
-    })?;
-    if depth(&value) > MAX_DEPTH {
-        return Err(Problem::new(Kind::InvalidInput, format!("The body has more than {MAX_DEPTH} levels.")));
-    }
-    Ok(value)
-}
-
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
 }
 
 /// The revision of `If-Match: "7"`; `*` is any.

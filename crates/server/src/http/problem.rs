@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use everbell::StoreError;
 use serde_json::{Map, Value, json};
 
-use crate::form::Fault;
+use crate::form::{Fault, MAX_LISTED_FAULTS};
 
 /// What can go wrong, for programs: stable words, each with a page of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,10 +247,14 @@ impl Problem {
 
     fn invalid(faults: Vec<Fault>, place: impl Fn(String) -> (&'static str, String)) -> Problem {
         let item = |fault: Fault| Item { place: place(fault.pointer), code: fault.code, detail: fault.detail };
-        let errors: Vec<Item> = faults.into_iter().map(item).collect();
+        let all = faults.len();
+        let errors: Vec<Item> = faults.into_iter().take(MAX_LISTED_FAULTS).map(item).collect();
         let detail = match errors.as_slice() {
             [one] => format!("{}: {}", one.place.1, one.detail),
-            many => format!("{} members or parameters are not valid.", many.len()),
+            listed if listed.len() < all => {
+                format!("{all} members or parameters are not valid; the first {} are listed.", listed.len())
+            }
+            _ => format!("{all} members or parameters are not valid."),
         };
         Problem { errors, ..Problem::new(Kind::InvalidInput, detail) }
     }

@@ -8,11 +8,14 @@ use super::frame::{Frame, Section};
 use super::markup::url_part;
 use super::visit::{Reply, Visit, safe_place};
 use crate::form::pairs;
-use crate::http::pipeline::read_text;
+use crate::http::body::read_text;
 use crate::http::problem::Problem;
 
 /// A longer way back is not told: the page for signing in takes no more.
 const LONGEST: usize = 2_000;
+
+/// The most bytes of a form that are kept.
+const MAX_KEPT: usize = 64 << 10;
 
 #[derive(Template)]
 #[template(path = "again.html")]
@@ -54,9 +57,14 @@ async fn page(visit: &Visit, status: StatusCode, title: &'static str) -> Result<
         ended: status == StatusCode::UNAUTHORIZED,
         sign_in: sign_in_place(&came_from(visit)),
         action: visit.here.clone(),
-        fields: is_ours.then(|| visit.sent.iter().filter_map(own).collect()),
+        fields: (is_ours && is_short(visit)).then(|| visit.sent.iter().filter_map(own).collect()),
     };
     Reply::refused(&page, status)
+}
+
+/// Whether a form is short enough to be sent back. A longer one would let anybody draw large answers.
+fn is_short(visit: &Visit) -> bool {
+    visit.sent.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() <= MAX_KEPT
 }
 
 /// The page for signing in, which leads back.

@@ -18,8 +18,9 @@ use super::visit::{Content, Flash, Reply, Visit};
 use crate::form::{Form, Naming, QueryError, pairs, query};
 use crate::http::App;
 use crate::http::access::{Actor, Role, expect_role};
+use crate::http::body::read_text;
 use crate::http::call::shown;
-use crate::http::pipeline::{let_in, read_text, request_id, usual_headers};
+use crate::http::pipeline::{let_in, request_id, usual_headers};
 use crate::http::problem::{Kind, Problem};
 use crate::http::route::Access;
 

@@ -17,9 +17,20 @@ impl Equivalent {
     /// `path` is below the mount of the API, such as `/jobs/key:daily/pause`; `cli` are the words behind `everbell`.
     pub(crate) fn new(base: &str, method: &str, path: &str, body: Option<&Value>, cli: &[&str]) -> Equivalent {
         let curl = curl(base, method, path, body.map(Value::to_string).as_deref());
-        let words: Vec<String> = cli.iter().map(|word| quoted(word)).collect();
-        Equivalent { curl, cli: format!("everbell {}", words.join(" ")) }
+        Equivalent { curl, cli: command_line(cli) }
     }
+}
+
+/// The words behind `everbell`: noun, verb, names, flags. Names that begin like a flag stand at the end behind `--`.
+pub(crate) fn command_line(words: &[&str]) -> String {
+    let names = 2..if words.starts_with(&["orgs", "override"]) { 4 } else { 3 };
+    let is_name = |(at, _): &(usize, &&str)| names.contains(at);
+    let all = words.iter().enumerate();
+    let looks_like_flag = all.clone().filter(is_name).any(|(_, word)| word.starts_with('-'));
+    let (names, others): (Vec<_>, Vec<_>) = all.partition(|word| looks_like_flag && is_name(word));
+    let mark = looks_like_flag.then_some(&"--");
+    let words = others.into_iter().map(|(_, word)| word).chain(mark).chain(names.into_iter().map(|(_, word)| word));
+    format!("everbell {}", words.map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
 }
 
 /// A request with curl. The body is JSON already.
@@ -97,6 +108,12 @@ mod tests {
         );
         assert!(same.curl.ends_with("-d '{\"reason\":\"it'\\''s down\"}'"), "{}", same.curl);
         assert_eq!(same.cli, "everbell jobs pause a --reason 'it'\\''s down'");
+        assert_eq!(
+            command_line(&["jobs", "pause", "--server=http://evil.example", "--reason", "x"]),
+            "everbell jobs pause --reason x -- --server=http://evil.example"
+        );
+        assert_eq!(command_line(&["orgs", "override", "-a", "b", "--off"]), "everbell orgs override --off -- -a b");
+        assert_eq!(command_line(&["orgs", "stop", "b"]), "everbell orgs stop b");
     }
 
     /// What a POSIX shell makes of these words, a line each.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::equivalent::{curl, quoted};
+use super::equivalent::{command_line, curl};
 use crate::cli::body::essential;
 use crate::cli::jobs::Body;
 use crate::cli::jobs::declared::export::block;
@@ -28,10 +28,10 @@ impl Snippets {
     pub(crate) fn of(own: &Definition, base: &str, now: Timestamp) -> Result<Snippets, String> {
         let body = essential(own, now)?;
         let (words, unsaid) = words(&body, own.payload.as_str());
-        let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
         Ok(Snippets {
             curl: curl(base, "POST", "/jobs", Some(&text(own, &body)?)),
-            cli: format!("everbell {}", quoted.join(" ")),
+            cli: command_line(&words),
             unsaid,
             toml: block(own, now),
             rust: rust(own, &body),

@@ -12,6 +12,7 @@ mod cron;
 mod edits;
 mod events;
 mod flows;
+mod hostile;
 mod idempotency;
 mod jobs;
 mod openapi;

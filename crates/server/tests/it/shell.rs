@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::binary::{Ran, ran, refusal, stdout};
 use crate::server::{Folder, Server, quiet};
+use crate::ui::visitor::part;
 
 fn healthcheck(server: &str, args: &[&str]) -> Ran {
     let folder = Folder::new();
@@ -143,6 +144,84 @@ fn names_come_from_the_server_or_not_at_all() {
     assert!(at(&format!("http://{}", silent.local_addr().unwrap()), &["jobs", "export", "d"]).is_empty());
     // Any other command would wait for 30 seconds.
     assert!(begun.elapsed() < Duration::from_secs(20), "it is not waited for");
+}
+
+/// A person at an interactive bash types this, TAB and Enter. `script` brings the terminal that readline needs.
+fn typed_with_tab(folder: &Path, typed: &str, address: &str) -> String {
+    fs::write(folder.join("complete.bash"), stdout(&["completions", "bash"])).unwrap();
+    let bin = Path::new(env!("CARGO_BIN_EXE_everbell")).parent().unwrap();
+    let path = std::env::join_paths([bin, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
+    let mut script = Command::new("script");
+    script.args(["-qec", "bash --norc --noprofile -i", "/dev/null"]).current_dir(folder);
+    script.env("PATH", path).env("EVERBELL_SERVER", address).env("TERM", "dumb");
+    let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(format!("source complete.bash\n{typed}\t\nexit\n").as_bytes()).unwrap();
+    let said = ran(child.wait_with_output().unwrap()).stdout;
+    drop(stdin);
+    said
+}
+
+#[test]
+fn a_name_never_becomes_a_command() {
+    let server = Server::start();
+    let folder = server.folder.path();
+    let address = format!("http://{}", server.address);
+    let hostile = [
+        "zw$(touch${IFS}pwned)",
+        "zw`touch pwned`;id",
+        "zw;touch pwned",
+        "zw|touch pwned",
+        "zw>pwned",
+        "zw&&touch pwned",
+        "zw'\"touch pwned",
+        "zw{a,b}",
+        "zw*",
+        "zw~",
+        "zw!!",
+        "zw #x",
+        "zw,(touch pwned)",
+        "zw\\x",
+    ];
+    for name in hostile {
+        server.job(name, &json!({}));
+        server.put(&format!("/orgs/{}", part(name)), &json!({ "timezone": "UTC" })).expect(201);
+    }
+    for name in ["-zw", "--server=http://127.0.0.1:1", "=zw", "@zw"] {
+        server.job(name, &json!({}));
+    }
+    for name in ["zw-good", "zw.good/2:x"] {
+        server.job(name, &json!({}));
+        server.put(&format!("/orgs/{}", name.replace('/', "%2f")), &json!({ "timezone": "UTC" })).expect(201);
+    }
+    let at = |words: &[&str]| offered(folder, words, &[("EVERBELL_SERVER", &address)]);
+    let at_last =
+        |words: &[&str]| (0..50).map(|_| at(words)).find(|names| !names.is_empty()).expect("names are offered at last");
+    assert_eq!(at_last(&["jobs", "show", "zw"]), ["zw-good", "zw.good/2:x"]);
+    assert_eq!(at_last(&["orgs", "show", "zw"]), ["zw-good", "zw.good/2:x"]);
+    let all = at_last(&["jobs", "show", ""]);
+    assert_eq!(all[..2], ["zw-good", "zw.good/2:x"]);
+    assert!(
+        !all.iter().any(|name| name.contains(['=', '@']) || name == "-zw"),
+        "nor does one look like a flag: {all:?}"
+    );
+    // The other shells ask the same binary for their words.
+    for shell in ["zsh", "fish", "elvish", "powershell"] {
+        let asked = || {
+            let mut command = quiet(folder);
+            command.env("EVERBELL_COMPLETE", shell).env("EVERBELL_SERVER", &address).env("_CLAP_IFS", "\n");
+            command.env("_CLAP_COMPLETE_INDEX", "3").args(["--", "everbell", "jobs", "show", "zw"]);
+            ran(command.output().unwrap()).stdout
+        };
+        let words =
+            (0..50).map(|_| asked()).find(|words| words.contains("zw-good")).expect("names are offered at last");
+        assert_eq!(words.lines().filter(|line| line.starts_with("zw")).count(), 2, "{shell}: {words}");
+    }
+    // Only one name begins so: without a check it would be completed whole, and run.
+    server.job("qx$(touch${IFS}pwned)", &json!({}));
+    let said = typed_with_tab(folder, "everbell jobs show qx", &address);
+    assert!(said.contains("jobs show qx") && !said.contains("qx$("), "{said}");
+    assert!(!folder.join("pwned").exists(), "a name was run as a command: {said}");
 }
 
 #[test]

@@ -31,7 +31,7 @@ mod runs;
 mod sayings;
 mod signing_in;
 mod staying;
-mod visitor;
+pub(crate) mod visitor;
 mod waiting;
 mod walked;
 mod whole;

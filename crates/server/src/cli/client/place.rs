@@ -73,6 +73,13 @@ impl Place {
         Ok(Place { server, server_from, mount, token })
     }
 
+    /// Whether the server is on this machine.
+    pub(super) fn is_loopback(&self) -> bool {
+        let host = self.server.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let named = host == "localhost" || host.ends_with(".localhost");
+        named || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+    }
+
     /// The address of a path: below the mount, unless it begins like one that is not.
     pub(super) fn url(&self, path: &str) -> Result<Url, CliError> {
         let is_root = ROOTS.iter().any(|root| path.starts_with(root));

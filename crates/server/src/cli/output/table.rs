@@ -224,8 +224,7 @@ fn columns(c: char) -> usize {
 
 /// Text of somebody else's, in which nothing moves the cursor, changes colours or turns the direction of writing.
 pub(crate) fn printable(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let is_plain = |c: char| !c.is_control() && !turns(c);
+    let is_plain = |c: char| !c.is_control() && !everbell_core::is_invisible(c);
     if text.chars().all(is_plain) {
         return text.to_owned();
     }

@@ -105,7 +105,7 @@ pub(crate) async fn resume(call: Call) -> Result<Answer, Problem> {
 fn resumed(call: &Call, once: bool, changed: &Changed) -> Result<Answer, Problem> {
     let folded: u64 = changed.runs.iter().map(|run| run.folded + 1).sum();
     let document = ResumedDocument {
-        job: JobDocument::with_warnings(&changed.job, call.app.bell.now()),
+        job: call.visible(JobDocument::with_warnings(&changed.job, call.app.bell.now())),
         resumed: Resumption {
             missed_slots: changed.gaps.iter().map(|gap| gap.slots).sum::<u64>().max(folded),
             action: if once { "fire_once" } else { "skip" },
@@ -139,7 +139,7 @@ pub(crate) async fn run_now(call: Call) -> Result<Answer, Problem> {
     }
     let request = call.if_match.into_iter().fold(request, RunNowRequest::if_revision);
     if form.has("orgs") {
-        return ran_for_orgs(&form, request).await;
+        return ran_for_orgs(&call, &form, request).await;
     }
     let outcome = org.iter().fold(request, RunNowRequest::for_org).await?;
     let row = call.jobs().get(&job).await?;
@@ -147,7 +147,7 @@ pub(crate) async fn run_now(call: Call) -> Result<Answer, Problem> {
 }
 
 /// Runs for the orgs that are named, or for all.
-async fn ran_for_orgs(form: &Form<'_>, request: RunNowRequest) -> Result<Answer, Problem> {
+async fn ran_for_orgs(call: &Call, form: &Form<'_>, request: RunNowRequest) -> Result<Answer, Problem> {
     if form.text("orgs").is_some() {
         let begun = request.for_all_orgs().await?;
         let document = RunNowOrgsDocument { items: Vec::new(), sweep: Some(SweepBegunDocument::from(&begun)) };
@@ -165,7 +165,7 @@ async fn ran_for_orgs(form: &Form<'_>, request: RunNowRequest) -> Result<Answer,
         let (outcome, run, detail) = match &outcome {
             Ok(outcome) => {
                 let (word, run) = in_a_word(outcome);
-                (word, Some(RunDocument::of(run, None)), None)
+                (word, Some(call.visible_run(RunDocument::of(run, None))), None)
             }
             Err(error @ StoreError::Unavailable { .. }) => {
                 tracing::warn!(%error, %org, "a run by hand could not be made for an org");
@@ -202,7 +202,8 @@ pub(super) async fn ran(call: &Call, row: &JobRow, outcome: RunNow) -> Result<An
     };
     let next_run_at = times(next);
     let location = format!("{}/runs/{}", call.mount, run.id);
-    let document = RunNowDocument { outcome: word, run: RunDocument::of(run, zone.as_ref()), next_run_at };
+    let run = call.visible_run(RunDocument::of(run, zone.as_ref()));
+    let document = RunNowDocument { outcome: word, run, next_run_at };
     let RunNow::Skipped { blocking, .. } = outcome else {
         return Ok(Answer::json(StatusCode::ACCEPTED, &document)?.header("location", location));
     };
@@ -210,6 +211,7 @@ pub(super) async fn ran(call: &Call, row: &JobRow, outcome: RunNow) -> Result<An
         return Ok(Answer::ok(&document)?.header("location", location));
     }
     let active = match call.runs().get(blocking).await {
+        Ok(_) if !call.may_read_runs() => None,
         Ok(active) => Some(RunDocument::of(&active, zone.as_ref())),
         Err(StoreError::NotFound { .. }) => None,
         Err(error) => return Err(error.into()),

@@ -98,7 +98,7 @@ async fn named(call: &Call, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> {
 
 async fn matching(call: &Call, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> {
     let inner = form.value("filter").cloned().unwrap_or_default();
-    let filter = filter(&Form::read(&inner, FILTER, Naming::Camel))?;
+    let filter = filter(call, &Form::read(&inner, FILTER, Naming::Camel))?;
     let page = call.jobs().list(&filter, &PageRequest { limit: MOST, after: None }).await?;
     if page.next.is_some() {
         let detail = format!("matches more than {MOST} jobs; narrow it");

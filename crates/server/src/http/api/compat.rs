@@ -1,6 +1,7 @@
 //! A thin facade for programs that know schedules instead of jobs: a schedule is the living version of a job.
 
 use axum::http::StatusCode;
+use everbell::client::Change;
 use everbell::core::store::{JobRef, PageRequest};
 use everbell::{JobFilter, JobId, JobRow, JobStatus};
 use serde::Serialize;
@@ -11,9 +12,9 @@ use utoipa::ToSchema;
 use super::{edits, jobs};
 use crate::form::{Fault, Field, Form, Kind, Naming, TEXT, optional, required};
 use crate::http::call::{Answer, Call, Payload};
-use crate::http::model::{JobDocument, times};
+use crate::http::model::times;
 use crate::http::page;
-use crate::http::problem::Problem;
+use crate::http::problem::{Kind as ProblemKind, Problem};
 
 const READ_ONLY: Kind = Kind::Json;
 const IGNORED: &str = "Read-only: ignored, so that a document that was read can be sent back.";
@@ -87,8 +88,9 @@ pub(crate) struct ScheduleDocument {
 }
 
 impl ScheduleDocument {
-    fn new(row: &JobRow, id: JobId) -> ScheduleDocument {
-        let job = JobDocument::from(row);
+    fn new(call: &Call, row: &JobRow, id: JobId) -> ScheduleDocument {
+        let job = call.visible(row.into());
+        let last_run = row.last_run.as_ref().filter(|_| job.last_run.is_some());
         ScheduleDocument {
             kind: kind(row).to_owned(),
             id: id.to_string(),
@@ -100,8 +102,8 @@ impl ScheduleDocument {
             timezone: job.timezone,
             enabled: job.status == "active",
             next_run_at: job.next_run_at,
-            last_run_at: times(row.last_run.as_ref().map(|run| run.scheduled_at)),
-            last_enqueued_at: times(row.last_run.as_ref().map(|run| run.created_at)),
+            last_run_at: times(last_run.map(|run| run.scheduled_at)),
+            last_enqueued_at: times(last_run.map(|run| run.created_at)),
             last_run_id: job.last_run.map(|run| run.id),
             created_at: job.created_at,
             updated_at: job.updated_at,
@@ -115,7 +117,7 @@ impl ScheduleDocument {
             1 => definition.id,
             _ => call.jobs().get(JobRef::Version(definition.key.clone(), 1)).await?.job.definition.id,
         };
-        Ok(ScheduleDocument::new(row, first))
+        Ok(ScheduleDocument::new(call, row, first))
     }
 }
 
@@ -149,7 +151,7 @@ pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
 
 pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
     let row = current(&call).await?;
-    Answer::ok(&ScheduleDocument::read(&call, &row).await?)
+    shown(&call, StatusCode::OK, &row).await
 }
 
 pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
@@ -157,7 +159,7 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
     let answer = renamed(jobs::create(call.clone()).await)?;
     let row = call.jobs().get(named(&answer).as_str()).await?;
     let row = if enabled == Some(false) { call.jobs().pause(row.job.definition.id, DISABLED).await?.job } else { row };
-    Answer::json(StatusCode::CREATED, &ScheduleDocument::read(&call, &row).await?)
+    shown(&call, StatusCode::CREATED, &row).await
 }
 
 /// PUT: what is absent is cleared, except that a pause stays until `enabled` ends it.
@@ -175,14 +177,24 @@ async fn changed(mut call: Call, fields: &'static [Field]) -> Result<Answer, Pro
     let id = row.job.definition.id.to_string();
     call.path.iter_mut().filter(|(name, _)| name == "jobId").for_each(|(_, value)| value.clone_from(&id));
     let (enabled, call) = translated(call, fields, Some(&row))?;
-    renamed(edits::patch(call.clone()).await)?;
+    let patched = renamed(edits::patch(call.clone()).await)?;
     let row = call.jobs().get(&row.job.definition.key).await?;
+    if call.if_match.is_some() && !patched.headers.contains(&("etag", jobs::etag(&row))) {
+        return Err(Problem::new(ProblemKind::RevisionMismatch, "The schedule was changed meanwhile."));
+    }
+    let id = row.job.definition.id;
+    let guard = call.if_match.map(|_| row.job.state.revision).into_iter();
     let row = match (enabled, row.job.state.status) {
-        (Some(false), JobStatus::Active) => call.jobs().pause(row.job.definition.id, DISABLED).await?.job,
-        (Some(true), JobStatus::Paused) => call.jobs().resume(row.job.definition.id).await?.job,
+        (Some(false), JobStatus::Active) => guard.fold(call.jobs().pause(id, DISABLED), Change::if_revision).await?.job,
+        (Some(true), JobStatus::Paused) => guard.fold(call.jobs().resume(id), Change::if_revision).await?.job,
         _ => row,
     };
-    Answer::ok(&ScheduleDocument::read(&call, &row).await?)
+    shown(&call, StatusCode::OK, &row).await
+}
+
+/// A schedule, with the revision of its job as the `ETag`.
+async fn shown(call: &Call, status: StatusCode, row: &JobRow) -> Result<Answer, Problem> {
+    Ok(Answer::json(status, &ScheduleDocument::read(call, row).await?)?.header("etag", jobs::etag(row)))
 }
 
 /// The faults of a body that its fields cannot tell.

@@ -42,6 +42,8 @@ pub(crate) async fn new_version(call: Call) -> Result<Answer, Problem> {
 /// A merge patch: makes the next version if something differs.
 pub(crate) async fn patch(call: Call) -> Result<Answer, Problem> {
     let before = call.jobs().get(call.job()?).await?;
+    let (key, revision) = (&before.job.definition.key, before.job.state.revision);
+    StoreError::expect_revision("job", key, call.if_match, Some(revision))?;
     let wanted = merged(&call, &before).await?;
     if wanted.faults.is_empty() && !differs(&call, &before, &wanted)? {
         return shown(&call, StatusCode::OK, &before);

@@ -6,6 +6,7 @@ use everbell_core::store::{JobRef, JobSort};
 
 use crate::form::job::{self, JobForm};
 use crate::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional};
+use crate::http::access::expect_role;
 use crate::http::call::{Answer, Call, refuse};
 use crate::http::model::{Items, JobDocument, WarningDocument};
 use crate::http::page::{self, CURSOR, LIMIT};
@@ -40,14 +41,19 @@ pub(crate) const LIST: &[Field] = &[
 
 pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
     let form = call.query(LIST);
-    let filter = filter(&form)?;
+    let filter = filter(&call, &form)?;
     let page = call.jobs().list(&filter, &page::request(&call)?).await?;
-    let document = page::document(&call, &page, page.items.iter().map(JobDocument::from).collect());
+    let items = page.items.iter().map(|row| call.visible(row.into())).collect();
+    let document = page::document(&call, &page, items);
     Ok(page::linked(&call, "/jobs", document.next_cursor.as_deref(), Answer::ok(&document)?))
 }
 
 /// What a query, or the filter of a bulk action, asks for.
-pub(crate) fn filter(form: &Form<'_>) -> Result<JobFilter, Problem> {
+pub(crate) fn filter(call: &Call, form: &Form<'_>) -> Result<JobFilter, Problem> {
+    let asks_for_runs = form.has("lastRunStatus") || form.text("sort") == Some("-lastRunAt");
+    if asks_for_runs {
+        expect_role(&call.actor, call.app.options.run_history)?;
+    }
     let refused = |name: &'static str| move |error: everbell::Invalid| Problem::at("parameter", name, error.reason);
     let key = form.text("jobKey").map(JobKey::new).transpose().map_err(refused("jobKey"))?;
     let mut status: Vec<JobStatus> = form.list("status").into_iter().filter_map(JobStatus::from_word).collect();
@@ -131,7 +137,7 @@ pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
 pub(crate) async fn versions(call: Call) -> Result<Answer, Problem> {
     let key = key_of(&call).await?;
     let versions = call.jobs().versions(key.as_str()).await?;
-    Answer::ok(&Items { items: versions.iter().map(JobDocument::from).collect() })
+    Answer::ok(&Items { items: versions.iter().map(|row| call.visible(row.into())).collect() })
 }
 
 /// The key of the job that the path names.
@@ -144,13 +150,13 @@ pub(super) async fn key_of(call: &Call) -> Result<JobKey, Problem> {
 
 /// A job, with its revision as the `ETag`.
 pub(super) fn shown(call: &Call, status: StatusCode, row: &JobRow) -> Result<Answer, Problem> {
-    let document = JobDocument::with_warnings(row, call.app.bell.now());
+    let document = call.visible(JobDocument::with_warnings(row, call.app.bell.now()));
     Ok(Answer::json(status, &document)?.header("etag", etag(row)))
 }
 
 /// A job that was just made, with what may surprise about it.
 pub(super) async fn documented(call: &Call, row: &JobRow) -> JobDocument {
-    let mut document = JobDocument::with_warnings(row, call.app.bell.now());
+    let mut document = call.visible(JobDocument::with_warnings(row, call.app.bell.now()));
     if let Some(depends) = &row.job.definition.policies.depends_on {
         let other = call.jobs().get(&depends.job_key).await;
         // That the database went away is no reason to call a job not made that was.

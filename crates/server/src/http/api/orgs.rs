@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 use super::actions::REASON;
 use crate::form::job::ZONE;
 use crate::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional, required};
+use crate::http::body::{off_workers, parse};
 use crate::http::call::{Answer, Call, member};
 use crate::http::model::{ImportedDocument, OrgDocument};
 use crate::http::page::{self, CURSOR, LIMIT};
-use crate::http::pipeline::parse;
 use crate::http::problem::Problem;
 
 const NAME: Field = optional("name", Value::Text { min: 0, max: 200 }, "For people.");
@@ -145,7 +145,21 @@ pub(crate) async fn delete(call: Call) -> Result<Answer, Problem> {
 /// Makes and changes many orgs, all of them or none: a JSON object on each line.
 pub(crate) async fn import(call: Call) -> Result<Answer, Problem> {
     let form = call.query(IMPORT);
-    let lines: Vec<(usize, &str)> = (1..).zip(call.text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();
+    let text = call.text.clone();
+    let lines = off_workers(text.len(), move || read_lines(&text)).await?;
+    let (numbers, writes): (Vec<usize>, Vec<OrgWrite>) = lines.into_iter().unzip();
+    let (orgs, dry_run) = (call.orgs_because(form.text("reason")), form.flag("dryRun"));
+    let written = if dry_run { orgs.plan_import(&writes).await } else { orgs.import(&writes).await };
+    let written = written.map_err(|error| match error {
+        everbell::StoreError::Invalid(invalid) => Problem::body(vec![located(&invalid, &writes, &numbers)]),
+        other => other.into(),
+    })?;
+    Answer::ok(&ImportedDocument::of(&written, dry_run))
+}
+
+/// The orgs of all lines, each with the number of its line.
+fn read_lines(text: &str) -> Result<Vec<(usize, OrgWrite)>, Problem> {
+    let lines: Vec<(usize, &str)> = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();
     if lines.is_empty() || lines.len() > MOST {
         let detail = format!("must be 1 to {MOST} lines, these are {}", lines.len());
         return Err(Problem::body(vec![Fault::new("", "out_of_range", detail)]));
@@ -153,23 +167,14 @@ pub(crate) async fn import(call: Call) -> Result<Answer, Problem> {
     let (mut writes, mut faults) = (Vec::with_capacity(lines.len()), Vec::new());
     for (number, line) in &lines {
         match read_line(line) {
-            Ok(write) => writes.push(write),
+            Ok(write) => writes.push((*number, write)),
             Err(found) => faults.extend(found.iter().map(|fault| on_line(*number, fault))),
         }
         if faults.len() >= TOLD {
             break;
         }
     }
-    if !faults.is_empty() {
-        return Err(Problem::body(faults));
-    }
-    let (orgs, dry_run) = (call.orgs_because(form.text("reason")), form.flag("dryRun"));
-    let written = if dry_run { orgs.plan_import(&writes).await } else { orgs.import(&writes).await };
-    let written = written.map_err(|error| match error {
-        everbell::StoreError::Invalid(invalid) => Problem::body(vec![located(&invalid, &writes, &lines)]),
-        other => other.into(),
-    })?;
-    Answer::ok(&ImportedDocument::of(&written, dry_run))
+    if faults.is_empty() { Ok(writes) } else { Err(Problem::body(faults)) }
 }
 
 fn read_line(line: &str) -> Result<OrgWrite, Vec<Fault>> {
@@ -197,11 +202,11 @@ fn on_line(number: usize, fault: &Fault) -> Fault {
 }
 
 /// What the store refused about one of many orgs, on its line: the last that names the org.
-fn located(invalid: &everbell::Invalid, writes: &[OrgWrite], lines: &[(usize, &str)]) -> Fault {
+fn located(invalid: &everbell::Invalid, writes: &[OrgWrite], numbers: &[usize]) -> Fault {
     let named = |write: &OrgWrite| invalid.reason.starts_with(&format!("org `{}`", write.id));
     let fault = Fault::new(format!("/{}", invalid.field), "invalid", invalid.reason.clone());
-    match writes.iter().zip(lines).rev().find(|(write, _)| named(write)) {
-        Some((_, (number, _))) => on_line(*number, &fault),
+    match writes.iter().zip(numbers).rev().find(|(write, _)| named(write)) {
+        Some((_, number)) => on_line(*number, &fault),
         None => fault,
     }
 }

@@ -72,7 +72,7 @@ pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
 }
 
 async fn whole(call: &Call, run: &RunRecord) -> Result<RunDocument, Problem> {
-    Ok(RunDocument::whole(run, call.app.zone_of(run).await?.as_ref()))
+    Ok(call.visible_run(RunDocument::whole(run, call.app.zone_of(run).await?.as_ref())))
 }
 
 pub(crate) async fn cancel(call: Call) -> Result<Answer, Problem> {
@@ -107,6 +107,7 @@ pub(crate) async fn rerun(call: Call) -> Result<Answer, Problem> {
 /// A run without a job.
 pub(super) fn tried(call: &Call, run: &RunRecord) -> Result<Answer, Problem> {
     let location = format!("{}/runs/{}", call.mount, run.id);
-    let document = RunNowDocument { outcome: "started", run: RunDocument::of(run, None), next_run_at: None };
+    let run = call.visible_run(RunDocument::of(run, None));
+    let document = RunNowDocument { outcome: "started", run, next_run_at: None };
     Ok(Answer::json(StatusCode::ACCEPTED, &document)?.header("location", location))
 }

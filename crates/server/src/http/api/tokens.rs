@@ -36,8 +36,8 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
     let mut form = call.body(CREATE);
     let now = call.app.bell.now();
     let (name, role) = (form.text("name").unwrap_or("").to_owned(), form.text("role").unwrap_or("").to_owned());
-    if name.trim() != name || name.chars().any(char::is_control) {
-        form.fault("name", "invalid", "must be printable text without white space around it");
+    if let Some(reason) = name_problem(&name) {
+        form.fault("name", "invalid", reason);
     }
     let expires_at = time(&mut form, "expiresAt", &Zone::utc());
     if expires_at.is_some_and(|at| at <= now) {
@@ -55,6 +55,15 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
     let made = call.app.bell.store().create_token(&new, &entry).await?;
     let document = NewTokenDocument { about: TokenDocument::from(&made), token: token.reveal().to_owned() };
     Answer::json(StatusCode::CREATED, &document)
+}
+
+/// What is wrong with the name of a new token. The audit trail shows it as who did something, so no two may look alike.
+fn name_problem(name: &str) -> Option<&'static str> {
+    if [".", ".."].contains(&name) {
+        return Some("must not be `.` or `..`: in an address these are no names");
+    }
+    let is_plain = name.trim() == name && name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    (!is_plain).then_some("must be printable ASCII without white space around it")
 }
 
 pub(crate) async fn revoke(call: Call) -> Result<Answer, Problem> {

@@ -171,6 +171,19 @@ pub(crate) struct ExplanationDocument {
 }
 
 impl RunDocument {
+    /// Without everything that a target got, returned or printed.
+    pub(crate) fn without_contents(self) -> RunDocument {
+        RunDocument {
+            payload_snapshot: None,
+            failure_code: None,
+            failure_message: None,
+            failure_details: None,
+            result: None,
+            output: None,
+            ..self
+        }
+    }
+
     /// Without its output, for lists. The zone is that of its job.
     pub(crate) fn of(run: &Run, zone: Option<&Zone>) -> RunDocument {
         let failure = run.failure.as_ref();

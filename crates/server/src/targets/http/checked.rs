@@ -132,8 +132,10 @@ fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), Strin
     if reserved || RESERVED_PREFIXES.iter().any(|prefix| read.as_str().starts_with(prefix)) {
         return Err(format!("`{read}` cannot be chosen: it belongs to the call"));
     }
-    let mut value = HeaderValue::from_str(value.reveal())
-        .map_err(|_| format!("the value of `{read}` must be printable ASCII without line breaks"))?;
+    let text = Some(value.reveal()).filter(|text| text.is_ascii());
+    let mut value = text
+        .and_then(|text| HeaderValue::from_str(text).ok())
+        .ok_or_else(|| format!("the value of `{read}` must be printable ASCII without line breaks"))?;
     value.set_sensitive(true);
     Ok((read, value))
 }

@@ -176,7 +176,7 @@ impl Last {
 pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let call = visit.call();
     let form = call.query(QUERY);
-    let mut filter = filter(&form)?;
+    let mut filter = filter(&call, &form)?;
     if !form.has("sort") {
         filter.sort = JobSort::NextRunAt;
     }
@@ -196,7 +196,10 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let asked = form.list("target");
     let (listed, frame, targets) =
         tokio::join!(listed, visit.frame(Section::Jobs, "Scheduled jobs"), targets(&visit, &asked));
-    let (page, glimpses) = listed?;
+    let (mut page, glimpses) = listed?;
+    if !visit.may_read_runs() {
+        page.items.iter_mut().for_each(|row| row.last_run = None);
+    }
     let clock = visit.clock();
     let links = Links::new("/jobs", &visit.query);
     let next = page::next(&call, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::server::{Reply, Server};
 
 /// A text that must stay text wherever it is shown: HTML, quotes, another direction, more than one code unit.
-pub(crate) const NASTY: &str = "<script>\"'&\u{202e}\u{1f514}";
+pub(crate) const NASTY: &str = "<script>\"'&\u{5d0}\u{1f514}";
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 

@@ -54,7 +54,9 @@ struct Document<'a> {
 }
 
 pub(super) fn run(args: &CrontabArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
-    let lines = lines::read(&api::input(&args.file)?, &Zone::get(&args.tz)?, args.system);
+    let text = api::input(&args.file)?;
+    lines::check_length(&text).map_err(CliError::invalid)?;
+    let lines = lines::read(&text, &Zone::get(&args.tz)?, args.system);
     let mut session = Session::new(&args.online, now, output)?;
     let mut wanted = Vec::new();
     for entry in lines.iter().filter_map(|line| line.entry.as_ref()) {

@@ -24,8 +24,7 @@ pub(crate) struct Subject {
     pub(crate) part: String,
     /// As the API names it in a path.
     pub(crate) name: String,
-    /// The same with the version that the form was made for: revisions begin anew with each version, so a revision alone
-    /// would not tell.
+    /// The same with the version that the form was made for, so that the form never acts on a later one.
     pub(crate) exact: String,
     pub(crate) zone: Zone,
     /// For whom it is done, of a job that fires for each org.
@@ -47,12 +46,14 @@ impl Subject {
     /// The job that the path names.
     pub(crate) async fn of(visit: &Visit) -> Result<Subject, Problem> {
         let key = visit.part("key");
-        let row = visit.jobs().get(key).await.map_err(|error| match error {
+        let mut row = visit.jobs().get(key).await.map_err(|error| match error {
             everbell::StoreError::Invalid(_) => {
                 Problem::new(Kind::NotFound, format!("There is no job `{}`.", shown(key)))
             }
             other => other.into(),
         })?;
+        // The last run is a part of the run history.
+        row.last_run = row.last_run.filter(|_| visit.may_read_runs());
         let definition = &row.job.definition;
         let key = definition.key.to_string();
         Ok(Subject {

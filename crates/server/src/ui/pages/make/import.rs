@@ -11,8 +11,9 @@ use super::expect_admin;
 use super::offers::targets;
 use crate::cli::jobs::Body;
 use crate::cli::jobs::declared::crontab::lines::{self, Entry, Line, Verdict};
+use crate::http::body::off_workers;
 use crate::http::inside::{Inside, perform};
-use crate::http::problem::Problem;
+use crate::http::problem::{Kind, Problem};
 use crate::ui::markup::url_part;
 use crate::ui::visit::{Reply, Visit};
 use crate::ui::{Frame, Section};
@@ -103,7 +104,12 @@ async fn read(visit: &Visit, zone: &str) -> Result<ImportPage, Problem> {
     let system = visit.sent("system").is_some();
     let mut rows = Vec::new();
     if let Ok(zone) = &found {
-        rows = lines::read(&text, zone, system).into_iter().map(|line| Row::of(visit, line, usual)).collect();
+        let (pasted, zone) = (text.clone(), zone.clone());
+        let lines = off_workers(text.len(), move || {
+            lines::check_length(&pasted).map_err(|reason| Problem::new(Kind::InvalidInput, reason))?;
+            Ok(lines::read(&pasted, &zone, system))
+        });
+        rows = lines.await?.into_iter().map(|line| Row::of(visit, line, usual)).collect();
     }
     let jobs = rows.iter().filter(|row| row.job.is_some()).count();
     if jobs > MOST {

@@ -127,11 +127,12 @@ fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
         .map(|row| of_job(("warn", "Cannot fire"), row, row.job.state.error.clone().unwrap_or_default()));
     let failing = read.failing.iter().map(|row| {
         let count = row.job.state.consecutive_failures;
-        let failure = row.last_run.as_ref().and_then(|run| run.failure.as_ref()).filter(|_| read.history.is_some());
+        let last_run = row.last_run.as_ref().filter(|_| read.history.is_some());
+        let failure = last_run.and_then(|run| run.failure.as_ref());
         let why =
             failure.map_or_else(String::new, |failure| format!(": {}: {}", failure.code.as_str(), failure.message));
         let times = if count == 1 { "failed last time".to_owned() } else { format!("failed {count} times in a row") };
-        let since = row.last_run.as_ref().map(|run| clock.away(run.scheduled_at));
+        let since = last_run.map(|run| clock.away(run.scheduled_at));
         let paused = if row.job.state.status == JobStatus::Paused { "paused; " } else { "" };
         Concern { since, ..of_job(("bad", "Failing"), row, format!("{paused}{times}{why}")) }
     });

@@ -80,7 +80,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         to: middle.checked_add(half).map_err(far)?,
         now: visit.now,
     };
-    let mut filter = filter(&form)?;
+    let mut filter = filter(&call, &form)?;
     filter.status = vec![JobStatus::Active, JobStatus::Paused];
     filter.sort = JobSort::NextRunAt;
     let after = page::request(&call)?.after;

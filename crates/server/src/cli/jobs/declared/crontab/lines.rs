@@ -74,6 +74,17 @@ impl Entry {
     }
 }
 
+/// The most lines of a crontab. No person has as many, and each costs a look at its expression.
+const MAX_LINES: usize = 10_000;
+
+/// Refuses a crontab that is too long to be read line by line.
+pub(crate) fn check_length(text: &str) -> Result<(), String> {
+    match text.lines().count() {
+        0..=MAX_LINES => Ok(()),
+        lines => Err(format!("the crontab has {lines} lines; at most {MAX_LINES} are read at once, so split it")),
+    }
+}
+
 /// Every line but empty ones and comments.
 pub(crate) fn read(text: &str, zone: &Zone, system: bool) -> Vec<Line> {
     let (mut zone, mut taken) = (zone.clone(), BTreeMap::new());
