@@ -39,7 +39,8 @@ impl Invalid {
     }
 }
 
-const RETIRED: &str = "a retired job is final; create a new job or version";
+const RETIRED: &str =
+    "this version is retired, which is final: name the job by its key to reach its current version, or create it again";
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

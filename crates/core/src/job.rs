@@ -203,9 +203,13 @@ impl JobState {
         }
     }
 
-    /// `active -> paused`. A paused job may get another reason; a retired one stays retired.
+    /// `active -> paused`. A paused job may get another reason and another end, but who paused it and since when stay;
+    /// a retired one stays retired.
     pub fn paused(&self, pause: Pause) -> Result<JobState, Invalid> {
         let length = pause.reason.trim().chars().count();
+        if length == 0 {
+            return Err(Invalid::new("reason", "must be 3 to 500 characters, this is blank"));
+        }
         if !REASON_LENGTH.contains(&length) {
             return Err(Invalid::new("reason", format!("must be 3 to 500 characters, this has {length}")));
         }
@@ -216,6 +220,10 @@ impl JobState {
             return Err(Invalid::new("until", "must be in the future"));
         }
         let next = self.changed(&pause.by, pause.at)?;
+        let pause = match &self.pause {
+            Some(first) => Pause { by: first.by.clone(), at: first.at, ..pause },
+            None => pause,
+        };
         Ok(JobState { status: JobStatus::Paused, pause: Some(pause), ..next })
     }
 

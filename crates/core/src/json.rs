@@ -43,6 +43,24 @@ impl Json {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The same value without white space between its parts, so that it is one line. Strings and numbers stay as written.
+    pub fn to_single_line(&self) -> String {
+        let mut line = String::with_capacity(self.0.len());
+        let (mut in_string, mut escaped) = (false, false);
+        for sign in self.0.chars() {
+            if !in_string && matches!(sign, ' ' | '\t' | '\n' | '\r') {
+                continue;
+            }
+            line.push(sign);
+            match sign {
+                '"' if !escaped => in_string = !in_string,
+                _ => {}
+            }
+            escaped = in_string && sign == '\\' && !escaped;
+        }
+        line
+    }
 }
 
 impl fmt::Display for Json {
@@ -267,6 +285,13 @@ mod tests {
         }
         assert!(check(&"[".repeat(100_000)).unwrap_err().starts_with("more than 64 levels"));
         assert!(check(&format!("\"{}\"", "x".repeat(MAX_BYTES))).unwrap_err().starts_with("must be at most"));
+    }
+
+    #[test]
+    fn a_value_fits_into_one_line_and_stays_the_same() {
+        let line = |text: &str| Json::parse("payload", text).unwrap().to_single_line();
+        assert_eq!(line("{\n  \"a b\": [1, 2.50],\r\n\t\"c\": null }"), r#"{"a b":[1,2.50],"c":null}"#);
+        assert_eq!(line(r#"{ "quote \" and \\": " x " }"#), r#"{"quote \" and \\":" x "}"#);
     }
 
     #[test]

@@ -152,7 +152,9 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
         }
         (RunStatus::Running, Outcome::TimedOut(after)) => {
             let message = format!("stopped after {} s", after.as_secs_f64());
-            failed(run, Failure::new(FailureCode::TIMEOUT, &message), &Then::RETRY, now)
+            let failure = Failure::new(FailureCode::TIMEOUT, &message);
+            let details = Json::parse("details", &format!("{{\"timeoutMs\":{}}}", after.as_millis())).ok();
+            failed(run, Failure { details, ..failure }, &Then::RETRY, now)
         }
         (RunStatus::Running, Outcome::Lost) => {
             let message = "its executor was not heard of until the lease ran out";

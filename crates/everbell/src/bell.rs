@@ -54,6 +54,16 @@ impl Everbell {
         Box::pin(self.engine().run_until(shutdown)).await
     }
 
+    /// Is listed as an instance with these roles until `shutdown` resolves, takes no work and serves no target: for a
+    /// process that only answers requests.
+    pub async fn announce_until(&self, roles: &[&str], shutdown: impl Future<Output = ()>) {
+        let Parts { store, clock, options, events, .. } = &*self.parts;
+        let roles = roles.iter().map(|role| (*role).to_owned()).collect();
+        let options = EngineOptions { roles, ..options.clone() };
+        let engine = Engine::new(Arc::clone(store), Arc::clone(clock), Targets::default(), options, events.clone());
+        Box::pin(engine.announce_until(shutdown)).await;
+    }
+
     fn engine(&self) -> Engine {
         self.engine_with(self.parts.options.clone())
     }

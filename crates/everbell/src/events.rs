@@ -40,6 +40,8 @@ pub enum Event {
     Gap {
         /// Of this job.
         job: JobId,
+        /// Its key, where that is known.
+        key: Option<JobKey>,
         /// Which, and why.
         gap: Gap,
     },
@@ -47,6 +49,8 @@ pub enum Event {
     Errored {
         /// This job.
         job: JobId,
+        /// Its key, where that is known.
+        key: Option<JobKey>,
         /// Why.
         reason: String,
     },
@@ -54,6 +58,8 @@ pub enum Event {
     OrgErrored {
         /// Which job.
         job: JobId,
+        /// Its key, where that is known.
+        key: Option<JobKey>,
         /// For which org.
         org: OrgId,
         /// Why.
@@ -83,6 +89,8 @@ pub enum Event {
         status: RunStatus,
         /// Why not well.
         code: Option<FailureCode>,
+        /// The same in words.
+        message: Option<String>,
         /// How long the last attempt took.
         took: Duration,
     },
@@ -111,6 +119,8 @@ pub enum Event {
     Paused {
         /// Which.
         job: JobId,
+        /// Its key.
+        key: JobKey,
         /// The reason that was written.
         reason: String,
     },
@@ -118,6 +128,8 @@ pub enum Event {
     Resumed {
         /// Which.
         job: JobId,
+        /// Its key.
+        key: JobKey,
     },
     /// The database cannot be reached.
     OutageBegan {
@@ -205,6 +217,8 @@ pub struct RunInfo {
     pub id: RunId,
     /// Of this job; `None` for a trial of a target.
     pub job: Option<JobKey>,
+    /// For this org.
+    pub org: Option<OrgId>,
     /// What it does.
     pub target: Target,
     /// What made it.
@@ -255,7 +269,7 @@ impl Events {
             self.tell(Event::Fired { run: run.id, job: Arc::clone(definition), slot: run.slot_at, skipped });
         }
         for gap in &changed.gaps {
-            self.tell(Event::Gap { job: definition.id, gap: gap.clone() });
+            self.tell(Event::Gap { job: definition.id, key: Some(definition.key.clone()), gap: gap.clone() });
         }
     }
 
@@ -285,24 +299,27 @@ fn log(event: &Event) {
         Event::Fired { run, job, slot, skipped: Some(reason) } => {
             info!(%run, job = %job.key, slot = slot.map(tracing::field::display), reason, "skipped");
         }
-        Event::Gap { job, gap } => {
-            info!(job_id = %job, first = %gap.first_slot_at, last = %gap.last_slot_at, slots = gap.slots, reason = %gap.reason, "gap");
+        Event::Gap { job, key, gap } => {
+            info!(job = key.as_ref().map(JobKey::as_str), job_id = %job, first = %gap.first_slot_at, last = %gap.last_slot_at, slots = gap.slots, reason = %gap.reason, "gap");
         }
-        Event::Errored { job, reason } => error!(job_id = %job, reason, "job cannot be scheduled"),
-        Event::OrgErrored { job, org, reason } => {
-            warn!(job_id = %job, org = %org, reason, "job cannot be scheduled for this org; it is for the others");
+        Event::Errored { job, key, reason } => {
+            error!(job = key.as_ref().map(JobKey::as_str), job_id = %job, reason, "job cannot be scheduled")
+        }
+        Event::OrgErrored { job, key, org, reason } => {
+            warn!(job = key.as_ref().map(JobKey::as_str), job_id = %job, org = %org, reason, "job cannot be scheduled for this org; it is for the others");
         }
         Event::Started { run, lag } => {
             debug!(run = %run.id, job = run.job(), target_label = %run.target, attempt = run.attempt, lag_ms = lag.as_secs_f64() * 1e3, "started");
         }
         Event::Progress { run, done, message } => debug!(run = %run.id, job = run.job(), done, message, "progress"),
-        Event::Finished { run, status, code, took } => {
+        Event::Finished { run, status, code, message, took } => {
             let code = code.as_ref().map_or("-", FailureCode::as_str);
+            let org = run.org.as_ref().map(tracing::field::display);
             let took_ms = took.as_secs_f64() * 1e3;
             if *status == RunStatus::Failed {
-                warn!(run = %run.id, job = run.job(), target_label = %run.target, attempt = run.attempt, code, took_ms, "failed");
+                warn!(run = %run.id, job = run.job(), org, target_label = %run.target, attempt = run.attempt, code, error = message, took_ms, "failed");
             } else {
-                debug!(run = %run.id, job = run.job(), target_label = %run.target, attempt = run.attempt, %status, took_ms, "finished");
+                info!(run = %run.id, job = run.job(), org, target_label = %run.target, attempt = run.attempt, %status, took_ms, "finished");
             }
         }
         Event::Retrying { run, code, not_before } => {
@@ -311,9 +328,11 @@ fn log(event: &Event) {
         Event::LeaseLost { run } => {
             warn!(run = %run.id, job = run.job(), attempt = run.attempt, "lease lost: what this run does is not recorded");
         }
-        Event::Reaped { run, .. } => warn!(%run, "lost: its instance was not heard of until the lease ran out"),
-        Event::Paused { job, reason } => warn!(job_id = %job, reason, "paused"),
-        Event::Resumed { job } => info!(job_id = %job, "resumed: its pause is over"),
+        Event::Reaped { run, info } => {
+            warn!(%run, job = info.as_ref().map(RunInfo::job), "lost: its instance was not heard of until the lease ran out")
+        }
+        Event::Paused { job, key, reason } => warn!(job = %key, job_id = %job, reason, "paused"),
+        Event::Resumed { job, key } => info!(job = %key, job_id = %job, "resumed: its pause is over"),
         Event::OutageBegan { error } => error!(error, "database unavailable; trying again"),
         Event::OutageEnded { after } => info!(after_s = after.as_secs_f64(), "database available again"),
         Event::Draining(true) => info!("draining: taking no more work"),

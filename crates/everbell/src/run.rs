@@ -218,6 +218,7 @@ pub(crate) fn info_of(run: &everbell_core::Run) -> RunInfo {
     RunInfo {
         id: run.id,
         job: run.job_key.clone(),
+        org: run.org.clone(),
         target: run.target.clone(),
         trigger: run.trigger.kind(),
         attempt: run.attempt,

@@ -152,7 +152,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Written are: runs (one whose slot exists already is passed over and not reported), gaps, and the timer. A run in
     /// `plan.cancel` that is pending is canceled, one that is running is asked to stop. `plan.retire` retires the job,
     /// `plan.error` makes it errored, both in the name of `everbell`. So are the entries in the audit trail: `job.errored` for
-    /// a job that became so, and one `org.errored` for each job with timers that have a `plan.org_error`.
+    /// a job that became so, one `org.errored` for each job with timers that have a `plan.org_error`, and one for
+    /// each of the orgs that it names.
     async fn plan_due(
         &self,
         now: Timestamp,

@@ -50,10 +50,19 @@ fn a_new_job_is_armed_and_does_not_fire() {
 #[test]
 fn a_pause_needs_a_reason_and_disarms() {
     let view = hourly();
-    for (reason, refused) in [("", "this has 0"), ("  x  ", "this has 1"), ("a\0bc", "NUL")] {
+    for (reason, refused) in
+        [("", "this is blank"), ("    ", "this is blank"), ("  x  ", "this has 1"), ("a\0bc", "NUL")]
+    {
         let error = change::pause(&view, paused(reason)).unwrap_err();
         assert!(error.field == "reason" && error.reason.contains(refused), "{reason:?}: {error}");
     }
+    let first = after(&view, &change::pause(&view, paused("SMTP down")).unwrap());
+    let other = Pause { by: "bob".to_owned(), at: at("11:20:00"), ..paused("SMTP is still down") };
+    let again = change::pause(&first, other).unwrap().state;
+    let pause = again.pause.unwrap();
+    assert_eq!((pause.by.as_str(), pause.at, pause.reason.as_str()), ("ana", at("11:10:00"), "SMTP is still down"));
+    assert_eq!(again.updated_by, "bob");
+
     let until = Pause { until: Some(at("11:00:00")), ..paused("SMTP down") };
     assert_eq!(change::pause(&view, until).unwrap_err().to_string(), "until: must be in the future");
 
@@ -112,7 +121,7 @@ fn retired_is_final() {
     .into_iter()
     .map(Result::unwrap_err)
     .collect();
-    assert!(refusals.iter().all(|refusal| refusal.reason.starts_with("a retired job is final")), "{refusals:?}");
+    assert!(refusals.iter().all(|refusal| refusal.is_retired()), "{refusals:?}");
 }
 
 #[test]

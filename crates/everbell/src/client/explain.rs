@@ -2,7 +2,7 @@
 
 use everbell_core::org::{self, Off, Standing};
 use everbell_core::store::{JobRef, JobRow, SlotOutcome, StoreResult};
-use everbell_core::{Invalid, JobId, JobStatus, OrgId, Pause, Spec, Timer, fire_at};
+use everbell_core::{Gap, GapReason, Invalid, JobId, JobStatus, OrgId, Pause, Run, Spec, Timer, fire_at};
 use jiff::{Timestamp, Zoned};
 
 use super::jobs::Jobs;
@@ -32,6 +32,20 @@ pub enum Explanation {
     },
     /// A slot that is still to come, or is being planned.
     Ahead,
+    /// A slot without a fire of its own: an operator moved the next fire, and the moved fire stands for this slot too.
+    Moved {
+        /// The slot whose fire was moved.
+        from: Timestamp,
+        /// When it fires instead.
+        to: Timestamp,
+    },
+    /// A slot that was folded into the run of another one.
+    Folded {
+        /// The gap that the slot is part of.
+        gap: Gap,
+        /// The run that stands for it.
+        run: Box<Run>,
+    },
     /// A slot that went by while the job is paused: it becomes a gap, or a run, when the job is resumed.
     Paused(Pause),
     /// A slot that went by while the job cannot fire, for this reason: it becomes a gap when that is mended.
@@ -134,23 +148,56 @@ impl Jobs {
         if let Some(outcome) = self.context.parts.store.slot_outcome(row.job.definition.id, org, time).await? {
             let inside = spec.matches(time) || matches!(outcome, SlotOutcome::Run(_));
             if inside || spec.dst_skipped_between(just_before(time), time).contains(&time) {
-                return Ok(Explanation::Settled(outcome));
+                return self.with_the_run_that_stands_for_it(row, org, spec, outcome).await;
             }
         }
         Ok(if !spec.matches(time) {
-            Explanation::NoSlot { previous: spec.prev_at_or_before(time), next: spec.next_after(time) }
+            let previous = spec.prev_at_or_before(time).filter(|slot| *slot > created_at);
+            Explanation::NoSlot { previous, next: spec.next_after(time.max(created_at)) }
         } else if time <= created_at {
             Explanation::BeforeCreation { created_at }
         } else if timer.is_some_and(|timer| time > timer.last_slot_at) && row.job.state.status != JobStatus::Retired {
             match (&row.job.state.pause, &row.job.state.error) {
                 (Some(pause), _) if time <= self.context.now() => Explanation::Paused(pause.clone()),
                 (None, Some(error)) if time <= self.context.now() => Explanation::Errored(error.clone()),
+                (None, None) => timer.and_then(|timer| moved(timer, time)).unwrap_or(Explanation::Ahead),
                 _ => Explanation::Ahead,
             }
         } else {
             Explanation::Unknown
         })
     }
+
+    /// A gap of folded slots together with the run that stands for them, if that is still there: the run of the slot
+    /// behind the gap, or of the one before it when an operator had moved that fire.
+    async fn with_the_run_that_stands_for_it(
+        &self,
+        row: &JobRow,
+        org: Option<&OrgId>,
+        spec: &Spec,
+        outcome: SlotOutcome,
+    ) -> StoreResult<Explanation> {
+        let SlotOutcome::Gap(gap) = outcome else { return Ok(Explanation::Settled(outcome)) };
+        if gap.reason == GapReason::Coalesced {
+            let candidates =
+                [spec.next_after(gap.last_slot_at), spec.prev_at_or_before(just_before(gap.first_slot_at))];
+            for slot in candidates.into_iter().flatten() {
+                let outcome = self.context.parts.store.slot_outcome(row.job.definition.id, org, slot).await?;
+                if let Some(SlotOutcome::Run(run)) = outcome
+                    && run.folded > 0
+                {
+                    return Ok(Explanation::Folded { gap, run });
+                }
+            }
+        }
+        Ok(Explanation::Settled(SlotOutcome::Gap(gap)))
+    }
+}
+
+/// How a moved fire concerns a slot, if it does.
+fn moved(timer: &Timer, slot: Timestamp) -> Option<Explanation> {
+    let (from, to) = (timer.rescheduled_from?, timer.next_run_at?);
+    (slot == from || (from..=to).contains(&slot)).then_some(Explanation::Moved { from, to })
 }
 
 /// The version that was alive at a time, the others, and when the first was made.

@@ -12,7 +12,7 @@ use super::names::IntoJobRef;
 use super::orgs::Orgs;
 use super::{Context, Facts};
 use crate::bell::Parts;
-use crate::engine::{SWEEP_BATCH, told};
+use crate::engine::{Keys, SWEEP_BATCH, told};
 
 /// How many steps are taken on the spot. What is left is for the engine.
 const ROUNDS: usize = 4;
@@ -96,7 +96,7 @@ impl Parts {
         for _ in 0..ROUNDS {
             match self.store.sweep_orgs(self.clock.now(), SWEEP_BATCH).await {
                 Ok(swept) => {
-                    told(swept.planned).for_each(|event| self.events.tell(event));
+                    told(swept.planned, &Keys::new()).for_each(|event| self.events.tell(event));
                     if !swept.more {
                         return;
                     }

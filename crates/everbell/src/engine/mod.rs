@@ -9,6 +9,7 @@
 //! earlier by a signal. Steps share nothing but [`Shared`], so a test can call any of them in any order.
 
 mod anchor;
+mod announce;
 mod batch;
 mod claimer;
 mod claims;
@@ -52,7 +53,7 @@ pub(crate) use heartbeat::Heartbeat;
 pub(crate) use inflight::{Attempt, Inflight};
 pub use options::EngineOptions;
 pub(crate) use outage::Outage;
-pub(crate) use planner::{Planner, decide, told};
+pub(crate) use planner::{Keys, Planner, decide, told};
 pub(crate) use pruner::Pruner;
 pub(crate) use reaper::Reaper;
 pub(crate) use recorder::Recorder;

@@ -44,7 +44,7 @@ async fn pause(
         Ok(changed) => {
             shared.events.tell_change(&changed);
             let reason = changed.job.job.state.pause.map_or_else(String::new, |pause| pause.reason);
-            shared.events.tell(Event::Paused { job, reason });
+            shared.events.tell(Event::Paused { job, key: key.clone(), reason });
         }
         // It succeeded since, or somebody was faster.
         Err(StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::Stale { .. }) => {}

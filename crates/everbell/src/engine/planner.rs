@@ -1,11 +1,12 @@
 //! The planner: due timers become runs and gaps. Read, decide and commit are one transaction of the store; the decision
 //! is [`plan`](everbell_core::plan::plan), or [`org::plan`](everbell_core::org::plan) for the timer of an org.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use everbell_core::Target;
 use everbell_core::plan::Plan;
 use everbell_core::store::{Due, Planned, StoreResult};
+use everbell_core::{JobId, JobKey, Target};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
@@ -39,7 +40,9 @@ impl Step for Planner {
         }
         let (now, begun) = (self.shared.now(), self.shared.clock.monotonic());
         let limit = self.batch.get();
-        let planned = store.plan_due(now, limit, &self.targets, &decide).await;
+        let keys = Mutex::default();
+        let plan = |due: &Due, now: Timestamp| noting_keys(due, decide(due, now), &keys);
+        let planned = store.plan_due(now, limit, &self.targets, &plan).await;
         self.batch.learn(&planned);
         self.shared.looked(Round::Plan, now, begun, planned.as_ref().ok().map(|planned| planned.timers as usize));
         let planned = planned?;
@@ -48,7 +51,7 @@ impl Step for Planner {
         }
         let full = planned.timers >= limit;
         let next = planned.next_due_at;
-        for event in told(planned) {
+        for event in told(planned, &keys.into_inner().unwrap_or_else(PoisonError::into_inner)) {
             events.tell(event);
         }
         if full {
@@ -68,16 +71,32 @@ pub(crate) fn decide(due: &Due, now: Timestamp) -> Plan {
     due.plan(now)
 }
 
+/// The keys of jobs about which more is told than their runs.
+pub(crate) type Keys = HashMap<JobId, JobKey>;
+
+/// Remembers the key of a job whose plan has gaps or errors: what a store returns about them has only its id.
+fn noting_keys(due: &Due, plan: Plan, keys: &Mutex<Keys>) -> Plan {
+    if !plan.gaps.is_empty() || plan.error.is_some() || plan.org_error.is_some() {
+        let mut keys = keys.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.entry(due.job.id).or_insert_with(|| due.job.key.clone());
+    }
+    plan
+}
+
 /// What a round of plans did, for whoever listens.
-pub(crate) fn told(planned: Planned) -> impl Iterator<Item = Event> {
+pub(crate) fn told(planned: Planned, keys: &Keys) -> impl Iterator<Item = Event> {
     let fired = planned.runs.into_iter().map(|run| Event::Fired {
         run: run.id,
         job: run.job,
         slot: run.slot_at,
         skipped: run.skipped,
     });
-    let gaps = planned.gaps.into_iter().map(|(job, gap)| Event::Gap { job, gap });
-    let errored = planned.errored.into_iter().map(|(job, reason)| Event::Errored { job, reason });
-    let orgs = planned.org_errors.into_iter().map(|(job, org, reason)| Event::OrgErrored { job, org, reason });
+    let gaps = planned.gaps.into_iter().map(|(job, gap)| Event::Gap { job, key: keys.get(&job).cloned(), gap });
+    let errored =
+        planned.errored.into_iter().map(|(job, reason)| Event::Errored { job, key: keys.get(&job).cloned(), reason });
+    let orgs = planned.org_errors.into_iter().map(|(job, org, reason)| {
+        let key = keys.get(&job).cloned();
+        Event::OrgErrored { job, key, org, reason }
+    });
     fired.chain(gaps).chain(errored).chain(orgs)
 }

@@ -115,8 +115,8 @@ impl Recorder {
         let Done { run, job, started_at, transition, pause } = done;
         match transition.map(|transition| transition.to).filter(|_| applied) {
             Some(Next::Finish { status, finished_at, failure, .. }) => {
-                let code = failure.map(|failure| failure.code);
-                events.tell(Event::Finished { run, status, code, took: between(started_at, finished_at) });
+                let (code, message) = failure.map(|failure| (failure.code, failure.message)).unzip();
+                events.tell(Event::Finished { run, status, code, message, took: between(started_at, finished_at) });
                 match (job.filter(|_| status == RunStatus::Failed), pause) {
                     (Some(job), Some(reason)) => {
                         pauses::pause_asked(&self.shared, job.id, &job.key, &reason).await;

@@ -40,7 +40,7 @@ impl Resumer {
         let entry = audit("job.resume", format!("job:{key}"), Some("its pause is over".to_owned()), now);
         match self.shared.store.change_job(&JobRef::Id(job), None, &decide, &entry).await {
             Ok(changed) => {
-                self.shared.events.tell(Event::Resumed { job });
+                self.shared.events.tell(Event::Resumed { job, key });
                 self.shared.events.tell_change(&changed);
                 self.shared.signals.plan.notify_one();
                 Ok(())

@@ -8,7 +8,7 @@ use everbell_core::store::StoreResult;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
-use super::planner::told;
+use super::planner::{Keys, told};
 use super::{Shared, Step, Wait};
 
 /// How many orgs are looked at in one transaction.
@@ -38,7 +38,7 @@ impl Sweeper {
             signals.plan.notify_one();
             signals.claim.notify_one();
         }
-        told(swept.planned).for_each(|event| events.tell(event));
+        told(swept.planned, &Keys::new()).for_each(|event| events.tell(event));
         Ok(swept.more)
     }
 }

@@ -105,6 +105,24 @@ async fn a_fire_with_jitter_is_told_as_it_will_be() {
 }
 
 #[tokio::test]
+async fn a_slot_that_a_moved_fire_passes_is_explained_by_that_fire() {
+    let (stored, clock) = (Stored::memory(), Manual::new("12:30"));
+    let bell = bell(&stored, &clock).await;
+    let jobs = bell.jobs();
+    jobs.create(Schedule::cron("a", "*/10 * * * *").target("nothing")).await.unwrap();
+    jobs.reschedule("a", time("13:15")).await.unwrap();
+    let explain = async |at: &str| jobs.explain("a", time(at)).await.unwrap();
+    let moved = Explanation::Moved { from: time("12:40"), to: time("13:15") };
+    for slot in ["12:40", "12:50", "13:10"] {
+        assert_eq!(explain(slot).await, moved, "{slot}");
+    }
+    assert_eq!(explain("13:20").await, Explanation::Ahead);
+    clock.set("13:00");
+    assert_eq!(explain("12:50").await, moved, "also when its time has gone by");
+    assert_eq!(explain("12:31").await, Explanation::NoSlot { previous: None, next: Some(time("12:40")) });
+}
+
+#[tokio::test]
 async fn a_time_is_explained() {
     let (stored, clock) = (Stored::memory(), Manual::new("12:30"));
     let bell = bell(&stored, &clock).await;

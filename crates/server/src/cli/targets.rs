@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::client::{Asked, segment};
@@ -24,8 +25,12 @@ Examples:
   everbell targets try print --payload '{\"hello\":\"world\"}'
   echo '{\"hello\":\"pipe\"}' | everbell targets try print --payload - -o name";
 
-const COLUMNS: [Column; 3] =
-    [Column::new("TARGET").shrinks(), Column::new("SERVED BY"), Column::new("WAITING JOBS").shrinks()];
+const COLUMNS: [Column; 4] = [
+    Column::new("TARGET").shrinks(),
+    Column::new("SERVED BY"),
+    Column::new("FAILED LATELY"),
+    Column::new("WAITING JOBS").shrinks(),
+];
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -95,6 +100,7 @@ fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit
         table.row(vec![
             Cell::text(text(target, "target")),
             Cell::both(served, &instances.to_string()),
+            failed_lately(target),
             if waiting.is_empty() { Cell::both("-", "") } else { Cell::text(&waiting) },
         ]);
     }
@@ -103,6 +109,14 @@ fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit
         session.advise(&format!("nobody serves {}: those jobs do not fire", unserved.join(", ")))?;
     }
     Ok(Exit::Success)
+}
+
+/// How many of the recent runs of a target failed: `3 of 100`.
+fn failed_lately(target: &Value) -> Cell {
+    match (target["recentFailures"].as_u64(), target["recentRuns"].as_u64()) {
+        (Some(failures), Some(runs)) if runs > 0 => Cell::text(&format!("{failures} of {runs}")),
+        _ => Cell::both("-", ""),
+    }
 }
 
 fn try_once(args: &TryArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {

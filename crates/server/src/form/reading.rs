@@ -190,7 +190,9 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
                 fault("invalid", "must not contain NUL".to_owned());
             } else if !(*min..=*max).contains(&length) {
                 let bounds = if min == max { min.to_string() } else { format!("{min} to {max}") };
-                fault("out_of_range", format!("must be {bounds} characters, this has {length}"));
+                let is_blank = length > 0 && text.trim().is_empty();
+                let found = if is_blank { "is blank".to_owned() } else { format!("has {length}") };
+                fault("out_of_range", format!("must be {bounds} characters, this {found}"));
             }
         }
         (Kind::Word(words), Value::String(text)) => {

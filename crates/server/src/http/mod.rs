@@ -236,9 +236,9 @@ pub(crate) fn root_routes(options: &ApiOptions) -> Vec<Route> {
 pub(crate) fn compat_routes() -> Vec<Route> {
     use compat::ScheduleDocument as Schedule;
     vec![
-        route(Method::GET, "/api/schedules", Role(Viewer), compat::list).does("List schedules")
+        route(Method::GET, "/api/schedules", Role(Viewer), compat::list).does("List schedules").query(compat::LIST)
             .answers_array::<Schedule>("The schedules"),
-        route(Method::GET, "/api/v1/schedules", Role(Viewer), compat::list).does("List schedules")
+        route(Method::GET, "/api/v1/schedules", Role(Viewer), compat::list).does("List schedules").query(compat::LIST)
             .answers_array::<Schedule>("The schedules"),
         route(Method::POST, "/api/v1/schedules", Role(Admin), compat::create).does("Make a schedule").own_body(compat::SCHEDULE)
             .answers::<Schedule>(201, "The schedule").problems(&[JobKeyExists]),

@@ -43,6 +43,23 @@ impl Timed {
     }
 }
 
+impl Timed {
+    /// The same for a verb that writes an audit entry: what was done is a line of the log, too.
+    async fn audited<T>(
+        &self,
+        op: &'static str,
+        audit: &AuditEntry,
+        verb: impl Future<Output = StoreResult<T>> + Send,
+    ) -> StoreResult<T> {
+        let answer = self.time(op, verb).await;
+        if answer.is_ok() {
+            let AuditEntry { actor, action, object, reason, .. } = audit;
+            tracing::info!(action, object, actor, reason, "audit");
+        }
+        answer
+    }
+}
+
 #[async_trait]
 impl Store for Timed {
     // Not an `async fn`: the wait begins with the call, not when somebody first polls it.
@@ -75,7 +92,7 @@ impl Store for Timed {
     }
 
     async fn create_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
-        self.time("create_job", self.inner.create_job(job, audit)).await
+        self.audited("create_job", audit, self.inner.create_job(job, audit)).await
     }
 
     async fn change_job(
@@ -85,7 +102,7 @@ impl Store for Timed {
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.time("change_job", self.inner.change_job(job, expected_revision, decide, audit)).await
+        self.audited("change_job", audit, self.inner.change_job(job, expected_revision, decide, audit)).await
     }
 
     async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
@@ -148,11 +165,11 @@ impl Store for Timed {
     }
 
     async fn insert_run(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()> {
-        self.time("insert_run", self.inner.insert_run(run, audit)).await
+        self.audited("insert_run", audit, self.inner.insert_run(run, audit)).await
     }
 
     async fn cancel_run(&self, run: RunId, by: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<Canceled> {
-        self.time("cancel_run", self.inner.cancel_run(run, by, now, audit)).await
+        self.audited("cancel_run", audit, self.inner.cancel_run(run, by, now, audit)).await
     }
 
     async fn get_run(&self, run: RunId) -> StoreResult<Run> {
@@ -188,11 +205,11 @@ impl Store for Timed {
     }
 
     async fn write_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>> {
-        self.time("write_orgs", self.inner.write_orgs(writes, audit)).await
+        self.audited("write_orgs", audit, self.inner.write_orgs(writes, audit)).await
     }
 
     async fn delete_org(&self, org: &OrgId, expected_revision: Option<u64>, audit: &AuditEntry) -> StoreResult<()> {
-        self.time("delete_org", self.inner.delete_org(org, expected_revision, audit)).await
+        self.audited("delete_org", audit, self.inner.delete_org(org, expected_revision, audit)).await
     }
 
     async fn get_org(&self, org: &OrgId) -> StoreResult<Org> {
@@ -208,11 +225,11 @@ impl Store for Timed {
     }
 
     async fn write_override(&self, org: &OrgId, write: &OverrideWrite, audit: &AuditEntry) -> StoreResult<Override> {
-        self.time("write_override", self.inner.write_override(org, write, audit)).await
+        self.audited("write_override", audit, self.inner.write_override(org, write, audit)).await
     }
 
     async fn delete_override(&self, org: &OrgId, job: &JobKey, audit: &AuditEntry) -> StoreResult<()> {
-        self.time("delete_override", self.inner.delete_override(org, job, audit)).await
+        self.audited("delete_override", audit, self.inner.delete_override(org, job, audit)).await
     }
 
     async fn list_overrides(&self, org: &OrgId) -> StoreResult<Vec<Override>> {
@@ -235,7 +252,8 @@ impl Store for Timed {
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.time("change_org_job", self.inner.change_org_job(job, org, expected_revision, decide, audit)).await
+        self.audited("change_org_job", audit, self.inner.change_org_job(job, org, expected_revision, decide, audit))
+            .await
     }
 
     async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {
@@ -247,7 +265,7 @@ impl Store for Timed {
     }
 
     async fn stop_sweep(&self, sweep: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
-        self.time("stop_sweep", self.inner.stop_sweep(sweep, audit)).await
+        self.audited("stop_sweep", audit, self.inner.stop_sweep(sweep, audit)).await
     }
 
     async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {
@@ -259,7 +277,7 @@ impl Store for Timed {
     }
 
     async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()> {
-        self.time("drain_instance", self.inner.drain_instance(instance, draining, audit)).await
+        self.audited("drain_instance", audit, self.inner.drain_instance(instance, draining, audit)).await
     }
 
     async fn leave(&self, instance: InstanceId) -> StoreResult<()> {
@@ -271,7 +289,7 @@ impl Store for Timed {
     }
 
     async fn create_token(&self, token: &NewToken, audit: &AuditEntry) -> StoreResult<Token> {
-        self.time("create_token", self.inner.create_token(token, audit)).await
+        self.audited("create_token", audit, self.inner.create_token(token, audit)).await
     }
 
     async fn find_token(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Token>> {
@@ -289,11 +307,11 @@ impl Store for Timed {
         last_admin: LastAdmin,
         audit: &AuditEntry,
     ) -> StoreResult<()> {
-        self.time("revoke_token", self.inner.revoke_token(name, now, last_admin, audit)).await
+        self.audited("revoke_token", audit, self.inner.revoke_token(name, now, last_admin, audit)).await
     }
 
     async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()> {
-        self.time("append_audit", self.inner.append_audit(audit)).await
+        self.audited("append_audit", audit, self.inner.append_audit(audit)).await
     }
 
     async fn list_audit(&self, object: Option<&str>, page: &PageRequest) -> StoreResult<Page<AuditEntry>> {

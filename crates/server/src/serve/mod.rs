@@ -180,7 +180,7 @@ async fn watchdog(notifier: Arc<Notifier>) {
 /// What this process does besides answering, until it is told to stop.
 async fn work(config: &Config, bell: &Everbell, stopping: impl Future<Output = ()>) -> Result<(), CliError> {
     if !config.server.role.schedules() {
-        stopping.await;
+        bell.announce_until(&["api"], stopping).await;
         return Ok(());
     }
     let failed = |error: everbell::EngineFailed| CliError::Failed { message: error.to_string(), hint: None };

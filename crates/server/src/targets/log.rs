@@ -17,6 +17,8 @@ pub(super) fn action() -> Action {
 fn print(run: &Run) {
     let job = run.job_key().map_or("-", JobKey::as_str);
     let slot = run.slot_utc().map(tracing::field::display);
-    info!(run = %run.id(), job, slot, target_label = %run.target(), payload = %run.payload(), "log");
+    let org = run.org().map(tracing::field::display);
+    let payload = run.payload().to_single_line();
+    info!(run = %run.id(), job, org, slot, target_label = %run.target(), payload, "log");
     run.log(run.payload().as_str());
 }

@@ -140,12 +140,13 @@ fn one_process_schedules_and_another_answers() {
     api.job("far", &json!({ "target": "print" }));
     let reply = api.post("/jobs/key:far/run-now", &json!({}));
     let run = api.until(&reply.headers["location"], |run| run["status"] == "succeeded");
-    let instances = api.get("/instances").expect(200);
-    assert_eq!(instances["items"].as_array().unwrap().len(), 1);
-    assert_eq!(
-        (&run["runnerInstanceId"], &instances["items"][0]["roles"]),
-        (&instances["items"][0]["id"], &json!(["scheduler"]))
-    );
+    let instances = api.until("/instances", |instances| instances["items"].as_array().unwrap().len() == 2);
+    let with_role = |role: &str| {
+        let mut all = instances["items"].as_array().unwrap().iter();
+        all.find(|one| one["roles"] == json!([role])).unwrap_or_else(|| panic!("no {role}: {instances}"))
+    };
+    assert_eq!(run["runnerInstanceId"], with_role("scheduler")["id"]);
+    assert_eq!((&with_role("api")["pid"], &with_role("api")["targets"]), (&json!(api.pid()), &json!([])));
     assert_eq!(api.raw("GET", "/readyz", &[], b"").status, 200);
 }
 
@@ -163,6 +164,9 @@ fn logs_may_be_for_programs() {
     let failures = failures.unwrap();
     assert_eq!(failures.len(), 1, "each failure once: {failures:?}");
     assert_eq!((&failures[0]["job"], &failures[0]["run"]), (&json!("bad"), &run["id"]));
+    assert_eq!(failures[0]["error"], run["failureMessage"]);
+    let audited = lines.iter().find(|line| line["action"] == "job.create").expect("a line for what an operator did");
+    assert_eq!((&audited["object"], &audited["actor"]), (&json!("job:bad"), &json!("token:admin")));
 }
 
 #[test]

@@ -122,6 +122,10 @@ pub async fn orgs_that_a_job_cannot_fire_for_are_one_entry(fresh: Fresh) {
     assert_eq!((entry.actor.as_str(), entry.action.as_str(), entry.at), ("everbell", "org.errored", day));
     assert_eq!(entry.reason.as_deref(), Some("no such zone"));
     assert_eq!(entry.after.unwrap().as_str(), r#"{"first":["utc","la","tokyo"],"orgs":3}"#);
+    // Each of the orgs finds it, too.
+    let own = world.store.list_audit(Some("org:la"), &page(1)).await.unwrap().items.remove(0);
+    assert_eq!((own.action.as_str(), own.reason.as_deref()), ("org.errored", Some("no such zone")));
+    assert_eq!(own.after.unwrap().as_str(), r#"{"jobKey":"brief"}"#);
     // A run by hand leaves the timers as they are, and tells nobody again.
     let work = Work::RunNow { payload: None, overlap: None };
     world.try_change("brief", day, |view| change::for_all_orgs(view, work.clone())).await.unwrap();

@@ -6,6 +6,8 @@ use jiff::Timestamp;
 
 const JOB: &str = "job.errored";
 const ORGS: &str = "org.errored";
+/// Tells the id of the entry about one org from that of the entry about all of them.
+const ORG: &str = "org.errored:org";
 /// How many orgs an entry names.
 const NAMED: usize = 20;
 
@@ -24,7 +26,8 @@ pub(crate) fn of_job(id: JobId, key: &str, why: &str, now: Timestamp) -> AuditEn
     }
 }
 
-/// One entry for each job, however many orgs it cannot fire for: a zone that ceases to be may be that of thousands.
+/// One entry for each job, however many orgs it cannot fire for: a zone that ceases to be may be that of thousands. The
+/// orgs that the entry names get one each, too, so that a look at an org finds it.
 pub(crate) fn of_orgs<'a>(
     errors: impl Iterator<Item = (&'a Definition, &'a OrgId, &'a String)>,
     now: Timestamp,
@@ -36,7 +39,23 @@ pub(crate) fn of_orgs<'a>(
             None => jobs.push((job, vec![org], why)),
         }
     }
-    jobs.into_iter().map(|(job, orgs, why)| entry(job, &orgs, why, now)).collect()
+    let each = |(job, orgs, why): &(&Definition, Vec<&OrgId>, &String)| -> Vec<AuditEntry> {
+        let named = orgs.iter().take(NAMED).map(|org| of_org(job, org, why, now));
+        named.chain([entry(job, orgs, why, now)]).collect()
+    };
+    jobs.iter().flat_map(each).collect()
+}
+
+/// The job cannot fire for this org.
+fn of_org(job: &Definition, org: &OrgId, why: &str, now: Timestamp) -> AuditEntry {
+    let after = serde_json::json!({ "jobKey": job.key.as_str() }).to_string();
+    AuditEntry {
+        id: entry_id(ORG, job.id, Some(org), now),
+        action: ORGS.to_owned(),
+        object: format!("org:{org}"),
+        after: Json::parse("after", &after).ok(),
+        ..of_job(job.id, job.key.as_str(), why, now)
+    }
 }
 
 /// The reason is that of the first org.

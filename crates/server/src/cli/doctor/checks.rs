@@ -87,7 +87,8 @@ fn late(at: Timestamp, now: Timestamp) -> bool {
 pub(super) fn instances(all: &[Value], now: Timestamp) -> Vec<Finding> {
     let (live, gone): (Vec<&Value>, Vec<&Value>) = all.iter().partition(|one| flag(one, "alive"));
     let mut findings = Vec::new();
-    if live.is_empty() {
+    let fires = |one: &&Value| texts(one, "roles").iter().any(|role| *role == "scheduler");
+    if !live.iter().copied().any(|one| fires(&one)) {
         let next = "start one: everbell serve";
         findings.push(Finding::error("instances", "no instance lives that fires jobs", next));
     } else {

@@ -4,6 +4,7 @@ use everbell::client::Change;
 use everbell::core::store::PageRequest;
 use everbell::{JobRow, JobStatus, StoreError};
 use everbell_core::Zone;
+use jiff::Timestamp;
 
 use super::actions::REASON;
 use super::jobs::filter;
@@ -109,15 +110,20 @@ async fn matching(call: &Call, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> 
 /// One job fails by itself: the others are changed all the same.
 async fn one(call: &Call, row: &JobRow, wish: &Wish) -> BulkItem {
     let definition = &row.job.definition;
+    let timer = row.timer.as_ref();
     let next = match &wish.pause {
-        Some(_) => row.timer.as_ref().and_then(|timer| timer.next_run_at),
-        None => definition.spec.as_ref().ok().and_then(|spec| spec.next_after(call.app.bell.now())),
+        Some(_) => timer.and_then(|timer| timer.next_run_at),
+        None => {
+            let after = timer.map_or(Timestamp::MIN, |timer| timer.last_slot_at).max(call.app.bell.now());
+            definition.spec.as_ref().ok().and_then(|spec| spec.next_after(after))
+        }
     };
     let item = |outcome, detail| BulkItem {
         id: definition.id.to_string(),
         job_key: definition.key.to_string(),
         outcome,
-        next_run_at: times(next),
+        // A job that was just paused has no next fire any more.
+        next_run_at: times(next.filter(|_| wish.pause.is_none() || outcome != "changed")),
         detail,
     };
     let status = row.job.state.status;

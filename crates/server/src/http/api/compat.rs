@@ -2,48 +2,77 @@
 
 use axum::http::StatusCode;
 use everbell::client::Change;
-use everbell::core::store::PageRequest;
-use everbell::{JobFilter, JobRow, JobStatus};
+use everbell::core::store::{JobRef, PageRequest};
+use everbell::{JobFilter, JobId, JobRow, JobStatus};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{edits, jobs};
 use crate::form::{Fault, Field, Form, Kind, Naming, TEXT, optional, required};
 use crate::http::call::{Answer, Call, Payload};
+use crate::http::model::times;
+use crate::http::page;
 use crate::http::problem::{Kind as ProblemKind, Problem};
+
+const READ_ONLY: Kind = Kind::Json;
+const IGNORED: &str = "Read-only: ignored, so that a document that was read can be sent back.";
 
 macro_rules! schedule_fields {
     ($need:ident) => {
         &[
             $need("name", TEXT, "The name of the schedule: the key of its job."),
-            $need("cron_expression", Kind::Text { min: 1, max: 1_000 }, "When it fires."),
+            optional("cron_expression", EXPRESSION, "When it fires. A new schedule needs it, or `cron_spec`."),
+            optional("cron_spec", EXPRESSION, "The same as `cron_expression`."),
             optional("timezone", Kind::Text { min: 1, max: 100 }, "The IANA time zone; UTC if absent or null."),
-            optional("enabled", Kind::Flag, "Whether it fires; true if absent."),
+            optional("enabled", Kind::Flag, "Whether it fires. Absent: true for a new schedule, else as it is."),
             $need("target", TEXT, "What to do."),
             optional("payload", Kind::Json, "What the target gets."),
+            optional("kind", TEXT, "Read-only: the label `kind` of the job."),
+            optional("id", READ_ONLY, IGNORED),
+            optional("next_run_at", READ_ONLY, IGNORED),
+            optional("last_run_at", READ_ONLY, IGNORED),
+            optional("last_enqueued_at", READ_ONLY, IGNORED),
+            optional("last_run_id", READ_ONLY, IGNORED),
+            optional("created_at", READ_ONLY, IGNORED),
+            optional("updated_at", READ_ONLY, IGNORED),
         ]
     };
 }
+
+const EXPRESSION: Kind = Kind::Text { min: 1, max: 1_000 };
 
 /// A whole schedule.
 pub(crate) const SCHEDULE: &[Field] = schedule_fields!(required);
 /// What is different about a schedule.
 pub(crate) const PATCH: &[Field] = schedule_fields!(optional);
 
-/// The most schedules of a list, which has no pages.
-const MOST: u32 = 1_000;
+/// The query of a list.
+pub(crate) const LIST: &[Field] = &[
+    optional("limit", Kind::Integer { min: 1, max: 1_000 }, "How many schedules a page has; 1000 if absent."),
+    optional(
+        "cursor",
+        Kind::Text { min: 1, max: 2_000 },
+        "Where the page begins: see the `Link` header of the page before.",
+    ),
+];
+
+const MAX_LIMIT: u32 = 1_000;
 const DISABLED: &str = "disabled by the schedules API";
 
 /// A schedule.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Schedule)]
 pub(crate) struct ScheduleDocument {
+    /// The id of the first version of the job. It stays the same whatever is edited.
     id: String,
     name: String,
     /// The label `kind` of the job, or `task`.
     kind: String,
     target: String,
+    #[schema(value_type = Value)]
+    payload: Option<Box<RawValue>>,
     cron_expression: Option<String>,
     /// The same as `cron_expression`.
     cron_spec: Option<String>,
@@ -51,70 +80,103 @@ pub(crate) struct ScheduleDocument {
     enabled: bool,
     next_run_at: Option<String>,
     last_run_at: Option<String>,
+    /// When the last run was put into the queue.
+    last_enqueued_at: Option<String>,
     last_run_id: Option<String>,
     created_at: String,
     updated_at: String,
 }
 
 impl ScheduleDocument {
-    fn new(call: &Call, row: &JobRow) -> ScheduleDocument {
+    fn new(call: &Call, row: &JobRow, id: JobId) -> ScheduleDocument {
         let job = call.visible(row.into());
+        let last_run = row.last_run.as_ref().filter(|_| job.last_run.is_some());
         ScheduleDocument {
-            kind: job.labels.get("kind").cloned().unwrap_or_else(|| "task".to_owned()),
-            id: job.id,
+            kind: kind(row).to_owned(),
+            id: id.to_string(),
             name: job.job_key,
             target: job.target,
+            payload: job.payload,
             cron_spec: job.cron_expression.clone(),
             cron_expression: job.cron_expression,
             timezone: job.timezone,
             enabled: job.status == "active",
             next_run_at: job.next_run_at,
-            last_run_at: job.last_run.as_ref().map(|run| run.scheduled_at.clone()),
+            last_run_at: times(last_run.map(|run| run.scheduled_at)),
+            last_enqueued_at: times(last_run.map(|run| run.created_at)),
             last_run_id: job.last_run.map(|run| run.id),
             created_at: job.created_at,
             updated_at: job.updated_at,
         }
     }
+
+    /// The document of a row, with the id that all versions share.
+    async fn read(call: &Call, row: &JobRow) -> Result<ScheduleDocument, Problem> {
+        let definition = &row.job.definition;
+        let first = match definition.version {
+            1 => definition.id,
+            _ => call.jobs().get(JobRef::Version(definition.key.clone(), 1)).await?.job.definition.id,
+        };
+        Ok(ScheduleDocument::new(call, row, first))
+    }
 }
 
+fn kind(row: &JobRow) -> &str {
+    row.job.definition.labels.get("kind").map_or("task", String::as_str)
+}
+
+/// The current version of the schedule that the path names, by its key or by the id of any version.
+async fn current(call: &Call) -> Result<JobRow, Problem> {
+    let row = call.jobs().get(call.job()?).await?;
+    match row.job.state.status {
+        JobStatus::Retired => Ok(call.jobs().get(&row.job.definition.key).await?),
+        JobStatus::Active | JobStatus::Paused => Ok(row),
+    }
+}
+
+/// A list is a bare array, so the `Link` header names the next page.
 pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
-    let filter = JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
-    let page = call.jobs().list(&filter, &PageRequest { limit: MOST, after: None }).await?;
-    let recurring = page.items.iter().filter(|row| !row.job.definition.is_one_time());
-    Answer::ok(&recurring.map(|row| ScheduleDocument::new(&call, row)).collect::<Vec<_>>())
+    let filter =
+        JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], one_time: Some(false), ..JobFilter::default() };
+    let limit = call.query(LIST).count("limit").unwrap_or(MAX_LIMIT);
+    let request = PageRequest { limit, ..page::request(&call)? };
+    let rows = call.jobs().list(&filter, &request).await?;
+    let mut documents = Vec::with_capacity(rows.items.len());
+    for row in &rows.items {
+        documents.push(ScheduleDocument::read(&call, row).await?);
+    }
+    let next = page::next(&call, rows.next.as_ref());
+    Ok(page::linked(&call, "/api/v1/schedules", next.as_deref(), Answer::ok(&documents)?))
 }
 
 pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
-    let row = call.jobs().get(call.job()?).await?;
-    shown(&call, StatusCode::OK, &row)
+    let row = current(&call).await?;
+    shown(&call, StatusCode::OK, &row).await
 }
 
 pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
-    let (enabled, call) = translated(call, SCHEDULE, true)?;
+    let (enabled, call) = translated(call, SCHEDULE, None)?;
     let answer = renamed(jobs::create(call.clone()).await)?;
     let row = call.jobs().get(named(&answer).as_str()).await?;
     let row = if enabled == Some(false) { call.jobs().pause(row.job.definition.id, DISABLED).await?.job } else { row };
-    shown(&call, StatusCode::CREATED, &row)
+    shown(&call, StatusCode::CREATED, &row).await
 }
 
-/// PUT: what is absent is cleared.
+/// PUT: what is absent is cleared, except that a pause stays until `enabled` ends it.
 pub(crate) async fn replace(call: Call) -> Result<Answer, Problem> {
-    changed(call, SCHEDULE, true).await
+    changed(call, SCHEDULE).await
 }
 
 /// PATCH: what is absent stays, and `null` clears.
 pub(crate) async fn patch(call: Call) -> Result<Answer, Problem> {
-    changed(call, PATCH, false).await
+    changed(call, PATCH).await
 }
 
-async fn changed(call: Call, fields: &'static [Field], whole: bool) -> Result<Answer, Problem> {
-    let row = call.jobs().get(call.job()?).await?;
-    let own = row.job.definition.key.as_str();
-    if call.body.get("name").and_then(Value::as_str).is_some_and(|name| name != own) {
-        let detail = format!("cannot change: it is `{own}`");
-        return Err(Problem::body(vec![Fault::new("/name", "invalid", detail)]));
-    }
-    let (enabled, call) = translated(call, fields, whole)?;
+async fn changed(mut call: Call, fields: &'static [Field]) -> Result<Answer, Problem> {
+    let row = current(&call).await?;
+    let id = row.job.definition.id.to_string();
+    call.path.iter_mut().filter(|(name, _)| name == "jobId").for_each(|(_, value)| value.clone_from(&id));
+    let (enabled, call) = translated(call, fields, Some(&row))?;
     let patched = renamed(edits::patch(call.clone()).await)?;
     let row = call.jobs().get(&row.job.definition.key).await?;
     if call.if_match.is_some() && !patched.headers.contains(&("etag", jobs::etag(&row))) {
@@ -127,21 +189,51 @@ async fn changed(call: Call, fields: &'static [Field], whole: bool) -> Result<An
         (Some(true), JobStatus::Paused) => guard.fold(call.jobs().resume(id), Change::if_revision).await?.job,
         _ => row,
     };
-    shown(&call, StatusCode::OK, &row)
+    shown(&call, StatusCode::OK, &row).await
 }
 
 /// A schedule, with the revision of its job as the `ETag`.
-fn shown(call: &Call, status: StatusCode, row: &JobRow) -> Result<Answer, Problem> {
-    Ok(Answer::json(status, &ScheduleDocument::new(call, row))?.header("etag", jobs::etag(row)))
+async fn shown(call: &Call, status: StatusCode, row: &JobRow) -> Result<Answer, Problem> {
+    Ok(Answer::json(status, &ScheduleDocument::read(call, row).await?)?.header("etag", jobs::etag(row)))
 }
 
-/// The call as the API of jobs takes it, and whether the schedule shall fire.
-fn translated(mut call: Call, fields: &'static [Field], whole: bool) -> Result<(Option<bool>, Call), Problem> {
+/// The faults of a body that its fields cannot tell.
+fn faults_of(body: &Value, whole: bool, row: Option<&JobRow>) -> Vec<Fault> {
+    let text = |name: &str| body.get(name).and_then(Value::as_str);
+    let mut faults = Vec::new();
+    match (text("cron_expression"), text("cron_spec")) {
+        (Some(one), Some(other)) if one != other => {
+            faults.push(Fault::new("/cron_spec", "invalid", "differs from `cron_expression`: send one of them"));
+        }
+        (None, None) if whole && body.get("cron_expression").is_none_or(Value::is_null) => {
+            faults.push(Fault::new("/cron_expression", "required", "is required: when it fires"));
+        }
+        _ => {}
+    }
+    let Some(row) = row else { return faults };
+    for (name, own) in [("name", row.job.definition.key.as_str()), ("kind", kind(row))] {
+        if text(name).is_some_and(|sent| sent != own) {
+            faults.push(Fault::new(format!("/{name}"), "invalid", format!("cannot change: it is `{own}`")));
+        }
+    }
+    faults
+}
+
+/// The call as the API of jobs takes it, and whether the schedule shall fire, if that is said. `row` is the schedule that
+/// is changed.
+fn translated(mut call: Call, fields: &'static [Field], row: Option<&JobRow>) -> Result<(Option<bool>, Call), Problem> {
+    let whole = std::ptr::eq(fields, SCHEDULE);
     let form = Form::read(&call.body, fields, Naming::Camel);
-    let enabled = form.value("enabled").and_then(Value::as_bool).or(whole.then_some(true));
-    let faults = form.faults();
+    let enabled = form.value("enabled").and_then(Value::as_bool);
+    let mut faults = form.faults();
+    faults.extend(faults_of(&call.body, whole, row));
     if !faults.is_empty() {
         return Err(Problem::body(faults));
+    }
+    if let Value::Object(members) = &mut call.body
+        && let Some(spec) = members.remove("cron_spec")
+    {
+        members.entry("cron_expression").or_insert(spec);
     }
     let mut body = Map::new();
     for (theirs, ours) in
@@ -153,7 +245,7 @@ fn translated(mut call: Call, fields: &'static [Field], whole: bool) -> Result<(
             None => {}
         }
     }
-    if call.path.iter().any(|(name, _)| name == "jobId") {
+    if row.is_some() {
         body.remove("jobKey");
     }
     if whole || call.body.get("payload").is_some() {

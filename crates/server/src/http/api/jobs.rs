@@ -167,7 +167,20 @@ pub(super) async fn documented(call: &Call, row: &JobRow) -> JobDocument {
         let warning = is_missing.then(|| missing_dependency(depends.job_key.as_str()));
         document.warnings.get_or_insert_default().extend(warning);
     }
+    document.warnings.get_or_insert_default().extend(declared_elsewhere(row));
     document
+}
+
+/// A configuration file or a program declares the job, and its next start brings it back to what it declares.
+pub(crate) fn declared_elsewhere(row: &JobRow) -> Option<WarningDocument> {
+    let declared = match row.job.definition.source {
+        Source::Api => return None,
+        Source::Config => {
+            "a configuration file declares this job: its next start undoes this change unless the file says the same"
+        }
+        Source::Code => "a program declares this job: its next start undoes this change unless its code says the same",
+    };
+    Some(WarningDocument { code: "declared_elsewhere", detail: declared.to_owned(), local_date: None, at: None })
 }
 
 /// No living job has the key that a job depends on.

@@ -2,7 +2,7 @@
 
 use everbell::core::store::{GapFilter, JobRef, PageRequest};
 use everbell::{JobRow, OrgId, RunFilter, StoreError};
-use everbell_core::{GapReason, JobId, Spec, Zone};
+use everbell_core::{GapReason, Spec, Zone};
 use jiff::{Timestamp, Zoned};
 
 use crate::form::job::time;
@@ -132,11 +132,17 @@ pub(crate) async fn stats(call: Call) -> Result<Answer, Problem> {
     let row = call.jobs().get(call.job()?).await?;
     let from = call.app.bell.now().checked_sub(window);
     let from = from.map_err(|_| Problem::at("parameter", "window", "is too long"))?;
-    Answer::ok(&statistics(&call, row.job.definition.id, from).await?)
+    // By its key it is the job with all its versions, as for gaps.
+    let filter = match call.job()? {
+        JobRef::Key(key) => RunFilter { job_key: Some(key), ..RunFilter::default() },
+        JobRef::Id(_) | JobRef::Version(..) => {
+            RunFilter { job_id: Some(row.job.definition.id), ..RunFilter::default() }
+        }
+    };
+    Answer::ok(&statistics(&call, RunFilter { from: Some(from), ..filter }, from).await?)
 }
 
-async fn statistics(call: &Call, job: JobId, from: Timestamp) -> Result<StatsDocument, Problem> {
-    let filter = RunFilter { job_id: Some(job), from: Some(from), ..RunFilter::default() };
+async fn statistics(call: &Call, filter: RunFilter, from: Timestamp) -> Result<StatsDocument, Problem> {
     let page = call.runs().list(&filter, &PageRequest { limit: SAMPLE, after: None }).await?;
     Ok(StatsDocument::of(from, &page.items, page.next.is_none()))
 }

@@ -20,6 +20,13 @@ pub(crate) struct TargetDocument {
     pub(crate) jobs: u64,
     /// The jobs that name it although nobody serves it, which do not fire; of very many only the first.
     pub(crate) waiting_jobs: Vec<String>,
+    /// How many of its runs succeeded or failed, among the newest thousand of all targets within the last day; null for
+    /// who may not read runs.
+    pub(crate) recent_runs: Option<u64>,
+    /// How many of those failed.
+    pub(crate) recent_failures: Option<u64>,
+    /// The share of those that failed, from 0 to 1; null without any.
+    pub(crate) failure_rate: Option<f64>,
 }
 
 /// Every label that is served or named.

@@ -188,7 +188,7 @@ pub(crate) struct BulkItem {
     pub(crate) job_key: String,
     /// `changed`, `would_change`, `unchanged` or `failed`.
     pub(crate) outcome: &'static str,
-    /// The fire that a pause prevents, or the first one after resuming.
+    /// The first fire after resuming; in a dry run of a pause the fire that it would prevent.
     pub(crate) next_run_at: Option<String>,
     pub(crate) detail: Option<String>,
 }

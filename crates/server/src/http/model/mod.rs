@@ -96,9 +96,9 @@ pub(crate) fn times(at: Option<Timestamp>) -> Option<String> {
     at.map(time)
 }
 
-/// Stored JSON as it is stored. What is stored is JSON; if it were not, nothing would be shown.
+/// Stored JSON in one line, so that a document is one too. Returns `None` if the stored text is not JSON.
 pub(super) fn raw(json: &everbell::Json) -> Option<Box<RawValue>> {
-    RawValue::from_string(json.as_str().to_owned()).ok()
+    RawValue::from_string(json.to_single_line()).ok()
 }
 
 /// Text of JSON as a value.

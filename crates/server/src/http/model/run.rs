@@ -159,10 +159,11 @@ pub(crate) struct GapDocument {
 #[schema(as = Explanation)]
 pub(crate) struct ExplanationDocument {
     pub(crate) at: String,
-    /// `run`, `gap`, `ahead`, `paused`, `errored`, `no_slot`, `before_creation` or `unknown`.
+    /// `run`, `gap`, `ahead`, `moved`, `paused`, `errored`, `no_slot`, `before_creation` or `unknown`.
     pub(crate) outcome: &'static str,
     /// The same in words.
     pub(crate) detail: String,
+    /// The run of the slot, or the run that a slot was folded into.
     pub(crate) run: Option<RunDocument>,
     pub(crate) gap: Option<GapDocument>,
     pub(crate) previous_slot_at: Option<String>,
@@ -295,18 +296,29 @@ impl ExplanationDocument {
         match told {
             Explanation::Settled(SlotOutcome::Run(run)) => document.run = Some(RunDocument::of(run, zone)),
             Explanation::Settled(SlotOutcome::Gap(gap)) => document.gap = Some(GapDocument::of(job, org, gap)),
+            Explanation::Folded { gap, run } => {
+                document.gap = Some(GapDocument::of(job, org, gap));
+                document.run = Some(RunDocument::of(run, zone));
+            }
             Explanation::NoSlot { previous, next } => {
                 document.previous_slot_at = times(*previous);
                 document.next_slot_at = times(*next);
             }
             Explanation::BeforeCreation { .. }
             | Explanation::Ahead
+            | Explanation::Moved { .. }
             | Explanation::Paused(_)
             | Explanation::Errored(_)
             | Explanation::Unknown => {}
         }
         document
     }
+}
+
+/// How many slots a gap has, and since when.
+fn slots_of(gap: &Gap) -> String {
+    let slots = if gap.slots == 1 { "one slot".to_owned() } else { format!("{} slots", gap.slots) };
+    format!("{slots} from {}", gap.first_slot_at)
 }
 
 /// A word for programs and a sentence for people.
@@ -318,10 +330,15 @@ pub(crate) fn in_words(told: &Explanation) -> (&'static str, String) {
             None => ("run", format!("This slot got a run, which is {}.", run.status)),
         },
         Explanation::Settled(SlotOutcome::Gap(gap)) => {
-            let slots = if gap.slots == 1 { "one slot" } else { &*format!("{} slots", gap.slots) };
-            ("gap", format!("This slot got no run: {} ({slots} from {}).", gap.reason, gap.first_slot_at))
+            ("gap", format!("This slot got no run: {} ({}).", gap.reason, slots_of(gap)))
         }
         Explanation::Ahead => ("ahead", "This slot is still to come, or is being planned.".to_owned()),
+        Explanation::Moved { from, to } => {
+            ("moved", format!("This slot has no fire of its own: the fire of {from} was moved to {to}."))
+        }
+        Explanation::Folded { gap, run } => {
+            ("gap", format!("This slot was folded into another run: {} ({}).", run.id, slots_of(gap)))
+        }
         Explanation::Paused(pause) => (
             "paused",
             format!(

@@ -7,28 +7,31 @@ use std::io;
 use std::time::Duration;
 
 use everbell::{FailureCode, RunError};
+use serde_json::json;
 
 use super::guard::Unresolved;
 
 /// The whole call took too long.
 pub(super) fn timed_out(origin: &str, timeout: Duration) -> RunError {
     let message = format!("{origin} did not answer within {} s", timeout.as_secs_f64());
-    RunError::fail(FailureCode::TIMEOUT.as_str(), message)
+    let details = json!({ "origin": origin, "timeoutMs": u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX) });
+    RunError::fail(FailureCode::TIMEOUT.as_str(), message).details(&details)
 }
 
 /// There is no connection, or it broke.
 pub(super) fn unreachable(origin: &str, error: &reqwest::Error) -> RunError {
     let cause = innermost(error);
-    let message = if chain(error).any(<dyn Error>::is::<rustls::Error>) {
-        format!("{origin} cannot be trusted: TLS failed: {cause}")
+    let (kind, message) = if chain(error).any(<dyn Error>::is::<rustls::Error>) {
+        ("tls", format!("{origin} cannot be trusted: TLS failed: {cause}"))
     } else if chain(error).any(<dyn Error>::is::<Unresolved>) {
-        format!("{origin} cannot be reached: {cause}")
+        ("resolve", format!("{origin} cannot be reached: {cause}"))
     } else if error.is_connect() {
-        format!("{origin} cannot be reached: the connection failed: {cause}")
+        ("connect", format!("{origin} cannot be reached: the connection failed: {cause}"))
     } else {
-        format!("{origin} gave no whole answer: {cause}")
+        ("answer", format!("{origin} gave no whole answer: {cause}"))
     };
-    RunError::fail(FailureCode::HTTP_CONNECT.as_str(), message)
+    let details = json!({ "origin": origin, "kind": kind, "cause": cause });
+    RunError::fail(FailureCode::HTTP_CONNECT.as_str(), message).details(&details)
 }
 
 /// The cause behind an error, which tells more than the layers around it, and never a URL.

@@ -130,8 +130,13 @@ async fn fill(visit: &Visit, shown: &mut RunsPage, request: &PageRequest, filter
     let page = looked::look(&visit.app.bell, filter, request).await?;
     let clock = visit.clock();
     shown.back_to = page.back_to.map(|at| clock.at(at, None));
+    let mut zones = Vec::with_capacity(page.items.len());
     for run in &page.items {
-        let zone = visit.app.zone_of(run).await?;
+        zones.push(visit.app.zone_of(run).await?);
+    }
+    // A column with times of several zones would not look sorted, so runs of several zones are shown in one.
+    let zone = zones.first().filter(|first| zones.iter().all(|zone| zone == *first)).cloned().flatten();
+    for run in &page.items {
         shown.rows.push(Row::of(run, &clock, zone.as_ref(), &shown.hosts));
     }
     shown.orgs |= shown.rows.iter().any(|row| row.org.is_some());

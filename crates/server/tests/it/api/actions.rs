@@ -136,4 +136,9 @@ fn next_fires_gaps_stats_and_explanations() {
     assert_eq!((&stats["runs"], &stats["complete"], &stats["successRate"]), (&json!(1), &json!(true), &json!(1.0)));
     assert!(stats["durationMsP50"].is_number() && stats["lagMsMax"].is_number(), "{stats}");
     assert_eq!(server.get("/jobs/key:print/stats?window=soon").faults(), ["window"]);
+    // By its key a job is all its versions; by an id it is that one.
+    let next = server.patch("/jobs/key:print", &json!({ "description": "again" })).expect(200);
+    assert_eq!(server.get("/jobs/key:print/stats?window=1h").expect(200)["runs"], 1);
+    let path = format!("/jobs/{}/stats?window=1h", next["id"].as_str().unwrap());
+    assert_eq!(server.get(&path).expect(200)["runs"], 0);
 }

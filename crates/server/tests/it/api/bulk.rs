@@ -28,6 +28,7 @@ fn many_jobs_are_paused_and_resumed() {
     let body = json!({ "action": "pause", "jobKeys": ["a", "b", "c"], "reason": "release" });
     let done = server.post("/jobs/bulk", &body).expect(200);
     assert_eq!(outcomes(&done), [("a", "changed"), ("b", "unchanged"), ("c", "changed")]);
+    assert_eq!(done["items"][0]["nextRunAt"], Value::Null, "it is paused now");
     assert_eq!(server.get("/jobs/key:b").expect(200)["pauseReason"], "before");
     let done = server.post("/jobs/bulk", &json!({ "action": "resume", "filter": {"status": ["paused"]} })).expect(200);
     assert_eq!(done["changed"], 3);

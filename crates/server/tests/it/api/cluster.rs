@@ -1,6 +1,6 @@
 //! Targets, instances, audit, status.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::server::Server;
 
@@ -30,6 +30,39 @@ fn targets_instances_and_the_server_itself() {
     assert!(status["database"].as_str().unwrap().starts_with("sqlite 3"), "{status}");
     assert_eq!((&status["actor"], &status["dueTimers"]), (&json!("token:admin"), &json!(0)));
     assert!(status["tzData"].as_str().unwrap().starts_with("20"));
+}
+
+#[test]
+fn targets_tell_how_many_of_their_runs_failed_lately() {
+    let server = Server::start();
+    for (key, target) in [("good", "print"), ("bad", "fail")] {
+        server.job(key, &json!({ "target": target }));
+        server.post(&format!("/jobs/key:{key}/run-now"), &json!({})).expect(202);
+    }
+    let ended = |targets: &Value| {
+        let of = |label: &str| {
+            targets["items"].as_array().unwrap().iter().find(|one| one["target"] == label).cloned().unwrap_or_default()
+        };
+        (of("print"), of("fail"))
+    };
+    let targets = server.until("/targets", |targets| {
+        let (print, fail) = ended(targets);
+        print["recentRuns"] == 1 && fail["recentRuns"] == 1
+    });
+    let (print, fail) = ended(&targets);
+    assert_eq!((&print["recentFailures"], &print["failureRate"]), (&json!(0), &json!(0.0)));
+    assert_eq!((&fail["recentFailures"], &fail["failureRate"]), (&json!(1), &json!(1.0)));
+}
+
+#[test]
+fn a_document_is_one_line_however_its_payload_was_written() {
+    let server = Server::start();
+    let body = b"{ \"jobKey\": \"a\", \"target\": \"print\", \"cronExpression\": \"@daily\",\n \"payload\": {\n  \"n\": 1.50\n} }";
+    let headers = [("authorization", &*format!("Bearer {}", server.token)), ("content-type", "application/json")];
+    let made = server.raw("POST", "/api/v1/jobs", &headers, body);
+    made.expect(201);
+    let read = server.get("/jobs/key:a");
+    assert!(read.text.contains(r#""payload":{"n":1.50}"#) && !read.text.trim_end().contains('\n'), "{}", read.text);
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn what_is_late_or_open_for_long_is_told() {
 #[test]
 fn instances_are_looked_at_together() {
     let one = json!({ "id": "i", "host": "a", "pid": 1, "version": "1", "alive": true, "draining": false,
-        "clockSkewMs": -3, "heartbeatAt": "2027-03-10T11:59:59Z" });
+        "roles": ["scheduler", "api"], "clockSkewMs": -3, "heartbeatAt": "2027-03-10T11:59:59Z" });
     let with = |name: &str, value: Value| {
         let mut other = one.clone();
         other[name] = value;
@@ -73,6 +73,9 @@ fn instances_are_looked_at_together() {
     ];
     assert_eq!(told(&instances(&all, now())), bad);
     assert_eq!(told(&instances(&[], now())), [(Level::Error, "no instance lives that fires jobs")]);
+    let answering = with("roles", json!(["api"]));
+    let found = instances(&[answering], now());
+    assert_eq!(told(&found)[0], (Level::Error, "no instance lives that fires jobs"), "it only answers");
 }
 
 #[test]

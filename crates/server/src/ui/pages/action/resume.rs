@@ -42,7 +42,7 @@ impl Effect {
         let spec = subject.spec();
         let pause = subject.row.job.state.pause.as_ref();
         let latest = spec.and_then(|spec| spec.prev_at_or_before(clock.now)).filter(|at| *at > since);
-        let next = spec.and_then(|spec| spec.next_after(clock.now));
+        let next = spec.and_then(|spec| spec.next_after(clock.now.max(since)));
         Effect {
             pause: pause.map(|pause| (pause.by.clone(), pause.reason.clone(), subject.moment(clock, pause.at))),
             missed: spec.map_or(0, |spec| spec.count_between(since, clock.now)),

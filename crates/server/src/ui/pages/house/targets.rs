@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::http::access::Role;
+use crate::http::api::targets::{Recent, recent};
 use crate::http::problem::Problem;
 use crate::ui::equivalent::Equivalent;
 use crate::ui::markup::url_part;
@@ -31,6 +32,8 @@ struct Served {
     instances: usize,
     /// How many living jobs name it.
     jobs: u64,
+    /// How many of its recent runs failed, for who may read runs.
+    failures: Option<String>,
 }
 
 struct Unserved {
@@ -44,7 +47,9 @@ struct Unserved {
 
 pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     let report = visit.app.bell.targets_naming(LOOKED_AT).await?;
+    let recent = if visit.may_read_runs() { Some(recent(&visit.app.bell).await?) } else { None };
     let served = report.served.iter().map(|served| Served {
+        failures: recent.as_ref().map(|recent| failures(recent.get(&served.target).copied().unwrap_or_default())),
         part: url_part(served.target.as_str()),
         label: served.target.to_string(),
         instances: served.instances.len(),
@@ -63,6 +68,14 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         frame: visit.frame(Section::Targets, "Targets").await,
     };
     Reply::page(&page)
+}
+
+/// `3 % (3 of 100)`.
+fn failures(recent: Recent) -> String {
+    match recent.failure_rate() {
+        Some(rate) => format!("{:.0} % ({} of {})", rate * 100.0, recent.failures, recent.runs),
+        None => "no runs".to_owned(),
+    }
 }
 
 #[derive(Template)]

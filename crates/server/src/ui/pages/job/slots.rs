@@ -102,7 +102,7 @@ pub(super) async fn told(
         at: clock.day(at, zone),
         text: in_words(&told).1,
         run: match &told {
-            Explanation::Settled(SlotOutcome::Run(run)) => Some(run.id.to_string()),
+            Explanation::Settled(SlotOutcome::Run(run)) | Explanation::Folded { run, .. } => Some(run.id.to_string()),
             _ => None,
         },
         before: before.map(|at| clock.day(at, zone)),

@@ -98,7 +98,9 @@ fn without_numbers(message: &str) -> String {
 /// How many slots of each job were skipped because a run was still active, the most first.
 pub(crate) fn overlapping(skipped: &[RunRecord]) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for run in skipped.iter().filter(|run| run.skip.as_ref().is_some_and(|skip| skip.as_str() == "overlap")) {
+    let overlaps = |run: &&RunRecord| run.skip.as_ref().is_some_and(|skip| skip.as_str() == "overlap");
+    // A run that somebody asked for is no slot.
+    for run in skipped.iter().filter(overlaps).filter(|run| run.slot_at.is_some()) {
         if let Some(key) = &run.job_key {
             *counts.entry(key.to_string()).or_default() += 1;
         }

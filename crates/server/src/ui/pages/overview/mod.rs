@@ -10,7 +10,7 @@ use askama::Template;
 use everbell::{JobRow, JobStatus, RunRecord, Scope};
 use jiff::{SignedDuration, Timestamp};
 
-use self::attention::{alike, overlapping};
+use self::attention::alike;
 use self::charts::{Day, Tile};
 use self::read::{History, NAMED, Read};
 use crate::elapsed::wait;
@@ -144,16 +144,16 @@ fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
         since: None,
         pause: None,
     });
-    let (running, skipped) = read.history.as_ref().map_or((&[][..], &[][..]), |own| (&own.running, &own.skipped));
+    let (running, too_slow) = read.history.as_ref().map_or((&[][..], &[][..]), |own| (&own.running, &own.too_slow));
     let long = running.iter().filter_map(|run| too_long(run, read.history.as_ref()?, clock));
-    let slow = overlapping(skipped).into_iter().take(NAMED as usize).map(|(key, count)| Concern {
+    let slow = too_slow.iter().map(|(key, count)| Concern {
         sign: ("skip", "Too slow"),
-        place: format!("/jobs/{}", url_part(&key)),
+        place: format!("/jobs/{}", url_part(key)),
         text: format!(
             "{count} {} in 24 hours because a run was still active: it fires less often than its schedule says",
-            if count == 1 { "slot was skipped" } else { "slots were skipped" }
+            if *count == 1 { "slot was skipped" } else { "slots were skipped" }
         ),
-        name: key,
+        name: key.clone(),
         since: None,
         pause: None,
     });

@@ -3,7 +3,7 @@
 use everbell::{JobFilter, JobRow, JobStatus, RunFilter, RunRecord, RunStatus};
 use everbell_core::store::{Bucket, Glance, JobSort, PageRequest, RunGlimpse};
 
-use super::attention::Usual;
+use super::attention::{Usual, overlapping};
 use super::{DAY, charts};
 use crate::http::problem::Problem;
 use crate::ui::visit::Visit;
@@ -39,7 +39,8 @@ pub(super) struct History {
     /// Whether there are more of them.
     more_running: bool,
     pub(super) failed: Vec<RunRecord>,
-    pub(super) skipped: Vec<RunRecord>,
+    /// Current jobs with slots that were skipped because a run was still active, and how many, the most first.
+    pub(super) too_slow: Vec<(String, usize)>,
     glimpses: Vec<RunGlimpse>,
 }
 
@@ -101,8 +102,14 @@ impl History {
         let keys: Vec<_> = running.items.iter().filter_map(|run| run.job_key.clone()).collect();
         let glimpses = if keys.is_empty() { Vec::new() } else { store.glance(&Glance::new(keys, SAMPLE)?).await? };
         let more_running = running.next.is_some();
-        let (running, failed, skipped) = (running.items, failed.items, skipped.items);
-        Ok(Some(History { buckets, running, more_running, failed, skipped, glimpses }))
+        let mut too_slow = Vec::new();
+        for (key, count) in overlapping(&skipped.items).into_iter().take(NAMED as usize) {
+            if visit.jobs().get(key.as_str()).await?.job.state.status != JobStatus::Retired {
+                too_slow.push((key, count));
+            }
+        }
+        let (running, failed) = (running.items, failed.items);
+        Ok(Some(History { buckets, running, more_running, failed, too_slow, glimpses }))
     }
 
     /// How many runs are running, if all of them were read.

@@ -93,9 +93,10 @@ fn coming(job: &JobRow, usual: Option<SignedDuration>, window: &Window) -> Vec<E
     };
     let timer = job.timer.as_ref();
     let armed = timer.and_then(|timer| timer.next_run_at).filter(|_| state.pause.is_none());
-    let after = timer.and_then(|timer| timer.rescheduled_from).or(armed).unwrap_or(begin);
-    let from = after.max(window.from.min(after));
-    let rest = spec.slots_after(from).skip_while(|at| *at < window.from).take_while(|at| *at < window.to);
+    let moved = timer.and_then(|timer| timer.rescheduled_from);
+    // A fire that was moved takes the slots with it that it passes.
+    let after = armed.map_or(begin, |armed| moved.map_or(armed, |slot| slot.max(armed)).max(window.now));
+    let rest = spec.slots_after(after).skip_while(|at| *at < window.from).take_while(|at| *at < window.to);
     let head = armed.filter(|at| (window.from..window.to).contains(at));
     let event = |at: Timestamp| Event {
         what: What::Planned,
