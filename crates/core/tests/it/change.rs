@@ -121,7 +121,7 @@ fn retired_is_final() {
     .into_iter()
     .map(Result::unwrap_err)
     .collect();
-    assert!(refusals.iter().all(|refusal| refusal.is_retired()), "{refusals:?}");
+    assert!(refusals.iter().all(Invalid::is_retired), "{refusals:?}");
 }
 
 #[test]

@@ -211,5 +211,6 @@ fn moved(name: &Path, why: &str, in_place_at: Timestamp) -> StoreError {
         in_place_at.strftime("%Y-%m-%d %H:%M:%S UTC"),
     );
     let what = format!("{reason} (in {})", name.parent().unwrap_or(Path::new("")).display());
-    StoreError::Unavailable { what, maybe_done: false, source: Some(Box::new(NeedsOperator { reason })) }
+    let source = Some(NeedsOperator { reason }.into());
+    StoreError::Unavailable { what, reason: UnavailableReason::Unreachable, maybe_done: false, source }
 }
