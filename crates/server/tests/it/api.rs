@@ -20,5 +20,6 @@ mod org_jobs;
 pub(crate) mod orgs;
 mod probes;
 mod refusals;
+mod run_history;
 mod runs;
 mod sweeps;
