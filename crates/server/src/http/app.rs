@@ -126,6 +126,7 @@ impl App {
             duties: Duties {
                 schedules: config.server.role.schedules() && !config.targets.is_empty(),
                 poll: config.engine.poll,
+                heartbeat: config.engine.lease.heartbeat,
             },
             ui: Kept::default(),
             documented: OnceLock::new(),
@@ -161,7 +162,7 @@ impl App {
             },
             gate: Gate::new(Some(admin_token)),
             live: Live::without_end(),
-            duties: Duties { schedules: false, poll: Duration::ZERO },
+            duties: Duties { schedules: false, poll: Duration::ZERO, heartbeat: Duration::ZERO },
             ui: Kept::default(),
             documented: OnceLock::new(),
             zones: Mutex::default(),
