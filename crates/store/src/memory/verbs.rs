@@ -321,7 +321,7 @@ impl Store for MemoryStore {
         limit: u32,
         audit: &AuditEntry,
     ) -> StoreResult<Rearmed> {
-        self.with_notice(|state| Ok(state.rearm_timers(now, lease_until, limit, audit)))
+        self.once(audit, |state| Ok(state.rearm_timers(now, lease_until, limit, audit)))
     }
 
     async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned> {
