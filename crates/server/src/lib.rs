@@ -40,6 +40,18 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     if is_healthcheck && exit != cli::Exit::Success { cli::Exit::Failed.into() } else { exit.into() }
 }
 
+/// Keeps other programs of the same user, such as the commands of targets, from reading the memory, the environment and the
+/// open files of a server, and a crash from writing its secrets into a core dump. Programs that it starts are not affected.
+fn deny_inspection() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+            cli::warn(format!("other programs of this user can read the secrets of the server: {error}"));
+        }
+    }
+}
+
 fn run(command: &Command) -> Result<Exit, CliError> {
     let mut output = Output::stdout();
     let exit = match command {
@@ -48,6 +60,7 @@ fn run(command: &Command) -> Result<Exit, CliError> {
             cli::config::run(command, &environment, clock::now(), &mut output)?
         }
         Command::Serve(args) => {
+            deny_inspection();
             let environment = Environment::new(std::env::vars_os());
             serve::run(&Config::load(&args.flags(), &environment)?)?
         }

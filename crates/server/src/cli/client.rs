@@ -26,7 +26,7 @@ use place::{Given, Place};
 
 pub(crate) use events::Events;
 pub(crate) use pages::List;
-pub(crate) use place::{job_path, segment};
+pub(crate) use place::{first_token_file, job_path, segment};
 pub(crate) use probe::probe;
 pub(crate) use refusal::{Asked, Refusal};
 

@@ -44,7 +44,7 @@ use everbell_core::cron::{DstFold, DstGap, Expression};
 
 use crate::config::ServeFlags;
 
-pub(crate) use error::{CliError, Exit};
+pub(crate) use error::{CliError, Exit, warn};
 pub(crate) use online::{OnlineArgs, Session};
 
 /// A durable, distributed cron: exactly one outcome for every slot

@@ -5,7 +5,7 @@ use everbell_core::Zone;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::client::{Asked, segment};
+use super::client::{Asked, first_token_file, segment};
 use super::confirm::confirmed;
 use super::document::{text, time};
 use super::error::warn;
@@ -173,6 +173,13 @@ fn create(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Result<Exit
         session.done(Mark::Good, &format!("Made token {} ({}), which {ends}", printable(&args.name), args.role))?;
         session.out.line(&format!("  {token}"))?;
         session.advise("it is shown this once; keep it where only its user can read it")?;
+        let first = first_token_file();
+        if args.role == "admin" && first.exists() {
+            let file = shell(&first.display().to_string());
+            session.advise(&format!(
+                "nobody needs the token of the first start any more: everbell tokens revoke admin && rm {file}"
+            ))?;
+        }
     } else {
         session.out.line(token)?;
     }

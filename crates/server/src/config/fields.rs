@@ -183,6 +183,8 @@ pub(crate) const COMMAND_TARGET: &[Field] = target_fields!(
         "The program and its arguments; never a shell."
     ),
     optional("cwd", PATH, "The folder in which it runs; that of the server if absent."),
+    optional("user", TEXT, "The user that it runs as, by name or number; that of the server if absent."),
+    optional("group", TEXT, "Its group, by name or number; that of the user if absent."),
     optional("env", Kind::Map(&Kind::Secret), "Variables that it gets."),
     optional(
         "passEnv",

@@ -157,7 +157,15 @@ fn command(form: &mut Form<'_>, secrets: Secrets<'_>) -> CommandSettings {
     }
     let usual = CommandSettings::new(argv);
     let success = codes.unwrap_or(usual.success);
-    CommandSettings { argv: usual.argv, cwd: form.text("cwd").map(PathBuf::from), env, pass_env, success }
+    CommandSettings {
+        argv: usual.argv,
+        cwd: form.text("cwd").map(PathBuf::from),
+        user: form.text("user").map(str::to_owned),
+        group: form.text("group").map(str::to_owned),
+        env,
+        pass_env,
+        success,
+    }
 }
 
 /// Secrets by name.

@@ -6,6 +6,7 @@
 mod command;
 mod http;
 mod log;
+mod redact;
 mod result;
 #[cfg(test)]
 mod tests;
@@ -114,6 +115,10 @@ pub(crate) struct CommandSettings {
     pub(crate) argv: Vec<String>,
     /// Default: the folder of the server.
     pub(crate) cwd: Option<PathBuf>,
+    /// The user that it runs as: default that of the server.
+    pub(crate) user: Option<String>,
+    /// The group: default that of the user.
+    pub(crate) group: Option<String>,
     /// Variables that the program gets.
     pub(crate) env: BTreeMap<String, Secret>,
     /// Variables of the server that it gets too. Nothing else of the server's environment is passed on but `PATH`,
@@ -126,6 +131,14 @@ pub(crate) struct CommandSettings {
 impl CommandSettings {
     /// This program with these arguments, and the defaults of everything else.
     pub(crate) fn new(argv: Vec<String>) -> CommandSettings {
-        CommandSettings { argv, cwd: None, env: BTreeMap::new(), pass_env: Vec::new(), success: vec![0] }
+        CommandSettings {
+            argv,
+            cwd: None,
+            user: None,
+            group: None,
+            env: BTreeMap::new(),
+            pass_env: Vec::new(),
+            success: vec![0],
+        }
     }
 }

@@ -22,6 +22,7 @@ mod org_jobs;
 pub(crate) mod orgs;
 mod probes;
 mod refusals;
+mod run_history;
 mod runs;
 mod stream_access;
 mod sweeps;

@@ -238,3 +238,24 @@ fn instances_share_the_work_and_one_that_is_killed_takes_nothing_with_it() {
     slots.dedup();
     assert_eq!(slots.len(), all, "a slot ran twice");
 }
+
+/// The kernel gives what it tells about a process that may not be inspected to root, whoever runs it.
+#[test]
+#[cfg(target_os = "linux")]
+fn other_programs_of_its_user_cannot_look_into_it() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    use std::os::unix::process::CommandExt;
+
+    let folder = Folder::new();
+    let mut command = quiet(folder.path());
+    command.args(SERVE);
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        // As root everything belongs to root anyway.
+        chown(folder.path(), Some(65_534), Some(65_534)).unwrap();
+        command.uid(65_534).gid(65_534);
+    }
+    let server = Server::begin(folder, command);
+    let of_server = fs::metadata(format!("/proc/{}/environ", server.pid())).unwrap();
+    assert_eq!(of_server.uid(), 0, "its environment can be read by every program of its user");
+    server.get("/status").expect(200);
+}

@@ -37,9 +37,19 @@ impl Given {
             token_variable: variable("EVERBELL_TOKEN"),
             file_flag: args.token_file.clone(),
             file_variable: variable("EVERBELL_TOKEN_FILE").map(PathBuf::from),
-            data_dir: variable("EVERBELL_DATA_DIR").unwrap_or_else(|| "everbell-data".to_owned()).into(),
+            data_dir: data_dir(),
         }
     }
+}
+
+fn data_dir() -> PathBuf {
+    let named = std::env::var("EVERBELL_DATA_DIR").ok().filter(|text| !text.trim().is_empty());
+    named.map_or_else(|| PathBuf::from("everbell-data"), PathBuf::from)
+}
+
+/// The file in which the first start of a server of this folder wrote its token.
+pub(crate) fn first_token_file() -> PathBuf {
+    data_dir().join(crate::serve::TOKEN_FILE)
 }
 
 /// A token and who named it.

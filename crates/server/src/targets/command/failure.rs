@@ -2,13 +2,14 @@
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::ExitStatus;
 
 use everbell::{FailureCode, RunError};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use serde_json::json;
+
+use crate::targets::CommandSettings;
 
 /// The code of a program that could not even begin.
 const SPAWN_FAILED: &str = "spawn_failed";
@@ -19,7 +20,19 @@ pub(super) const MAX_COMPLAINT: usize = 500;
 /// What passes: the machine is short of something, or the program is just being replaced. Another attempt may start.
 const PASSING: [Errno; 5] = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::TXTBSY];
 
-pub(super) fn not_started(program: &str, folder: Option<&Path>, error: &io::Error) -> RunError {
+/// The user that it shall run as is not there.
+pub(super) fn no_identity(program: &str, why: &str) -> RunError {
+    RunError::fail(SPAWN_FAILED, format!("`{program}` cannot start: {why}")).fatal()
+}
+
+pub(super) fn not_started(program: &str, settings: &CommandSettings, error: &io::Error) -> RunError {
+    if let Some(user) = settings.user.as_ref().filter(|_| Errno::from_io_error(error) == Some(Errno::PERM)) {
+        let why = format!(
+            "the server may not run it as `{user}`: start the server as root, or give it CAP_SETUID, CAP_SETGID and CAP_KILL"
+        );
+        return no_identity(program, &why);
+    }
+    let folder = settings.cwd.as_deref();
     let why = match (error.kind(), folder.filter(|folder| !folder.is_dir())) {
         (_, Some(folder)) => format!("there is no folder {}", folder.display()),
         (io::ErrorKind::NotFound, None) => "there is no such program".to_owned(),
@@ -85,10 +98,18 @@ mod tests {
             (Errno::AGAIN, "Resource temporarily unavailable", true),
             (Errno::MFILE, "Too many open files", true),
         ] {
-            let error = not_started("prog", None, &errno.into());
+            let error = not_started("prog", &CommandSettings::new(Vec::new()), &errno.into());
             assert!(error.message().starts_with(&format!("`prog` cannot start: {said}")), "{error}");
             assert_eq!((error.code().as_str(), error.is_retryable()), (SPAWN_FAILED, again), "{error}");
         }
+    }
+
+    #[test]
+    fn a_user_that_the_server_may_not_become_is_named() {
+        let settings = CommandSettings { user: Some("backup".to_owned()), ..CommandSettings::new(Vec::new()) };
+        let error = not_started("prog", &settings, &Errno::PERM.into());
+        assert!(error.message().contains("the server may not run it as `backup`"), "{error}");
+        assert!(!error.is_retryable());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod environment;
 mod failure;
 mod group;
+mod identity;
 pub(super) mod keeper;
 mod last_line;
 
@@ -20,10 +21,12 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, Command};
 
 use self::environment::{environment, name_problem};
-use self::failure::{MAX_COMPLAINT, failed, not_started, unknown_end};
+use self::failure::{MAX_COMPLAINT, failed, no_identity, not_started, unknown_end};
 use self::group::Group;
+use self::identity::Identity;
 use self::keeper::Keeper;
 use self::last_line::LastLine;
+use super::redact::{RedactedStream, Redactor};
 use super::{CommandSettings, Problem, result};
 
 /// How long pipes are read after the program has ended. Its group is gone by then, so whoever still holds them got away.
@@ -33,10 +36,14 @@ pub(super) fn action(settings: &CommandSettings, keeper: &Keeper) -> Result<Acti
     if let Some(problem) = problems(settings).into_iter().next() {
         return Err(problem);
     }
-    let shared = Arc::new((settings.clone(), keeper.clone()));
+    let program = Arc::new(Program {
+        settings: settings.clone(),
+        keeper: keeper.clone(),
+        redactor: Redactor::for_command(settings),
+    });
     Ok(Arc::new(move |run| {
-        let shared = Arc::clone(&shared);
-        Box::pin(async move { perform(&shared.0, &shared.1, &run).await.into_outcome() })
+        let program = Arc::clone(&program);
+        Box::pin(async move { program.perform(&run).await.into_outcome() })
     }))
 }
 
@@ -52,6 +59,7 @@ pub(super) fn problems(settings: &CommandSettings) -> Vec<Problem> {
     if settings.cwd.as_ref().is_some_and(|cwd| cwd.as_os_str().as_encoded_bytes().contains(&0)) {
         problems.push(("cwd", "must not contain NUL".to_owned()));
     }
+    problems.extend(identity::problems(settings));
     problems.extend(settings.env.keys().filter_map(|name| Some(("env", name_problem(name)?))));
     for (name, _) in settings.env.iter().filter(|(_, value)| value.reveal().contains('\0')) {
         problems.push(("env", format!("the value of `{}` must not contain NUL", name.escape_debug())));
@@ -66,48 +74,70 @@ pub(super) fn problems(settings: &CommandSettings) -> Vec<Problem> {
     problems
 }
 
-async fn perform(settings: &CommandSettings, keeper: &Keeper, run: &Run) -> Result<Option<Box<RawValue>>, RunError> {
-    // There is one: the settings were checked.
-    let program = settings.argv.first().map_or("", String::as_str);
-    let mut command = Command::new(program);
-    command.args(settings.argv.iter().skip(1)).env_clear().envs(environment(settings, run));
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    if let Some(folder) = &settings.cwd {
-        command.current_dir(folder);
-    }
-    let lease = run.lease();
-    let group = Group::start(&mut command, keeper, &lease);
-    let group = group.map_err(|error| not_started(program, settings.cwd.as_deref(), &error))?;
-    let mut printed = Printed { said: LastLine::new(result::MAX_BYTES), complained: LastLine::new(MAX_COMPLAINT) };
-    let status = attend(group, run, lease, &mut printed).await.map_err(|error| unknown_end(program, &error))?;
-    // The keeper ends programs of a server that stood still for too long. Whether one was done before, nobody can tell.
-    let may_be_ended = run.lease().stops_in().is_some_and(|left| left.is_zero());
-    match status.code() {
-        Some(code) if settings.success.contains(&code) && !may_be_ended => {
-            Ok(printed.said.text().as_deref().and_then(result::json))
+/// A program that can be run.
+struct Program {
+    settings: CommandSettings,
+    keeper: Keeper,
+    redactor: Redactor,
+}
+
+impl Program {
+    async fn perform(&self, run: &Run) -> Result<Option<Box<RawValue>>, RunError> {
+        let settings = &self.settings;
+        // There is one: the settings were checked.
+        let program = settings.argv.first().map_or("", String::as_str);
+        let mut command = Command::new(program);
+        command.args(settings.argv.iter().skip(1)).env_clear().envs(environment(settings, run));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(folder) = &settings.cwd {
+            command.current_dir(folder);
         }
-        _ => Err(failed(program, status, printed.complained.text())),
+        if let Some(identity) = Identity::of(settings).map_err(|why| no_identity(program, &why))? {
+            identity.apply(settings, &mut command);
+        }
+        let lease = run.lease();
+        let group = Group::start(&mut command, &self.keeper, &lease);
+        let group = group.map_err(|error| not_started(program, settings, &error))?;
+        let printed = |most| Printed { last: LastLine::new(most), stream: self.redactor.stream() };
+        let (mut said, mut complained) = (printed(result::MAX_BYTES), printed(MAX_COMPLAINT));
+        let status = attend(group, run, lease, (&mut said, &mut complained)).await;
+        let status = status.map_err(|error| unknown_end(program, &error))?;
+        // The keeper ends programs of a server that stood still for too long. Whether one was done before, nobody can tell.
+        let may_be_ended = run.lease().stops_in().is_some_and(|left| left.is_zero());
+        match status.code() {
+            Some(code) if settings.success.contains(&code) && !may_be_ended => {
+                Ok(said.last.text().as_deref().and_then(result::json))
+            }
+            _ => Err(failed(program, status, complained.last.text())),
+        }
     }
 }
 
-/// The ends of what a program prints.
+/// What a program prints to one of its pipes.
 struct Printed {
-    said: LastLine,
-    complained: LastLine,
+    last: LastLine,
+    stream: RedactedStream,
+}
+
+impl Printed {
+    /// Shows what has no secret in it.
+    fn show(&mut self, clean: &[u8], run: &Run) {
+        run.write_output(clean);
+        self.last.push(clean);
+    }
 }
 
 /// Feeds and reads a program until it has ended. Asked to stop, it is asked in turn; whoever loses patience drops this,
 /// and the group with it.
-async fn attend(mut group: Group, run: &Run, mut lease: Lease, printed: &mut Printed) -> io::Result<ExitStatus> {
+async fn attend(
+    mut group: Group,
+    run: &Run,
+    mut lease: Lease,
+    (said, complained): (&mut Printed, &mut Printed),
+) -> io::Result<ExitStatus> {
     let (stdin, stdout, stderr) = group.pipes();
     let payload = run.payload().as_str().as_bytes();
-    let pipes = async {
-        tokio::join!(
-            feed(stdin, payload),
-            copy(stdout, run, &mut printed.said),
-            copy(stderr, run, &mut printed.complained)
-        )
-    };
+    let pipes = async { tokio::join!(feed(stdin, payload), copy(stdout, run, said), copy(stderr, run, complained)) };
     tokio::pin!(pipes);
     let (mut drained, mut asked) = (false, false);
     loop {
@@ -137,11 +167,13 @@ async fn feed(stdin: Option<ChildStdin>, payload: &[u8]) {
 }
 
 /// Reads a pipe to its end, into the output of the run.
-async fn copy(pipe: Option<impl AsyncRead + Unpin>, run: &Run, last: &mut LastLine) {
+async fn copy(pipe: Option<impl AsyncRead + Unpin>, run: &Run, printed: &mut Printed) {
     let Some(mut pipe) = pipe else { return };
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(read @ 1..) = pipe.read(&mut buffer).await {
-        run.write_output(&buffer[..read]);
-        last.push(&buffer[..read]);
+        let clean = printed.stream.push(&buffer[..read]);
+        printed.show(&clean, run);
     }
+    let rest = printed.stream.finish();
+    printed.show(&rest, run);
 }

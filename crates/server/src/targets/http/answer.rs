@@ -6,11 +6,12 @@ use std::time::Duration;
 use everbell::core::storable_text;
 use everbell::{FailureCode, RunError, Timestamp};
 use jiff::fmt::rfc2822::DateTimeParser;
-use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderName, LOCATION, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::targets::redact::Redactor;
 use crate::targets::result;
 
 /// The most that is read of an answer, and kept as the output of the run.
@@ -72,6 +73,16 @@ impl Answer {
             }
         }
         Ok(Answer { status, headers, body, whole })
+    }
+
+    /// Hides the secrets of the call, which the target may have sent back.
+    pub(super) fn redacted(mut self, redactor: &Redactor) -> Answer {
+        self.body = redactor.redact(&self.body, self.whole);
+        let location = self.header(&LOCATION).map(|place| HeaderValue::try_from(redactor.redact_text(place)));
+        if let Some(Ok(location)) = location {
+            self.headers.insert(LOCATION, location);
+        }
+        self
     }
 
     /// Success or failure. `now` is about when it came.

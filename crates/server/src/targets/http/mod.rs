@@ -28,6 +28,7 @@ use tracing::debug;
 
 use self::answer::{Answer, Success};
 use self::checked::Checked;
+use super::redact::Redactor;
 use super::{HttpSettings, Problem};
 use crate::observe::Metrics;
 
@@ -40,6 +41,7 @@ const IDLE: Duration = Duration::from_secs(2);
 pub(super) struct Http {
     client: Client,
     checked: Checked,
+    redactor: Redactor,
 }
 
 pub(super) fn action(settings: &HttpSettings, metrics: &Metrics) -> Result<Action, Problem> {
@@ -60,7 +62,7 @@ impl Http {
             let field = if settings.ca_file.is_some() { "ca_file" } else { "url" };
             vec![(field, format!("TLS cannot be set up: {}", failure::innermost(&error)))]
         })?;
-        Ok(Http { client, checked })
+        Ok(Http { client, checked, redactor: Redactor::for_http(settings) })
     }
 
     async fn call(&self, run: &Run, metrics: &Metrics) -> Result<Success, RunError> {
@@ -82,7 +84,7 @@ impl Http {
     }
 
     async fn exchange(&self, request: Request) -> Result<Answer, reqwest::Error> {
-        Answer::read(self.client.execute(request).await?).await
+        Ok(Answer::read(self.client.execute(request).await?).await?.redacted(&self.redactor))
     }
 }
 

@@ -19,8 +19,8 @@ async fn a_program_gets_the_payload_and_the_run_and_nothing_else_of_the_server()
     let folder = Folder::new();
     let command = CommandSettings {
         cwd: Some(folder.0.clone()),
-        env: [("GREETING".to_owned(), Secret::new("bon jour"))].into(),
-        pass_env: vec!["CARGO_PKG_NAME".to_owned(), "NOT_THERE".to_owned()],
+        env: [("GREETING".to_owned(), Secret::new("bonjour"))].into(),
+        pass_env: vec!["CARGO_PKG_VERSION".to_owned(), "NOT_THERE".to_owned()],
         ..script("cat; echo; pwd; env")
     };
     let run = fired(Kind::Command(command), "café \"1\"", json!({ "a": "é" })).await;
@@ -33,8 +33,8 @@ async fn a_program_gets_the_payload_and_the_run_and_nothing_else_of_the_server()
     let env: BTreeMap<&str, &str> = lines.filter_map(|line| line.split_once('=')).collect();
     let id = run.id.to_string();
     for (name, value) in [
-        ("GREETING", "bon jour"),
-        ("CARGO_PKG_NAME", "everbell-server"),
+        ("GREETING", "bonjour"),
+        ("CARGO_PKG_VERSION", env!("CARGO_PKG_VERSION")),
         ("PATH", &std::env::var("PATH").unwrap()),
         ("EVERBELL_RUN_ID", &id),
         ("EVERBELL_TARGET", "target"),
@@ -157,4 +157,43 @@ async fn nobody_waits_for_what_got_away_with_the_pipes() {
     // It may not have got away yet when it was killed with the others.
     let _gone = rustix::process::kill_process(away, rustix::process::Signal::KILL);
     assert_eq!(run.status, RunStatus::Succeeded);
+}
+
+#[tokio::test]
+async fn a_secret_that_a_program_prints_is_hidden_everywhere() {
+    let secret = "CANARY-0123456789";
+    // In two pieces, with a pause between them that makes them two reads.
+    let text = "printf 'a CANARY-0123'; sleep 0.3; printf '456789 b\\n'; echo \"{\\\"key\\\":\\\"$KEY\\\"}\"; echo \"bad $KEY\" >&2; exit $CODE";
+    for code in ["0", "3"] {
+        let env = [("KEY", secret), ("CODE", code)].map(|(name, value)| (name.to_owned(), Secret::new(value)));
+        let run = perform(Kind::Command(CommandSettings { env: env.into(), ..script(text) })).await;
+        assert!(!format!("{run:?}").contains("CANARY-0123"), "{run:?}");
+        let output = run.output.as_deref().unwrap();
+        assert!(output.contains("a *** b\n") && output.contains("bad ***"), "{output}");
+        if code == "0" {
+            assert_eq!(result(&run), Some(r#"{"key":"***"}"#));
+        } else {
+            assert_eq!(failure(&run), ("exit_code", "`sh` ended with the exit code 3: bad ***"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_program_runs_as_the_user_that_is_configured() {
+    let command = CommandSettings {
+        user: Some("65534".to_owned()),
+        group: Some("65533".to_owned()),
+        cwd: Some("/".into()),
+        ..script("id -u; id -g; id -G; echo $HOME")
+    };
+    let run = perform(Kind::Command(command)).await;
+    if rustix::process::geteuid().is_root() {
+        let output = run.output.as_deref().unwrap();
+        assert!(output.starts_with("65534\n65533\n65533\n"), "no group of the server is left: {output}");
+    } else {
+        assert!(failure(&run).1.contains("the server may not run it as `65534`"), "{run:?}");
+    }
+    let missing = CommandSettings { user: Some("no-such-user".to_owned()), ..script("true") };
+    let run = perform(Kind::Command(missing)).await;
+    assert_eq!(failure(&run), ("spawn_failed", "`sh` cannot start: there is no user `no-such-user`"));
 }

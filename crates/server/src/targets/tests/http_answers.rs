@@ -10,6 +10,7 @@ use wiremock::ResponseTemplate;
 
 use super::given::{bell, details, failure, heard, http, perform, perform_with, result, within};
 use super::http_calls::server;
+use crate::secret::Secret;
 
 /// The URL of a listener, and the listener.
 async fn listener() -> (String, TcpListener) {
@@ -184,4 +185,25 @@ async fn another_attempt_is_the_same_message_with_another_number() {
         .collect();
     let id = run.id.to_string();
     assert_eq!(told, [(id.clone(), json!(1)), (id, json!(2))]);
+}
+
+#[tokio::test]
+async fn a_secret_that_a_target_sends_back_is_hidden_everywhere() {
+    let (token, key) = ("CANARY-header-1", "CANARY-query-22");
+    let body = json!({ "headers": { "authorization": format!("Bearer {token}") }, "url": format!("/p?key={key}") });
+    for status in [200, 302, 500] {
+        let answer = ResponseTemplate::new(status).set_body_json(&body);
+        let server = server(answer.insert_header("location", format!("/{token}/x"))).await;
+        let run = perform(http(format!("{}/p?key={key}", server.uri()), |http| {
+            http.headers.insert("authorization".to_owned(), Secret::new(format!("Bearer {token}")));
+        }))
+        .await;
+        assert!(!format!("{run:?}").contains("CANARY"), "{run:?}");
+        assert!(run.output.as_deref().unwrap().contains("***"), "{run:?}");
+        match status {
+            200 => assert!(result(&run).unwrap().contains(r#""authorization":"***""#), "{run:?}"),
+            302 => assert!(failure(&run).1.contains("pointed to /***/x"), "{run:?}"),
+            _ => assert!(details(&run)["body"].as_str().unwrap().contains("***"), "{run:?}"),
+        }
+    }
 }

@@ -105,9 +105,15 @@ fn everything_else_that_is_bad_about_a_call_is_told_at_once() {
     let folder = Folder::new();
     let kind = http("ftp://a.example", |http| {
         http.method = "post".to_owned();
-        for (name, value) in
-            [("a b", "x"), ("x-good", "hunter2\r\nx: y"), ("Host", "x"), ("CE-id", "x"), ("x-a", "1"), ("X-A", "2")]
-        {
+        for (name, value) in [
+            ("a b", "x"),
+            ("x-good", "hunter2\r\nx: y"),
+            ("Host", "x"),
+            ("CE-id", "x"),
+            ("x-a", "1"),
+            ("X-A", "2"),
+            ("x-e", "é"),
+        ] {
             http.headers.insert(name.to_owned(), Secret::new(value));
         }
         http.signing_keys = vec![Secret::new("whsec_hunter2!"), Secret::new("")];
@@ -118,7 +124,7 @@ fn everything_else_that_is_bad_about_a_call_is_told_at_once() {
     let said = problems(kind);
     let fields: Vec<&str> = said.iter().filter_map(|problem| problem.split(' ').next()).collect();
     let mut wanted = vec!["url", "method"];
-    wanted.extend(["headers"; 5]);
+    wanted.extend(["headers"; 6]);
     wanted.extend(["signing_keys", "signing_keys", "timeout", "success", "ca_file"]);
     assert_eq!(fields, wanted, "{said:#?}");
     assert!(!said.concat().contains("hunter2"), "{said:#?}");

@@ -224,3 +224,16 @@ fn an_etag_of_an_earlier_version_is_never_valid_again() {
         server.send(method, path, Some(&body)).problem(428, "PreconditionRequired");
     }
 }
+
+#[test]
+fn a_long_form_of_a_stranger_is_not_sent_back() {
+    let server = Server::start();
+    let post = |length: usize| {
+        let headers = [("sec-fetch-site", "same-origin"), ("content-type", "application/x-www-form-urlencoded")];
+        server.raw("POST", "/jobs/x/pause", &headers, format!("reason={}", "<".repeat(length)).as_bytes())
+    };
+    let short = post(1_000);
+    assert!(short.status == 401 && short.text.contains("What you typed is kept here"), "{}", short.text);
+    let long = post(900_000);
+    assert!(long.status == 401 && long.text.len() < 64_000, "{} bytes", long.text.len());
+}

@@ -33,3 +33,25 @@ fn a_server_may_be_configured_otherwise() {
     let nowhere = everbell(&server, &["jobs", "--server", &format!("http://{}/nowhere", server.address)]);
     assert_eq!(nowhere.code, Some(3), "{}", nowhere.stderr);
 }
+
+#[test]
+fn a_token_that_leaves_the_machine_in_clear_text_is_warned_about_once() {
+    let server = Server::start();
+    let port = server.address.rsplit(':').next().unwrap();
+    let at = |host: &str| {
+        let address = format!("http://{host}:{port}");
+        ran(prepared(&server, &["jobs"]).env("EVERBELL_SERVER", &address).output().unwrap())
+    };
+    // The kernel takes this address as that of the machine, but its name does not say so.
+    let there = at("0.0.0.0");
+    assert_eq!((there.code, there.stderr.matches("unencrypted").count()), (Some(0), 1), "{}", there.stderr);
+    assert!(
+        there.stderr.starts_with(&format!("warning: the token goes to http://0.0.0.0:{port} ")),
+        "{}",
+        there.stderr
+    );
+    for host in ["127.0.0.1", "localhost", "127.1.2.3"] {
+        let here = at(host);
+        assert!(!here.stderr.contains("unencrypted"), "{host}: {}", here.stderr);
+    }
+}

@@ -82,3 +82,18 @@ fn the_audit_trail_of_the_longest_key_is_found() {
     assert_has(&page, &["<code>job.create</code>"]);
     assert_eq!(server.get(&format!("/audit?object=job:{key}")).expect(200)["items"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn a_job_that_cannot_be_read_has_a_page_that_says_so() {
+    let server = Server::start();
+    server.job("broken", &json!({}));
+    let (token, folder) = (server.token.clone(), server.take_folder());
+    let database = format!("sqlite:{}", folder.path().join("everbell-data/everbell.db").display());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let sql = "update jobs set payload = '{' where job_key = 'broken'";
+    runtime.block_on(everbell_store::testing::execute(&database, sql));
+    let server = Server::in_folder(folder, &[], &[]);
+    let reply = Visitor::new(&server, &token).get("/jobs/broken");
+    assert_eq!(reply.status, 409, "{}", reply.text);
+    assert_has(&reply.text, &["is stored, but cannot be read", "payload", "Repair its row"]);
+}

@@ -50,6 +50,11 @@ impl Subject {
             everbell::StoreError::Invalid(_) => {
                 Problem::new(Kind::NotFound, format!("There is no job `{}`.", shown(key)))
             }
+            // The cause is in the data, not in the server: the page says what to repair.
+            everbell::StoreError::Corrupt { what } => {
+                let detail = format!("Job `{}` is stored, but cannot be read: {what}.", shown(key));
+                Problem::new(Kind::Conflict, format!("{detail} Repair its row in the database, or restore a backup."))
+            }
             other => other.into(),
         })?;
         // The last run is a part of the run history.

@@ -56,3 +56,10 @@ fn keys_are_names_and_differ() {
             .collect();
     assert_eq!(keys, ["sync", "sync-2", "job", "job-2", "sync-2-2"]);
 }
+
+#[test]
+fn a_crontab_has_an_end() {
+    assert_eq!(check_length(&"0 8 * * * x\n".repeat(MAX_LINES)), Ok(()));
+    let refused = check_length(&"0 8 * * * x\n".repeat(MAX_LINES + 1)).unwrap_err();
+    assert!(refused.contains("has 10001 lines; at most 10000"), "{refused}");
+}
