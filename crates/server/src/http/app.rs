@@ -161,6 +161,7 @@ impl App {
         let duties = Duties {
             schedules: config.server.role.schedules() && !config.targets.is_empty(),
             poll: config.engine.poll,
+            heartbeat: config.engine.lease.heartbeat,
         };
         let gate = Gate::new(config.auth.admin_token.as_ref());
         App { duties, ..App::made(ApiOptions::of(config), gate, Live::new(ended), bell, metrics) }
@@ -175,7 +176,7 @@ impl App {
         App {
             writes: options.settings.write_limit.map(Limiter::new),
             streams: Streams::default(),
-            duties: Duties { schedules: false, poll: Duration::ZERO },
+            duties: Duties { schedules: false, poll: Duration::ZERO, heartbeat: Duration::ZERO },
             ui: Kept::default(),
             documented: OnceLock::new(),
             zones: Mutex::default(),
