@@ -113,6 +113,11 @@ impl Gate {
         }
     }
 
+    /// Whether an admin token is configured, which nobody can revoke.
+    pub(crate) fn has_configured(&self) -> bool {
+        self.configured.is_some()
+    }
+
     /// Who this is, by the value of the `Authorization` header.
     pub(crate) async fn enter(
         &self,

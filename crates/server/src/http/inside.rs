@@ -81,6 +81,7 @@ pub(crate) async fn perform(
         text,
         if_match: request.revision,
         headers,
+        request: None,
     };
     let answer = finished(&route, &key, call, "page").await?;
     match answer.body {

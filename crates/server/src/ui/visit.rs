@@ -97,6 +97,7 @@ impl Visit {
             text: String::new(),
             if_match: None,
             headers: self.headers.clone(),
+            request: None,
         }
     }
 

@@ -17,6 +17,7 @@ mod hostile;
 mod idempotency;
 mod jobs;
 mod limits;
+mod once;
 mod openapi;
 mod org_jobs;
 pub(crate) mod orgs;
