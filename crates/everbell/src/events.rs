@@ -303,7 +303,7 @@ fn log(event: &Event) {
             info!(job = key.as_ref().map(JobKey::as_str), job_id = %job, first = %gap.first_slot_at, last = %gap.last_slot_at, slots = gap.slots, reason = %gap.reason, "gap");
         }
         Event::Errored { job, key, reason } => {
-            error!(job = key.as_ref().map(JobKey::as_str), job_id = %job, reason, "job cannot be scheduled")
+            error!(job = key.as_ref().map(JobKey::as_str), job_id = %job, reason, "job cannot be scheduled");
         }
         Event::OrgErrored { job, key, org, reason } => {
             warn!(job = key.as_ref().map(JobKey::as_str), job_id = %job, org = %org, reason, "job cannot be scheduled for this org; it is for the others");
@@ -329,7 +329,7 @@ fn log(event: &Event) {
             warn!(run = %run.id, job = run.job(), attempt = run.attempt, "lease lost: what this run does is not recorded");
         }
         Event::Reaped { run, info } => {
-            warn!(%run, job = info.as_ref().map(RunInfo::job), "lost: its instance was not heard of until the lease ran out")
+            warn!(%run, job = info.as_ref().map(RunInfo::job), "lost: its instance was not heard of until the lease ran out");
         }
         Event::Paused { job, key, reason } => warn!(job = %key, job_id = %job, reason, "paused"),
         Event::Resumed { job, key } => info!(job = %key, job_id = %job, "resumed: its pause is over"),

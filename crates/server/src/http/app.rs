@@ -187,10 +187,10 @@ impl App {
             documented: OnceLock::new(),
             zones: Mutex::default(),
             places: Mutex::default(),
+            answering: Mutex::default(),
             options,
             gate,
             live,
-            answering: Mutex::default(),
             bell,
             metrics,
         }

@@ -43,7 +43,7 @@ fn a_stream_ends_when_its_token_expires() {
     let body = json!({ "name": "ana", "role": "viewer", "expiresAt": end.to_string() });
     let made = server.post("/tokens", &body).expect(201);
     let mut stream = Stream::of(&server, made["token"].as_str().unwrap());
-    stream.rest(3).expect("the stream goes on");
+    stream.rest(6).expect("the stream goes on");
     assert!(now() >= end);
 }
 
