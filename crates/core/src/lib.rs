@@ -54,6 +54,7 @@ pub mod change;
 mod jitter;
 pub mod org;
 pub mod plan;
+pub mod rearm;
 pub mod settle;
 
 pub mod store;

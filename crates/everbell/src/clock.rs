@@ -3,6 +3,17 @@
 //! In production time comes from the database: `now` is the database's time at the last anchor plus the monotonic time
 //! since. A host clock that is wrong or jumps therefore changes nothing; how far it is off is only told
 //! ([`Clock::host_skew`]). With SQLite the database's time is the host's.
+//!
+//! ```text
+//!   asked ──────────── the database reads its clock ──────────── answered        (monotonic)
+//!                                 `time`
+//! ```
+//!
+//! The database read its clock somewhere between the question and the answer, so an anchor bounds how far that clock is
+//! ahead of the monotonic one: at least `time - answered`, at most `time - asked`. `now` uses the lower bound, so it is late
+//! by a round trip at most and never early, however long the question waited for a connection. Bounds of two anchors that
+//! do not meet prove that the database's clock was set in between: a [`ClockStep`]. The clock follows it at once. Only a
+//! disagreement of up to [`MAX_HOLD`] is waited for, so that `now` does not go back all the time.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -21,7 +32,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// [`Clock::now`] is for slots and records. Everything that waits or measures uses [`Clock::sleep`] and
 /// [`Clock::monotonic`], which go on whatever happens to the time of day.
 pub trait Clock: Debug + Send + Sync {
-    /// Now. Never goes back.
+    /// Now. Goes back only when the database's clock was set back by more than two seconds.
     fn now(&self) -> Timestamp;
 
     /// Time since some moment, which only grows and also counts the time in which the machine was suspended. Unlike
@@ -31,11 +42,18 @@ pub trait Clock: Debug + Send + Sync {
     /// Resolves when this much monotonic time has passed.
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()>;
 
-    /// Learns from the database what time it is.
-    fn anchor<'a>(&'a self, store: &'a dyn Store) -> BoxFuture<'a, StoreResult<()>>;
+    /// Learns from the database what time it is, and returns how far its clock was set since the last anchor.
+    fn anchor<'a>(&'a self, store: &'a dyn Store) -> BoxFuture<'a, StoreResult<Option<ClockStep>>>;
 
     /// How far the host's clock is ahead of this one.
     fn host_skew(&self) -> SignedDuration;
+}
+
+/// The database's clock was set, or another database with another clock answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockStep {
+    /// How far it was set forward; negative if it was set back.
+    pub by: SignedDuration,
 }
 
 /// What a host has to tell about time. A seam for tests: the real one is [`Host`].
@@ -105,18 +123,52 @@ pub struct DatabaseClock<H = Host> {
 
 #[derive(Clone, Copy, Debug)]
 struct Anchor {
-    /// The database's time …
-    time: Timestamp,
-    /// … at this monotonic time …
+    /// How far the database's clock is ahead of the monotonic clock of the host. `None` before the first answer.
+    ahead: Option<Bounds>,
+    /// When that was learned, by the monotonic clock.
     monotonic: Duration,
-    /// … or so much earlier or later.
-    error: Duration,
-    /// The latest time that was told: what comes next is not earlier.
-    told: Timestamp,
+    /// The latest time that was returned.
+    last: Timestamp,
 }
 
-/// How much worse an anchor gets: clocks of machines drift apart by less than a millisecond in a second.
+/// A value that lies somewhere between two others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bounds {
+    low: SignedDuration,
+    high: SignedDuration,
+}
+
+impl Bounds {
+    /// What an answer proves: the database read its clock between the question and the answer.
+    fn from_answer(time: Timestamp, asked: Duration, answered: Duration) -> Bounds {
+        let time = time.duration_since(Timestamp::UNIX_EPOCH);
+        let since = |monotonic: Duration| time.saturating_sub(signed(monotonic));
+        Bounds { low: since(answered), high: since(asked) }
+    }
+
+    /// The same after a while: two clocks run at slightly different speeds.
+    fn widened(self, age: Duration) -> Bounds {
+        let drift = signed(DRIFT_PER_SECOND.saturating_mul(u32::try_from(age.as_secs()).unwrap_or(u32::MAX)));
+        Bounds { low: self.low.saturating_sub(drift), high: self.high.saturating_add(drift) }
+    }
+
+    /// Both together, or how far the second lies beyond the first if they do not meet.
+    fn narrowed(self, new: Bounds) -> Result<Bounds, SignedDuration> {
+        if new.low > self.high {
+            Err(new.low.saturating_sub(self.high))
+        } else if new.high < self.low {
+            Err(new.high.saturating_sub(self.low))
+        } else {
+            Ok(Bounds { low: self.low.max(new.low), high: self.high.min(new.high) })
+        }
+    }
+}
+
+/// Clocks of machines drift apart by less than a millisecond in a second.
 const DRIFT_PER_SECOND: Duration = Duration::from_millis(1);
+
+/// The largest step back that `now` waits out, and the largest step of any direction that is not reported.
+pub const MAX_HOLD: Duration = Duration::from_secs(2);
 
 /// A sleep is not longer than this before the clock is looked at again.
 const LONGEST_SLEEP: Duration = Duration::from_secs(5);
@@ -131,12 +183,7 @@ impl DatabaseClock {
 impl<H: HostTime> DatabaseClock<H> {
     /// The same with other clocks of the machine.
     pub async fn start_on(host: H, store: &dyn Store) -> StoreResult<DatabaseClock<H>> {
-        let never = Anchor {
-            time: Timestamp::UNIX_EPOCH,
-            monotonic: host.monotonic(),
-            error: Duration::MAX,
-            told: Timestamp::UNIX_EPOCH,
-        };
+        let never = Anchor { ahead: None, monotonic: host.monotonic(), last: Timestamp::MIN };
         let clock = DatabaseClock { host, anchor: Mutex::new(never) };
         clock.anchor(store).await?;
         Ok(clock)
@@ -145,6 +192,10 @@ impl<H: HostTime> DatabaseClock<H> {
     fn locked(&self) -> MutexGuard<'_, Anchor> {
         self.anchor.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn signed(time: Duration) -> SignedDuration {
+    SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX)
 }
 
 /// `time` and a duration later; the end of time if that is beyond it.
@@ -164,11 +215,14 @@ pub(crate) fn between(from: Timestamp, to: Timestamp) -> Duration {
 
 impl<H: HostTime> Clock for DatabaseClock<H> {
     fn now(&self) -> Timestamp {
-        let monotonic = self.host.monotonic();
+        let monotonic = signed(self.host.monotonic());
         let mut anchor = self.locked();
-        let now = later(anchor.time, monotonic.saturating_sub(anchor.monotonic));
-        anchor.told = anchor.told.max(now);
-        anchor.told
+        let ahead = anchor.ahead.map_or(SignedDuration::ZERO, |ahead| ahead.low);
+        let now = Timestamp::UNIX_EPOCH.checked_add(monotonic.saturating_add(ahead)).unwrap_or(Timestamp::MAX);
+        if now >= anchor.last || anchor.last.duration_since(now) > signed(MAX_HOLD) {
+            anchor.last = now;
+        }
+        anchor.last
     }
 
     fn monotonic(&self) -> Duration {
@@ -179,19 +233,21 @@ impl<H: HostTime> Clock for DatabaseClock<H> {
         Box::pin(sleep_on(&self.host, time))
     }
 
-    fn anchor<'a>(&'a self, store: &'a dyn Store) -> BoxFuture<'a, StoreResult<()>> {
+    fn anchor<'a>(&'a self, store: &'a dyn Store) -> BoxFuture<'a, StoreResult<Option<ClockStep>>> {
         Box::pin(async move {
             let asked = self.host.monotonic();
             let time = store.now().await?;
             let answered = self.host.monotonic();
-            let error = answered.saturating_sub(asked) / 2;
+            let new = Bounds::from_answer(time, asked, answered);
             let mut anchor = self.locked();
-            let age = answered.saturating_sub(anchor.monotonic);
-            // An answer that took long says little: the anchor that is there may know better.
-            if error <= anchor.error.saturating_add(DRIFT_PER_SECOND.mul_f64(age.as_secs_f64())) {
-                *anchor = Anchor { time, monotonic: asked + error, error, told: anchor.told };
-            }
-            Ok(())
+            let known = anchor.ahead.map(|known| known.widened(answered.saturating_sub(anchor.monotonic)));
+            let (ahead, stepped) = match known.map(|known| known.narrowed(new)) {
+                None => (new, None),
+                Some(Ok(both)) => (both, None),
+                Some(Err(by)) => (new, Some(ClockStep { by }).filter(|step| step.by.unsigned_abs() > MAX_HOLD)),
+            };
+            (anchor.ahead, anchor.monotonic) = (Some(ahead), answered);
+            Ok(stepped)
         })
     }
 
@@ -249,21 +305,54 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_anchor_moves_the_clock_but_never_back() {
+    async fn small_disagreement_holds_the_clock_until_the_database_has_caught_up() {
         let (clock, machine, store) = clock().await;
         machine.monotonic.store(10, Ordering::Relaxed);
         assert_eq!(clock.now(), at(1_010));
-        store.set_now(at(1_007));
-        clock.anchor(&store).await.unwrap();
-        assert_eq!(clock.now(), at(1_010), "it waits until the database has come so far");
-        machine.monotonic.store(12, Ordering::Relaxed);
+        store.set_now(at(1_008));
+        assert_eq!(clock.anchor(&store).await.unwrap(), None);
+        assert_eq!(clock.now(), at(1_010));
+        machine.monotonic.store(11, Ordering::Relaxed);
         assert_eq!(clock.now(), at(1_010));
         machine.monotonic.store(14, Ordering::Relaxed);
-        assert_eq!(clock.now(), at(1_011));
-        store.set_now(at(2_000));
-        clock.anchor(&store).await.unwrap();
-        assert_eq!(clock.now(), at(2_000));
-        assert_eq!(clock.monotonic(), Duration::from_secs(14), "which is no anchor's business");
+        assert_eq!(clock.now(), at(1_012));
+    }
+
+    #[tokio::test]
+    async fn clock_follows_a_step_in_either_direction_at_once_and_reports_it() {
+        for (to, by) in [(4_600, 3_590), (1_013, 3), (1_007, -3), (10, -1_000), (34_561_000, 34_559_990)] {
+            let (clock, machine, store) = clock().await;
+            machine.monotonic.store(10, Ordering::Relaxed);
+            assert_eq!(clock.now(), at(1_010));
+            store.set_now(at(to));
+            let step = clock.anchor(&store).await.unwrap().unwrap_or_else(|| panic!("a step of {by} s"));
+            let error = (step.by - SignedDuration::from_secs(by)).unsigned_abs();
+            assert!(error <= Duration::from_millis(10), "{step:?} is not {by} s, but for what clocks drift in 10 s");
+            assert_eq!(clock.now(), at(to));
+            assert_eq!(clock.anchor(&store).await.unwrap(), None, "it is reported once");
+            machine.monotonic.store(12, Ordering::Relaxed);
+            assert_eq!(clock.now(), at(to + 2));
+            assert_eq!(clock.monotonic(), Duration::from_secs(12), "no anchor corrects it");
+        }
+    }
+
+    #[test]
+    fn slow_answer_is_never_early_and_still_proves_a_step() {
+        let seconds = SignedDuration::from_secs;
+        let bounds = |time, asked, answered| {
+            Bounds::from_answer(at(time), Duration::from_secs(asked), Duration::from_secs(answered))
+        };
+        // Asked at 0, answered at 30: the database read its clock at some moment between.
+        let slow = bounds(1_000, 0, 30);
+        assert_eq!(slow, Bounds { low: seconds(970), high: seconds(1_000) });
+        // A quick answer tells more, and one more slow answer does not make that worse.
+        let quick = slow.narrowed(bounds(1_020, 40, 40)).unwrap();
+        assert_eq!(quick, Bounds { low: seconds(980), high: seconds(980) });
+        assert_eq!(quick.narrowed(bounds(1_030, 41, 71)), Ok(quick));
+        // However slow, an answer from another hour is proof.
+        assert_eq!(quick.narrowed(bounds(4_630, 41, 71)), Err(seconds(3_579)));
+        assert_eq!(quick.narrowed(bounds(-2_570, 41, 71)), Err(seconds(-3_591)));
+        assert_eq!(quick.widened(Duration::from_secs(2_000)), Bounds { low: seconds(978), high: seconds(982) });
     }
 
     #[tokio::test]

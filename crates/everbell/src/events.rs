@@ -10,11 +10,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::store::Changed;
+use everbell_core::store::{Changed, Rearmed};
 use everbell_core::{
     Definition, FailureCode, Gap, InstanceId, JobId, JobKey, OrgId, RunId, RunStatus, SkipReason, Target, TriggerType,
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::broadcast;
 use tracing::{debug, error, info, trace, warn};
 
@@ -131,6 +131,37 @@ pub enum Event {
     },
     /// Somebody asked this instance to take no more work, or to take work again.
     Draining(bool),
+    /// The database's clock was set, or another database answers. The clock of this instance follows it.
+    ClockStepped {
+        /// How far it was set forward; negative if it was set back.
+        by: SignedDuration,
+        /// When that was noticed, by [`Clock::monotonic`](crate::clock::Clock::monotonic).
+        noticed: Duration,
+    },
+    /// A clock that was ahead had moved timers into the future; they are armed from the present again.
+    TimersRearmed {
+        /// How many timers, gaps and leases.
+        rearmed: Rearmed,
+        /// How many runs of that future were still pending, and were canceled.
+        canceled: u32,
+    },
+    /// The database has entries that are younger than its clock: that clock, or the one before, was wrong.
+    FutureEntries {
+        /// The youngest.
+        newest: Timestamp,
+    },
+    /// Whether history is kept longer than the retention, because the clock leapt and is not trusted yet.
+    PruningHeld {
+        /// The time that is trusted; `None` if the clock is trusted again.
+        trusted: Option<Timestamp>,
+    },
+    /// This instance wrote that it is alive, or could not. There are many of these, so only observers hear of them.
+    Heartbeat {
+        /// When it began, by [`Clock::monotonic`](crate::clock::Clock::monotonic).
+        begun: Duration,
+        /// Why it failed.
+        error: Option<String>,
+    },
     /// A loop looked for work. There are many of these, so only observers hear of them.
     Round {
         /// Who looked.
@@ -211,7 +242,7 @@ impl Events {
         log(&event);
         self.show(&event);
         // An error means that nobody listens.
-        if self.listeners.receiver_count() > 0 && !matches!(event, Event::Round { .. }) {
+        if self.listeners.receiver_count() > 0 && !matches!(event, Event::Round { .. } | Event::Heartbeat { .. }) {
             drop(self.listeners.send(Arc::new(event)));
         }
     }
@@ -287,6 +318,21 @@ fn log(event: &Event) {
         Event::OutageEnded { after } => info!(after_s = after.as_secs_f64(), "database available again"),
         Event::Draining(true) => info!("draining: taking no more work"),
         Event::Draining(false) => info!("taking work again"),
+        Event::ClockStepped { by, .. } => {
+            let direction = if by.is_negative() { "back" } else { "forward" };
+            warn!(by_s = by.as_secs_f64(), "the database's clock was set {direction}; schedules follow it");
+        }
+        Event::TimersRearmed { rearmed, canceled } => {
+            warn!(%rearmed, canceled, "a clock was ahead: timers that it had moved into the future are armed from now again");
+        }
+        Event::FutureEntries { newest } => {
+            warn!(%newest, "the database has entries from the future: its clock is behind, or was ahead when they were written");
+        }
+        Event::PruningHeld { trusted: Some(trusted) } => {
+            warn!(%trusted, "the clock leapt: history is not pruned by it until it has been steady for a day");
+        }
+        Event::PruningHeld { trusted: None } => info!("the clock is trusted again: history is pruned by it"),
+        Event::Heartbeat { error, .. } => trace!(error, "heartbeat"),
         Event::Round { round, claimed, took, .. } => {
             trace!(round = round.as_str(), claimed, took_ms = took.as_secs_f64() * 1e3, "looked for work");
         }

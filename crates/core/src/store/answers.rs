@@ -1,5 +1,6 @@
 //! What a store answers.
 
+use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,7 +10,9 @@ use crate::ids::{InstanceId, JobId, OrgId, RunId, Target};
 use crate::job::{Definition, Job, JobStatus, Timer};
 use crate::org::{self, OrgFacts};
 use crate::plan::{self, Plan, Seen};
+use crate::rearm;
 use crate::run::{ActiveRun, Gap, Run, RunStatus};
+use crate::spec::Spec;
 
 /// What a store is and how it fares.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,6 +132,54 @@ impl Due {
             },
         }
     }
+}
+
+impl Due {
+    /// The schedule that decides: that of the org for the timer of an org. `None` if it cannot be read.
+    fn spec(&self) -> Option<Spec> {
+        match (&self.org, &self.timer.org) {
+            (Some(facts), _) => org::spec_for(&self.job, facts).ok(),
+            (None, None) => self.job.spec.as_ref().ok().cloned(),
+            (None, Some(_)) => None,
+        }
+    }
+
+    /// The timer as it is to be after a clock that was ahead: see [`crate::rearm::rearm`].
+    pub fn rearm(&self, now: Timestamp) -> Timer {
+        rearm::rearm(&self.job, &self.timer, self.spec().as_ref(), now)
+    }
+
+    /// What is left of a gap that was written while the clock was ahead: see [`crate::rearm::cut_gap`].
+    pub fn cut_gap(&self, gap: &Gap, now: Timestamp) -> Option<Gap> {
+        rearm::cut_gap(gap, self.spec().as_ref(), now)
+    }
+}
+
+/// What was repaired after a clock that was ahead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rearmed {
+    /// Timers that are armed from the present again. As many as the limit: there may be more.
+    pub timers: u32,
+    /// Gaps that were deleted or shortened.
+    pub gaps: u32,
+    /// Leases that ended too late.
+    pub leases: u32,
+}
+
+impl fmt::Display for Rearmed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rearmed { timers, gaps, leases } = self;
+        write!(f, "{timers} timers armed again, {gaps} gaps cut, {leases} leases shortened")
+    }
+}
+
+/// The times that a database remembers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockTrace {
+    /// The last time that was trusted: see [`Store::write_trusted_time`](super::Store::write_trusted_time).
+    pub trusted_at: Option<Timestamp>,
+    /// When the youngest run, job or audit entry was written.
+    pub newest_at: Option<Timestamp>,
 }
 
 /// What a round of planning did.

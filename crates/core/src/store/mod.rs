@@ -29,8 +29,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 pub use answers::{
-    ActiveCount, Canceled, Changed, Claim, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page, Planned,
-    PlannedRun, Pruned, Recorded, Remembered, SlotOutcome, StoreStatus, TargetCount, Token,
+    ActiveCount, Canceled, Changed, Claim, ClockTrace, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page,
+    Planned, PlannedRun, Pruned, Rearmed, Recorded, Remembered, SlotOutcome, StoreStatus, TargetCount, Token,
 };
 pub use error::{NeedsOperator, StoreError, StoreResult};
 pub use glance::{Glance, RunGlimpse};
@@ -84,6 +84,27 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// doing comes to rest. Only wakes: it may resolve for nothing, and it may miss things (behind a
     /// pooler it always does), so every loop also polls. What happens after the call began is not missed in-process.
     async fn woken(&self);
+
+    /// The last trusted time, and when the youngest entry was written.
+    async fn clock_trace(&self) -> StoreResult<ClockTrace>;
+
+    /// Remembers a time that is trusted, in the place of the one before.
+    async fn write_trusted_time(&self, at: Timestamp) -> StoreResult<()>;
+
+    /// Arms timers from `now` again that a clock which was ahead has moved into the future, at most `limit` of them, in one
+    /// transaction. Such a timer has a mark more than [`FUTURE_TOLERANCE`] after `now` that comes from there: from a run or
+    /// gap that was written after `now`, or from a version that was created or changed then. A mark that an operator moved
+    /// at a true time stays. See [`rearm`](crate::rearm).
+    ///
+    /// Leases that end after `lease_until` end there, and heartbeats after `now` count as made now, so that whoever died in that
+    /// future is noticed. The audit entry is written if a timer was armed, with what was done as its reason.
+    async fn rearm_timers(
+        &self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: u32,
+        audit: &AuditEntry,
+    ) -> StoreResult<Rearmed>;
 
     // ---- jobs
 
@@ -318,6 +339,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// the caller waits between calls.
     async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned>;
 }
+
+/// An entry that is this much younger than now does not prove that a clock was ahead: instances disagree a little.
+pub const FUTURE_TOLERANCE: Duration = Duration::from_secs(5);
 
 /// How long the answer to a request with an idempotency key is remembered, from its beginning.
 pub const REQUEST_KEPT: Duration = Duration::from_hours(24);

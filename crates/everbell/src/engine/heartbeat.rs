@@ -14,6 +14,7 @@ use tracing::warn;
 use super::inflight::{Attempt, Stop};
 use super::{Shared, Step, Wait};
 use crate::clock::later;
+use crate::events::Event;
 
 /// Heartbeats that a signal asks for are at least so far apart.
 const CLOSEST: Duration = Duration::from_secs(1);
@@ -33,6 +34,14 @@ pub(crate) struct Heartbeat {
 impl Heartbeat {
     pub(super) fn new(shared: &Arc<Shared>) -> Heartbeat {
         Heartbeat { shared: Arc::clone(shared), last: None, beat_at: None, unknown: BTreeMap::new() }
+    }
+
+    /// Writes that this instance is alive, and extends its leases.
+    async fn beat(&mut self, now: Timestamp, sent: Duration) -> StoreResult<()> {
+        let draining = self.shared.store.heartbeat(&self.shared.instance(now)).await?;
+        self.shared.set_draining(draining);
+        self.shared.claims.take_dropped();
+        self.extend(now, sent).await
     }
 
     /// Extends the leases, stops handlers whose runs are lost or unwanted, and gives back what is not known here. `sent` is
@@ -111,10 +120,10 @@ impl Step for Heartbeat {
                 return Ok(Wait::For(left));
             }
         }
-        let draining = self.shared.store.heartbeat(&self.shared.instance(now)).await?;
-        self.shared.set_draining(draining);
-        self.shared.claims.take_dropped();
-        self.extend(now, begun).await?;
+        let written = self.beat(now, begun).await;
+        let error = written.as_ref().err().map(ToString::to_string);
+        self.shared.events.tell(Event::Heartbeat { begun, error });
+        written?;
         self.beat_at = Some(begun);
         Ok(Wait::For(every.saturating_sub(self.shared.clock.monotonic().saturating_sub(begun))))
     }

@@ -30,6 +30,7 @@ mod signals;
 mod sweeper;
 #[cfg(test)]
 mod tests;
+mod trust;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +42,7 @@ use jiff::Timestamp;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-pub(crate) use anchor::Anchor;
+pub(crate) use anchor::{Anchor, LastStep};
 pub(crate) use claimer::Claimer;
 pub(crate) use claims::Claims;
 pub(crate) use drive::{Step, Wait};
@@ -82,6 +83,7 @@ pub(crate) struct Shared {
     pub(crate) claims: Claims,
     pub(crate) signals: Signals,
     pub(crate) outage: Outage,
+    pub(crate) last_step: LastStep,
     /// Which process of the machine this is, if that can be told.
     process: Option<Process>,
     done: mpsc::UnboundedSender<Done>,
@@ -147,6 +149,7 @@ impl Engine {
             started_at,
             signals: Signals::default(),
             outage: Outage::default(),
+            last_step: LastStep::default(),
             process: Process::own(),
             done,
             draining: AtomicBool::new(false),

@@ -66,7 +66,8 @@ impl Reaper {
         let expired = store.expired_leases(now, BATCH).await?;
         let reached = self.shared.clock.monotonic();
         let since = *self.reachable_since.get_or_insert(reached);
-        // After a start or an outage everybody who lives gets the time to say so.
+        // After a start, an outage or a step of the clock, everybody who lives gets the time to say so.
+        let since = since.max(self.shared.last_step.get().unwrap_or_default());
         let left = (2 * options.lease.heartbeat).saturating_sub(reached.saturating_sub(since));
         let mut over = if left.is_zero() { expired } else { Vec::new() };
         let dead = self.dead_neighbours(reached).await?;

@@ -8,7 +8,7 @@ use everbell_core::store::{Store, StoreResult};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 
-use crate::clock::{BoxFuture, Clock, between, later};
+use crate::clock::{BoxFuture, Clock, ClockStep, between, later};
 
 /// A clock that a test moves.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub struct ManualClock {
 #[derive(Clone, Copy, Debug)]
 struct Times {
     now: Timestamp,
+    /// How far the time of day was corrected since the last anchor.
+    stepped: SignedDuration,
     /// Since the clock was made.
     monotonic: Duration,
 }
@@ -56,26 +58,32 @@ impl Drop for Sleeper {
 impl ManualClock {
     /// Stands at this time.
     pub fn new(now: Timestamp) -> ManualClock {
-        ManualClock { times: watch::channel(Times { now, monotonic: Duration::ZERO }).0, sleepers: Arc::default() }
+        ManualClock {
+            times: watch::channel(Times { now, stepped: SignedDuration::ZERO, monotonic: Duration::ZERO }).0,
+            sleepers: Arc::default(),
+        }
     }
 
     /// Lets time pass until this time and wakes everybody whose wait is over. An earlier time changes nothing.
     pub fn set(&self, to: Timestamp) {
         self.times.send_if_modified(|times| {
             let passed = between(times.now, to);
-            *times = Times { now: times.now.max(to), monotonic: times.monotonic.saturating_add(passed) };
+            (times.now, times.monotonic) = (times.now.max(to), times.monotonic.saturating_add(passed));
             !passed.is_zero()
         });
     }
 
-    /// Corrects the time of day, forward or back, while no time passes.
+    /// Corrects the time of day, forward or back, while no time passes. The next anchor notices it.
     pub fn step_to(&self, to: Timestamp) {
-        self.times.send_modify(|times| times.now = to);
+        self.times.send_modify(|times| {
+            times.stepped = times.stepped.saturating_add(to.duration_since(times.now));
+            times.now = to;
+        });
     }
 
     /// The next time at which a wait is over.
     pub fn next_sleeper(&self) -> Option<Timestamp> {
-        let Times { now, monotonic } = *self.times.borrow();
+        let Times { now, monotonic, .. } = *self.times.borrow();
         let until = self.sleepers.locked().range(monotonic..).map(|(until, _)| *until).find(|until| *until > monotonic);
         until.map(|until| later(now, until.saturating_sub(monotonic)))
     }
@@ -104,8 +112,13 @@ impl Clock for ManualClock {
         })
     }
 
-    fn anchor<'a>(&'a self, _: &'a dyn Store) -> BoxFuture<'a, StoreResult<()>> {
-        Box::pin(async { Ok(()) })
+    fn anchor<'a>(&'a self, _: &'a dyn Store) -> BoxFuture<'a, StoreResult<Option<ClockStep>>> {
+        let mut by = SignedDuration::ZERO;
+        self.times.send_if_modified(|times| {
+            by = std::mem::take(&mut times.stepped);
+            false
+        });
+        Box::pin(async move { Ok(Some(ClockStep { by }).filter(|step| !step.by.is_zero())) })
     }
 
     fn host_skew(&self) -> SignedDuration {

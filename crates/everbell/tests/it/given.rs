@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use everbell::clock::{BoxFuture, Clock, Host, HostTime, sleep_on};
+use everbell::clock::{BoxFuture, Clock, ClockStep, Host, HostTime, sleep_on};
 use everbell::core::store::{AuditEntry, PageRequest, Store, StoreResult};
 use everbell::{Builder, Event, Everbell, Handler, RunRecord, Schedule, Timestamp};
 use everbell_store::memory::MemoryStore;
@@ -87,8 +87,8 @@ impl Clock for Manual {
         Box::pin(std::future::pending())
     }
 
-    fn anchor<'a>(&'a self, _: &'a dyn Store) -> BoxFuture<'a, StoreResult<()>> {
-        Box::pin(std::future::ready(Ok(())))
+    fn anchor<'a>(&'a self, _: &'a dyn Store) -> BoxFuture<'a, StoreResult<Option<ClockStep>>> {
+        Box::pin(std::future::ready(Ok(None)))
     }
 
     fn host_skew(&self) -> SignedDuration {
@@ -113,8 +113,8 @@ impl Clock for Real {
         Box::pin(sleep_on(&self.0, time))
     }
 
-    fn anchor<'a>(&'a self, _: &'a dyn Store) -> BoxFuture<'a, StoreResult<()>> {
-        Box::pin(std::future::ready(Ok(())))
+    fn anchor<'a>(&'a self, _: &'a dyn Store) -> BoxFuture<'a, StoreResult<Option<ClockStep>>> {
+        Box::pin(std::future::ready(Ok(None)))
     }
 
     fn host_skew(&self) -> SignedDuration {

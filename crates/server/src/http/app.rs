@@ -129,6 +129,7 @@ impl App {
             duties: Duties {
                 schedules: config.server.role.schedules() && !config.targets.is_empty(),
                 poll: config.engine.poll,
+                heartbeat: config.engine.lease.heartbeat,
             },
             ui: Kept::default(),
             documented: OnceLock::new(),
@@ -165,7 +166,7 @@ impl App {
             gate: Gate::new(Some(admin_token)),
             live: Live::without_end(),
             streams: Arc::default(),
-            duties: Duties { schedules: false, poll: Duration::ZERO },
+            duties: Duties { schedules: false, poll: Duration::ZERO, heartbeat: Duration::ZERO },
             ui: Kept::default(),
             documented: OnceLock::new(),
             zones: Mutex::default(),

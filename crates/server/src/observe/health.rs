@@ -2,17 +2,23 @@
 
 use std::time::Duration;
 
-use everbell::Everbell;
-use everbell_core::Zone;
-use everbell_core::store::StoreStatus;
+use everbell::{Everbell, StoreResult, Timestamp};
+use everbell_core::store::{JobFilter, JobSort, PageRequest, StoreStatus};
+use everbell_core::{JobKey, JobStatus, Target, Zone};
 use jiff::SignedDuration;
 
-use super::pulse::Pulse;
+use super::pulse::{ClockNews, Pulse};
 
 /// How long the database may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// So many polls without a look for due timers, and the scheduler counts as stuck.
 const MISSED_POLLS: u32 = 3;
+/// So many heartbeats without one that was written, and the database does not take writes of this instance.
+const MISSED_HEARTBEATS: u32 = 4;
+/// A job that a live instance serves is planned within this time, unless the whole cluster is stuck.
+const MAX_OVERDUE: Duration = Duration::from_secs(15);
+/// For how long a step of the clock is shown.
+const STEP_SHOWN_FOR: Duration = Duration::from_hours(1);
 
 /// What this process is meant to do.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +27,8 @@ pub(crate) struct Duties {
     pub(crate) schedules: bool,
     /// How often it looks at least.
     pub(crate) poll: Duration,
+    /// How often it writes a heartbeat at least.
+    pub(crate) heartbeat: Duration,
 }
 
 /// What `/readyz` tells.
@@ -42,17 +50,25 @@ pub(crate) struct Check {
 
 /// Looks at everything that the work needs. Takes at most two seconds.
 pub(crate) async fn readiness(bell: &Everbell, pulse: &Pulse, duties: &Duties) -> Report {
+    let begun = bell.clock().monotonic();
     let status = match tokio::time::timeout(PATIENCE, bell.store().status()).await {
         Ok(Ok(status)) => Ok(status),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
     };
+    // A database that does not answer is not asked again.
+    let left = status
+        .as_ref()
+        .map_or(Duration::ZERO, |_| PATIENCE.saturating_sub(bell.clock().monotonic().saturating_sub(begun)));
     let mut checks = vec![database(status.as_ref())];
     checks.extend(status.ok().map(|status| schema(&status)));
     if duties.schedules {
-        checks.push(scheduler(pulse, duties.poll, bell.clock().monotonic()));
+        let now = bell.clock().monotonic();
+        checks.push(scheduler(pulse, duties.poll, now));
+        checks.push(heartbeat(pulse, duties.heartbeat, now));
     }
-    checks.push(clock(bell.clock().host_skew()));
+    checks.extend(overdue(bell, duties.heartbeat.saturating_mul(MISSED_HEARTBEATS), left).await);
+    checks.push(clock(bell.clock().host_skew(), &pulse.clock(), bell.clock().monotonic()));
     checks.push(good("zoneData", format!("{} (embedded)", Zone::data_version())));
     checks.push(draining(pulse.is_draining()));
     Report { ok: checks.iter().all(|check| check.ok), checks }
@@ -95,11 +111,81 @@ fn scheduler(pulse: &Pulse, poll: Duration, now: Duration) -> Check {
     }
 }
 
-/// Told for people: time comes from the database, so a host whose clock is wrong works as well as any other.
-fn clock(skew: SignedDuration) -> Check {
+fn heartbeat(pulse: &Pulse, every: Duration, now: Duration) -> Check {
+    const NAME: &str = "heartbeat";
+    let (last, error) = pulse.heartbeat();
+    let error = error.map_or_else(String::new, |error| format!(": {error}"));
+    let Some(last) = last else { return bad(NAME, format!("none was written yet{error}")) };
+    let age = now.saturating_sub(last);
+    let detail = format!("written {:.1} s ago", age.as_secs_f64());
+    if age <= every.saturating_mul(MISSED_HEARTBEATS) {
+        good(NAME, detail)
+    } else {
+        bad(NAME, format!("{detail}, and should be every {:.1} s{error}", every.as_secs_f64()))
+    }
+}
+
+/// Whether a job is due that no instance plans, although a live one serves its target.
+async fn overdue(bell: &Everbell, alive: Duration, patience: Duration) -> Option<Check> {
+    const NAME: &str = "due";
+    match tokio::time::timeout(patience, oldest_overdue(bell, alive)).await {
+        Ok(Ok(None)) => Some(good(NAME, "every job that is due is planned")),
+        Ok(Ok(Some((key, late)))) => {
+            let late = late.as_secs();
+            Some(bad(
+                NAME,
+                format!("job `{key}` is due for {late} s, and no instance plans it although one serves its target"),
+            ))
+        }
+        Ok(Err(error)) => Some(bad(NAME, error.to_string())),
+        // The check of the database says so.
+        Err(_) => None,
+    }
+}
+
+/// The job that is overdue for longest, of targets that an instance serves whose heartbeat is younger than `alive`.
+async fn oldest_overdue(bell: &Everbell, alive: Duration) -> StoreResult<Option<(JobKey, Duration)>> {
+    let (store, now) = (bell.store(), bell.now());
+    let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
+    let live = store.list_instances().await?.into_iter();
+    let live = live.filter(|instance| !instance.draining && age(instance.heartbeat_at) < alive);
+    let mut target: Vec<Target> = live.flat_map(|instance| instance.targets).collect();
+    target.sort_unstable();
+    target.dedup();
+    if target.is_empty() {
+        return Ok(None);
+    }
+    let filter = JobFilter {
+        status: vec![JobStatus::Active],
+        target,
+        scheduled: Some(true),
+        sort: JobSort::NextRunAt,
+        ..JobFilter::default()
+    };
+    let first = store.list_jobs(&filter, &PageRequest { limit: 1, after: None }).await?.items.into_iter().next();
+    let overdue = first.and_then(|row| Some((row.job.definition.key.clone(), row.timer?.next_run_at?)));
+    Ok(overdue.map(|(key, at)| (key, age(at))).filter(|(_, late)| *late > MAX_OVERDUE))
+}
+
+/// Reported for people: time comes from the database, so a host whose clock is wrong works as well as any other, and a step
+/// of the database's clock is followed.
+fn clock(skew: SignedDuration, news: &ClockNews, now: Duration) -> Check {
     let side = if skew.is_negative() { "behind" } else { "ahead of" };
     let seconds = skew.as_secs_f64().abs();
-    good("clock", format!("the host's clock is {seconds:.3} s {side} the database's, which counts"))
+    let mut parts = vec![format!("the host's clock is {seconds:.3} s {side} the database's, which counts")];
+    if let Some((by, noticed)) = news.step.filter(|(_, at)| now.saturating_sub(*at) < STEP_SHOWN_FOR) {
+        let direction = if by.is_negative() { "back" } else { "forward" };
+        let (by, ago) = (by.unsigned_abs().as_secs_f64(), now.saturating_sub(noticed).as_secs());
+        parts.push(format!("it was set {direction} by {by:.1} s, {ago} s ago"));
+    }
+    parts.extend(
+        news.future
+            .map(|newest| format!("the database has entries from {newest}, which was in the future at the start")),
+    );
+    parts.extend(news.pruning_held.map(|trusted| {
+        format!("it leapt, so history is only pruned as of {trusted} until it has been steady for a day")
+    }));
+    good("clock", parts.join("; "))
 }
 
 fn draining(draining: bool) -> Check {
@@ -111,7 +197,7 @@ mod tests {
     use std::sync::Arc;
 
     use everbell::testing::{ManualClock, TestBell};
-    use everbell::{Event, Round, Schedule, Timestamp};
+    use everbell::{Event, Round, Schedule};
     use everbell_core::InstanceId;
     use everbell_store::memory::FaultPoint;
 
@@ -124,7 +210,7 @@ mod tests {
     }
 
     fn duties() -> Duties {
-        Duties { schedules: true, poll: Duration::from_secs(5) }
+        Duties { schedules: true, poll: Duration::from_secs(5), heartbeat: Duration::from_secs(5) }
     }
 
     /// A look of the planner, so many seconds after the start.
@@ -148,7 +234,7 @@ mod tests {
         let report = readiness(test.bell(), &pulse, &duties()).await;
         assert!(report.ok, "{report:?}");
         let names: Vec<&str> = report.checks.iter().map(|check| check.name).collect();
-        assert_eq!(names, ["database", "schema", "scheduler", "clock", "zoneData", "draining"]);
+        assert_eq!(names, ["database", "schema", "scheduler", "heartbeat", "due", "clock", "zoneData", "draining"]);
         assert_eq!(found(&report, "database").detail, "memory; nothing outlives the process");
         assert!(found(&report, "zoneData").detail.starts_with("20"), "{report:?}");
     }
@@ -195,7 +281,62 @@ mod tests {
 
     #[test]
     fn the_clock_of_the_host_never_makes_it_unready() {
-        let check = clock(SignedDuration::from_secs(-3_600));
+        let check = clock(SignedDuration::from_secs(-3_600), &ClockNews::default(), Duration::ZERO);
         assert_eq!(check, good("clock", "the host's clock is 3600.000 s behind the database's, which counts"));
+    }
+
+    #[test]
+    fn a_step_of_the_clock_is_named_for_an_hour() {
+        let pulse = Pulse::default();
+        let second = Duration::from_secs;
+        pulse.observe(&Event::ClockStepped { by: SignedDuration::from_hours(-1), noticed: second(100) });
+        let check = clock(SignedDuration::ZERO, &pulse.clock(), second(107));
+        assert!(check.ok && check.detail.ends_with("; it was set back by 3600.0 s, 7 s ago"), "{check:?}");
+        let check = clock(SignedDuration::ZERO, &pulse.clock(), second(4_000));
+        assert!(!check.detail.contains("set back"), "{check:?}");
+        pulse.observe(&Event::PruningHeld { trusted: Some(at(START)) });
+        assert!(clock(SignedDuration::ZERO, &pulse.clock(), second(4_000)).detail.contains("pruned as of 2027-01-01"));
+        pulse.observe(&Event::PruningHeld { trusted: None });
+        assert!(!clock(SignedDuration::ZERO, &pulse.clock(), second(4_000)).detail.contains("pruned"));
+    }
+
+    #[test]
+    fn a_heartbeat_that_is_not_written_makes_it_unready_and_says_why() {
+        let pulse = Pulse::default();
+        let second = Duration::from_secs;
+        let check = |now| heartbeat(&pulse, second(5), second(now));
+        assert_eq!(check(0), bad("heartbeat", "none was written yet"));
+        pulse.observe(&Event::Heartbeat { begun: second(10), error: None });
+        assert_eq!(check(30), good("heartbeat", "written 20.0 s ago"));
+        pulse.observe(&Event::Heartbeat { begun: second(29), error: Some("the disk is full".to_owned()) });
+        let wanted = "written 21.0 s ago, and should be every 5.0 s: the disk is full";
+        assert_eq!(check(31), bad("heartbeat", wanted));
+        pulse.observe(&Event::Heartbeat { begun: second(31), error: None });
+        assert!(check(31).ok);
+    }
+
+    #[tokio::test]
+    async fn a_job_that_is_due_and_that_no_instance_plans_is_named() {
+        let builder = Everbell::builder().target("nothing", || async {});
+        let hourly = Schedule::cron("hourly", "0 * * * *").target("nothing");
+        let test = TestBell::start(builder.schedule(hourly), START).await;
+        let store = test.bell().store();
+        let mut instance = store.list_instances().await.unwrap().remove(0);
+        for (now, is_ok) in [("01:00:15", true), ("01:00:16", false)] {
+            let now = at(&format!("2027-01-01T{now}Z"));
+            instance.heartbeat_at = now;
+            store.heartbeat(&instance).await.unwrap();
+            let clock = Arc::new(ManualClock::new(now));
+            let bell = Everbell::builder().store(Arc::clone(store)).clock(clock as _).build().await.unwrap();
+            let check = overdue(&bell, Duration::from_secs(20), PATIENCE).await.unwrap();
+            assert_eq!(check.ok, is_ok, "{check:?}");
+            assert_eq!(check.detail.contains("`hourly` is due for 16 s"), !is_ok, "{check:?}");
+        }
+        let clock = Arc::new(ManualClock::new(at("2027-01-01T02:00:00Z")));
+        let bell = Everbell::builder().store(Arc::clone(store)).clock(clock as _).build().await.unwrap();
+        assert!(
+            overdue(&bell, Duration::from_secs(20), PATIENCE).await.unwrap().ok,
+            "no live instance serves it, which the overview says"
+        );
     }
 }

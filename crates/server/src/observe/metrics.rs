@@ -62,6 +62,7 @@ struct Inner {
     claimed: Counters,
     claim_duration: Histograms,
     outages: Counters,
+    clock_steps: Counters,
     database_time: Histograms,
     http_target: Counters,
     http_requests: Counters,
@@ -107,6 +108,7 @@ impl Metrics {
             claimed: Counters::new(&c::CLAIMED, &STEPS.map(|step| [step])),
             claim_duration: Histograms::new(&c::CLAIM_DURATION, CLAIM),
             outages: Counters::new(&c::DATABASE_OUTAGES, alone),
+            clock_steps: Counters::new(&c::CLOCK_STEPS, &[["forward"], ["back"]]),
             database_time: Histograms::new(&c::DATABASE_TIME, CLAIM),
             http_target: Counters::new::<1>(&c::HTTP_TARGET, &[]),
             http_requests: Counters::new::<3>(&c::HTTP_REQUESTS, &[]),
@@ -154,6 +156,9 @@ impl Metrics {
                 self.0.runs_lost.add(&[], 1);
             }
             Event::OutageBegan { .. } => self.0.outages.add(&[], 1),
+            Event::ClockStepped { by, .. } => {
+                self.0.clock_steps.add(&[if by.is_negative() { "back" } else { "forward" }], 1);
+            }
             Event::Round { round, claimed, took, .. } => {
                 let result = match claimed {
                     Some(0) => "none",
@@ -234,6 +239,7 @@ impl Inner {
     fn render_counted(&self, text: &mut Text) {
         let counters = [
             &self.outages,
+            &self.clock_steps,
             &self.runs,
             &self.run_retries,
             &self.runs_lost,

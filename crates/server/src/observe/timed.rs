@@ -10,10 +10,10 @@ use everbell_core::change::NewJob;
 use everbell_core::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
-    AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobOrg,
-    JobOrgFilter, JobRef, JobRow, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page, PageRequest,
-    PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult,
-    StoreStatus, Swept, Tally, TargetCount, Token,
+    AuditEntry, Bucket, Canceled, Changed, Claim, ClockTrace, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter,
+    JobOrg, JobOrgFilter, JobRef, JobRow, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page,
+    PageRequest, PlanFn, Planned, Pruned, Rearmed, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns,
+    Store, StoreResult, StoreStatus, Swept, Tally, TargetCount, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
@@ -300,6 +300,24 @@ impl Store for Timed {
 
     async fn end_request(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()> {
         self.time("end_request", self.inner.end_request(key, answer)).await
+    }
+
+    async fn clock_trace(&self) -> StoreResult<ClockTrace> {
+        self.time("clock_trace", self.inner.clock_trace()).await
+    }
+
+    async fn write_trusted_time(&self, at: Timestamp) -> StoreResult<()> {
+        self.time("write_trusted_time", self.inner.write_trusted_time(at)).await
+    }
+
+    async fn rearm_timers(
+        &self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: u32,
+        audit: &AuditEntry,
+    ) -> StoreResult<Rearmed> {
+        self.time("rearm_timers", self.inner.rearm_timers(now, lease_until, limit, audit)).await
     }
 
     async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned> {

@@ -94,7 +94,7 @@ fn a_schema_of_another_release_is_told_and_left_alone() {
     assert_eq!((&shown["schema"], &shown["schemaVersion"], &shown["runs"]), (&json!("newer"), &json!(7), &Value::Null));
     assert_eq!(
         refused(&folder, &["migrate"], 1),
-        "error: the database cannot be used: schema version 7 is newer than this binary knows (2); start the newer \
+        "error: the database cannot be used: schema version 7 is newer than this binary knows (3); start the newer \
          release, or restore a backup\n"
     );
     assert!(done(&folder, &["backup", "before.db"]).starts_with("copied "), "a copy needs no schema");

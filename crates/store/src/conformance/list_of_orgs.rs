@@ -15,6 +15,19 @@ macro_rules! conformance_cases_of_orgs {
                 a_slot_that_was_skipped_ahead_is_no_last_run,
                 a_run_of_an_org_is_in_the_way_of_the_next_version,
             }
+            clock {
+                a_timer_comes_back_from_a_false_future_and_each_slot_has_one_outcome,
+                a_slot_that_ran_in_a_false_future_does_not_run_again,
+                a_gap_that_lies_in_the_future_altogether_goes,
+                a_job_that_was_made_in_a_false_future_begins_now,
+                a_mark_that_an_operator_moved_stays,
+                a_new_version_that_took_over_a_false_mark_comes_back_too,
+                a_paused_job_comes_back_and_stays_paused,
+                timers_come_back_in_bounded_steps,
+                who_died_in_a_false_future_is_noticed,
+                the_trusted_time_is_remembered_and_may_go_back,
+                the_youngest_entry_is_known,
+            }
             orgs {
                 an_org_reads_back_as_it_was_written,
                 an_unknown_org_is_not_found,

@@ -57,6 +57,7 @@ pub mod runs;
 pub mod tally;
 
 pub mod audit;
+pub mod clock;
 pub mod counts;
 pub mod instances;
 pub mod prune;

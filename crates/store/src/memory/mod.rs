@@ -13,6 +13,7 @@ mod jobs;
 mod orgs;
 mod pages;
 mod planning;
+mod rearming;
 mod runs;
 mod starting;
 mod state;

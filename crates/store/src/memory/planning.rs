@@ -61,7 +61,7 @@ impl State {
         armed.filter(move |(_, owner)| serves(owner))
     }
 
-    fn due_of(&self, owner: &Owner) -> Option<Due> {
+    pub(super) fn due_of(&self, owner: &Owner) -> Option<Due> {
         let job = &self.jobs.get(&owner.0)?.definition;
         Some(Due {
             job: Arc::clone(job),

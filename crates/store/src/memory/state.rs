@@ -45,6 +45,7 @@ pub(super) struct State {
     pub(super) tokens: BTreeMap<String, StoredToken>,
     pub(super) audit: BTreeMap<Uuid, AuditEntry>,
     pub(super) requests: BTreeMap<String, StoredRequest>,
+    pub(super) trusted_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug)]

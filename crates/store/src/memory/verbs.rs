@@ -7,16 +7,17 @@ use everbell_core::change::NewJob;
 use everbell_core::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
-    AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobOrg,
-    JobOrgFilter, JobRef, JobRow, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page, PageRequest,
-    PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult,
-    StoreStatus, Swept, Tally, TargetCount, Token,
+    AuditEntry, Bucket, Canceled, Changed, Claim, ClockTrace, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter,
+    JobOrg, JobOrgFilter, JobRef, JobRow, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page,
+    PageRequest, PlanFn, Planned, Pruned, Rearmed, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns,
+    Store, StoreResult, StoreStatus, Swept, Tally, TargetCount, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::MemoryStore;
+use super::state::micros;
 
 #[async_trait]
 impl Store for MemoryStore {
@@ -294,6 +295,27 @@ impl Store for MemoryStore {
             state.end_request(key, answer);
             Ok(())
         })
+    }
+
+    async fn clock_trace(&self) -> StoreResult<ClockTrace> {
+        self.with(|state| Ok(state.clock_trace()))
+    }
+
+    async fn write_trusted_time(&self, at: Timestamp) -> StoreResult<()> {
+        self.with(|state| {
+            state.trusted_at = Some(micros(at));
+            Ok(())
+        })
+    }
+
+    async fn rearm_timers(
+        &self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: u32,
+        audit: &AuditEntry,
+    ) -> StoreResult<Rearmed> {
+        self.with_notice(|state| Ok(state.rearm_timers(now, lease_until, limit, audit)))
     }
 
     async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned> {

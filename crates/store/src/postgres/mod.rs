@@ -20,6 +20,7 @@ mod planning;
 #[cfg(test)]
 mod plans;
 mod pool;
+mod rearming;
 mod running;
 mod started;
 mod summary;
@@ -33,10 +34,10 @@ use everbell_core::change::NewJob;
 use everbell_core::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
-    AuditEntry, Bucket, Canceled, Changed, Claim, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter, JobOrg,
-    JobOrgFilter, JobRef, JobRow, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page, PageRequest,
-    PlanFn, Planned, Pruned, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult,
-    StoreStatus, Swept, Tally, TargetCount, Token,
+    AuditEntry, Bucket, Canceled, Changed, Claim, ClockTrace, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter,
+    JobOrg, JobOrgFilter, JobRef, JobRow, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page,
+    PageRequest, PlanFn, Planned, Pruned, Rearmed, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns,
+    Store, StoreResult, StoreStatus, Swept, Tally, TargetCount, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
@@ -311,6 +312,24 @@ impl Store for PostgresStore {
 
     async fn end_request(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()> {
         self.remember_answer(key, answer).await
+    }
+
+    async fn clock_trace(&self) -> StoreResult<ClockTrace> {
+        self.read_clock_trace().await
+    }
+
+    async fn write_trusted_time(&self, at: Timestamp) -> StoreResult<()> {
+        self.save_trusted_time(at).await
+    }
+
+    async fn rearm_timers(
+        &self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: u32,
+        audit: &AuditEntry,
+    ) -> StoreResult<Rearmed> {
+        self.rearm(now, lease_until, limit, audit).await
     }
 
     async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned> {

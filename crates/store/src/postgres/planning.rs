@@ -84,7 +84,7 @@ impl PostgresStore {
     }
 
     /// Collects what each plan needs and what it says.
-    async fn ask(
+    pub(super) async fn ask(
         &self,
         conn: Conn<'_, '_>,
         timers: Vec<TimerColumns>,

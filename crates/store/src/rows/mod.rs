@@ -11,6 +11,7 @@ pub(crate) mod job_list;
 pub(crate) mod orgs;
 mod place;
 mod policies;
+mod rearm;
 mod run;
 pub(crate) mod scan;
 pub(crate) mod summary;
@@ -21,6 +22,7 @@ pub(crate) use counts::{ActiveCountColumns, DueColumns, JobCountColumns, counts,
 pub(crate) use definitions::{Definitions, Learned};
 pub(crate) use few::{AuditColumns, GapColumns, InstanceColumns, TimerColumns, TokenColumns, audit_json, words_of};
 pub(crate) use job::{JobColumns, JobListColumns, JobValues};
+pub(crate) use rearm::{Asked, GapCuts, clock_trace};
 pub(crate) use run::{ActiveColumns, ClaimColumns, RunColumns, RunValues, SettlingColumns, WholeRun};
 
 use everbell_core::store::{StoreError, StoreResult};

@@ -52,7 +52,7 @@ impl SqliteStore {
     }
 
     /// Collects what each plan needs and what it says.
-    async fn ask(
+    pub(super) async fn ask(
         &self,
         tx: &mut Tx<'_>,
         timers: Vec<TimerColumns>,

@@ -34,6 +34,10 @@ CREATE TABLE audit (
 ) strict;
 CREATE INDEX audit_at on audit (at, id);
 CREATE INDEX audit_object on audit (object, at, id);
+CREATE TABLE clock (
+  id         integer primary key check (id = 1),
+  trusted_at integer not null
+) strict;
 CREATE TABLE gaps (
   id            blob primary key not null,
   job_id        blob not null,

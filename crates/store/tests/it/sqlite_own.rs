@@ -28,10 +28,10 @@ async fn a_database_is_migrated_once_and_opened_again() {
     };
     let store = SqliteStore::open(&folder.file()).await.unwrap();
     create(&store, "hourly", "0 * * * *").await;
-    assert_eq!(store.status().await.unwrap().schema_version, 1);
+    assert_eq!(store.status().await.unwrap().schema_version, 3);
     drop(store);
     let store = SqliteStore::open(&folder.file()).await.unwrap();
-    assert_eq!(versions().await, [1]);
+    assert_eq!(versions().await, [1, 2, 3]);
     assert_eq!(store.list_jobs(&JobFilter::default(), &page()).await.unwrap().items.len(), 1);
 }
 
@@ -48,7 +48,7 @@ async fn a_newer_schema_is_refused_with_what_to_do() {
     assert!(matches!(error, StoreError::Invalid(_)), "{error:?}");
     assert_eq!(
         error.to_string(),
-        "database: schema version 7 is newer than this binary knows (2); start the newer release, or restore a backup"
+        "database: schema version 7 is newer than this binary knows (3); start the newer release, or restore a backup"
     );
 }
 

@@ -234,6 +234,8 @@ async fn old_history_is_pruned() {
     let mut lab = Lab::new();
     lab.create(job("hourly", "0 * * * *", "log")).await;
     lab.turn_at("01:00").await;
+    assert_eq!(lab.engine.pruner.step().await.unwrap(), Wait::For(Duration::from_mins(1)), "not at once");
+    lab.set("01:01");
     assert_eq!(lab.engine.pruner.step().await.unwrap(), Wait::For(Duration::from_mins(10)));
     assert_eq!(lab.runs("hourly").await.len(), 1);
     lab.clock.set(at("2027-05-15T00:00:00Z"));

@@ -1,5 +1,6 @@
 //! The engine, step by step: no loop, no clock of the machine, no waiting.
 
+mod clock_steps;
 mod fencing;
 mod lab;
 mod leases;

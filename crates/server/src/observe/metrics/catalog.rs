@@ -49,6 +49,7 @@ catalog! {
     BUILD_INFO = Gauge "everbell_build_info" ["version", "commit"] "Always 1; the labels say what runs.";
     DATABASE_UP = Gauge "everbell_database_up" [] "Whether the database answered when this was rendered. Gauges of what it holds are missing if not.";
     DATABASE_OUTAGES = Counter "everbell_database_outages_total" [] "How often the loops of this process could not reach the database.";
+    CLOCK_STEPS = Counter "everbell_clock_steps_total" ["direction"] "How often the database's clock was set by more than two seconds, as this process noticed: forward or back.";
     DATABASE_TIME = Histogram "everbell_db_operation_duration_seconds" ["op"] "How long calls to the database took, from the first attempt to get a connection.";
 
     RUNS = Counter "everbell_runs_total" ["target", "status", "trigger"] "Runs that this process ended: executed, recorded as lost, or skipped when they were planned.";

@@ -39,6 +39,8 @@ impl ClusterPage {
             "database" => "Database",
             "schema" => "Schema",
             "scheduler" => "Scheduler",
+            "heartbeat" => "Heartbeat",
+            "due" => "Due jobs",
             "clock" => "Clock",
             "zoneData" => "Time zones",
             "draining" => "Work",

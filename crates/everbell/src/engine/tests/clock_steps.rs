@@ -1,0 +1,110 @@
+//! Clocks that are set, forward and back, while an instance is at work.
+
+use std::time::Duration;
+
+use everbell_core::FailureCode;
+use everbell_core::store::Store;
+
+use super::lab::{Lab, at, job, with};
+use crate::engine::{Step, Wait};
+
+const FAR_AHEAD: &str = "2027-12-20T00:30:00Z";
+
+#[tokio::test]
+async fn a_step_forward_leaves_living_runs_to_their_instance() {
+    let mut lab = Lab::new();
+    lab.create(job("long", "0 * * * *", "wait")).await;
+    lab.engine.heartbeat.step().await.unwrap();
+    lab.turn_at("01:00").await;
+    let mut other = lab.engine_beside();
+    other.reaper.step().await.unwrap();
+    lab.set("01:00:15");
+    lab.engine.heartbeat.step().await.unwrap();
+    lab.clock.step_to(at("01:10"));
+    // The clock of a lab is shared, and only the other instance has noticed.
+    other.anchor.step().await.unwrap();
+    assert_eq!(other.reaper.step().await.unwrap(), Wait::For(Duration::from_secs(10)));
+    assert_eq!(lab.runs("long").await, ["01:00:00 running"]);
+    lab.set("01:10:05");
+    lab.engine.heartbeat.step().await.unwrap();
+    lab.set("01:10:11");
+    other.reaper.step().await.unwrap();
+    assert_eq!(lab.runs("long").await, ["01:00:00 running"], "its lease was extended meanwhile");
+}
+
+#[tokio::test]
+async fn a_clock_that_was_ahead_costs_neither_fires_nor_history() {
+    let mut lab = Lab::new();
+    lab.create(job("hourly", "0 * * * *", "log")).await;
+    lab.engine.anchor.step().await.unwrap();
+    lab.engine.pruner.step().await.unwrap();
+    lab.turn_at("01:00").await;
+    lab.clock.step_to(at(FAR_AHEAD));
+    lab.engine.anchor.step().await.unwrap();
+    lab.turn().await;
+    lab.set("2027-12-20T00:40:00Z");
+    lab.engine.pruner.step().await.unwrap();
+    lab.turn_at("2027-12-20T01:00:00Z").await;
+    let ahead = lab.runs("hourly").await;
+    assert_eq!(ahead.len(), 3, "the first one is not pruned: {ahead:?}");
+
+    lab.clock.step_to(at("02:10"));
+    lab.engine.anchor.step().await.unwrap();
+    let timer = lab.job("hourly").await.timer.unwrap();
+    assert_eq!((timer.last_slot_at, timer.next_run_at), (at("02:10"), Some(at("03:00"))));
+    lab.turn_at("03:00").await;
+    let runs = lab.runs("hourly").await;
+    assert!(runs.contains(&"03:00:00 succeeded".to_owned()), "{runs:?}");
+    lab.set("03:20");
+    lab.engine.pruner.step().await.unwrap();
+    assert_eq!(lab.runs("hourly").await.len(), 4);
+    let heard = lab.heard();
+    for event in ["ClockStepped", "PruningHeld", "TimersRearmed"] {
+        assert!(heard.contains(&event.to_owned()), "{event}: {heard:?}");
+    }
+    let audit =
+        lab.store.list_audit(None, &everbell_core::store::PageRequest { limit: 10, after: None }).await.unwrap();
+    assert!(audit.items.iter().any(|entry| entry.action == "timers.rearmed" && entry.actor == "everbell"));
+}
+
+#[tokio::test]
+async fn a_start_after_a_clock_was_ahead_brings_timers_back() {
+    let mut lab = Lab::new();
+    lab.clock.step_to(at(FAR_AHEAD));
+    lab.create(job("hourly", "0 * * * *", "log")).await;
+    lab.turn_at("2027-12-20T01:00:00Z").await;
+    lab.clock.step_to(at("02:10"));
+    let mut restarted = lab.engine_beside();
+    restarted.anchor.step().await.unwrap();
+    restarted.pruner.step().await.unwrap();
+    assert_eq!(lab.job("hourly").await.timer.unwrap().next_run_at, Some(at("03:00")));
+    assert!(lab.heard().contains(&"FutureEntries".to_owned()));
+}
+
+#[tokio::test]
+async fn a_pending_run_of_a_false_future_does_not_hold_up_its_job() {
+    let mut lab = Lab::new();
+    lab.create(job("hourly", "0 * * * *", "log")).await;
+    lab.clock.step_to(at("2027-12-20T01:00:00Z"));
+    lab.engine.planner.step().await.unwrap();
+    lab.clock.step_to(at("02:10"));
+    lab.engine.anchor.step().await.unwrap();
+    assert_eq!(lab.runs("hourly").await, ["01:00:00 canceled canceled"]);
+    lab.turn_at("03:00").await;
+    assert!(lab.runs("hourly").await.contains(&"03:00:00 succeeded".to_owned()));
+}
+
+#[tokio::test]
+async fn a_step_back_neither_lengthens_a_timeout_nor_a_duration() {
+    let mut lab = Lab::new();
+    lab.create(with(job("long", "0 * * * *", "wait"), |values| values.timeout = Duration::from_secs(8))).await;
+    lab.turn_at("01:00").await;
+    lab.clock.step_to(at("00:10"));
+    lab.engine.anchor.step().await.unwrap();
+    lab.set("00:10:08");
+    lab.settle().await;
+    lab.engine.recorder.step().await.unwrap();
+    let run = lab.records("long").await.remove(0);
+    assert_eq!(run.failure.as_ref().map(|failure| failure.code.clone()), Some(FailureCode::TIMEOUT));
+    assert_eq!(run.duration(), Some(Duration::from_secs(8)));
+}

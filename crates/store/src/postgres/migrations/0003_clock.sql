@@ -1,0 +1,5 @@
+-- One row: the last time that was trusted. History is not pruned by a clock that leapt ahead of it.
+create table clock (
+  id         integer primary key check (id = 1),
+  trusted_at timestamptz not null
+);

@@ -1,0 +1,1 @@
+delete from gaps where id = any($1)
