@@ -113,6 +113,6 @@ fn seeds_of_the_fourth_hundred() {
 fn a_seed_decides_everything() {
     let play = || played(7).0.runs.iter().map(told).collect::<Vec<_>>();
     let (once, again) = (play(), play());
-    assert!(once.len() > 100, "something happens: {}", once.len());
+    assert!(once.len() > 30, "something happens: {}", once.len());
     assert_eq!(once, again);
 }
