@@ -208,6 +208,7 @@ fn audit(at: Timestamp) -> AuditEntry {
         reason: None,
         before: None,
         after: None,
+        request: None,
     }
 }
 

@@ -45,6 +45,7 @@ pub(crate) async fn template(store: &dyn Store, created_at: Timestamp) -> Result
         reason: None,
         before: None,
         after: None,
+        request: None,
     };
     store.create_job(&change::create(definition), &audit).await?;
     Ok(())

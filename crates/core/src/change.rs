@@ -109,6 +109,22 @@ pub struct JobChange {
     pub successor: Option<NewJob>,
     /// What is to be done for each org afterwards.
     pub sweep: Option<Work>,
+    /// What happens to the runs that have not begun, of all orgs.
+    pub pending: PendingRuns,
+}
+
+/// What a change does to the runs of a job that have not begun.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PendingRuns {
+    /// They stay as they are.
+    #[default]
+    Leave,
+    /// They wait until the job is resumed. Runs at work that are tried again wait as well.
+    Hold,
+    /// They need not wait any more.
+    Release,
+    /// They are canceled.
+    Cancel,
 }
 
 /// A new job: its slots begin now, and nothing fires.
@@ -126,10 +142,17 @@ pub fn create(definition: Definition) -> NewJob {
     NewJob { state: JobState::new(&definition.created_by, now), timer, definition: Arc::new(definition) }
 }
 
-/// Stops firing. The slots that go by become a `paused` gap when the job is resumed.
+/// Stops firing. The slots that go by become a `paused` gap when the job is resumed. Runs that have not begun wait until
+/// then.
 pub fn pause(view: &JobView, pause: Pause) -> Result<JobChange, Invalid> {
     let state = view.job.state.paused(pause)?;
-    Ok(JobChange { state, plan: Plan::nothing(&plan::disarm(&view.timer)), successor: None, sweep: None })
+    let pending = PendingRuns::Hold;
+    Ok(JobChange { state, plan: Plan::nothing(&plan::disarm(&view.timer)), successor: None, sweep: None, pending })
+}
+
+/// Stops firing, and cancels the runs that have not begun.
+pub fn pause_and_cancel(view: &JobView, reason: Pause) -> Result<JobChange, Invalid> {
+    Ok(JobChange { pending: PendingRuns::Cancel, ..pause(view, reason)? })
 }
 
 /// Fires again, from now on. What went by is a gap, or one run if that is asked for.
@@ -139,22 +162,28 @@ pub fn resume(view: &JobView, missed: Missed, by: &str, now: Timestamp) -> Resul
         return Err(Invalid::new("status", "the job is not paused"));
     }
     let state = view.job.state.resumed(by, now)?;
+    let pending = PendingRuns::Release;
     if view.is_of_all_orgs() {
         if let Err(broken) = &view.job().spec {
             return Err(Invalid::new("schedule", broken.reason.clone()));
         }
         let sweep = Some(Work::Resume { at: now, missed, reason });
-        return Ok(JobChange { state, plan: Plan::nothing(&view.timer), successor: None, sweep });
+        return Ok(JobChange { state, plan: Plan::nothing(&view.timer), successor: None, sweep, pending });
     }
     let plan = plan::resume(view.job(), &view.timer, &view.seen(None), missed, reason, now)?;
-    Ok(JobChange { state, plan, successor: None, sweep: None })
+    Ok(JobChange { state, plan, successor: None, sweep: None, pending })
 }
 
-/// Ends the job for good. A slot that is due this very moment still fires; history stays.
+/// Ends the job for good. A slot that is due this very moment still fires; history stays. Runs that a pause holds are
+/// canceled: nothing would ever release them.
 pub fn retire(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
     let state = view.job.state.retired(by, now)?;
     let sweep = view.is_of_all_orgs().then_some(Work::Arm);
-    Ok(JobChange { state, plan: last_plan(view, now), successor: None, sweep })
+    let pending = match view.job.state.status {
+        JobStatus::Paused => PendingRuns::Cancel,
+        JobStatus::Active | JobStatus::Retired => PendingRuns::Leave,
+    };
+    Ok(JobChange { state, plan: last_plan(view, now), successor: None, sweep, pending })
 }
 
 fn last_plan(view: &JobView, now: Timestamp) -> Plan {
@@ -236,6 +265,7 @@ pub fn new_version(
         _ => last_plan(view, now),
     };
     let JobState { pause, consecutive_failures, .. } = view.job.state.clone();
+    let pending = if pause.is_some() && activate { PendingRuns::Release } else { PendingRuns::Leave };
     if !activate || pause.is_none() {
         successor.state.consecutive_failures = consecutive_failures;
     }
@@ -245,7 +275,7 @@ pub fn new_version(
     }
     // The sweep of a successor for orgs takes over what this one leaves; another one does not.
     let sweep = (view.is_of_all_orgs() && successor.timer.is_some()).then_some(Work::Arm);
-    Ok(JobChange { state, plan, successor: Some(successor), sweep })
+    Ok(JobChange { state, plan, successor: Some(successor), sweep, pending })
 }
 
 /// Moves the next fire, and only that.
@@ -254,7 +284,13 @@ pub fn reschedule(view: &JobView, to: Timestamp, by: &str, now: Timestamp) -> Re
     view.expect_one_timer()?;
     let spec = view.org_spec()?;
     let timer = plan::reschedule(view.job(), &view.timer, &view.seen(spec.as_ref()), to, now)?;
-    Ok(JobChange { state: touched(view, by, now), plan: Plan::nothing(&timer), successor: None, sweep: None })
+    Ok(JobChange {
+        state: touched(view, by, now),
+        plan: Plan::nothing(&timer),
+        successor: None,
+        sweep: None,
+        pending: PendingRuns::Leave,
+    })
 }
 
 /// Passes over the next slots.
@@ -263,7 +299,7 @@ pub fn skip_next(view: &JobView, count: u32, by: &str, now: Timestamp) -> Result
     view.expect_one_timer()?;
     let spec = view.org_spec()?;
     let plan = plan::skip_next(view.job(), &view.timer, &view.seen(spec.as_ref()), count, by, now)?;
-    Ok(JobChange { state: touched(view, by, now), plan, successor: None, sweep: None })
+    Ok(JobChange { state: touched(view, by, now), plan, successor: None, sweep: None, pending: PendingRuns::Leave })
 }
 
 /// Enqueues a run at once. A paused job may be run by hand; a retired one not.
@@ -271,7 +307,7 @@ pub fn run_now(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<J
     view.expect_living()?;
     view.expect_one_or_all()?;
     let plan = plan::run_now(view.job(), &view.timer, &view.seen(None), request, now);
-    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, sweep: None })
+    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, sweep: None, pending: PendingRuns::Leave })
 }
 
 /// Enqueues runs for slots that have gone by. A paused job may be backfilled; a retired one not.
@@ -280,7 +316,7 @@ pub fn backfill(view: &JobView, request: &plan::Backfill<'_>) -> Result<JobChang
     view.expect_one_or_all()?;
     let spec = view.org_spec()?;
     let plan = plan::backfill(view.job(), &view.timer, &view.seen(spec.as_ref()), request)?;
-    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, sweep: None })
+    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, sweep: None, pending: PendingRuns::Leave })
 }
 
 /// Has something done for every org, in small steps: a run by hand, a backfill, or the timers made anew.
@@ -290,7 +326,13 @@ pub fn for_all_orgs(view: &JobView, work: Work) -> Result<JobChange, Invalid> {
         return Err(Invalid::new("orgId", "this job does not fire for orgs: its scope is `global`"));
     }
     let plan = Plan::nothing(&view.timer);
-    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, sweep: Some(work) })
+    Ok(JobChange {
+        state: view.job.state.clone(),
+        plan,
+        successor: None,
+        sweep: Some(work),
+        pending: PendingRuns::Leave,
+    })
 }
 
 fn touched(view: &JobView, by: &str, now: Timestamp) -> JobState {

@@ -17,5 +17,6 @@ pub(crate) fn entry(actor: &str, action: &str, object: String, now: Timestamp) -
         reason: None,
         before: None,
         after: None,
+        request: None,
     }
 }

@@ -180,28 +180,29 @@ impl<'a> Planner<'a> {
         let Some(last) = self.last_due() else { return };
         let late_until = self.late_until().min(last);
         let missed = self.spec.count_between(self.mark, late_until);
-        if missed > 0 {
-            match self.job.policies.catch_up {
-                CatchUp::Once => return self.catch_up_once(last),
-                CatchUp::None => self.gap_until(late_until, GapReason::Missed),
-                CatchUp::All => self.catch_up_all(late_until),
+        match self.job.policies.catch_up {
+            CatchUp::Once if missed > 0 && self.is_expired(last) => self.gap_until(last, GapReason::Expired),
+            CatchUp::Once => self.fire_last(last, GapReason::Coalesced),
+            CatchUp::None if late_until == last => self.gap_until(last, GapReason::Missed),
+            CatchUp::None => self.fire_last(last, GapReason::Missed),
+            CatchUp::All if missed > 0 => {
+                self.catch_up_all(late_until);
+                self.fire_each(last, false);
             }
+            CatchUp::All => self.fire_each(last, false),
         }
-        self.fire_each(last, false);
     }
 
-    /// One run for the latest slot; whatever came before is folded into it.
-    fn catch_up_once(&mut self, last: Timestamp) {
-        if self.is_expired(last) {
-            return self.gap_until(last, GapReason::Expired);
+    /// One run for the latest slot. Several that are found due at once, however old they are, are no reason for several runs.
+    fn fire_last(&mut self, last: Timestamp, earlier: GapReason) {
+        let due = self.spec.count_between(self.mark, last);
+        // The slot before the last one: found from there, so a million slots cost nothing.
+        if due > 1
+            && let Some(before) = self.spec.prev_at_or_before(just_before(last))
+        {
+            self.gap_until(before, earlier);
         }
-        let folded = self.spec.count_between(self.mark, last) - 1;
-        if folded > 0 {
-            // The slot before the last one: found from there, so a million slots cost nothing.
-            if let Some(before) = self.spec.prev_at_or_before(just_before(last)) {
-                self.gap_until(before, GapReason::Coalesced);
-            }
-        }
+        let folded = if earlier == GapReason::Coalesced { due - 1 } else { 0 };
         self.fire_slot(last, folded, false);
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::error::{StoreError, StoreResult};
 use super::requests::Cursor;
 use crate::ids::{InstanceId, JobId, OrgId, RunId, Target};
 use crate::job::{Definition, Job, JobStatus, Timer};
@@ -101,6 +102,8 @@ pub struct Changed {
     pub runs: Vec<Run>,
     /// The gaps that were written.
     pub gaps: Vec<Gap>,
+    /// How many runs that had not begun were held, released or canceled.
+    pub pending: u64,
 }
 
 /// A timer that is due, with everything that its plan needs.
@@ -313,17 +316,21 @@ pub struct Token {
     pub last_used_at: Option<Timestamp>,
 }
 
-/// What is known of an earlier request with the same key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Remembered {
-    /// Nothing: answer it.
-    New,
-    /// It is being answered.
-    InProgress,
-    /// It was another request.
-    Different,
-    /// It was answered so: status and body.
-    Answered(u16, String),
+impl Token {
+    /// Whether it lets an admin in at this time.
+    pub fn is_valid_admin(&self, now: Timestamp) -> bool {
+        self.role == "admin" && self.revoked_at.is_none() && self.expires_at.is_none_or(|at| at > now)
+    }
+
+    /// Refuses to revoke a token that is the last valid one of an admin. `tokens` are those of all admins.
+    pub fn expect_another_admin(tokens: &[Token], name: &str, now: Timestamp) -> StoreResult<()> {
+        let mut valid = tokens.iter().filter(|token| token.is_valid_admin(now));
+        let is_admin = tokens.iter().any(|token| token.name == name && token.is_valid_admin(now));
+        if !is_admin || valid.any(|token| token.name != name) {
+            return Ok(());
+        }
+        Err(StoreError::Conflict { what: format!("token `{name}` is the last valid one of an admin") })
+    }
 }
 
 /// What a round of pruning deleted.

@@ -9,12 +9,16 @@
 //! - **All or nothing.** A verb that fails has changed nothing, or, when the answer to a commit was lost
 //!   ([`StoreError::Unavailable`] with `maybe_done`), everything; asking again is always safe, because slots are unique,
 //!   transitions are fenced and revisions are checked.
+//! - **The deed and its memory.** A verb whose audit entry names a request ([`AuditEntry::request`]) writes down in the same
+//!   transaction that this request was carried out, and what it did. If that is written already, the verb changes nothing and
+//!   answers [`StoreError::Conflict`]: the caller reads back the [`Deed`].
 //! - **Microseconds.** Times are kept to the microsecond; what is finer is dropped.
 //! - **Bounded.** Whatever can be many has a limit, and a page that is full says how to go on.
 //! - **Isolated.** A row that cannot be read is [`StoreError::Corrupt`] where it is asked for by name, and is left out and
 //!   reported where it is one of many; it never hides the others.
 
 mod answers;
+mod deed;
 mod error;
 mod glance;
 mod lags;
@@ -30,14 +34,16 @@ use uuid::Uuid;
 
 pub use answers::{
     ActiveCount, Canceled, Changed, Claim, ClockTrace, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page,
-    Planned, PlannedRun, Pruned, Rearmed, Recorded, Remembered, SlotOutcome, StoreStatus, TargetCount, Token,
+    Planned, PlannedRun, Pruned, Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
 };
+pub use deed::{Deed, Remembered, RequestKey};
 pub use error::{NeedsOperator, StoreError, StoreResult};
 pub use glance::{Glance, RunGlimpse};
 pub use lags::{Durations, Lags};
 pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgWritten, Swept};
 pub use requests::{
-    AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, NewToken, PageRequest, RunFilter, StartRuns, TargetRoom,
+    AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, LastAdmin, NewToken, PageRequest, RunFilter, StartRuns,
+    TargetRoom,
 };
 pub use tally::{Bucket, Tally};
 
@@ -313,8 +319,15 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Every token, without its hash.
     async fn list_tokens(&self) -> StoreResult<Vec<Token>>;
 
-    /// Ends a token.
-    async fn revoke_token(&self, name: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<()>;
+    /// Ends a token. The last admin token that is valid at `now` is a [`StoreError::Conflict`], unless `last_admin` allows
+    /// that; of several that are revoked at once, one remains.
+    async fn revoke_token(
+        &self,
+        name: &str,
+        now: Timestamp,
+        last_admin: LastAdmin,
+        audit: &AuditEntry,
+    ) -> StoreResult<()>;
 
     /// Writes down what somebody did, for what no other verb writes down.
     async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()>;
@@ -322,16 +335,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// The audit trail, a page at a time, newest first, of one object or of all.
     async fn list_audit(&self, object: Option<&str>, page: &PageRequest) -> StoreResult<Page<AuditEntry>>;
 
-    /// Remembers that a request with this key is being answered, or tells what became of an earlier one.
-    ///
-    /// An earlier one does not count if it was begun more than [`REQUEST_KEPT`] before `now`, or more than
-    /// [`REQUEST_PATIENCE`] before and has no answer: whoever was at it died. The new one takes its place, with its own
-    /// fingerprint and time. Of several at once only one is [`Remembered::New`].
-    async fn begin_request(&self, key: &str, fingerprint: &[u8; 32], now: Timestamp) -> StoreResult<Remembered>;
+    /// Looks for an earlier request of this key that was begun at most [`REQUEST_KEPT`] before `now`.
+    async fn find_request(&self, request: &RequestKey, now: Timestamp) -> StoreResult<Remembered>;
 
-    /// Remembers the answer to the request of this key; `None` forgets the request. What has an answer keeps it, so that
-    /// somebody who comes late changes nothing.
-    async fn end_request(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()>;
+    /// Remembers the answer to a request. One that has an answer, or that was another request, keeps what it has.
+    async fn remember_answer(&self, request: &RequestKey, answer: (u16, &str), now: Timestamp) -> StoreResult<()>;
 
     /// Deletes ended runs, gaps and audit entries that are older than `before`, and requests that were begun before
     /// `requests_before`, at most `limit` of each kind. A run is as old as the later of its slot and its end, so one of a
@@ -345,9 +353,6 @@ pub const FUTURE_TOLERANCE: Duration = Duration::from_secs(5);
 
 /// How long the answer to a request with an idempotency key is remembered, from its beginning.
 pub const REQUEST_KEPT: Duration = Duration::from_hours(24);
-
-/// How long a request may take to be answered before whoever is at it counts as dead.
-pub const REQUEST_PATIENCE: Duration = Duration::from_mins(5);
 
 /// How long an instance may be silent before its runs are lost, and how often it speaks. Kept together because the one
 /// makes no sense without the other.

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::deed::RequestKey;
 use crate::ids::{InstanceId, JobId, JobKey, OrgId, Target};
 use crate::job::{JobStatus, Source};
 use crate::json::Json;
@@ -173,6 +174,18 @@ pub struct AuditEntry {
     pub before: Option<Json>,
     /// How it is, as far as it changed.
     pub after: Option<Json>,
+    /// The request that is carried out thereby, if it may be sent again. Written beside the entry; entries that are read back
+    /// have none.
+    pub request: Option<RequestKey>,
+}
+
+/// Whether a token may be revoked when no other valid admin token remains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastAdmin {
+    /// It is refused: nobody could create tokens afterwards.
+    Refuse,
+    /// It is revoked all the same.
+    Revoke,
 }
 
 /// A token to be stored.

@@ -3,13 +3,13 @@
 //! A backfill is nothing but its runs, which carry its id, and its entry in the audit trail, which says what was asked for:
 //! there is no state of its own that could disagree with them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use everbell_core::change::{self, JobView};
 use everbell_core::org::Work;
 use everbell_core::plan::{Backfill, MAX_BACKFILLED};
 use everbell_core::store::{AuditEntry, Canceled, JobRef, JobRow, PageRequest, RunFilter, StoreError, StoreResult};
-use everbell_core::{BackfillId, Invalid, OrgId, Run as RunRecord, RunId, RunStatus, Spec, Trigger, Zone};
+use everbell_core::{BackfillId, Definition, Invalid, OrgId, Run as RunRecord, RunId, RunStatus, Spec, Trigger, Zone};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -165,6 +165,9 @@ impl Jobs {
     }
 
     async fn begin_backfill(&self, plan: BackfillPlan, from: Timestamp, to: Timestamp) -> StoreResult<BackfillBegun> {
+        if let Some(id) = self.backfill_before(&plan.job.job.definition).await? {
+            return self.begun_before(plan, id).await;
+        }
         let wanted = plan.wanted();
         let now = self.context.now();
         let id = BackfillId::new(now, random());
@@ -192,6 +195,34 @@ impl Jobs {
             }
             Err(error) => return Err(error),
         };
+        Ok(BackfillBegun { id, plan, runs })
+    }
+
+    /// The backfill that this request began before: its entry in the audit trail knows.
+    pub(super) async fn backfill_before(&self, job: &Definition) -> StoreResult<Option<BackfillId>> {
+        let Some(deed) = self.context.done_before().await? else { return Ok(None) };
+        let object = format!("job:{}", job.key);
+        let mut page = PageRequest { limit: PAGE, after: None };
+        for _ in 0..MOST_PAGES {
+            let entries = self.context.parts.store.list_audit(Some(&object), &page).await?;
+            if let Some(entry) = entries.items.iter().find(|entry| entry.id == deed.entry) {
+                return Ok(asked_for(entry).map(|(id, _, _)| id));
+            }
+            page.after = entries.next;
+            if page.after.is_none() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the request found and made. Its own runs do not count as having been there.
+    async fn begun_before(&self, mut plan: BackfillPlan, id: BackfillId) -> StoreResult<BackfillBegun> {
+        let runs = self.context.changed_before().await?.map(|changed| changed.runs).unwrap_or_default();
+        let own: BTreeSet<RunId> = runs.iter().map(|run| run.id).collect();
+        for slot in &mut plan.slots {
+            slot.existing = slot.existing.filter(|(run, _)| !own.contains(run));
+        }
         Ok(BackfillBegun { id, plan, runs })
     }
 
@@ -253,7 +284,9 @@ impl Jobs {
         let (now, mut stopped) = (self.context.now(), 0);
         for run in pending {
             let after = Facts::from_iter([("backfillId".to_owned(), json!(id.to_string()))]);
-            let audit = self.context.entry("run.cancel", format!("run:{run}"), now, None, Some(&after));
+            // Taken again, this finds nothing left to cancel.
+            let context = self.context.repeatable();
+            let audit = context.entry("run.cancel", format!("run:{run}"), now, None, Some(&after));
             let canceled = self.context.parts.store.cancel_run(run, &self.context.actor, now, &audit).await?;
             stopped += u64::from(canceled == Canceled::AtOnce);
         }

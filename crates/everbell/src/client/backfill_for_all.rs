@@ -45,8 +45,11 @@ impl Jobs {
         let row = self.get(job).await?;
         let definition = &row.job.definition;
         let now = self.context.now();
-        expect_few(&row, from, to, now)?;
-        let id = BackfillId::new(now, random());
+        let before = self.backfill_before(definition).await?;
+        if before.is_none() {
+            expect_few(&row, from, to, now)?;
+        }
+        let id = before.unwrap_or_else(|| BackfillId::new(now, random()));
         let after = facts_of(id, from, to);
         let work = Work::Backfill { id, from, to };
         let sweep = sweeps::begin(&self.context, JobRef::Id(definition.id), None, ACTION, after, &work).await?;
@@ -85,7 +88,7 @@ impl Jobs {
         let sweeps = self.context.parts.store.list_sweeps().await?;
         let is_its = |sweep: &&Sweep| matches!(sweep.work, Work::Backfill { id: own, .. } if own == id);
         for sweep in sweeps.iter().filter(is_its) {
-            match sweeps::stop(&self.context, sweep).await {
+            match sweeps::stop(&self.context.repeatable(), sweep).await {
                 // It came to its end meanwhile.
                 Ok(_) | Err(StoreError::NotFound { .. }) => {}
                 Err(error) => return Err(error),

@@ -60,9 +60,6 @@ impl<V: Verb> Change<V> {
 
     async fn commit(self) -> StoreResult<Changed> {
         let job = self.job.clone()?;
-        if let Some(target) = self.verb.target() {
-            self.jobs.context.parts.expect_known(target).await?;
-        }
         for _ in 1..ATTEMPTS {
             match self.attempt(&job).await {
                 Err(error) if error.is_conflict() && self.if_revision.is_none() => {}
@@ -74,6 +71,12 @@ impl<V: Verb> Change<V> {
 
     /// The audit trail tells what changed, so the job is read before, and must still be as it was read.
     async fn attempt(&self, job: &JobRef) -> StoreResult<Changed> {
+        if let Some(changed) = self.jobs.context.changed_before().await? {
+            return Ok(changed);
+        }
+        if let Some(target) = self.verb.target() {
+            self.jobs.context.parts.expect_known(target).await?;
+        }
         if let Some(org) = &self.org {
             return self.attempt_for(job, org).await;
         }
@@ -154,6 +157,7 @@ fn view_of(row: &JobRow) -> JobView {
 pub struct Pausing {
     pub(super) reason: String,
     pub(super) until: Option<Timestamp>,
+    pub(super) cancel_pending: bool,
 }
 
 impl Verb for Pausing {}
@@ -162,7 +166,8 @@ impl Decide for Pausing {
     const ACTION: &'static str = "job.pause";
 
     fn decide(&self, view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
-        change::pause(view, Pause { reason: self.reason.clone(), by: by.to_owned(), at: now, until: self.until })
+        let pause = Pause { reason: self.reason.clone(), by: by.to_owned(), at: now, until: self.until };
+        if self.cancel_pending { change::pause_and_cancel(view, pause) } else { change::pause(view, pause) }
     }
 }
 
@@ -170,6 +175,11 @@ impl Change<Pausing> {
     /// Resumes by itself then.
     pub fn until(self, at: Timestamp) -> Change<Pausing> {
         Change { verb: Pausing { until: Some(at), ..self.verb }, ..self }
+    }
+
+    /// Cancels the runs that have not begun. Without this they wait until the job is resumed.
+    pub fn cancel_pending(self) -> Change<Pausing> {
+        Change { verb: Pausing { cancel_pending: true, ..self.verb }, ..self }
     }
 }
 

@@ -44,6 +44,9 @@ impl Jobs {
     ///
     /// It belongs to nobody's declarations: a sync neither edits nor removes it.
     pub async fn create(&self, schedule: Schedule) -> StoreResult<JobRow> {
+        if let Some(job) = self.context.done_before().await?.and_then(|deed| deed.job) {
+            return self.get(job).await;
+        }
         let (new, audit) = self.prepare(&schedule).await?;
         let store = &self.context.parts.store;
         let row = match store.create_job(&new, &audit).await {
@@ -119,11 +122,12 @@ impl Jobs {
         if versions.is_empty() { Err(StoreError::not_found("job", key)) } else { Ok(versions) }
     }
 
-    /// Stops firing. The reason is kept and shown; slots that go by become a `paused` gap.
+    /// Stops firing. The reason is kept and shown; slots that go by become a `paused` gap. Runs that have not begun wait until
+    /// the job is resumed, or are canceled ([`Change::cancel_pending`]).
     pub fn pause(&self, job: impl IntoJobRef, reason: impl Into<String>) -> Change<Pausing> {
         let reason = reason.into();
         let jobs = self.clone().because(&reason);
-        Change::new(jobs, job, Pausing { reason, until: None })
+        Change::new(jobs, job, Pausing { reason, until: None, cancel_pending: false })
     }
 
     /// Fires again, from now on.

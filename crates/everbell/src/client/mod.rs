@@ -9,6 +9,7 @@ mod changes;
 mod explain;
 mod jobs;
 mod names;
+mod once;
 mod org_jobs;
 mod orgs;
 mod run_now;
@@ -21,7 +22,7 @@ mod what_if;
 use std::sync::Arc;
 
 use everbell_core::storable_text;
-use everbell_core::store::{AuditEntry, StoreError};
+use everbell_core::store::{AuditEntry, RequestKey, StoreError};
 use everbell_core::{Invalid, Json};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -58,11 +59,13 @@ pub(crate) struct Context {
     pub(crate) parts: Arc<Parts>,
     pub(crate) actor: String,
     reason: Option<String>,
+    /// The request that is carried out, if it may be sent again.
+    request: Option<RequestKey>,
 }
 
 impl Context {
     pub(crate) fn new(parts: &Arc<Parts>) -> Context {
-        Context { parts: Arc::clone(parts), actor: "code".to_owned(), reason: None }
+        Context { parts: Arc::clone(parts), actor: "code".to_owned(), reason: None, request: None }
     }
 
     fn by(self, actor: &str) -> Context {
@@ -86,7 +89,8 @@ impl Context {
         before: Option<&Facts>,
         after: Option<&Facts>,
     ) -> AuditEntry {
-        audit_entry(&self.actor, action, object, self.reason.as_deref(), at, (before, after))
+        let entry = audit_entry(&self.actor, action, object, self.reason.as_deref(), at, (before, after));
+        AuditEntry { request: self.request.clone(), ..entry }
     }
 }
 

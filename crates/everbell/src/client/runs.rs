@@ -15,7 +15,7 @@ use crate::engine::random;
 /// Runs, for whoever acts: `bell.runs().by("ana").cancel(id).await?`.
 #[derive(Clone, Debug)]
 pub struct Runs {
-    context: Context,
+    pub(super) context: Context,
 }
 
 impl Runs {
@@ -69,6 +69,10 @@ impl Runs {
     pub async fn cancel(&self, run: RunId) -> StoreResult<Canceled> {
         let Context { parts, actor, .. } = &self.context;
         let found = parts.store.get_run(run).await?;
+        if self.context.run_before().await? == Some(run) {
+            let at_once = found.status == RunStatus::Canceled;
+            return Ok(if at_once { Canceled::AtOnce } else { Canceled::Requested });
+        }
         if found.status.is_terminal() {
             return Ok(Canceled::TooLate(found.status));
         }
@@ -110,6 +114,9 @@ impl Runs {
         of: Option<RunId>,
     ) -> StoreResult<RunRecord> {
         let Context { parts, actor, .. } = &self.context;
+        if let Some(run) = self.context.run_before().await? {
+            return parts.store.get_run(run).await;
+        }
         parts.expect_served(&target).await?;
         let now = self.context.now();
         let run = ad_hoc(target, payload, actor, now);

@@ -73,6 +73,11 @@ pub(super) async fn begin(
     work: &Work,
 ) -> StoreResult<SweepBegun> {
     let store = &context.parts.store;
+    if let Some(deed) = context.done_before().await? {
+        let job = store.get_job(&deed.job.map_or(job, JobRef::Id)).await?;
+        let done = store.list_sweeps().await?.iter().all(|sweep| sweep.id != deed.entry);
+        return Ok(SweepBegun { id: deed.entry, job, done });
+    }
     let row = store.get_job(&job).await?;
     after.insert("orgs".to_owned(), json!("all"));
     let object = format!("job:{}", row.job.definition.key);

@@ -32,6 +32,7 @@ pub(crate) fn audit_entry(
         reason: reason.map(str::to_owned),
         before,
         after,
+        request: None,
     }
 }
 

@@ -232,5 +232,6 @@ pub(crate) fn audit(action: &str, object: String, reason: Option<String>, at: Ti
         reason,
         before: None,
         after: None,
+        request: None,
     }
 }

@@ -64,6 +64,7 @@ async fn put(test: &TestBell, writes: &[OrgWrite]) {
         reason: None,
         before: None,
         after: None,
+        request: None,
     };
     test.bell().store().write_orgs(writes, &entry).await.unwrap();
 }

@@ -91,6 +91,11 @@ impl Gate {
         Gate { configured: admin_token.map(|token| token_hash(token.reveal())), failures: Mutex::default() }
     }
 
+    /// Whether an admin token is configured, which nobody can revoke.
+    pub(crate) fn has_configured(&self) -> bool {
+        self.configured.is_some()
+    }
+
     /// Who this is, by the value of the `Authorization` header.
     pub(crate) async fn enter(
         &self,

@@ -1,6 +1,6 @@
 //! [`App`]: what every request can reach.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -117,6 +117,8 @@ pub(crate) struct App {
     /// The zones of jobs. A version never changes, so neither does its zone.
     zones: Mutex<HashMap<JobId, Zone>>,
     places: Mutex<HashMap<OrgId, KnownPlace>>,
+    /// The keys of requests that are being answered.
+    pub(crate) answering: Mutex<HashSet<String>>,
 }
 
 impl App {
@@ -135,6 +137,7 @@ impl App {
             documented: OnceLock::new(),
             zones: Mutex::default(),
             places: Mutex::default(),
+            answering: Mutex::default(),
             bell,
             metrics,
         }
@@ -171,6 +174,7 @@ impl App {
             documented: OnceLock::new(),
             zones: Mutex::default(),
             places: Mutex::default(),
+            answering: Mutex::default(),
             bell,
             metrics,
         }

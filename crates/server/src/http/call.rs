@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::StatusCode;
 use everbell::client::IntoJobRef;
-use everbell::core::store::JobRef;
+use everbell::core::store::{JobRef, RequestKey};
 use everbell::{JobId, Jobs, OrgId, Orgs, RunId, Runs};
 use serde::Serialize;
 use serde_json::Value;
@@ -35,12 +35,14 @@ pub(crate) struct Call {
     pub(crate) headers: axum::http::HeaderMap,
     /// Who is at the other end of the connection; nothing for a page that calls.
     pub(crate) peer: Option<std::net::IpAddr>,
+    /// The request that is carried out, if it has a key: it may be sent again.
+    pub(crate) request: Option<RequestKey>,
 }
 
 impl Call {
     /// Jobs, in the name of who calls.
     pub(crate) fn jobs(&self) -> Jobs {
-        self.app.bell.jobs().by(&self.actor.name)
+        self.app.bell.jobs().by(&self.actor.name).once(self.request.as_ref())
     }
 
     /// The same for a reason, if one is given.
@@ -50,7 +52,7 @@ impl Call {
 
     /// Runs, in the name of who calls.
     pub(crate) fn runs(&self) -> Runs {
-        self.app.bell.runs().by(&self.actor.name)
+        self.app.bell.runs().by(&self.actor.name).once(self.request.as_ref())
     }
 
     /// The same for a reason, if one is given.
@@ -60,7 +62,7 @@ impl Call {
 
     /// Orgs, in the name of who calls.
     pub(crate) fn orgs(&self) -> Orgs {
-        self.app.bell.orgs().by(&self.actor.name)
+        self.app.bell.orgs().by(&self.actor.name).once(self.request.as_ref())
     }
 
     /// The same for a reason, if one is given.

@@ -1,11 +1,17 @@
 //! The same request again gets the same answer: `Idempotency-Key`.
+//!
+//! The key travels with the audit entry of what the handler does, and the store writes both in one transaction. So a server
+//! that dies before its answer is remembered leaves a deed that is not done again: the handler reads back what it made.
+
+use std::sync::PoisonError;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use axum::http::{Method, StatusCode};
-use everbell_core::store::Remembered;
+use everbell_core::store::{Remembered, RequestKey};
 
+use super::App;
 use super::call::{Answer, Call, Payload};
 use super::pipeline::status_of;
 use super::problem::{Kind, Problem};
@@ -13,35 +19,69 @@ use super::route::Route;
 
 /// The longest key, in bytes.
 const MAX_KEY: usize = 200;
+/// The longest answer that is remembered, in bytes. A longer one is made again from what was done.
+const MAX_ANSWER: usize = 64 << 10;
 
 /// Calls the handler, unless the answer is known already.
-pub(crate) async fn once(route: &Route, path: &str, call: Call, id: &str) -> Result<Answer, Problem> {
-    let Some(key) = key(route, &call)? else { return route.handler.call(call).await };
-    let bell = call.app.bell.clone();
+pub(crate) async fn once(route: &Route, path: &str, mut call: Call, id: &str) -> Result<Answer, Problem> {
+    let Some(text) = key(route, &call)? else { return route.handler.call(call).await };
     let fingerprint = fingerprint(route, path, &call);
-    match bell.store().begin_request(&key, &fingerprint, bell.now()).await? {
-        Remembered::New => {}
-        Remembered::InProgress => {
-            let problem = Problem::new(Kind::IdempotencyInProgress, "A request with this key is being answered.");
-            return Err(Problem { retry_after: Some(1), ..problem });
-        }
-        Remembered::Different => {
-            let detail = "This key was used for another request within the last 24 hours.";
-            return Err(Problem::new(Kind::IdempotencyKeyReused, detail));
-        }
-        Remembered::Answered(status, stored) => return replayed(status, &stored, id),
+    let request = RequestKey { key: hashed(&[&call.actor.name, &text]), fingerprint };
+    let app = call.app.clone();
+    let Some(_answering) = Answering::begin(&app, &request.key) else {
+        let problem = Problem::new(Kind::IdempotencyInProgress, "A request with this key is being answered.");
+        return Err(Problem { retry_after: Some(1), ..problem });
+    };
+    if let Some(answer) = known(&app, &request, id).await? {
+        return answer;
     }
-    let answered = route.handler.call(call).await;
-    let status = status_of(&answered);
-    // What may succeed when it is tried again is not remembered.
-    let kept = (!status.is_server_error()).then(|| stored(&answered));
-    if let Err(error) = bell.store().end_request(&key, kept.as_deref().map(|text| (status.as_u16(), text))).await {
-        tracing::warn!(%error, "the answer to a request could not be remembered; sent again it is refused for a while");
+    if let Some(legacy) = legacy(&call.actor.name, &text, fingerprint)
+        && let Some(answer) = known(&app, &legacy, id).await?
+    {
+        return answer;
+    }
+    call.request = Some(request.clone());
+    let mut answered = route.handler.call(call.clone()).await;
+    // Another server was faster with the same request: it is answered as that one did, or from what that one made.
+    if status_of(&answered) == StatusCode::CONFLICT {
+        match app.bell.store().find_request(&request, app.bell.now()).await? {
+            Remembered::Answered(status, stored) => return replayed(status, &stored, id),
+            Remembered::Done(_) => answered = route.handler.call(call).await,
+            Remembered::New | Remembered::Different | Remembered::InDoubt => {}
+        }
+    }
+    let (status, text) = (status_of(&answered), stored(&answered));
+    // What may succeed when it is tried again is not remembered, and neither is what is long.
+    if !status.is_server_error() && text.len() <= MAX_ANSWER {
+        remember(&app, &request, (status.as_u16(), &text)).await;
     }
     answered
 }
 
-/// The key, which belongs to who sends it.
+/// The answer to a request that was answered or cannot be; none if the handler has to say.
+async fn known(app: &App, request: &RequestKey, id: &str) -> Result<Option<Result<Answer, Problem>>, Problem> {
+    Ok(match app.bell.store().find_request(request, app.bell.now()).await? {
+        Remembered::New | Remembered::Done(_) => None,
+        Remembered::Different => {
+            let detail = "This key was used for another request within the last 24 hours.";
+            Some(Err(Problem::new(Kind::IdempotencyKeyReused, detail)))
+        }
+        Remembered::Answered(status, stored) => Some(replayed(status, &stored, id)),
+        Remembered::InDoubt => {
+            let detail = "An earlier release began this request and was stopped, so nobody knows whether it was carried \
+                          out. Look whether it was; if not, send it again with another key.";
+            Some(Err(Problem::new(Kind::Conflict, detail)))
+        }
+    })
+}
+
+async fn remember(app: &App, request: &RequestKey, answer: (u16, &str)) {
+    if let Err(error) = app.bell.store().remember_answer(request, answer, app.bell.now()).await {
+        tracing::warn!(%error, "the answer to a request could not be remembered; sent again it is made from what was done");
+    }
+}
+
+/// The key as it was sent.
 fn key(route: &Route, call: &Call) -> Result<Option<String>, Problem> {
     let Some(header) = call.headers.get("idempotency-key").filter(|_| route.method == Method::POST && route.remembered)
     else {
@@ -53,16 +93,51 @@ fn key(route: &Route, call: &Call) -> Result<Option<String>, Problem> {
         let detail = format!("must be 1 to {MAX_KEY} printable ASCII characters");
         return Err(Problem::at("header", "Idempotency-Key", detail));
     }
-    Ok(Some(format!("{} {text}", call.actor.name)))
+    Ok(Some(text.to_owned()))
+}
+
+/// The name under which an earlier release remembered the request. It joined actor and key with a blank, so what has more
+/// blanks could be that of somebody else.
+fn legacy(actor: &str, text: &str, fingerprint: [u8; 32]) -> Option<RequestKey> {
+    let key = format!("{actor} {text}");
+    (key.matches(' ').count() == 1).then_some(RequestKey { key, fingerprint })
 }
 
 fn fingerprint(route: &Route, path: &str, call: &Call) -> [u8; 32] {
+    digest(&[route.method.as_str(), path, &call.query.to_string(), &call.text])
+}
+
+/// Texts of any length, so that no two lists of them have the same.
+fn digest(parts: &[&str]) -> [u8; 32] {
     let mut hash = Sha256::new();
-    for part in [route.method.as_str(), path, &call.query.to_string(), &call.text] {
+    for part in parts {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
     hash.finalize().into()
+}
+
+fn hashed(parts: &[&str]) -> String {
+    digest(parts).iter().fold(String::with_capacity(64), |text, byte| text + &format!("{byte:02x}"))
+}
+
+/// A request that is being answered here. Ends when it is dropped.
+struct Answering<'a> {
+    app: &'a App,
+    key: &'a str,
+}
+
+impl<'a> Answering<'a> {
+    fn begin(app: &'a App, key: &'a str) -> Option<Answering<'a>> {
+        let mut keys = app.answering.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.insert(key.to_owned()).then(|| Answering { app, key })
+    }
+}
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.app.answering.lock().unwrap_or_else(PoisonError::into_inner).remove(self.key);
+    }
 }
 
 /// An answer as text: its headers and its body, or the problem.

@@ -82,6 +82,7 @@ pub(crate) async fn perform(
         if_match: request.revision,
         headers,
         peer: None,
+        request: None,
     };
     let answer = finished(&route, &key, call, "page").await?;
     match answer.body {

@@ -41,9 +41,9 @@ pub(crate) use app::{ApiOptions, App, Served, is_local};
 use model::{
     AuditDocument, BackfillDocument, BackfillReportDocument, Bulk, CanceledDocument, ChangedField, ExplanationDocument,
     Fires, GapDocument, ImportedDocument, InstanceDocument, JobDocument, JobOrgsDocument, NewTokenDocument,
-    NewVersionDocument, OrgDocument, OrgJobDocument, OrgOverrideDocument, PreviewDocument, ResumedDocument,
-    RunDocument, RunNowDocument, RunsNowDocument, StatsDocument, StoppedDocument, SweepBegunDocument, SweepDocument,
-    TargetsDocument, TokenDocument, WhatIfDocument,
+    NewVersionDocument, OrgDocument, OrgJobDocument, OrgOverrideDocument, PausedDocument, PreviewDocument,
+    ResumedDocument, RunDocument, RunNowDocument, RunsNowDocument, StatsDocument, StoppedDocument, SweepBegunDocument,
+    SweepDocument, TargetsDocument, TokenDocument, WhatIfDocument,
 };
 use pipeline::Mounted;
 use problem::Kind::{Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch};
@@ -81,9 +81,9 @@ fn job_routes() -> Vec<Route> {
             .own_body(crate::form::job::EDIT).revised()
             .answers::<NewVersionDocument>(201, "The new version and what it replaced").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(patch.clone(), "/jobs/{jobId}/pause", Role(Operator), actions::pause).does("Pause a job").body(actions::PAUSE).revised()
-            .answers::<JobDocument>(200, "The paused job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .answers::<PausedDocument>(200, "The paused job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(post.clone(), "/jobs/{jobId}/pause", Role(Operator), actions::pause).does("Pause a job").body(actions::PAUSE).revised()
-            .answers::<JobDocument>(200, "The paused job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .answers::<PausedDocument>(200, "The paused job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(patch.clone(), "/jobs/{jobId}/resume", Role(Operator), actions::resume).does("Resume a job").body(actions::RESUME).revised()
             .answers::<ResumedDocument>(200, "The active job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(post.clone(), "/jobs/{jobId}/resume", Role(Operator), actions::resume).does("Resume a job").body(actions::RESUME).revised()

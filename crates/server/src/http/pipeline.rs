@@ -76,8 +76,9 @@ async fn passed(mounted: &Mounted, path: Vec<(String, String)>, request: Request
     let query = read_query(parts.uri.query().unwrap_or(""), route)?;
     let (text, body) = read_body(&parts.headers, body, route).await?;
     let if_match = if route.revised { revision(app, &parts.headers)? } else { None };
-    let call =
-        Call { app: Arc::clone(app), actor, mount, path, query, body, text, if_match, headers: parts.headers, peer };
+    let headers = parts.headers;
+    let app = Arc::clone(app);
+    let call = Call { app, actor, mount, path, query, body, text, if_match, headers, peer, request: None };
     if !route.writes() {
         return route.handler.call(call).await;
     }

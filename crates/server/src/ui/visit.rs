@@ -98,6 +98,7 @@ impl Visit {
             if_match: None,
             headers: self.headers.clone(),
             peer: self.peer,
+            request: None,
         }
     }
 

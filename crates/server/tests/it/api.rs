@@ -15,6 +15,7 @@ mod flows;
 mod hostile;
 mod idempotency;
 mod jobs;
+mod once;
 mod openapi;
 mod org_jobs;
 pub(crate) mod orgs;

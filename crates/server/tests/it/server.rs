@@ -85,7 +85,7 @@ pub(crate) struct Server {
     pub(crate) greeting: String,
     pub(crate) folder: Folder,
     // After the process that uses it.
-    _database: Option<TestDatabase>,
+    database: Option<TestDatabase>,
 }
 
 impl Server {
@@ -118,7 +118,7 @@ impl Server {
         let url = database.as_ref().map(|database| ("EVERBELL_DATABASE_URL", database.url()));
         let env: Vec<(&str, &str)> = env.iter().copied().chain(url).collect();
         let server = Server::in_folder(folder, &[], &env);
-        Server { _database: database, ..server }
+        Server { database, ..server }
     }
 
     /// With the configuration that is in the folder, if one is.
@@ -145,12 +145,18 @@ impl Server {
         let token = after("  token ").filter(|token| token.starts_with("evb_")).unwrap_or_default().to_owned();
         // It goes on printing for nobody.
         std::thread::spawn(move || drop(std::io::copy(&mut lines, &mut std::io::sink())));
-        Server { child: Running(child), address, token, greeting, folder, _database: None }
+        Server { child: Running(child), address, token, greeting, folder, database: None }
     }
 
     /// The folder of a server that has ended, for another one.
     pub(crate) fn take_folder(self) -> Folder {
         self.folder
+    }
+
+    /// The address of its database.
+    pub(crate) fn database_url(&self) -> String {
+        let file = || format!("sqlite:{}", self.folder.path().join("everbell-data/everbell.db").display());
+        self.database.as_ref().map_or_else(file, |database| database.url().to_owned())
     }
 
     /// Waits for a text in the log.

@@ -167,6 +167,7 @@ pub(super) fn audit(action: &str, object: &str, at: Timestamp) -> AuditEntry {
         reason: None,
         before: None,
         after: None,
+        request: None,
     }
 }
 

@@ -203,6 +203,8 @@ macro_rules! conformance_cases {
                 a_token_ends_when_it_expires,
                 a_revoked_token_is_not_found,
                 an_unknown_token_cannot_be_revoked,
+                the_last_admin_stays_unless_it_may_go,
+                one_of_the_last_admins_remains,
             }
             audit {
                 an_entry_reads_back,
@@ -238,16 +240,14 @@ macro_rules! conformance_cases {
                 counting_changes_nothing,
             }
             requests {
-                a_request_is_answered_once,
+                an_answer_is_remembered,
                 another_request_under_the_same_key_is_told,
                 keys_are_apart,
-                a_failed_request_is_forgotten,
-                ending_an_unknown_request_does_nothing,
+                a_deed_is_remembered_with_what_it_made,
+                a_deed_is_done_once,
                 an_answer_is_kept_for_a_day,
-                a_request_whose_process_died_is_given_up,
                 an_answer_stays_whatever_comes_late,
-                one_of_many_takes_the_place_of_a_dead_one,
-                one_of_many_may_answer,
+                one_of_many_does_it,
             }
             prune {
                 old_runs_go_and_young_ones_stay,

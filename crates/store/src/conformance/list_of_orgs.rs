@@ -1,12 +1,22 @@
-//! The cases about orgs, and about versions, for the list of all cases.
+//! The cases about orgs, pauses and versions, for the list of all cases.
 
-/// Adds the cases about orgs and versions to those that it is given, and hands all of them to a macro.
+/// Adds the cases about orgs, pauses and versions to those that it is given, and hands all of them to a macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_cases_of_orgs {
     ([$($then:tt)+] { $($given:tt)* } $($others:tt)*) => {
         $($then)+! { { $($given)* }
             $($others)*
+            pausing {
+                a_paused_job_starts_nothing_that_waits,
+                other_jobs_start_meanwhile,
+                a_retry_waits_until_the_job_is_resumed,
+                a_run_by_hand_starts_on_a_paused_job,
+                what_waits_can_be_canceled_with_the_pause,
+                the_next_version_keeps_the_pause_or_ends_it,
+                retiring_a_paused_job_cancels_what_waits,
+                nothing_starts_after_a_pause_was_answered,
+            }
             versions {
                 a_run_of_the_version_before_is_in_the_way,
                 a_run_that_waits_has_its_turn_in_the_next_version,

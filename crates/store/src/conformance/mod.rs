@@ -47,6 +47,7 @@ pub mod planning_effects;
 
 pub mod leases;
 pub mod outputs;
+pub mod pausing;
 pub mod recording;
 pub mod starting;
 

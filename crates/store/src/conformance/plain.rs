@@ -70,7 +70,7 @@ impl Plain for Claim {
 
 impl Plain for Changed {
     fn plain(self) -> Changed {
-        Changed { job: self.job.plain(), successor: self.successor.plain(), runs: self.runs.plain(), gaps: self.gaps }
+        Changed { job: self.job.plain(), successor: self.successor.plain(), runs: self.runs.plain(), ..self }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Pruning: what is old and over goes, in bounded steps.
 
 use everbell_core::plan::Missed;
-use everbell_core::store::{GapFilter, JobFilter, JobSort, Pruned, Remembered, RunFilter, StoreResult};
+use everbell_core::store::{GapFilter, JobFilter, JobSort, Pruned, Remembered, RequestKey, RunFilter, StoreResult};
 use everbell_core::{Overlap, RunStatus};
 use jiff::Timestamp;
 
@@ -97,7 +97,7 @@ pub async fn no_more_of_a_kind_goes_than_the_limit(fresh: Fresh) {
     world.create(job("hourly", "0 * * * *")).await;
     for hour in 1..=7 {
         world.run_due(&success(), at(&format!("{hour:02}:00"))).await;
-        begin(&world, &format!("key-{hour}"), "01:00").await;
+        answer(&world, &format!("key-{hour}"), "01:00").await;
         world.store.append_audit(&audit("did", "it", at("01:00"))).await.unwrap();
     }
     let mut rounds = Vec::new();
@@ -114,8 +114,16 @@ pub(super) async fn prune(world: &World, before: Timestamp, limit: u32) -> Store
     world.store.prune(before, before, limit).await
 }
 
-async fn begin(world: &World, key: &str, now: &str) -> Remembered {
-    world.store.begin_request(key, &[1; 32], at(now)).await.unwrap()
+fn request(key: &str) -> RequestKey {
+    RequestKey { key: key.to_owned(), fingerprint: [1; 32] }
+}
+
+async fn find(world: &World, key: &str, now: &str) -> Remembered {
+    world.store.find_request(&request(key), at(now)).await.unwrap()
+}
+
+async fn answer(world: &World, key: &str, now: &str) {
+    world.store.remember_answer(&request(key), (200, key), at(now)).await.unwrap();
 }
 
 pub async fn gaps_audit_entries_and_answers_go_with_their_time(fresh: Fresh) {
@@ -125,29 +133,27 @@ pub async fn gaps_audit_entries_and_answers_go_with_their_time(fresh: Fresh) {
     world.resume("hourly", Missed::Skip, at("02:30")).await;
     world.pause("hourly", at("05:30")).await;
     world.resume("hourly", Missed::Skip, at("08:30")).await;
-    begin(&world, "old", "02:00").await;
-    world.store.end_request("old", Some((200, "old"))).await.unwrap();
-    begin(&world, "young", "05:00").await;
-    world.store.end_request("young", Some((200, "young"))).await.unwrap();
+    answer(&world, "old", "02:00").await;
+    answer(&world, "young", "05:00").await;
 
     let pruned = prune(&world, at("04:00"), 100).await.unwrap();
     assert_eq!(pruned, Pruned { runs: 0, gaps: 1, audit: 3, answers: 1 });
     let gaps = world.gaps(&GapFilter::default()).await;
     assert_eq!((gaps.len(), gaps[0].last_slot_at), (1, at("08:00")));
     assert_eq!(world.actions(None).await.len(), 2);
-    assert_eq!(begin(&world, "old", "09:00").await, Remembered::New);
-    assert_eq!(begin(&world, "young", "09:00").await, Remembered::Answered(200, "young".to_owned()));
+    assert_eq!(find(&world, "old", "09:00").await, Remembered::New);
+    assert_eq!(find(&world, "young", "09:00").await, Remembered::Answered(200, "young".to_owned()));
 }
 
 pub async fn requests_have_a_time_of_their_own(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(job("hourly", "0 * * * *")).await;
     world.run_due(&success(), at("01:00")).await;
-    begin(&world, "old", "02:00").await;
-    begin(&world, "young", "05:00").await;
+    answer(&world, "old", "02:00").await;
+    answer(&world, "young", "05:00").await;
     let pruned = world.store.prune(Timestamp::UNIX_EPOCH, at("05:00"), 100).await.unwrap();
     assert_eq!(pruned, Pruned { answers: 1, ..Pruned::default() });
-    assert_eq!(begin(&world, "young", "05:00").await, Remembered::InProgress);
+    assert_eq!(find(&world, "young", "05:00").await, Remembered::Answered(200, "young".to_owned()));
     let pruned = world.store.prune(at(TOMORROW), at("05:00"), 100).await.unwrap();
     assert_eq!((pruned.runs, pruned.answers), (1, 0));
 }

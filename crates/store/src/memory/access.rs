@@ -1,15 +1,14 @@
 //! Instances, tokens, the audit trail, remembered requests, and pruning.
 
 use everbell_core::store::{
-    AuditEntry, Instance, NewToken, Page, PageRequest, Pruned, REQUEST_KEPT, REQUEST_PATIENCE, Remembered, StoreError,
-    StoreResult, Token,
+    AuditEntry, Instance, LastAdmin, NewToken, Page, PageRequest, Pruned, StoreError, StoreResult, Token,
 };
 use everbell_core::{InstanceId, Run, RunId};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::pages::{self, Direction};
-use super::state::{State, StoredRequest, micros, new_token};
+use super::state::{State, micros, new_token};
 
 const MICROS_PER_MINUTE: i64 = 60_000_000;
 
@@ -81,7 +80,16 @@ impl State {
     }
 
     /// A token that was revoked before stays revoked since then.
-    pub(super) fn revoke_token(&mut self, name: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<()> {
+    pub(super) fn revoke_token(
+        &mut self,
+        name: &str,
+        now: Timestamp,
+        last_admin: LastAdmin,
+        audit: &AuditEntry,
+    ) -> StoreResult<()> {
+        if last_admin == LastAdmin::Refuse {
+            Token::expect_another_admin(&self.list_tokens(), name, micros(now))?;
+        }
         let stored = self.tokens.get_mut(name).ok_or_else(|| StoreError::not_found("token", name))?;
         stored.token.revoked_at.get_or_insert(micros(now));
         self.write_audit(audit);
@@ -91,34 +99,6 @@ impl State {
     pub(super) fn list_audit(&self, object: Option<&str>, page: &PageRequest) -> StoreResult<Page<AuditEntry>> {
         let wanted = self.audit.values().filter(|entry| object.is_none_or(|object| entry.object == object));
         pages::by_time(wanted.cloned().collect(), page, Direction::Down, |entry: &AuditEntry| (entry.at, entry.id))
-    }
-
-    pub(super) fn begin_request(&mut self, key: &str, fingerprint: &[u8; 32], now: Timestamp) -> Remembered {
-        let now = micros(now);
-        let is_older = |known: &StoredRequest, than| known.begun_at.checked_add(than).is_ok_and(|end| end < now);
-        let is_forgotten = |known: &StoredRequest| {
-            is_older(known, REQUEST_KEPT) || (known.answer.is_none() && is_older(known, REQUEST_PATIENCE))
-        };
-        match self.requests.get(key).filter(|known| !is_forgotten(known)) {
-            None => {
-                let begun = StoredRequest { fingerprint: *fingerprint, begun_at: now, answer: None };
-                self.requests.insert(key.to_owned(), begun);
-                Remembered::New
-            }
-            Some(known) if known.fingerprint != *fingerprint => Remembered::Different,
-            Some(known) => match &known.answer {
-                None => Remembered::InProgress,
-                Some((status, body)) => Remembered::Answered(*status, body.clone()),
-            },
-        }
-    }
-
-    pub(super) fn end_request(&mut self, key: &str, answer: Option<(u16, &str)>) {
-        let Some(request) = self.requests.get_mut(key).filter(|request| request.answer.is_none()) else { return };
-        match answer {
-            Some((status, body)) => request.answer = Some((status, body.to_owned())),
-            None => drop(self.requests.remove(key)),
-        }
     }
 
     pub(super) fn prune(&mut self, before: Timestamp, requests_before: Timestamp, limit: u32) -> Pruned {
@@ -143,7 +123,7 @@ impl State {
         for id in &audit {
             self.audit.remove(id);
         }
-        let old = self.requests.iter().filter(|(_, request)| request.begun_at < requests_before);
+        let old = self.requests.iter().filter(|(_, request)| request.at < requests_before);
         let answers: Vec<String> = old.map(|(key, _)| key.clone()).take(limit).collect();
         for key in &answers {
             self.requests.remove(key);

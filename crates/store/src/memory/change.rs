@@ -1,8 +1,8 @@
 //! What operators do to a job: read, decide, commit.
 
-use everbell_core::change::JobView;
-use everbell_core::store::{AuditEntry, Changed, DecideFn, JobRef, StoreError, StoreResult};
-use everbell_core::{JobStatus, OrgId, Run};
+use everbell_core::change::{JobView, PendingRuns};
+use everbell_core::store::{AuditEntry, Changed, DecideFn, Deed, JobRef, StoreError, StoreResult};
+use everbell_core::{JobId, JobStatus, OrgId, Run, RunStatus};
 
 use super::jobs::state_to_keep;
 use super::state::{State, micros};
@@ -38,10 +38,41 @@ impl State {
         if let Some(work) = change.sweep {
             self.begin_sweep(id, &view.job.definition.key, work, audit);
         }
+        let lanes = [Some(id), change.successor.as_ref().map(|new| new.definition.id)];
+        let lanes = lanes.into_iter().flatten();
+        let pending = lanes.map(|lane| self.change_pending(lane, change.pending, audit)).sum();
         self.write_audit(audit);
         let successor = change.successor.as_ref().map(|new| self.job_row(new.definition.id)).transpose()?;
         let runs: Vec<Run> = written.runs.iter().filter_map(|id| self.run(*id)).cloned().collect();
-        Ok(Changed { job: self.job_row(id)?, successor, runs, gaps: written.gaps })
+        let deed = Deed {
+            job: Some(id),
+            successor: change.successor.as_ref().map(|new| new.definition.id),
+            runs: written.runs,
+            gaps: written.gaps.clone(),
+            pending,
+            ..Deed::default()
+        };
+        self.write_deed(audit, deed);
+        Ok(Changed { job: self.job_row(id)?, successor, runs, gaps: written.gaps, pending })
+    }
+
+    /// Holds, releases or cancels the runs of a version that have not begun, and counts them. Runs at work are marked too:
+    /// they wait before their next attempt.
+    fn change_pending(&mut self, lane: JobId, pending: PendingRuns, audit: &AuditEntry) -> u64 {
+        if pending == PendingRuns::Leave {
+            return 0;
+        }
+        let mut waiting = Vec::new();
+        for active in self.active.values_mut().filter(|active| active.lane == Some(lane)) {
+            active.paused = pending != PendingRuns::Release;
+            waiting.extend((active.run.status == RunStatus::Pending).then_some(active.run.id));
+        }
+        if pending == PendingRuns::Cancel {
+            for run in &waiting {
+                self.cancel(*run, &audit.actor, micros(audit.at));
+            }
+        }
+        waiting.len() as u64
     }
 
     /// The job as it is, seen through its timer, or through that of an org.

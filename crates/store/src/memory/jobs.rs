@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everbell_core::change::NewJob;
 use everbell_core::org::Work;
 use everbell_core::store::{
-    AuditEntry, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
+    AuditEntry, Deed, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
 };
 use everbell_core::{
     Definition, Job, JobId, JobKey, JobState, JobStatus, Pause, Run, Scope, SkipReason, Spec, Timer, Unschedulable,
@@ -27,6 +27,7 @@ impl State {
         self.check_new(new, None)?;
         self.insert_job(new, audit);
         self.write_audit(audit);
+        self.write_deed(audit, Deed { job: Some(new.definition.id), ..Deed::default() });
         self.job_row(new.definition.id)
     }
 
@@ -62,10 +63,11 @@ impl State {
     pub(super) fn insert_job(&mut self, new: &NewJob, audit: &AuditEntry) {
         let definition = definition_to_keep(&new.definition);
         let id = definition.id;
-        if let Some(before) = definition.supersedes {
+        let before = definition.supersedes;
+        self.jobs.insert(id, Job { definition: Arc::new(definition), state: state_to_keep(&new.state) });
+        if let Some(before) = before {
             self.move_active(&(before, None), id);
         }
-        self.jobs.insert(id, Job { definition: Arc::new(definition), state: state_to_keep(&new.state) });
         match &new.timer {
             Some(timer) => {
                 self.timers.insert((id, timer.org.clone()), timer_to_keep(timer));

@@ -14,6 +14,7 @@ mod orgs;
 mod pages;
 mod planning;
 mod rearming;
+mod requests;
 mod runs;
 mod starting;
 mod state;
@@ -24,7 +25,7 @@ mod verbs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use everbell_core::store::{StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, StoreError, StoreResult};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
@@ -106,11 +107,19 @@ impl MemoryStore {
         answer
     }
 
-    /// The same, for a verb that may make a loop look again.
-    fn with_notice<T>(&self, verb: impl FnOnce(&mut State) -> StoreResult<T>) -> StoreResult<T> {
-        let answer = self.with(verb);
+    /// The same, for a verb that may carry out a request, once, and that may make a loop look again.
+    fn once<T>(&self, audit: &AuditEntry, verb: impl FnOnce(&mut State) -> StoreResult<T>) -> StoreResult<T> {
+        let answer = self.once_quietly(audit, verb);
         self.notify.notify_waiters();
         answer
+    }
+
+    /// The same, for a verb that concerns no loop.
+    fn once_quietly<T>(&self, audit: &AuditEntry, verb: impl FnOnce(&mut State) -> StoreResult<T>) -> StoreResult<T> {
+        self.with(|state| {
+            state.expect_new_request(audit)?;
+            verb(state)
+        })
     }
 }
 

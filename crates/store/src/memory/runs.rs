@@ -1,7 +1,7 @@
 //! Runs and gaps as people ask for them.
 
 use everbell_core::store::{
-    AuditEntry, Canceled, GapFilter, Page, PageRequest, RunFilter, SlotOutcome, StoreError, StoreResult,
+    AuditEntry, Canceled, Deed, GapFilter, Page, PageRequest, RunFilter, SlotOutcome, StoreError, StoreResult,
 };
 use everbell_core::{Gap, JobId, OrgId, Run, RunId, RunStatus};
 use jiff::Timestamp;
@@ -22,8 +22,10 @@ impl State {
             created_at: micros(run.created_at),
             ..run.clone()
         };
+        let deed = Deed { runs: vec![run.id], ..Deed::default() };
         self.active.insert(run.id, Active::new(run));
         self.write_audit(audit);
+        self.write_deed(audit, deed);
         Ok(())
     }
 
@@ -40,6 +42,7 @@ impl State {
             None => return Ok(Canceled::TooLate(self.get_run(run)?.status)),
         };
         self.write_audit(audit);
+        self.write_deed(audit, Deed { runs: vec![run], ..Deed::default() });
         Ok(canceled)
     }
 

@@ -50,6 +50,7 @@ impl State {
 
     fn may_start(&self, active: &Active, now: Timestamp) -> bool {
         active.run.status == RunStatus::Pending
+            && !active.paused
             && active.available_at <= now
             && (!active.run.held || self.is_its_turn(active))
     }

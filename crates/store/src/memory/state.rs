@@ -7,10 +7,10 @@ use std::sync::Arc;
 use everbell_core::org::{Org, Override, Sweep};
 use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Outcome, Settling, settle};
-use everbell_core::store::{AuditEntry, Instance, NewToken, Token};
+use everbell_core::store::{AuditEntry, Deed, Instance, NewToken, Token};
 use everbell_core::{
-    ActiveRun, Backoff, Definition, Failure, Gap, Job, JobId, JobKey, Json, MAX_FAILURE_MESSAGE_BYTES, NewRun, OrgId,
-    Run, RunId, RunStatus, Timer, storable_text,
+    ActiveRun, Backoff, Definition, Failure, Gap, Job, JobId, JobKey, JobStatus, Json, MAX_FAILURE_MESSAGE_BYTES,
+    NewRun, OrgId, Run, RunId, RunStatus, Timer, storable_text,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -55,6 +55,8 @@ pub(super) struct Active {
     pub(super) lane: Option<JobId>,
     /// Not before: when it was meant to start, or when a retry may.
     pub(super) available_at: Timestamp,
+    /// It waits until its job is resumed.
+    pub(super) paused: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -87,7 +89,9 @@ pub(super) struct StoredToken {
 #[derive(Clone, Debug)]
 pub(super) struct StoredRequest {
     pub(super) fingerprint: [u8; 32],
-    pub(super) begun_at: Timestamp,
+    pub(super) at: Timestamp,
+    /// What it did, if it changed something.
+    pub(super) deed: Option<Deed>,
     pub(super) answer: Option<(u16, String)>,
 }
 
@@ -115,8 +119,10 @@ impl State {
 
     /// Has the active runs of a version, for an org or none, go on among those of the next one.
     pub(super) fn move_active(&mut self, from: &Owner, to: JobId) {
+        let paused = self.jobs.get(&to).is_some_and(|job| job.state.status == JobStatus::Paused);
         for active in self.active.values_mut().filter(|active| active.is_of(from)) {
             active.lane = Some(to);
+            active.paused &= paused;
         }
     }
 
@@ -253,8 +259,9 @@ impl State {
 
     /// The same entry twice is one entry: a caller whose answer was lost may ask again.
     pub(super) fn write_audit(&mut self, audit: &AuditEntry) {
-        let entry = AuditEntry { at: micros(audit.at), ..audit.clone() };
+        let entry = AuditEntry { at: micros(audit.at), request: None, ..audit.clone() };
         self.audit.entry(audit.id).or_insert(entry);
+        self.write_deed(audit, Deed::default());
     }
 }
 
@@ -298,7 +305,7 @@ fn gap_to_keep(gap: &Gap) -> Gap {
 
 impl Active {
     pub(super) fn new(run: Run) -> Active {
-        Active { lane: run.job_id, available_at: run.scheduled_at, run }
+        Active { lane: run.job_id, available_at: run.scheduled_at, paused: false, run }
     }
 
     pub(super) fn is_of(&self, owner: &Owner) -> bool {

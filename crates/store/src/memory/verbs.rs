@@ -8,9 +8,9 @@ use everbell_core::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
     AuditEntry, Bucket, Canceled, Changed, Claim, ClockTrace, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter,
-    JobOrg, JobOrgFilter, JobRef, JobRow, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page,
-    PageRequest, PlanFn, Planned, Pruned, Rearmed, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns,
-    Store, StoreResult, StoreStatus, Swept, Tally, TargetCount, Token,
+    JobOrg, JobOrgFilter, JobRef, JobRow, LastAdmin, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten,
+    Page, PageRequest, PlanFn, Planned, Pruned, Rearmed, Recorded, Remembered, RequestKey, RunFilter, RunGlimpse,
+    SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Swept, Tally, TargetCount, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
@@ -52,7 +52,7 @@ impl Store for MemoryStore {
     }
 
     async fn create_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
-        self.with_notice(|state| state.create_job(job, audit))
+        self.once(audit, |state| state.create_job(job, audit))
     }
 
     async fn change_job(
@@ -62,7 +62,7 @@ impl Store for MemoryStore {
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.with_notice(|state| state.change_job(job, None, expected_revision, decide, audit))
+        self.once(audit, |state| state.change_job(job, None, expected_revision, decide, audit))
     }
 
     async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
@@ -130,11 +130,11 @@ impl Store for MemoryStore {
     }
 
     async fn insert_run(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()> {
-        self.with_notice(|state| state.insert_run(run, audit))
+        self.once(audit, |state| state.insert_run(run, audit))
     }
 
     async fn cancel_run(&self, run: RunId, by: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<Canceled> {
-        self.with_notice(|state| state.cancel_run(run, by, now, audit))
+        self.once(audit, |state| state.cancel_run(run, by, now, audit))
     }
 
     async fn get_run(&self, run: RunId) -> StoreResult<Run> {
@@ -170,11 +170,11 @@ impl Store for MemoryStore {
     }
 
     async fn write_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>> {
-        self.with_notice(|state| state.write_orgs(writes, audit))
+        self.once(audit, |state| state.write_orgs(writes, audit))
     }
 
     async fn delete_org(&self, org: &OrgId, expected_revision: Option<u64>, audit: &AuditEntry) -> StoreResult<()> {
-        self.with_notice(|state| state.delete_org(org, expected_revision, audit))
+        self.once(audit, |state| state.delete_org(org, expected_revision, audit))
     }
 
     async fn get_org(&self, org: &OrgId) -> StoreResult<Org> {
@@ -190,11 +190,11 @@ impl Store for MemoryStore {
     }
 
     async fn write_override(&self, org: &OrgId, write: &OverrideWrite, audit: &AuditEntry) -> StoreResult<Override> {
-        self.with_notice(|state| state.write_override(org, write, audit))
+        self.once(audit, |state| state.write_override(org, write, audit))
     }
 
     async fn delete_override(&self, org: &OrgId, job: &JobKey, audit: &AuditEntry) -> StoreResult<()> {
-        self.with_notice(|state| state.delete_override(org, job, audit))
+        self.once(audit, |state| state.delete_override(org, job, audit))
     }
 
     async fn list_overrides(&self, org: &OrgId) -> StoreResult<Vec<Override>> {
@@ -217,7 +217,7 @@ impl Store for MemoryStore {
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.with_notice(|state| state.change_job(job, Some(org), expected_revision, decide, audit))
+        self.once(audit, |state| state.change_job(job, Some(org), expected_revision, decide, audit))
     }
 
     async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {
@@ -233,7 +233,7 @@ impl Store for MemoryStore {
     }
 
     async fn stop_sweep(&self, sweep: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
-        self.with_notice(|state| state.stop_sweep(sweep, audit))
+        self.once(audit, |state| state.stop_sweep(sweep, audit))
     }
 
     async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {
@@ -245,7 +245,7 @@ impl Store for MemoryStore {
     }
 
     async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()> {
-        self.with_notice(|state| state.drain_instance(instance, draining, audit))
+        self.once(audit, |state| state.drain_instance(instance, draining, audit))
     }
 
     async fn leave(&self, instance: InstanceId) -> StoreResult<()> {
@@ -260,7 +260,7 @@ impl Store for MemoryStore {
     }
 
     async fn create_token(&self, token: &NewToken, audit: &AuditEntry) -> StoreResult<Token> {
-        self.with(|state| state.create_token(token, audit))
+        self.once_quietly(audit, |state| state.create_token(token, audit))
     }
 
     async fn find_token(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Token>> {
@@ -271,12 +271,18 @@ impl Store for MemoryStore {
         self.with(|state| Ok(state.list_tokens()))
     }
 
-    async fn revoke_token(&self, name: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<()> {
-        self.with(|state| state.revoke_token(name, now, audit))
+    async fn revoke_token(
+        &self,
+        name: &str,
+        now: Timestamp,
+        last_admin: LastAdmin,
+        audit: &AuditEntry,
+    ) -> StoreResult<()> {
+        self.once_quietly(audit, |state| state.revoke_token(name, now, last_admin, audit))
     }
 
     async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()> {
-        self.with(|state| {
+        self.once_quietly(audit, |state| {
             state.write_audit(audit);
             Ok(())
         })
@@ -286,13 +292,13 @@ impl Store for MemoryStore {
         self.with(|state| state.list_audit(object, page))
     }
 
-    async fn begin_request(&self, key: &str, fingerprint: &[u8; 32], now: Timestamp) -> StoreResult<Remembered> {
-        self.with(|state| Ok(state.begin_request(key, fingerprint, now)))
+    async fn find_request(&self, request: &RequestKey, now: Timestamp) -> StoreResult<Remembered> {
+        self.with(|state| Ok(state.find_request(request, now)))
     }
 
-    async fn end_request(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()> {
+    async fn remember_answer(&self, request: &RequestKey, answer: (u16, &str), now: Timestamp) -> StoreResult<()> {
         self.with(|state| {
-            state.end_request(key, answer);
+            state.remember_answer(request, answer, now);
             Ok(())
         })
     }
@@ -315,7 +321,7 @@ impl Store for MemoryStore {
         limit: u32,
         audit: &AuditEntry,
     ) -> StoreResult<Rearmed> {
-        self.with_notice(|state| Ok(state.rearm_timers(now, lease_until, limit, audit)))
+        self.once(audit, |state| Ok(state.rearm_timers(now, lease_until, limit, audit)))
     }
 
     async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned> {

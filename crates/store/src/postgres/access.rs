@@ -2,13 +2,13 @@
 
 use everbell_core::InstanceId;
 use everbell_core::store::{
-    AuditEntry, Cursor, Instance, NewToken, Page, PageRequest, REQUEST_KEPT, REQUEST_PATIENCE, Remembered, StoreError,
-    StoreResult, Token,
+    AuditEntry, Cursor, Deed, Instance, LastAdmin, NewToken, Page, PageRequest, StoreError, StoreResult, Token,
 };
 use jiff::{SignedDuration, Timestamp};
 
 use super::PostgresStore;
 use super::connect::{Conn, check_limit, on};
+use super::requests;
 use crate::micros::Micros;
 use crate::rows::{AuditColumns, InstanceColumns, TokenColumns, audit_json, readable, words_of};
 
@@ -111,11 +111,23 @@ impl PostgresStore {
         Ok(rows.into_iter().map(TokenColumns::read).collect())
     }
 
-    pub(super) async fn end_token(&self, name: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<()> {
+    pub(super) async fn end_token(
+        &self,
+        name: &str,
+        now: Timestamp,
+        last_admin: LastAdmin,
+        audit: &AuditEntry,
+    ) -> StoreResult<()> {
         const WHAT: &str = "revoking a token";
         let mut tx = self.begin(WHAT).await?;
         let query = sqlx::query(include_str!("sql/revoke_token.sql")).bind(name.to_owned()).bind(Micros::from(now));
         let done = async {
+            if last_admin == LastAdmin::Refuse {
+                let admins = sqlx::query_as(include_str!("sql/lock_admins.sql")).fetch_all(&mut tx);
+                let admins: Vec<TokenColumns> = on(WHAT, admins).await?;
+                let admins: Vec<Token> = admins.into_iter().map(TokenColumns::read).collect();
+                Token::expect_another_admin(&admins, name, now)?;
+            }
             if on(WHAT, query.execute(&mut tx)).await?.rows_affected() == 0 {
                 return Err(StoreError::not_found("token", name));
             }
@@ -150,47 +162,19 @@ impl PostgresStore {
         let (items, unreadable) = readable(rows, |row| row.id, AuditColumns::read);
         Ok(Page { items, next, unreadable })
     }
-
-    pub(super) async fn remember_request(
-        &self,
-        key: &str,
-        fingerprint: &[u8; 32],
-        now: Timestamp,
-    ) -> StoreResult<Remembered> {
-        type Row = (Vec<u8>, Option<i32>, Option<String>);
-        const WHAT: &str = "remembering a request";
-        let query = sqlx::query(include_str!("sql/begin_request.sql"))
-            .bind(key.to_owned())
-            .bind(fingerprint.to_vec())
-            .bind(Micros::from(now))
-            .bind(Micros::earlier(now, REQUEST_KEPT))
-            .bind(Micros::earlier(now, REQUEST_PATIENCE));
-        if self.alone(WHAT, query.execute(&self.pool)).await?.rows_affected() == 1 {
-            return Ok(Remembered::New);
-        }
-        let query = sqlx::query_as::<_, Row>(include_str!("sql/read_request.sql")).bind(key.to_owned());
-        Ok(match self.within(WHAT, query.fetch_optional(&self.pool)).await? {
-            Some((known, _, _)) if known != fingerprint => Remembered::Different,
-            Some((_, Some(status), Some(body))) => Remembered::Answered(u16::try_from(status).unwrap_or(0), body),
-            // Forgotten in between counts as being answered: the caller tries again.
-            _ => Remembered::InProgress,
-        })
-    }
-
-    pub(super) async fn remember_answer(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()> {
-        let query = match answer {
-            Some((status, body)) => sqlx::query(include_str!("sql/end_request.sql"))
-                .bind(key.to_owned())
-                .bind(i32::from(status))
-                .bind(body.to_owned()),
-            None => sqlx::query(include_str!("sql/forget_request.sql")).bind(key.to_owned()),
-        };
-        self.alone("remembering an answer", query.execute(&self.pool)).await?;
-        Ok(())
-    }
 }
 
+/// Writes an entry, and that its request was carried out, if it names one.
 pub(super) async fn insert_audit(conn: Conn<'_, '_>, audit: &AuditEntry) -> StoreResult<()> {
+    insert_audit_of(conn, audit, Deed::default).await
+}
+
+/// The same for a request that made something which its answer is about.
+pub(super) async fn insert_audit_of(
+    conn: Conn<'_, '_>,
+    audit: &AuditEntry,
+    deed: impl FnOnce() -> Deed,
+) -> StoreResult<()> {
     let query = sqlx::query(include_str!("sql/insert_audit.sql"))
         .bind(audit.id)
         .bind(Micros::from(audit.at))
@@ -201,7 +185,10 @@ pub(super) async fn insert_audit(conn: Conn<'_, '_>, audit: &AuditEntry) -> Stor
         .bind(audit_json(audit.before.as_ref()))
         .bind(audit_json(audit.after.as_ref()));
     on("writing the audit trail", query.execute(&mut *conn)).await?;
-    Ok(())
+    match &audit.request {
+        Some(request) => requests::insert_deed(conn, request, audit, deed()).await,
+        None => Ok(()),
+    }
 }
 
 /// Tokens remember when they were used to the minute.

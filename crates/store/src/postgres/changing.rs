@@ -2,15 +2,17 @@
 
 use std::collections::HashSet;
 
-use everbell_core::change::{JobChange, JobView};
-use everbell_core::store::{AuditEntry, Changed, DecideFn, JobRef, StoreError, StoreResult};
+use everbell_core::change::{JobChange, JobView, PendingRuns};
+use everbell_core::store::{AuditEntry, Changed, DecideFn, Deed, JobRef, StoreError, StoreResult};
 use everbell_core::{Gap, Job, JobId, JobState, OrgId, Run, RunId};
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Conn, on};
+use super::fault;
 use super::jobs;
-use super::planning::{active_of, upstream_of, write};
+use super::planning::{active_of, cancel, upstream_of, write};
+use super::running::DEADLOCKS;
 use super::sweeping::{self, facts_of, org_active_of};
 use crate::micros::Micros;
 use crate::rows::{JobColumns, PlanBatch, RunColumns, TimerColumns, blank_timer, org_text};
@@ -31,15 +33,33 @@ impl PostgresStore {
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
         let what = format!("changing {}", audit.object);
-        let mut tx = self.begin(&what).await?;
-        let done = self.decide_in(&mut tx, &what, wanted, decide, audit).await;
-        let done = self.settle(&what, tx, done, |_| true).await?;
+        let done = self.decide_again(&what, wanted, decide, audit).await?;
         let runs = self.read_in_order(&done.new_ids()).await?;
         let successor = match done.successor {
             Some(id) => Some(self.job_row(id).await?),
             None => None,
         };
-        Ok(Changed { job: self.job_row(done.id).await?, successor, runs, gaps: done.gaps })
+        Ok(Changed { job: self.job_row(done.id).await?, successor, runs, gaps: done.gaps, pending: done.pending })
+    }
+
+    /// Decides in a transaction of its own. Outcomes are recorded in the order of runs, then jobs, and a pause goes the other
+    /// way: the one that is sent away has changed nothing and begins again.
+    async fn decide_again(
+        &self,
+        what: &str,
+        wanted: Wanted<'_>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Decided> {
+        let mut attempt = 1;
+        loop {
+            let mut tx = self.begin(what).await?;
+            let done = self.decide_in(&mut tx, what, wanted, decide, audit).await;
+            match self.settle(what, tx, done, |_| true).await {
+                Err(error) if fault::is_deadlock(&error) && attempt < DEADLOCKS => attempt += 1,
+                answer => return answer,
+            }
+        }
     }
 
     pub(super) async fn decide_in(
@@ -55,7 +75,7 @@ impl PostgresStore {
         let view = self.lock(&mut *tx, id, org).await?;
         let Job { definition, state } = &view.job;
         StoreError::expect_revision("job", &definition.key, expected_revision, Some(state.revision))?;
-        let JobChange { state, plan, successor, sweep } = decide(&view)?;
+        let JobChange { state, plan, successor, sweep, pending } = decide(&view)?;
         let mut batch = PlanBatch::default();
         let (gaps, wanted): (Vec<Gap>, Vec<Uuid>) =
             (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect());
@@ -71,9 +91,12 @@ impl PostgresStore {
         if let Some(work) = &sweep {
             sweeping::begin(&mut *tx, what, &view.job.definition, work, audit).await?;
         }
-        super::access::insert_audit(&mut *tx, audit).await?;
         let successor = successor.map(|new| new.definition.id.as_uuid());
-        Ok(Decided { id, successor, wanted, inserted, gaps })
+        let lanes: Vec<Uuid> = [id].into_iter().chain(successor).collect();
+        let pending = change_pending(&mut *tx, what, &lanes, pending, audit).await?;
+        let done = Decided { id, successor, wanted, inserted, gaps, pending };
+        super::access::insert_audit_of(&mut *tx, audit, || done.deed()).await?;
+        Ok(done)
     }
 
     /// The job as it is, with its timer, or that of an org, and itself locked, in this order.
@@ -118,6 +141,7 @@ pub(super) struct Decided {
     wanted: Vec<Uuid>,
     inserted: HashSet<Uuid>,
     gaps: Vec<Gap>,
+    pending: u64,
 }
 
 impl Decided {
@@ -129,6 +153,44 @@ impl Decided {
     fn new_ids(&self) -> Vec<Uuid> {
         self.wanted.iter().copied().filter(|id| self.inserted.contains(id)).collect()
     }
+
+    /// What it did, for who asks for it again.
+    fn deed(&self) -> Deed {
+        Deed {
+            job: Some(JobId::from_uuid(self.id)),
+            successor: self.successor.map(JobId::from_uuid),
+            runs: self.new_ids().into_iter().map(RunId::from_uuid).collect(),
+            gaps: self.gaps.clone(),
+            pending: self.pending,
+            ..Deed::default()
+        }
+    }
+}
+
+/// Holds, releases or cancels the runs of these versions that have not begun, and counts them.
+async fn change_pending(
+    conn: Conn<'_, '_>,
+    what: &str,
+    lanes: &[Uuid],
+    pending: PendingRuns,
+    audit: &AuditEntry,
+) -> StoreResult<u64> {
+    if pending == PendingRuns::Leave {
+        return Ok(0);
+    }
+    let mut counted = 0;
+    for lane in lanes {
+        let hold = pending != PendingRuns::Release;
+        let query = sqlx::query(include_str!("sql/pause_runs.sql")).bind(*lane).bind(hold);
+        on(what, query.execute(&mut *conn)).await?;
+        let query = sqlx::query_scalar(include_str!("sql/pending_runs.sql")).bind(*lane);
+        let waiting: Vec<Uuid> = on(what, query.fetch_all(&mut *conn)).await?;
+        if pending == PendingRuns::Cancel && !waiting.is_empty() {
+            cancel(&mut *conn, what, &waiting, Micros::from(audit.at), &audit.actor).await?;
+        }
+        counted += waiting.len() as u64;
+    }
+    Ok(counted)
 }
 
 /// Has the active runs of a version, for these orgs, go on among those of the next one.

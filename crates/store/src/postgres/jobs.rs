@@ -6,7 +6,7 @@ use everbell_core::JobId;
 use everbell_core::change::NewJob;
 use everbell_core::org::Work;
 use everbell_core::store::{
-    AuditEntry, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult, TargetCount,
+    AuditEntry, Deed, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult, TargetCount,
 };
 use jiff::Timestamp;
 use sqlx::postgres::PgArguments;
@@ -27,7 +27,8 @@ impl PostgresStore {
         let mut tx = self.begin(&what).await?;
         let done = async {
             insert_job(&mut tx, &what, job, audit).await?;
-            super::access::insert_audit(&mut tx, audit).await
+            let deed = || Deed { job: Some(job.definition.id), ..Deed::default() };
+            super::access::insert_audit_of(&mut tx, audit, deed).await
         };
         let done = done.await;
         self.settle(&what, tx, done, |()| true).await?;

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use everbell_core::settle::{Next, Settling, Transition};
-use everbell_core::store::{AuditEntry, Canceled, Claim, LeaseReport, Recorded, StartRuns, StoreError, StoreResult};
+use everbell_core::store::{
+    AuditEntry, Canceled, Claim, Deed, LeaseReport, Recorded, StartRuns, StoreError, StoreResult,
+};
 use everbell_core::{Failure, InstanceId, JobId, OutputSoFar, Run, RunId, RunStatus};
 use jiff::Timestamp;
 use sqlx::Postgres;
@@ -21,7 +23,7 @@ use crate::rows::{ClaimColumns, Learned, Recording, RunColumns, RunValues, Settl
 /// How often outcomes are recorded anew when two who record the same runs wait for each other. A statement locks its rows in
 /// the order that its plan reads them, and two sessions may have different plans; the one that is sent away has changed
 /// nothing. Locking them in order first would cost every outcome what only a lost lease can need.
-const DEADLOCKS: u32 = 5;
+pub(super) const DEADLOCKS: u32 = 5;
 
 impl PostgresStore {
     pub(super) async fn claim_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
@@ -222,7 +224,8 @@ impl PostgresStore {
             if insert_runs(&mut tx, WHAT, &[values], Micros::from(run.created_at)).await?.is_empty() {
                 return Err(StoreError::Conflict { what: format!("run `{}` exists already", run.id) });
             }
-            super::access::insert_audit(&mut tx, audit).await
+            let deed = || Deed { runs: vec![run.id], ..Deed::default() };
+            super::access::insert_audit_of(&mut tx, audit, deed).await
         };
         let done = done.await;
         self.settle(WHAT, tx, done, |()| true).await
@@ -264,7 +267,8 @@ impl PostgresStore {
             (0, _) => Canceled::Requested,
             _ => Canceled::AtOnce,
         };
-        super::access::insert_audit(&mut *tx, audit).await?;
+        let deed = || Deed { runs: vec![run], ..Deed::default() };
+        super::access::insert_audit_of(&mut *tx, audit, deed).await?;
         Ok(outcome)
     }
 }

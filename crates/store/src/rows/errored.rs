@@ -20,6 +20,7 @@ pub(crate) fn of_job(id: JobId, key: &str, why: &str, now: Timestamp) -> AuditEn
         reason: Some(why.to_owned()),
         before: None,
         after: None,
+        request: None,
     }
 }
 

@@ -91,6 +91,7 @@ impl AuditColumns {
             action: self.action,
             object: self.object,
             reason: self.reason,
+            request: None,
         })
     }
 }

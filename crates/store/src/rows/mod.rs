@@ -3,6 +3,7 @@
 
 mod batch;
 mod counts;
+mod deed;
 mod definitions;
 pub(crate) mod errored;
 mod few;
@@ -19,6 +20,7 @@ pub(crate) mod sweeps;
 
 pub(crate) use batch::{GapValues, PlanBatch, Recording, TimerValues};
 pub(crate) use counts::{ActiveCountColumns, DueColumns, JobCountColumns, counts, job_counts, target_counts};
+pub(crate) use deed::{RequestRow, deed_text, remembered};
 pub(crate) use definitions::{Definitions, Learned};
 pub(crate) use few::{AuditColumns, GapColumns, InstanceColumns, TimerColumns, TokenColumns, audit_json, words_of};
 pub(crate) use job::{JobColumns, JobListColumns, JobValues};

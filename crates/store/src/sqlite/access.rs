@@ -1,14 +1,13 @@
 //! Instances, tokens, the audit trail, remembered requests.
 
 use everbell_core::store::{
-    AuditEntry, Cursor, Instance, NewToken, Page, PageRequest, REQUEST_KEPT, REQUEST_PATIENCE, Remembered, StoreError,
-    StoreResult, Token,
+    AuditEntry, Cursor, Deed, Instance, LastAdmin, NewToken, Page, PageRequest, StoreError, StoreResult, Token,
 };
 use everbell_core::{InstanceId, Target};
 use jiff::Timestamp;
 
 use super::transaction::{Statement, Tx};
-use super::{SqliteStore, check_limit};
+use super::{SqliteStore, check_limit, requests};
 use crate::micros::Micros;
 use crate::rows::{AuditColumns, InstanceColumns, TokenColumns, audit_json, bad_cursor, readable, words_of};
 
@@ -16,7 +15,7 @@ const MICROS_PER_MINUTE: i64 = 60_000_000;
 
 impl SqliteStore {
     /// One statement, alone in its transaction.
-    async fn write(&self, what: &str, statement: Statement) -> StoreResult<u64> {
+    pub(super) async fn write(&self, what: &str, statement: Statement) -> StoreResult<u64> {
         let mut held = self.writer(what).await?;
         let mut tx = held.begin().await?;
         let written = tx.run(statement).await?;
@@ -132,9 +131,20 @@ impl SqliteStore {
         Ok(rows.into_iter().map(TokenColumns::read).collect())
     }
 
-    pub(super) async fn end_token(&self, name: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<()> {
+    pub(super) async fn end_token(
+        &self,
+        name: &str,
+        now: Timestamp,
+        last_admin: LastAdmin,
+        audit: &AuditEntry,
+    ) -> StoreResult<()> {
         let mut held = self.writer("revoking a token").await?;
         let mut tx = held.begin().await?;
+        if last_admin == LastAdmin::Refuse {
+            let admins: Vec<TokenColumns> = tx.all(sqlx::query(include_str!("sql/lock_admins.sql"))).await?;
+            let admins: Vec<Token> = admins.into_iter().map(TokenColumns::read).collect();
+            Token::expect_another_admin(&admins, name, now)?;
+        }
         let query = sqlx::query(include_str!("sql/revoke_token.sql")).bind(name.to_owned()).bind(Micros::from(now));
         if tx.run(query).await? == 0 {
             return Err(StoreError::not_found("token", name));
@@ -173,48 +183,19 @@ impl SqliteStore {
         let (items, unreadable) = readable(rows, |row| row.id, AuditColumns::read);
         Ok(Page { items, next, unreadable })
     }
-
-    pub(super) async fn remember_request(
-        &self,
-        key: &str,
-        fingerprint: &[u8; 32],
-        now: Timestamp,
-    ) -> StoreResult<Remembered> {
-        type Row = (Vec<u8>, Option<u16>, Option<String>);
-        let mut held = self.writer("remembering a request").await?;
-        let mut tx = held.begin().await?;
-        let query = sqlx::query(include_str!("sql/begin_request.sql"))
-            .bind(key.to_owned())
-            .bind(fingerprint.to_vec())
-            .bind(Micros::from(now))
-            .bind(Micros::earlier(now, REQUEST_KEPT))
-            .bind(Micros::earlier(now, REQUEST_PATIENCE));
-        if tx.run(query).await? == 1 {
-            tx.commit().await?;
-            return Ok(Remembered::New);
-        }
-        let query = sqlx::query(include_str!("sql/read_request.sql")).bind(key.to_owned());
-        let (known, status, body): Row = tx.one(query).await?;
-        Ok(match (status, body) {
-            _ if known != fingerprint => Remembered::Different,
-            (Some(status), Some(body)) => Remembered::Answered(status, body),
-            _ => Remembered::InProgress,
-        })
-    }
-
-    pub(super) async fn remember_answer(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()> {
-        let query = match answer {
-            Some((status, body)) => {
-                sqlx::query(include_str!("sql/end_request.sql")).bind(key.to_owned()).bind(status).bind(body.to_owned())
-            }
-            None => sqlx::query(include_str!("sql/forget_request.sql")).bind(key.to_owned()),
-        };
-        self.write("remembering an answer", query).await?;
-        Ok(())
-    }
 }
 
+/// Writes an entry, and that its request was carried out, if it names one.
 pub(super) async fn insert_audit(tx: &mut Tx<'_>, audit: &AuditEntry) -> StoreResult<()> {
+    insert_audit_of(tx, audit, Deed::default).await
+}
+
+/// The same for a request that made something which its answer is about.
+pub(super) async fn insert_audit_of(
+    tx: &mut Tx<'_>,
+    audit: &AuditEntry,
+    deed: impl FnOnce() -> Deed,
+) -> StoreResult<()> {
     let query = sqlx::query(include_str!("sql/insert_audit.sql"))
         .bind(audit.id)
         .bind(Micros::from(audit.at))
@@ -225,5 +206,8 @@ pub(super) async fn insert_audit(tx: &mut Tx<'_>, audit: &AuditEntry) -> StoreRe
         .bind(audit_json(audit.before.as_ref()))
         .bind(audit_json(audit.after.as_ref()));
     tx.run(query).await?;
-    Ok(())
+    match &audit.request {
+        Some(request) => requests::insert_deed(tx, request, audit, deed()).await,
+        None => Ok(()),
+    }
 }

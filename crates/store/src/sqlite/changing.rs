@@ -1,11 +1,11 @@
 //! What operators do to a job: read it, ask the decision, write the answer.
 
-use everbell_core::change::{JobChange, JobView};
-use everbell_core::store::{AuditEntry, Changed, DecideFn, JobRef, StoreError, StoreResult};
-use everbell_core::{Gap, Job, JobId, JobState, OrgId, Run};
+use everbell_core::change::{JobChange, JobView, PendingRuns};
+use everbell_core::store::{AuditEntry, Changed, DecideFn, Deed, JobRef, StoreError, StoreResult};
+use everbell_core::{Gap, Job, JobId, JobState, OrgId, Run, RunId};
 use uuid::Uuid;
 
-use super::planning::{active_of, upstream_of, write};
+use super::planning::{active_of, cancel, upstream_of, write};
 use super::sweeping::{self, facts_of, org_active_of};
 use super::transaction::Tx;
 use super::{SqliteStore, access, batch, jobs};
@@ -41,7 +41,7 @@ impl SqliteStore {
         let view = self.view(tx, id, org).await?;
         let Job { definition, state } = &view.job;
         StoreError::expect_revision("job", &definition.key, expected_revision, Some(state.revision))?;
-        let JobChange { state, plan, successor, sweep } = decide(&view)?;
+        let JobChange { state, plan, successor, sweep, pending } = decide(&view)?;
         let mut batch = PlanBatch::default();
         let (gaps, runs) = (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect::<Vec<_>>());
         batch.add(&view.job.definition, plan);
@@ -54,17 +54,27 @@ impl SqliteStore {
         if let Some(work) = &sweep {
             sweeping::begin(tx, &view.job.definition, work, audit).await?;
         }
-        access::insert_audit(tx, audit).await?;
-
-        let new = runs.into_iter().filter(|id| written.runs.contains(id)).collect();
+        let new: Vec<Uuid> = runs.into_iter().filter(|id| written.runs.contains(id)).collect();
         let gaps = gaps.into_iter().zip(&batch.gaps).filter(|(_, row)| written.gaps.contains(&row.id));
         let gaps: Vec<Gap> = gaps.map(|(gap, _)| gap).collect();
+        let successor = successor.map(|new| new.definition.id.as_uuid());
+        let lanes: Vec<Uuid> = [id].into_iter().chain(successor).collect();
+        let pending = change_pending(tx, &lanes, pending, audit).await?;
+        let deed = || Deed {
+            job: Some(JobId::from_uuid(id)),
+            successor: successor.map(JobId::from_uuid),
+            runs: new.iter().copied().map(RunId::from_uuid).collect(),
+            gaps: gaps.clone(),
+            pending,
+            ..Deed::default()
+        };
+        access::insert_audit_of(tx, audit, deed).await?;
         let successor = match successor {
-            Some(new) => Some(self.job_row(tx, new.definition.id.as_uuid()).await?),
+            Some(new) => Some(self.job_row(tx, new).await?),
             None => None,
         };
         let runs = new_runs(tx, new).await?;
-        Ok(Changed { job: self.job_row(tx, id).await?, successor, runs, gaps })
+        Ok(Changed { job: self.job_row(tx, id).await?, successor, runs, gaps, pending })
     }
 
     /// The job as it is. Nobody else writes, so it stays so until the commit.
@@ -98,6 +108,25 @@ impl SqliteStore {
 async fn new_runs(tx: &mut Tx<'_>, ids: Vec<Uuid>) -> StoreResult<Vec<Run>> {
     let mut rows = jobs::runs_of(tx, ids.iter().copied()).await?;
     ids.iter().filter_map(|id| rows.remove(id)).map(RunColumns::read).collect()
+}
+
+/// Holds, releases or cancels the runs of these versions that have not begun, and counts them.
+async fn change_pending(tx: &mut Tx<'_>, lanes: &[Uuid], pending: PendingRuns, audit: &AuditEntry) -> StoreResult<u64> {
+    if pending == PendingRuns::Leave {
+        return Ok(0);
+    }
+    let mut counted = 0;
+    for lane in lanes {
+        let hold = pending != PendingRuns::Release;
+        tx.run(sqlx::query(include_str!("sql/pause_runs.sql")).bind(*lane).bind(hold)).await?;
+        let waiting: Vec<(Uuid,)> = tx.all(sqlx::query(include_str!("sql/pending_runs.sql")).bind(*lane)).await?;
+        let waiting: Vec<Uuid> = waiting.into_iter().map(|(id,)| id).collect();
+        if pending == PendingRuns::Cancel && !waiting.is_empty() {
+            cancel(tx, &waiting, &audit.actor, audit.at).await?;
+        }
+        counted += waiting.len() as u64;
+    }
+    Ok(counted)
 }
 
 /// Has the active runs of a version, for these orgs, go on among those of the next one.

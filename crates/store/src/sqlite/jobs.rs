@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use everbell_core::change::NewJob;
 use everbell_core::org::Work;
 use everbell_core::store::{
-    AuditEntry, Cursor, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult, TargetCount,
+    AuditEntry, Cursor, Deed, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
+    TargetCount,
 };
 use everbell_core::{JobId, JobStatus, RunStatus, Source};
 use jiff::Timestamp;
@@ -26,7 +27,8 @@ impl SqliteStore {
         let mut held = self.writer(format!("creating job `{}`", job.definition.key)).await?;
         let mut tx = held.begin().await?;
         insert_job(&mut tx, job, audit).await?;
-        access::insert_audit(&mut tx, audit).await?;
+        let deed = || Deed { job: Some(job.definition.id), ..Deed::default() };
+        access::insert_audit_of(&mut tx, audit, deed).await?;
         let row = self.job_row(&mut tx, job.definition.id.as_uuid()).await?;
         tx.commit_and_wake().await?;
         Ok(row)

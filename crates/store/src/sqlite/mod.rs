@@ -23,6 +23,7 @@ mod migrate;
 mod orgs;
 mod planning;
 mod rearming;
+mod requests;
 mod running;
 mod summary;
 mod sweeping;
@@ -40,9 +41,9 @@ use everbell_core::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
     AuditEntry, Bucket, Canceled, Changed, Claim, ClockTrace, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter,
-    JobOrg, JobOrgFilter, JobRef, JobRow, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page,
-    PageRequest, PlanFn, Planned, Pruned, Rearmed, Recorded, Remembered, RunFilter, RunGlimpse, SlotOutcome, StartRuns,
-    Store, StoreResult, StoreStatus, Swept, Tally, TargetCount, Token,
+    JobOrg, JobOrgFilter, JobRef, JobRow, LastAdmin, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten,
+    Page, PageRequest, PlanFn, Planned, Pruned, Rearmed, Recorded, Remembered, RequestKey, RunFilter, RunGlimpse,
+    SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Swept, Tally, TargetCount, Token,
 };
 use everbell_core::{Gap, InstanceId, Invalid, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
@@ -336,8 +337,14 @@ impl Store for SqliteStore {
         self.read_tokens().await
     }
 
-    async fn revoke_token(&self, name: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<()> {
-        self.end_token(name, now, audit).await
+    async fn revoke_token(
+        &self,
+        name: &str,
+        now: Timestamp,
+        last_admin: LastAdmin,
+        audit: &AuditEntry,
+    ) -> StoreResult<()> {
+        self.end_token(name, now, last_admin, audit).await
     }
 
     async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()> {
@@ -348,12 +355,12 @@ impl Store for SqliteStore {
         self.read_audit_page(object, page).await
     }
 
-    async fn begin_request(&self, key: &str, fingerprint: &[u8; 32], now: Timestamp) -> StoreResult<Remembered> {
-        self.remember_request(key, fingerprint, now).await
+    async fn find_request(&self, request: &RequestKey, now: Timestamp) -> StoreResult<Remembered> {
+        self.read_request(request, now).await
     }
 
-    async fn end_request(&self, key: &str, answer: Option<(u16, &str)>) -> StoreResult<()> {
-        self.remember_answer(key, answer).await
+    async fn remember_answer(&self, request: &RequestKey, answer: (u16, &str), now: Timestamp) -> StoreResult<()> {
+        self.write_answer(request, answer, now).await
     }
 
     async fn clock_trace(&self) -> StoreResult<ClockTrace> {

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use everbell_core::settle::{Next, Settling, Transition};
-use everbell_core::store::{AuditEntry, Canceled, Claim, LeaseReport, Recorded, StartRuns, StoreError, StoreResult};
+use everbell_core::store::{
+    AuditEntry, Canceled, Claim, Deed, LeaseReport, Recorded, StartRuns, StoreError, StoreResult,
+};
 use everbell_core::{Failure, InstanceId, JobId, OutputSoFar, Run, RunId, RunStatus};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -199,7 +201,8 @@ impl SqliteStore {
         if new.is_empty() {
             return Err(StoreError::Conflict { what: format!("run `{}` exists already", run.id) });
         }
-        access::insert_audit(&mut tx, audit).await?;
+        let deed = || Deed { runs: vec![run.id], ..Deed::default() };
+        access::insert_audit_of(&mut tx, audit, deed).await?;
         tx.commit_and_wake().await
     }
 
@@ -222,7 +225,8 @@ impl SqliteStore {
             (0, _) => Canceled::Requested,
             _ => Canceled::AtOnce,
         };
-        access::insert_audit(&mut tx, audit).await?;
+        let deed = || Deed { runs: vec![run], ..Deed::default() };
+        access::insert_audit_of(&mut tx, audit, deed).await?;
         tx.commit_and_wake().await?;
         Ok(outcome)
     }

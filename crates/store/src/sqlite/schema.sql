@@ -16,7 +16,7 @@ CREATE TABLE active_runs (
   failure_code     text,
   failure_message  text,
   failure_details  text,
-  output           text,
+  output           text, paused integer not null default 0,
   check ((status = 'running') = (lease_until is not null)),
   check (status = 'pending' or (runner_id is not null and not held and attempt >= 1))
 ) strict, without rowid;
@@ -175,7 +175,7 @@ CREATE TABLE requests (
   fingerprint blob not null,
   status      integer,
   body        text,
-  created_at  integer not null,
+  created_at  integer not null, deed text,
   check ((status is null) = (body is null))
 ) strict;
 CREATE INDEX requests_created on requests (created_at);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everbell_core::store::{Store, StoreError};
+use everbell_core::store::{RequestKey, Store, StoreError};
 use everbell_store::conformance::Fresh;
 use everbell_store::memory::{FaultPoint, MemoryStore};
 
@@ -23,14 +23,15 @@ async fn its_clock_is_set_by_hand() {
 async fn the_next_call_can_be_made_to_fail() {
     let store = MemoryStore::new();
     let now = store.now().await.unwrap();
-    let begin = async || store.begin_request("key", &[1; 32], now).await.map_err(|error| error.to_string());
+    let request = RequestKey { key: "key".to_owned(), fingerprint: [1; 32] };
+    let answer = async || store.remember_answer(&request, (200, ""), now).await.map_err(|error| error.to_string());
+    let found = async || format!("{:?}", store.find_request(&request, now).await);
     store.fail_next(FaultPoint::Before);
-    assert!(begin().await.unwrap_err().starts_with("the database is not available"));
-    assert_eq!(format!("{:?}", begin().await), "Ok(New)", "nothing had happened, and only one call fails");
-    store.end_request("key", None).await.unwrap();
+    assert!(answer().await.unwrap_err().starts_with("the database is not available"));
+    assert_eq!(found().await, "Ok(New)", "nothing had happened, and only one call fails");
     store.fail_next(FaultPoint::After);
-    assert!(begin().await.unwrap_err().contains("may have happened"));
-    assert_eq!(format!("{:?}", begin().await), "Ok(InProgress)", "it had happened");
+    assert!(answer().await.unwrap_err().contains("may have happened"));
+    assert_eq!(found().await, "Ok(Answered(200, \"\"))", "it had happened");
     store.fail_next(FaultPoint::After);
     let error = store.now().await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { maybe_done: true, .. }) && error.is_transient());

@@ -26,7 +26,8 @@ async fn ten_instances_that_start_together_migrate_once() {
     }
     let versions: Vec<i32> =
         sqlx::query_scalar("select version from schema_migrations").fetch_all(&mut raw(&database).await).await.unwrap();
-    assert_eq!(versions, [1, 2, 3]);
+    let latest = versions.len() as i32;
+    assert_eq!(versions, (1..=latest).collect::<Vec<_>>());
 }
 
 #[tokio::test]
@@ -37,10 +38,9 @@ async fn a_newer_schema_is_refused_with_what_to_do() {
     sqlx::query(note).execute(&mut raw(&database).await).await.unwrap();
     let error = PostgresStore::connect(database.url()).await.unwrap_err();
     assert!(matches!(error, StoreError::Invalid(_)), "{error:?}");
-    assert_eq!(
-        error.to_string(),
-        "database: schema version 999 is newer than this binary knows (3); start the newer release, or restore a backup"
-    );
+    let text = error.to_string();
+    assert!(text.starts_with("database: schema version 999 is newer than this binary knows ("), "{text}");
+    assert!(text.ends_with("); start the newer release, or restore a backup"), "{text}");
 }
 
 #[tokio::test]

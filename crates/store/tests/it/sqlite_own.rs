@@ -28,10 +28,11 @@ async fn a_database_is_migrated_once_and_opened_again() {
     };
     let store = SqliteStore::open(&folder.file()).await.unwrap();
     create(&store, "hourly", "0 * * * *").await;
-    assert_eq!(store.status().await.unwrap().schema_version, 3);
+    assert!(store.status().await.unwrap().schema_version >= 1);
     drop(store);
     let store = SqliteStore::open(&folder.file()).await.unwrap();
-    assert_eq!(versions().await, [1, 2, 3]);
+    let latest = store.status().await.unwrap().schema_version;
+    assert_eq!(versions().await, (1..=latest).collect::<Vec<_>>());
     assert_eq!(store.list_jobs(&JobFilter::default(), &page()).await.unwrap().items.len(), 1);
 }
 
@@ -43,13 +44,12 @@ fn page() -> PageRequest {
 async fn a_newer_schema_is_refused_with_what_to_do() {
     let folder = Folder::new();
     drop(SqliteStore::open(&folder.file()).await.unwrap());
-    run(&folder.file(), "insert into schema_migrations (version, applied_at) values (7, 0)").await;
+    run(&folder.file(), "insert into schema_migrations (version, applied_at) values (999, 0)").await;
     let error = SqliteStore::open(&folder.file()).await.unwrap_err();
     assert!(matches!(error, StoreError::Invalid(_)), "{error:?}");
-    assert_eq!(
-        error.to_string(),
-        "database: schema version 7 is newer than this binary knows (3); start the newer release, or restore a backup"
-    );
+    let text = error.to_string();
+    assert!(text.starts_with("database: schema version 999 is newer than this binary knows ("), "{text}");
+    assert!(text.ends_with("); start the newer release, or restore a backup"), "{text}");
 }
 
 #[tokio::test]

@@ -56,6 +56,7 @@ pub(super) fn audit(number: u128) -> AuditEntry {
         reason: None,
         before: None,
         after: None,
+        request: None,
     }
 }
 

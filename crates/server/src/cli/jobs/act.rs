@@ -57,6 +57,9 @@ pub(crate) struct PauseArgs {
     /// Resume by itself then: RFC 3339, `today 18:00`, `+2h`.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
+    /// Cancel the runs that have not begun. Otherwise they wait until the job is resumed.
+    #[arg(long)]
+    cancel_pending: bool,
     #[command(flatten)]
     online: OnlineArgs,
 }
@@ -179,7 +182,11 @@ pub(super) fn pause(args: &PauseArgs, now: Timestamp, output: &mut Output) -> Re
         Some(text) => Some(moment_in(&zone_for(&session, &args.job, None)?, now, "--until", text)?),
         None => None,
     };
-    let body = given([("reason", Some(json!(reason))), ("until", until.map(|at| json!(at.to_string())))]);
+    let body = given([
+        ("reason", Some(json!(reason))),
+        ("until", until.map(|at| json!(at.to_string()))),
+        ("cancelPending", args.cancel_pending.then_some(json!(true))),
+    ]);
     let answer = act(&session, &args.job, "pause", "pause", &body)?;
     let Some(job) = session.for_people(&answer, "jobKey")? else { return Ok(Exit::Success) };
     let (key, reason) = (printable(text(&job, "jobKey")), printable(text(&job, "pauseReason")));
@@ -194,6 +201,15 @@ pub(super) fn pause(args: &PauseArgs, now: Timestamp, output: &mut Output) -> Re
             ))?;
         }
         None => session.detail("until somebody resumes it")?,
+    }
+    let runs = |name: &str| job.get(name).and_then(serde_json::Value::as_u64).unwrap_or(0) as usize;
+    if runs("heldRuns") > 0 {
+        let waiting = counted(runs("heldRuns"), "run");
+        session
+            .detail(&format!("{waiting} not begun: held until the job is resumed (--cancel-pending cancels them)"))?;
+    }
+    if runs("canceledRuns") > 0 {
+        session.detail(&format!("{} not begun: canceled", counted(runs("canceledRuns"), "run")))?;
     }
     session.advise(&format!("resume it: everbell jobs resume {}", shell(text(&job, "jobKey"))))?;
     Ok(Exit::Success)

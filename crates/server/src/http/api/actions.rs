@@ -3,8 +3,8 @@
 use axum::http::StatusCode;
 use everbell::client::{Change, OrgRunNow, Rescheduling, RunNowRequest, Skipping};
 use everbell::{JobRow, JobStatus, OrgId, RunNow, RunRecord, StoreError};
-use everbell_core::Zone;
-use everbell_core::store::Changed;
+use everbell_core::store::{Changed, RunFilter};
+use everbell_core::{RunStatus, Zone};
 
 use super::jobs::{etag, shown};
 use super::questions::zone_for;
@@ -12,10 +12,13 @@ use crate::form::job::time;
 use crate::form::{Fault, Field, Form, Kind as Value, TEXT, optional, required};
 use crate::http::call::{Answer, Call};
 use crate::http::model::{
-    JobDocument, OrgRunDocument, ResumedDocument, Resumption, RunDocument, RunNowDocument, RunNowOrgsDocument,
-    SweepBegunDocument, times,
+    JobDocument, OrgRunDocument, PausedDocument, ResumedDocument, Resumption, RunDocument, RunNowDocument,
+    RunNowOrgsDocument, SweepBegunDocument, times,
 };
 use crate::http::problem::{Kind, Problem};
+
+/// The most runs that are counted.
+const MOST_COUNTED: u32 = 10_000;
 
 pub(super) const REASON: Value = Value::Text { min: 3, max: 500 };
 
@@ -23,6 +26,11 @@ pub(crate) const PAUSE: &[Field] = &[
     optional("reason", REASON, "Why; kept and shown. Required, here or as `pauseReason`."),
     optional("pauseReason", REASON, "The same as `reason`."),
     optional("until", Value::Time, "When it resumes by itself; a time without an offset is read in the job's zone."),
+    optional(
+        "cancelPending",
+        Value::Flag,
+        "Cancel the runs that have not begun. Otherwise they wait until the job is resumed.",
+    ),
 ];
 
 pub(crate) const RESUME: &[Field] = &[
@@ -78,13 +86,24 @@ pub(crate) async fn pause(call: Call) -> Result<Answer, Problem> {
     let row = call.jobs().get(&job).await?;
     let until = zoned_time(&call, &mut form, "until", (&row, None)).await?;
     let same = row.job.state.pause.as_ref().is_some_and(|pause| pause.reason == reason && pause.until == until);
-    if same && call.if_match.is_none() {
-        return shown(&call, StatusCode::OK, &row);
+    let cancel = form.flag("cancelPending");
+    if same && !cancel && call.if_match.is_none() {
+        let key = row.job.definition.key.clone();
+        let pending = RunFilter { job_key: Some(key), status: vec![RunStatus::Pending], ..RunFilter::default() };
+        let held = call.runs().count(&pending, MOST_COUNTED).await?;
+        return paused(&call, &row, (u64::from(held), 0));
     }
     let change = call.jobs().pause(&job, reason);
     let change = until.into_iter().fold(change, Change::until);
+    let change = if cancel { change.cancel_pending() } else { change };
     let change = call.if_match.into_iter().fold(change, Change::if_revision);
-    shown(&call, StatusCode::OK, &change.await?.job)
+    let changed = change.await?;
+    paused(&call, &changed.job, if cancel { (0, changed.pending) } else { (changed.pending, 0) })
+}
+
+fn paused(call: &Call, row: &JobRow, (held_runs, canceled_runs): (u64, u64)) -> Result<Answer, Problem> {
+    let job = JobDocument::with_warnings(row, call.app.bell.now());
+    Ok(Answer::ok(&PausedDocument { job, held_runs, canceled_runs })?.header("etag", etag(row)))
 }
 
 pub(crate) async fn resume(call: Call) -> Result<Answer, Problem> {
@@ -92,8 +111,10 @@ pub(crate) async fn resume(call: Call) -> Result<Answer, Problem> {
     let once = form.text("missed") == Some("fire_once");
     let job = call.job()?;
     let row = call.jobs().get(&job).await?;
-    if row.job.state.status == JobStatus::Active && row.job.state.error.is_none() && call.if_match.is_none() {
-        return resumed(&call, once, &Changed { job: row, successor: None, runs: Vec::new(), gaps: Vec::new() });
+    let active = row.job.state.status == JobStatus::Active && row.job.state.error.is_none();
+    if active && call.if_match.is_none() && !call.jobs().was_done().await? {
+        let changed = Changed { job: row, successor: None, runs: Vec::new(), gaps: Vec::new(), pending: 0 };
+        return resumed(&call, once, &changed);
     }
     let jobs = call.jobs_because(form.text("reason"));
     let change = jobs.resume(&job);
@@ -110,6 +131,7 @@ fn resumed(call: &Call, once: bool, changed: &Changed) -> Result<Answer, Problem
             missed_slots: changed.gaps.iter().map(|gap| gap.slots).sum::<u64>().max(folded),
             action: if once { "fire_once" } else { "skip" },
             run_ids: changed.runs.iter().map(|run| run.id.to_string()).collect(),
+            released_runs: changed.pending,
         },
     };
     Ok(Answer::ok(&document)?.header("etag", etag(&changed.job)))

@@ -122,17 +122,24 @@ async fn one(call: &Call, row: &JobRow, wish: &Wish) -> BulkItem {
     };
     let status = row.job.state.status;
     let wanted = if wish.pause.is_some() { JobStatus::Active } else { JobStatus::Paused };
-    if status != wanted {
+    // Each job is a part of the request: what was done for it before is not done again.
+    let part = call.request.as_ref().map(|request| request.part(&definition.id.to_string()));
+    let jobs = call.jobs().once(part.as_ref());
+    let done = match jobs.was_done().await {
+        Ok(done) => done,
+        Err(error) => return item("failed", Some(error.to_string())),
+    };
+    if status != wanted && !done {
         return item("unchanged", Some(format!("it is {status}")));
     }
     if wish.dry_run {
         return item("would_change", None);
     }
     let changed = if let Some(reason) = &wish.pause {
-        let change = call.jobs().pause(definition.id, reason.clone());
+        let change = jobs.pause(definition.id, reason.clone());
         wish.until.into_iter().fold(change, Change::until).await
     } else {
-        let change = call.jobs().resume(definition.id);
+        let change = jobs.resume(definition.id);
         if wish.once { change.run_missed_once().await } else { change.await }
     };
     match changed {

@@ -1,9 +1,8 @@
 //! Tokens: who may do what.
 
 use axum::http::StatusCode;
-use everbell_core::store::{NewToken, Token};
+use everbell_core::store::{LastAdmin, NewToken, StoreError};
 use everbell_core::{Json, Zone};
-use jiff::Timestamp;
 use serde_json::json;
 
 use crate::form::job::time;
@@ -69,33 +68,22 @@ fn name_problem(name: &str) -> Option<&'static str> {
 pub(crate) async fn revoke(call: Call) -> Result<Answer, Problem> {
     let name = call.part("name");
     let now = call.app.bell.now();
-    if !call.query(REVOKE).flag("force") {
-        expect_another_admin(&call, name, now).await?;
-    }
+    // Whoever holds the configured token stays an admin, unless it is their own that ends.
+    let own = call.actor.name == format!("token:{name}");
+    let may_go = call.query(REVOKE).flag("force") || (call.app.gate.has_configured() && !own);
+    let last_admin = if may_go { LastAdmin::Revoke } else { LastAdmin::Refuse };
     let entry = trail::entry(&call.actor.name, "token.revoke", format!("token:{name}"), now);
-    call.app.bell.store().revoke_token(name, now, &entry).await?;
-    Ok(Answer::nothing())
+    match call.app.bell.store().revoke_token(name, now, last_admin, &entry).await {
+        Err(StoreError::Conflict { .. }) => Err(last_admin_stays(name)),
+        answer => Ok(answer.map(|()| Answer::nothing())?),
+    }
 }
 
-/// Somebody must be able to make tokens afterwards. Who revokes the token of another is an admin that stays.
-async fn expect_another_admin(call: &Call, name: &str, now: Timestamp) -> Result<(), Problem> {
-    if call.actor.name != format!("token:{name}") {
-        return Ok(());
-    }
-    let tokens = call.app.bell.store().list_tokens().await?;
-    let admin = Role::Admin.as_str();
-    let stays = |token: &Token| {
-        token.name != name
-            && token.role == admin
-            && token.revoked_at.is_none()
-            && token.expires_at.is_none_or(|at| at > now)
-    };
-    if tokens.iter().any(stays) {
-        return Ok(());
-    }
+/// Somebody must be able to create tokens afterwards.
+fn last_admin_stays(name: &str) -> Problem {
     let detail = format!(
         "Token `{name}` is the last admin: without it nobody can make tokens. Make another admin first, or revoke it with \
          `force=true` and start a server with EVERBELL_ADMIN_TOKEN to come back in."
     );
-    Err(Problem::new(Kind::Conflict, detail))
+    Problem::new(Kind::Conflict, detail)
 }

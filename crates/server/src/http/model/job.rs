@@ -136,6 +136,8 @@ pub(crate) struct Resumption {
     /// `skip` or `fire_once`.
     pub(crate) action: &'static str,
     pub(crate) run_ids: Vec<String>,
+    /// How many runs had not begun when the job was paused, and may start now.
+    pub(crate) released_runs: u64,
 }
 
 /// The fires to come.

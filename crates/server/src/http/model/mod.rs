@@ -5,6 +5,7 @@ mod cluster;
 mod job;
 mod org;
 mod org_job;
+mod paused;
 mod preview;
 mod run;
 mod what_if;
@@ -25,6 +26,7 @@ pub(crate) use job::{
 };
 pub(crate) use org::{ImportedDocument, OrgDocument};
 pub(crate) use org_job::{JobOrgsDocument, OrgJobDocument, OrgOverrideDocument, SweepBegunDocument, SweepDocument};
+pub(crate) use paused::PausedDocument;
 pub(crate) use preview::{FireDocument, PreviewDocument, WarningDocument};
 pub(crate) use run::{
     CanceledDocument, ExplanationDocument, GapDocument, OrgRunDocument, RunDocument, RunNowDocument,

@@ -6,7 +6,8 @@ use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::plan::{Backfill, RunNow};
 use everbell_core::settle::Next;
 use everbell_core::store::{
-    Claim, GapFilter, JobFilter, JobRow, JobSort, PageRequest, Recorded, RunFilter, StartRuns, Store, StoreResult,
+    Claim, GapFilter, JobFilter, JobRow, JobSort, LastAdmin, PageRequest, Recorded, RunFilter, StartRuns, Store,
+    StoreResult,
 };
 use everbell_core::{Invalid, JobKey, Pause, RunId};
 use jiff::Timestamp;
@@ -155,12 +156,13 @@ impl Operation {
                 let found = store.find_token(hash, *now).await;
                 Answer::of(found.map(|token| token.map(|token| token.name)))
             }
-            Operation::RevokeToken { name, now, entry } => Answer::of(store.revoke_token(name, *now, entry).await),
-            Operation::BeginRequest { key, byte, now } => {
-                Answer::of(store.begin_request(key, &[*byte; 32], *now).await)
+            Operation::RevokeToken { name, now, entry } => {
+                Answer::of(store.revoke_token(name, *now, LastAdmin::Refuse, entry).await)
             }
-            Operation::EndRequest { key, answer } => {
-                Answer::of(store.end_request(key, answer.map(|status| (status, "{}"))).await)
+            Operation::FindRequest(request, now) => Answer::of(store.find_request(request, *now).await),
+            Operation::Append(entry) => Answer::of(store.append_audit(entry).await),
+            Operation::RememberAnswer(request, now) => {
+                Answer::of(store.remember_answer(request, (201, "{}"), *now).await)
             }
             Operation::CountTargets => Answer::of(store.count_targets().await),
             Operation::Counts(now) => Answer::of(store.counts(*now).await),

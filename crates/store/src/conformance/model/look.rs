@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use everbell_core::settle::{Outcome, settle};
-use everbell_core::store::{Claim, Glance, JobFilter, JobSort, NewToken, RunFilter, Tally};
+use everbell_core::store::{AuditEntry, Claim, Glance, JobFilter, JobSort, NewToken, RequestKey, RunFilter, Tally};
 use everbell_core::{JobId, JobKey, JobStatus, RunId, RunStatus};
 use jiff::{SignedDuration, Timestamp};
 
@@ -16,7 +16,7 @@ impl Generator {
         let now = self.now;
         let number = self.number();
         let entry = |action| audit(action, "thing", now);
-        match self.dice.below(9) {
+        match self.dice.below(10) {
             0 | 1 => Operation::Heartbeat(Box::new(instance(self.dice.below(3) as u8, now))),
             2 => {
                 let instance = instance_id(self.dice.below(4) as u8);
@@ -37,15 +37,16 @@ impl Generator {
                 Operation::RevokeToken { name, now, entry: entry("token.revoke") }
             }
             6 => Operation::FindToken { hash: self.dice.pick(&self.tokens).map_or([0; 32], |(_, hash)| *hash), now },
-            7 => {
-                let key = format!("{}-{}", self.prefix, self.dice.below(4));
-                Operation::BeginRequest { key, byte: self.dice.below(2) as u8, now }
-            }
-            _ => {
-                let key = format!("{}-{}", self.prefix, self.dice.below(4));
-                Operation::EndRequest { key, answer: self.dice.one_in(2).then_some(201) }
-            }
+            7 => Operation::FindRequest(self.request(), now),
+            8 => Operation::RememberAnswer(self.request(), now),
+            _ => Operation::Append(AuditEntry { request: Some(self.request()), ..entry("request.done") }),
         }
+    }
+
+    /// One of few, so that they meet.
+    fn request(&mut self) -> RequestKey {
+        let key = format!("{}-{}", self.prefix, self.dice.below(4));
+        RequestKey { key, fingerprint: [self.dice.below(2) as u8; 32] }
     }
 
     pub(super) fn look(&mut self) -> Operation {

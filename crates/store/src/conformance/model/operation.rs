@@ -3,7 +3,7 @@
 use everbell_core::change::NewJob;
 use everbell_core::plan::Missed;
 use everbell_core::settle::Transition;
-use everbell_core::store::{AuditEntry, Glance, Instance, JobFilter, NewToken, RunFilter, Tally};
+use everbell_core::store::{AuditEntry, Glance, Instance, JobFilter, NewToken, RequestKey, RunFilter, Tally};
 use everbell_core::{BackfillId, InstanceId, JobId, OutputSoFar, Overlap, Run, RunId};
 use jiff::Timestamp;
 
@@ -28,8 +28,9 @@ pub(super) enum Operation {
     CreateToken(NewToken, AuditEntry),
     FindToken { hash: [u8; 32], now: Timestamp },
     RevokeToken { name: String, now: Timestamp, entry: AuditEntry },
-    BeginRequest { key: String, byte: u8, now: Timestamp },
-    EndRequest { key: String, answer: Option<u16> },
+    FindRequest(RequestKey, Timestamp),
+    Append(AuditEntry),
+    RememberAnswer(RequestKey, Timestamp),
     ListJobs(JobFilter, u32),
     ListRuns(RunFilter, u32),
     CountJobs(JobFilter, u32),

@@ -6,7 +6,7 @@ with picked as materialized (
   cross join lateral (
     select a.ctid as place, a.available_at, a.run_id
     from active_runs a
-    where a.target = wanted.target and a.status = 'pending' and a.available_at <= $4
+    where a.target = wanted.target and a.status = 'pending' and a.available_at <= $4 and not a.paused
       and (not a.held or (
         not exists (select from active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.held
                           and (b.run_id < a.run_id) is true)

@@ -5,7 +5,7 @@ select r.id, r.job_id, r.org_id, r.local_date, r.target, r.payload, r.trigger, r
        p.available_at
 from active_runs p indexed by active_runs_pending
 cross join runs r
-where p.target = ?1 and p.status = 'pending' and p.available_at <= ?2 and r.id = p.run_id
+where p.target = ?1 and p.status = 'pending' and p.available_at <= ?2 and not p.paused and r.id = p.run_id
   and (not p.held or (
     p.run_id = (select h.run_id from active_runs h
                 where h.job_id = p.job_id and h.org_id = p.org_id and h.held order by h.run_id limit 1)

@@ -164,7 +164,10 @@ pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
         return form(&visit, None).await;
     }
     let subject = Subject::living(&visit).await?;
-    let (path, body) = ([("jobId", subject.exact.as_str())], body(&visit, &FIELDS));
+    let (path, mut body) = ([("jobId", subject.exact.as_str())], body(&visit, &FIELDS));
+    if visit.sent("cancelPending").is_some() {
+        body.insert("cancelPending".to_owned(), true.into());
+    }
     match visit.perform(Method::POST, "/jobs/{jobId}/pause", &path, &body).await {
         Ok(_) if subject.is_paused() => {
             Ok(Reply::done(subject.place(), format!("{} is still paused, with another reason.", subject.key)))

@@ -1,0 +1,89 @@
+//! Requests that may be sent again: what was done before is read back, not done again.
+//!
+//! The audit entry of each action carries the key of its request, and the store writes down in the same transaction that it
+//! was carried out. So a program that dies between the deed and its answer leaves enough behind to answer again.
+
+use everbell_core::RunId;
+use everbell_core::store::{Changed, Deed, JobRef, Remembered, RequestKey, StoreError, StoreResult};
+
+use super::{Context, Jobs, Orgs, Runs};
+
+impl Jobs {
+    /// Carries out this request, once: what was done for it before is read back. Each request needs a key of its own.
+    #[must_use]
+    pub fn once(self, request: Option<&RequestKey>) -> Jobs {
+        Jobs { context: self.context.once(request) }
+    }
+
+    /// Whether the request was carried out before, and its answer is not known.
+    pub async fn was_done(&self) -> StoreResult<bool> {
+        Ok(self.context.done_before().await?.is_some())
+    }
+}
+
+impl Runs {
+    /// Carries out this request, once: what was done for it before is read back. Each request needs a key of its own.
+    #[must_use]
+    pub fn once(self, request: Option<&RequestKey>) -> Runs {
+        Runs { context: self.context.once(request) }
+    }
+}
+
+impl Orgs {
+    /// Carries out this request, once: what was done for it before is read back. Each request needs a key of its own.
+    #[must_use]
+    pub fn once(self, request: Option<&RequestKey>) -> Orgs {
+        Orgs { context: self.context.once(request) }
+    }
+}
+
+impl Context {
+    fn once(self, request: Option<&RequestKey>) -> Context {
+        Context { request: request.cloned(), ..self }
+    }
+
+    /// The same for one part of a request that is carried out in several transactions.
+    pub(super) fn part(&self, name: &str) -> Context {
+        Context { request: self.request.as_ref().map(|request| request.part(name)), ..self.clone() }
+    }
+
+    /// The same for steps that do no harm when they are taken again.
+    pub(super) fn repeatable(&self) -> Context {
+        Context { request: None, ..self.clone() }
+    }
+
+    /// What was done for this request before.
+    pub(super) async fn done_before(&self) -> StoreResult<Option<Deed>> {
+        let Some(request) = &self.request else { return Ok(None) };
+        let what = match self.parts.store.find_request(request, self.now()).await? {
+            Remembered::New => return Ok(None),
+            Remembered::Done(deed) => return Ok(Some(deed)),
+            Remembered::Different => "this key was used for another request",
+            Remembered::Answered(..) => "this request was answered already",
+            Remembered::InDoubt => "nobody knows whether this request was carried out",
+        };
+        Err(StoreError::Conflict { what: what.to_owned() })
+    }
+
+    /// What a change did that was made before.
+    pub(super) async fn changed_before(&self) -> StoreResult<Option<Changed>> {
+        let Some(deed) = self.done_before().await? else { return Ok(None) };
+        let store = &self.parts.store;
+        let id = deed.job.ok_or_else(|| StoreError::not_found("job", deed.entry))?;
+        let successor = match deed.successor {
+            Some(id) => Some(store.get_job(&JobRef::Id(id)).await?),
+            None => None,
+        };
+        let mut runs = Vec::with_capacity(deed.runs.len());
+        for run in deed.runs {
+            runs.push(store.get_run(run).await?);
+        }
+        let job = store.get_job(&JobRef::Id(id)).await?;
+        Ok(Some(Changed { job, successor, runs, gaps: deed.gaps, pending: deed.pending }))
+    }
+
+    /// The run that was inserted or canceled before.
+    pub(super) async fn run_before(&self) -> StoreResult<Option<RunId>> {
+        Ok(self.done_before().await?.and_then(|deed| deed.runs.first().copied()))
+    }
+}

@@ -1,1 +1,0 @@
-delete from requests where key = ?1 and status is null
