@@ -211,8 +211,6 @@ mod tests {
         }
         let failure = store.status().await.unwrap().write_failure;
         assert!(failure.is_some_and(|failure| failure.contains("disk is full")));
-        let request = everbell_core::store::RequestKey { key: "small".to_owned(), fingerprint: [0; 32] };
-        let written = store.remember_answer(&request, (200, ""), store.now().await.unwrap()).await;
         let heartbeat = everbell_core::store::Instance {
             id: everbell_core::InstanceId::new(Timestamp::UNIX_EPOCH, [1; 10]),
             host: "here".to_owned(),
@@ -228,6 +226,8 @@ mod tests {
         };
         store.heartbeat(&heartbeat).await.unwrap();
         assert_eq!(store.status().await.unwrap().write_failure, None);
+        let request = everbell_core::store::RequestKey { key: "small".to_owned(), fingerprint: [0; 32] };
+        let written = store.remember_answer(&request, (200, ""), store.now().await.unwrap()).await;
         std::fs::remove_dir_all(folder).unwrap();
         written.unwrap();
     }
