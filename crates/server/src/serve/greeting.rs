@@ -4,14 +4,12 @@ use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::thread;
 
-use everbell::Everbell;
-
 use super::first_token::WayIn;
 use crate::config::{Config, without_password};
 use crate::observe::logs::Format;
 
 /// Prints where the server is, and how to come in. A thread does it: standard output may have no reader.
-pub(super) fn print(config: &Config, bell: &Everbell, address: SocketAddr, way: &WayIn) -> io::Result<()> {
+pub(super) fn print(config: &Config, address: SocketAddr, way: &WayIn) -> io::Result<()> {
     let mut lines = vec![format!("everbell {} listening on http://{address}", env!("CARGO_PKG_VERSION"))];
     lines.push(format!("  database  {}", without_password(config.database.reveal())));
     if config.server.role.answers() {

@@ -87,7 +87,7 @@ async fn serve(
     })?;
     let address = listener.local_addr()?;
     let way = first_token::ensure(&bell, config).await?;
-    greeting::print(config, &bell, address, &way)?;
+    greeting::print(config, address, &way)?;
 
     let (end, ended) = watch::channel(false);
     let app = Arc::new(App::new(config, bell.clone(), metrics, ended.clone()));

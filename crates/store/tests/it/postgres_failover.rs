@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use everbell_core::store::{Store, StoreError, UnavailableReason};
+use everbell_core::store::{JobFilter, Store, StoreError, UnavailableReason};
 use everbell_store::postgres::PostgresStore;
 use everbell_store::testing::{OwnServer, TestDatabase};
 use everbell_store::{ConnectOptions, with_deadline};
@@ -48,7 +48,7 @@ async fn the_next_server_is_used_when_one_becomes_read_only() {
     let store = PostgresStore::connect(&url).await.unwrap();
     create(&store, "one", "0 * * * *").await;
     let of_first = PostgresStore::connect(&own_url).await.unwrap();
-    assert_eq!(of_first.list_jobs(&Default::default(), &first_page()).await.unwrap().items.len(), 1);
+    assert_eq!(of_first.list_jobs(&JobFilter::default(), &first_page()).await.unwrap().items.len(), 1);
 
     execute(own.url(), "alter system set default_transaction_read_only = on".to_owned()).await;
     execute(own.url(), "select pg_reload_conf()".to_owned()).await;
@@ -58,9 +58,9 @@ async fn the_next_server_is_used_when_one_becomes_read_only() {
             assert!(error.is_transient(), "{error}");
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), moved).await.expect("the second server accepts changes");
+    tokio::time::timeout(Duration::from_mins(1), moved).await.expect("the second server accepts changes");
     let of_second = PostgresStore::connect(database.url()).await.unwrap();
-    assert_eq!(of_second.list_jobs(&Default::default(), &first_page()).await.unwrap().items.len(), 1);
+    assert_eq!(of_second.list_jobs(&JobFilter::default(), &first_page()).await.unwrap().items.len(), 1);
 
     let only_first = format!("postgres://postgres@{}/{}", host(&first), database.name());
     let only_first = format!("{only_first}?sslmode=disable&target_session_attrs=read-write");

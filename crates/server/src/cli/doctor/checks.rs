@@ -87,12 +87,11 @@ fn late(at: Timestamp, now: Timestamp) -> bool {
 pub(super) fn instances(all: &[Value], now: Timestamp) -> Vec<Finding> {
     let (live, gone): (Vec<&Value>, Vec<&Value>) = all.iter().partition(|one| flag(one, "alive"));
     let mut findings = Vec::new();
-    let fires = |one: &&Value| texts(one, "roles").iter().any(|role| *role == "scheduler");
-    if !live.iter().copied().any(|one| fires(&one)) {
+    if live.iter().any(|one| texts(one, "roles").contains(&"scheduler")) {
+        findings.push(Finding::ok("instances", format!("{} live", counted(live.len(), "instance"))));
+    } else {
         let next = "start one: everbell serve";
         findings.push(Finding::error("instances", "no instance lives that fires jobs", next));
-    } else {
-        findings.push(Finding::ok("instances", format!("{} live", counted(live.len(), "instance"))));
     }
     for one in gone {
         let heard = time(one, "heartbeatAt").map_or_else(String::new, |at| format!(" for {}", since(at, now)));

@@ -111,12 +111,11 @@ async fn matching(call: &Call, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> 
 async fn one(call: &Call, row: &JobRow, wish: &Wish) -> BulkItem {
     let definition = &row.job.definition;
     let timer = row.timer.as_ref();
-    let next = match &wish.pause {
-        Some(_) => timer.and_then(|timer| timer.next_run_at),
-        None => {
-            let after = timer.map_or(Timestamp::MIN, |timer| timer.last_slot_at).max(call.app.bell.now());
-            definition.spec.as_ref().ok().and_then(|spec| spec.next_after(after))
-        }
+    let next = if wish.pause.is_some() {
+        timer.and_then(|timer| timer.next_run_at)
+    } else {
+        let after = timer.map_or(Timestamp::MIN, |timer| timer.last_slot_at).max(call.app.bell.now());
+        definition.spec.as_ref().ok().and_then(|spec| spec.next_after(after))
     };
     let item = |outcome, detail| BulkItem {
         id: definition.id.to_string(),
