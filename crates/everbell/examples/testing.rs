@@ -40,7 +40,7 @@ async fn main() {
     println!("the handler alone, at its first attempt: {}", said.unwrap_or_else(|error| error.to_string()));
 
     test.crash_during("briefing").await;
-    test.advance_by(Duration::from_mins(1)).await;
+    test.advance_by(Duration::from_mins(2)).await;
     test.assert_settled().await;
     println!("with a crash in between:{}", test.assert_ran("briefing").await.times(3));
     println!("next: {}", test.next_fires("briefing", 1).await.join(""));

@@ -62,7 +62,10 @@ fn run(command: &Command) -> Result<Exit, CliError> {
         Command::Serve(args) => {
             deny_inspection();
             let environment = Environment::new(std::env::vars_os());
-            serve::run(&Config::load(&args.flags(), &environment)?)?
+            let config = Config::load(&args.flags(), &environment)?;
+            // The server prints from a thread of its own, which waits for whoever holds standard output.
+            drop(output);
+            return serve::run(&config);
         }
         Command::Cron { command } => cli::cron::run(command, clock::now(), &mut output)?,
         Command::Jobs(args) => cli::jobs::run(args, clock::now(), &mut output)?,

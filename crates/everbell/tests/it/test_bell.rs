@@ -113,7 +113,7 @@ async fn a_crash_is_noticed_and_the_schedule_goes_on() {
     let job = Schedule::cron("mails", "*/10 * * * *").target("send").payload(1).catch_up(CatchUp::Once);
     let mut test = TestBell::start(app().schedule(job), "2027-01-01T00:00:00Z").await;
     test.crash_during("mails").await;
-    test.advance_by(Duration::from_mins(1)).await;
+    test.advance_by(Duration::from_mins(2)).await;
     test.assert_settled().await;
     test.assert_ran("mails").await.times(1).failed_with("lost");
     test.advance_to("2027-01-01T00:20:00Z").await;

@@ -43,12 +43,12 @@ pub(super) async fn act(world: &mut World) {
     }
 }
 
-/// The end of the play: nothing fires any more.
-pub(super) async fn pause_all(world: &mut World) {
+/// The end of the play: nothing fires any more. A pause would hold the runs that wait.
+pub(super) async fn retire_all(world: &mut World) {
     let now = world.now;
     for job in world.jobs().await {
-        if job.state.status == JobStatus::Active {
-            change(world, job.definition.id, |view| change::pause(view, reason(now))).await;
+        if job.state.status != JobStatus::Retired {
+            change(world, job.definition.id, |view| change::retire(view, "ana", now)).await;
         }
     }
 }

@@ -263,7 +263,7 @@ impl World {
     pub(super) async fn mend_and_drain(&mut self) -> Vec<String> {
         self.faults.mended.store(true, Ordering::Relaxed);
         self.instances.iter_mut().flatten().for_each(|instance| instance.frozen_until = None);
-        operator::pause_all(self).await;
+        operator::retire_all(self).await;
         for _ in 0..400 {
             self.pass(SignedDuration::from_secs(7)).await;
             for instance in self.instances.iter_mut().flatten() {
