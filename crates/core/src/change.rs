@@ -123,8 +123,22 @@ pub enum PendingRuns {
     Hold,
     /// They need not wait any more.
     Release,
-    /// They are canceled.
+    /// They are canceled. Runs at work that are tried again wait until the job is resumed.
     Cancel,
+    /// They are canceled, because no resume will come. Runs at work end as they would have, with their other attempts.
+    End,
+}
+
+impl PendingRuns {
+    /// Whether runs wait until the job is resumed.
+    pub fn holds(self) -> bool {
+        matches!(self, PendingRuns::Hold | PendingRuns::Cancel)
+    }
+
+    /// Whether runs that have not begun are canceled.
+    pub fn cancels(self) -> bool {
+        matches!(self, PendingRuns::Cancel | PendingRuns::End)
+    }
 }
 
 /// A new job: its slots begin now, and nothing fires.
@@ -180,7 +194,7 @@ pub fn retire(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Inv
     let state = view.job.state.retired(by, now)?;
     let sweep = view.is_of_all_orgs().then_some(Work::Arm);
     let pending = match view.job.state.status {
-        JobStatus::Paused => PendingRuns::Cancel,
+        JobStatus::Paused => PendingRuns::End,
         JobStatus::Active | JobStatus::Retired => PendingRuns::Leave,
     };
     Ok(JobChange { state, plan: last_plan(view, now), successor: None, sweep, pending })

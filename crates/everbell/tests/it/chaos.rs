@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use everbell::core::store::{JobFilter, LeaseTerms, PageRequest, RunFilter};
-use everbell::{Builder, CatchUp, EngineOptions, Everbell, Overlap, Run, RunStatus, Schedule, State};
+use everbell::{Builder, CatchUp, EngineOptions, Everbell, JobStatus, Overlap, Run, RunStatus, Schedule, State};
 use everbell_store::conformance::checkers::Snapshot;
 use everbell_store::conformance::dice::Dice;
 use everbell_store::testing::OwnServer;
@@ -126,8 +126,10 @@ fn end(mut child: Child) {
 async fn settle(url: &str, folder: &Path) -> Snapshot {
     let bell = app(url, folder.join("last")).build().await.unwrap();
     let page = PageRequest { limit: 100, after: None };
-    for row in bell.jobs().list(&JobFilter::default(), &page).await.unwrap().items {
-        bell.jobs().pause(row.job.definition.id, "the play is over").await.unwrap();
+    let current = JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
+    for row in bell.jobs().list(&current, &page).await.unwrap().items {
+        // A pause would hold the runs that wait.
+        bell.jobs().retire(row.job.definition.id).await.unwrap();
     }
     let unfinished = RunFilter { status: vec![RunStatus::Pending, RunStatus::Running], ..RunFilter::default() };
     let store = bell.store();

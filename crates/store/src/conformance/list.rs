@@ -108,7 +108,7 @@ macro_rules! conformance_cases {
                 held_runs_start_one_after_the_other_in_order,
                 as_many_held_runs_are_active_as_the_job_allows,
                 held_runs_wait_for_their_own_job_only,
-                runs_of_a_paused_or_retired_job_still_start,
+                runs_of_a_retired_job_still_start_and_those_of_a_paused_one_wait,
                 a_canceled_run_never_starts,
                 a_trial_of_a_target_has_no_job,
             }

@@ -64,10 +64,10 @@ impl State {
         }
         let mut waiting = Vec::new();
         for active in self.active.values_mut().filter(|active| active.lane == Some(lane)) {
-            active.paused = pending != PendingRuns::Release;
+            active.paused = pending.holds();
             waiting.extend((active.run.status == RunStatus::Pending).then_some(active.run.id));
         }
-        if pending == PendingRuns::Cancel {
+        if pending.cancels() {
             for run in &waiting {
                 self.cancel(*run, &audit.actor, micros(audit.at));
             }

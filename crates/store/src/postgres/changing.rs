@@ -180,12 +180,12 @@ async fn change_pending(
     }
     let mut counted = 0;
     for lane in lanes {
-        let hold = pending != PendingRuns::Release;
+        let hold = pending.holds();
         let query = sqlx::query(include_str!("sql/pause_runs.sql")).bind(*lane).bind(hold);
         on(what, query.execute(&mut *conn)).await?;
         let query = sqlx::query_scalar(include_str!("sql/pending_runs.sql")).bind(*lane);
         let waiting: Vec<Uuid> = on(what, query.fetch_all(&mut *conn)).await?;
-        if pending == PendingRuns::Cancel && !waiting.is_empty() {
+        if pending.cancels() && !waiting.is_empty() {
             cancel(&mut *conn, what, &waiting, Micros::from(audit.at), &audit.actor).await?;
         }
         counted += waiting.len() as u64;

@@ -117,11 +117,11 @@ async fn change_pending(tx: &mut Tx<'_>, lanes: &[Uuid], pending: PendingRuns, a
     }
     let mut counted = 0;
     for lane in lanes {
-        let hold = pending != PendingRuns::Release;
+        let hold = pending.holds();
         tx.run(sqlx::query(include_str!("sql/pause_runs.sql")).bind(*lane).bind(hold)).await?;
         let waiting: Vec<(Uuid,)> = tx.all(sqlx::query(include_str!("sql/pending_runs.sql")).bind(*lane)).await?;
         let waiting: Vec<Uuid> = waiting.into_iter().map(|(id,)| id).collect();
-        if pending == PendingRuns::Cancel && !waiting.is_empty() {
+        if pending.cancels() && !waiting.is_empty() {
             cancel(tx, &waiting, &audit.actor, audit.at).await?;
         }
         counted += waiting.len() as u64;
