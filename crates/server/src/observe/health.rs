@@ -248,7 +248,7 @@ mod tests {
         let names: Vec<&str> = report.checks.iter().map(|check| check.name).collect();
         assert_eq!(
             names,
-            ["database", "clock", "zoneData", "draining"],
+            ["database", "due", "clock", "zoneData", "draining"],
             "an instance that only serves has no scheduler"
         );
     }

@@ -6,7 +6,6 @@ use std::thread;
 
 use super::first_token::WayIn;
 use crate::config::{Config, without_password};
-use crate::observe::logs::Format;
 
 /// Prints where the server is, and how to come in. A thread does it: standard output may have no reader.
 pub(super) fn print(config: &Config, address: SocketAddr, way: &WayIn) -> io::Result<()> {
@@ -29,15 +28,7 @@ pub(super) fn print(config: &Config, address: SocketAddr, way: &WayIn) -> io::Re
     if config.file.is_none() {
         lines.push("  There is no everbell.toml here: the job `demo` prints a message every minute.".to_owned());
     }
-    let text = match config.log.format {
-        // Whoever reads the log as JSON reads this as JSON, too.
-        Format::Json => {
-            let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
-            let document = serde_json::json!({ "level": "INFO", "message": lines[0], "greeting": &lines[1..] });
-            format!("{document}\n")
-        }
-        Format::Text => lines.join("\n") + "\n",
-    };
+    let text = lines.join("\n") + "\n";
     let write = move || {
         let mut stdout = io::stdout().lock();
         if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -57,13 +57,13 @@ fn help(kind: Kind) -> &'static str {
             "Nothing was changed. Load the page again and decide anew."
         }
         Kind::RateLimited => "Wait a moment, then try again.",
+        Kind::Misdirected => "Open the page under the address that the server has on this machine.",
         Kind::NotReady => "The database is away, or the server is starting or stopping. Try again in a moment.",
         Kind::RequestTimeout
         | Kind::Conflict
         | Kind::JobRetired
         | Kind::IdempotencyInProgress
         | Kind::PayloadTooLarge
-        | Kind::Misdirected
         | Kind::Internal => kind.about().help,
     }
 }

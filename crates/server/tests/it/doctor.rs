@@ -35,7 +35,7 @@ fn is_well(server: &Server) {
     assert!(ok && found.iter().all(|(_, level, _)| level == "ok"), "{found:?}");
     let checks: Vec<&str> = found.iter().map(|(check, ..)| check.as_str()).collect();
     let mut expected = vec!["server", "access"];
-    expected.extend(["readiness"; 6]);
+    expected.extend(["readiness"; 8]);
     expected.extend(["jobs", "backlog", "transactions", "instances", "clock", "targets", "leases", "slots", "dst"]);
     assert_eq!(checks, expected);
     let people = doctor(server, &[]);

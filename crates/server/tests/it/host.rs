@@ -102,7 +102,8 @@ fn piped(folder: &Folder) -> (Child, ChildStderr, String, String) {
     }
     let after = |text: &str| greeting.split_once(text).unwrap().1.split_whitespace().next().unwrap().to_owned();
     let log = child.stderr.take().unwrap();
-    (child, log, after("listening on http://"), after("  token "))
+    let token = std::fs::read_to_string(folder.path().join(after("first admin token is in "))).unwrap();
+    (child, log, after("listening on http://"), token.trim().to_owned())
 }
 
 /// Runs the demo job often enough that its lines do not fit into a pipe.

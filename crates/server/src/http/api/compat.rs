@@ -155,7 +155,7 @@ pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
 }
 
 pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
-    let (enabled, call) = translated(call, SCHEDULE, None)?;
+    let (enabled, call) = translated(call, SCHEDULE, true, None)?;
     let answer = renamed(jobs::create(call.clone()).await)?;
     let row = call.jobs().get(named(&answer).as_str()).await?;
     let row = if enabled == Some(false) { call.jobs().pause(row.job.definition.id, DISABLED).await?.job } else { row };
@@ -164,19 +164,19 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
 
 /// PUT: what is absent is cleared, except that a pause stays until `enabled` ends it.
 pub(crate) async fn replace(call: Call) -> Result<Answer, Problem> {
-    changed(call, SCHEDULE).await
+    changed(call, SCHEDULE, true).await
 }
 
 /// PATCH: what is absent stays, and `null` clears.
 pub(crate) async fn patch(call: Call) -> Result<Answer, Problem> {
-    changed(call, PATCH).await
+    changed(call, PATCH, false).await
 }
 
-async fn changed(mut call: Call, fields: &'static [Field]) -> Result<Answer, Problem> {
+async fn changed(mut call: Call, fields: &'static [Field], whole: bool) -> Result<Answer, Problem> {
     let row = current(&call).await?;
     let id = row.job.definition.id.to_string();
     call.path.iter_mut().filter(|(name, _)| name == "jobId").for_each(|(_, value)| value.clone_from(&id));
-    let (enabled, call) = translated(call, fields, Some(&row))?;
+    let (enabled, call) = translated(call, fields, whole, Some(&row))?;
     let patched = renamed(edits::patch(call.clone()).await)?;
     let row = call.jobs().get(&row.job.definition.key).await?;
     if call.if_match.is_some() && !patched.headers.contains(&("etag", jobs::etag(&row))) {
@@ -221,8 +221,12 @@ fn faults_of(body: &Value, whole: bool, row: Option<&JobRow>) -> Vec<Fault> {
 
 /// The call as the API of jobs takes it, and whether the schedule shall fire, if that is said. `row` is the schedule that
 /// is changed.
-fn translated(mut call: Call, fields: &'static [Field], row: Option<&JobRow>) -> Result<(Option<bool>, Call), Problem> {
-    let whole = std::ptr::eq(fields, SCHEDULE);
+fn translated(
+    mut call: Call,
+    fields: &'static [Field],
+    whole: bool,
+    row: Option<&JobRow>,
+) -> Result<(Option<bool>, Call), Problem> {
     let form = Form::read(&call.body, fields, Naming::Camel);
     let enabled = form.value("enabled").and_then(Value::as_bool);
     let mut faults = form.faults();

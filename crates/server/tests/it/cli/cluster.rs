@@ -103,7 +103,8 @@ fn targets_are_listed_and_tried() {
     let server = registered();
     assert_eq!(
         on_terminal(&server, 80, &["targets"]).stdout,
-        "TARGET  SERVED BY   WAITING JOBS\nfail    1 instance  -\nprint   1 instance  -\nsleep   1 instance  -\n"
+        "TARGET  SERVED BY   FAILED LATELY  WAITING JOBS\n\
+         fail    1 instance  -              -\nprint   1 instance  -              -\nsleep   1 instance  -              -\n"
     );
     assert_eq!(data(&server, &["targets"]), "fail\t1\t\nprint\t1\t\nsleep\t1\t\n");
     assert_eq!(data(&server, &["targets", "list", "--json"]), format!("{}\n", server.get("/targets").text));

@@ -65,6 +65,8 @@ fn every_value_is_shown_with_its_source_and_no_secret_is() {
          api.require_if_match\tfalse\tdefault\n\
          api.run_now_overlap_status\t409\tdefault\n\
          api.docs\ttrue\tdefault\n\
+         api.write_rate\t100\tdefault\n\
+         api.write_burst\t1000\tdefault\n\
          ui.enabled\ttrue\tdefault\n\
          ui.environment\t-\tdefault\n\
          auth.admin_token\t(hidden)\tenv EVERBELL_ADMIN_TOKEN\n\
@@ -112,9 +114,9 @@ fn the_document_has_the_same_and_no_secret() {
     assert!(!ran.stdout.contains("hunter2"), "{}", ran.stdout);
     let shown = document(&ran.stdout);
     assert_eq!(shown["file"], "everbell.toml");
-    assert_eq!(shown["items"].as_array().unwrap().len(), 49);
+    assert_eq!(shown["items"].as_array().unwrap().len(), 55);
     assert_eq!(shown["items"][3], json!({"key": "server.role", "value": "scheduler", "source": "env EVERBELL_ROLE"}));
-    assert_eq!(shown["items"][8]["value"], json!(["/api/v1", "/api/v2/admin/cron"]));
+    assert_eq!(shown["items"][12]["value"], json!(["/api/v1", "/api/v2/admin/cron"]));
     assert_eq!(shown["items"][1]["value"], json!(null));
 }
 
