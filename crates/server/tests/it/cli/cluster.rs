@@ -106,7 +106,7 @@ fn targets_are_listed_and_tried() {
         "TARGET  SERVED BY   FAILED LATELY  WAITING JOBS\n\
          fail    1 instance  -              -\nprint   1 instance  -              -\nsleep   1 instance  -              -\n"
     );
-    assert_eq!(data(&server, &["targets"]), "fail\t1\t\nprint\t1\t\nsleep\t1\t\n");
+    assert_eq!(data(&server, &["targets"]), "fail\t1\t\t\nprint\t1\t\t\nsleep\t1\t\t\n");
     assert_eq!(data(&server, &["targets", "list", "--json"]), format!("{}\n", server.get("/targets").text));
     let tried = everbell(&server, &["targets", "try", "print", "--payload", "{\"a\":1}", "--wait"]);
     assert_eq!((tried.code, masked(&tried.stdout)), (Some(0), "✓ run ID succeeded in SPAN\n".to_owned()));
