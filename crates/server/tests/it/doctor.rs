@@ -44,7 +44,8 @@ fn is_well(server: &Server) {
     assert!(lines.iter().all(|line| line.starts_with("✓ ")), "{}", people.stdout);
     assert!(lines[0].starts_with(&format!("✓ server http://{} answers (", server.address)), "{}", lines[0]);
     assert_eq!(lines[1], "✓ authenticated as token:admin, admin");
-    assert!(lines.contains(&"✓ schema: version 2") && lines.contains(&"✓ 1 instance live"), "{}", people.stdout);
+    let has_schema = lines.iter().any(|line| line.starts_with("✓ schema: version "));
+    assert!(has_schema && lines.contains(&"✓ 1 instance live"), "{}", people.stdout);
     assert_eq!(doctor(server, &["--quiet"]).stdout, "");
 }
 
