@@ -1,6 +1,7 @@
 //! A database that does not answer, or that somebody has locked: every request and every stop ends in time.
 
 #![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
+#![allow(clippy::disallowed_methods, reason = "these tests measure how long a client waits")]
 
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -11,8 +11,11 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use everbell_core::store::{StartRuns, StoreError};
 use tokio::time::Instant;
 
+use super::PostgresStore;
+use super::planning::column;
 use crate::micros::Micros;
 
 /// A look begins at the very beginning when the last that did is older than this.
@@ -106,6 +109,34 @@ impl Floors {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PostgresStore {
+    /// Finds where the next looks for pending runs begin. The runs are claimed by now, so a failure only means that the next
+    /// looks are full ones.
+    pub(super) async fn find_run_floors(&self, request: &StartRuns<'_>, looks: &[Look]) {
+        let full = request.targets.iter().zip(looks).filter(|(_, look)| look.is_full);
+        let full: Vec<(&str, Look)> = full.map(|(wanted, look)| (wanted.target.as_str(), *look)).collect();
+        if full.is_empty() {
+            return;
+        }
+        let oldest = async {
+            let (dead, _) = self.count_dead_rows().await?;
+            if dead < MANY_DEAD_ROWS {
+                return Ok(None);
+            }
+            let query = sqlx::query_as(include_str!("sql/oldest_pending.sql"));
+            let query = query.bind(column(&full, |(target, _)| (*target).to_owned()));
+            let rows: Vec<(String, Micros)> =
+                self.within("looking for pending runs", query.fetch_all(&self.loops)).await?;
+            Ok::<_, StoreError>(Some(rows.into_iter().collect::<HashMap<_, _>>()))
+        };
+        let Ok(oldest) = oldest.await else { return };
+        for (target, look) in full {
+            let at = oldest.as_ref().and_then(|oldest| oldest.get(target).copied());
+            self.run_floors.found(target, look, at, Micros::from(request.now), oldest.is_some());
+        }
     }
 }
 

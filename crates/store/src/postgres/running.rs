@@ -17,7 +17,6 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::connect::{Conn, on};
 use super::fault;
-use super::floors::{Look, MANY_DEAD_ROWS};
 use super::planning::{cancel, column, insert_runs, sparse};
 use crate::micros::Micros;
 use crate::rows::{ClaimColumns, Learned, Recording, RunColumns, RunValues, SettlingColumns};
@@ -63,32 +62,6 @@ impl PostgresStore {
         claims.sort_by_cached_key(|claim| (claim.run.scheduled_at, claim.run.id));
         self.started.add(&claims);
         Ok(claims)
-    }
-
-    /// Finds where the next looks for pending runs begin. The runs are claimed by now, so a failure only means that the next
-    /// looks are full ones.
-    async fn find_run_floors(&self, request: &StartRuns<'_>, looks: &[Look]) {
-        let full = request.targets.iter().zip(looks).filter(|(_, look)| look.is_full);
-        let full: Vec<(&str, Look)> = full.map(|(wanted, look)| (wanted.target.as_str(), *look)).collect();
-        if full.is_empty() {
-            return;
-        }
-        let oldest = async {
-            let (dead, _) = self.count_dead_rows().await?;
-            if dead < MANY_DEAD_ROWS {
-                return Ok(None);
-            }
-            let query = sqlx::query_as(include_str!("sql/oldest_pending.sql"));
-            let query = query.bind(column(&full, |(target, _)| (*target).to_owned()));
-            let rows: Vec<(String, Micros)> =
-                self.within("looking for pending runs", query.fetch_all(&self.loops)).await?;
-            Ok::<_, StoreError>(Some(rows.into_iter().collect::<HashMap<_, _>>()))
-        };
-        let Ok(oldest) = oldest.await else { return };
-        for (target, look) in full {
-            let at = oldest.as_ref().and_then(|oldest| oldest.get(target).copied());
-            self.run_floors.found(target, look, at, Micros::from(request.now), oldest.is_some());
-        }
     }
 
     /// Reads the definitions that are not known yet, outside of a transaction; seldom there is one.

@@ -147,7 +147,7 @@ mod tests {
         let (statement, committed) = said(setup, "insert into bells values (zeroblob(1000000))").await;
         assert_eq!(
             statement.to_string(),
-            "the database is not available: ringing: database or disk is full; make room on the disk"
+            "the disk of the database is full: ringing: database or disk is full; make room on the disk"
         );
         assert!(matches!(committed, StoreError::Unavailable { maybe_done: true, .. }), "{committed:?}");
     }

@@ -1,0 +1,42 @@
+use std::sync::Mutex;
+
+use super::*;
+
+fn name(event: &Event) -> String {
+    format!("{event:?}").split([' ', '(']).next().unwrap_or_default().to_owned()
+}
+
+fn round() -> Event {
+    let instance = InstanceId::new(Timestamp::UNIX_EPOCH, [0; 10]);
+    let (round, at) = (Round::Plan, Timestamp::UNIX_EPOCH);
+    Event::Round { instance, round, at, begun: Duration::ZERO, claimed: Some(3), took: Duration::ZERO }
+}
+
+#[test]
+fn observers_are_shown_everything_and_listeners_no_rounds() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let observer = |who: &'static str| -> Observer {
+        let seen = Arc::clone(&seen);
+        Box::new(move |event| seen.lock().unwrap().push(format!("{who} {}", name(event))))
+    };
+    let events = Events::new(vec![observer("one"), observer("two")]);
+    let mut heard = events.listen();
+    events.tell(Event::Draining(true));
+    events.tell(round());
+    events.clone().tell(Event::Draining(false));
+    let expected = ["Draining", "Round", "Draining"].map(|name| [format!("one {name}"), format!("two {name}")]);
+    assert_eq!(*seen.lock().unwrap(), expected.concat());
+    let heard: Vec<String> = std::iter::from_fn(|| heard.try_recv().ok()).map(|event| name(&event)).collect();
+    assert_eq!(heard, ["Draining", "Draining"]);
+}
+
+#[test]
+fn an_observer_that_panics_takes_nobody_with_it() {
+    let seen = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&seen);
+    let count: Observer = Box::new(move |_| *counted.lock().unwrap() += 1);
+    let events = Events::new(vec![Box::new(|_| panic!("boom")), count]);
+    events.tell(Event::Draining(true));
+    events.tell(Event::Draining(false));
+    assert_eq!(*seen.lock().unwrap(), 2);
+}
