@@ -153,7 +153,9 @@ impl Hosts {
         let (first, count) = (self.current.load(Ordering::Relaxed), self.list.len());
         let mut refusal = None;
         for place in first..first + count {
-            let options = self.list[place % count].clone().options(settings.iter().copied());
+            let options = self.list[place % count].clone();
+            // Without settings nothing is said: a pooler refuses `options`, also if they are empty.
+            let options = if settings.is_empty() { options } else { options.options(settings.iter().copied()) };
             let connecting = self.connect_to(&options);
             let answer = if count == 1 {
                 connecting.await

@@ -128,16 +128,17 @@ impl Home {
     /// Connects. While the server has no connection left, none comes back if another caller has given back its own.
     async fn connect(&self) -> Option<sqlx::Result<PgConnection>> {
         let settings: Vec<(&str, &str)> = self.settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let is_alone = self.turns.available_permits() + 1 == self.most;
-        if !self.hosts.is_crowded() || is_alone {
-            return Some(Box::pin(self.hosts.connect(&settings)).await);
-        }
-        tokio::select! {
-            connection = Box::pin(self.hosts.connect(&settings)) => match connection {
-                Err(_) if self.hosts.is_crowded() => None,
-                answer => Some(answer),
-            },
-            () = self.returned.notified() => None,
+        let mut connecting = Box::pin(self.hosts.connect(&settings));
+        loop {
+            tokio::select! {
+                answer = &mut connecting => {
+                    let is_alone = self.turns.available_permits() + 1 == self.most;
+                    return if answer.is_err() && self.hosts.is_crowded() && !is_alone { None } else { Some(answer) };
+                }
+                () = self.returned.notified() => if self.hosts.is_crowded() {
+                    return None;
+                },
+            }
         }
     }
 

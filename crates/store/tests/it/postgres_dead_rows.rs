@@ -36,7 +36,7 @@ async fn leave_dead_rows(database: &TestDatabase) -> PgConnection {
 async fn buffers(connection: &mut PgConnection, sql: &str) -> i64 {
     let explain = format!("explain (analyze, buffers, format json) {sql}");
     let row = connection.fetch_one(AssertSqlSafe(explain)).await.unwrap();
-    let plan: serde_json::Value = serde_json::from_str(&row.get::<String, _>(0)).unwrap();
+    let plan: serde_json::Value = serde_json::from_str(&row.get_unchecked::<String, _>(0)).unwrap();
     let read = |name: &str| plan[0]["Plan"][name].as_i64().unwrap();
     read("Shared Hit Blocks") + read("Shared Read Blocks")
 }
@@ -68,7 +68,7 @@ async fn a_look_from_a_floor_reads_no_dead_rows() {
     let (beginning, floor) = ("0001-01-01Z", "2026-11-14 23:59:55Z");
     for (whole, short) in [(start(beginning), start(floor)), (lock(beginning), lock(floor))] {
         let (whole, short) = (buffers(&mut connection, &whole).await, buffers(&mut connection, &short).await);
-        assert!(whole > 1_000 && short < 50, "{whole} buffers from the beginning, {short} from the floor");
+        assert!(short < 50 && whole > 10 * short, "{whole} buffers from the beginning, {short} from the floor");
     }
 }
 

@@ -18,9 +18,9 @@ fn everybody_can_read_the_documentation_of_the_api() {
     browser.see("Skip to the content");
     browser.press("Enter");
     browser.until("return location.hash === '#content'");
-    browser.not_see("Tell every check.");
+    browser.not_see("List every check");
     browser.click("/readyz Tell whether");
-    browser.see("Tell every check.");
+    browser.see("List every check");
 
     browser.execute("document.querySelectorAll('details').forEach(part => { part.open = true })", &json!([]));
     browser.flawless();

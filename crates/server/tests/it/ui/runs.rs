@@ -73,7 +73,7 @@ fn the_list_shows_its_columns_in_their_order() {
         "&#60;i&#62;&#34;k&#39;&#38;ש💥",
         &format!("overlap: <a href=\"/runs/{}\" title=\"It was still active\">an earlier run</a>", id(&active)),
         &format!("href=\"/runs/{}\"", id(&failed)),
-        "<span class=\"tz\">CET</span>",
+        "<span class=\"tz\">UTC</span>",
     ] {
         assert!(page.contains(text), "{text} is not in {page}");
     }

@@ -59,11 +59,11 @@ fn a_pause_names_the_run_that_goes_on() {
     let server = Server::start();
     server.job("long", &json!({ "target": "sleep" }));
     let ana = Visitor::admin(&server);
-    assert_has(&ana.page("/jobs/long/pause"), &["A run that is active goes on."]);
+    assert_has(&ana.page("/jobs/long/pause"), &["A run that has begun goes on."]);
     let run = server.post("/jobs/key:long/run-now", &json!({})).expect(202)["run"]["id"].as_str().unwrap().to_owned();
     server.until(&format!("/runs/{run}"), |run| run["status"] == "running");
     let page = ana.page("/jobs/long/pause");
-    assert_has(&page, &[&format!("href=\"/runs/{run}/cancel\""), "and goes on"]);
+    assert_has(&page, &[&format!("href=\"/runs/{run}/cancel\""), "if it shall not go on"]);
 }
 
 #[test]
