@@ -24,6 +24,7 @@ mod glance;
 mod lags;
 mod orgs;
 mod requests;
+mod sessions;
 mod tally;
 
 use std::time::Duration;
@@ -42,9 +43,11 @@ pub use glance::{Glance, RunGlimpse};
 pub use lags::{Durations, Lags};
 pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgWritten, Swept};
 pub use requests::{
-    AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, LastAdmin, NewToken, PageRequest, RunFilter, StartRuns,
+    AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, LastAdmin, NewToken, Origin, PageRequest, RunFilter,
+    StartRuns,
     TargetRoom,
 };
+pub use sessions::{MAX_LISTED_SESSIONS, MAX_SESSIONS_PER_TOKEN, NewSession, Session, SessionFilter};
 pub use tally::{Bucket, Tally};
 
 use crate::change::{JobChange, JobView, NewJob};
@@ -320,8 +323,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Every token, without its hash.
     async fn list_tokens(&self) -> StoreResult<Vec<Token>>;
 
-    /// Ends a token. The last admin token that is valid at `now` is a [`StoreError::Conflict`], unless `last_admin` allows
-    /// that; of several that are revoked at once, one remains.
+    /// Ends a token and its sessions. The last admin token that is valid at `now` is a [`StoreError::Conflict`], unless
+    /// `last_admin` allows that; of several that are revoked at once, one remains.
     async fn revoke_token(
         &self,
         name: &str,
@@ -329,6 +332,20 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         last_admin: LastAdmin,
         audit: &AuditEntry,
     ) -> StoreResult<()>;
+
+    /// Stores a session; only its hash is ever known here. Of one token at most [`MAX_SESSIONS_PER_TOKEN`] stay: the oldest
+    /// are deleted.
+    async fn create_session(&self, session: &NewSession, audit: &AuditEntry) -> StoreResult<()>;
+
+    /// The session of this hash, if it has not ended at `now`; remembers that it was used. Whether its token is still valid
+    /// is for the caller to ask.
+    async fn find_session(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Session>>;
+
+    /// Sessions that have not ended at `now`, the newest first; at most [`MAX_LISTED_SESSIONS`].
+    async fn list_sessions(&self, filter: &SessionFilter, now: Timestamp) -> StoreResult<Vec<Session>>;
+
+    /// Deletes sessions and returns how many. The entry is written only if there was one.
+    async fn end_sessions(&self, filter: &SessionFilter, audit: &AuditEntry) -> StoreResult<u64>;
 
     /// Writes down what somebody did, for what no other verb writes down.
     async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()>;
@@ -342,8 +359,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Remembers the answer to a request. One that has an answer, or that was another request, keeps what it has.
     async fn remember_answer(&self, request: &RequestKey, answer: (u16, &str), now: Timestamp) -> StoreResult<()>;
 
-    /// Deletes ended runs, gaps and audit entries that are older than `before`, and requests that were begun before
-    /// `requests_before`, at most `limit` of each kind. A run is as old as the later of its slot and its end, so one of a
+    /// Deletes ended runs, gaps and audit entries that are older than `before`, and requests that were begun and sessions
+    /// that ended before `requests_before`, at most `limit` of each kind. A run is as old as the later of its slot and its end, so one of a
     /// backfill is not deleted as soon as it ends. Gives way to the hot path: a call holds its locks only briefly, and
     /// the caller waits between calls.
     async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned>;

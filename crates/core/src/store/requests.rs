@@ -177,6 +177,8 @@ pub struct AuditEntry {
     /// The request that is carried out thereby, if it may be sent again. Written beside the entry; entries that are read back
     /// have none.
     pub request: Option<RequestKey>,
+    /// Where the request came from; nothing for what everbell does by itself.
+    pub origin: Origin,
 }
 
 /// Whether a token may be revoked when no other valid admin token remains.
@@ -186,6 +188,17 @@ pub enum LastAdmin {
     Refuse,
     /// It is revoked all the same.
     Revoke,
+}
+
+/// Where a request came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The address of the client.
+    pub address: Option<String>,
+    /// The id of the request, which is in its answer and in the log.
+    pub request_id: Option<String>,
+    /// The role of who asked: `viewer`, `operator` or `admin`.
+    pub role: Option<String>,
 }
 
 /// A token to be stored.

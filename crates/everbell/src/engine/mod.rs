@@ -235,5 +235,6 @@ pub(crate) fn audit(action: &str, object: String, reason: Option<String>, at: Ti
         before: None,
         after: None,
         request: None,
+        origin: everbell_core::store::Origin::default(),
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod api;
 mod app;
 pub(crate) mod body;
 pub(crate) mod call;
+pub(crate) mod denials;
 mod docs;
 mod hardening;
 mod idempotency;
@@ -39,14 +40,15 @@ use access::Role::{Admin, Operator, Viewer};
 pub(crate) use admission::{Beyond, Limits};
 use api::{
     actions, audit, backfills, bulk, compat, cron, edits, events, instances, jobs, org_jobs, orgs, probes, questions,
-    runs, sweeps, targets, tokens,
+    runs, sessions, sweeps, targets, tokens,
 };
 pub(crate) use app::{ApiOptions, App, Served, is_local};
 use model::{
     AuditDocument, BackfillDocument, BackfillReportDocument, Bulk, CanceledDocument, ChangedField, ExplanationDocument,
     Fires, GapDocument, ImportedDocument, InstanceDocument, JobDocument, JobOrgsDocument, NewTokenDocument,
     NewVersionDocument, OrgDocument, OrgJobDocument, OrgOverrideDocument, PausedDocument, PreviewDocument,
-    ResumedDocument, RunDocument, RunNowDocument, RunsNowDocument, StatsDocument, StoppedDocument, SweepBegunDocument,
+    ResumedDocument, RunDocument, RunNowDocument, RunsNowDocument, SessionDocument, StatsDocument, StoppedDocument,
+    SweepBegunDocument,
     SweepDocument, TargetsDocument, TokenDocument, WhatIfDocument,
 };
 use pipeline::Mounted;
@@ -194,8 +196,14 @@ fn other_routes() -> Vec<Route> {
             .answers_items::<TokenDocument>("The tokens"),
         route(post, "/tokens", Role(Admin), tokens::create).does("Make a token, which is shown this once").body(tokens::CREATE).secret()
             .answers::<NewTokenDocument>(201, "The token").problems(&[Conflict]),
-        route(delete, "/tokens/{name}", Role(Admin), tokens::revoke).does("Revoke a token").query(tokens::REVOKE)
+        route(delete.clone(), "/tokens/{name}", Role(Admin), tokens::revoke).does("Revoke a token").query(tokens::REVOKE)
             .answers_nothing(204, "It is revoked").problems(&[NotFound, Conflict]),
+        route(get.clone(), "/sessions", Role(Viewer), sessions::list).does("List browser sessions: your own, or everybody's for admins").query(sessions::LIST)
+            .answers_items::<SessionDocument>("The sessions, the newest first"),
+        route(delete.clone(), "/sessions", Role(Viewer), sessions::end_all).does("Sign out everywhere: end all sessions of yours, or of another actor for admins").query(sessions::END_ALL)
+            .answers::<sessions::EndedDocument>(200, "How many ended"),
+        route(delete, "/sessions/{sessionId}", Role(Viewer), sessions::end).does("End a session of yours, or anybody's for admins")
+            .answers_nothing(204, "It has ended").problems(&[NotFound]),
         route(get.clone(), "/status", Role(Viewer), instances::status).does("Tell what the server is, and how its database fares")
             .answers::<instances::StatusDocument>(200, "The status"),
         route(get, "/events", RunHistory, events::stream).does("Follow what happens, as Server-Sent Events").query(events::STREAM)

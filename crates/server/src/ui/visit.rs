@@ -16,11 +16,12 @@ use super::clock::Clock;
 use super::frame::{Frame, Section};
 use super::session::{Cookies, Session};
 use crate::form::{Field, Form, Naming};
-use crate::http::App;
 use crate::http::access::{Actor, Role};
 use crate::http::call::Call;
+use crate::http::denials::Denied;
 use crate::http::inside::{Inside, perform};
 use crate::http::problem::{Kind, Problem};
+use crate::http::{App, proxy};
 
 /// A request for a page.
 #[derive(Clone)]
@@ -32,6 +33,8 @@ pub(crate) struct Visit {
     pub(crate) choices: Choices,
     pub(crate) headers: HeaderMap,
     pub(crate) peer: Option<std::net::IpAddr>,
+    /// The id of the request.
+    pub(crate) id: String,
     /// The path and query, for coming back.
     pub(crate) here: String,
     pub(crate) path: Vec<(String, String)>,
@@ -46,17 +49,17 @@ pub(crate) struct Visit {
 impl Visit {
     /// Jobs, in the name of who is here.
     pub(crate) fn jobs(&self) -> Jobs {
-        self.app.bell.jobs().by(&self.actor.name)
+        self.actor.jobs(&self.app.bell)
     }
 
     /// Runs, in the name of who is here.
     pub(crate) fn runs(&self) -> Runs {
-        self.app.bell.runs().by(&self.actor.name)
+        self.actor.runs(&self.app.bell)
     }
 
     /// Orgs, in the name of who is here.
     pub(crate) fn orgs(&self) -> Orgs {
-        self.app.bell.orgs().by(&self.actor.name)
+        self.actor.orgs(&self.app.bell)
     }
 
     /// How times are shown to who is here.
@@ -113,7 +116,24 @@ impl Visit {
     ) -> Result<Value, Problem> {
         let revision = self.sent("revision").and_then(|text| text.parse().ok());
         let inside = Inside { revision, once: self.sent("once"), ..Inside::new(method, route, path) };
-        perform(&self.app, &self.actor, inside, body).await
+        let (method, route) = (inside.method.clone(), inside.route);
+        let done = perform(&self.app, &self.actor, inside, body).await;
+        if let Err(problem) = &done {
+            self.denied(problem, method.as_str(), route).await;
+        }
+        done
+    }
+
+    /// The address of the client.
+    pub(crate) fn address(&self) -> Option<std::net::IpAddr> {
+        proxy::client_address(&self.app.options, &self.headers, self.peer)
+    }
+
+    /// Writes down that something was denied, if it was.
+    pub(crate) async fn denied(&self, problem: &Problem, method: &str, route: &str) {
+        let denied = Denied { problem, method, route, address: self.address(), request_id: &self.id };
+        let actor = Some(&self.actor).filter(|actor| actor.token_hash().is_some());
+        self.app.denials.note(&self.app.bell, &denied, actor).await;
     }
 
     /// Where the API is, for people who copy a line.

@@ -1,6 +1,6 @@
-//! The cases about orgs, pauses and versions, for the list of all cases.
+//! The cases about orgs, pauses, versions and sessions, for the list of all cases.
 
-/// Adds the cases about orgs, pauses and versions to those that it is given, and hands all of them to a macro.
+/// Adds the cases about orgs, pauses, versions and sessions to those that it is given, and hands all of them to a macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_cases_of_orgs {
@@ -16,6 +16,15 @@ macro_rules! conformance_cases_of_orgs {
                 the_next_version_keeps_the_pause_or_ends_it,
                 retiring_a_paused_job_cancels_what_waits,
                 nothing_starts_after_a_pause_was_answered,
+            }
+            sessions {
+                a_session_is_found_by_its_hash,
+                a_session_ends_by_itself,
+                sessions_are_listed_newest_first,
+                ended_sessions_are_gone,
+                a_revoked_token_has_no_sessions,
+                a_token_has_a_bounded_number_of_sessions,
+                sessions_that_ended_are_pruned,
             }
             versions {
                 a_run_of_the_version_before_is_in_the_way,

@@ -149,6 +149,9 @@ impl PostgresStore {
         let audit = sqlx::query(include_str!("sql/prune_audit.sql")).bind(bound).bind(limit);
         let answers =
             sqlx::query(include_str!("sql/prune_requests.sql")).bind(Micros::from(requests_before)).bind(limit);
+        let sessions =
+            sqlx::query(include_str!("sql/prune_sessions.sql")).bind(Micros::from(requests_before)).bind(limit);
+        self.alone("pruning sessions", sessions.execute(&self.pool)).await?;
         // Each on its own, so that no lock outlives its statement.
         Ok(Pruned {
             runs: self.alone("pruning runs", runs.execute(&self.pool)).await?.rows_affected(),

@@ -114,13 +114,16 @@ impl SqliteStore {
         let audit = sqlx::query(include_str!("sql/prune_audit.sql")).bind(bound).bind(limit);
         let answers =
             sqlx::query(include_str!("sql/prune_requests.sql")).bind(Micros::from(requests_before)).bind(limit);
+        let sessions =
+            sqlx::query(include_str!("sql/prune_sessions.sql")).bind(Micros::from(requests_before)).bind(limit);
+        let ended = tx.run(sessions).await?;
         let pruned = Pruned {
             runs: tx.run(runs).await?,
             gaps: tx.run(gaps).await?,
             audit: tx.run(audit).await?,
             answers: tx.run(answers).await?,
         };
-        if pruned != Pruned::default() {
+        if pruned != Pruned::default() || ended > 0 {
             tx.commit().await?;
         }
         Ok(pruned)

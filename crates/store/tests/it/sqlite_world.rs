@@ -57,6 +57,7 @@ pub(super) fn audit(number: u128) -> AuditEntry {
         before: None,
         after: None,
         request: None,
+        origin: everbell_core::store::Origin::default(),
     }
 }
 

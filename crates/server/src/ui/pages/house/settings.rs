@@ -3,15 +3,18 @@
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use everbell_core::Zone;
-use everbell_core::store::Token;
+use everbell_core::store::{Session, Token};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use crate::http::access::Role;
+use crate::http::api::sessions;
 use crate::http::problem::Problem;
 use crate::ui::choices::{Face, Theme};
 use crate::ui::clock::Clock;
 use crate::ui::markup::{Markup, url_part};
 use crate::ui::pages::action::Refusal;
+use crate::ui::session::Cookie;
 use crate::ui::{Frame, Reply, Section, Visit};
 
 #[derive(Template)]
@@ -27,6 +30,35 @@ struct SettingsPage {
     refusal: Refusal,
     name: String,
     no_admin: Option<String>,
+    /// Of who is here; of everybody for admins.
+    sessions: Vec<SessionLine>,
+}
+
+/// A browser that is signed in.
+struct SessionLine {
+    id: String,
+    actor: String,
+    from: String,
+    browser: String,
+    began: Markup,
+    used: Markup,
+    ends: Markup,
+    is_current: bool,
+}
+
+impl SessionLine {
+    fn of(session: &Session, own: Option<Uuid>, clock: &Clock) -> SessionLine {
+        SessionLine {
+            id: session.id.to_string(),
+            actor: session.actor.clone(),
+            from: session.address.clone().unwrap_or_default(),
+            browser: session.user_agent.clone().unwrap_or_default(),
+            began: clock.away(session.created_at),
+            used: clock.away(session.last_used_at),
+            ends: clock.at(session.expires_at, None),
+            is_current: own == Some(session.id),
+        }
+    }
 }
 
 struct Line {
@@ -64,7 +96,8 @@ async fn shown(visit: &Visit, made: Option<(String, String)>, problem: Option<&P
         None => Some(visit.app.bell.store().list_tokens().await?),
         Some(_) => None,
     };
-    let clock = visit.clock();
+    let sessions = sessions::visible(&visit.call(), no_admin.is_none()).await?;
+    let (clock, own) = (visit.clock(), visit.actor.session());
     let page = SettingsPage {
         actor: visit.actor.name.clone(),
         role: visit.actor.role.as_str(),
@@ -75,8 +108,29 @@ async fn shown(visit: &Visit, made: Option<(String, String)>, problem: Option<&P
         frame: visit.frame(Section::Settings, "Settings").await,
         made,
         no_admin,
+        sessions: sessions.iter().map(|session| SessionLine::of(session, own, &clock)).collect(),
     };
     Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+}
+
+/// Ends one session.
+pub(crate) async fn end_session(visit: Visit) -> Result<Reply, Problem> {
+    let id = visit.part("id").to_owned();
+    visit.perform(Method::DELETE, "/sessions/{sessionId}", &[("sessionId", &id)], &Map::new()).await?;
+    if visit.actor.session().is_some_and(|own| own.to_string() == id) {
+        return Ok(signed_out(&visit, "You are signed out."));
+    }
+    Ok(Reply::done("/settings", "The session has ended."))
+}
+
+/// Ends every session of who is here, also this one.
+pub(crate) async fn end_sessions(visit: Visit) -> Result<Reply, Problem> {
+    visit.perform(Method::DELETE, "/sessions", &[], &Map::new()).await?;
+    Ok(signed_out(&visit, "You are signed out everywhere."))
+}
+
+fn signed_out(visit: &Visit, text: &str) -> Reply {
+    Reply::done("/sign-in", text).header("set-cookie", visit.cookies.forget(Cookie::Session))
 }
 
 /// Makes a token, and shows it this once.
