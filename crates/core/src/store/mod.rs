@@ -44,10 +44,12 @@ pub use lags::{Durations, Lags};
 pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgWritten, Swept};
 pub use requests::{
     AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, LastAdmin, NewToken, Origin, PageRequest, RunFilter,
-    StartRuns,
-    TargetRoom,
+    StartRuns, TargetRoom,
 };
-pub use sessions::{MAX_LISTED_SESSIONS, MAX_SESSIONS_PER_TOKEN, NewSession, Session, SessionFilter};
+pub use sessions::{
+    MAX_LISTED_SESSIONS, MAX_SESSION_AGE, MAX_SESSIONS_PER_TOKEN, NewSession, SESSION_IDLE_TIMEOUT, Session,
+    SessionFilter,
+};
 pub use tally::{Bucket, Tally};
 
 use crate::change::{JobChange, JobView, NewJob};
@@ -337,8 +339,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// are deleted.
     async fn create_session(&self, session: &NewSession, audit: &AuditEntry) -> StoreResult<()>;
 
-    /// The session of this hash, if it has not ended at `now`; remembers that it was used. Whether its token is still valid
-    /// is for the caller to ask.
+    /// The session of this hash, if it has not ended at `now` ([`Session::ends_at`]); remembers that it was used. Whether its
+    /// token is still valid is for the caller to ask.
     async fn find_session(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Session>>;
 
     /// Sessions that have not ended at `now`, the newest first; at most [`MAX_LISTED_SESSIONS`].
@@ -360,9 +362,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn remember_answer(&self, request: &RequestKey, answer: (u16, &str), now: Timestamp) -> StoreResult<()>;
 
     /// Deletes ended runs, gaps and audit entries that are older than `before`, and requests that were begun and sessions
-    /// that ended before `requests_before`, at most `limit` of each kind. A run is as old as the later of its slot and its end, so one of a
-    /// backfill is not deleted as soon as it ends. Gives way to the hot path: a call holds its locks only briefly, and
-    /// the caller waits between calls.
+    /// that ended before `requests_before`, at most `limit` of each kind. A run is as old as the later of its slot and its
+    /// end, so one of a backfill is not deleted as soon as it ends. Gives way to the hot path: a call holds its locks only
+    /// briefly, and the caller waits between calls.
     async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned>;
 }
 

@@ -218,13 +218,14 @@ impl Gate {
         Ok(Some(Actor::new(name, role, credential, found.expires_at)))
     }
 
-    /// Who is signed in with the session of this secret. It is as good as its token.
+    /// Who is signed in with the session of this secret. It is as good as its token, while that has the role that it had.
     pub(crate) async fn resume(&self, secret: &str, from: Option<IpAddr>, bell: &Everbell) -> Result<Actor, Problem> {
         let hash = token_hash(secret);
         let found =
             if secret.starts_with(SESSION_PREFIX) { bell.store().find_session(&hash, bell.now()).await? } else { None };
         if let Some(session) = found
             && let Some(holder) = self.holder(session.token_hash, bell).await?
+            && holder.role.as_str() == session.role
         {
             let credential = Credential::Session { id: session.id, hash, token_hash: session.token_hash };
             let expires_at = holder.expires_at.map_or(session.expires_at, |at| at.min(session.expires_at));
@@ -242,16 +243,21 @@ impl Gate {
     pub(crate) async fn is_still_valid(&self, actor: &Actor, bell: &Everbell) -> StoreResult<bool> {
         match actor.credential {
             Credential::None => Ok(true),
-            Credential::Token(hash) => self.is_token_valid(&hash, bell).await,
+            Credential::Token(hash) => self.is_token_valid(&hash, actor.role, bell).await,
             Credential::Session { hash, token_hash, .. } => {
                 let is_there = bell.store().find_session(&hash, bell.now()).await?.is_some();
-                Ok(is_there && self.is_token_valid(&token_hash, bell).await?)
+                Ok(is_there && self.is_token_valid(&token_hash, actor.role, bell).await?)
             }
         }
     }
 
-    async fn is_token_valid(&self, hash: &[u8; 32], bell: &Everbell) -> StoreResult<bool> {
-        Ok(self.is_configured(hash) || bell.store().find_token(hash, bell.now()).await?.is_some())
+    /// Whether the token of this hash is valid and of this role.
+    async fn is_token_valid(&self, hash: &[u8; 32], role: Role, bell: &Everbell) -> StoreResult<bool> {
+        if self.is_configured(hash) {
+            return Ok(role == Role::Admin);
+        }
+        let found = bell.store().find_token(hash, bell.now()).await?;
+        Ok(found.is_some_and(|token| token.role == role.as_str()))
     }
 
     /// Counts a failed attempt of this address. The answer is why it failed, or, after too many, that the address has to

@@ -12,6 +12,7 @@ pub(crate) mod body;
 pub(crate) mod call;
 pub(crate) mod denials;
 mod docs;
+mod folding;
 mod hardening;
 mod idempotency;
 pub(crate) mod inside;
@@ -48,8 +49,7 @@ use model::{
     Fires, GapDocument, ImportedDocument, InstanceDocument, JobDocument, JobOrgsDocument, NewTokenDocument,
     NewVersionDocument, OrgDocument, OrgJobDocument, OrgOverrideDocument, PausedDocument, PreviewDocument,
     ResumedDocument, RunDocument, RunNowDocument, RunsNowDocument, SessionDocument, StatsDocument, StoppedDocument,
-    SweepBegunDocument,
-    SweepDocument, TargetsDocument, TokenDocument, WhatIfDocument,
+    SweepBegunDocument, SweepDocument, TargetsDocument, TokenDocument, WhatIfDocument,
 };
 use pipeline::Mounted;
 use problem::Kind::{Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch};

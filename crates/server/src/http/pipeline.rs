@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::access::{Actor, Role, expect_role};
 use super::body::read_body;
 use super::call::{Answer, Call, Payload, shown};
-use super::denials::Denied;
+use super::denials::{Attempt, Denied};
 use super::limit::Quota;
 use super::problem::{Kind, Problem};
 use super::route::{Access, Route, Shape};
@@ -54,8 +54,16 @@ pub(crate) async fn answer(
     };
     if let Err(problem) = &answered {
         let Passage { address, actor, .. } = &passage;
-        let denied = Denied { problem, method: method.as_str(), route: &template, address: *address, request_id: &id };
-        app.denials.note(&app.bell, &denied, actor.as_ref()).await;
+        let denied = Denied {
+            attempt: Attempt::Request,
+            problem,
+            method: method.as_str(),
+            route: &template,
+            address: *address,
+            request_id: &id,
+            actor: actor.as_ref(),
+        };
+        app.denials.note(&app.bell, &denied).await;
     }
     let status = match &answered {
         Ok(answer) => answer.status,
@@ -288,8 +296,9 @@ pub(crate) async fn nowhere(app: Arc<App>, kind: Kind, guarded: bool, request: R
         let address = proxy::client_address(&app.options, request.headers(), peer);
         if let Err(problem) = entered(&app, Access::Role(Role::Viewer), request.headers(), peer).await {
             let (problem, method) = (&problem, method.as_str());
-            let denied = Denied { problem, method, route: &path, address, request_id: &id };
-            app.denials.note(&app.bell, &denied, None).await;
+            let (attempt, route, request_id) = (Attempt::Request, path.as_str(), id.as_str());
+            let denied = Denied { attempt, problem, method, route, address, request_id, actor: None };
+            app.denials.note(&app.bell, &denied).await;
             return refused(problem, &id);
         }
     }

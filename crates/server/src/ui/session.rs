@@ -1,16 +1,16 @@
 //! Who is in front of the browser: a session that the server knows, by a secret in a cookie that no script can read.
 //!
 //! The database holds the hash of the secret, the token that the person signed in with and when the session ends. Signing out
-//! deletes it; a token that is revoked or expires ends its sessions at once, on every instance. The value that every form
-//! must send back is derived from the secret, so it belongs to the session.
+//! deletes it; a token that is revoked, expires or changes its role ends its sessions at once, on every instance. The value
+//! that every form must send back is derived from the secret, so it belongs to the session.
 
 use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use everbell_core::storable_text;
-use everbell_core::store::NewSession;
+use everbell_core::store::{MAX_SESSION_AGE, NewSession};
 use hmac::{Hmac, KeyInit, Mac};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
@@ -19,8 +19,8 @@ use crate::http::access::{Actor, new_session_secret, token_hash};
 use crate::secret::Secret;
 use crate::trail;
 
-/// Sessions end by themselves this many seconds after the person signed in, used or not.
-pub(crate) const LIFE: u32 = 12 * 3_600;
+/// Browsers keep the cookie for this many seconds. Whether its session has ended is known by the server.
+const LIFE: u32 = MAX_SESSION_AGE.as_secs() as u32;
 /// A longer name of a browser is cut.
 const MAX_USER_AGENT: usize = 200;
 /// What was chosen stays for a year.
@@ -139,13 +139,14 @@ impl Session {
 
     /// This session of who just signed in with a token, to be stored.
     pub(crate) fn begun(&self, actor: &Actor, headers: &HeaderMap, now: Timestamp) -> Option<NewSession> {
-        let end = now.checked_add(SignedDuration::from_secs(LIFE.into())).unwrap_or(now);
+        let end = now.checked_add(MAX_SESSION_AGE).unwrap_or(now);
         let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
         Some(NewSession {
             id: trail::id(now),
             hash: token_hash(self.secret.reveal()),
             token_hash: actor.token_hash()?,
             actor: actor.name.clone(),
+            role: actor.role.as_str().to_owned(),
             created_at: now,
             expires_at: actor.expires_at.map_or(end, |at| at.min(end)),
             address: actor.origin.address.clone(),

@@ -18,7 +18,7 @@ use super::session::{Cookies, Session};
 use crate::form::{Field, Form, Naming};
 use crate::http::access::{Actor, Role};
 use crate::http::call::Call;
-use crate::http::denials::Denied;
+use crate::http::denials::{Attempt, Denied};
 use crate::http::inside::{Inside, perform};
 use crate::http::problem::{Kind, Problem};
 use crate::http::{App, proxy};
@@ -115,11 +115,15 @@ impl Visit {
         body: &impl Serialize,
     ) -> Result<Value, Problem> {
         let revision = self.sent("revision").and_then(|text| text.parse().ok());
-        let inside = Inside { revision, once: self.sent("once"), ..Inside::new(method, route, path) };
-        let (method, route) = (inside.method.clone(), inside.route);
+        self.ask(Inside { revision, once: self.sent("once"), ..Inside::new(method, route, path) }, body).await
+    }
+
+    /// The same, for a request with a query.
+    pub(crate) async fn ask(&self, inside: Inside<'_>, body: &impl Serialize) -> Result<Value, Problem> {
+        let (method, route) = (inside.method.clone(), inside.route.to_owned());
         let done = perform(&self.app, &self.actor, inside, body).await;
         if let Err(problem) = &done {
-            self.denied(problem, method.as_str(), route).await;
+            self.denied(problem, method.as_str(), &route).await;
         }
         done
     }
@@ -131,9 +135,18 @@ impl Visit {
 
     /// Writes down that something was denied, if it was.
     pub(crate) async fn denied(&self, problem: &Problem, method: &str, route: &str) {
-        let denied = Denied { problem, method, route, address: self.address(), request_id: &self.id };
         let actor = Some(&self.actor).filter(|actor| actor.token_hash().is_some());
-        self.app.denials.note(&self.app.bell, &denied, actor).await;
+        let (address, request_id) = (self.address(), self.id.as_str());
+        let denied = Denied { attempt: Attempt::Request, problem, method, route, address, request_id, actor };
+        self.app.denials.note(&self.app.bell, &denied).await;
+    }
+
+    /// Writes down that somebody tried to sign in.
+    pub(crate) async fn sign_in_failed(&self, problem: &Problem) {
+        let (address, request_id) = (self.address(), self.id.as_str());
+        let (method, route) = ("POST", "/sign-in");
+        let denied = Denied { attempt: Attempt::SignIn, problem, method, route, address, request_id, actor: None };
+        self.app.denials.note(&self.app.bell, &denied).await;
     }
 
     /// Where the API is, for people who copy a line.

@@ -20,6 +20,7 @@ macro_rules! conformance_cases_of_orgs {
             sessions {
                 a_session_is_found_by_its_hash,
                 a_session_ends_by_itself,
+                a_session_that_is_not_used_ends,
                 sessions_are_listed_newest_first,
                 ended_sessions_are_gone,
                 a_revoked_token_has_no_sessions,

@@ -16,6 +16,7 @@ fn session(number: u128, token: u8) -> NewSession {
         hash,
         token_hash: [token; 32],
         actor: format!("token:t{token}"),
+        role: "viewer".to_owned(),
         created_at: at("01:00"),
         expires_at: at("12:00"),
         address: Some("192.0.2.7".to_owned()),
@@ -49,6 +50,7 @@ pub async fn a_session_is_found_by_its_hash(fresh: Fresh) {
         id: new.id,
         token_hash: new.token_hash,
         actor: new.actor.clone(),
+        role: new.role.clone(),
         created_at: new.created_at,
         expires_at: new.expires_at,
         last_used_at: at("02:30"),
@@ -70,6 +72,23 @@ pub async fn a_session_ends_by_itself(fresh: Fresh) {
     assert_eq!(world.store.find_session(&new.hash, at("12:00")).await.unwrap(), None);
     let list = world.store.list_sessions(&SessionFilter::default(), at("12:00")).await.unwrap();
     assert_eq!(list, []);
+}
+
+pub async fn a_session_that_is_not_used_ends(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let new = NewSession { created_at: at("00:00"), expires_at: at("23:00"), ..session(1, 1) };
+    create(&world, &new).await;
+    let listed = async |now: &str| world.store.list_sessions(&SessionFilter::default(), at(now)).await.unwrap().len();
+    assert_eq!((listed("11:59").await, listed("12:00").await), (1, 0));
+    assert!(world.store.find_session(&new.hash, at("11:59")).await.unwrap().is_some());
+    // Every use puts its end off, up to a bound.
+    assert_eq!((listed("12:00").await, listed("22:59").await), (1, 1));
+    assert!(world.store.find_session(&new.hash, at("22:59")).await.unwrap().is_some());
+    assert_eq!((world.store.find_session(&new.hash, at("23:00")).await.unwrap(), listed("23:00").await), (None, 0));
+
+    let unused = NewSession { created_at: at("00:00"), expires_at: at("23:00"), ..session(2, 1) };
+    create(&world, &unused).await;
+    assert_eq!(world.store.find_session(&unused.hash, at("12:00")).await.unwrap(), None);
 }
 
 pub async fn sessions_are_listed_newest_first(fresh: Fresh) {
@@ -127,7 +146,9 @@ pub async fn a_token_has_a_bounded_number_of_sessions(fresh: Fresh) {
 pub async fn sessions_that_ended_are_pruned(fresh: Fresh) {
     let world = World::new(&fresh);
     create(&world, &session(1, 1)).await;
-    create(&world, &NewSession { expires_at: at("15:00"), ..session(2, 1) }).await;
+    create(&world, &NewSession { created_at: at("02:00"), expires_at: at("15:00"), ..session(2, 1) }).await;
+    // Not used since half past midnight.
+    create(&world, &NewSession { created_at: at("00:30"), expires_at: at("15:00"), ..session(3, 1) }).await;
     world.store.prune(at("00:00"), at("13:00"), 100).await.unwrap();
     let both = world.store.list_sessions(&SessionFilter::default(), at("11:00")).await.unwrap();
     assert_eq!(both.iter().map(|session| session.id.as_u128()).collect::<Vec<_>>(), [2]);

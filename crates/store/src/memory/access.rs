@@ -130,7 +130,7 @@ impl State {
         for key in &answers {
             self.requests.remove(key);
         }
-        let ended = |session: &StoredSession| session.session.expires_at < requests_before;
+        let ended = |session: &StoredSession| session.session.ends_at() <= requests_before;
         let sessions: Vec<Uuid> =
             self.sessions.iter().filter(|(_, session)| ended(session)).map(|(id, _)| *id).take(limit).collect();
         for id in &sessions {

@@ -26,6 +26,7 @@ impl State {
             id: new.id,
             token_hash: new.token_hash,
             actor: new.actor.clone(),
+            role: new.role.clone(),
             created_at: micros(new.created_at),
             expires_at: micros(new.expires_at),
             last_used_at: micros(new.created_at),
@@ -45,7 +46,7 @@ impl State {
 
     pub(super) fn find_session(&mut self, hash: &[u8; 32], now: Timestamp) -> Option<Session> {
         let session = &mut self.sessions.values_mut().find(|known| known.hash == *hash)?.session;
-        if session.expires_at <= micros(now) {
+        if session.ends_at() <= micros(now) {
             return None;
         }
         session.last_used_at = session.last_used_at.max(to_the_minute(now));
@@ -53,7 +54,7 @@ impl State {
     }
 
     pub(super) fn list_sessions(&self, filter: &SessionFilter, now: Timestamp) -> Vec<Session> {
-        let wanted = |session: &&Session| session.expires_at > micros(now) && fits(filter, session);
+        let wanted = |session: &&Session| session.ends_at() > micros(now) && fits(filter, session);
         let mut sessions: Vec<Session> =
             self.sessions.values().map(|known| &known.session).filter(wanted).cloned().collect();
         sessions.sort_by_key(|session| std::cmp::Reverse((session.created_at, session.id)));

@@ -10,8 +10,8 @@ use everbell_core::store::{
     AuditEntry, Bucket, Canceled, Changed, Claim, ClockTrace, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter,
     JobOrg, JobOrgFilter, JobRef, JobRow, LastAdmin, LeaseReport, NewSession, NewToken, OrgCounts, OrgFilter, OrgJob,
     OrgWritten, Page, PageRequest, PlanFn, Planned, Pruned, Rearmed, Recorded, Remembered, RequestKey, RunFilter,
-    RunGlimpse, Session, SessionFilter,
-    SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Swept, Tally, TargetCount, Token,
+    RunGlimpse, Session, SessionFilter, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Swept, Tally,
+    TargetCount, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;

@@ -23,7 +23,8 @@ impl PostgresStore {
             .bind(Micros::from(session.created_at))
             .bind(Micros::from(session.expires_at))
             .bind(session.address.clone())
-            .bind(session.user_agent.clone());
+            .bind(session.user_agent.clone())
+            .bind(session.role.clone());
         let trim = sqlx::query(include_str!("sql/trim_sessions.sql"))
             .bind(session.token_hash.to_vec())
             .bind(i64::from(MAX_SESSIONS_PER_TOKEN));
@@ -38,7 +39,10 @@ impl PostgresStore {
 
     pub(super) async fn use_session(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Session>> {
         const WHAT: &str = "looking for a session";
-        let query = sqlx::query_as(include_str!("sql/find_session.sql")).bind(hash.to_vec()).bind(Micros::from(now));
+        let query = sqlx::query_as(include_str!("sql/find_session.sql"))
+            .bind(hash.to_vec())
+            .bind(Micros::from(now))
+            .bind(Micros::from(Session::idle_since(now)));
         let row: Option<SessionColumns> = self.within(WHAT, query.fetch_optional(&self.pool)).await?;
         let Some(mut session) = row.map(SessionColumns::read).transpose()? else { return Ok(None) };
         let minute = to_the_minute(now);
@@ -56,7 +60,8 @@ impl PostgresStore {
             .bind(Micros::from(now))
             .bind(filter.id)
             .bind(filter.actor.clone())
-            .bind(i64::from(MAX_LISTED_SESSIONS));
+            .bind(i64::from(MAX_LISTED_SESSIONS))
+            .bind(Micros::from(Session::idle_since(now)));
         let rows: Vec<SessionColumns> = self.within("listing sessions", query.fetch_all(&self.pool)).await?;
         Ok(readable(rows, |row| row.id, SessionColumns::read).0)
     }

@@ -1,7 +1,7 @@
 //! History: runs, gaps, what became of a slot, and what is old enough to go.
 
 use everbell_core::store::{
-    Cursor, GapFilter, Page, PageRequest, Pruned, RunFilter, SlotOutcome, StoreError, StoreResult,
+    Cursor, GapFilter, Page, PageRequest, Pruned, RunFilter, Session, SlotOutcome, StoreError, StoreResult,
 };
 use everbell_core::{Gap, GapReason, JobId, OrgId, Run, RunId, TriggerType};
 use jiff::Timestamp;
@@ -114,8 +114,10 @@ impl SqliteStore {
         let audit = sqlx::query(include_str!("sql/prune_audit.sql")).bind(bound).bind(limit);
         let answers =
             sqlx::query(include_str!("sql/prune_requests.sql")).bind(Micros::from(requests_before)).bind(limit);
-        let sessions =
-            sqlx::query(include_str!("sql/prune_sessions.sql")).bind(Micros::from(requests_before)).bind(limit);
+        let sessions = sqlx::query(include_str!("sql/prune_sessions.sql"))
+            .bind(Micros::from(requests_before))
+            .bind(limit)
+            .bind(Micros::from(Session::idle_since(requests_before)));
         let ended = tx.run(sessions).await?;
         let pruned = Pruned {
             runs: tx.run(runs).await?,

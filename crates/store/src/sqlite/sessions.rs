@@ -23,7 +23,8 @@ impl SqliteStore {
             .bind(Micros::from(session.created_at))
             .bind(Micros::from(session.expires_at))
             .bind(session.address.clone())
-            .bind(session.user_agent.clone());
+            .bind(session.user_agent.clone())
+            .bind(session.role.clone());
         let trim = sqlx::query(include_str!("sql/trim_sessions.sql"))
             .bind(session.token_hash.to_vec())
             .bind(MAX_SESSIONS_PER_TOKEN);
@@ -38,7 +39,10 @@ impl SqliteStore {
         let row: Option<SessionColumns> = {
             let mut held = self.reader(WHAT).await?;
             let mut tx = held.begin().await?;
-            let query = sqlx::query(include_str!("sql/find_session.sql")).bind(hash.to_vec()).bind(Micros::from(now));
+            let query = sqlx::query(include_str!("sql/find_session.sql"))
+                .bind(hash.to_vec())
+                .bind(Micros::from(now))
+                .bind(Micros::from(Session::idle_since(now)));
             tx.first(query).await?
         };
         let Some(mut session) = row.map(SessionColumns::read).transpose()? else { return Ok(None) };
@@ -60,7 +64,8 @@ impl SqliteStore {
             .bind(Micros::from(now))
             .bind(filter.id)
             .bind(filter.actor.clone())
-            .bind(MAX_LISTED_SESSIONS);
+            .bind(MAX_LISTED_SESSIONS)
+            .bind(Micros::from(Session::idle_since(now)));
         let mut held = self.reader("listing sessions").await?;
         let mut tx = held.begin().await?;
         let rows: Vec<SessionColumns> = tx.all(query).await?;

@@ -11,8 +11,14 @@ use crate::http::call::{Answer, Call, shown};
 use crate::http::model::{Items, SessionDocument};
 use crate::http::problem::{Kind, Problem};
 
-pub(crate) const LIST: &[Field] =
-    &[optional("all", Value::Flag, "Sessions of everybody, which only admins may see; otherwise your own.")];
+pub(crate) const LIST: &[Field] = &[
+    optional("all", Value::Flag, "Sessions of everybody, which only admins may see; otherwise your own."),
+    optional(
+        "actor",
+        Value::Text { min: 1, max: 200 },
+        "Sessions of this actor, such as `token:ops`; those of others only admins may see.",
+    ),
+];
 
 pub(crate) const END_ALL: &[Field] = &[optional(
     "actor",
@@ -28,17 +34,37 @@ pub(crate) struct EndedDocument {
 }
 
 pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
-    let sessions = visible(&call, call.query(LIST).flag("all")).await?;
+    let form = call.query(LIST);
+    let whose = match (form.text("actor"), form.flag("all")) {
+        (Some(_), true) => {
+            return Err(Problem::at("query", "actor", "cannot be sent with `all=true`: send one of the two"));
+        }
+        (Some(actor), false) => Whose::Actor(actor.to_owned()),
+        (None, true) => Whose::Everybody,
+        (None, false) => Whose::Own,
+    };
+    let sessions = visible(&call, whose).await?;
     let own = call.actor.session();
     Answer::ok(&Items { items: sessions.iter().map(|session| SessionDocument::of(session, own)).collect::<Vec<_>>() })
 }
 
-/// The sessions of who asks, or of everybody.
-pub(crate) async fn visible(call: &Call, all: bool) -> Result<Vec<Session>, Problem> {
-    if all {
+/// Whose sessions are listed.
+pub(crate) enum Whose {
+    Own,
+    Actor(String),
+    Everybody,
+}
+
+/// The sessions that are asked for; those of others are for admins.
+pub(crate) async fn visible(call: &Call, whose: Whose) -> Result<Vec<Session>, Problem> {
+    let actor = match whose {
+        Whose::Own => Some(call.actor.name.clone()),
+        Whose::Actor(name) => Some(name),
+        Whose::Everybody => None,
+    };
+    if actor.as_ref() != Some(&call.actor.name) {
         expect_role(&call.actor, Role::Admin)?;
     }
-    let actor = (!all).then(|| call.actor.name.clone());
     Ok(call.app.bell.store().list_sessions(&SessionFilter { id: None, actor }, call.app.bell.now()).await?)
 }
 

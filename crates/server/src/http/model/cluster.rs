@@ -164,8 +164,9 @@ pub(crate) struct SessionDocument {
     pub(crate) id: String,
     /// Who signed in, such as `token:ops`.
     pub(crate) actor: String,
+    pub(crate) role: String,
     pub(crate) created_at: String,
-    /// When it ends by itself.
+    /// When it ends if it is not used any more.
     pub(crate) expires_at: String,
     /// To the minute.
     pub(crate) last_used_at: String,
@@ -182,8 +183,9 @@ impl SessionDocument {
         SessionDocument {
             id: session.id.to_string(),
             actor: session.actor.clone(),
+            role: session.role.clone(),
             created_at: time(session.created_at),
-            expires_at: time(session.expires_at),
+            expires_at: time(session.ends_at()),
             last_used_at: time(session.last_used_at),
             from: session.address.clone(),
             user_agent: session.user_agent.clone(),

@@ -48,7 +48,7 @@ pub(crate) async fn enter(visit: Visit) -> Result<Reply, Problem> {
         }
         Err(problem) if problem.kind == problem::Kind::NotReady => Err(problem),
         Err(problem) => {
-            visit.denied(&problem, "POST", "/sign-in").await;
+            visit.sign_in_failed(&problem).await;
             form(&visit, Some((problem.status(), problem.detail))).await
         }
     }
@@ -57,16 +57,20 @@ pub(crate) async fn enter(visit: Visit) -> Result<Reply, Problem> {
 /// Begins a session of who just proved who they are.
 async fn begin(visit: &Visit, actor: &Actor) -> Result<Session, Problem> {
     let session = Session::new();
-    if let Some(new) = session.begun(actor, &visit.headers, visit.now) {
-        let entry = actor.entry("session.create", format!("session:{}", new.id), visit.now);
-        visit.app.bell.store().create_session(&new, &entry).await?;
-    }
+    let new = session
+        .begun(actor, &visit.headers, visit.now)
+        .ok_or_else(|| Problem::new(problem::Kind::Unauthenticated, "This token cannot be used for signing in."))?;
+    let entry = actor.entry("session.create", format!("session:{}", new.id), visit.now);
+    visit.app.bell.store().create_session(&new, &entry).await?;
     Ok(session)
 }
 
 pub(crate) async fn leave(visit: Visit) -> Result<Reply, Problem> {
-    let filter = SessionFilter { id: visit.actor.session(), actor: Some(visit.actor.name.clone()) };
-    sessions::ended(&visit.app.bell, &visit.actor, &filter).await?;
+    // Without an id the filter would mean every session of the actor.
+    if let Some(id) = visit.actor.session() {
+        let filter = SessionFilter { id: Some(id), actor: Some(visit.actor.name.clone()) };
+        sessions::ended(&visit.app.bell, &visit.actor, &filter).await?;
+    }
     let forget = visit.cookies.forget(Cookie::Session);
     Ok(Reply::done("/sign-in", "You are signed out.").header("set-cookie", forget))
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::events::Stream;
-use crate::server::{Server, TARGETS};
+use crate::server::{Folder, Server, TARGETS};
 use crate::ui::visitor::Visitor;
 
 fn token(server: &Server, name: &str, role: &str) -> String {
@@ -75,6 +75,32 @@ fn sessions_are_listed_and_ended_by_their_owner_and_by_admins() {
     assert_eq!(status(&server, &other.cookies()), 303);
 }
 
+fn execute(server: &Server, sql: &'static str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(everbell_store::testing::execute(&server.database_url(), sql));
+}
+
+#[test]
+fn a_session_ends_when_it_is_idle_or_its_token_changes() {
+    let server = Server::start();
+    let ana = token(&server, "ana", "viewer");
+    let cases = [
+        ("update sessions set last_used_at = (unixepoch() - 11 * 3600) * 1000000", 200),
+        ("update sessions set last_used_at = (unixepoch() - 13 * 3600) * 1000000", 303),
+        ("update sessions set expires_at = unixepoch() * 1000000", 303),
+        ("update tokens set role = 'operator' where name = 'ana'", 303),
+    ];
+    for (sql, expected) in cases {
+        let visitor = Visitor::new(&server, &ana);
+        assert_eq!(status(&server, &visitor.cookies()), 200);
+        execute(&server, sql);
+        assert_eq!(status(&server, &visitor.cookies()), expected, "{sql}");
+    }
+    let visitor = Visitor::new(&server, &ana);
+    execute(&server, "update tokens set expires_at = (unixepoch() - 3600) * 1000000 where name = 'ana'");
+    assert_eq!(status(&server, &visitor.cookies()), 303);
+}
+
 #[test]
 fn a_session_ends_with_its_token() {
     let server = Server::start();
@@ -83,6 +109,44 @@ fn a_session_ends_with_its_token() {
     server.delete("/tokens/ana").expect(204);
     assert_eq!(status(&server, &visitor.cookies()), 303);
     assert_eq!(server.get("/sessions?all=true").expect(200)["items"], json!([]));
+}
+
+#[test]
+fn admins_end_the_sessions_of_a_token() {
+    let server = Server::start();
+    let (ana, ben) = (token(&server, "ana", "viewer"), token(&server, "ben", "viewer"));
+    let (first, second) = (Visitor::new(&server, &ana), Visitor::new(&server, &ana));
+    let other = Visitor::new(&server, &ben);
+    let listed = server.get("/sessions?actor=token:ana").expect(200);
+    let items = listed["items"].as_array().unwrap();
+    assert!(items.len() == 2 && items.iter().all(|session| session["role"] == "viewer"), "{listed}");
+    server.get("/sessions?actor=token:ana&all=true").problem(400, "InvalidInput");
+
+    let admin = Visitor::admin(&server);
+    assert!(admin.page("/settings").contains("Sign out ana everywhere"));
+    let reply = admin.post("/settings/sessions/end", &[("actor", "token:ana")]);
+    assert_eq!((reply.status, reply.headers["location"].as_str()), (303, "/settings"), "{reply:?}");
+    let statuses = [&first, &second, &other, &admin].map(|visitor| status(&server, &visitor.cookies()));
+    assert_eq!(statuses, [303, 303, 200, 200]);
+
+    // Others cannot.
+    other.post("/settings/sessions/end", &[("actor", "token:admin")]);
+    assert_eq!(status(&server, &admin.cookies()), 200);
+}
+
+#[test]
+fn a_session_ends_on_every_instance() {
+    let server = Server::postgres(TARGETS);
+    let second = Server::in_folder(Folder::new(), &[], &[("EVERBELL_DATABASE_URL", &server.database_url())]);
+    let visitor = Visitor::admin(&server);
+    let (name, value) = visitor.cookies().split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    // The name of the cookie has the port.
+    let (stem, _) = name.rsplit_once('-').unwrap();
+    let port = second.address.rsplit_once(':').unwrap().1.to_owned();
+    let cookie = format!("{stem}-{port}={value}");
+    assert_eq!(status(&second, &cookie), 200);
+    assert_eq!(visitor.post("/sign-out", &[]).status, 303);
+    assert_eq!(status(&second, &cookie), 303);
 }
 
 #[test]

@@ -4,6 +4,7 @@ create table sessions (
   hash         bytea not null unique,
   token_hash   bytea not null,
   actor        text not null,
+  role         text not null,
   created_at   timestamptz not null,
   expires_at   timestamptz not null,
   last_used_at timestamptz not null,

@@ -4,6 +4,7 @@ create table sessions (
   hash         blob not null unique,
   token_hash   blob not null,
   actor        text not null,
+  role         text not null,
   created_at   integer not null,
   expires_at   integer not null,
   last_used_at integer not null,

@@ -4,11 +4,12 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use everbell_core::Zone;
 use everbell_core::store::{Session, Token};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::http::access::Role;
-use crate::http::api::sessions;
+use crate::http::api::sessions::{self, Whose};
+use crate::http::inside::Inside;
 use crate::http::problem::Problem;
 use crate::ui::choices::{Face, Theme};
 use crate::ui::clock::Clock;
@@ -55,7 +56,7 @@ impl SessionLine {
             browser: session.user_agent.clone().unwrap_or_default(),
             began: clock.away(session.created_at),
             used: clock.away(session.last_used_at),
-            ends: clock.at(session.expires_at, None),
+            ends: clock.at(session.ends_at(), None),
             is_current: own == Some(session.id),
         }
     }
@@ -69,13 +70,17 @@ struct Line {
     used: Option<Markup>,
     ends: Option<Markup>,
     over: Option<&'static str>,
+    /// How many browsers are signed in with it.
+    sessions: usize,
 }
 
 impl Line {
-    fn of(token: &Token, clock: &Clock) -> Line {
+    fn of(token: &Token, sessions: &[Session], clock: &Clock) -> Line {
+        let actor = format!("token:{}", token.name);
         let expired = token.expires_at.is_some_and(|at| at <= clock.now);
         Line {
             part: url_part(&token.name),
+            sessions: sessions.iter().filter(|session| session.actor == actor).count(),
             name: token.name.clone(),
             role: token.role.clone(),
             made: clock.away(token.created_at),
@@ -96,13 +101,14 @@ async fn shown(visit: &Visit, made: Option<(String, String)>, problem: Option<&P
         None => Some(visit.app.bell.store().list_tokens().await?),
         Some(_) => None,
     };
-    let sessions = sessions::visible(&visit.call(), no_admin.is_none()).await?;
+    let sessions =
+        sessions::visible(&visit.call(), if no_admin.is_none() { Whose::Everybody } else { Whose::Own }).await?;
     let (clock, own) = (visit.clock(), visit.actor.session());
     let page = SettingsPage {
         actor: visit.actor.name.clone(),
         role: visit.actor.role.as_str(),
         zones: Zone::names().collect(),
-        tokens: tokens.map(|tokens| tokens.iter().map(|token| Line::of(token, &clock)).collect()),
+        tokens: tokens.map(|tokens| tokens.iter().map(|token| Line::of(token, &sessions, &clock)).collect()),
         name: visit.sent("name").filter(|_| problem.is_some()).unwrap_or_default().to_owned(),
         refusal: Refusal::of(problem, &["name", "role", "expiresAt"]),
         frame: visit.frame(Section::Settings, "Settings").await,
@@ -123,10 +129,15 @@ pub(crate) async fn end_session(visit: Visit) -> Result<Reply, Problem> {
     Ok(Reply::done("/settings", "The session has ended."))
 }
 
-/// Ends every session of who is here, also this one.
+/// Ends every session of who is here, also this one; or those of the actor that an admin names.
 pub(crate) async fn end_sessions(visit: Visit) -> Result<Reply, Problem> {
-    visit.perform(Method::DELETE, "/sessions", &[], &Map::new()).await?;
-    Ok(signed_out(&visit, "You are signed out everywhere."))
+    let actor = visit.sent("actor").unwrap_or(&visit.actor.name).to_owned();
+    let query = json!({ "actor": actor });
+    visit.ask(Inside { query, ..Inside::new(Method::DELETE, "/sessions", &[]) }, &Map::new()).await?;
+    if actor == visit.actor.name {
+        return Ok(signed_out(&visit, "You are signed out everywhere."));
+    }
+    Ok(Reply::done("/settings", format!("{actor} is signed out everywhere.")))
 }
 
 fn signed_out(visit: &Visit, text: &str) -> Reply {
