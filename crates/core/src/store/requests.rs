@@ -153,6 +153,8 @@ pub struct TargetRoom {
     pub target: Target,
     /// How many.
     pub room: u32,
+    /// Whether runs of a backfill are among those that it takes.
+    pub backfills: bool,
 }
 
 /// What somebody did, for the audit trail.

@@ -52,7 +52,10 @@ use model::{
     SweepBegunDocument, SweepDocument, TargetsDocument, TokenDocument, WhatIfDocument,
 };
 use pipeline::Mounted;
-use problem::Kind::{Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch};
+use problem::Kind::{
+    Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch,
+    TooManyPendingRuns,
+};
 use route::Access::{Metrics, Open, Role, RunHistory};
 use route::{Route, route};
 
@@ -96,13 +99,13 @@ fn job_routes() -> Vec<Route> {
             .answers::<ResumedDocument>(200, "The active job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(post.clone(), "/jobs/{jobId}/run-now", Role(Operator), actions::run_now).does("Run a job at once").body(actions::RUN_NOW).revised()
             .answers::<RunsNowDocument>(202, "The run, or those for orgs").answers::<RunNowDocument>(200, "The skipped run, if the server is configured so")
-            .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, RevisionMismatch]),
+            .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, RevisionMismatch, TooManyPendingRuns]),
         route(post.clone(), "/jobs/{jobId}/reschedule", Role(Operator), actions::reschedule).does("Move the next fire, and only that").body(actions::RESCHEDULE).revised()
             .answers::<JobDocument>(200, "The job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(post.clone(), "/jobs/{jobId}/skip-next", Role(Operator), actions::skip_next).does("Pass over the next slots").body(actions::SKIP_NEXT).revised()
             .answers::<JobDocument>(200, "The job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(post.clone(), "/jobs/{jobId}/backfills", Role(Operator), backfills::create).does("Make runs for slots that have gone by and have none").body(backfills::CREATE)
-            .answers::<BackfillDocument>(202, "The backfill").answers::<BackfillDocument>(200, "What it would do").problems(&[NotFound, Conflict, JobRetired]),
+            .answers::<BackfillDocument>(202, "The backfill").answers::<BackfillDocument>(200, "What it would do").problems(&[NotFound, Conflict, JobRetired, TooManyPendingRuns]),
         route(get.clone(), "/jobs/{jobId}/backfills", RunHistory, backfills::list).does("List the backfills of a job and how far they are, the newest first")
             .answers_items::<BackfillReportDocument>("The backfills").problems(&[NotFound]),
         route(post.clone(), "/jobs/{jobId}/backfills/{backfillId}/stop", Role(Operator), backfills::stop).does("Cancel the runs of a backfill that have not begun")
@@ -137,7 +140,7 @@ fn run_routes() -> Vec<Route> {
             .answers::<CanceledDocument>(202, "The run").problems(&[NotFound, Conflict]),
         route(post.clone(), "/runs/{runId}/rerun", Role(Operator), runs::rerun).does("Run the same again").body(runs::CANCEL)
             .answers::<RunNowDocument>(202, "The run").answers::<RunNowDocument>(200, "The skipped run, if the server is configured so")
-            .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired]),
+            .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, TooManyPendingRuns]),
     ]
 }
 
