@@ -21,9 +21,9 @@ const COLUMNS: [Column; 7] = [
     Column::new("WHO").shrinks(),
     Column::new("ACTION"),
     Column::new("OBJECT").shrinks(),
-    Column::new("REASON").shrinks().goes(1),
+    Column::new("REASON").shrinks().goes(3),
     Column::new("FROM").goes(2),
-    Column::new("REQUEST").goes(3),
+    Column::new("REQUEST").goes(1),
 ];
 
 #[derive(Debug, Args)]

@@ -15,7 +15,7 @@ use super::{CliError, Exit, OnlineArgs, Session};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   everbell sessions --all
-  everbell sessions end 0190b7a2-4a11-7c1e-8a52-0123456789ab
+  everbell sessions end \"$SESSION\"
   everbell sessions end --actor token:ops --yes";
 
 const LIST_EXAMPLES: &str = "\
@@ -26,7 +26,7 @@ Examples:
 
 const END_EXAMPLES: &str = "\
 Examples:
-  everbell sessions end 0190b7a2-4a11-7c1e-8a52-0123456789ab
+  everbell sessions end \"$SESSION\"
   everbell sessions end --yes
   everbell sessions end --actor token:ops --yes";
 

@@ -6,8 +6,9 @@ use everbell_core::store::{
 use everbell_core::{InstanceId, Target};
 use jiff::Timestamp;
 
+use super::connect::check_limit;
 use super::transaction::{Statement, Tx};
-use super::{SqliteStore, check_limit, requests};
+use super::{SqliteStore, requests};
 use crate::micros::Micros;
 use crate::rows::{AuditColumns, InstanceColumns, TokenColumns, audit_json, bad_cursor, readable, words_of};
 

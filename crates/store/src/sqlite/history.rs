@@ -7,8 +7,9 @@ use everbell_core::{Gap, GapReason, JobId, OrgId, Run, RunId, TriggerType};
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::connect::check_limit;
 use super::transaction::{Statement, Tx};
-use super::{SqliteStore, batch, check_limit, jobs};
+use super::{SqliteStore, batch, jobs};
 use crate::micros::Micros;
 use crate::rows::scan::{self, Scan};
 use crate::rows::{GapColumns, RunColumns, WholeRun, bad_cursor, check_cap, org_text, readable};

@@ -47,7 +47,7 @@ use everbell_core::store::{
     RunGlimpse, Session, SessionFilter, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Swept, Tally,
     TargetCount, Token,
 };
-use everbell_core::{Gap, InstanceId, Invalid, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
+use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{SqliteConnection, SqlitePool};
@@ -90,14 +90,6 @@ impl SqliteStore {
     pub fn is_fault_pending(&self) -> bool {
         self.faults.is_pending()
     }
-}
-
-/// A page must have a size.
-fn check_limit(limit: u32) -> StoreResult<()> {
-    if (1..=1_000).contains(&limit) {
-        return Ok(());
-    }
-    Err(Invalid::new("limit", format!("must be from 1 to 1000, not {limit}")).into())
 }
 
 #[async_trait]

@@ -88,7 +88,7 @@ fn a_dry_run_refuses_what_the_runs_would_be_refused_for() {
 }
 
 fn check_bound(server: &Server) {
-    let more = json!({ "cronExpression": "0 * * * *", "target": "sleep", "policies": { "overlap": "queue" } });
+    let more = json!({ "cronExpression": "0 * * * *", "target": "sleep", "policies": { "overlap": "allow" } });
     server.job("slow", &more);
     server.job("other", &json!({}));
     let range = |to: &str| json!({ "from": "2026-11-02T00:00:00Z", "to": format!("2026-11-02T{to}:00:00Z") });
