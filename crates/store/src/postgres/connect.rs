@@ -8,9 +8,10 @@ use everbell_core::store::{Counts, StoreError, StoreResult, StoreStatus};
 use jiff::Timestamp;
 use sqlx::Connection;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::floors::Floors;
-use super::hosts::Hosts;
+use super::hosts::{self, Hosts};
 use super::lending::Connections;
 use super::pool::{News, Pool, Session};
 use super::started::Started;
@@ -25,6 +26,11 @@ use crate::url::PostgresAddress;
 const LOOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long anybody waits for a lock.
 const LONGEST_LOCK_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a start waits for a server that is starting, or that has no connection left: others give back those that they
+/// do not need after a minute.
+const START_PATIENCE: Duration = Duration::from_secs(75);
+/// The time between two tries.
+const START_PAUSE: Duration = Duration::from_secs(1);
 /// How long a look at a database from outside may take.
 const LOOK_TIMEOUT: Duration = Duration::from_mins(1);
 /// How the statements of the loops are planned. They look for a few rows by an index in tables that are empty at one time
@@ -255,15 +261,25 @@ impl PostgresStore {
     }
 }
 
-/// The servers, after one was seen to work. Nothing is tried again here, so that a start tells at once what is wrong.
+/// The servers, after one was seen to work. A start tells at once what a person has to change, and waits for a server that
+/// is starting or has no connection left.
 async fn reach(address: &PostgresAddress, limit: Duration) -> StoreResult<Arc<Hosts>> {
     let hosts =
         Hosts::parse(address).map_err(|error| fault::unavailable("reading the address of the database", error))?;
     let hosts = Arc::new(hosts);
     let what = format!("connecting to {hosts}");
-    let connecting = async { hosts.connect_to_any(&[]).await?.close().await };
-    Budget::new(limit).spend(Stage::Connecting, connecting).await.map_err(|error| fault::unavailable(&what, error))?;
-    Ok(hosts)
+    let begun = Instant::now();
+    loop {
+        let connecting = async { hosts.connect_to_any(&[]).await?.close().await };
+        match Budget::new(limit).spend(Stage::Connecting, connecting).await {
+            Ok(()) => return Ok(hosts),
+            Err(error) if hosts::is_full(&error) && begun.elapsed() < START_PATIENCE => {
+                hosts.note(&error);
+                tokio::time::sleep(START_PAUSE).await;
+            }
+            Err(error) => return Err(fault::unavailable(&what, error)),
+        }
+    }
 }
 
 /// A transaction that cannot write, in a database that is left as it is.
