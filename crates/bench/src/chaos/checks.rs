@@ -99,19 +99,6 @@ pub(crate) fn ready_in_silence(cluster: &Cluster, from: f64, to: f64) -> Vec<u32
     answers.into_iter().filter(|(_, (ready, others))| *ready > 0 && *others == 0).map(|(pid, _)| pid).collect()
 }
 
-/// Takes out the runs of slots that their job has not reached yet.
-pub(crate) fn forget_ahead(snapshot: &mut Snapshot) {
-    let marks: BTreeMap<_, _> = snapshot
-        .jobs
-        .iter()
-        .filter_map(|row| Some((row.job.definition.id, row.timer.as_ref()?.last_slot_at)))
-        .collect();
-    snapshot.runs.retain(|run| {
-        let mark = run.job_id.and_then(|job| marks.get(&job));
-        mark.is_none_or(|mark| run.slot_at.is_none_or(|slot| slot <= *mark))
-    });
-}
-
 /// What the rows say of slots without exactly one outcome.
 pub(crate) fn complaints(snapshot: &Snapshot) -> Vec<String> {
     snapshot.complaints()

@@ -57,7 +57,7 @@ pub(super) fn database_back(options: &Options) -> Outcome<Verdict> {
     verdict.check(!twice.is_empty(), format!("{} slots started twice", twice.len()));
     let mut snapshot = cluster.database.snapshot()?;
     // They stay, and their slots do not run again when they come; until then they are ahead of the mark.
-    crate::chaos::checks::forget_ahead(&mut snapshot);
+    snapshot.forget_ahead();
     let complaints = snapshot.complaints();
     let first = complaints.first().cloned().unwrap_or_default();
     verdict.check(!complaints.is_empty(), format!("{} wrong rows {first}", complaints.len()));
