@@ -98,7 +98,9 @@ pub(super) struct World {
     born: u64,
     faults: Arc<Faults>,
     /// Whether the clock of the database is stepped, forward and back.
-    steps: bool,
+    pub(super) steps: bool,
+    /// How long ago it was.
+    since_step: SignedDuration,
 }
 
 /// Whether calls of the store fail.
@@ -132,6 +134,7 @@ impl World {
             instances: Vec::new(),
             faults: Arc::default(),
             steps,
+            since_step: SignedDuration::ZERO,
             dice,
         };
         for _ in 0..3 {
@@ -210,6 +213,7 @@ impl World {
     /// Time passes, and everything that waited for it happens.
     async fn pass(&mut self, time: SignedDuration) {
         self.now += time;
+        self.since_step += time;
         for instance in self.instances.iter_mut().flatten() {
             if instance.frozen_until.is_some_and(|until| until > self.now) {
                 continue;
@@ -231,6 +235,7 @@ impl World {
         let by = *self.dice.pick(&[-3_600, -300, -60, -10, 10, 60, 300, 3_600]).unwrap();
         let by = SignedDuration::from_secs(by);
         self.now += by;
+        self.since_step = SignedDuration::ZERO;
         for instance in self.instances.iter_mut().flatten() {
             instance.unnoticed += by;
         }
@@ -238,12 +243,11 @@ impl World {
 
     /// An instance asks what time it is.
     async fn anchor(&mut self, number: usize) {
-        let Some(instance) = self.instances[number].as_mut().filter(|instance| instance.frozen_until.is_none()) else {
-            return;
-        };
-        let by = std::mem::take(&mut instance.unnoticed);
-        instance.clock.step_to(instance.clock.now() + by);
-        let _may_fail = instance.engine.anchor.step().await;
+        if let Some(instance) = self.instances[number].as_mut().filter(|instance| instance.frozen_until.is_none()) {
+            let by = std::mem::take(&mut instance.unnoticed);
+            instance.clock.step_to(instance.clock.now() + by);
+            let _may_fail = instance.engine.anchor.step().await;
+        }
     }
 
     /// One instance loses the database, while the others reach it.
@@ -283,6 +287,11 @@ impl World {
     async fn step(&mut self) {
         let number = self.dice.below(self.instances.len());
         let which = self.dice.below(12);
+        // Its own loop asks once a second.
+        let is_late = |instance: &Instance| !instance.unnoticed.is_zero();
+        if self.since_step > SignedDuration::from_secs(1) && self.instances[number].as_ref().is_some_and(is_late) {
+            self.anchor(number).await;
+        }
         let Some(instance) = &mut self.instances[number] else { return };
         if instance.frozen_until.is_none() {
             let engine = &mut instance.engine;
@@ -310,7 +319,7 @@ impl World {
             self.anchor(number).await;
         }
         operator::retire_all(self).await;
-        for _ in 0..400 {
+        for _ in 0..if self.steps { 5_000 } else { 400 } {
             self.pass(SignedDuration::from_secs(7)).await;
             for instance in self.instances.iter_mut().flatten() {
                 instance.engine.heartbeat.step().await.unwrap();
