@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::floors::Floors;
-use super::hosts::{self, Hosts};
+use super::hosts::Hosts;
 use super::lending::Connections;
 use super::pool::{News, Pool, Session};
 use super::started::Started;
@@ -106,7 +106,11 @@ impl PostgresStore {
             pool_of(&READING, options.request_timeout, readers),
             pool_of(&STEADY, LOOP_TIMEOUT, (others - readers).max(1)),
         );
-        migrate::run(&readers).await?;
+        patiently(|| migrate::run(&readers)).await?;
+        // One of each is there from the start, so that the first verbs do not meet a server that is full.
+        for pool in [&readers, &loops] {
+            patiently(|| async { on("connecting", async { pool.begin().await?.rollback().await }).await }).await?;
+        }
         let wake = Arc::new(Notify::new());
         let floors = [Arc::new(Floors::default()), Arc::new(Floors::default())];
         let listener =
@@ -268,16 +272,24 @@ async fn reach(address: &PostgresAddress, limit: Duration) -> StoreResult<Arc<Ho
         Hosts::parse(address).map_err(|error| fault::unavailable("reading the address of the database", error))?;
     let hosts = Arc::new(hosts);
     let what = format!("connecting to {hosts}");
+    patiently(|| async {
+        let connecting = async { hosts.connect_to_any(&[]).await?.close().await };
+        let answer = Budget::new(limit).spend(Stage::Connecting, connecting).await;
+        answer.inspect_err(|error| hosts.note(error)).map_err(|error| fault::unavailable(&what, error))
+    })
+    .await?;
+    Ok(hosts)
+}
+
+/// A step of the start, again and again while the server has no connection left, or is starting.
+async fn patiently<W: Future<Output = StoreResult<()>>>(step: impl Fn() -> W) -> StoreResult<()> {
     let begun = Instant::now();
     loop {
-        let connecting = async { hosts.connect_to_any(&[]).await?.close().await };
-        match Budget::new(limit).spend(Stage::Connecting, connecting).await {
-            Ok(()) => return Ok(hosts),
-            Err(error) if hosts::is_full(&error) && begun.elapsed() < START_PATIENCE => {
-                hosts.note(&error);
+        match step().await {
+            Err(error) if fault::is_full(&error) && begun.elapsed() < START_PATIENCE => {
                 tokio::time::sleep(START_PAUSE).await;
             }
-            Err(error) => return Err(fault::unavailable(&what, error)),
+            answer => return answer,
         }
     }
 }

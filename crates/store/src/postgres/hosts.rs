@@ -256,13 +256,9 @@ pub(super) fn code(error: &sqlx::Error) -> Option<std::borrow::Cow<'_, str>> {
 fn is_passing(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(error) => error.kind() == ErrorKind::ConnectionRefused,
-        _ => is_full(error),
+        // No connection left, and starting or stopping.
+        _ => matches!(code(error).as_deref(), Some("53300" | "57P03")),
     }
-}
-
-/// Whether the server has no connection left, or is starting or stopping.
-pub(super) fn is_full(error: &sqlx::Error) -> bool {
-    matches!(code(error).as_deref(), Some("53300" | "57P03"))
 }
 
 /// Where, without who and how.
