@@ -55,6 +55,7 @@ mod jitter;
 pub mod org;
 pub mod plan;
 pub mod rearm;
+pub mod repair;
 pub mod settle;
 
 pub mod store;
