@@ -16,6 +16,8 @@ macro_rules! conformance_cases_of_orgs {
                 the_next_version_keeps_the_pause_or_ends_it,
                 retiring_a_paused_job_cancels_what_waits,
                 nothing_starts_after_a_pause_was_answered,
+                a_pause_holds_runs_that_a_sweep_has_yet_to_make,
+                a_pause_and_a_sweep_at_once_start_nothing,
             }
             versions {
                 a_run_of_the_version_before_is_in_the_way,
