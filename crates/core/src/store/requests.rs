@@ -68,6 +68,24 @@ pub enum JobSort {
     LastRun,
 }
 
+/// What is old enough to be deleted, by its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PruneBefore {
+    /// Runs that ended, and gaps.
+    pub history: Timestamp,
+    /// Entries of the audit trail.
+    pub audit: Timestamp,
+    /// Requests with an idempotency key, by when they began.
+    pub requests: Timestamp,
+}
+
+impl PruneBefore {
+    /// Everything from before this time.
+    pub fn all(at: Timestamp) -> PruneBefore {
+        PruneBefore { history: at, audit: at, requests: at }
+    }
+}
+
 /// Which runs. Everything that is given must hold; empty lists ask for nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFilter {
