@@ -353,16 +353,7 @@ fn log(event: &Event) {
         }
         Event::Paused { job, key, reason } => warn!(job = %key, job_id = %job, reason, "paused"),
         Event::Resumed { job, key } => info!(job = %key, job_id = %job, "resumed: its pause is over"),
-        Event::Repaired { jobs } if jobs.is_empty() => trace!("no job needs a repair"),
-        Event::Repaired { jobs } => {
-            let named: Vec<String> =
-                jobs.iter().take(MAX_NAMED).map(|(key, repair)| format!("{key} ({repair})")).collect();
-            warn!(
-                jobs = jobs.len(),
-                named = named.join(", "),
-                "active jobs had no next fire although their schedules go on; they fire again"
-            );
-        }
+        Event::Repaired { jobs } => log_repaired(jobs),
         Event::OutageBegan { error } => error!(error, "database unavailable; trying again"),
         Event::OutageEnded { after } => info!(after_s = after.as_secs_f64(), "database available again"),
         Event::Draining(true) => info!("draining: taking no more work"),
@@ -386,6 +377,18 @@ fn log(event: &Event) {
             trace!(round = round.as_str(), claimed, took_ms = took.as_secs_f64() * 1e3, "looked for work");
         }
     }
+}
+
+fn log_repaired(jobs: &[(JobKey, Repair)]) {
+    if jobs.is_empty() {
+        return trace!("no job needs a repair");
+    }
+    let named: Vec<String> = jobs.iter().take(MAX_NAMED).map(|(key, repair)| format!("{key} ({repair})")).collect();
+    warn!(
+        jobs = jobs.len(),
+        named = named.join(", "),
+        "active jobs had no next fire although their schedules go on; they fire again"
+    );
 }
 
 #[cfg(test)]

@@ -143,7 +143,7 @@ pub fn reconcile(view: &OrgView, work: Option<&Work>) -> Reconciled {
             };
             plan.gaps.splice(0..0, lost);
             past_the_move(&spec, &mut plan.timer, &view.facts.place);
-            plan.gaps.extend(lost_today(&spec, &plan.timer, &view.facts.place));
+            plan.gaps.extend(lost_today(&spec, &plan.timer, &view.facts));
             fate(old, plan)
         }
     };

@@ -175,8 +175,11 @@ pub(super) fn past_the_move(spec: &Spec, timer: &mut Timer, place: &Place) {
 
 /// The day of a move, if it got no run and another local time was wanted afterwards that had gone by before the move: the mark
 /// is past that slot, so no plan would ever meet it.
-pub(super) fn lost_today(spec: &Spec, timer: &Timer, place: &Place) -> Option<Gap> {
-    let moved = place.moved.as_ref().filter(|moved| timer.last_slot_at == plan::just_after(moved.at))?;
+pub(super) fn lost_today(spec: &Spec, timer: &Timer, facts: &OrgFacts) -> Option<Gap> {
+    let (moved, wish) = (facts.place.moved.as_ref()?, facts.wish.as_ref()?);
+    if timer.last_slot_at != plan::just_after(moved.at) || wish.updated_at <= moved.at {
+        return None;
+    }
     let slot = spec.prev_at_or_before(moved.at).filter(|_| spec.at_most_daily())?;
     let date = local_date(spec, slot);
     let lost = date == local_date(spec, moved.at) && timer.last_local_date.is_none_or(|last| last < date);

@@ -56,7 +56,7 @@ async fn many_jobs_are_looked_through_in_pages() {
     let mut lab = Lab::new();
     for number in 0..450_u16 {
         let key = format!("job-{number:03}");
-        let id = JobId::new(at("00:00"), [number as u8, (number >> 8) as u8, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let id = JobId::new(at("00:00"), [0, 0, 0, 0, 0, 0, 0, 0, (number >> 8) as u8, number as u8]);
         lab.create(Definition { id, ..job(&key, "0 * * * *", "log") }).await;
         lab.change(&key, damage).await.unwrap();
     }
