@@ -55,7 +55,7 @@ pub enum JobSort {
     /// By key, then newest version first.
     #[default]
     Key,
-    /// The next to fire first; those that never fire last.
+    /// The next to fire first, a job with a timer for each org by the first of them; those that never fire last.
     NextRunAt,
     /// The newest first.
     CreatedAt,
