@@ -117,7 +117,7 @@ fn wished((policies, zone, start, changes): (&str, &str, i64, Vec<(i64, Change)>
     let job_made: Timestamp = "2026-09-01T00:00:00Z".parse().unwrap();
     let mut now = job_made + SignedDuration::from_hours(24 * 30) + SignedDuration::from_mins(start);
     let mut diary = Diary::of_older_job("0 9 * * *", policies, job_made, zone, now);
-    let made = now.to_zoned(jiff::tz::TimeZone::get(zone).unwrap()).date();
+    let made = now.to_zoned(Zone::get(zone).unwrap().as_jiff().clone()).date();
     for (minutes, change) in changes {
         now += SignedDuration::from_mins(minutes);
         diary.until(now);
