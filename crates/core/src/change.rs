@@ -14,6 +14,7 @@ use crate::json::Json;
 use crate::org::{self, OrgFacts, Work};
 use crate::plan::{self, Missed, Plan, RunNow, Seen};
 use crate::policy::Policies;
+use crate::repair::{self, Repair};
 use crate::run::{ActiveRun, GapReason};
 use crate::spec::Spec;
 
@@ -186,6 +187,25 @@ pub fn resume(view: &JobView, missed: Missed, by: &str, now: Timestamp) -> Resul
     }
     let plan = plan::resume(view.job(), &view.timer, &view.seen(None), missed, reason, now)?;
     Ok(JobChange { state, plan, successor: None, sweep: None, pending })
+}
+
+/// Brings a job back that would never fire again: see [`repair::needed`].
+pub fn repair(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
+    let timer = (!view.is_of_all_orgs()).then_some(&view.timer);
+    match repair::needed(&view.job, timer) {
+        None => Err(Invalid::new("status", "the job needs no repair")),
+        Some(Repair::EndError) => resume(view, Missed::Skip, by, now),
+        Some(Repair::Arm) => {
+            let timer = plan::arm(view.job(), &view.timer, &view.seen(None));
+            Ok(JobChange {
+                state: touched(view, by, now),
+                plan: Plan::nothing(&timer),
+                successor: None,
+                sweep: None,
+                pending: PendingRuns::Leave,
+            })
+        }
+    }
 }
 
 /// Ends the job for good. A slot that is due this very moment still fires; history stays. Runs that a pause holds are

@@ -56,6 +56,7 @@ pub mod org;
 pub mod places;
 pub mod plan;
 pub mod rearm;
+pub mod repair;
 pub mod settle;
 
 pub mod store;

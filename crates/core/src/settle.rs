@@ -54,8 +54,8 @@ pub enum Outcome {
     Panicked(String),
     /// It was stopped after this time.
     TimedOut(Duration),
-    /// Its lease ran out.
-    Lost,
+    /// Its lease ran out. What is known of the lease becomes the details of the failure.
+    Lost(Option<Json>),
     /// Somebody stopped it.
     Canceled {
         /// Who.
@@ -156,9 +156,10 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
             let details = Json::parse("details", &format!("{{\"timeoutMs\":{}}}", after.as_millis())).ok();
             failed(run, Failure { details, ..failure }, &Then::RETRY, now)
         }
-        (RunStatus::Running, Outcome::Lost) => {
+        (RunStatus::Running, Outcome::Lost(details)) => {
             let message = "its executor was not heard of until the lease ran out";
-            failed(run, Failure::new(FailureCode::LOST, message), &Then::GiveUp, now)
+            let failure = Failure::new(FailureCode::LOST, message);
+            failed(run, Failure { details, ..failure }, &Then::GiveUp, now)
         }
         (RunStatus::Running | RunStatus::Pending, Outcome::Canceled { by }) => Next::Finish {
             status: RunStatus::Canceled,
@@ -172,7 +173,7 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
             | Outcome::Failed { .. }
             | Outcome::Panicked(_)
             | Outcome::TimedOut(_)
-            | Outcome::Lost,
+            | Outcome::Lost(_),
         )
         | (RunStatus::Succeeded | RunStatus::Failed | RunStatus::Canceled | RunStatus::Skipped, _) => return None,
     };
@@ -216,7 +217,7 @@ mod tests {
             Outcome::Failed { failure, then: Then::Pause("gone".to_owned()) },
             Outcome::Panicked("boom".to_owned()),
             Outcome::TimedOut(Duration::from_mins(15)),
-            Outcome::Lost,
+            Outcome::Lost(None),
             Outcome::Canceled { by: "ana".to_owned() },
         ]
     }

@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use everbell_core::repair::Repair;
 use everbell_core::store::{Changed, Rearmed};
 use everbell_core::{
     Definition, FailureCode, Gap, InstanceId, JobId, JobKey, OrgId, RunId, RunStatus, SkipReason, Target, TriggerType,
@@ -17,6 +18,9 @@ use everbell_core::{
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::broadcast;
 use tracing::{debug, error, info, trace, warn};
+
+/// How many jobs a line names.
+const MAX_NAMED: usize = 20;
 
 /// How many events a listener may be behind before it misses some.
 const BACKLOG: usize = 4_096;
@@ -131,6 +135,11 @@ pub enum Event {
         /// Its key.
         key: JobKey,
     },
+    /// Active jobs were looked through for those that would never fire again, and these were brought back.
+    Repaired {
+        /// Their keys and what each needed; most often none.
+        jobs: Vec<(JobKey, Repair)>,
+    },
     /// The database cannot be reached.
     OutageBegan {
         /// What it says.
@@ -189,6 +198,17 @@ pub enum Event {
         /// How long that took.
         took: Duration,
     },
+}
+
+impl Event {
+    /// Whether there are many of these that say nothing new, so that only observers hear of them.
+    fn is_routine(&self) -> bool {
+        match self {
+            Event::Round { .. } | Event::Heartbeat { .. } => true,
+            Event::Repaired { jobs } => jobs.is_empty(),
+            _ => false,
+        }
+    }
 }
 
 /// What a loop looks for.
@@ -256,7 +276,7 @@ impl Events {
         log(&event);
         self.show(&event);
         // An error means that nobody listens.
-        if self.listeners.receiver_count() > 0 && !matches!(event, Event::Round { .. } | Event::Heartbeat { .. }) {
+        if self.listeners.receiver_count() > 0 && !event.is_routine() {
             drop(self.listeners.send(Arc::new(event)));
         }
     }
@@ -333,6 +353,7 @@ fn log(event: &Event) {
         }
         Event::Paused { job, key, reason } => warn!(job = %key, job_id = %job, reason, "paused"),
         Event::Resumed { job, key } => info!(job = %key, job_id = %job, "resumed: its pause is over"),
+        Event::Repaired { jobs } => log_repaired(jobs),
         Event::OutageBegan { error } => error!(error, "database unavailable; trying again"),
         Event::OutageEnded { after } => info!(after_s = after.as_secs_f64(), "database available again"),
         Event::Draining(true) => info!("draining: taking no more work"),
@@ -356,6 +377,18 @@ fn log(event: &Event) {
             trace!(round = round.as_str(), claimed, took_ms = took.as_secs_f64() * 1e3, "looked for work");
         }
     }
+}
+
+fn log_repaired(jobs: &[(JobKey, Repair)]) {
+    if jobs.is_empty() {
+        return trace!("no job needs a repair");
+    }
+    let named: Vec<String> = jobs.iter().take(MAX_NAMED).map(|(key, repair)| format!("{key} ({repair})")).collect();
+    warn!(
+        jobs = jobs.len(),
+        named = named.join(", "),
+        "active jobs had no next fire although their schedules go on; they fire again"
+    );
 }
 
 #[cfg(test)]

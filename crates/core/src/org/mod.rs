@@ -30,6 +30,7 @@ pub use write::{MAX_ORGS_AT_ONCE, OrgWrite, OverrideWrite, Written, deleted, ove
 
 use crate::ids::{JobKey, OrgId};
 use crate::json::Json;
+use crate::plan::just_before;
 use crate::spec::Spec;
 
 /// A tenant.
@@ -95,6 +96,16 @@ pub struct Override {
 /// The date on which the slot falls in the schedule's zone. Set once on the run, never remapped.
 pub fn local_date(spec: &Spec, slot: Timestamp) -> Date {
     spec.zone().as_jiff().to_datetime(slot).date()
+}
+
+/// Since when slots of an org count that begins at `at`: since the beginning of that local day, if the schedule fires at most
+/// once a day. So a day whose time has gone by is late and not lost.
+pub(crate) fn begins(spec: &Spec, at: Timestamp) -> Timestamp {
+    let midnight = at.to_zoned(spec.zone().as_jiff().clone()).start_of_day();
+    match midnight {
+        Ok(midnight) if spec.at_most_daily() => just_before(midnight.timestamp()).min(at),
+        _ => at,
+    }
 }
 
 /// Whether the slot's local date had its run before, for instance because the org moved west after it.

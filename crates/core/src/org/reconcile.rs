@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::standing::{close, lost_days, past_the_move, succeed};
+use super::standing::{close, lost_days, lost_today, past_the_move, succeed};
 use super::{OrgFacts, Standing, Work, spec_for, standing};
 use crate::ids::OrgId;
 use crate::job::{Definition, Timer};
@@ -122,7 +122,12 @@ pub fn reconcile(view: &OrgView, work: Option<&Work>) -> Reconciled {
             write(&Timer { last_local_date: carried, ..view.new_timer(view.since()) }, Some(reason))
         }
         (Standing::Eligible(spec), None) => {
-            let blank = || Timer { last_local_date: carried, ..view.new_timer(since) };
+            // What went by in a pause is paused, and what went by before the job was there never was.
+            let begins = match work {
+                Some(Work::Resume { .. }) => since,
+                _ => super::begins(&spec, since).max(view.job.created_at),
+            };
+            let blank = || Timer { last_local_date: carried, ..view.new_timer(begins) };
             let seen = Seen { org_spec: Some(&spec), ..view.seen(&[]) };
             write(&heir.unwrap_or_else(|| plan::arm(&view.job, &blank(), &seen)), None)
         }
@@ -138,6 +143,7 @@ pub fn reconcile(view: &OrgView, work: Option<&Work>) -> Reconciled {
             };
             plan.gaps.splice(0..0, lost);
             past_the_move(&spec, &mut plan.timer, &view.facts.place);
+            plan.gaps.extend(lost_today(&spec, &plan.timer, &view.facts));
             fate(old, plan)
         }
     };

@@ -151,6 +151,10 @@ pub(super) fn succeed(
     heir: (&Definition, &Spec),
     at: Timestamp,
 ) -> Option<(Plan, Timer)> {
+    if job.spec.is_err() {
+        let reason = if timer.next_run_at.is_none() { GapReason::Errored } else { GapReason::Missed };
+        return Some(plan::succeed(job, timer, seen, reason, heir, at));
+    }
     let spec = spec_for(job, facts).ok()?;
     Some(plan::succeed(job, timer, &Seen { org_spec: Some(&spec), ..*seen }, reason_to_end(timer), heir, at))
 }
@@ -167,6 +171,19 @@ pub(super) fn past_the_move(spec: &Spec, timer: &mut Timer, place: &Place) {
     {
         timer.last_slot_at = plan::just_after(moved.at);
     }
+}
+
+/// The day of a move, if it got no run and another local time was wanted afterwards that had gone by before the move: the mark
+/// is past that slot, so no plan would ever meet it.
+pub(super) fn lost_today(spec: &Spec, timer: &Timer, facts: &OrgFacts) -> Option<Gap> {
+    let (moved, wish) = (facts.place.moved.as_ref()?, facts.wish.as_ref()?);
+    if timer.last_slot_at != plan::just_after(moved.at) || wish.updated_at <= moved.at {
+        return None;
+    }
+    let slot = spec.prev_at_or_before(moved.at).filter(|_| spec.at_most_daily())?;
+    let date = local_date(spec, slot);
+    let lost = date == local_date(spec, moved.at) && timer.last_local_date.is_none_or(|last| last < date);
+    lost.then_some(Gap { first_slot_at: slot, last_slot_at: slot, slots: 1, reason: GapReason::Missed, actor: None })
 }
 
 /// Local days that a move to the east jumped over as a whole: their slot in the new zone lies before the mark, so no plan

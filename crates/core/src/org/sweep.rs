@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::reconcile::{Fate, OrgView, Reconciled, reconcile};
 use super::{OrgFacts, Standing, spec_for, standing};
 use crate::ids::{BackfillId, Invalid, JobId, JobKey, OrgId, RunId, sweep_run_id};
-use crate::job::{Definition, Timer};
+use crate::job::{Definition, JobState, Timer};
 use crate::json::Json;
 use crate::plan::{self, Backfill, MAX_BACKFILLED, Missed, Plan, RunNow, Seen};
 use crate::policy::Overlap;
@@ -40,6 +40,12 @@ impl Sweep {
         matches!(self.work, Work::Arm | Work::Resume { .. })
             && self.job_key == *key
             && self.reached.as_ref().is_none_or(|reached| reached < org)
+    }
+
+    /// Whether the runs that it makes wait until the job is resumed: the job was paused after somebody asked for them. Who
+    /// asks for runs of a paused job means it.
+    pub fn is_held_by(&self, state: &JobState) -> bool {
+        state.pause.as_ref().is_some_and(|pause| pause.at >= self.at)
     }
 
     /// Whether it may end before it is at its end: not if timers depend on it.

@@ -8,6 +8,7 @@ use crate::ids::{Invalid, RunId};
 use crate::jitter::fire_at;
 use crate::job::{Definition, Timer};
 use crate::json::Json;
+use crate::org;
 use crate::policy::Overlap;
 use crate::run::{GapReason, NewRun, SkipReason, Trigger};
 
@@ -61,7 +62,9 @@ pub fn resume(
         }
         _ => planner.gap_until(now, reason),
     }
-    planner.mark = planner.mark.max(now);
+    // An org may want an earlier time still today: its day begins at midnight.
+    let settled = if timer.org.is_some() { org::begins(spec, now) } else { now };
+    planner.mark = planner.mark.max(settled);
     Ok(planner.finish())
 }
 

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::{Plan, Planner, Seen, arm, disarm, effective_spec, just_before};
 use crate::job::{Definition, Timer};
-use crate::run::GapReason;
+use crate::run::{Gap, GapReason};
 use crate::spec::Spec;
 
 /// The most slots ahead that are looked at for an outcome that they have already.
@@ -37,7 +37,7 @@ pub fn succeed(
     let begun_at = |mark| Timer { job_id: heir.id, last_slot_at: mark, rescheduled_from: None, ..timer.clone() };
     let heir_seen = Seen { org_spec: Some(heir_spec), ..Seen::default() };
     let Ok(spec) = effective_spec(job, seen) else {
-        return (Plan::nothing(&disarm(timer)), arm(heir, &begun_at(now), &heir_seen));
+        return (errored(timer, reason, heir_spec, now), arm(heir, &begun_at(now), &heir_seen));
     };
     let (plan, waiting) = end(Planner::new(job, spec, timer, seen, now), timer, reason, Some(heir_spec));
     let mark = match waiting {
@@ -52,6 +52,20 @@ pub fn succeed(
         next = Timer { next_run_at: timer.next_run_at, rescheduled_from: Some(moved), ..next };
     }
     (plan, next)
+}
+
+/// The last plan of a version whose schedule cannot be read: if it is errored, the slots that went by are those of the schedule
+/// that repairs it.
+fn errored(timer: &Timer, reason: GapReason, repaired: &Spec, now: Timestamp) -> Plan {
+    let mark = timer.last_slot_at;
+    let slots = if reason == GapReason::Errored { repaired.count_between(mark, now) } else { 0 };
+    let range = (repaired.next_after(mark), repaired.prev_at_or_before(now));
+    let (Some(first_slot_at), Some(last_slot_at)) = range else { return Plan::nothing(&disarm(timer)) };
+    if slots == 0 {
+        return Plan::nothing(&disarm(timer));
+    }
+    let gap = Gap { first_slot_at, last_slot_at, slots, reason, actor: None };
+    Plan { gaps: vec![gap], ..Plan::nothing(&Timer { last_slot_at, ..disarm(timer) }) }
 }
 
 /// The last plan, and the slot that is left to the heir because its fire is still to come.

@@ -89,6 +89,16 @@ pub struct JobRow {
     pub timer: Option<Timer>,
     /// The run that was scheduled last.
     pub last_run: Option<Run>,
+    /// The earliest fire of an active job with a timer for each org, and the org that it is for.
+    pub next_for_org: Option<(Timestamp, OrgId)>,
+}
+
+impl JobRow {
+    /// When it fires next; a job with a timer for each org, for the org that is first.
+    pub fn next_run_at(&self) -> Option<Timestamp> {
+        let own = self.timer.as_ref().and_then(|timer| timer.next_run_at);
+        own.or_else(|| self.next_for_org.as_ref().map(|(at, _)| *at))
+    }
 }
 
 /// What became of a request to change a job.

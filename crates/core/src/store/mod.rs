@@ -45,8 +45,8 @@ pub use lags::{Durations, Lags};
 pub use lease::LeaseTerms;
 pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgWritten, Swept};
 pub use requests::{
-    AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, LastAdmin, NewToken, Origin, PageRequest, RunFilter,
-    StartRuns, TargetRoom,
+    AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, LastAdmin, NewToken, Origin, PageRequest, PruneBefore,
+    RunFilter, StartRuns, TargetRoom,
 };
 pub use sessions::{
     MAX_LISTED_SESSIONS, MAX_SESSION_AGE, MAX_SESSIONS_PER_TOKEN, NewSession, SESSION_IDLE_TIMEOUT, Session,
@@ -363,11 +363,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Remembers the answer to a request. One that has an answer, or that was another request, keeps what it has.
     async fn remember_answer(&self, request: &RequestKey, answer: (u16, &str), now: Timestamp) -> StoreResult<()>;
 
-    /// Deletes ended runs, gaps and audit entries that are older than `before`, and requests that were begun and sessions
-    /// that ended before `requests_before`, at most `limit` of each kind. A run is as old as the later of its slot and its
-    /// end, so one of a backfill is not deleted as soon as it ends. Gives way to the hot path: a call holds its locks only
-    /// briefly, and the caller waits between calls.
-    async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned>;
+    /// Deletes what is older than `before`, at most `limit` of each kind: ended runs, gaps, audit entries, requests with an
+    /// idempotency key, and sessions that have ended. A run is as old as the later of its slot and its end, so one of a
+    /// backfill is not deleted as soon as it ends. Gives way to the hot path: a call holds its locks only briefly, and
+    /// the caller waits between calls.
+    async fn prune(&self, before: PruneBefore, limit: u32) -> StoreResult<Pruned>;
 }
 
 /// An entry that is this much younger than now does not prove that a clock was ahead: instances disagree a little.

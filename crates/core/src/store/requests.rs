@@ -55,7 +55,7 @@ pub enum JobSort {
     /// By key, then newest version first.
     #[default]
     Key,
-    /// The next to fire first; those that never fire last.
+    /// The next to fire first, a job with a timer for each org by the first of them; those that never fire last.
     NextRunAt,
     /// The newest first.
     CreatedAt,
@@ -66,6 +66,24 @@ pub enum JobSort {
     /// A job that runs while somebody turns pages moves to the front. So a page that was not read yet lacks it, the
     /// first one has it when it is read again, and no page shows it twice.
     LastRun,
+}
+
+/// What is old enough to be deleted, by its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PruneBefore {
+    /// Runs that ended, and gaps.
+    pub history: Timestamp,
+    /// Entries of the audit trail.
+    pub audit: Timestamp,
+    /// Requests with an idempotency key, by when they began, and sessions, by when they ended.
+    pub requests: Timestamp,
+}
+
+impl PruneBefore {
+    /// Everything from before this time.
+    pub fn all(at: Timestamp) -> PruneBefore {
+        PruneBefore { history: at, audit: at, requests: at }
+    }
 }
 
 /// Which runs. Everything that is given must hold; empty lists ask for nothing.

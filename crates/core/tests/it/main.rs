@@ -15,6 +15,7 @@ mod plan;
 mod plan_properties;
 mod properties;
 mod random;
+mod repair;
 mod succession;
 mod vectors;
 mod warnings;

@@ -2,7 +2,7 @@
 
 use everbell_core::org::{self, Off, Standing};
 use everbell_core::store::{JobRef, JobRow, SlotOutcome, StoreResult};
-use everbell_core::{Gap, GapReason, Invalid, JobId, JobStatus, OrgId, Pause, Run, Spec, Timer, fire_at};
+use everbell_core::{Gap, GapReason, JobId, JobState, JobStatus, OrgId, Pause, Run, Spec, Timer, fire_at};
 use jiff::{Timestamp, Zoned};
 
 use super::jobs::Jobs;
@@ -48,7 +48,8 @@ pub enum Explanation {
     },
     /// A slot that went by while the job is paused: it becomes a gap, or a run, when the job is resumed.
     Paused(Pause),
-    /// A slot that went by while the job cannot fire, for this reason: it becomes a gap when that is mended.
+    /// A time since which the job cannot fire, for this reason. If it is a slot it becomes a gap when that is repaired; of a
+    /// schedule that cannot be read nobody knows.
     Errored(String),
     /// A slot that got a run or a gap.
     Settled(SlotOutcome),
@@ -83,9 +84,10 @@ impl Jobs {
         let Some(Lives { row, others, created_at }) = self.alive_at(job.into_job_ref()?, time).await? else {
             return Ok(Explanation::Unknown);
         };
-        let spec = row.job.definition.spec.clone();
-        let spec = spec.map_err(|broken| Invalid::new("schedule", broken.reason))?;
-        let told = self.explain_slot(&row, None, row.timer.as_ref(), &spec, created_at, time).await?;
+        let told = match &row.job.definition.spec {
+            Ok(spec) => self.explain_slot(&row, None, row.timer.as_ref(), spec, created_at, time).await?,
+            Err(broken) => self.explain_unreadable(&row, None, &broken.reason, created_at, time).await?,
+        };
         self.or_by_others(told, &others, None, time).await
     }
 
@@ -96,8 +98,14 @@ impl Jobs {
             return Ok(Explanation::Unknown);
         };
         let read = JobOfOrg::read(&self.context, &JobRef::Id(row.job.definition.id), org).await?;
-        let (spec, created_at) = (read.spec()?, created_at.max(read.org.created_at));
-        let told = self.explain_slot(&row, Some(org), read.timer.as_ref(), &spec, created_at, time).await?;
+        let created_at = created_at.max(read.org.created_at);
+        let told = match &row.job.definition.spec {
+            Ok(_) => {
+                let (spec, timer) = (read.spec()?, read.timer.as_ref());
+                self.explain_slot(&row, Some(org), timer, &spec, created_at, time).await?
+            }
+            Err(broken) => self.explain_unreadable(&row, Some(org), &broken.reason, created_at, time).await?,
+        };
         self.or_by_others(told, &others, Some(org), time).await
     }
 
@@ -165,6 +173,30 @@ impl Jobs {
             }
         } else {
             Explanation::Unknown
+        })
+    }
+
+    /// Of a job whose schedule cannot be read nobody knows which times are slots. What is written down counts; the rest since
+    /// then is errored.
+    async fn explain_unreadable(
+        &self,
+        row: &JobRow,
+        org: Option<&OrgId>,
+        reason: &str,
+        created_at: Timestamp,
+        time: Timestamp,
+    ) -> StoreResult<Explanation> {
+        if let Some(outcome) = self.context.parts.store.slot_outcome(row.job.definition.id, org, time).await? {
+            return Ok(Explanation::Settled(outcome));
+        }
+        let JobState { status, updated_at, .. } = &row.job.state;
+        let settled = row.timer.as_ref().is_some_and(|timer| time <= timer.last_slot_at);
+        Ok(if time <= created_at {
+            Explanation::BeforeCreation { created_at }
+        } else if settled || (*status == JobStatus::Retired && time > *updated_at) {
+            Explanation::Unknown
+        } else {
+            Explanation::Errored(reason.to_owned())
         })
     }
 

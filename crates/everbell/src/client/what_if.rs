@@ -1,8 +1,8 @@
 //! What a move of an org to another zone would do.
 
-use everbell_core::org::{self, OrgFacts, OrgTimer, OrgView, WhatIf};
+use everbell_core::org::{self, OrgFacts, OrgTimer, OrgView, Place, WhatIf};
 use everbell_core::store::{OrgJob, StoreResult};
-use everbell_core::{Invalid, OrgId, Spec, Zone};
+use everbell_core::{Invalid, JobKey, OrgId, Spec, Zone};
 use std::sync::Arc;
 
 use super::orgs::Orgs;
@@ -32,16 +32,7 @@ impl Orgs {
         let place = self.get(org).await?.place;
         let mut told = Vec::new();
         for job in self.jobs_of(org).await? {
-            let facts = OrgFacts { life: (&job.job.state).into(), place: place.clone(), wish: job.wish.clone() };
-            let timer = job.timer.clone().map(|timer| OrgTimer { timer, error: job.error.clone(), active: Vec::new() });
-            let view = OrgView {
-                job: Arc::clone(&job.job.definition),
-                org: org.clone(),
-                facts,
-                timer,
-                before: None,
-                upstream_succeeded_at: None,
-            };
+            let view = view(org, &place, &job);
             let what_if = org::what_if(&view, zone.name(), count, now)?;
             let here = org::spec_for(&view.job, &view.facts).ok();
             let mut moved = view.facts;
@@ -50,5 +41,36 @@ impl Orgs {
             told.push(JobWhatIf { job, here, there, what_if });
         }
         Ok(told)
+    }
+
+    /// The jobs that fire for the org at once after a change of it, because today's time has gone by and today has no run.
+    /// `before` are its jobs before the change; none for a new org.
+    pub async fn fires_now(&self, org: &OrgId, before: &[OrgJob]) -> StoreResult<Vec<JobKey>> {
+        let (now, place) = (self.context.now(), self.get(org).await?.place);
+        let mut keys = Vec::new();
+        for job in self.jobs_of(org).await? {
+            let key = &job.job.definition.key;
+            let old = before.iter().find(|old| old.job.definition.key == *key).and_then(|old| old.timer.as_ref());
+            let dates =
+                (old.and_then(|old| old.last_local_date), job.timer.as_ref().and_then(|new| new.last_local_date));
+            let due = org::what_if(&view(org, &place, &job), &place.timezone, 1, now);
+            // The planner may have been faster.
+            if dates.0 < dates.1 || due.is_ok_and(|due| due.after.first().is_some_and(|at| *at <= now)) {
+                keys.push(key.clone());
+            }
+        }
+        Ok(keys)
+    }
+}
+
+/// A job and an org, as they are.
+fn view(org: &OrgId, place: &Place, job: &OrgJob) -> OrgView {
+    OrgView {
+        job: Arc::clone(&job.job.definition),
+        org: org.clone(),
+        facts: OrgFacts { life: (&job.job.state).into(), place: place.clone(), wish: job.wish.clone() },
+        timer: job.timer.clone().map(|timer| OrgTimer { timer, error: job.error.clone(), active: Vec::new() }),
+        before: None,
+        upstream_succeeded_at: None,
     }
 }

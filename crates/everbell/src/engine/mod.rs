@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   planner ──► claimer ──► executor ──► recorder                  the way of a run
-//!   heartbeat, reaper, scribe, resumer, sweeper, pruner, anchor     what keeps it honest
+//!   heartbeat, reaper, scribe, resumer, repairer, sweeper, pruner, anchor     what keeps it honest
 //! ```
 //!
 //! Each loop is a [`Step`]: it looks, decides, commits and says when it wants to look again; [`drive`] repeats it, woken
@@ -25,6 +25,7 @@ mod process;
 mod pruner;
 mod reaper;
 mod recorder;
+mod repairer;
 mod resumer;
 mod scribe;
 mod shutdown;
@@ -57,6 +58,7 @@ pub(crate) use planner::{Keys, Planner, decide, told};
 pub(crate) use pruner::Pruner;
 pub(crate) use reaper::Reaper;
 pub(crate) use recorder::Recorder;
+pub(crate) use repairer::Repairer;
 pub(crate) use resumer::Resumer;
 pub(crate) use scribe::Scribe;
 pub use shutdown::EngineFailed;
@@ -102,6 +104,7 @@ pub(crate) struct Engine {
     pub(crate) heartbeat: Heartbeat,
     pub(crate) reaper: Reaper,
     pub(crate) resumer: Resumer,
+    pub(crate) repairer: Repairer,
     pub(crate) scribe: Scribe,
     pub(crate) sweeper: Sweeper,
     pub(crate) pruner: Pruner,
@@ -163,6 +166,7 @@ impl Engine {
             heartbeat: Heartbeat::new(&shared),
             reaper: Reaper::new(&shared),
             resumer: Resumer::new(&shared),
+            repairer: Repairer::new(&shared),
             scribe: Scribe::new(&shared),
             sweeper: Sweeper::new(&shared),
             pruner: Pruner::new(&shared),

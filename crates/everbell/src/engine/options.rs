@@ -20,8 +20,10 @@ pub struct EngineOptions {
     pub shutdown_grace: Duration,
     /// How long a handler that was asked to stop may take before it is dropped: default 10 s.
     pub cancel_grace: Duration,
-    /// How much history is kept: default 180 days; `None` keeps all.
+    /// How long runs and gaps are kept: default 180 days; `None` keeps all.
     pub retention: Option<Duration>,
+    /// How long entries of the audit trail are kept: default 730 days; `None` keeps all.
+    pub audit_retention: Option<Duration>,
     /// How many timers, claims or outcomes go into one transaction: default 500.
     pub batch: u32,
     /// How many runs of a job may be pending or running when somebody asks for more, by a run by hand or a backfill; for a
@@ -44,6 +46,7 @@ impl Default for EngineOptions {
             shutdown_grace: Duration::from_secs(30),
             cancel_grace: Duration::from_secs(10),
             retention: Some(Duration::from_hours(180 * 24)),
+            audit_retention: Some(Duration::from_hours(730 * 24)),
             batch: 500,
             max_pending_runs: 10_000,
             linger: Duration::from_millis(2),
@@ -78,8 +81,10 @@ impl EngineOptions {
         must(self.shutdown_grace <= seconds(86_400), "engine.shutdownGrace", "must be at most 1 day");
         must(self.cancel_grace <= seconds(86_400), "engine.cancelGrace", "must be at most 1 day");
         must(self.linger <= seconds(1), "engine.linger", "must be at most 1 s");
-        let retention = self.retention.is_none_or(|keep| keep >= seconds(3_600));
-        must(retention, "engine.retention", "must be at least 1 hour, or none to keep everything");
+        let long_enough = |keep: Option<Duration>| keep.is_none_or(|keep| keep >= seconds(3_600));
+        let too_short = "must be at least 1 hour, or none to keep everything";
+        must(long_enough(self.retention), "engine.retention", too_short);
+        must(long_enough(self.audit_retention), "engine.auditRetention", too_short);
         problems
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::store::{FUTURE_TOLERANCE, Pruned, REQUEST_KEPT, StoreResult};
+use everbell_core::store::{FUTURE_TOLERANCE, PruneBefore, Pruned, REQUEST_KEPT, StoreResult};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tracing::info;
@@ -73,8 +73,13 @@ impl Step for Pruner {
         };
         let now = self.trusted_now(trusted).await?;
         // Who keeps everything has nothing from before the beginning.
-        let before = self.shared.options.retention.map_or(Timestamp::UNIX_EPOCH, |keep| earlier(now, keep));
-        let pruned = self.shared.store.prune(before, earlier(now, REQUEST_KEPT), BATCH).await?;
+        let before = |keep: Option<Duration>| keep.map_or(Timestamp::UNIX_EPOCH, |keep| earlier(now, keep));
+        let before = PruneBefore {
+            history: before(self.shared.options.retention),
+            audit: before(self.shared.options.audit_retention),
+            requests: earlier(now, REQUEST_KEPT),
+        };
+        let pruned = self.shared.store.prune(before, BATCH).await?;
         let Pruned { runs, gaps, audit, answers } = pruned;
         if runs + gaps + audit + answers > 0 {
             info!(runs, gaps, audit, answers, "pruned");

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::InstanceId;
-use everbell_core::settle::{Outcome, Transition, settle};
+use everbell_core::settle::{Outcome, Settling, Transition, settle};
 use everbell_core::store::{Instance, Recorded, StoreResult};
+use everbell_core::{InstanceId, Json, Run};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
@@ -75,8 +75,9 @@ impl Reaper {
             over.extend(store.leases_of(*instance, BATCH).await?);
         }
         // What this instance holds itself is the business of its heartbeat.
-        let lost = over.iter().filter(|run| !inflight.contains((run.id, run.attempt)));
-        let lost: Vec<Transition> = lost.filter_map(|run| settle(run, Outcome::Lost, now)).collect();
+        let found = over.len();
+        over.retain(|run| !inflight.contains((run.id, run.attempt)));
+        let lost = self.settle_as_lost(&over, now).await?;
         self.record(&lost, now).await?;
         for instance in dead {
             if store.leases_of(instance, 1).await?.is_empty() {
@@ -88,9 +89,29 @@ impl Reaper {
         if left.is_zero() {
             store.remove_instances(earlier(now, FORGET_AFTER * options.lease.duration)).await?;
         }
-        let full = over.len() >= BATCH as usize && !lost.is_empty();
+        let full = found >= BATCH as usize && !lost.is_empty();
         let usual = if left.is_zero() { options.lease.heartbeat } else { left };
         Ok(if full { Wait::No } else { Wait::For(if self.gone.is_empty() { usual } else { usual.min(GLANCE) }) })
+    }
+
+    /// The end of each run, with whose lease it was and when that ran out.
+    async fn settle_as_lost(&self, over: &[Settling], now: Timestamp) -> StoreResult<Vec<Transition>> {
+        if over.is_empty() {
+            return Ok(Vec::new());
+        }
+        let store = &self.shared.store;
+        let instances = store.list_instances().await?;
+        let mut lost = Vec::new();
+        for run in over {
+            // One that cannot be read is ended all the same, without details.
+            let details = match store.get_run(run.id).await {
+                Ok(read) => lease_details(&read, &instances),
+                Err(error) if error.is_transient() => return Err(error),
+                Err(_) => None,
+            };
+            lost.extend(settle(run, Outcome::Lost(details), now));
+        }
+        Ok(lost)
     }
 
     async fn record(&self, lost: &[Transition], now: Timestamp) -> StoreResult<()> {
@@ -113,6 +134,19 @@ impl Reaper {
         self.shared.signals.claim.notify_one();
         Ok(())
     }
+}
+
+/// `failureDetails` of a run that is lost: the end of its lease, and the instance that had it. The host is unknown if that
+/// instance was forgotten before.
+fn lease_details(run: &Run, instances: &[Instance]) -> Option<Json> {
+    let instance = run.claimed.map(|(_, instance)| instance);
+    let host = instance.and_then(|id| instances.iter().find(|one| one.id == id)).map(|one| one.host.as_str());
+    let details = serde_json::json!({
+        "leaseUntil": run.lease_until.map(|until| until.to_string()),
+        "instanceId": instance.map(|id| id.to_string()),
+        "host": host,
+    });
+    Json::parse("details", &details.to_string()).ok()
 }
 
 impl Step for Reaper {

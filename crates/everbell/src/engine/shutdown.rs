@@ -87,7 +87,7 @@ impl Engine {
     }
 
     fn spawn(self, stops: &Stops) -> (JoinSet<()>, JoinSet<()>) {
-        let Engine { planner, claimer, resumer, sweeper, pruner, shared, guard, .. } = self;
+        let Engine { planner, claimer, resumer, repairer, sweeper, pruner, shared, guard, .. } = self;
         let Engine { recorder, heartbeat, reaper, scribe, anchor, .. } = self;
         // Whoever waits for the loops holds a guard of its own.
         guard.disarm();
@@ -96,6 +96,7 @@ impl Engine {
         taking.spawn(drive(planner, Arc::clone(&shared), stop()));
         taking.spawn(drive(claimer, Arc::clone(&shared), stop()));
         taking.spawn(drive(resumer, Arc::clone(&shared), stop()));
+        taking.spawn(drive(repairer, Arc::clone(&shared), stop()));
         taking.spawn(drive(sweeper, Arc::clone(&shared), stop()));
         taking.spawn(drive(pruner, Arc::clone(&shared), stop()));
         let stop = || stops.keeping.subscribe();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell::core::GapReason;
-use everbell::core::store::{JobRef, SlotOutcome};
+use everbell::core::store::{AuditEntry, JobRef, Origin, SlotOutcome};
+use everbell::core::{Definition, GapReason, JobId, Timer, Unschedulable, change};
 use everbell::{Everbell, Explanation, Glance, JobFilter, JobKey, JobStatus, RunFilter, Schedule, Tally, Timestamp};
 
 use crate::given::{Manual, Stored, at, daily, nothing, page, time};
@@ -167,4 +167,62 @@ async fn a_time_is_explained() {
     let Explanation::Settled(SlotOutcome::Run(run)) = explain("16:00").await else { panic!("it is skipped") };
     assert_eq!(run.job_version, Some(2));
     assert_eq!(explain("17:00").await, Explanation::Ahead);
+}
+
+#[tokio::test]
+async fn slots_of_an_errored_job_are_errored_and_then_a_gap() {
+    let (stored, clock) = (Stored::memory(), Manual::new("12:00"));
+    let bell = bell(&stored, &clock).await;
+    let jobs = bell.jobs();
+    let hourly = |key: &str| Schedule::cron(key, "0 * * * *").target("nothing");
+    jobs.create(hourly("model")).await.unwrap();
+    let model = jobs.get("model").await.unwrap();
+    let broken = Unschedulable {
+        expression: Some("0 * * * *".to_owned()),
+        timezone: "Mars/Base".to_owned(),
+        reason: "`Mars/Base` is no zone".to_owned(),
+    };
+    let definition = Definition {
+        id: JobId::new(time("06:00"), [7; 10]),
+        key: JobKey::new("broken").unwrap(),
+        spec: Err(broken),
+        created_at: time("06:00"),
+        ..(*model.job.definition).clone()
+    };
+    let id = definition.id;
+    let mut new = change::create(definition);
+    new.state.error = Some("`Mars/Base` is no zone".to_owned());
+    new.timer = Some(Timer { last_slot_at: time("08:00"), next_run_at: None, ..new.timer.unwrap() });
+    let entry = AuditEntry {
+        id: id.as_uuid(),
+        at: time("06:00"),
+        actor: "ana".to_owned(),
+        action: "job.create".to_owned(),
+        object: "job:broken".to_owned(),
+        reason: None,
+        before: None,
+        after: None,
+        request: None,
+        origin: Origin::default(),
+    };
+    bell.store().create_job(&new, &entry).await.unwrap();
+
+    let errored = Explanation::Errored("`Mars/Base` is no zone".to_owned());
+    assert_eq!(jobs.explain("broken", time("10:00")).await.unwrap(), errored);
+    assert_eq!(jobs.explain(JobRef::Id(id), time("10:00")).await.unwrap(), errored);
+    let created_at = time("06:00");
+    let before = Explanation::BeforeCreation { created_at };
+    assert_eq!(jobs.explain("broken", time("05:00")).await.unwrap(), before);
+    assert_eq!(jobs.explain("broken", time("07:00")).await.unwrap(), Explanation::Unknown, "nothing is written");
+
+    let repaired = model.job.definition.spec.clone().unwrap();
+    let edit = everbell::Edit { spec: Some(repaired), ..Default::default() };
+    clock.set("12:30");
+    jobs.new_version("broken", edit).await.unwrap();
+    let Explanation::Settled(SlotOutcome::Gap(gap)) = jobs.explain("broken", time("10:00")).await.unwrap() else {
+        panic!("it is accounted for")
+    };
+    let found = (gap.reason, gap.slots, gap.first_slot_at, gap.last_slot_at);
+    assert_eq!(found, (GapReason::Errored, 4, time("09:00"), time("12:00")));
+    assert_eq!(jobs.next_fires("broken", 1).await.unwrap()[0].timestamp(), time("13:00"));
 }

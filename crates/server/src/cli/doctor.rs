@@ -130,6 +130,9 @@ impl Look<'_, '_> {
             self.findings.extend(checks::readiness(&told));
         }
         self.findings.extend(checks::status(&status, now));
+        let query = [("status", "active".to_owned()), ("scheduled", "false".to_owned())];
+        let resting = self.list("timers", "/jobs", &query);
+        self.findings.extend(resting.map(|(items, _)| checks::resting_jobs(&items, now)));
         let instances = self.list("instances", "/instances", &[]);
         self.findings.extend(instances.into_iter().flat_map(|(items, _)| checks::instances(&items, now)));
         let targets = self.list("targets", "/targets", &[]);

@@ -46,9 +46,6 @@ pub(crate) struct NextArgs {
     online: OnlineArgs,
 }
 
-/// So many jobs are looked through for those that fire for orgs.
-const MOST: usize = 1_000;
-
 /// A fire to come.
 struct Fire {
     at: Timestamp,
@@ -81,16 +78,16 @@ pub(crate) fn run(args: &NextArgs, now: Timestamp, output: &mut Output) -> Resul
         let within = wait(within.as_secs() as i64);
         session.advise(&format!("{} shown, there are more within {within}: raise --limit", fires.len()))?;
     }
-    tell_of_orgs(&mut session, args, &jobs)?;
+    tell_of_orgs(&mut session, args, &jobs, &fires)?;
     Ok(Exit::Success)
 }
 
-/// Jobs that fire for each org have as many next fires as there are orgs, and are not among these.
-fn tell_of_orgs(session: &mut Session<'_>, args: &NextArgs, jobs: &[Value]) -> Result<(), CliError> {
+/// Jobs that fire for each org have as many next fires as there are orgs: only the first of each is among these.
+fn tell_of_orgs(session: &mut Session<'_>, args: &NextArgs, jobs: &[Value], fires: &[Fire]) -> Result<(), CliError> {
     const WHERE: &str = "everbell orgs show ORG tells when";
     let per_org = |job: &&Value| text(job, "scope") == "per_org";
     if !args.jobs.is_empty() {
-        // Who asks for a job and sees nothing of it has to hear why, in a pipe too.
+        // Who asks for a job and sees little of it has to hear why, in a pipe too.
         for job in jobs.iter().filter(per_org).filter(|_| !session.quiet) {
             session.out.flush()?;
             note(format!("job {} fires for each org at its own local time: {WHERE}", printable(text(job, "jobKey"))));
@@ -100,11 +97,10 @@ fn tell_of_orgs(session: &mut Session<'_>, args: &NextArgs, jobs: &[Value]) -> R
     if !session.out.is_for_people() || session.quiet {
         return Ok(());
     }
-    let active = session.client.all("/jobs", &[("status", "active".to_owned())], MOST)?;
-    match active.items.iter().filter(per_org).count() {
+    match fires.iter().filter(|fire| per_org(&&jobs[fire.job])).count() {
         0 => Ok(()),
-        1 => session.advise(&format!("1 job fires for each org and is left out: {WHERE}")),
-        many => session.advise(&format!("{many} jobs fire for each org and are left out: {WHERE}")),
+        1 => session.advise(&format!("1 job fires for each org; only the first is shown: {WHERE}")),
+        many => session.advise(&format!("{many} jobs fire for each org; only the first of each is shown: {WHERE}")),
     }
 }
 
@@ -135,6 +131,13 @@ fn fires(
         let Some(first) = time(job, "nextRunAt").filter(|at| *at <= until) else { continue };
         // Later jobs cannot come in before what is there already.
         if all.len() >= limit && all[limit - 1].at <= first {
+            continue;
+        }
+        if let Some(org) = some_text(job, "nextOrgId") {
+            let told = json!({ "at": first.to_string(), "orgId": org });
+            all.push(Fire { at: first, told, job: number, note: format!("first for org {org}") });
+            all.sort_by_key(|fire| (fire.at, fire.job));
+            all.truncate(limit);
             continue;
         }
         let path = format!("{}/next", job_path(text(job, "id")));

@@ -129,7 +129,10 @@ const ENGINE: &[Field] = &[
     optional("linger", Kind::Span, "How long the first outcome of a group waits for others."),
 ];
 
-const RETENTION: &[Field] = &[optional("keep", TEXT, "How long runs are kept, or `forever`.")];
+const RETENTION: &[Field] = &[
+    optional("keep", TEXT, "How long runs and gaps are kept, or `forever`."),
+    optional("audit", TEXT, "How long entries of the audit trail are kept, or `forever`."),
+];
 
 const LOG: &[Field] = &[
     optional("format", Kind::Word(&["text", "json"]), "Lines for people, or one JSON object per line."),
@@ -245,7 +248,7 @@ pub(crate) fn defaults() -> Value {
             "concurrency": 256, "poll": "5s", "lease": "60s", "shutdown_grace": "30s", "cancel_grace": "10s",
             "batch": 500, "max_pending_runs": 10000, "linger": "2ms",
         },
-        "retention": { "keep": "180d" },
+        "retention": { "keep": "180d", "audit": "730d" },
         "log": { "format": "text", "level": "info" },
         "metrics": { "per_job": false },
         "jobs": { "removed": "keep", "adopt": false },

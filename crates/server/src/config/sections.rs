@@ -226,13 +226,8 @@ fn engine(form: &mut Form<'_>, role: Role) -> EngineOptions {
     engine.cancel_grace = span("cancelGrace", engine.cancel_grace);
     engine.linger = span("linger", engine.linger);
     engine.roles = role.names();
-    match form.text("retention.keep").unwrap_or("forever") {
-        "forever" => engine.retention = None,
-        text => match parse_span(text) {
-            Ok(keep) => engine.retention = Some(keep),
-            Err(reason) => form.fault("retention.keep", "invalid", format!("{reason}, or as `forever`")),
-        },
-    }
+    engine.retention = retention(form, "retention.keep");
+    engine.audit_retention = retention(form, "retention.audit");
     for problem in engine.problems() {
         let path = match problem.field {
             "engine.lease.duration" => "engine.lease",
@@ -240,12 +235,25 @@ fn engine(form: &mut Form<'_>, role: Role) -> EngineOptions {
             "engine.lease.heartbeat" if !form.has("engine.heartbeat") => "engine.lease",
             "engine.lease.heartbeat" => "engine.heartbeat",
             "engine.retention" => "retention.keep",
+            "engine.auditRetention" => "retention.audit",
             field => field,
         };
         let reason = problem.reason.replace("or none to keep everything", "or `forever`");
         form.fault(path, "out_of_range", reason);
     }
     engine
+}
+
+/// How long something is kept; `None` is forever.
+fn retention(form: &mut Form<'_>, path: &'static str) -> Option<Duration> {
+    let text = form.text(path).filter(|text| *text != "forever")?;
+    match parse_span(text) {
+        Ok(keep) => Some(keep),
+        Err(reason) => {
+            form.fault(path, "invalid", format!("{reason}, or as `forever`"));
+            None
+        }
+    }
 }
 
 fn log_filter(form: &mut Form<'_>) -> logs::Filter {

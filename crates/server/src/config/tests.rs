@@ -85,6 +85,7 @@ fn every_section_is_read() {
         linger = "0s"
         [retention]
         keep = "forever"
+        audit = "400d"
         [log]
         format = "json"
         level = "warn,everbell=debug"
@@ -107,6 +108,7 @@ fn every_section_is_read() {
     assert_eq!(config.auth.run_history, access::Role::Admin);
     let EngineOptions { concurrency, batch, retention, roles, lease, .. } = &config.engine;
     assert_eq!((*concurrency, *batch, *retention, roles.as_slice()), (7, 9, None, ["api".to_owned()].as_slice()));
+    assert_eq!(config.engine.audit_retention, Some(Duration::from_hours(400 * 24)));
     assert_eq!((lease.duration, lease.heartbeat), (Duration::from_secs(12), Duration::from_secs(1)));
     assert_eq!(config.engine.cancel_grace, Duration::from_secs(2));
     assert_eq!(

@@ -50,7 +50,8 @@ pub(crate) const VARIABLES: &[Variable] = &[
     sets("EVERBELL_METRICS_TOKEN_FILE", "auth.metricsTokenFile", "a file that holds it"),
     sets("EVERBELL_CONCURRENCY", "engine.concurrency", "runs in flight at once"),
     sets("EVERBELL_SHUTDOWN_GRACE", "engine.shutdownGrace", "how long a shutdown waits for runs"),
-    sets("EVERBELL_RETENTION", "retention.keep", "how long runs are kept, or `forever`"),
+    sets("EVERBELL_RETENTION", "retention.keep", "how long runs and gaps are kept, or `forever`"),
+    sets("EVERBELL_AUDIT_RETENTION", "retention.audit", "how long entries of the audit trail are kept, or `forever`"),
     sets("EVERBELL_LOG", "log.level", "such as `info,everbell=debug`"),
     sets("EVERBELL_LOG_FORMAT", "log.format", "`text` or `json`"),
 ];

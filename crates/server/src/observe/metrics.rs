@@ -14,6 +14,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -70,6 +71,8 @@ struct Inner {
     login_failures: Counters,
     connections_refused: Counters,
     log: OnceLock<Arc<LogQueue>>,
+    /// How many jobs the last look brought back.
+    repaired: AtomicUsize,
     pulse: Pulse,
     /// For the gauges of single jobs, where they are wanted.
     successes: Option<Successes>,
@@ -116,6 +119,7 @@ impl Metrics {
             login_failures: Counters::new(&c::LOGIN_FAILURES, alone),
             connections_refused: Counters::new(&c::CONNECTIONS_REFUSED, &[["connections"], ["address"]]),
             log: OnceLock::new(),
+            repaired: AtomicUsize::new(0),
             pulse: Pulse::default(),
             successes,
             reading: Mutex::new(None),
@@ -155,6 +159,7 @@ impl Metrics {
                 runs.add(&[target, RunStatus::Failed.as_str(), trigger], 1);
                 self.0.runs_lost.add(&[], 1);
             }
+            Event::Repaired { jobs } => self.0.repaired.store(jobs.len(), Ordering::Relaxed),
             Event::OutageBegan { .. } => self.0.outages.add(&[], 1),
             Event::ClockStepped { by, .. } => {
                 self.0.clock_steps.add(&[if by.is_negative() { "back" } else { "forward" }], 1);
@@ -236,6 +241,11 @@ impl Inner {
         self.log.get().map_or(0, |queue| queue.dropped()) as f64
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "there are not that many jobs")]
+    fn repaired_jobs(&self) -> f64 {
+        self.repaired.load(Ordering::Relaxed) as f64
+    }
+
     fn render_counted(&self, text: &mut Text) {
         let counters = [
             &self.outages,
@@ -260,6 +270,7 @@ impl Inner {
             counters.render(text);
         }
         text.gauge(&c::LOG_LINES_DROPPED, self.dropped_lines());
+        text.gauge(&c::JOBS_REPAIRED, self.repaired_jobs());
         for histograms in histograms {
             histograms.render(text);
         }

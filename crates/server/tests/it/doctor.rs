@@ -36,7 +36,8 @@ fn is_well(server: &Server) {
     let checks: Vec<&str> = found.iter().map(|(check, ..)| check.as_str()).collect();
     let mut expected = vec!["server", "access"];
     expected.extend(["readiness"; 8]);
-    expected.extend(["jobs", "backlog", "transactions", "instances", "clock", "targets", "leases", "slots", "dst"]);
+    expected.extend(["jobs", "backlog", "transactions", "timers", "instances", "clock", "targets", "leases"]);
+    expected.extend(["slots", "dst"]);
     assert_eq!(checks, expected);
     let people = doctor(server, &[]);
     assert_eq!((people.code, people.stderr.as_str()), (Some(0), ""));

@@ -134,13 +134,14 @@ impl Server {
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         let mut greeting = String::new();
-        while !greeting.contains("\n  jobs ") {
+        while !greeting.contains("\n  jobs ") && !greeting.starts_with('{') {
             if lines.read_line(&mut greeting).unwrap() == 0 {
                 let log = fs::read_to_string(folder.path().join("log")).unwrap();
                 panic!("the server ended: {greeting}{log}");
             }
         }
-        let after = |text: &str| greeting.split_once(text).and_then(|(_, rest)| rest.split_whitespace().next());
+        let is_end = |c: char| c.is_whitespace() || c == '"';
+        let after = |text: &str| greeting.split_once(text).and_then(|(_, rest)| rest.split(is_end).next());
         let address = after("listening on http://").unwrap().to_owned();
         // The first start names the file, and prints the token only to a terminal.
         let file = after("first admin token is in ").map(|file| folder.path().join(file));

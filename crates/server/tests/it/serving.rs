@@ -153,6 +153,10 @@ fn one_process_schedules_and_another_answers() {
 #[test]
 fn logs_may_be_for_programs() {
     let server = Server::launch(TARGETS, None, &[("EVERBELL_LOG_FORMAT", "json"), ("EVERBELL_LOG", "debug")]);
+    let greeting: Value = serde_json::from_str(&server.greeting).expect("one line, and no other");
+    let message = format!("everbell {} listening on http://{}", env!("CARGO_PKG_VERSION"), server.address);
+    assert_eq!((&greeting["level"], &greeting["message"]), (&json!("INFO"), &json!(message)));
+    assert!(greeting["targets"].as_array().unwrap().contains(&json!("fail")), "{greeting}");
     server.job("bad", &json!({ "target": "fail" }));
     let reply = server.post("/jobs/key:bad/run-now", &json!({}));
     let run = server.until(&reply.headers["location"], |run| run["status"] == "failed");

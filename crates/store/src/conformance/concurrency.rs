@@ -203,7 +203,7 @@ pub async fn a_lease_is_extended_or_lost_but_not_both(fresh: Fresh) {
         let expired = world.store.expired_leases(now, 10).await.unwrap();
         let lost = expired
             .iter()
-            .filter_map(|run| everbell_core::settle::settle(run, everbell_core::settle::Outcome::Lost, now));
+            .filter_map(|run| everbell_core::settle::settle(run, everbell_core::settle::Outcome::Lost(None), now));
         let recorded = world.store.record(&lost.collect::<Vec<_>>(), now).await.unwrap();
         recorded.iter().filter(|recorded| **recorded != Recorded::LeaseLost).count()
     };

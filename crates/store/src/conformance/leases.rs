@@ -144,7 +144,7 @@ pub async fn a_lost_run_is_settled_once(fresh: Fresh) {
     let now = at("01:10");
     let expired = world.store.expired_leases(now, 10).await.unwrap();
     assert_eq!(expired.len(), 2);
-    let lost: Vec<_> = expired.iter().filter_map(|run| settle(run, Outcome::Lost, now)).collect();
+    let lost: Vec<_> = expired.iter().filter_map(|run| settle(run, Outcome::Lost(None), now)).collect();
     let recorded = world.store.record(&lost, now).await.unwrap();
     assert_eq!(recorded, vec![Recorded::Applied { consecutive_failures: 1 }; 2]);
     let again = world.store.record(&lost, now).await.unwrap();

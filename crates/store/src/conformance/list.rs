@@ -259,6 +259,7 @@ macro_rules! conformance_cases {
                 no_more_of_a_kind_goes_than_the_limit,
                 gaps_audit_entries_and_answers_go_with_their_time,
                 requests_have_a_time_of_their_own,
+                audit_entries_have_a_time_of_their_own,
                 jobs_timers_and_tokens_stay,
                 a_slot_whose_run_was_pruned_does_not_run_again,
             }

@@ -16,6 +16,8 @@ macro_rules! conformance_cases_of_orgs {
                 the_next_version_keeps_the_pause_or_ends_it,
                 retiring_a_paused_job_cancels_what_waits,
                 nothing_starts_after_a_pause_was_answered,
+                a_pause_holds_runs_that_a_sweep_has_yet_to_make,
+                a_pause_and_a_sweep_at_once_start_nothing,
             }
             sessions {
                 a_session_is_found_by_its_hash,
@@ -62,6 +64,7 @@ macro_rules! conformance_cases_of_orgs {
             }
             org_timers {
                 each_org_fires_at_its_own_local_time,
+                a_job_knows_the_first_fire_of_all_orgs,
                 a_new_org_gets_its_timers,
                 an_org_that_moves_west_does_not_fire_twice_on_a_date,
                 an_org_that_moves_east_past_the_time_fires_at_once,

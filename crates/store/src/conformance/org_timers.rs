@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use everbell_core::change::{self, Edit};
 use everbell_core::org::{OrgWrite, Work};
 use everbell_core::plan::Missed;
-use everbell_core::store::{AuditEntry, GapFilter, JobOrg, JobOrgFilter, OrgFilter, PageRequest};
+use everbell_core::store::{AuditEntry, GapFilter, JobFilter, JobOrg, JobOrgFilter, JobSort, OrgFilter, PageRequest};
 use everbell_core::{GapReason, JobId, JobStatus, OrgId, Timer};
 use jiff::Timestamp;
 
@@ -337,4 +337,24 @@ pub async fn the_set_of_timers_can_be_made_anew(fresh: Fresh) {
     world.try_change("brief", at("11:00"), decide).await.unwrap();
     world.sweep(at("11:00")).await;
     assert_eq!(rows(&world, id).await, before);
+}
+
+pub async fn a_job_knows_the_first_fire_of_all_orgs(fresh: Fresh) {
+    let (world, _) = three(&fresh).await;
+    world.create(job("early", "0 8 * * *")).await;
+    world.create(job("late", "0 23 * * *")).await;
+    let first = world.get("brief").await.next_for_org;
+    assert_eq!(first, Some((at("09:00"), org_id("utc"))), "Tokyo had its nine o'clock at midnight");
+    let by_next = JobFilter { sort: JobSort::NextRunAt, ..JobFilter::default() };
+    assert_eq!(world.keys(&by_next).await, ["early", "brief", "late"], "in its place among the others");
+    world.plan(at("09:00")).await;
+    let first = world.get("brief").await.next_for_org;
+    assert_eq!(first, Some((at("17:00"), org_id("la"))), "then comes Los Angeles");
+    set_enabled(&world, "la", false, "10:00").await;
+    let first = world.get("brief").await.next_for_org;
+    assert_eq!(first, Some((at("2026-11-16T00:00:00Z"), org_id("tokyo"))));
+    assert_eq!(world.keys(&by_next).await, ["late", "brief", "early"]);
+    world.pause("brief", at("10:10")).await;
+    assert_eq!(world.get("brief").await.next_for_org, None, "a paused job fires for nobody");
+    assert_eq!(world.keys(&by_next).await.last().map(String::as_str), Some("brief"));
 }

@@ -1,7 +1,7 @@
 //! `keep_outputs`: what runs print, while they are at work and afterwards.
 
 use everbell_core::settle::Outcome;
-use everbell_core::store::{Claim, SlotOutcome};
+use everbell_core::store::{Claim, PruneBefore, SlotOutcome};
 use everbell_core::{OutputSoFar, RunStatus};
 use jiff::Timestamp;
 
@@ -74,7 +74,7 @@ pub async fn a_lost_run_keeps_what_was_heard_of_it(fresh: Fresh) {
     let world = World::new(&fresh);
     let claim = running(&world).await;
     world.prints(&claim, "the last thing before the lights went out\n").await;
-    world.finish(std::slice::from_ref(&claim), &Outcome::Lost, at("01:05")).await;
+    world.finish(std::slice::from_ref(&claim), &Outcome::Lost(None), at("01:05")).await;
     let run = world.run(claim.run.id).await;
     assert_eq!(run.status, RunStatus::Failed);
     assert_eq!(run.output.as_deref(), Some("the last thing before the lights went out\n"));
@@ -143,6 +143,6 @@ pub async fn outputs_go_with_their_runs(fresh: Fresh) {
     world.prints(&claim, "soon forgotten\n").await;
     world.finish(std::slice::from_ref(&claim), &success(), at("01:05")).await;
     let later = at("2030-01-01T00:00:00Z");
-    assert_eq!(world.store.prune(later, later, 100).await.unwrap().runs, 1);
+    assert_eq!(world.store.prune(PruneBefore::all(later), 100).await.unwrap().runs, 1);
     assert!(world.store.get_run(claim.run.id).await.is_err());
 }

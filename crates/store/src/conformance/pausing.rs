@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use everbell_core::change::{self, Edit, JobView};
+use everbell_core::org::Work;
 use everbell_core::plan::{Backfill, Missed};
+use everbell_core::store::RunFilter;
 use everbell_core::{BackfillId, CatchUp, Overlap, RunStatus};
 
 use super::Fresh;
 use super::given::{at, audit, job, job_id, with};
+use super::org_timers::three;
 use super::world::{World, by_key, failure, pause_of, success};
 
 /// Three runs of a backfill wait.
@@ -135,10 +138,7 @@ pub async fn nothing_starts_after_a_pause_was_answered(fresh: Fresh) {
         let rest = world.start(now).await;
         assert_eq!(rest.len() as u64, paused.pending, "round {round}");
         let running: Vec<_> = world
-            .runs_like(&everbell_core::store::RunFilter {
-                status: vec![RunStatus::Running, RunStatus::Pending],
-                ..Default::default()
-            })
+            .runs_like(&RunFilter { status: vec![RunStatus::Running, RunStatus::Pending], ..RunFilter::default() })
             .await;
         for run in running {
             world.store.cancel_run(run.id, "ana", now, &audit("run.cancel", "run", now)).await.unwrap();
@@ -148,7 +148,53 @@ pub async fn nothing_starts_after_a_pause_was_answered(fresh: Fresh) {
         let lost = world.store.expired_leases(now + Duration::from_hours(1), 100).await.unwrap();
         let ended = lost.iter().filter(|run| over.contains(&run.id));
         let ended =
-            ended.filter_map(|run| everbell_core::settle::settle(run, everbell_core::settle::Outcome::Lost, now));
+            ended.filter_map(|run| everbell_core::settle::settle(run, everbell_core::settle::Outcome::Lost(None), now));
         world.store.record(&ended.collect::<Vec<_>>(), now).await.unwrap();
+    }
+}
+
+/// Runs by hand for all orgs are made in steps. The steps after a pause make runs that wait as well.
+pub async fn a_pause_holds_runs_that_a_sweep_has_yet_to_make(fresh: Fresh) {
+    let (world, _) = three(&fresh).await;
+    let work = Work::RunNow { payload: None, overlap: None };
+    world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
+    world.store.sweep_orgs(at("01:00"), 1).await.unwrap();
+    world.pause("brief", at("01:01")).await;
+    world.sweep(at("01:02")).await;
+    assert_eq!(world.runs().await.len(), 3, "for each org, also after the pause");
+    assert_eq!(world.start(at("01:03")).await, []);
+    assert_eq!(world.resume("brief", Missed::Skip, at("01:10")).await.pending, 3);
+    assert_eq!(world.start(at("01:10")).await.len(), 3);
+
+    world.pause("brief", at("01:20")).await;
+    let again = |view: &JobView| change::for_all_orgs(view, work.clone());
+    world.try_change("brief", at("01:21"), again).await.unwrap();
+    world.sweep(at("01:21")).await;
+    let pending = RunFilter { status: vec![RunStatus::Pending], ..RunFilter::default() };
+    let skipped = RunFilter { status: vec![RunStatus::Skipped], ..RunFilter::default() };
+    let (pending, skipped) = (world.runs_like(&pending).await.len(), world.runs_like(&skipped).await.len());
+    assert_eq!((pending, skipped), (0, 3), "the first ones are still at work");
+}
+
+/// A pause that comes while a sweep makes runs holds them, whoever commits first.
+pub async fn a_pause_and_a_sweep_at_once_start_nothing(fresh: Fresh) {
+    let (world, _) = three(&fresh).await;
+    let second = World { store: fresh.reconnect().await };
+    for round in 0..40_u64 {
+        let now = at("01:00") + Duration::from_secs(round);
+        let work = Work::RunNow { payload: None, overlap: Some(Overlap::Allow) };
+        world.try_change("brief", now, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
+        let sweeper = second.clone();
+        let sweeping = tokio::spawn(async move { while sweeper.store.sweep_orgs(now, 1).await.unwrap().more {} });
+        let pause = |view: &JobView| change::pause(view, pause_of(now));
+        world.try_change("brief", now, pause).await.unwrap();
+        assert_eq!(world.start(now).await, [], "round {round}: nothing starts after the answer");
+        sweeping.await.unwrap();
+        assert_eq!(world.start(now).await, [], "round {round}: nor what was made meanwhile");
+        assert_eq!(world.resume("brief", Missed::Skip, now).await.pending, 3, "round {round}");
+        world.sweep(now).await;
+        let claims = world.start(now).await;
+        assert_eq!(claims.len(), 3, "round {round}");
+        world.finish(&claims, &success(), now).await;
     }
 }

@@ -46,7 +46,7 @@ impl Plain for Definition {
 impl Plain for JobRow {
     fn plain(self) -> JobRow {
         let job = Job { definition: self.job.definition.plain(), ..self.job };
-        JobRow { job, timer: self.timer, last_run: self.last_run.plain() }
+        JobRow { job, timer: self.timer, last_run: self.last_run.plain(), next_for_org: self.next_for_org }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Pruning: what is old and over goes, in bounded steps.
 
 use everbell_core::plan::Missed;
-use everbell_core::store::{GapFilter, JobFilter, JobSort, Pruned, Remembered, RequestKey, RunFilter, StoreResult};
+use everbell_core::store::{
+    GapFilter, JobFilter, JobSort, PruneBefore, Pruned, Remembered, RequestKey, RunFilter, StoreResult,
+};
 use everbell_core::{Overlap, RunStatus};
 use jiff::Timestamp;
 
@@ -111,7 +113,7 @@ pub async fn no_more_of_a_kind_goes_than_the_limit(fresh: Fresh) {
 
 /// Requests go with the rest here; that they need not is one case.
 pub(super) async fn prune(world: &World, before: Timestamp, limit: u32) -> StoreResult<Pruned> {
-    world.store.prune(before, before, limit).await
+    world.store.prune(PruneBefore::all(before), limit).await
 }
 
 fn request(key: &str) -> RequestKey {
@@ -151,11 +153,27 @@ pub async fn requests_have_a_time_of_their_own(fresh: Fresh) {
     world.run_due(&success(), at("01:00")).await;
     answer(&world, "old", "02:00").await;
     answer(&world, "young", "05:00").await;
-    let pruned = world.store.prune(Timestamp::UNIX_EPOCH, at("05:00"), 100).await.unwrap();
+    let before = PruneBefore { requests: at("05:00"), ..PruneBefore::all(Timestamp::UNIX_EPOCH) };
+    let pruned = world.store.prune(before, 100).await.unwrap();
     assert_eq!(pruned, Pruned { answers: 1, ..Pruned::default() });
     assert_eq!(find(&world, "young", "05:00").await, Remembered::Answered(200, "young".to_owned()));
-    let pruned = world.store.prune(at(TOMORROW), at("05:00"), 100).await.unwrap();
+    let before = PruneBefore { requests: at("05:00"), ..PruneBefore::all(at(TOMORROW)) };
+    let pruned = world.store.prune(before, 100).await.unwrap();
     assert_eq!((pruned.runs, pruned.answers), (1, 0));
+}
+
+pub async fn audit_entries_have_a_time_of_their_own(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("hourly", "0 * * * *")).await;
+    world.run_due(&success(), at("01:00")).await;
+    world.store.append_audit(&audit("did", "it", at("02:00"))).await.unwrap();
+    let before = PruneBefore { audit: Timestamp::UNIX_EPOCH, ..PruneBefore::all(at(TOMORROW)) };
+    let pruned = world.store.prune(before, 100).await.unwrap();
+    assert_eq!((pruned.runs, pruned.audit), (1, 0), "the trail outlives the history");
+    assert_eq!(world.actions(None).await, ["did", "job.create"]);
+    let before = PruneBefore { audit: at("02:00"), ..PruneBefore::all(Timestamp::UNIX_EPOCH) };
+    assert_eq!(world.store.prune(before, 100).await.unwrap(), Pruned { audit: 1, ..Pruned::default() });
+    assert_eq!(world.actions(None).await, ["did"]);
 }
 
 pub async fn jobs_timers_and_tokens_stay(fresh: Fresh) {

@@ -100,7 +100,7 @@ pub async fn what_has_ended_never_changes_again(fresh: Fresh) {
     let claims = running(&world).await;
     world.finish(&claims, &failure(), at("01:05")).await;
     let before = world.run(claims[0].run.id).await;
-    for outcome in [success(), failure(), canceled(), Outcome::Lost] {
+    for outcome in [success(), failure(), canceled(), Outcome::Lost(None)] {
         assert_eq!(world.finish(&claims, &outcome, at("01:06")).await, [Recorded::LeaseLost], "{outcome:?}");
     }
     assert_eq!(world.run(claims[0].run.id).await, before);

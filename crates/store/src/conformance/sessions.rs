@@ -1,6 +1,8 @@
 //! Sessions: only hashes are stored; they end by themselves, on request, and with their token.
 
-use everbell_core::store::{LastAdmin, MAX_SESSIONS_PER_TOKEN, NewSession, NewToken, Session, SessionFilter};
+use everbell_core::store::{
+    LastAdmin, MAX_SESSIONS_PER_TOKEN, NewSession, NewToken, PruneBefore, Session, SessionFilter,
+};
 use uuid::Uuid;
 
 use super::Fresh;
@@ -149,7 +151,11 @@ pub async fn sessions_that_ended_are_pruned(fresh: Fresh) {
     create(&world, &NewSession { created_at: at("02:00"), expires_at: at("15:00"), ..session(2, 1) }).await;
     // Not used since half past midnight.
     create(&world, &NewSession { created_at: at("00:30"), expires_at: at("15:00"), ..session(3, 1) }).await;
-    world.store.prune(at("00:00"), at("13:00"), 100).await.unwrap();
+    world
+        .store
+        .prune(PruneBefore { history: at("00:00"), audit: at("00:00"), requests: at("13:00") }, 100)
+        .await
+        .unwrap();
     let both = world.store.list_sessions(&SessionFilter::default(), at("11:00")).await.unwrap();
     assert_eq!(both.iter().map(|session| session.id.as_u128()).collect::<Vec<_>>(), [2]);
 }

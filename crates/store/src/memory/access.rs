@@ -1,7 +1,7 @@
 //! Instances, tokens, the audit trail, remembered requests, and pruning.
 
 use everbell_core::store::{
-    AuditEntry, Instance, LastAdmin, NewToken, Page, PageRequest, Pruned, StoreError, StoreResult, Token,
+    AuditEntry, Instance, LastAdmin, NewToken, Page, PageRequest, PruneBefore, Pruned, StoreError, StoreResult, Token,
 };
 use everbell_core::{InstanceId, Run, RunId};
 use jiff::Timestamp;
@@ -103,8 +103,9 @@ impl State {
         pages::by_time(wanted.cloned().collect(), page, Direction::Down, |entry: &AuditEntry| (entry.at, entry.id))
     }
 
-    pub(super) fn prune(&mut self, before: Timestamp, requests_before: Timestamp, limit: u32) -> Pruned {
-        let (before, requests_before) = (micros(before), micros(requests_before));
+    pub(super) fn prune(&mut self, before: PruneBefore, limit: u32) -> Pruned {
+        let (audit_before, requests_before) = (micros(before.audit), micros(before.requests));
+        let before = micros(before.history);
         let limit = limit as usize;
         // A run of an old slot that ended lately, such as one of a backfill, is not old.
         let is_old = |run: &Run| run.finished_at.unwrap_or(run.created_at) < before;
@@ -121,7 +122,7 @@ impl State {
             self.gaps.remove(id);
         }
         let audit: Vec<_> =
-            self.audit.values().filter(|entry| entry.at < before).map(|entry| entry.id).take(limit).collect();
+            self.audit.values().filter(|entry| entry.at < audit_before).map(|entry| entry.id).take(limit).collect();
         for id in &audit {
             self.audit.remove(id);
         }

@@ -8,8 +8,8 @@ use everbell_core::store::{
     AuditEntry, Deed, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
 };
 use everbell_core::{
-    Definition, Job, JobId, JobKey, JobState, JobStatus, Pause, Run, Scope, SkipReason, Spec, Timer, Unschedulable,
-    When,
+    Definition, Job, JobId, JobKey, JobState, JobStatus, OrgId, Pause, Run, Scope, SkipReason, Spec, Timer,
+    Unschedulable, When,
 };
 use jiff::Timestamp;
 
@@ -103,7 +103,14 @@ impl State {
         let job = self.jobs.get(&id).ok_or_else(|| StoreError::not_found("job", id))?;
         let global = job.definition.scope == Scope::Global;
         let timer = self.timers.get(&(id, None)).filter(|_| global).cloned();
-        Ok(JobRow { job: job.clone(), timer, last_run: self.last_run(id).cloned() })
+        let next_for_org = self.next_for_org(job);
+        Ok(JobRow { job: job.clone(), timer, last_run: self.last_run(id).cloned(), next_for_org })
+    }
+
+    fn next_for_org(&self, job: &Job) -> Option<(Timestamp, OrgId)> {
+        let fires = job.definition.scope == Scope::PerOrg && job.state.status == JobStatus::Active;
+        let own = self.timers.iter().filter(|((id, _), _)| fires && *id == job.definition.id);
+        own.filter_map(|((_, org), timer)| Some((timer.next_run_at?, org.clone()?))).min()
     }
 
     /// Of this version and those before it, the last one that was: what an operator skipped is ahead.
@@ -126,8 +133,7 @@ impl State {
                 (format!("{}\0{version:010}", row.job.definition.key), by_id(row))
             })),
             JobSort::NextRunAt => pages::by_time(wanted.collect(), page, Direction::Up, |row| {
-                let next = row.timer.as_ref().and_then(|timer| timer.next_run_at);
-                (next.unwrap_or(NEVER), by_id(row))
+                (row.next_run_at().unwrap_or(NEVER), by_id(row))
             }),
             JobSort::CreatedAt => pages::by_time(wanted.collect(), page, Direction::Down, |row| {
                 (row.job.definition.created_at, by_id(row))

@@ -106,11 +106,17 @@ impl State {
         };
         let behind = |org: &&OrgId| sweep.reached.as_ref().is_none_or(|reached| *org > reached);
         let orgs: Vec<OrgId> = self.orgs.keys().filter(behind).take(limit as usize).cloned().collect();
+        let before = swept.planned.runs.len();
         if let Some(job) = self.jobs.get(&sweep.job).cloned() {
             for org in &orgs {
                 if let Some(view) = self.org_view(&job, org, sweep.work == Work::Arm) {
                     let decided = org::take_step(&view, SweepStep { sweep: &sweep, now });
                     self.write_reconciled(&view, &decided, now, swept);
+                }
+            }
+            if sweep.is_held_by(&job.state) {
+                for run in &swept.planned.runs[before..] {
+                    self.active.get_mut(&run.id).into_iter().for_each(|active| active.paused = true);
                 }
             }
         }

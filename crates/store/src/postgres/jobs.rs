@@ -46,12 +46,11 @@ impl PostgresStore {
         let rows: Vec<JobListColumns> = self.within("reading a job", query.fetch_all(&self.pool)).await?;
         let row = rows.into_iter().next().ok_or_else(|| StoreError::not_found("job", id))?;
         let last_run = row.last_run_id;
-        let (job, timer, _) = row.read(&self.known)?;
         let last_run = match last_run {
             Some(id) => self.runs_of(&[id]).await?.remove(&id).map(RunColumns::read).transpose()?,
             None => None,
         };
-        Ok(JobRow { job, timer, last_run })
+        row.read(&self.known, last_run)
     }
 
     pub(super) async fn read_pauses(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
@@ -73,9 +72,9 @@ impl PostgresStore {
         for row in rows {
             let id = row.job.id;
             let run = row.last_run_id.and_then(|id| runs.get(&id).cloned()).map(RunColumns::read).transpose();
-            match (row.read(&self.known), run) {
-                (Ok((job, timer, _)), Ok(last_run)) => read.items.push(JobRow { job, timer, last_run }),
-                _ => read.unreadable.push(id.to_string()),
+            match run.and_then(|run| row.read(&self.known, run)) {
+                Ok(row) => read.items.push(row),
+                Err(_) => read.unreadable.push(id.to_string()),
             }
         }
         Ok(read)

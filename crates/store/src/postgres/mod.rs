@@ -38,9 +38,9 @@ use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
     AuditEntry, Bucket, Canceled, Changed, Claim, ClockTrace, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter,
     JobOrg, JobOrgFilter, JobRef, JobRow, LastAdmin, LeaseReport, NewSession, NewToken, OrgCounts, OrgFilter, OrgJob,
-    OrgWritten, Page, PageRequest, PlanFn, Planned, Pruned, Rearmed, Recorded, Remembered, RequestKey, RunFilter,
-    RunGlimpse, Session, SessionFilter, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Swept, Tally,
-    TargetCount, Token,
+    OrgWritten, Page, PageRequest, PlanFn, Planned, PruneBefore, Pruned, Rearmed, Recorded, Remembered, RequestKey,
+    RunFilter, RunGlimpse, Session, SessionFilter, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Swept,
+    Tally, TargetCount, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
@@ -360,7 +360,7 @@ impl Store for PostgresStore {
         self.rearm(now, lease_until, limit, audit).await
     }
 
-    async fn prune(&self, before: Timestamp, requests_before: Timestamp, limit: u32) -> StoreResult<Pruned> {
-        self.prune_all(before, requests_before, limit).await
+    async fn prune(&self, before: PruneBefore, limit: u32) -> StoreResult<Pruned> {
+        self.prune_all(before, limit).await
     }
 }

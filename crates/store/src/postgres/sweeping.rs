@@ -122,10 +122,18 @@ impl PostgresStore {
         let orgs = stands(rows);
         let both = [Some(&job.definition), before.as_ref()];
         let mut looked = look(&mut *tx, both.into_iter().flatten().map(|job| &**job), &orgs).await?;
+        // A pause that comes now waits for these runs and holds them; one that came before is seen here.
+        let query = sqlx::query_as(include_str!("sql/share_job.sql")).bind(sweep.job.as_uuid());
+        let row: JobColumns = on(WHAT, query.fetch_one(&mut *tx)).await?;
+        let job = row.read(&self.known)?;
         let mut batch = SweepBatch::default();
         let now = Micros::from(now).into();
         batch.step(SweepStep { sweep: &sweep, now }, &job, before.as_ref(), &orgs, &mut looked);
         let inserted = write_sweep(&mut *tx, &batch, now).await?;
+        if batch.paused && !inserted.is_empty() {
+            let ids: Vec<Uuid> = inserted.iter().copied().collect();
+            on(WHAT, sqlx::query(include_str!("sql/pause_new_runs.sql")).bind(ids).execute(&mut *tx)).await?;
+        }
         match last {
             Some(last) => {
                 let query = sqlx::query(include_str!("sql/move_sweep.sql"))

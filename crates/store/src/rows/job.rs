@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use everbell_core::cron::{Dst, DstFold, DstGap, Expression};
-use everbell_core::store::StoreResult;
+use everbell_core::store::{JobRow, StoreResult};
 use everbell_core::{
-    Definition, Invalid, Job, JobId, JobKey, JobState, JobStatus, Json, Pause, Scope, Source, Spec, Target, Timer,
+    Definition, Invalid, Job, JobId, JobKey, JobState, JobStatus, Json, OrgId, Pause, Run, Scope, Source, Spec, Target,
     Unschedulable, When, Zone,
 };
 use sqlx::FromRow;
@@ -201,11 +201,16 @@ pub(crate) struct JobListColumns {
     pub(crate) last_local_date: Option<String>,
     pub(crate) last_run_id: Option<Uuid>,
     pub(crate) last_run_at: Option<Micros>,
+    pub(crate) next_org_run_at: Option<Micros>,
+    pub(crate) next_org_id: Option<String>,
 }
 
 impl JobListColumns {
-    /// The job, its timer (unless it has one for each org), and its last run's id.
-    pub(crate) fn read(self, known: &Definitions) -> StoreResult<(Job, Option<Timer>, Option<Uuid>)> {
+    /// The job with its timer (unless it has one for each org), or the next fire of all orgs.
+    pub(crate) fn read(self, known: &Definitions, last_run: Option<Run>) -> StoreResult<JobRow> {
+        // An org that cannot be read is errored when it is due; here it is none.
+        let org = self.next_org_id.and_then(|org| OrgId::new(&org).ok());
+        let next_for_org = self.next_org_run_at.map(Into::into).zip(org);
         let timer = self.last_slot_at.map(|last_slot_at| TimerColumns {
             job_id: self.job.id,
             org_id: String::new(),
@@ -215,6 +220,7 @@ impl JobListColumns {
             last_local_date: self.last_local_date,
         });
         let job = self.job.read(known)?;
-        Ok((job, timer.map(TimerColumns::read).transpose()?, self.last_run_id))
+        let timer = timer.map(TimerColumns::read).transpose()?;
+        Ok(JobRow { job, timer, last_run, next_for_org })
     }
 }

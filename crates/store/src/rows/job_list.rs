@@ -9,7 +9,7 @@ use crate::micros::Micros;
 pub(crate) fn cursor(sort: JobSort, row: &JobListColumns) -> Cursor {
     let value = match sort {
         JobSort::Key => format!("{} {}", row.job.version, row.job.job_key),
-        JobSort::NextRunAt => time_text(row.next_run_at),
+        JobSort::NextRunAt => time_text(row.next_run_at.or(row.next_org_run_at)),
         JobSort::CreatedAt => row.job.created_at.0.to_string(),
         JobSort::Target => row.job.target.clone(),
         JobSort::LastRun => time_text(row.last_run_at),

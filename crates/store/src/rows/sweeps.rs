@@ -238,6 +238,8 @@ pub(crate) struct SweepBatch {
     pub(crate) removed: Vec<(Uuid, String)>,
     /// Where a version takes over from the one before.
     pub(crate) taken_over: Option<TakenOver>,
+    /// Whether its runs wait until their job is resumed.
+    pub(crate) paused: bool,
 }
 
 /// The orgs whose active runs go on among those of the next version.
@@ -280,6 +282,7 @@ impl SweepBatch {
             let view = looked.view(job, before, org, place);
             self.add(&view, org::take_step(&view, step));
         }
+        self.paused = step.sweep.is_held_by(&job.state);
     }
 
     fn add(&mut self, view: &OrgView, decided: Reconciled) {

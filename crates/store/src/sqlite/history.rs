@@ -1,7 +1,7 @@
 //! History: runs, gaps, what became of a slot, and what is old enough to go.
 
 use everbell_core::store::{
-    Cursor, GapFilter, Page, PageRequest, Pruned, RunFilter, Session, SlotOutcome, StoreError, StoreResult,
+    Cursor, GapFilter, Page, PageRequest, PruneBefore, Pruned, RunFilter, Session, SlotOutcome, StoreError, StoreResult,
 };
 use everbell_core::{Gap, GapReason, JobId, OrgId, Run, RunId, TriggerType};
 use jiff::Timestamp;
@@ -100,25 +100,20 @@ impl SqliteStore {
         gap.map(|gap| gap.read().map(|(_, _, gap)| SlotOutcome::Gap(gap))).transpose()
     }
 
-    pub(super) async fn prune_all(
-        &self,
-        before: Timestamp,
-        requests_before: Timestamp,
-        limit: u32,
-    ) -> StoreResult<Pruned> {
+    pub(super) async fn prune_all(&self, before: PruneBefore, limit: u32) -> StoreResult<Pruned> {
         let mut held = self.writer("pruning history").await?;
         let mut tx = held.begin().await?;
-        let bound = Micros::from(before);
+        let bound = Micros::from(before.history);
         let runs = sqlx::query(include_str!("sql/prune_runs.sql"));
-        let runs = runs.bind(bound).bind(limit).bind(RunId::first_at(before).as_uuid());
+        let runs = runs.bind(bound).bind(limit).bind(RunId::first_at(before.history).as_uuid());
         let gaps = sqlx::query(include_str!("sql/prune_gaps.sql")).bind(bound).bind(limit);
-        let audit = sqlx::query(include_str!("sql/prune_audit.sql")).bind(bound).bind(limit);
+        let audit = sqlx::query(include_str!("sql/prune_audit.sql")).bind(Micros::from(before.audit)).bind(limit);
         let answers =
-            sqlx::query(include_str!("sql/prune_requests.sql")).bind(Micros::from(requests_before)).bind(limit);
+            sqlx::query(include_str!("sql/prune_requests.sql")).bind(Micros::from(before.requests)).bind(limit);
         let sessions = sqlx::query(include_str!("sql/prune_sessions.sql"))
-            .bind(Micros::from(requests_before))
+            .bind(Micros::from(before.requests))
             .bind(limit)
-            .bind(Micros::from(Session::idle_since(requests_before)));
+            .bind(Micros::from(Session::idle_since(before.requests)));
         let ended = tx.run(sessions).await?;
         let pruned = Pruned {
             runs: tx.run(runs).await?,

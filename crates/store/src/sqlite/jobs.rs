@@ -44,10 +44,11 @@ impl SqliteStore {
     pub(super) async fn job_row(&self, tx: &mut Tx<'_>, id: Uuid) -> StoreResult<JobRow> {
         let query = sqlx::query(include_str!("sql/read_job_rows.sql")).bind(batch::ids([id]));
         let row: Option<JobListColumns> = tx.first(query).await?;
-        let (job, timer, last) = row.ok_or_else(|| StoreError::not_found("job", id))?.read(&self.known)?;
+        let row = row.ok_or_else(|| StoreError::not_found("job", id))?;
+        let last = row.last_run_id;
         let mut runs = runs_of(tx, last).await?;
         let last_run = last.and_then(|id| runs.remove(&id)).map(RunColumns::read).transpose()?;
-        Ok(JobRow { job, timer, last_run })
+        row.read(&self.known, last_run)
     }
 
     pub(super) async fn read_pauses(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
@@ -70,9 +71,9 @@ impl SqliteStore {
         for row in rows {
             let id = row.job.id;
             let run = row.last_run_id.and_then(|id| runs.get(&id).cloned()).map(RunColumns::read).transpose();
-            match (row.read(&self.known), run) {
-                (Ok((job, timer, _)), Ok(last_run)) => read.items.push(JobRow { job, timer, last_run }),
-                _ => read.unreadable.push(id.to_string()),
+            match run.and_then(|run| row.read(&self.known, run)) {
+                Ok(row) => read.items.push(row),
+                Err(_) => read.unreadable.push(id.to_string()),
             }
         }
         Ok(read)

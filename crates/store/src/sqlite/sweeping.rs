@@ -184,6 +184,10 @@ async fn write_sweep(tx: &mut Tx<'_>, batch: &SweepBatch, now: Timestamp) -> Sto
         tx.run(sqlx::query(include_str!("sql/delete_timers.sql")).bind(owner_rows(&batch.removed))).await?;
     }
     let inserted = write(tx, &batch.plans, EVERBELL, now).await?.runs;
+    if batch.paused && !inserted.is_empty() {
+        let ids = batch::ids(inserted.iter().copied());
+        tx.run(sqlx::query(include_str!("sql/pause_new_runs.sql")).bind(ids)).await?;
+    }
     if let Some(TakenOver { from, to, orgs }) = &batch.taken_over {
         move_active(tx, *from, *to, orgs.iter().map(String::as_str)).await?;
     }

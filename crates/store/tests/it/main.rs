@@ -15,6 +15,7 @@ mod postgres_pooler;
 mod postgres_proxy;
 mod postgres_round_trips;
 mod postgres_silence;
+mod repairs;
 mod sqlite;
 mod sqlite_faults;
 mod sqlite_files;

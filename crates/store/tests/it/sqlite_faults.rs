@@ -86,7 +86,7 @@ async fn the_way_of_a_run_survives_a_fault_at_every_call() {
 /// Claims whose answer was lost are found by their leases.
 async fn reap(store: &dyn Store, now: jiff::Timestamp) {
     for lost in store.expired_leases(now, 100).await.unwrap() {
-        let settled = everbell_core::settle::settle(&lost, everbell_core::settle::Outcome::Lost, now).unwrap();
+        let settled = everbell_core::settle::settle(&lost, everbell_core::settle::Outcome::Lost(None), now).unwrap();
         store.record(&[settled], now).await.unwrap();
     }
 }

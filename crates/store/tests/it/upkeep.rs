@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use everbell_core::JobStatus;
-use everbell_core::store::{JobCount, JobFilter, PageRequest, Pruned, Store, StoreError};
+use everbell_core::store::{JobCount, JobFilter, PageRequest, PruneBefore, Pruned, Store, StoreError};
 use everbell_store::connect;
 use everbell_store::testing::{TestDatabase, execute};
 use everbell_store::upkeep::{back_up, count_old, inspect};
@@ -43,7 +43,11 @@ async fn is_looked_at(url: &str, product: &str) {
     assert_eq!(none, Pruned { audit: 2, ..Pruned::default() });
     let all = count_old(url, at("01:00:02")).await.unwrap();
     assert_eq!(all, Pruned { runs: 1, audit: 2, ..Pruned::default() });
-    assert_eq!(store.prune(at("01:00:02"), at("00:00:00"), 10).await.unwrap(), all, "counted as it is pruned");
+    assert_eq!(
+        store.prune(PruneBefore { requests: at("00:00:00"), ..PruneBefore::all(at("01:00:02")) }, 10).await.unwrap(),
+        all,
+        "counted as it is pruned"
+    );
 }
 
 async fn a_newer_one_is_told(url: &str) {

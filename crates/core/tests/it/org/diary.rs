@@ -53,7 +53,18 @@ pub(super) struct Diary {
 impl Diary {
     /// An org in this zone, and a job that is made at the same time.
     pub(super) fn new(schedule: &str, policies: &str, zone: &str, now: Timestamp) -> Diary {
-        let definition = Definition { scope: Scope::PerOrg, ..given::job(schedule, policies, now) };
+        Diary::of_older_job(schedule, policies, now, zone, now)
+    }
+
+    /// An org that is made now, and a job that was made before.
+    pub(super) fn of_older_job(
+        schedule: &str,
+        policies: &str,
+        job_made: Timestamp,
+        zone: &str,
+        now: Timestamp,
+    ) -> Diary {
+        let definition = Definition { scope: Scope::PerOrg, ..given::job(schedule, policies, job_made) };
         let org = OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::of(acme()) };
         let Ok(Written::New(org, true)) = org::written(None, &org, "test", now) else { panic!("{zone} is no zone") };
         let new = change::create(definition);
@@ -61,7 +72,11 @@ impl Diary {
         let job = Job { definition: new.definition, state: new.state };
         let mut diary =
             Diary { job, org: *org, wish: None, timer: None, lines: Vec::new(), now, asleep_until: Timestamp::MIN };
-        diary.sweep(Work::Arm);
+        if job_made == now {
+            diary.sweep(Work::Arm);
+        } else {
+            diary.reconcile();
+        }
         diary
     }
 

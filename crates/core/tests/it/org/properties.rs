@@ -94,6 +94,45 @@ fn lived((schedule, policies, zone, start, events): (&str, &str, &str, i64, Vec<
     diary
 }
 
+/// What happens to an org that is made when the job has long been there: it moves, and wants other times.
+fn wishes() -> impl Strategy<Value = (&'static str, &'static str, i64, Vec<(i64, Change)>)> {
+    let change = prop_oneof![
+        2 => prop::sample::select(&ZONES[..]).prop_map(Change::Move),
+        4 => prop::sample::select(&["0 9 * * *", "30 0 * * *", "0 14 * * *", "59 23 * * *"][..]).prop_map(Change::At),
+        1 => Just(Change::Disable),
+        2 => Just(Change::Enable),
+    ];
+    (policies(), prop::sample::select(&ZONES[..]), 0..400_000_i64, prop::collection::vec((1..2_000_i64, change), 0..12))
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Move(&'static str),
+    At(&'static str),
+    Disable,
+    Enable,
+}
+
+fn wished((policies, zone, start, changes): (&str, &str, i64, Vec<(i64, Change)>)) -> (Diary, Date) {
+    let job_made: Timestamp = "2026-09-01T00:00:00Z".parse().unwrap();
+    let mut now = job_made + SignedDuration::from_hours(24 * 30) + SignedDuration::from_mins(start);
+    let mut diary = Diary::of_older_job("0 9 * * *", policies, job_made, zone, now);
+    let made = now.to_zoned(Zone::get(zone).unwrap().as_jiff().clone()).date();
+    for (minutes, change) in changes {
+        now += SignedDuration::from_mins(minutes);
+        diary.until(now);
+        match change {
+            Change::Move(zone) => diary.move_to(zone),
+            Change::At(time) => diary.wish(Some((true, Some(time)))),
+            Change::Disable => diary.enable(false),
+            Change::Enable => diary.enable(true),
+        }
+    }
+    diary.enable(true);
+    diary.until(now + SignedDuration::from_hours(24 * 4));
+    (diary, made)
+}
+
 /// The dates on which the expression fires, wherever.
 fn dates(schedule: &str, first: Date, last: Date) -> BTreeSet<Date> {
     let spec = Spec::recurring(schedule.parse::<Expression>().unwrap(), Zone::utc(), Timestamp::UNIX_EPOCH);
@@ -126,6 +165,19 @@ proptest! {
             let lines: Vec<String> = diary.lines.iter().map(ToString::to_string).collect();
             prop_assert!(lost.is_empty(), "{lost:?}\n{}", lines.join("\n"));
         }
+    }
+
+    #[test]
+    fn a_day_on_which_an_org_is_made_or_wants_another_time_is_not_lost(life in wishes()) {
+        let (diary, made) = wished(life);
+        let lines: Vec<String> = diary.lines.iter().map(ToString::to_string).collect();
+        let told: BTreeSet<Date> = diary.lines.iter().map(|line| line.date).collect();
+        let last = *told.last().unwrap();
+        let lost: Vec<Date> = dates("0 9 * * *", made, last).difference(&told).copied().collect();
+        prop_assert!(lost.is_empty(), "{lost:?} of an org made on {made}\n{}", lines.join("\n"));
+        let runs: Vec<Date> = diary.lines.iter().filter(|line| line.gap.is_none()).map(|line| line.date).collect();
+        let once: BTreeSet<Date> = runs.iter().copied().collect();
+        prop_assert_eq!(runs.len(), once.len(), "{}", lines.join("\n"));
     }
 
     #[test]

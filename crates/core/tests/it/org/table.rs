@@ -21,7 +21,8 @@ fn live(input: &str) -> String {
     let job = given("job");
     let (schedule, policies) = job.split_once(" with ").unwrap_or((job, ""));
     let (zone, since) = given("org").split_once(' ').unwrap();
-    let mut diary = Diary::new(schedule, policies, zone, since.parse().unwrap());
+    let (since, job_made) = since.split_once(" job ").unwrap_or((since, since));
+    let mut diary = Diary::of_older_job(schedule, policies, job_made.parse().unwrap(), zone, since.parse().unwrap());
     for line in lines {
         let (time, event) = line.split_once(' ').unwrap();
         diary.until(time.parse().unwrap());

@@ -106,6 +106,23 @@ async fn heartbeats_extend_leases_and_woken_ones_keep_their_distance() {
 }
 
 #[tokio::test]
+async fn a_lost_run_says_whose_lease_ran_out_and_when() {
+    let mut lab = waiting().await;
+    lab.engine.heartbeat.step().await.unwrap();
+    let mut other = lab.engine_beside();
+    lab.set("01:01");
+    other.reaper.step().await.unwrap();
+    let lease_until = lab.records("long").await[0].lease_until.unwrap();
+    lab.set("01:01:10");
+    other.reaper.step().await.unwrap();
+    let failure = lab.records("long").await[0].failure.clone().unwrap();
+    let details: serde_json::Value = serde_json::from_str(failure.details.unwrap().as_str()).unwrap();
+    let instance = lab.engine.shared.instance.to_string();
+    let expected = serde_json::json!({ "host": "lab", "instanceId": instance, "leaseUntil": lease_until.to_string() });
+    assert_eq!((failure.code, details), (FailureCode::LOST, expected));
+}
+
+#[tokio::test]
 async fn a_lost_lease_stops_the_handler_and_its_outcome_is_not_recorded() {
     let mut lab = waiting().await;
     let mut other = lab.engine_beside();

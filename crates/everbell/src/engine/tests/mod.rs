@@ -5,6 +5,7 @@ mod fencing;
 mod lab;
 mod leases;
 mod printing;
+mod repairs;
 mod simulation;
 mod steps;
 mod wishes;

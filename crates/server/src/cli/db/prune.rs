@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use everbell::upkeep::{count_old, inspect};
 use everbell::{StoreError, Timestamp};
-use everbell_core::store::{AuditEntry, Pruned, REQUEST_KEPT, Store};
+use everbell_core::store::{AuditEntry, PruneBefore, Pruned, REQUEST_KEPT, Store};
 use jiff::SignedDuration;
 use serde::Serialize;
 
@@ -57,9 +57,9 @@ pub(super) async fn run(args: &PruneArgs, url: &Secret, output: &mut Output) -> 
 /// Deletes until nothing is left, a bite at a time.
 async fn prune(store: &dyn Store, before: Timestamp, now: Timestamp, old: &Pruned) -> Result<Pruned, StoreError> {
     let (mut all, mut progress) = (Pruned::default(), Progress::new());
-    let requests_before = earlier(now, REQUEST_KEPT).unwrap_or(now);
+    let before = PruneBefore { requests: earlier(now, REQUEST_KEPT).unwrap_or(now), ..PruneBefore::all(before) };
     loop {
-        let Pruned { runs, gaps, audit, .. } = store.prune(before, requests_before, BITE).await?;
+        let Pruned { runs, gaps, audit, .. } = store.prune(before, BITE).await?;
         all.runs += runs;
         all.gaps += gaps;
         all.audit += audit;

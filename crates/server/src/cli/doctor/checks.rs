@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use everbell_core::Zone;
 use everbell_core::cron::WarningCode;
+use everbell_core::{Scope, Zone};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -165,6 +165,23 @@ fn first_of(names: &[&str], count: usize) -> String {
     let more = count.saturating_sub(TOLD.min(names.len()));
     let told = names.iter().take(TOLD).copied().collect::<Vec<_>>().join(", ");
     if more > 0 { format!("{told} and {more} more") } else { told }
+}
+
+/// Active jobs without a next fire: errored ones are told elsewhere, and a schedule may have ended.
+pub(super) fn resting_jobs(resting: &[Value], now: Timestamp) -> Finding {
+    let stopped = |job: &&Value| {
+        let global = text(job, "scope") != Scope::PerOrg.as_str() && text(job, "error").is_empty();
+        let spec = body::shown(job, now).ok().and_then(|own| own.spec.ok());
+        global && spec.is_some_and(|spec| spec.next_after(now).is_some())
+    };
+    let stopped: Vec<&str> = resting.iter().filter(stopped).map(|job| text(job, "jobKey")).collect();
+    if stopped.is_empty() {
+        return Finding::ok("timers", "every active job with slots ahead has a next fire");
+    }
+    let verb = if stopped.len() == 1 { "has" } else { "have" };
+    let count = counted(stopped.len(), "active job");
+    let detail = format!("{count} {verb} slots ahead and no next fire: {}", some(&stopped));
+    Finding::error("timers", detail, "a scheduler repairs them within 5 minutes; if they stay, see its log")
 }
 
 /// Running runs whose lease ran out, and which nobody takes over.

@@ -86,7 +86,7 @@ pub(super) fn in_words(job: &Value) -> String {
 /// not look as if it was not done, so then the first is enough.
 pub(super) fn fires(client: &Client, job: &Value) -> Vec<Timestamp> {
     let Some(next) = time(job, "nextRunAt") else { return Vec::new() };
-    if text(job, "scheduleType") == "one_time" {
+    if text(job, "scheduleType") == "one_time" || text(job, "scope") == "per_org" {
         return vec![next];
     }
     let path = format!("{}/next", job_path(text(job, "id")));
@@ -98,7 +98,12 @@ pub(super) fn fires(client: &Client, job: &Value) -> Vec<Timestamp> {
 /// When a job fires next; one that fires for orgs does that for each at another time.
 pub(super) fn next_in_words(job: &Value, fires: &[Timestamp], zone: &Zone, now: Timestamp) -> String {
     if text(job, "scope") == "per_org" {
-        return "for each org at its own local time: everbell orgs show ORG".to_owned();
+        let first = time(job, "nextRunAt").map(|at| {
+            let org = printable(text(job, "nextOrgId"));
+            format!(", first for {org} at {} ({})", spoken(at, &Zone::utc()), away(at, now))
+        });
+        let first = first.unwrap_or_default();
+        return format!("for each org at its own local time{first}: everbell orgs show ORG");
     }
     fires_in_words(fires, zone, now)
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::org_path;
 use crate::cli::client::Asked;
 use crate::cli::confirm::confirmed;
-use crate::cli::document::{flag, text};
+use crate::cli::document::{flag, text, texts};
 use crate::cli::jobs::json_of;
 use crate::cli::online::Format;
 use crate::cli::output::{Mark, Output, printable};
@@ -102,6 +102,11 @@ pub(super) fn set(args: &SetArgs, now: Timestamp, output: &mut Output) -> Result
     let takes_part = if flag(&org, "enabled") { "jobs fire for it" } else { "no job fires for it" };
     let (zone, local) = (printable(text(&org, "timezone")), printable(text(&org, "localTime")));
     session.detail(&format!("{zone}, where it is {local}; {takes_part}"))?;
+    let now = texts(&org, "firesNow");
+    if !now.is_empty() {
+        let jobs = printable(&now.join(", "));
+        session.detail(&format!("fires now, because today's time has gone by and today has no run: {jobs}"))?;
+    }
     session.advise(&format!("see its jobs: everbell orgs show {}", shell(&args.org)))?;
     Ok(Exit::Success)
 }

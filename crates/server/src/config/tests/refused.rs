@@ -42,6 +42,7 @@ fn sections_are_checked() {
             "[retention]\nkeep = \"always\"",
             "a.toml:2: retention.keep: `always` is not a duration; write it as `90s`, `15m`, `1h 30m`, `7d` or `PT15M`, or as `forever`",
         ),
+        ("[retention]\naudit = \"10m\"", "a.toml:2: retention.audit: must be at least 1 hour, or `forever`"),
         (
             "[log]\nlevel = \"everbell\"",
             "a.toml:2: log.level: `everbell` is not one of off, error, warn, info, debug, trace, or such as `info,everbell=debug`",

@@ -76,7 +76,7 @@ pub(crate) fn filter(form: &Form<'_>) -> JobOrgFilter {
 
 pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
     let (org, key) = named(&call)?;
-    answered(&call, &org, &key).await
+    answered(&call, &org, &key, None).await
 }
 
 pub(crate) async fn put(call: Call) -> Result<Answer, Problem> {
@@ -101,8 +101,10 @@ pub(crate) async fn put(call: Call) -> Result<Answer, Problem> {
     }
     let enabled = form.answer("enabled").unwrap_or(true);
     let write = OverrideWrite { job_key: job_key.clone(), enabled, expression };
+    let before = call.orgs().jobs_of(&org).await?;
     call.orgs_because(form.text("reason")).set_override(&org, &write).await?;
-    answered(&call, &org, &job_key).await
+    let now = call.orgs().fires_now(&org, &before).await?;
+    answered(&call, &org, &job_key, Some(now.contains(&job_key))).await
 }
 
 pub(crate) async fn delete(call: Call) -> Result<Answer, Problem> {
@@ -118,7 +120,7 @@ fn named(call: &Call) -> Result<(OrgId, JobKey), Problem> {
 }
 
 /// What the org wants of the job, and how they stand. Neither is nothing.
-async fn answered(call: &Call, org: &OrgId, key: &JobKey) -> Result<Answer, Problem> {
+async fn answered(call: &Call, org: &OrgId, key: &JobKey, fires_now: Option<bool>) -> Result<Answer, Problem> {
     let place = call.orgs().get(org).await?;
     let rows = call.orgs().jobs_of(org).await?;
     let job = rows.iter().find(|row| row.job.definition.key == *key).map(|row| OrgJobDocument::of_org(&place, row));
@@ -133,6 +135,7 @@ async fn answered(call: &Call, org: &OrgId, key: &JobKey) -> Result<Answer, Prob
         job_key: key.to_string(),
         r#override: wish.map(Into::into),
         job,
+        fires_now,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Orgs: tenants with their own time zone.
 
 use axum::http::StatusCode;
-use everbell::{Org, OrgFilter, OrgId, OrgWrite};
+use everbell::{Org, OrgFilter, OrgId, OrgWrite, StoreError};
 use everbell_core::{Json, Zone};
 use serde_json::Value as JsonValue;
 use serde_json::value::RawValue;
@@ -78,8 +78,11 @@ pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
 }
 
 fn shown(call: &Call, status: StatusCode, org: &Org) -> Result<Answer, Problem> {
-    let document = OrgDocument::of(org, call.app.bell.now());
-    Ok(Answer::json(status, &document)?.header("etag", format!("\"{}\"", org.revision)))
+    tagged(status, org, &OrgDocument::of(org, call.app.bell.now()))
+}
+
+fn tagged(status: StatusCode, org: &Org, document: &OrgDocument) -> Result<Answer, Problem> {
+    Ok(Answer::json(status, document)?.header("etag", format!("\"{}\"", org.revision)))
 }
 
 /// Makes or changes an org.
@@ -108,8 +111,19 @@ async fn set(call: &Call, write: OrgWrite) -> Result<Answer, Problem> {
     if !faults.is_empty() {
         return Err(Problem::body(faults));
     }
+    let before = call.orgs().jobs_of(&write.id).await.or_else(|error| match error {
+        StoreError::NotFound { .. } => Ok(Vec::new()),
+        error => Err(error),
+    })?;
     let written = call.orgs_because(form.text("reason")).set(write).await?;
-    let answer = shown(call, if written.created { StatusCode::CREATED } else { StatusCode::OK }, &written.org)?;
+    let org = &written.org;
+    let fires_now = if written.changed { call.orgs().fires_now(&org.id, &before).await? } else { Vec::new() };
+    let document = OrgDocument {
+        fires_now: Some(fires_now.iter().map(ToString::to_string).collect()),
+        ..OrgDocument::of(org, call.app.bell.now())
+    };
+    let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
+    let answer = tagged(status, org, &document)?;
     let location = || format!("{}/orgs/{}", call.mount, page::encoded(written.org.id.as_str()));
     Ok(if written.created { answer.header("location", location()) } else { answer })
 }

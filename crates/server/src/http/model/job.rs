@@ -45,9 +45,11 @@ pub(crate) struct JobDocument {
     pub(crate) description: String,
     /// The schedule in words.
     pub(crate) schedule_text: String,
-    /// When it fires next; absent if it does not.
+    /// When it fires next; absent if it does not. A job that fires for each org: when it does for the first of them.
     pub(crate) next_run_at: Option<String>,
-    /// The same in the zone of the job.
+    /// The org that `nextRunAt` is for, of a job that fires for each.
+    pub(crate) next_org_id: Option<String>,
+    /// The same in the zone of the job; absent if it fires in the zone of each org.
     pub(crate) next_run_at_local: Option<String>,
     /// The slot whose fire was moved to `nextRunAt`.
     pub(crate) rescheduled_from: Option<String>,
@@ -195,11 +197,12 @@ pub(crate) struct BulkItem {
 
 impl From<&JobRow> for JobDocument {
     fn from(row: &JobRow) -> JobDocument {
-        let JobRow { job, timer, last_run } = row;
+        let JobRow { job, timer, last_run, next_for_org } = row;
         let (definition, state) = (&*job.definition, &job.state);
         let Schedule { kind, expression, run_at, timezone, text } = Schedule::of(definition);
         let spec = definition.spec.as_ref().ok();
-        let next = timer.as_ref().and_then(|timer| timer.next_run_at);
+        let next = row.next_run_at();
+        let own = spec.filter(|_| next_for_org.is_none());
         let pause = state.pause.as_ref();
         JobDocument {
             id: definition.id.to_string(),
@@ -221,7 +224,8 @@ impl From<&JobRow> for JobDocument {
             description: definition.description.clone(),
             schedule_text: text,
             next_run_at: times(next),
-            next_run_at_local: next.zip(spec).map(|(at, spec)| local(at, spec)),
+            next_org_id: next_for_org.as_ref().map(|(_, org)| org.to_string()),
+            next_run_at_local: next.zip(own).map(|(at, spec)| local(at, spec)),
             rescheduled_from: times(timer.as_ref().and_then(|timer| timer.rescheduled_from)),
             last_run: last_run.as_ref().map(LastRun::from),
             consecutive_failures: state.consecutive_failures,

@@ -37,6 +37,9 @@ pub(crate) struct OrgDocument {
     pub(crate) updated_by: String,
     /// Why its zone cannot be read any more.
     pub(crate) error: Option<String>,
+    /// In the answer to a change: the jobs that fire for it at once, because today's time has gone by and today has no run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fires_now: Option<Vec<String>>,
 }
 
 /// What became of orgs that were written together.
@@ -59,6 +62,7 @@ impl OrgDocument {
         let local = zone.as_ref().ok().map(|zone| zone.as_jiff().to_datetime(now));
         let moved = org.place.moved.as_ref();
         OrgDocument {
+            fires_now: None,
             id: org.id.to_string(),
             name: org.name.clone(),
             timezone: org.place.timezone.clone(),

@@ -66,6 +66,9 @@ pub(crate) struct OrgOverrideDocument {
     pub(crate) r#override: Option<OverrideDocument>,
     /// Absent while there is no job of this key that fires for orgs.
     pub(crate) job: Option<OrgJobDocument>,
+    /// In the answer to a change: whether it fires at once, because today's time has gone by and today has no run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fires_now: Option<bool>,
 }
 
 /// The orgs of a job.

@@ -68,6 +68,7 @@ catalog! {
 
     JOBS = Gauge "everbell_jobs" ["status", "schedule_type"] "Jobs, all versions.";
     JOBS_ERRORED = Gauge "everbell_jobs_errored" [] "Living jobs that cannot fire.";
+    JOBS_REPAIRED = Gauge "everbell_jobs_repaired" [] "Active jobs that this process, at its last look, found without a next fire although their schedules go on, and brought back. It looks every 5 minutes.";
     ORGS = Gauge "everbell_orgs" [] "Orgs; no more than 10,000 are counted.";
     ORG_TIMERS_ERRORED = Gauge "everbell_org_timers_errored" [] "Jobs that cannot fire for an org, counted for each org; no more than 10,000.";
     ORGS_WAITING = Gauge "everbell_orgs_waiting" [] "Orgs that changed and whose timers have not followed yet; no more than 10,000.";

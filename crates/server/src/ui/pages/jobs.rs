@@ -71,6 +71,8 @@ pub(crate) struct Row {
     pub(crate) since: Option<Markup>,
     pub(crate) until: Option<Markup>,
     pub(crate) last: Option<Last>,
+    /// The org that `next` is for, of a job that fires for each.
+    pub(crate) next_org: Option<String>,
     pub(crate) next: Option<(Markup, Markup)>,
     /// When it would fire if it were not paused; or when it will, if the pause has an end.
     pub(crate) would: Option<(&'static str, Markup)>,
@@ -96,7 +98,7 @@ impl Row {
         let (definition, state) = (&*row.job.definition, &row.job.state);
         let spec = definition.spec.as_ref().ok();
         let zone = spec.map(|spec| spec.zone().clone());
-        let next = row.timer.as_ref().and_then(|timer| timer.next_run_at);
+        let next = row.next_run_at();
         let pause = state.pause.as_ref();
         let mut schedule = Schedule::of(definition);
         if spec.is_none() && state.error.is_some() {
@@ -124,6 +126,7 @@ impl Row {
             since: pause.map(|pause| clock.away(pause.at)),
             until: pause.and_then(|pause| pause.until).map(at),
             last: row.last_run.as_ref().map(|run| Last::of(run, clock, zone.as_ref())),
+            next_org: row.next_for_org.as_ref().map(|(_, org)| org.to_string()),
             next: next.map(|next| (at(next), clock.away(next))),
             would: own.filter(|_| paused).and_then(|spec| {
                 let end = pause.and_then(|pause| pause.until).filter(|until| *until > clock.now);
@@ -287,7 +290,7 @@ mod tests {
         };
         let new = change::create(definition);
         let state = JobState { error: error.map(str::to_owned), ..new.state };
-        JobRow { job: Job { definition: new.definition, state }, timer: None, last_run: None }
+        JobRow { job: Job { definition: new.definition, state }, timer: None, last_run: None, next_for_org: None }
     }
 
     #[test]

@@ -84,6 +84,7 @@ fn every_value_is_shown_with_its_source_and_no_secret_is() {
          engine.max_pending_runs\t10000\tdefault\n\
          engine.linger\t2ms\tdefault\n\
          retention.keep\t180d\tdefault\n\
+         retention.audit\t730d\tdefault\n\
          log.format\ttext\tdefault\n\
          log.level\tinfo\tdefault\n\
          metrics.per_job\tfalse\tdefault\n\

@@ -9,7 +9,8 @@ const SPLIT_IN_SQLITE: [&str; 4] =
     ["clear_failures.sql", "hold_runs.sql", "list_few_jobs_by_next.sql", "waiting_runs.sql"];
 
 /// What only a server has: connections of others, and rows that its vacuum has not removed yet.
-const ONLY_POSTGRES: [&str; 4] = ["connections.sql", "count_dead_rows.sql", "oldest_pending.sql", "oldest_timer.sql"];
+const ONLY_POSTGRES: [&str; 5] =
+    ["connections.sql", "count_dead_rows.sql", "oldest_pending.sql", "oldest_timer.sql", "share_job.sql"];
 
 /// Ways to ask the database for the time or for a time zone, as the words and signs they consist of.
 const CLOCKS: [&[&str]; 4] = [&["now", "(", ")"], &["current_timestamp"], &["at", "time", "zone"], &["'", "now", "'"]];

@@ -101,7 +101,7 @@ impl Engine {
 
     async fn reap(&mut self, now: Timestamp) {
         let expired = self.store.expired_leases(now, 100).await.unwrap_or_default();
-        self.outbox.extend(expired.iter().filter_map(|run| settle(run, Outcome::Lost, now)));
+        self.outbox.extend(expired.iter().filter_map(|run| settle(run, Outcome::Lost(None), now)));
     }
 
     fn outcome(&mut self) -> Outcome {

@@ -6,8 +6,8 @@ use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::plan::{Backfill, RunNow};
 use everbell_core::settle::Next;
 use everbell_core::store::{
-    Claim, GapFilter, JobFilter, JobRow, JobSort, LastAdmin, PageRequest, Recorded, RunFilter, StartRuns, Store,
-    StoreResult,
+    Claim, GapFilter, JobFilter, JobRow, JobSort, LastAdmin, PageRequest, PruneBefore, Recorded, RunFilter, StartRuns,
+    Store, StoreResult,
 };
 use everbell_core::{Invalid, JobKey, Pause, RunId};
 use jiff::Timestamp;
@@ -58,7 +58,7 @@ impl Operation {
             Operation::Cancel { run, now, entry } => Answer::of(store.cancel_run(*run, "ana", *now, entry).await),
             Operation::GetRun(run) => Answer::of(store.get_run(*run).await.map(Plain::plain)),
             Operation::SlotOutcome { job, slot } => Answer::of(store.slot_outcome(*job, None, *slot).await),
-            Operation::Prune { before, limit } => Answer::of(store.prune(*before, *before, *limit).await),
+            Operation::Prune { before, limit } => Answer::of(store.prune(PruneBefore::all(*before), *limit).await),
             _ => self.on_the_rest(store).await,
         }
     }

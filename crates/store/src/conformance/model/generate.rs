@@ -296,7 +296,7 @@ impl Generator {
                     .claims
                     .iter()
                     .filter(|claim| claim.lease_until < now)
-                    .filter_map(|claim| settle(&settling(claim), Outcome::Lost, now))
+                    .filter_map(|claim| settle(&settling(claim), Outcome::Lost(None), now))
                     .collect();
                 Operation::Record { transitions: of_old, now }
             }

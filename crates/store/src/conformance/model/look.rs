@@ -195,7 +195,7 @@ impl Generator {
                 self.alive.iter().map(cancel).collect()
             }
             3 => {
-                let end = |claim: &Claim| settle(&settling(claim), Outcome::Lost, now);
+                let end = |claim: &Claim| settle(&settling(claim), Outcome::Lost(None), now);
                 let transitions = self.claims.iter().filter_map(end).collect();
                 vec![Operation::Record { transitions, now }]
             }

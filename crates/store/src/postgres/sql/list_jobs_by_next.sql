@@ -3,7 +3,7 @@
 -- What never fires comes last, as if at the end of time.
 with page as materialized (
   select s.id from (
-    select j.id, coalesce(j.next_run_at, 'infinity') as next_run_at, j.last_run_id from job_rows j
+    select j.id, coalesce(j.next_run_at, j.next_org_run_at, 'infinity') as next_run_at, j.last_run_id from job_rows j
     where
       ($1::text[] is null or j.status = any($1))
       and ($2::text[] is null or j.target = any($2))
@@ -17,9 +17,9 @@ with page as materialized (
       and ($10::boolean is distinct from true or exists (select from timers n where n.job_id = j.id and n.next_run_at is not null))
       and ($10 is distinct from false or not exists (select from timers n where n.job_id = j.id and n.next_run_at is not null))
       and ($11::text is null or starts_with(j.labels, '{' || $11) or position(',' || $11 in j.labels) > 0)
-      and ($13::uuid is null or coalesce(j.next_run_at, 'infinity') > coalesce($12::timestamptz, 'infinity')
-           or (coalesce(j.next_run_at, 'infinity') = coalesce($12::timestamptz, 'infinity') and j.id > $13))
-    order by coalesce(j.next_run_at, 'infinity'), j.id offset 0
+      and ($13::uuid is null or coalesce(j.next_run_at, j.next_org_run_at, 'infinity') > coalesce($12::timestamptz, 'infinity')
+           or (coalesce(j.next_run_at, j.next_org_run_at, 'infinity') = coalesce($12::timestamptz, 'infinity') and j.id > $13))
+    order by coalesce(j.next_run_at, j.next_org_run_at, 'infinity'), j.id offset 0
   ) s
   where $6::text[] is null
     or ($6 && array['failed', 'canceled']
@@ -29,4 +29,4 @@ with page as materialized (
     or ('succeeded' = any($6) and (select o.status from outcomes o where o.run_id = s.last_run_id) = 'succeeded')
   order by s.next_run_at, s.id limit $14
 )
-select j.* from page p join job_rows j on j.id = p.id order by coalesce(j.next_run_at, 'infinity'), j.id
+select j.* from page p join job_rows j on j.id = p.id order by coalesce(j.next_run_at, j.next_org_run_at, 'infinity'), j.id

@@ -16,8 +16,8 @@ with page as materialized (
       and (?9 is null or (j.schedule_type = 'one_time') = ?9)
       and (?10 is null or exists (select 1 from timers n where n.job_id = j.id and n.next_run_at is not null) = ?10)
       and (?11 is null or instr(j.labels, '{' || ?11) = 1 or instr(j.labels, ',' || ?11))
-      and (?13 is null or (coalesce(j.next_run_at, 9223372036854775807), j.id) > (coalesce(?12, 9223372036854775807), ?13))
-    order by coalesce(j.next_run_at, 9223372036854775807), +j.id limit -1
+      and (?13 is null or (coalesce(j.next_run_at, j.next_org_run_at, 9223372036854775807), j.id) > (coalesce(?12, 9223372036854775807), ?13))
+    order by coalesce(j.next_run_at, j.next_org_run_at, 9223372036854775807), +j.id limit -1
   ) s
   where ?6 is null
     or ((instr(?6, 'failed') or instr(?6, 'canceled')) and (
@@ -31,4 +31,4 @@ with page as materialized (
   limit ?14
 )
 select j.* from page p cross join job_rows j where j.id = p.id
-order by coalesce(j.next_run_at, 9223372036854775807), j.id
+order by coalesce(j.next_run_at, j.next_org_run_at, 9223372036854775807), j.id

@@ -131,3 +131,23 @@ fn a_fire_in_a_clock_change_is_a_warning() {
     let expected = "1 job among the first 1 has a fire in a clock change within 14 days: night";
     assert_eq!((found.level, found.detail.as_str()), (Level::Warning, expected));
 }
+
+#[test]
+fn an_active_job_without_a_next_fire_is_an_error_if_slots_are_ahead() {
+    let job = |key: &str, more: Value| {
+        let mut job = json!({ "jobKey": key, "target": "log", "cronExpression": "0 12 * * *", "timezone": "UTC",
+            "payload": {}, "scope": "global", "nextRunAt": null });
+        job.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        job
+    };
+    let right = [
+        job("ended", json!({ "endAt": "2027-03-01T00:00:00Z" })),
+        job("errored", json!({ "error": "no zone" })),
+        job("orgs", json!({ "scope": "per_org" })),
+    ];
+    let found = resting_jobs(&right, now());
+    assert_eq!((found.level, found.detail.as_str()), (Level::Ok, "every active job with slots ahead has a next fire"));
+    let found = resting_jobs(&[job("lost", json!({}))], now());
+    let expected = "1 active job has slots ahead and no next fire: lost";
+    assert_eq!((found.level, found.detail.as_str()), (Level::Error, expected));
+}

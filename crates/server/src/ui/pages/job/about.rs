@@ -19,6 +19,8 @@ pub(super) struct About {
     pub(super) once_at: Option<Markup>,
     /// What time it is where it lives.
     pub(super) local_now: Markup,
+    /// The org that `next` is for, of a job that fires for each.
+    pub(super) next_org: Option<String>,
     pub(super) next: Option<(Markup, Markup)>,
     /// The first fire after a pause that ends.
     pub(super) after_pause: Option<(Markup, Markup)>,
@@ -74,7 +76,8 @@ impl About {
                 let there = clock.now.to_zoned(subject.zone.as_jiff().clone());
                 Markup::of(there.strftime("%H:%M").to_string())
             },
-            next: timer.and_then(|timer| timer.next_run_at).map(|at| (clock.day(at, zone), clock.away(at))),
+            next_org: subject.row.next_for_org.as_ref().map(|(_, org)| org.to_string()),
+            next: subject.row.next_run_at().map(|at| (clock.day(at, zone), clock.away(at))),
             after_pause: state.pause.as_ref().and_then(|pause| pause.until).and_then(|until| {
                 let at = subject.spec()?.next_after(until.max(clock.now))?;
                 Some((clock.day(at, zone), clock.away(at)))

@@ -225,7 +225,7 @@ fn failures(group: attention::Alike, clock: &Clock, now: Timestamp) -> Failures 
 }
 
 fn coming(row: &JobRow, clock: &Clock) -> Option<Coming> {
-    let at = row.timer.as_ref()?.next_run_at?;
+    let at = row.next_run_at()?;
     let definition = &row.job.definition;
     let zone = definition.spec.as_ref().ok().map(|spec| spec.zone().clone());
     let text = definition
