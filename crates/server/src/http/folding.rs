@@ -11,7 +11,7 @@ use everbell_core::store::AuditEntry;
 use serde_json::json;
 
 /// How long denials are counted before their number is written.
-const WINDOW: Duration = Duration::from_secs(60);
+const WINDOW: Duration = Duration::from_mins(1);
 /// The most callers that are remembered; what others do meanwhile is only logged.
 const MAX_CALLERS: usize = 1_000;
 
@@ -42,7 +42,7 @@ impl Denial {
 #[derive(Debug)]
 pub(crate) enum Folded {
     /// It is the first of its minute: write it.
-    First(Denial),
+    First(Box<Denial>),
     /// It was counted. If a wait is given, nobody waits for the end of the minute yet: [`Folding::take`] the entry then.
     Counted { write_after: Option<Duration> },
     /// Too many callers are remembered.
@@ -74,7 +74,7 @@ impl Folding {
                 return Folded::Full;
             }
             folds.insert(key.clone(), Fold { until: now.saturating_add(WINDOW), counted: None });
-            return Folded::First(denial);
+            return Folded::First(Box::new(denial));
         };
         let before = fold.counted.as_ref().map_or(0, |(count, _)| *count);
         fold.counted = Some((before + 1, denial));
