@@ -227,7 +227,7 @@ fn answers_to_changes_say_what_fires_at_once() {
     server.job("daily", &json!({ "cronExpression": "0 0 * * *", "scope": "per_org" }));
     let made = server.put("/orgs/acme", &json!({ "timezone": "UTC" })).expect(201);
     assert_eq!(made["firesNow"], json!([]), "the job is younger than today's midnight: {made}");
-    assert!(server.get("/orgs/acme")["firesNow"].is_null(), "only the answer to a change says so");
+    assert!(server.get("/orgs/acme").expect(200)["firesNow"].is_null(), "only the answer to a change says so");
     let wish = server.put("/orgs/acme/jobs/daily", &json!({ "cronExpression": "0 1 1 1 *" })).expect(200);
     assert_eq!(wish["firesNow"], json!(false), "{wish}");
 }
