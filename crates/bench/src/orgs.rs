@@ -209,6 +209,7 @@ fn audit(at: Timestamp) -> AuditEntry {
         before: None,
         after: None,
         request: None,
+        origin: everbell_core::store::Origin::default(),
     }
 }
 

@@ -46,6 +46,7 @@ pub(crate) async fn template(store: &dyn Store, created_at: Timestamp) -> Result
         before: None,
         after: None,
         request: None,
+        origin: everbell_core::store::Origin::default(),
     };
     store.create_job(&change::create(definition), &audit).await?;
     Ok(())

@@ -336,6 +336,15 @@ pub fn skip_next(view: &JobView, count: u32, by: &str, now: Timestamp) -> Result
     Ok(JobChange { state: touched(view, by, now), plan, successor: None, sweep: None, pending: PendingRuns::Leave })
 }
 
+/// Refuses `more` runs for a job, or for an org of a job, that would then have more than `limit` that are pending or running.
+pub fn expect_pending_room(view: &JobView, more: usize, limit: u32) -> Result<(), Invalid> {
+    let active = view.active.len();
+    if active.saturating_add(more) <= limit as usize {
+        return Ok(());
+    }
+    Err(Invalid::too_many_pending(active, more, limit))
+}
+
 /// Enqueues a run at once. A paused job may be run by hand; a retired one not.
 pub fn run_now(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<JobChange, Invalid> {
     view.expect_living()?;

@@ -33,11 +33,29 @@ impl Invalid {
         Invalid::new("orgId", reason)
     }
 
+    /// The refusal of runs beyond the bound on those of a job that have not ended.
+    pub fn too_many_pending(active: usize, more: usize, limit: u32) -> Invalid {
+        let runs = if more == 1 { "1 more run".to_owned() } else { format!("{more} more runs") };
+        let reason = format!(
+            "the job has {active} runs that are pending or running and would get {runs}; at most {limit} are allowed \
+             (`engine.max_pending_runs`): wait until some have ended, or cancel them"
+        );
+        Invalid::new(PENDING_RUNS, reason)
+    }
+
+    /// Whether a change was refused because the job has too many runs that have not ended.
+    pub fn is_too_many_pending(&self) -> bool {
+        self.field == PENDING_RUNS
+    }
+
     /// Whether a change was refused because the job is retired.
     pub fn is_retired(&self) -> bool {
         self.field == "status" && self.reason == RETIRED
     }
 }
+
+/// No request has a field of this name.
+const PENDING_RUNS: &str = "pendingRuns";
 
 const RETIRED: &str =
     "this version is retired, which is final: name the job by its key to reach its current version, or create it again";

@@ -53,6 +53,7 @@ mod run;
 pub mod change;
 mod jitter;
 pub mod org;
+pub mod places;
 pub mod plan;
 pub mod rearm;
 pub mod repair;

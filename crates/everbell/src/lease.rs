@@ -50,8 +50,9 @@ impl Lease {
         }
     }
 
-    /// Whether too little of it is left to start anything, whatever the job says about its loss.
-    pub(crate) fn is_nearly_over(&self) -> bool {
+    /// Whether too little of it is left to start anything, whatever the job says about its loss. A target looks at it right
+    /// before it starts something outside of this process, which may have stood still since the handler began.
+    pub fn is_nearly_over(&self) -> bool {
         self.left(self.terms.fence_after()).is_zero()
     }
 

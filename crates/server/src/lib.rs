@@ -74,6 +74,7 @@ fn run(command: &Command) -> Result<Exit, CliError> {
         Command::Next(args) => cli::next::run(args, clock::now(), &mut output)?,
         Command::Targets(args) => cli::targets::run(args, clock::now(), &mut output)?,
         Command::Instances(args) => cli::instances::run(args, clock::now(), &mut output)?,
+        Command::Sessions(args) => cli::sessions::run(args, clock::now(), &mut output)?,
         Command::Tokens(args) => cli::tokens::run(args, clock::now(), &mut output)?,
         Command::Audit(args) => cli::audit::run(args, clock::now(), &mut output)?,
         Command::Status(args) => cli::status::run(args, clock::now(), &mut output)?,

@@ -3,13 +3,19 @@
 use everbell::RunId;
 use everbell_core::store::AuditEntry;
 use jiff::Timestamp;
+use uuid::Uuid;
+
+/// A new id that begins with the time.
+pub(crate) fn id(now: Timestamp) -> Uuid {
+    let mut random = [0; 10];
+    random.copy_from_slice(&Uuid::new_v4().as_bytes()[..10]);
+    RunId::by_hand(now, random).as_uuid()
+}
 
 /// What somebody does now.
 pub(crate) fn entry(actor: &str, action: &str, object: String, now: Timestamp) -> AuditEntry {
-    let mut random = [0; 10];
-    random.copy_from_slice(&uuid::Uuid::new_v4().as_bytes()[..10]);
     AuditEntry {
-        id: RunId::by_hand(now, random).as_uuid(),
+        id: id(now),
         at: now,
         actor: actor.to_owned(),
         action: action.to_owned(),
@@ -18,5 +24,6 @@ pub(crate) fn entry(actor: &str, action: &str, object: String, now: Timestamp) -
         before: None,
         after: None,
         request: None,
+        origin: everbell_core::store::Origin::default(),
     }
 }

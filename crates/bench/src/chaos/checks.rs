@@ -9,6 +9,8 @@ use super::target_log::{Execution, seconds};
 
 /// Clocks of two processes of one machine are read at moments that differ by this much, in seconds.
 const TOLERANCE_S: f64 = 0.002;
+/// The clock of an instance is late by a round trip to the database, so a run seems to have ended that much earlier.
+const ROUND_TRIP_S: f64 = 0.5;
 /// A silence of this many seconds must be seen by `/readyz`.
 pub(crate) const SILENCE_S: f64 = 20.0;
 
@@ -62,7 +64,7 @@ pub(crate) fn after_the_end(executions: &[Execution], snapshot: &Snapshot) -> Ve
         .filter_map(|run| Some((run.id.to_string(), seconds(run.finished_at.filter(|_| run.status.is_terminal())?))))
         .collect();
     let late = executions.iter().filter_map(|execution| Some(execution.start - ends.get(&execution.run)?));
-    late.filter(|late| *late > TOLERANCE_S).collect()
+    late.filter(|late| *late > ROUND_TRIP_S).collect()
 }
 
 /// The longest time between two times in which nothing of these jobs started.

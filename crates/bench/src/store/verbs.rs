@@ -73,7 +73,7 @@ async fn claim(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
 }
 
 async fn run(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
-    let targets = [TargetRoom { target: Target::new("noop")?, room: batch }];
+    let targets = [TargetRoom { target: Target::new("noop")?, room: batch, backfills: true }];
     let instance = InstanceId::new(now(), [3; 10]);
     let lease_until = now() + LEASE;
     let mut total = 0;

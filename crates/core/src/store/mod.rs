@@ -22,8 +22,10 @@ mod deed;
 mod error;
 mod glance;
 mod lags;
+mod lease;
 mod orgs;
 mod requests;
+mod sessions;
 mod tally;
 
 use std::time::Duration;
@@ -40,10 +42,15 @@ pub use deed::{Deed, Remembered, RequestKey};
 pub use error::{NeedsOperator, StoreError, StoreResult, UnavailableReason};
 pub use glance::{Glance, RunGlimpse};
 pub use lags::{Durations, Lags};
+pub use lease::LeaseTerms;
 pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgWritten, Swept};
 pub use requests::{
-    AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, LastAdmin, NewToken, PageRequest, PruneBefore,
+    AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, LastAdmin, NewToken, Origin, PageRequest, PruneBefore,
     RunFilter, StartRuns, TargetRoom,
+};
+pub use sessions::{
+    MAX_LISTED_SESSIONS, MAX_SESSION_AGE, MAX_SESSIONS_PER_TOKEN, NewSession, SESSION_IDLE_TIMEOUT, Session,
+    SessionFilter,
 };
 pub use tally::{Bucket, Tally};
 
@@ -320,8 +327,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Every token, without its hash.
     async fn list_tokens(&self) -> StoreResult<Vec<Token>>;
 
-    /// Ends a token. The last admin token that is valid at `now` is a [`StoreError::Conflict`], unless `last_admin` allows
-    /// that; of several that are revoked at once, one remains.
+    /// Ends a token and its sessions. The last admin token that is valid at `now` is a [`StoreError::Conflict`], unless
+    /// `last_admin` allows that; of several that are revoked at once, one remains.
     async fn revoke_token(
         &self,
         name: &str,
@@ -329,6 +336,20 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         last_admin: LastAdmin,
         audit: &AuditEntry,
     ) -> StoreResult<()>;
+
+    /// Stores a session; only its hash is ever known here. Of one token at most [`MAX_SESSIONS_PER_TOKEN`] stay: the oldest
+    /// are deleted.
+    async fn create_session(&self, session: &NewSession, audit: &AuditEntry) -> StoreResult<()>;
+
+    /// The session of this hash, if it has not ended at `now` ([`Session::ends_at`]); remembers that it was used. Whether its
+    /// token is still valid is for the caller to ask.
+    async fn find_session(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Session>>;
+
+    /// Sessions that have not ended at `now`, the newest first; at most [`MAX_LISTED_SESSIONS`].
+    async fn list_sessions(&self, filter: &SessionFilter, now: Timestamp) -> StoreResult<Vec<Session>>;
+
+    /// Deletes sessions and returns how many. The entry is written only if there was one.
+    async fn end_sessions(&self, filter: &SessionFilter, audit: &AuditEntry) -> StoreResult<u64>;
 
     /// Writes down what somebody did, for what no other verb writes down.
     async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()>;
@@ -342,8 +363,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Remembers the answer to a request. One that has an answer, or that was another request, keeps what it has.
     async fn remember_answer(&self, request: &RequestKey, answer: (u16, &str), now: Timestamp) -> StoreResult<()>;
 
-    /// Deletes what is older than `before`, at most `limit` of each kind: ended runs, gaps, audit entries, and requests with
-    /// an idempotency key. A run is as old as the later of its slot and its end, so one of a
+    /// Deletes what is older than `before`, at most `limit` of each kind: ended runs, gaps, audit entries, requests with an
+    /// idempotency key, and sessions that have ended. A run is as old as the later of its slot and its end, so one of a
     /// backfill is not deleted as soon as it ends. Gives way to the hot path: a call holds its locks only briefly, and
     /// the caller waits between calls.
     async fn prune(&self, before: PruneBefore, limit: u32) -> StoreResult<Pruned>;
@@ -354,45 +375,3 @@ pub const FUTURE_TOLERANCE: Duration = Duration::from_secs(5);
 
 /// How long the answer to a request with an idempotency key is remembered, from its beginning.
 pub const REQUEST_KEPT: Duration = Duration::from_hours(24);
-
-/// How long an instance may be silent before its runs are lost, and how often it speaks. Kept together because the one
-/// makes no sense without the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeaseTerms {
-    /// The time that each heartbeat grants.
-    pub duration: Duration,
-    /// The time between heartbeats: at most a third of the duration, so that two may fail.
-    pub heartbeat: Duration,
-}
-
-impl Default for LeaseTerms {
-    fn default() -> Self {
-        LeaseTerms { duration: Duration::from_mins(1), heartbeat: Duration::from_secs(5) }
-    }
-}
-
-/// What an instance derives from its lease, measured on its own monotonic clock from the moment at which it *sent* the last
-/// request that granted or renewed the lease. The database counts the lease from the same moment or later.
-///
-/// ```text
-///   sent      claim_within      fence_after           gone_after      duration
-///   |---------------|-----------------|-------------------|---------------|
-///   a claim starts  a later answer    handlers are asked  handlers are    others may end the run
-///                   is dropped        to stop             dropped         and start the next one
-/// ```
-impl LeaseTerms {
-    /// The longest time that an answer to a claim may take. None of the runs of a later answer starts.
-    pub fn claim_within(&self) -> Duration {
-        (self.duration / 4).min(Duration::from_secs(5))
-    }
-
-    /// When an instance that could not renew a lease asks the handler to stop.
-    pub fn fence_after(&self) -> Duration {
-        self.duration / 4 * 3
-    }
-
-    /// When it drops a handler that has not stopped. The rest of the lease is for clocks that differ a little.
-    pub fn gone_after(&self) -> Duration {
-        self.duration / 12 * 11
-    }
-}

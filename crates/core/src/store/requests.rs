@@ -75,7 +75,7 @@ pub struct PruneBefore {
     pub history: Timestamp,
     /// Entries of the audit trail.
     pub audit: Timestamp,
-    /// Requests with an idempotency key, by when they began.
+    /// Requests with an idempotency key, by when they began, and sessions, by when they ended.
     pub requests: Timestamp,
 }
 
@@ -171,6 +171,8 @@ pub struct TargetRoom {
     pub target: Target,
     /// How many.
     pub room: u32,
+    /// Whether runs of a backfill are among those that it takes.
+    pub backfills: bool,
 }
 
 /// What somebody did, for the audit trail.
@@ -195,6 +197,8 @@ pub struct AuditEntry {
     /// The request that is carried out thereby, if it may be sent again. Written beside the entry; entries that are read back
     /// have none.
     pub request: Option<RequestKey>,
+    /// Where the request came from; nothing for what everbell does by itself.
+    pub origin: Origin,
 }
 
 /// Whether a token may be revoked when no other valid admin token remains.
@@ -204,6 +208,17 @@ pub enum LastAdmin {
     Refuse,
     /// It is revoked all the same.
     Revoke,
+}
+
+/// Where a request came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The address of the client.
+    pub address: Option<String>,
+    /// The id of the request, which is in its answer and in the log.
+    pub request_id: Option<String>,
+    /// The role of who asked: `viewer`, `operator` or `admin`.
+    pub role: Option<String>,
 }
 
 /// A token to be stored.

@@ -191,6 +191,23 @@ fn a_reschedule_moves_only_the_next_fire() {
 }
 
 #[test]
+fn runs_beyond_the_bound_on_pending_ones_are_refused() {
+    let mut view = hourly();
+    let active = |n: u8| ActiveRun { id: RunId::by_hand(at("11:00:00"), [n; 10]), held: true, cancel_requested: false };
+    view.active = (0..7).map(active).collect();
+    assert_eq!(change::expect_pending_room(&view, 3, 10), Ok(()));
+    assert_eq!(change::expect_pending_room(&view, 0, 7), Ok(()));
+    let refusal = change::expect_pending_room(&view, 4, 10).unwrap_err();
+    assert!(refusal.is_too_many_pending() && !refusal.is_retired(), "{refusal}");
+    assert!(
+        refusal
+            .reason
+            .starts_with("the job has 7 runs that are pending or running and would get 4 more runs; at most 10")
+    );
+    assert!(change::expect_pending_room(&view, usize::MAX, 10).is_err());
+}
+
+#[test]
 fn a_run_by_hand_obeys_overlap_and_leaves_the_timer() {
     let mut view = hourly();
     let now = at("11:30:00");

@@ -177,7 +177,11 @@ impl Jobs {
         after.extend(plan.org.iter().map(|org| ("orgId".to_owned(), json!(org.as_str()))));
         let audit = self.context.entry(ACTION, format!("job:{}", definition.key), now, None, Some(&after));
         let request = Backfill { id, slots: &wanted };
-        let decide = |view: &JobView| change::backfill(view, &request);
+        let most = self.context.parts.options.max_pending_runs;
+        let decide = |view: &JobView| {
+            change::expect_pending_room(view, wanted.len(), most)?;
+            change::backfill(view, &request)
+        };
         let (store, job) = (&self.context.parts.store, JobRef::Id(definition.id));
         let changed = match &plan.org {
             Some(org) => store.change_org_job(&job, org, None, &decide, &audit).await,

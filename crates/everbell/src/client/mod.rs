@@ -22,7 +22,7 @@ mod what_if;
 use std::sync::Arc;
 
 use everbell_core::storable_text;
-use everbell_core::store::{AuditEntry, RequestKey, StoreError};
+use everbell_core::store::{AuditEntry, Origin, RequestKey, StoreError};
 use everbell_core::{Invalid, Json};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -61,11 +61,13 @@ pub(crate) struct Context {
     reason: Option<String>,
     /// The request that is carried out, if it may be sent again.
     request: Option<RequestKey>,
+    origin: Origin,
 }
 
 impl Context {
     pub(crate) fn new(parts: &Arc<Parts>) -> Context {
-        Context { parts: Arc::clone(parts), actor: "code".to_owned(), reason: None, request: None }
+        let (actor, origin) = ("code".to_owned(), Origin::default());
+        Context { parts: Arc::clone(parts), actor, reason: None, request: None, origin }
     }
 
     fn by(self, actor: &str) -> Context {
@@ -74,6 +76,10 @@ impl Context {
 
     fn because(self, reason: &str) -> Context {
         Context { reason: Some(storable_text(reason, MAX_REASON_BYTES)), ..self }
+    }
+
+    fn with_origin(self, origin: Origin) -> Context {
+        Context { origin, ..self }
     }
 
     fn now(&self) -> Timestamp {
@@ -90,7 +96,7 @@ impl Context {
         after: Option<&Facts>,
     ) -> AuditEntry {
         let entry = audit_entry(&self.actor, action, object, self.reason.as_deref(), at, (before, after));
-        AuditEntry { request: self.request.clone(), ..entry }
+        AuditEntry { request: self.request.clone(), origin: self.origin.clone(), ..entry }
     }
 }
 

@@ -34,6 +34,12 @@ impl Orgs {
         Orgs { context: self.context.by(actor) }
     }
 
+    /// From where the request came, for the audit trail.
+    #[must_use]
+    pub fn with_origin(self, origin: everbell_core::store::Origin) -> Orgs {
+        Orgs { context: self.context.with_origin(origin) }
+    }
+
     /// For this reason, which the audit trail keeps.
     #[must_use]
     pub fn because(self, reason: &str) -> Orgs {

@@ -155,7 +155,11 @@ impl RunNowRequest {
         };
         let audit = context.entry(action, object, now, None, Some(&after));
         let request = plan::RunNow { id, actor: &context.actor, payload, overlap };
-        let decide = |view: &JobView| change::run_now(view, &request, now);
+        let most = context.parts.options.max_pending_runs;
+        let decide = |view: &JobView| {
+            change::expect_pending_room(view, 1, most)?;
+            change::run_now(view, &request, now)
+        };
         let store = &context.parts.store;
         let changed = match &org {
             Some(org) => store.change_org_job(&job, org, if_revision, &decide, &audit).await,

@@ -29,6 +29,12 @@ impl Runs {
         Runs { context: self.context.by(actor) }
     }
 
+    /// From where the request came, for the audit trail.
+    #[must_use]
+    pub fn with_origin(self, origin: everbell_core::store::Origin) -> Runs {
+        Runs { context: self.context.with_origin(origin) }
+    }
+
     /// For this reason, which the audit trail keeps.
     #[must_use]
     pub fn because(self, reason: &str) -> Runs {

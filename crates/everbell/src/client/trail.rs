@@ -33,6 +33,7 @@ pub(crate) fn audit_entry(
         before,
         after,
         request: None,
+        origin: everbell_core::store::Origin::default(),
     }
 }
 

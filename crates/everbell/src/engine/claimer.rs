@@ -62,18 +62,18 @@ impl Step for Claimer {
 
     async fn step(&mut self) -> StoreResult<Wait> {
         let Shared { options, inflight, .. } = &*self.shared;
-        let (targets, room) = inflight.room(&self.shared.targets);
-        if targets.is_empty() || self.shared.is_draining() {
+        let rooms = inflight.room(&self.shared.targets);
+        if rooms.targets.is_empty() || self.shared.is_draining() {
             // The recorder tells when there is room again.
             return Ok(Wait::ForSignal);
         }
         // Before the time of day, from which the database counts the lease.
         let begun = self.shared.clock.monotonic();
         let now = self.shared.now();
-        let limit = room.min(self.batch.get());
+        let limit = rooms.limit.min(self.batch.get());
         let request = StartRuns {
             instance: self.shared.instance,
-            targets: &targets,
+            targets: &rooms.targets,
             limit,
             now,
             lease_until: later(now, options.lease.duration),
@@ -83,7 +83,7 @@ impl Step for Claimer {
         self.batch.learn(&claims);
         self.shared.looked(Round::Start, now, begun, claims.as_ref().ok().map(Vec::len));
         let claims = claims?;
-        let full = claims.len() >= limit as usize;
+        let full = claims.len() >= limit as usize || rooms.may_have_more(&claims);
         for claim in claims {
             executor::start(&self.shared, claim, begun);
         }

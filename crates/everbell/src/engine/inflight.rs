@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use everbell_core::places::{Places, Room};
 use everbell_core::store::{Claim, TargetRoom};
-use everbell_core::{OnLeaseLoss, RunId, Target};
+use everbell_core::{OnLeaseLoss, RunId, Target, Trigger};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
@@ -38,6 +39,7 @@ pub(crate) struct Inflight {
 #[derive(Debug)]
 struct Entry {
     target: Target,
+    is_backfill: bool,
     stop: watch::Sender<Option<Stop>>,
     /// When the request that granted or renewed its lease last was sent, by the monotonic clock.
     renewed: watch::Sender<Duration>,
@@ -73,6 +75,25 @@ struct Printing {
     kept: u64,
 }
 
+/// How many runs to ask for.
+#[derive(Debug)]
+pub(super) struct Rooms {
+    pub(super) targets: Vec<TargetRoom>,
+    /// For each of the targets whether it has more room than is asked for.
+    partial: Vec<bool>,
+    /// In all.
+    pub(super) limit: u32,
+}
+
+impl Rooms {
+    /// Whether there may be more runs, because a target whose room was not all asked for gave as many as it could.
+    pub(super) fn may_have_more(&self, claims: &[Claim]) -> bool {
+        self.targets.iter().zip(&self.partial).any(|(wanted, partial)| {
+            *partial && claims.iter().filter(|claim| claim.run.target == wanted.target).count() >= wanted.room as usize
+        })
+    }
+}
+
 impl Inflight {
     pub(super) fn new(capacity: u32) -> Inflight {
         Inflight { capacity, runs: Mutex::default(), left: Notify::new() }
@@ -82,20 +103,31 @@ impl Inflight {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many more runs of each target may be taken, and how many in all.
-    pub(super) fn room(&self, targets: &Targets) -> (Vec<TargetRoom>, u32) {
+    /// How many more runs may be taken: of each target, and in all.
+    pub(super) fn room(&self, targets: &Targets) -> Rooms {
         let runs = self.runs();
-        let room = self.capacity.saturating_sub(u32::try_from(runs.len()).unwrap_or(u32::MAX));
-        let mut taken: BTreeMap<&Target, u32> = BTreeMap::new();
+        let (mut taken, mut backfills) = (0, 0);
+        let mut of_targets: BTreeMap<&Target, (u32, u32)> = BTreeMap::new();
         for entry in runs.values() {
-            *taken.entry(&entry.target).or_default() += 1;
+            let backfill = u32::from(entry.is_backfill);
+            let own = of_targets.entry(&entry.target).or_default();
+            *own = (own.0 + 1, own.1 + backfill);
+            (taken, backfills) = (taken + 1, backfills + backfill);
         }
-        let rooms = targets.iter().filter_map(|(target, served)| {
-            let limit = served.options.concurrency.unwrap_or(self.capacity);
-            let room = limit.saturating_sub(taken.get(target).copied().unwrap_or(0)).min(room);
-            (room > 0).then(|| TargetRoom { target: target.clone(), room })
-        });
-        (rooms.collect(), room)
+        let all = Places { total: self.capacity, taken, backfills }.room();
+        let mut rooms = Rooms { targets: Vec::new(), partial: Vec::new(), limit: all.runs };
+        for (target, served) in targets.iter() {
+            let total = served.options.concurrency.unwrap_or(self.capacity);
+            let (taken, backfills) = of_targets.get(target).copied().unwrap_or_default();
+            let free = Room { runs: total.saturating_sub(taken), backfills: false, partial: false };
+            let own = if all.backfills { Places { total, taken, backfills }.room() } else { free };
+            let room = own.runs.min(all.runs);
+            if room > 0 {
+                rooms.targets.push(TargetRoom { target: target.clone(), room, backfills: own.backfills });
+                rooms.partial.push(own.partial);
+            }
+        }
+        rooms
     }
 
     /// A run was claimed, with a request that was sent at `sent`. Tells when it shall stop, and when its lease is renewed.
@@ -104,6 +136,7 @@ impl Inflight {
         let (renew, renewed) = watch::channel(sent);
         let entry = Entry {
             target: claim.run.target.clone(),
+            is_backfill: matches!(claim.run.trigger, Trigger::Backfill(_)),
             stop,
             renewed: renew,
             on_lease_loss,

@@ -239,5 +239,6 @@ pub(crate) fn audit(action: &str, object: String, reason: Option<String>, at: Ti
         before: None,
         after: None,
         request: None,
+        origin: everbell_core::store::Origin::default(),
     }
 }

@@ -26,6 +26,9 @@ pub struct EngineOptions {
     pub audit_retention: Option<Duration>,
     /// How many timers, claims or outcomes go into one transaction: default 500.
     pub batch: u32,
+    /// How many runs of a job may be pending or running when somebody asks for more, by a run by hand or a backfill; for a
+    /// job that fires for each org, of each org: default 10,000.
+    pub max_pending_runs: u32,
     /// How long the first outcome of a group waits for others while handlers are at work: default 2 ms.
     pub linger: Duration,
     /// What this instance is to others: default `scheduler`.
@@ -45,6 +48,7 @@ impl Default for EngineOptions {
             retention: Some(Duration::from_hours(180 * 24)),
             audit_retention: Some(Duration::from_hours(730 * 24)),
             batch: 500,
+            max_pending_runs: 10_000,
             linger: Duration::from_millis(2),
             roles: vec!["scheduler".to_owned()],
             host: host_name(),
@@ -64,6 +68,7 @@ impl EngineOptions {
         let seconds = Duration::from_secs;
         must((1..=100_000).contains(&self.concurrency), "engine.concurrency", "must be from 1 to 100000");
         must((1..=10_000).contains(&self.batch), "engine.batch", "must be from 1 to 10000");
+        must((1..=1_000_000).contains(&self.max_pending_runs), "engine.maxPendingRuns", "must be from 1 to 1000000");
         let poll = Duration::from_millis(10)..=seconds(60);
         must(poll.contains(&self.poll), "engine.poll", "must be from 10 ms to 60 s");
         let lease = seconds(3)..=seconds(600);

@@ -85,7 +85,10 @@ impl Reaper {
                 self.gone.remove(&instance);
             }
         }
-        store.remove_instances(earlier(now, FORGET_AFTER * options.lease.duration)).await?;
+        // Nor is anybody forgotten before that: a step of the clock makes every heartbeat look old.
+        if left.is_zero() {
+            store.remove_instances(earlier(now, FORGET_AFTER * options.lease.duration)).await?;
+        }
         let full = found >= BATCH as usize && !lost.is_empty();
         let usual = if left.is_zero() { options.lease.heartbeat } else { left };
         Ok(if full { Wait::No } else { Wait::For(if self.gone.is_empty() { usual } else { usual.min(GLANCE) }) })

@@ -27,7 +27,7 @@
 //! assert_eq!(said, "briefed 8");
 //!
 //! test.crash_during("briefing").await; // the process dies while the handler works
-//! test.advance_by(std::time::Duration::from_secs(60)).await;
+//! test.advance_by(std::time::Duration::from_mins(2)).await;
 //! test.assert_settled().await; // another one noticed, and said so
 //! # }
 //! ```

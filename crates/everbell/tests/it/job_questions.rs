@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell::core::store::{AuditEntry, JobRef, SlotOutcome};
+use everbell::core::store::{AuditEntry, JobRef, Origin, SlotOutcome};
 use everbell::core::{Definition, GapReason, JobId, Timer, Unschedulable, change};
 use everbell::{Everbell, Explanation, Glance, JobFilter, JobKey, JobStatus, RunFilter, Schedule, Tally, Timestamp};
 
@@ -203,6 +203,7 @@ async fn slots_of_an_errored_job_are_errored_and_then_a_gap() {
         before: None,
         after: None,
         request: None,
+        origin: Origin::default(),
     };
     bell.store().create_job(&new, &entry).await.unwrap();
 

@@ -65,6 +65,7 @@ async fn put(test: &TestBell, writes: &[OrgWrite]) {
         before: None,
         after: None,
         request: None,
+        origin: everbell_core::store::Origin::default(),
     };
     test.bell().store().write_orgs(writes, &entry).await.unwrap();
 }

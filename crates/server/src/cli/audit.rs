@@ -16,12 +16,14 @@ Examples:
   everbell audit --job daily-briefing --limit 5
   everbell audit --object token:admin --json";
 
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 7] = [
     Column::new("WHEN"),
     Column::new("WHO").shrinks(),
     Column::new("ACTION"),
     Column::new("OBJECT").shrinks(),
-    Column::new("REASON").shrinks().goes(1),
+    Column::new("REASON").shrinks().goes(3),
+    Column::new("FROM").goes(2),
+    Column::new("REQUEST").goes(1),
 ];
 
 #[derive(Debug, Args)]
@@ -60,6 +62,8 @@ pub(crate) fn run(args: &AuditArgs, now: Timestamp, output: &mut Output) -> Resu
             Cell::text(text(entry, "action")),
             Cell::text(text(entry, "object")),
             reason.map_or_else(|| Cell::both("-", ""), Cell::text),
+            some_text(entry, "from").map_or_else(|| Cell::both("-", ""), Cell::text),
+            some_text(entry, "requestId").map_or_else(|| Cell::both("-", ""), Cell::text),
         ]);
     }
     if list.items.is_empty() {

@@ -26,6 +26,7 @@ pub(crate) mod orgs;
 pub(crate) mod output;
 mod progress;
 pub(crate) mod runs;
+pub(crate) mod sessions;
 pub(crate) mod status;
 pub(crate) mod targets;
 mod times;
@@ -102,6 +103,9 @@ pub(crate) enum Command {
     /// Work with tokens; alone it lists them
     #[command(before_help = tokens::EXAMPLES)]
     Tokens(tokens::TokensArgs),
+    /// Work with browser sessions; alone it lists them
+    #[command(before_help = sessions::EXAMPLES)]
+    Sessions(sessions::SessionsArgs),
     /// List what people and programs did, the newest first
     #[command(before_help = audit::EXAMPLES)]
     Audit(audit::AuditArgs),

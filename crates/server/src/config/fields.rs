@@ -121,6 +121,11 @@ const ENGINE: &[Field] = &[
         Kind::Integer { min: 1, max: 10_000 },
         "How many timers, claims or outcomes go into one transaction.",
     ),
+    optional(
+        "maxPendingRuns",
+        Kind::Integer { min: 1, max: 1_000_000 },
+        "How many runs of a job, or of an org of a job, may be pending or running when somebody asks for more by hand or by a backfill.",
+    ),
     optional("linger", Kind::Span, "How long the first outcome of a group waits for others."),
 ];
 
@@ -241,7 +246,7 @@ pub(crate) fn defaults() -> Value {
         "auth": { "run_history": "viewer" },
         "engine": {
             "concurrency": 256, "poll": "5s", "lease": "60s", "shutdown_grace": "30s", "cancel_grace": "10s",
-            "batch": 500, "linger": "2ms",
+            "batch": 500, "max_pending_runs": 10000, "linger": "2ms",
         },
         "retention": { "keep": "180d", "audit": "730d" },
         "log": { "format": "text", "level": "info" },

@@ -218,6 +218,7 @@ fn engine(form: &mut Form<'_>, role: Role) -> EngineOptions {
     let span = |name: &str, default| form.span(&format!("engine.{name}")).unwrap_or(default);
     engine.concurrency = form.count("engine.concurrency").unwrap_or(engine.concurrency);
     engine.batch = form.count("engine.batch").unwrap_or(engine.batch);
+    engine.max_pending_runs = form.count("engine.maxPendingRuns").unwrap_or(engine.max_pending_runs);
     engine.poll = span("poll", engine.poll);
     engine.lease.duration = span("lease", engine.lease.duration);
     engine.lease.heartbeat = span("heartbeat", engine.lease.duration / 12);

@@ -8,17 +8,23 @@ use std::net::IpAddr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use everbell::{Everbell, StoreResult};
+use everbell::{Everbell, Jobs, Orgs, Runs, StoreResult};
+use everbell_core::store::{AuditEntry, Origin};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use uuid::Uuid;
 
 use super::limit::{Limiter, Rate, network};
 use super::problem::{Kind, Problem};
 use crate::secret::Secret;
+use crate::trail;
 
 /// How every token begins, so that it is known for what it is wherever it turns up.
 pub(crate) const PREFIX: &str = "evb_";
+
+/// How the secret of every session begins.
+const SESSION_PREFIX: &str = "evs_";
 
 /// How many failed attempts of an address are answered; those beyond wait.
 const FAILED_ATTEMPTS: Rate = Rate::per_minute(20);
@@ -60,8 +66,10 @@ pub(crate) struct Actor {
     pub(crate) name: String,
     pub(crate) role: Role,
     credential: Credential,
-    /// When the token ends by itself.
+    /// When the token or the session ends by itself.
     pub(crate) expires_at: Option<Timestamp>,
+    /// Where the request came from, for the audit trail.
+    pub(crate) origin: Origin,
 }
 
 /// What somebody proved who they are with.
@@ -71,17 +79,77 @@ enum Credential {
     None,
     /// A token, by its hash.
     Token([u8; 32]),
+    /// A session, and the token that it belongs to.
+    Session { id: Uuid, hash: [u8; 32], token_hash: [u8; 32] },
 }
 
 impl Actor {
     /// A caller of a route that needs no token of a role.
     pub(crate) fn anonymous(name: &str) -> Actor {
-        Actor { name: name.to_owned(), role: Role::Viewer, credential: Credential::None, expires_at: None }
+        Actor::new(name.to_owned(), Role::Viewer, Credential::None, None)
+    }
+
+    fn new(name: String, role: Role, credential: Credential, expires_at: Option<Timestamp>) -> Actor {
+        Actor { name, role, credential, expires_at, origin: Origin::default() }
+    }
+
+    /// Remembers from where this actor sent a request.
+    pub(crate) fn asks_from(&mut self, address: Option<IpAddr>, request_id: &str) {
+        self.origin = Origin {
+            address: address.map(|address| address.to_canonical().to_string()),
+            request_id: Some(request_id.to_owned()),
+            role: Some(self.role.as_str().to_owned()),
+        };
+    }
+
+    /// The session that the actor is signed in with.
+    pub(crate) fn session(&self) -> Option<Uuid> {
+        match self.credential {
+            Credential::Session { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The hash of the token that the actor came in with.
+    pub(crate) fn token_hash(&self) -> Option<[u8; 32]> {
+        match self.credential {
+            Credential::None => None,
+            Credential::Token(token_hash) | Credential::Session { token_hash, .. } => Some(token_hash),
+        }
+    }
+
+    /// An entry of the audit trail about what the actor does now.
+    pub(crate) fn entry(&self, action: &str, object: String, now: Timestamp) -> AuditEntry {
+        AuditEntry { origin: self.origin.clone(), ..trail::entry(&self.name, action, object, now) }
+    }
+
+    /// Jobs, in the name of the actor.
+    pub(crate) fn jobs(&self, bell: &Everbell) -> Jobs {
+        bell.jobs().by(&self.name).with_origin(self.origin.clone())
+    }
+
+    /// Runs, in the name of the actor.
+    pub(crate) fn runs(&self, bell: &Everbell) -> Runs {
+        bell.runs().by(&self.name).with_origin(self.origin.clone())
+    }
+
+    /// Orgs, in the name of the actor.
+    pub(crate) fn orgs(&self, bell: &Everbell) -> Orgs {
+        bell.orgs().by(&self.name).with_origin(self.origin.clone())
     }
 }
 
 /// A new token from 256 random bits.
 pub(crate) fn new_token() -> Secret {
+    new_secret(PREFIX)
+}
+
+/// The secret of a new session.
+pub(crate) fn new_session_secret() -> Secret {
+    new_secret(SESSION_PREFIX)
+}
+
+fn new_secret(prefix: &str) -> Secret {
     let mut bits = [0; 32];
     // Each of two random UUIDs has six bits that are not: both together are hashed with two more, so that no bit is known.
     let mut hash = Sha256::new();
@@ -89,7 +157,7 @@ pub(crate) fn new_token() -> Secret {
         hash.update(uuid::Uuid::new_v4().as_bytes());
     }
     bits.copy_from_slice(&hash.finalize());
-    Secret::new(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bits)))
+    Secret::new(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bits)))
 }
 
 /// What is kept of a token.
@@ -141,14 +209,30 @@ impl Gate {
     async fn holder(&self, hash: [u8; 32], bell: &Everbell) -> Result<Option<Actor>, Problem> {
         let credential = Credential::Token(hash);
         if self.is_configured(&hash) {
-            let name = CONFIGURED_ADMIN.to_owned();
-            return Ok(Some(Actor { name, role: Role::Admin, credential, expires_at: None }));
+            return Ok(Some(Actor::new(CONFIGURED_ADMIN.to_owned(), Role::Admin, credential, None)));
         }
         let Some(found) = bell.store().find_token(&hash, bell.now()).await? else { return Ok(None) };
         let role = Role::from_word(&found.role);
         let role = role.ok_or_else(|| Problem::new(Kind::Forbidden, "The role of this token is not known."))?;
         let name = format!("token:{}", found.name);
-        Ok(Some(Actor { name, role, credential, expires_at: found.expires_at }))
+        Ok(Some(Actor::new(name, role, credential, found.expires_at)))
+    }
+
+    /// Who is signed in with the session of this secret. It is as good as its token, while that has the role that it had.
+    pub(crate) async fn resume(&self, secret: &str, from: Option<IpAddr>, bell: &Everbell) -> Result<Actor, Problem> {
+        let hash = token_hash(secret);
+        let found =
+            if secret.starts_with(SESSION_PREFIX) { bell.store().find_session(&hash, bell.now()).await? } else { None };
+        if let Some(session) = found
+            && let Some(holder) = self.holder(session.token_hash, bell).await?
+            && holder.role.as_str() == session.role
+        {
+            let credential = Credential::Session { id: session.id, hash, token_hash: session.token_hash };
+            let expires_at = holder.expires_at.map_or(session.expires_at, |at| at.min(session.expires_at));
+            return Ok(Actor { credential, expires_at: Some(expires_at), ..holder });
+        }
+        let why = Problem::new(Kind::Unauthenticated, "Your session has ended. Sign in again.");
+        Err(self.failed(from, bell, why))
     }
 
     fn is_configured(&self, hash: &[u8; 32]) -> bool {
@@ -159,9 +243,21 @@ impl Gate {
     pub(crate) async fn is_still_valid(&self, actor: &Actor, bell: &Everbell) -> StoreResult<bool> {
         match actor.credential {
             Credential::None => Ok(true),
-            Credential::Token(hash) if self.is_configured(&hash) => Ok(true),
-            Credential::Token(hash) => Ok(bell.store().find_token(&hash, bell.now()).await?.is_some()),
+            Credential::Token(hash) => self.is_token_valid(&hash, actor.role, bell).await,
+            Credential::Session { hash, token_hash, .. } => {
+                let is_there = bell.store().find_session(&hash, bell.now()).await?.is_some();
+                Ok(is_there && self.is_token_valid(&token_hash, actor.role, bell).await?)
+            }
         }
+    }
+
+    /// Whether the token of this hash is valid and of this role.
+    async fn is_token_valid(&self, hash: &[u8; 32], role: Role, bell: &Everbell) -> StoreResult<bool> {
+        if self.is_configured(hash) {
+            return Ok(role == Role::Admin);
+        }
+        let found = bell.store().find_token(hash, bell.now()).await?;
+        Ok(found.is_some_and(|token| token.role == role.as_str()))
     }
 
     /// Counts a failed attempt of this address. The answer is why it failed, or, after too many, that the address has to

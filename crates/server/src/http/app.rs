@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
@@ -13,6 +13,7 @@ use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
 use super::access::{Actor, Gate, Role, bearer, token_hash};
+use super::denials::Denials;
 use super::limit::{Limiter, Quota, Refused};
 use super::live::Live;
 use super::problem::{Kind, Problem};
@@ -148,6 +149,7 @@ pub(crate) struct App {
     pub(crate) gate: Gate,
     pub(crate) live: Live,
     pub(crate) streams: Streams,
+    pub(crate) denials: Arc<Denials>,
     /// How often each actor may write; nothing without a limit.
     pub(crate) writes: Option<Limiter<String>>,
     pub(crate) metrics: Metrics,
@@ -182,6 +184,7 @@ impl App {
         App {
             writes: options.settings.write_limit.map(Limiter::new),
             streams: Streams::default(),
+            denials: Arc::default(),
             duties: Duties { schedules: false, poll: Duration::ZERO, heartbeat: Duration::ZERO },
             ui: Kept::default(),
             documented: OnceLock::new(),

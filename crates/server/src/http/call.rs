@@ -42,7 +42,7 @@ pub(crate) struct Call {
 impl Call {
     /// Jobs, in the name of who calls.
     pub(crate) fn jobs(&self) -> Jobs {
-        self.app.bell.jobs().by(&self.actor.name).once(self.request.as_ref())
+        self.actor.jobs(&self.app.bell).once(self.request.as_ref())
     }
 
     /// The same for a reason, if one is given.
@@ -52,7 +52,7 @@ impl Call {
 
     /// Runs, in the name of who calls.
     pub(crate) fn runs(&self) -> Runs {
-        self.app.bell.runs().by(&self.actor.name).once(self.request.as_ref())
+        self.actor.runs(&self.app.bell).once(self.request.as_ref())
     }
 
     /// The same for a reason, if one is given.
@@ -62,7 +62,7 @@ impl Call {
 
     /// Orgs, in the name of who calls.
     pub(crate) fn orgs(&self) -> Orgs {
-        self.app.bell.orgs().by(&self.actor.name).once(self.request.as_ref())
+        self.actor.orgs(&self.app.bell).once(self.request.as_ref())
     }
 
     /// The same for a reason, if one is given.

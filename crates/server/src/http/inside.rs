@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::access::{Actor, expect_role};
 use super::body::checked_off_workers;
 use super::call::{Call, Payload};
-use super::pipeline::finished;
+use super::pipeline::{finished, needed_role};
 use super::problem::{Kind, Problem};
-use super::route::{Access, Route, Shape};
+use super::route::{Route, Shape};
 use super::{App, mounted_routes};
 use crate::form::{Form, Naming};
 
@@ -44,12 +44,7 @@ pub(crate) async fn perform(
     body: &impl Serialize,
 ) -> Result<Value, Problem> {
     let route = find(&request.method, request.route)?;
-    let needed = match route.access {
-        Access::Role(role) => role,
-        Access::RunHistory => app.options.run_history,
-        Access::Open | Access::Metrics => super::access::Role::Viewer,
-    };
-    expect_role(actor, needed)?;
+    expect_role(actor, needed_role(app, route.access))?;
     let unreadable =
         |error: serde_json::Error| Problem::new(Kind::InvalidInput, format!("The form cannot be read: {error}."));
     let mut text = serde_json::to_string(body).map_err(unreadable)?;

@@ -10,7 +10,9 @@ pub(crate) mod api;
 mod app;
 pub(crate) mod body;
 pub(crate) mod call;
+pub(crate) mod denials;
 mod docs;
+mod folding;
 mod hardening;
 mod idempotency;
 pub(crate) mod inside;
@@ -39,18 +41,21 @@ use access::Role::{Admin, Operator, Viewer};
 pub(crate) use admission::{Beyond, Limits};
 use api::{
     actions, audit, backfills, bulk, compat, cron, edits, events, instances, jobs, org_jobs, orgs, probes, questions,
-    runs, sweeps, targets, tokens,
+    runs, sessions, sweeps, targets, tokens,
 };
 pub(crate) use app::{ApiOptions, App, Served, is_local};
 use model::{
     AuditDocument, BackfillDocument, BackfillReportDocument, Bulk, CanceledDocument, ChangedField, ExplanationDocument,
     Fires, GapDocument, ImportedDocument, InstanceDocument, JobDocument, JobOrgsDocument, NewTokenDocument,
     NewVersionDocument, OrgDocument, OrgJobDocument, OrgOverrideDocument, PausedDocument, PreviewDocument,
-    ResumedDocument, RunDocument, RunNowDocument, RunsNowDocument, StatsDocument, StoppedDocument, SweepBegunDocument,
-    SweepDocument, TargetsDocument, TokenDocument, WhatIfDocument,
+    ResumedDocument, RunDocument, RunNowDocument, RunsNowDocument, SessionDocument, StatsDocument, StoppedDocument,
+    SweepBegunDocument, SweepDocument, TargetsDocument, TokenDocument, WhatIfDocument,
 };
 use pipeline::Mounted;
-use problem::Kind::{Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch};
+use problem::Kind::{
+    Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch,
+    TooManyPendingRuns,
+};
 use route::Access::{Metrics, Open, Role, RunHistory};
 use route::{Route, route};
 
@@ -94,13 +99,13 @@ fn job_routes() -> Vec<Route> {
             .answers::<ResumedDocument>(200, "The active job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(post.clone(), "/jobs/{jobId}/run-now", Role(Operator), actions::run_now).does("Run a job at once").body(actions::RUN_NOW).revised()
             .answers::<RunsNowDocument>(202, "The run, or those for orgs").answers::<RunNowDocument>(200, "The skipped run, if the server is configured so")
-            .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, RevisionMismatch]),
+            .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, RevisionMismatch, TooManyPendingRuns]),
         route(post.clone(), "/jobs/{jobId}/reschedule", Role(Operator), actions::reschedule).does("Move the next fire, and only that").body(actions::RESCHEDULE).revised()
             .answers::<JobDocument>(200, "The job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(post.clone(), "/jobs/{jobId}/skip-next", Role(Operator), actions::skip_next).does("Pass over the next slots").body(actions::SKIP_NEXT).revised()
             .answers::<JobDocument>(200, "The job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(post.clone(), "/jobs/{jobId}/backfills", Role(Operator), backfills::create).does("Make runs for slots that have gone by and have none").body(backfills::CREATE)
-            .answers::<BackfillDocument>(202, "The backfill").answers::<BackfillDocument>(200, "What it would do").problems(&[NotFound, Conflict, JobRetired]),
+            .answers::<BackfillDocument>(202, "The backfill").answers::<BackfillDocument>(200, "What it would do").problems(&[NotFound, Conflict, JobRetired, TooManyPendingRuns]),
         route(get.clone(), "/jobs/{jobId}/backfills", RunHistory, backfills::list).does("List the backfills of a job and how far they are, the newest first")
             .answers_items::<BackfillReportDocument>("The backfills").problems(&[NotFound]),
         route(post.clone(), "/jobs/{jobId}/backfills/{backfillId}/stop", Role(Operator), backfills::stop).does("Cancel the runs of a backfill that have not begun")
@@ -135,7 +140,7 @@ fn run_routes() -> Vec<Route> {
             .answers::<CanceledDocument>(202, "The run").problems(&[NotFound, Conflict]),
         route(post.clone(), "/runs/{runId}/rerun", Role(Operator), runs::rerun).does("Run the same again").body(runs::CANCEL)
             .answers::<RunNowDocument>(202, "The run").answers::<RunNowDocument>(200, "The skipped run, if the server is configured so")
-            .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired]),
+            .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, TooManyPendingRuns]),
     ]
 }
 
@@ -194,8 +199,14 @@ fn other_routes() -> Vec<Route> {
             .answers_items::<TokenDocument>("The tokens"),
         route(post, "/tokens", Role(Admin), tokens::create).does("Make a token, which is shown this once").body(tokens::CREATE).secret()
             .answers::<NewTokenDocument>(201, "The token").problems(&[Conflict]),
-        route(delete, "/tokens/{name}", Role(Admin), tokens::revoke).does("Revoke a token").query(tokens::REVOKE)
+        route(delete.clone(), "/tokens/{name}", Role(Admin), tokens::revoke).does("Revoke a token").query(tokens::REVOKE)
             .answers_nothing(204, "It is revoked").problems(&[NotFound, Conflict]),
+        route(get.clone(), "/sessions", Role(Viewer), sessions::list).does("List browser sessions: your own, or everybody's for admins").query(sessions::LIST)
+            .answers_items::<SessionDocument>("The sessions, the newest first"),
+        route(delete.clone(), "/sessions", Role(Viewer), sessions::end_all).does("Sign out everywhere: end all sessions of yours, or of another actor for admins").query(sessions::END_ALL)
+            .answers::<sessions::EndedDocument>(200, "How many ended"),
+        route(delete, "/sessions/{sessionId}", Role(Viewer), sessions::end).does("End a session of yours, or anybody's for admins")
+            .answers_nothing(204, "It has ended").problems(&[NotFound]),
         route(get.clone(), "/status", Role(Viewer), instances::status).does("Tell what the server is, and how its database fares")
             .answers::<instances::StatusDocument>(200, "The status"),
         route(get, "/events", RunHistory, events::stream).does("Follow what happens, as Server-Sent Events").query(events::STREAM)

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::access::{Actor, Role, expect_role};
 use super::body::read_body;
 use super::call::{Answer, Call, Payload, shown};
+use super::denials::{Attempt, Denied};
 use super::limit::Quota;
 use super::problem::{Kind, Problem};
 use super::route::{Access, Route, Shape};
@@ -46,11 +47,24 @@ pub(crate) async fn answer(
     let Mounted { app, route, .. } = &mounted;
     let begun = app.bell.clock().monotonic();
     let (method, template) = (route.method.clone(), format!("{}{}", mounted.mount, route.path));
-    let mut quota = None;
+    let mut passage = Passage { id: id.clone(), ..Passage::default() };
     let answered = match path {
-        Ok(path) => passed(&mounted, path, request, &id, &mut quota).await,
+        Ok(path) => passed(&mounted, path, request, &mut passage).await,
         Err(problem) => Err(problem),
     };
+    if let Err(problem) = &answered {
+        let Passage { address, actor, .. } = &passage;
+        let denied = Denied {
+            attempt: Attempt::Request,
+            problem,
+            method: method.as_str(),
+            route: &template,
+            address: *address,
+            request_id: &id,
+            actor: actor.as_ref(),
+        };
+        app.denials.note(&app.bell, &denied).await;
+    }
     let status = match &answered {
         Ok(answer) => answer.status,
         Err(problem) => problem.status(),
@@ -62,12 +76,21 @@ pub(crate) async fn answer(
         Ok(answer) => rendered(answer, &id),
         Err(problem) => refused(&problem, &id),
     };
-    for (name, value) in quota.iter().flat_map(|quota| quota.headers(WRITES)) {
+    for (name, value) in passage.quota.iter().flat_map(|quota| quota.headers(WRITES)) {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().insert(name, value);
         }
     }
     response
+}
+
+/// What is known about a request before it is answered.
+#[derive(Default)]
+struct Passage {
+    id: String,
+    address: Option<IpAddr>,
+    actor: Option<Actor>,
+    quota: Option<Quota>,
 }
 
 /// The name of the limit on writes in the headers that tell of it.
@@ -87,8 +110,7 @@ async fn passed(
     mounted: &Mounted,
     path: Vec<(String, String)>,
     request: Request,
-    id: &str,
-    quota: &mut Option<Quota>,
+    passage: &mut Passage,
 ) -> Result<Answer, Problem> {
     let Mounted { app, route, mount } = mounted;
     let (parts, body) = request.into_parts();
@@ -99,10 +121,14 @@ async fn passed(
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
     let limit = request_timeout(app, route);
     let began = Instant::now();
-    let actor = with_deadline(began + limit, entered(app, route.access, &parts.headers, peer)).await?;
+    passage.address = proxy::client_address(&app.options, &parts.headers, peer);
+    let mut actor = with_deadline(began + limit, entered(app, route.access, &parts.headers, peer)).await?;
+    actor.asks_from(passage.address, &passage.id);
+    passage.actor = Some(actor.clone());
+    expect_role(&actor, needed_role(app, route.access))?;
     let left = limit.saturating_sub(began.elapsed());
     if route.writes() {
-        count_write(app, &actor, quota)?;
+        count_write(app, &actor, &mut passage.quota)?;
     }
     let query = read_query(parts.uri.query().unwrap_or(""), route)?;
     let (text, body) = read_body(&parts.headers, body, route).await?;
@@ -111,7 +137,11 @@ async fn passed(
     let call = Call { app, actor, mount, path, query, body, text, if_match, headers, peer, request: None };
     // How long the body took is up to the client.
     let work = async {
-        if route.writes() { finished(route, parts.uri.path(), call, id).await } else { route.handler.call(call).await }
+        if route.writes() {
+            finished(route, parts.uri.path(), call, &passage.id).await
+        } else {
+            route.handler.call(call).await
+        }
     };
     let answered = tokio::time::timeout(left + LAST_WORD, with_deadline(Instant::now() + left, work)).await;
     answered.unwrap_or_else(|_| Err(Problem::late(limit, route.writes())))
@@ -148,18 +178,24 @@ pub(super) async fn finished(route: &Arc<Route>, path: &str, call: Call, id: &st
     })
 }
 
-/// Who calls, if they may.
-async fn entered(app: &App, access: Access, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
-    let needed = match access {
-        Access::Open => return Ok(Actor::anonymous("nobody")),
+/// The role that a route needs. Everybody is a viewer.
+pub(crate) fn needed_role(app: &App, access: Access) -> Role {
+    match access {
         Access::Role(role) => role,
         Access::RunHistory => app.options.run_history,
+        Access::Open | Access::Metrics => Role::Viewer,
+    }
+}
+
+/// Who calls.
+async fn entered(app: &App, access: Access, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
+    match access {
+        Access::Open => return Ok(Actor::anonymous("nobody")),
+        Access::Role(_) | Access::RunHistory => {}
         Access::Metrics => return app.metrics_actor(headers, peer).inspect_err(|_| app.metrics.login_failed()),
-    };
+    }
     let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let actor = let_in(app, header, headers, peer).await?;
-    expect_role(&actor, needed)?;
-    Ok(actor)
+    let_in(app, header, headers, peer).await
 }
 
 /// Who this is, by a header or a session that says it.
@@ -257,8 +293,13 @@ pub(crate) async fn nowhere(app: Arc<App>, kind: Kind, guarded: bool, request: R
     let (method, path) = (request.method().clone(), shown(request.uri().path()));
     if guarded {
         let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+        let address = proxy::client_address(&app.options, request.headers(), peer);
         if let Err(problem) = entered(&app, Access::Role(Role::Viewer), request.headers(), peer).await {
-            return refused(&problem, &id);
+            let (problem, method) = (&problem, method.as_str());
+            let (attempt, route, request_id) = (Attempt::Request, path.as_str(), id.as_str());
+            let denied = Denied { attempt, problem, method, route, address, request_id, actor: None };
+            app.denials.note(&app.bell, &denied).await;
+            return refused(problem, &id);
         }
     }
     let detail = match kind {

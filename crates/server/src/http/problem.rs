@@ -21,6 +21,7 @@ pub(crate) enum Kind {
     JobKeyExists,
     OverlapSkipped,
     JobRetired,
+    TooManyPendingRuns,
     IdempotencyInProgress,
     RevisionMismatch,
     PayloadTooLarge,
@@ -55,7 +56,7 @@ const fn row(
 }
 
 /// Every kind, in the order of their statuses.
-pub(crate) const CATALOG: [About; 21] = [
+pub(crate) const CATALOG: [About; 22] = [
     row(
         Kind::InvalidInput,
         400,
@@ -132,6 +133,13 @@ pub(crate) const CATALOG: [About; 21] = [
         ["job-retired", "JobRetired"],
         "The job is retired",
         "Retired is final. Make a new job with the same key: it goes on with the next version.",
+    ),
+    row(
+        Kind::TooManyPendingRuns,
+        409,
+        ["too-many-pending-runs", "TooManyPendingRuns"],
+        "The job has too many runs that have not ended",
+        "`detail` names how many there are and how many are allowed. Nothing was changed: wait until some have ended, or cancel them.",
     ),
     row(
         Kind::IdempotencyInProgress,
@@ -341,6 +349,9 @@ impl From<StoreError> for Problem {
             StoreError::Stale { .. } => Problem::new(Kind::RevisionMismatch, error.to_string()),
             StoreError::Conflict { what } => Problem::new(Kind::Conflict, what),
             StoreError::Invalid(invalid) if invalid.is_retired() => Problem::new(Kind::JobRetired, invalid.reason),
+            StoreError::Invalid(invalid) if invalid.is_too_many_pending() => {
+                Problem::new(Kind::TooManyPendingRuns, invalid.reason)
+            }
             StoreError::Invalid(invalid) if invalid.field == "status" => Problem::new(Kind::Conflict, invalid.reason),
             StoreError::Invalid(invalid) => {
                 let code = if invalid.field == "target" { "unknown_target" } else { "invalid" };

@@ -11,9 +11,10 @@ use everbell_core::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
     AuditEntry, Bucket, Canceled, Changed, Claim, ClockTrace, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter,
-    JobOrg, JobOrgFilter, JobRef, JobRow, LastAdmin, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten,
-    Page, PageRequest, PlanFn, Planned, PruneBefore, Pruned, Rearmed, Recorded, Remembered, RequestKey, RunFilter,
-    RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Swept, Tally, TargetCount, Token,
+    JobOrg, JobOrgFilter, JobRef, JobRow, LastAdmin, LeaseReport, NewSession, NewToken, OrgCounts, OrgFilter, OrgJob,
+    OrgWritten, Origin, Page, PageRequest, PlanFn, Planned, PruneBefore, Pruned, Rearmed, Recorded, Remembered,
+    RequestKey, RunFilter, RunGlimpse, Session, SessionFilter, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus,
+    Swept, Tally, TargetCount, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
@@ -53,11 +54,16 @@ impl Timed {
     ) -> StoreResult<T> {
         let answer = self.time(op, verb).await;
         if answer.is_ok() {
-            let AuditEntry { actor, action, object, reason, .. } = audit;
-            tracing::info!(action, object, actor, reason, "audit");
+            log_entry(audit);
         }
         answer
     }
+}
+
+fn log_entry(audit: &AuditEntry) {
+    let AuditEntry { actor, action, object, reason, origin, .. } = audit;
+    let Origin { address, request_id, role } = origin;
+    tracing::info!(action, object, actor, role, reason, address, request = request_id, "audit");
 }
 
 #[async_trait]
@@ -308,6 +314,26 @@ impl Store for Timed {
         audit: &AuditEntry,
     ) -> StoreResult<()> {
         self.audited("revoke_token", audit, self.inner.revoke_token(name, now, last_admin, audit)).await
+    }
+
+    async fn create_session(&self, session: &NewSession, audit: &AuditEntry) -> StoreResult<()> {
+        self.audited("create_session", audit, self.inner.create_session(session, audit)).await
+    }
+
+    async fn find_session(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Session>> {
+        self.time("find_session", self.inner.find_session(hash, now)).await
+    }
+
+    async fn list_sessions(&self, filter: &SessionFilter, now: Timestamp) -> StoreResult<Vec<Session>> {
+        self.time("list_sessions", self.inner.list_sessions(filter, now)).await
+    }
+
+    async fn end_sessions(&self, filter: &SessionFilter, audit: &AuditEntry) -> StoreResult<u64> {
+        let ended = self.time("end_sessions", self.inner.end_sessions(filter, audit)).await?;
+        if ended > 0 {
+            log_entry(audit);
+        }
+        Ok(ended)
     }
 
     async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()> {

@@ -119,6 +119,9 @@ async fn serve(
             Err(_) => task.abort(),
         }
     }
+    if tokio::time::timeout_at(last, app.denials.flush(&bell)).await.is_err() {
+        tracing::warn!("the last denied requests could not be written to the audit trail");
+    }
     watchdog.abort();
     worked?;
     Ok(Exit::Success)

@@ -18,6 +18,9 @@ pub(crate) struct AuditLine {
     /// Where the object is shown, if it is.
     pub(crate) place: Option<String>,
     pub(crate) reason: Option<String>,
+    /// The address of the client, and the id of the request.
+    pub(crate) from: Option<String>,
+    pub(crate) request_id: Option<String>,
     /// Name, before, after.
     pub(crate) changes: Vec<(String, String, String)>,
 }
@@ -38,6 +41,8 @@ impl AuditLine {
             object: entry.object.clone(),
             place,
             reason: entry.reason.clone(),
+            from: entry.origin.address.clone(),
+            request_id: entry.origin.request_id.clone(),
             changes: changes(entry.before.as_ref(), entry.after.as_ref()),
         }
     }

@@ -22,7 +22,7 @@ use crate::form::{Form, Naming, QueryError, pairs, query};
 use crate::http::access::{Actor, expect_role};
 use crate::http::body::read_text;
 use crate::http::call::shown;
-use crate::http::pipeline::{count_write, let_in, path_params, request_id, usual_headers};
+use crate::http::pipeline::{count_write, needed_role, path_params, request_id, usual_headers};
 use crate::http::problem::{Kind, Problem};
 use crate::http::route::Access;
 use crate::http::{App, proxy};
@@ -43,7 +43,7 @@ pub(super) async fn answer(
         Ok(path) => (path, None),
         Err(problem) => (Vec::new(), Some(problem)),
     };
-    let visit = arrived(&app, path, parts);
+    let visit = arrived(&app, path, parts, &id);
     let (begun, cookies, scripted) = (app.bell.clock().monotonic(), visit.cookies.clone(), visit.is_scripted());
     let reply = async {
         match invalid {
@@ -77,10 +77,10 @@ pub(crate) fn wants_page(request: &Request) -> bool {
 /// What a browser gets where there is nothing. Who is not signed in is told the same.
 pub(crate) async fn nowhere(app: &Arc<App>, request: Request) -> Response<Body> {
     let id = request_id(request.headers());
-    let mut visit = arrived(app, Vec::new(), request.into_parts().0);
-    if let Some(session) = &visit.session {
+    let mut visit = arrived(app, Vec::new(), request.into_parts().0, &id);
+    if let Some(session) = visit.session.clone() {
         // A session that is over sees the page as a stranger does.
-        if let Ok(actor) = let_in(&visit.app, Some(&session.bearer()), &visit.headers, visit.peer).await {
+        if let Ok(actor) = resumed(&visit, &session).await {
             visit.actor = actor;
         }
     }
@@ -89,7 +89,7 @@ pub(crate) async fn nowhere(app: &Arc<App>, request: Request) -> Response<Body> 
     rendered(reply, &visit.cookies, false, &id)
 }
 
-fn arrived(app: &Arc<App>, path: Vec<(String, String)>, parts: Parts) -> Visit {
+fn arrived(app: &Arc<App>, path: Vec<(String, String)>, parts: Parts, id: &str) -> Visit {
     let cookies = Cookies::of(&parts.headers, proxy::is_secure(&app.options, &parts.headers));
     Visit {
         app: Arc::clone(app),
@@ -98,6 +98,7 @@ fn arrived(app: &Arc<App>, path: Vec<(String, String)>, parts: Parts) -> Visit {
         choices: Choices::of(&cookies),
         cookies,
         peer: parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip()),
+        id: id.to_owned(),
         headers: parts.headers,
         here: parts.uri.path_and_query().map_or("/", |here| here.as_str()).to_owned(),
         path,
@@ -110,6 +111,10 @@ fn arrived(app: &Arc<App>, path: Vec<(String, String)>, parts: Parts) -> Visit {
 /// Lets a visit in, with everything that it brings read; or tells what is answered instead.
 async fn admitted(mut visit: Visit, page: &Page, body: Body) -> Result<Box<Visit>, Box<Reply>> {
     if let Err(problem) = enter(&mut visit, page).await {
+        // Somebody who has not signed in yet is not denied anything.
+        if visit.session.is_some() || problem.kind != Kind::Unauthenticated {
+            visit.denied(&problem, page.method.as_str(), page.path).await;
+        }
         return Err(Box::new(match problem.kind {
             Kind::Unauthenticated if is_typed(page) => told(&visit, again::ended(visit.clone(), body).await).await,
             Kind::Unauthenticated => sign_in_first(&visit, page),
@@ -122,6 +127,7 @@ async fn admitted(mut visit: Visit, page: &Page, body: Body) -> Result<Box<Visit
         Err(problem) => Err(problem),
     };
     if let Err(problem) = read {
+        visit.denied(&problem, page.method.as_str(), page.path).await;
         return Err(Box::new(problem_page(&visit, &problem).await));
     }
     if page.method == Method::POST && !is_own_form(&visit, page) {
@@ -158,15 +164,21 @@ async fn told(visit: &Visit, answer: Result<Reply, Problem>) -> Reply {
 }
 
 async fn enter(visit: &mut Visit, page: &Page) -> Result<(), Problem> {
-    let needed = match page.access {
-        Access::Open | Access::Metrics => None,
-        Access::Role(role) => Some(role),
-        Access::RunHistory => Some(visit.app.options.run_history),
-    };
-    let Some(needed) = needed else { return Ok(()) };
+    if matches!(page.access, Access::Open | Access::Metrics) {
+        return Ok(());
+    }
+    let needed = needed_role(&visit.app, page.access);
     let Some(session) = &visit.session else { return Err(Problem::new(Kind::Unauthenticated, "Sign in first.")) };
-    visit.actor = let_in(&visit.app, Some(&session.bearer()), &visit.headers, visit.peer).await?;
+    visit.actor = resumed(visit, session).await?;
     expect_role(&visit.actor, needed)
+}
+
+/// Who is signed in with this session.
+async fn resumed(visit: &Visit, session: &Session) -> Result<Actor, Problem> {
+    let resumed = visit.app.gate.resume(session.value(), visit.address(), &visit.app.bell).await;
+    let mut actor = resumed.inspect_err(|_| visit.app.metrics.login_failed())?;
+    actor.asks_from(visit.address(), &visit.id);
+    Ok(actor)
 }
 
 /// Leads to the page for signing in, and back from there.

@@ -246,6 +246,8 @@ fn house_pages() -> Vec<Page> {
         get("/settings", Role(Viewer), pages::house::settings::show),
         get("/settings/tokens", Role(Viewer), pages::house::settings::show),
         post("/settings/tokens", pages::house::settings::make_token),
+        post("/settings/sessions/end", pages::house::settings::end_sessions),
+        post("/settings/sessions/{id}/end", pages::house::settings::end_session),
         get("/settings/tokens/{name}/revoke", Role(Viewer), pages::house::revoke::show),
         post("/settings/tokens/{name}/revoke", pages::house::revoke::send),
     ]

@@ -1,19 +1,28 @@
-//! Who is in front of the browser: a token in a cookie that no script can read.
+//! Who is in front of the browser: a session that the server knows, by a secret in a cookie that no script can read.
 //!
-//! The cookie holds the token and a random word. Nothing is kept on the server: a token that is revoked or expires ends
-//! its sessions at once, on every instance. The random word makes the value that every form must send back.
+//! The database holds the hash of the secret, the token that the person signed in with and when the session ends. Signing out
+//! deletes it; a token that is revoked, expires or changes its role ends its sessions at once, on every instance. The value
+//! that every form must send back is derived from the secret, so it belongs to the session.
 
 use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use everbell_core::storable_text;
+use everbell_core::store::{MAX_SESSION_AGE, NewSession};
 use hmac::{Hmac, KeyInit, Mac};
+use jiff::Timestamp;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
 use super::markup::url_part;
+use crate::http::access::{Actor, new_session_secret, token_hash};
+use crate::secret::Secret;
+use crate::trail;
 
-/// Sessions end by themselves after this many seconds.
-const LIFE: u32 = 12 * 3_600;
+/// Browsers keep the cookie for this many seconds. Whether its session has ended is known by the server.
+const LIFE: u32 = MAX_SESSION_AGE.as_secs() as u32;
+/// A longer name of a browser is cut.
+const MAX_USER_AGENT: usize = 200;
 /// What was chosen stays for a year.
 const MEMORY: u32 = 365 * 24 * 3_600;
 
@@ -107,40 +116,51 @@ impl Cookies {
     }
 }
 
-/// A token that was brought by a cookie.
+/// The secret of a session, as a cookie brings it.
 #[derive(Clone)]
 pub(crate) struct Session {
-    token: String,
-    word: String,
+    secret: Secret,
 }
 
 impl Session {
-    pub(crate) fn new(token: &str) -> Session {
-        Session { token: token.to_owned(), word: uuid::Uuid::new_v4().simple().to_string() }
+    pub(crate) fn new() -> Session {
+        Session { secret: new_session_secret() }
     }
 
     pub(crate) fn of(cookies: &Cookies) -> Option<Session> {
-        let value = cookies.get(Cookie::Session)?;
-        let (token, word) = value.split_once('~')?;
-        (!token.is_empty() && !word.is_empty()).then(|| Session { token: token.to_owned(), word: word.to_owned() })
+        let value = cookies.get(Cookie::Session).filter(|value| !value.is_empty())?;
+        Some(Session { secret: Secret::new(value) })
     }
 
     /// The value of its cookie.
-    pub(crate) fn value(&self) -> String {
-        format!("{}~{}", self.token, self.word)
+    pub(crate) fn value(&self) -> &str {
+        self.secret.reveal()
     }
 
-    /// As a header says it.
-    pub(crate) fn bearer(&self) -> String {
-        format!("Bearer {}", self.token)
+    /// This session of who just signed in with a token, to be stored.
+    pub(crate) fn begun(&self, actor: &Actor, headers: &HeaderMap, now: Timestamp) -> Option<NewSession> {
+        let end = now.checked_add(MAX_SESSION_AGE).unwrap_or(now);
+        let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+        Some(NewSession {
+            id: trail::id(now),
+            hash: token_hash(self.secret.reveal()),
+            token_hash: actor.token_hash()?,
+            actor: actor.name.clone(),
+            role: actor.role.as_str().to_owned(),
+            created_at: now,
+            expires_at: actor.expires_at.map_or(end, |at| at.min(end)),
+            address: actor.origin.address.clone(),
+            user_agent: agent.map(|agent| storable_text(agent, MAX_USER_AGENT)),
+        })
     }
 
     /// What every form sends back: nobody else can know it.
     pub(crate) fn seal(&self) -> String {
         // Any length is a key.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.token.as_bytes()) else { return String::new() };
-        mac.update(b"form ");
-        mac.update(self.word.as_bytes());
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.secret.reveal().as_bytes()) else {
+            return String::new();
+        };
+        mac.update(b"form");
         URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
     }
 
@@ -166,22 +186,23 @@ mod tests {
 
     #[test]
     fn a_session_comes_back_as_it_went() {
-        let session = Session::new("evb_abc");
-        let set = cookies("localhost:7070", "").set(Cookie::Session, &session.value());
-        assert!(set.starts_with("everbell-session-7070=evb_abc~") && set.contains("HttpOnly; SameSite=Lax"), "{set}");
+        let session = Session::new();
+        let set = cookies("localhost:7070", "").set(Cookie::Session, session.value());
+        assert!(set.starts_with("everbell-session-7070=evs_") && set.contains("HttpOnly; SameSite=Lax"), "{set}");
         assert!(!set.contains("Secure"), "{set}");
         let line = set.split(';').next().unwrap();
         let back = Session::of(&cookies("localhost:7070", &format!("a=b; {line}; c=d"))).unwrap();
-        assert_eq!((back.bearer(), back.seal()), ("Bearer evb_abc".to_owned(), session.seal()));
-        assert!(back.sealed(&session.seal()) && !back.sealed(&Session::new("evb_abc").seal()) && !back.sealed(""));
+        assert_eq!((back.value(), back.seal()), (session.value(), session.seal()));
+        assert!(back.sealed(&session.seal()) && !back.sealed(&Session::new().seal()) && !back.sealed(""));
         // That of another port is not this one's.
         assert!(Session::of(&cookies("localhost:7071", line)).is_none());
-        assert!(cookies("proxied.example", "").set(Cookie::Flash, "a b;c").ends_with("; Secure"));
+        let secure = cookies("proxied.example", "").set(Cookie::Flash, "a b;c");
+        assert!(secure.starts_with("__Host-everbell-flash=") && secure.ends_with("; Secure"), "{secure}");
     }
 
     #[test]
     fn what_is_no_session_is_none() {
-        for line in ["", "everbell-session=", "everbell-session=~", "everbell-session=a", "everbell-session=%zz~a"] {
+        for line in ["", "everbell-session=", "everbell-session=%zz"] {
             assert!(Session::of(&cookies("host", line)).is_none(), "{line}");
         }
     }

@@ -56,6 +56,7 @@ fn help(kind: Kind) -> &'static str {
         Kind::RevisionMismatch | Kind::PreconditionRequired | Kind::IdempotencyKeyReused => {
             "Nothing was changed. Load the page again and decide anew."
         }
+        Kind::TooManyPendingRuns => "Nothing was changed. Wait until some runs have ended, or cancel them.",
         Kind::RateLimited => "Wait a moment, then try again.",
         Kind::Misdirected => "Open the page under the address that the server has on this machine.",
         Kind::NotReady => "The database is away, or the server is starting or stopping. Try again in a moment.",

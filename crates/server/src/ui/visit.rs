@@ -16,11 +16,12 @@ use super::clock::Clock;
 use super::frame::{Frame, Section};
 use super::session::{Cookies, Session};
 use crate::form::{Field, Form, Naming};
-use crate::http::App;
 use crate::http::access::{Actor, Role};
 use crate::http::call::Call;
+use crate::http::denials::{Attempt, Denied};
 use crate::http::inside::{Inside, perform};
 use crate::http::problem::{Kind, Problem};
+use crate::http::{App, proxy};
 
 /// A request for a page.
 #[derive(Clone)]
@@ -32,6 +33,8 @@ pub(crate) struct Visit {
     pub(crate) choices: Choices,
     pub(crate) headers: HeaderMap,
     pub(crate) peer: Option<std::net::IpAddr>,
+    /// The id of the request.
+    pub(crate) id: String,
     /// The path and query, for coming back.
     pub(crate) here: String,
     pub(crate) path: Vec<(String, String)>,
@@ -46,17 +49,17 @@ pub(crate) struct Visit {
 impl Visit {
     /// Jobs, in the name of who is here.
     pub(crate) fn jobs(&self) -> Jobs {
-        self.app.bell.jobs().by(&self.actor.name)
+        self.actor.jobs(&self.app.bell)
     }
 
     /// Runs, in the name of who is here.
     pub(crate) fn runs(&self) -> Runs {
-        self.app.bell.runs().by(&self.actor.name)
+        self.actor.runs(&self.app.bell)
     }
 
     /// Orgs, in the name of who is here.
     pub(crate) fn orgs(&self) -> Orgs {
-        self.app.bell.orgs().by(&self.actor.name)
+        self.actor.orgs(&self.app.bell)
     }
 
     /// How times are shown to who is here.
@@ -112,8 +115,38 @@ impl Visit {
         body: &impl Serialize,
     ) -> Result<Value, Problem> {
         let revision = self.sent("revision").and_then(|text| text.parse().ok());
-        let inside = Inside { revision, once: self.sent("once"), ..Inside::new(method, route, path) };
-        perform(&self.app, &self.actor, inside, body).await
+        self.ask(Inside { revision, once: self.sent("once"), ..Inside::new(method, route, path) }, body).await
+    }
+
+    /// The same, for a request with a query.
+    pub(crate) async fn ask(&self, inside: Inside<'_>, body: &impl Serialize) -> Result<Value, Problem> {
+        let (method, route) = (inside.method.clone(), inside.route.to_owned());
+        let done = perform(&self.app, &self.actor, inside, body).await;
+        if let Err(problem) = &done {
+            self.denied(problem, method.as_str(), &route).await;
+        }
+        done
+    }
+
+    /// The address of the client.
+    pub(crate) fn address(&self) -> Option<std::net::IpAddr> {
+        proxy::client_address(&self.app.options, &self.headers, self.peer)
+    }
+
+    /// Writes down that something was denied, if it was.
+    pub(crate) async fn denied(&self, problem: &Problem, method: &str, route: &str) {
+        let actor = Some(&self.actor).filter(|actor| actor.token_hash().is_some());
+        let (address, request_id) = (self.address(), self.id.as_str());
+        let denied = Denied { attempt: Attempt::Request, problem, method, route, address, request_id, actor };
+        self.app.denials.note(&self.app.bell, &denied).await;
+    }
+
+    /// Writes down that somebody tried to sign in.
+    pub(crate) async fn sign_in_failed(&self, problem: &Problem) {
+        let (address, request_id) = (self.address(), self.id.as_str());
+        let (method, route) = ("POST", "/sign-in");
+        let denied = Denied { attempt: Attempt::SignIn, problem, method, route, address, request_id, actor: None };
+        self.app.denials.note(&self.app.bell, &denied).await;
     }
 
     /// Where the API is, for people who copy a line.

@@ -20,3 +20,4 @@ mod silent_database;
 mod talk;
 mod tidy;
 mod ui;
+mod wrong_clock;

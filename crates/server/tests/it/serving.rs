@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::binary::ran;
 use crate::server::{Folder, SERVE, Server, TARGETS, eventually, quiet, without_ours};
 
-fn signal(server: &Server, name: &str) {
+pub(crate) fn signal(server: &Server, name: &str) {
     let sent = Command::new("kill").args([format!("-{name}"), server.pid().to_string()]).status().unwrap();
     assert!(sent.success());
 }

@@ -1,6 +1,6 @@
 //! The audit trail.
 
-use everbell_core::store::{AuditEntry, PageRequest};
+use everbell_core::store::{AuditEntry, Origin, PageRequest};
 
 use super::Fresh;
 use super::given::{at, audit, job, json, page};
@@ -17,6 +17,11 @@ pub async fn an_entry_reads_back(fresh: Fresh) {
         reason: Some("the disk is full; 'quoted' \"twice\"".to_owned()),
         before: Some(json(r#"{"status":"active"}"#)),
         after: Some(json(r#"{"status":"paused","n":18446744073709551615}"#)),
+        origin: Origin {
+            address: Some("2001:db8::7".to_owned()),
+            request_id: Some("r-1".to_owned()),
+            role: Some("operator".to_owned()),
+        },
         ..audit("job.pause", "job:daily", at("01:00:00.123"))
     };
     append(&world, &entry).await;

@@ -46,6 +46,20 @@ pub async fn a_timer_comes_back_from_a_false_future_and_each_slot_has_one_outcom
     assert_eq!(rearm(&world, at("03:10"), 100).await, Rearmed::default(), "there is nothing left to do");
 }
 
+pub async fn a_one_time_job_that_ran_in_a_false_future_is_not_armed_again(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("once", "once 12:00")).await;
+    let ahead = at("12:00");
+    world.plan(ahead).await;
+    let claims = world.start(ahead).await;
+    assert_eq!(claims.len(), 1);
+    assert_eq!(rearm(&world, at("02:30"), 100).await.timers, 0);
+    assert_eq!(world.get("once").await.timer.unwrap().next_run_at, None);
+    world.finish(&claims, &success(), at("02:31")).await;
+    let row = world.get("once").await;
+    assert_eq!((row.job.state.status, row.timer.unwrap().next_run_at), (JobStatus::Retired, None));
+}
+
 pub async fn a_slot_that_ran_in_a_false_future_does_not_run_again(fresh: Fresh) {
     let world = went_ahead(&fresh).await;
     rearm(&world, at("02:30"), 100).await;

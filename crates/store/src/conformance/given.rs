@@ -168,6 +168,7 @@ pub(super) fn audit(action: &str, object: &str, at: Timestamp) -> AuditEntry {
         before: None,
         after: None,
         request: None,
+        origin: everbell_core::store::Origin::default(),
     }
 }
 

@@ -101,6 +101,7 @@ macro_rules! conformance_cases {
                 runs_of_the_same_instant_start_in_the_order_of_their_ids,
                 an_instance_gets_no_more_of_a_target_than_it_has_room_for,
                 a_full_target_does_not_keep_others_waiting,
+                backfills_that_are_not_wanted_do_not_keep_others_waiting,
                 the_oldest_of_all_targets_start_first,
                 a_retry_starts_not_before_its_time,
                 a_held_run_waits_until_the_others_have_ended,

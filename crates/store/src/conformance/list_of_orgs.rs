@@ -1,6 +1,6 @@
-//! The cases about orgs, pauses and versions, for the list of all cases.
+//! The cases about orgs, pauses, versions and sessions, for the list of all cases.
 
-/// Adds the cases about orgs, pauses and versions to those that it is given, and hands all of them to a macro.
+/// Adds the cases about orgs, pauses, versions and sessions to those that it is given, and hands all of them to a macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_cases_of_orgs {
@@ -19,6 +19,16 @@ macro_rules! conformance_cases_of_orgs {
                 a_pause_holds_runs_that_a_sweep_has_yet_to_make,
                 a_pause_and_a_sweep_at_once_start_nothing,
             }
+            sessions {
+                a_session_is_found_by_its_hash,
+                a_session_ends_by_itself,
+                a_session_that_is_not_used_ends,
+                sessions_are_listed_newest_first,
+                ended_sessions_are_gone,
+                a_revoked_token_has_no_sessions,
+                a_token_has_a_bounded_number_of_sessions,
+                sessions_that_ended_are_pruned,
+            }
             versions {
                 a_run_of_the_version_before_is_in_the_way,
                 a_run_that_waits_has_its_turn_in_the_next_version,
@@ -29,6 +39,7 @@ macro_rules! conformance_cases_of_orgs {
             }
             clock {
                 a_timer_comes_back_from_a_false_future_and_each_slot_has_one_outcome,
+                a_one_time_job_that_ran_in_a_false_future_is_not_armed_again,
                 a_slot_that_ran_in_a_false_future_does_not_run_again,
                 a_gap_that_lies_in_the_future_altogether_goes,
                 a_job_that_was_made_in_a_false_future_begins_now,

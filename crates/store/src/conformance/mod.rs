@@ -63,6 +63,7 @@ pub mod counts;
 pub mod instances;
 pub mod prune;
 pub mod requests;
+pub mod sessions;
 pub mod tokens;
 
 pub mod text;

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use everbell_core::store::{Claim, StartRuns};
-use everbell_core::{Backoff, CatchUp, Overlap, RunId, RunStatus};
+use everbell_core::change;
+use everbell_core::plan::Backfill;
+use everbell_core::store::{Claim, StartRuns, TargetRoom};
+use everbell_core::{BackfillId, Backoff, CatchUp, Overlap, RunId, RunStatus, Trigger};
 use jiff::Timestamp;
 
 use super::Fresh;
-use super::given::{LOG, MAIL, at, audit, instance_id, job, to, trial, with};
+use super::given::{LOG, MAIL, at, audit, instance_id, job, target, to, trial, with};
 use super::world::{LEASE, World, failure, room, success};
 
 pub async fn a_started_run_is_leased_to_its_instance(fresh: Fresh) {
@@ -91,6 +93,35 @@ pub async fn a_full_target_does_not_keep_others_waiting(fresh: Fresh) {
     let claims = world.store.start_runs(&request).await.unwrap();
     let labels: Vec<_> = claims.iter().map(|claim| claim.run.target.as_str()).collect();
     assert_eq!(labels, [LOG, MAIL]);
+}
+
+pub async fn backfills_that_are_not_wanted_do_not_keep_others_waiting(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let several = |key: &str| {
+        with(job(key, "0 * * * *"), |values| {
+            values.catch_up = CatchUp::None;
+            values.max_concurrent_runs = 10;
+        })
+    };
+    world.create(several("filled")).await;
+    world.create(several("other")).await;
+    world.plan(at("05:30")).await;
+    let slots = [at("01:00"), at("02:00"), at("03:00"), at("04:00")];
+    let request = Backfill { id: BackfillId::new(at("05:30"), [7; 10]), slots: &slots };
+    world.try_change("filled", at("05:30"), |view| change::backfill(view, &request)).await.unwrap();
+    let run = world.run_now("other", "now", at("05:31")).await.runs[0].id;
+    let started = async |backfills: bool, room: u32| {
+        let now = at("05:40");
+        let targets = [TargetRoom { target: target(LOG), room, backfills }];
+        let instance = instance_id(1);
+        let request = StartRuns { instance, targets: &targets, limit: 100, now, lease_until: now + LEASE };
+        world.store.start_runs(&request).await.unwrap()
+    };
+    let is_backfill = |claim: &Claim| matches!(claim.run.trigger, Trigger::Backfill(_));
+    let others = started(false, 100).await;
+    assert!(others.iter().any(|claim| claim.run.id == run) && !others.iter().any(is_backfill), "{others:?}");
+    assert_eq!(started(false, 100).await, [], "only backfills are left");
+    assert!(started(true, 1).await.iter().all(is_backfill));
 }
 
 pub async fn the_oldest_of_all_targets_start_first(fresh: Fresh) {

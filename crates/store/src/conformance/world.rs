@@ -215,7 +215,7 @@ pub(super) fn targets() -> Vec<Target> {
 }
 
 pub(super) fn room(of: &[(&str, u32)]) -> Vec<TargetRoom> {
-    of.iter().map(|(label, room)| TargetRoom { target: given::target(label), room: *room }).collect()
+    of.iter().map(|(label, room)| TargetRoom { target: given::target(label), room: *room, backfills: true }).collect()
 }
 
 pub(super) fn settled(claim: &Claim, outcome: &Outcome, now: Timestamp) -> Transition {

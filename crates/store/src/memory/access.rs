@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::pages::{self, Direction};
+use super::sessions::StoredSession;
 use super::state::{State, micros, new_token};
 
 const MICROS_PER_MINUTE: i64 = 60_000_000;
@@ -70,8 +71,7 @@ impl State {
         if token.revoked_at.is_some() || token.expires_at.is_some_and(|at| at <= now) {
             return None;
         }
-        let minute = now.as_microsecond().div_euclid(MICROS_PER_MINUTE) * MICROS_PER_MINUTE;
-        token.last_used_at = token.last_used_at.max(Timestamp::from_microsecond(minute).ok());
+        token.last_used_at = token.last_used_at.max(Some(to_the_minute(now)));
         Some(token.clone())
     }
 
@@ -92,6 +92,8 @@ impl State {
         }
         let stored = self.tokens.get_mut(name).ok_or_else(|| StoreError::not_found("token", name))?;
         stored.token.revoked_at.get_or_insert(micros(now));
+        let hash = stored.hash;
+        self.sessions.retain(|_, known| known.session.token_hash != hash);
         self.write_audit(audit);
         Ok(())
     }
@@ -129,6 +131,12 @@ impl State {
         for key in &answers {
             self.requests.remove(key);
         }
+        let ended = |session: &StoredSession| session.session.ends_at() <= requests_before;
+        let sessions: Vec<Uuid> =
+            self.sessions.iter().filter(|(_, session)| ended(session)).map(|(id, _)| *id).take(limit).collect();
+        for id in &sessions {
+            self.sessions.remove(id);
+        }
         Pruned {
             runs: runs.len() as u64,
             gaps: gaps.len() as u64,
@@ -136,4 +144,10 @@ impl State {
             answers: answers.len() as u64,
         }
     }
+}
+
+/// The beginning of the minute.
+pub(super) fn to_the_minute(now: Timestamp) -> Timestamp {
+    let minute = now.as_microsecond().div_euclid(MICROS_PER_MINUTE) * MICROS_PER_MINUTE;
+    Timestamp::from_microsecond(minute).unwrap_or(now)
 }

@@ -16,6 +16,7 @@ mod planning;
 mod rearming;
 mod requests;
 mod runs;
+mod sessions;
 mod starting;
 mod state;
 mod summary;

@@ -1,7 +1,7 @@
 //! Timers that a clock which was ahead has moved into the future, and what is known about time.
 
 use everbell_core::store::{AuditEntry, ClockTrace, Due, FUTURE_TOLERANCE, Rearmed};
-use everbell_core::{Job, JobStatus, Timer};
+use everbell_core::{Job, JobStatus, Run, Timer};
 use jiff::{SignedDuration, Timestamp};
 
 use super::state::{Owner, State, micros};
@@ -76,7 +76,13 @@ impl State {
                     && is_version(self.jobs.get(&gap.owner.0))
             })
         };
-        mark > horizon && (by_version || by_run() || by_gap())
+        // A one-time job that ran has had its slot.
+        let is_over = || job.definition.is_one_time() && self.runs().any(|run| State::is_of(run, owner, mark));
+        mark > horizon && (by_version || by_run() || by_gap()) && !is_over()
+    }
+
+    fn is_of(run: &Run, owner: &Owner, slot: Timestamp) -> bool {
+        run.job_id == Some(owner.0) && run.org == owner.1 && run.slot_at == Some(slot)
     }
 
     fn cut_gaps(&mut self, owner: &Owner, due: &Due, now: Timestamp, horizon: Timestamp) -> u32 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use everbell_core::settle::{Next, Settling, Transition};
 use everbell_core::store::{Claim, LeaseReport, Recorded, StartRuns};
-use everbell_core::{Backoff, InstanceId, OutputSoFar, Run, RunId, RunStatus, Target};
+use everbell_core::{Backoff, InstanceId, OutputSoFar, Run, RunId, RunStatus, Target, Trigger};
 use jiff::Timestamp;
 
 use super::state::{Active, State, micros};
@@ -13,7 +13,8 @@ use super::state::{Active, State, micros};
 impl State {
     pub(super) fn start_runs(&mut self, request: &StartRuns<'_>) -> Vec<Claim> {
         let now = micros(request.now);
-        let mut room: BTreeMap<&Target, u32> = request.targets.iter().map(|room| (&room.target, room.room)).collect();
+        let mut room: BTreeMap<&Target, (u32, bool)> =
+            request.targets.iter().map(|wanted| (&wanted.target, (wanted.room, wanted.backfills))).collect();
         // Who may start is judged before anybody does, so one call takes at most one held run of a job and org.
         let mut startable: Vec<(Timestamp, RunId)> = self
             .active
@@ -28,7 +29,10 @@ impl State {
                 break;
             }
             let Some(Active { run, .. }) = self.active.get_mut(&id) else { continue };
-            let Some(left) = room.get_mut(&run.target).filter(|left| **left > 0) else { continue };
+            let Some((left, backfills)) = room.get_mut(&run.target).filter(|(left, _)| *left > 0) else { continue };
+            if !*backfills && matches!(run.trigger, Trigger::Backfill(_)) {
+                continue;
+            }
             *left -= 1;
             let lease_until = micros(request.lease_until);
             run.status = RunStatus::Running;

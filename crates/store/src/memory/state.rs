@@ -15,6 +15,7 @@ use everbell_core::{
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::sessions::StoredSession;
 use crate::rows::errored;
 
 /// Who does what nobody asked for.
@@ -43,6 +44,7 @@ pub(super) struct State {
     pub(super) gaps: BTreeMap<Uuid, StoredGap>,
     pub(super) instances: BTreeMap<Uuid, Instance>,
     pub(super) tokens: BTreeMap<String, StoredToken>,
+    pub(super) sessions: BTreeMap<Uuid, StoredSession>,
     pub(super) audit: BTreeMap<Uuid, AuditEntry>,
     pub(super) requests: BTreeMap<String, StoredRequest>,
     pub(super) trusted_at: Option<Timestamp>,

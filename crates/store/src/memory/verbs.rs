@@ -8,9 +8,10 @@ use everbell_core::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
     AuditEntry, Bucket, Canceled, Changed, Claim, ClockTrace, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter,
-    JobOrg, JobOrgFilter, JobRef, JobRow, LastAdmin, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten,
-    Page, PageRequest, PlanFn, Planned, PruneBefore, Pruned, Rearmed, Recorded, Remembered, RequestKey, RunFilter,
-    RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Swept, Tally, TargetCount, Token,
+    JobOrg, JobOrgFilter, JobRef, JobRow, LastAdmin, LeaseReport, NewSession, NewToken, OrgCounts, OrgFilter, OrgJob,
+    OrgWritten, Page, PageRequest, PlanFn, Planned, PruneBefore, Pruned, Rearmed, Recorded, Remembered, RequestKey,
+    RunFilter, RunGlimpse, Session, SessionFilter, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Swept,
+    Tally, TargetCount, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
@@ -279,6 +280,22 @@ impl Store for MemoryStore {
         audit: &AuditEntry,
     ) -> StoreResult<()> {
         self.once_quietly(audit, |state| state.revoke_token(name, now, last_admin, audit))
+    }
+
+    async fn create_session(&self, session: &NewSession, audit: &AuditEntry) -> StoreResult<()> {
+        self.with(|state| state.create_session(session, audit))
+    }
+
+    async fn find_session(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Session>> {
+        self.with(|state| Ok(state.find_session(hash, now)))
+    }
+
+    async fn list_sessions(&self, filter: &SessionFilter, now: Timestamp) -> StoreResult<Vec<Session>> {
+        self.with(|state| Ok(state.list_sessions(filter, now)))
+    }
+
+    async fn end_sessions(&self, filter: &SessionFilter, audit: &AuditEntry) -> StoreResult<u64> {
+        self.with(|state| Ok(state.end_sessions(filter, audit)))
     }
 
     async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()> {

@@ -131,6 +131,8 @@ impl PostgresStore {
             if on(WHAT, query.execute(&mut tx)).await?.rows_affected() == 0 {
                 return Err(StoreError::not_found("token", name));
             }
+            let sessions = sqlx::query(include_str!("sql/end_token_sessions.sql")).bind(name.to_owned());
+            on(WHAT, sessions.execute(&mut tx)).await?;
             insert_audit(&mut tx, audit).await
         };
         let done = done.await;
@@ -183,7 +185,10 @@ pub(super) async fn insert_audit_of(
         .bind(audit.object.clone())
         .bind(audit.reason.clone())
         .bind(audit_json(audit.before.as_ref()))
-        .bind(audit_json(audit.after.as_ref()));
+        .bind(audit_json(audit.after.as_ref()))
+        .bind(audit.origin.address.clone())
+        .bind(audit.origin.request_id.clone())
+        .bind(audit.origin.role.clone());
     on("writing the audit trail", query.execute(&mut *conn)).await?;
     match &audit.request {
         Some(request) => requests::insert_deed(conn, request, audit, deed()).await,
@@ -192,7 +197,7 @@ pub(super) async fn insert_audit_of(
 }
 
 /// Tokens remember when they were used to the minute.
-fn to_the_minute(t: Timestamp) -> Timestamp {
+pub(super) fn to_the_minute(t: Timestamp) -> Timestamp {
     let second = t.as_second();
     t.checked_sub(SignedDuration::new(second.rem_euclid(60), t.subsec_nanosecond())).unwrap_or(t)
 }

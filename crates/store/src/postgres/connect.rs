@@ -8,6 +8,7 @@ use everbell_core::store::{Counts, StoreError, StoreResult, StoreStatus};
 use jiff::Timestamp;
 use sqlx::Connection;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::floors::Floors;
 use super::hosts::Hosts;
@@ -25,6 +26,11 @@ use crate::url::PostgresAddress;
 const LOOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long anybody waits for a lock.
 const LONGEST_LOCK_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a start waits for a server that is starting, or that has no connection left: others give back those that they
+/// do not need after a minute.
+const START_PATIENCE: Duration = Duration::from_secs(75);
+/// The time between two tries.
+const START_PAUSE: Duration = Duration::from_secs(1);
 /// How long a look at a database from outside may take.
 const LOOK_TIMEOUT: Duration = Duration::from_mins(1);
 /// How the statements of the loops are planned. They look for a few rows by an index in tables that are empty at one time
@@ -100,7 +106,11 @@ impl PostgresStore {
             pool_of(&READING, options.request_timeout, readers),
             pool_of(&STEADY, LOOP_TIMEOUT, (others - readers).max(1)),
         );
-        migrate::run(&readers).await?;
+        patiently(|| migrate::run(&readers)).await?;
+        // One of each is there from the start, so that the first verbs do not meet a server that is full.
+        for pool in [&readers, &loops] {
+            patiently(|| async { on("connecting", async { pool.begin().await?.rollback().await }).await }).await?;
+        }
         let wake = Arc::new(Notify::new());
         let floors = [Arc::new(Floors::default()), Arc::new(Floors::default())];
         let listener =
@@ -255,15 +265,33 @@ impl PostgresStore {
     }
 }
 
-/// The servers, after one was seen to work. Nothing is tried again here, so that a start tells at once what is wrong.
+/// The servers, after one was seen to work. A start tells at once what a person has to change, and waits for a server that
+/// is starting or has no connection left.
 async fn reach(address: &PostgresAddress, limit: Duration) -> StoreResult<Arc<Hosts>> {
     let hosts =
         Hosts::parse(address).map_err(|error| fault::unavailable("reading the address of the database", error))?;
     let hosts = Arc::new(hosts);
     let what = format!("connecting to {hosts}");
-    let connecting = async { hosts.connect_to_any(&[]).await?.close().await };
-    Budget::new(limit).spend(Stage::Connecting, connecting).await.map_err(|error| fault::unavailable(&what, error))?;
+    patiently(|| async {
+        let connecting = async { hosts.connect_to_any(&[]).await?.close().await };
+        let answer = Budget::new(limit).spend(Stage::Connecting, connecting).await;
+        answer.inspect_err(|error| hosts.note(error)).map_err(|error| fault::unavailable(&what, error))
+    })
+    .await?;
     Ok(hosts)
+}
+
+/// A step of the start, again and again while the server has no connection left, or is starting.
+async fn patiently<W: Future<Output = StoreResult<()>>>(step: impl Fn() -> W) -> StoreResult<()> {
+    let begun = Instant::now();
+    loop {
+        match step().await {
+            Err(error) if fault::is_full(&error) && begun.elapsed() < START_PATIENCE => {
+                tokio::time::sleep(START_PAUSE).await;
+            }
+            answer => return answer,
+        }
+    }
 }
 
 /// A transaction that cannot write, in a database that is left as it is.

@@ -70,6 +70,16 @@ fn explain(code: &str, error: &sqlx::Error) -> (UnavailableReason, &'static str)
     }
 }
 
+/// Whether the server has no connection left, or is starting: both pass.
+pub(super) fn is_full(error: &StoreError) -> bool {
+    let StoreError::Unavailable { reason, source, .. } = error else { return false };
+    let driver = source.as_ref().and_then(|source| source.downcast_ref::<sqlx::Error>());
+    let refusal = driver.and_then(Refusal::of).and_then(|refusal| refusal.code.as_deref());
+    *reason == UnavailableReason::TooManyConnections
+        || refusal == Some("57P03")
+        || driver.and_then(code).as_deref() == Some("57P03")
+}
+
 /// Whether the transaction was sent away because two waited for each other. Nothing of it has happened.
 pub(super) fn is_deadlock(error: &StoreError) -> bool {
     let StoreError::Unavailable { source: Some(source), maybe_done: false, .. } = error else { return false };

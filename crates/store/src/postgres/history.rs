@@ -1,7 +1,7 @@
 //! History: runs, gaps, what became of a slot, and what is old enough to go.
 
 use everbell_core::store::{
-    Cursor, GapFilter, Page, PageRequest, PruneBefore, Pruned, RunFilter, SlotOutcome, StoreError, StoreResult,
+    Cursor, GapFilter, Page, PageRequest, PruneBefore, Pruned, RunFilter, Session, SlotOutcome, StoreError, StoreResult,
 };
 use everbell_core::{Gap, JobId, OrgId, Run, RunId};
 use jiff::Timestamp;
@@ -144,6 +144,11 @@ impl PostgresStore {
         let audit = sqlx::query(include_str!("sql/prune_audit.sql")).bind(Micros::from(before.audit)).bind(limit);
         let answers =
             sqlx::query(include_str!("sql/prune_requests.sql")).bind(Micros::from(before.requests)).bind(limit);
+        let sessions = sqlx::query(include_str!("sql/prune_sessions.sql"))
+            .bind(Micros::from(before.requests))
+            .bind(limit)
+            .bind(Micros::from(Session::idle_since(before.requests)));
+        self.alone("pruning sessions", sessions.execute(&self.pool)).await?;
         // Each on its own, so that no lock outlives its statement.
         Ok(Pruned {
             runs: self.alone("pruning runs", runs.execute(&self.pool)).await?.rows_affected(),

@@ -197,7 +197,7 @@ impl Hosts {
     }
 
     /// Says once that the server has no connection left.
-    fn note(&self, error: &sqlx::Error) {
+    pub(super) fn note(&self, error: &sqlx::Error) {
         if code(error).as_deref() == Some("53300") && !self.is_crowded.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 "the database server has no connection left; everbell goes on with those that it has: raise \
@@ -257,8 +257,7 @@ fn is_passing(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(error) => error.kind() == ErrorKind::ConnectionRefused,
         // No connection left, and starting or stopping.
-        sqlx::Error::Database(_) => matches!(code(error).as_deref(), Some("53300" | "57P03")),
-        _ => false,
+        _ => matches!(code(error).as_deref(), Some("53300" | "57P03")),
     }
 }
 

@@ -9,12 +9,13 @@ use super::connect::{Conn, on};
 use super::pool::{News, Pool};
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_instance_process.sql"),
     include_str!("migrations/0003_clock.sql"),
     include_str!("migrations/0004_deeds.sql"),
-    include_str!("migrations/0005_first_org.sql"),
+    include_str!("migrations/0005_sessions.sql"),
+    include_str!("migrations/0006_first_org.sql"),
 ];
 
 /// Waiting longer behind a reader would make every query on that table wait behind the migration.

@@ -38,7 +38,8 @@ impl PostgresStore {
             .bind(Micros::from(request.now))
             .bind(request.instance.as_uuid())
             .bind(Micros::from(request.lease_until))
-            .bind(column(&looks, |look| look.since));
+            .bind(column(&looks, |look| look.since))
+            .bind(column(request.targets, |wanted| wanted.backfills));
         let rows: Vec<ClaimColumns> = self.alone(WHAT, query.fetch_all(&self.loops)).await?;
         self.find_run_floors(request, &looks).await;
         let learned = self.learn_apart(rows.iter().filter_map(|row| row.job_id)).await?;

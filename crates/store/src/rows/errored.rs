@@ -23,6 +23,7 @@ pub(crate) fn of_job(id: JobId, key: &str, why: &str, now: Timestamp) -> AuditEn
         before: None,
         after: None,
         request: None,
+        origin: everbell_core::store::Origin::default(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rows of the smaller tables.
 
-use everbell_core::store::{AuditEntry, Instance, StoreResult, Token};
+use everbell_core::store::{AuditEntry, Instance, Origin, StoreResult, Token};
 use everbell_core::{Gap, GapReason, InstanceId, Invalid, JobId, Json, OrgId, Target, Timer};
 use sqlx::FromRow;
 use uuid::Uuid;
@@ -77,6 +77,9 @@ pub(crate) struct AuditColumns {
     pub(crate) reason: Option<String>,
     pub(crate) before: Option<String>,
     pub(crate) after: Option<String>,
+    pub(crate) address: Option<String>,
+    pub(crate) request_id: Option<String>,
+    pub(crate) role: Option<String>,
 }
 
 impl AuditColumns {
@@ -92,6 +95,7 @@ impl AuditColumns {
             object: self.object,
             reason: self.reason,
             request: None,
+            origin: Origin { address: self.address, request_id: self.request_id, role: self.role },
         })
     }
 }

@@ -15,6 +15,7 @@ mod policies;
 mod rearm;
 mod run;
 pub(crate) mod scan;
+mod sessions;
 pub(crate) mod summary;
 pub(crate) mod sweeps;
 
@@ -26,6 +27,7 @@ pub(crate) use few::{AuditColumns, GapColumns, InstanceColumns, TimerColumns, To
 pub(crate) use job::{JobColumns, JobListColumns, JobValues};
 pub(crate) use rearm::{Asked, GapCuts, clock_trace};
 pub(crate) use run::{ActiveColumns, ClaimColumns, RunColumns, RunValues, SettlingColumns, WholeRun};
+pub(crate) use sessions::SessionColumns;
 
 use everbell_core::store::{StoreError, StoreResult};
 use everbell_core::{Invalid, JobId, Json, OrgId, Timer};

@@ -6,8 +6,9 @@ use everbell_core::store::{
 use everbell_core::{InstanceId, Target};
 use jiff::Timestamp;
 
+use super::connect::check_limit;
 use super::transaction::{Statement, Tx};
-use super::{SqliteStore, check_limit, requests};
+use super::{SqliteStore, requests};
 use crate::micros::Micros;
 use crate::rows::{AuditColumns, InstanceColumns, TokenColumns, audit_json, bad_cursor, readable, words_of};
 
@@ -111,7 +112,7 @@ impl SqliteStore {
             tx.first(query).await?
         };
         let Some(mut token) = row.map(TokenColumns::read) else { return Ok(None) };
-        let minute = Micros(Micros::from(now).0.div_euclid(MICROS_PER_MINUTE) * MICROS_PER_MINUTE);
+        let minute = to_the_minute(now);
         if token.last_used_at.is_none_or(|used| Micros::from(used) < minute) {
             let query = sqlx::query(include_str!("sql/touch_token.sql")).bind(token.name.clone()).bind(minute);
             match self.write(WHAT, query).await {
@@ -149,6 +150,7 @@ impl SqliteStore {
         if tx.run(query).await? == 0 {
             return Err(StoreError::not_found("token", name));
         }
+        tx.run(sqlx::query(include_str!("sql/end_token_sessions.sql")).bind(name.to_owned())).await?;
         insert_audit(&mut tx, audit).await?;
         tx.commit().await
     }
@@ -185,6 +187,10 @@ impl SqliteStore {
     }
 }
 
+pub(super) fn to_the_minute(now: Timestamp) -> Micros {
+    Micros(Micros::from(now).0.div_euclid(MICROS_PER_MINUTE) * MICROS_PER_MINUTE)
+}
+
 /// Writes an entry, and that its request was carried out, if it names one.
 pub(super) async fn insert_audit(tx: &mut Tx<'_>, audit: &AuditEntry) -> StoreResult<()> {
     insert_audit_of(tx, audit, Deed::default).await
@@ -204,7 +210,10 @@ pub(super) async fn insert_audit_of(
         .bind(audit.object.clone())
         .bind(audit.reason.clone())
         .bind(audit_json(audit.before.as_ref()))
-        .bind(audit_json(audit.after.as_ref()));
+        .bind(audit_json(audit.after.as_ref()))
+        .bind(audit.origin.address.clone())
+        .bind(audit.origin.request_id.clone())
+        .bind(audit.origin.role.clone());
     tx.run(query).await?;
     match &audit.request {
         Some(request) => requests::insert_deed(tx, request, audit, deed()).await,

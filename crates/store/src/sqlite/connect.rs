@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use everbell_core::Invalid;
 use everbell_core::store::{Counts, StoreError, StoreResult, StoreStatus, UnavailableReason};
 use jiff::Timestamp;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
@@ -230,4 +231,12 @@ fn cannot_create(path: &Path, error: &io::Error) -> StoreError {
 #[expect(clippy::disallowed_methods, reason = "it is what Store::now answers with SQLite")]
 pub(super) fn clock() -> Timestamp {
     Micros::from(Timestamp::now()).into()
+}
+
+/// A page must have a size.
+pub(super) fn check_limit(limit: u32) -> StoreResult<()> {
+    if (1..=1_000).contains(&limit) {
+        return Ok(());
+    }
+    Err(Invalid::new("limit", format!("must be from 1 to 1000, not {limit}")).into())
 }

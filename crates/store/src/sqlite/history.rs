@@ -1,14 +1,15 @@
 //! History: runs, gaps, what became of a slot, and what is old enough to go.
 
 use everbell_core::store::{
-    Cursor, GapFilter, Page, PageRequest, PruneBefore, Pruned, RunFilter, SlotOutcome, StoreError, StoreResult,
+    Cursor, GapFilter, Page, PageRequest, PruneBefore, Pruned, RunFilter, Session, SlotOutcome, StoreError, StoreResult,
 };
 use everbell_core::{Gap, GapReason, JobId, OrgId, Run, RunId, TriggerType};
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::connect::check_limit;
 use super::transaction::{Statement, Tx};
-use super::{SqliteStore, batch, check_limit, jobs};
+use super::{SqliteStore, batch, jobs};
 use crate::micros::Micros;
 use crate::rows::scan::{self, Scan};
 use crate::rows::{GapColumns, RunColumns, WholeRun, bad_cursor, check_cap, org_text, readable};
@@ -109,13 +110,18 @@ impl SqliteStore {
         let audit = sqlx::query(include_str!("sql/prune_audit.sql")).bind(Micros::from(before.audit)).bind(limit);
         let answers =
             sqlx::query(include_str!("sql/prune_requests.sql")).bind(Micros::from(before.requests)).bind(limit);
+        let sessions = sqlx::query(include_str!("sql/prune_sessions.sql"))
+            .bind(Micros::from(before.requests))
+            .bind(limit)
+            .bind(Micros::from(Session::idle_since(before.requests)));
+        let ended = tx.run(sessions).await?;
         let pruned = Pruned {
             runs: tx.run(runs).await?,
             gaps: tx.run(gaps).await?,
             audit: tx.run(audit).await?,
             answers: tx.run(answers).await?,
         };
-        if pruned != Pruned::default() {
+        if pruned != Pruned::default() || ended > 0 {
             tx.commit().await?;
         }
         Ok(pruned)

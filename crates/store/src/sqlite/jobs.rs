@@ -59,7 +59,7 @@ impl SqliteStore {
     }
 
     pub(super) async fn read_jobs_page(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
-        super::check_limit(page.limit)?;
+        super::connect::check_limit(page.limit)?;
         let mut held = self.reader("listing jobs").await?;
         let mut tx = held.begin().await?;
         let mut rows = listed(&mut tx, filter, page.after.as_ref(), page.limit + 1).await?;

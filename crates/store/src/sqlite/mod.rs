@@ -25,6 +25,7 @@ mod planning;
 mod rearming;
 mod requests;
 mod running;
+mod sessions;
 mod summary;
 mod sweeping;
 mod transaction;
@@ -41,11 +42,12 @@ use everbell_core::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
     AuditEntry, Bucket, Canceled, Changed, Claim, ClockTrace, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter,
-    JobOrg, JobOrgFilter, JobRef, JobRow, LastAdmin, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten,
-    Page, PageRequest, PlanFn, Planned, PruneBefore, Pruned, Rearmed, Recorded, Remembered, RequestKey, RunFilter,
-    RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Swept, Tally, TargetCount, Token,
+    JobOrg, JobOrgFilter, JobRef, JobRow, LastAdmin, LeaseReport, NewSession, NewToken, OrgCounts, OrgFilter, OrgJob,
+    OrgWritten, Page, PageRequest, PlanFn, Planned, PruneBefore, Pruned, Rearmed, Recorded, Remembered, RequestKey,
+    RunFilter, RunGlimpse, Session, SessionFilter, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Swept,
+    Tally, TargetCount, Token,
 };
-use everbell_core::{Gap, InstanceId, Invalid, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
+use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{SqliteConnection, SqlitePool};
@@ -88,14 +90,6 @@ impl SqliteStore {
     pub fn is_fault_pending(&self) -> bool {
         self.faults.is_pending()
     }
-}
-
-/// A page must have a size.
-fn check_limit(limit: u32) -> StoreResult<()> {
-    if (1..=1_000).contains(&limit) {
-        return Ok(());
-    }
-    Err(Invalid::new("limit", format!("must be from 1 to 1000, not {limit}")).into())
 }
 
 #[async_trait]
@@ -345,6 +339,22 @@ impl Store for SqliteStore {
         audit: &AuditEntry,
     ) -> StoreResult<()> {
         self.end_token(name, now, last_admin, audit).await
+    }
+
+    async fn create_session(&self, session: &NewSession, audit: &AuditEntry) -> StoreResult<()> {
+        self.insert_session(session, audit).await
+    }
+
+    async fn find_session(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Session>> {
+        self.use_session(hash, now).await
+    }
+
+    async fn list_sessions(&self, filter: &SessionFilter, now: Timestamp) -> StoreResult<Vec<Session>> {
+        self.read_sessions(filter, now).await
+    }
+
+    async fn end_sessions(&self, filter: &SessionFilter, audit: &AuditEntry) -> StoreResult<u64> {
+        self.delete_sessions(filter, audit).await
     }
 
     async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()> {

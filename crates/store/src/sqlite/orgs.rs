@@ -11,10 +11,11 @@ use everbell_core::{JobId, JobKey, OrgId};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::SqliteStore;
 use super::access::insert_audit;
 use super::batch;
+use super::connect::check_limit;
 use super::transaction::Tx;
-use super::{SqliteStore, check_limit};
 use crate::micros::Micros;
 use crate::rows::orgs::{
     JobOrgColumns, MOST_COUNTED, MOST_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, WishColumns, decide_writes,

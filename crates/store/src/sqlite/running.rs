@@ -65,15 +65,17 @@ impl SqliteStore {
         request: &StartRuns<'_>,
         unreadable: &mut Vec<Uuid>,
     ) -> StoreResult<Vec<Claim>> {
-        let rooms: BTreeMap<&str, u32> = request.targets.iter().map(|want| (want.target.as_str(), want.room)).collect();
+        let rooms: BTreeMap<&str, (u32, bool)> =
+            request.targets.iter().map(|want| (want.target.as_str(), (want.room, want.backfills))).collect();
         let bad = (!unreadable.is_empty()).then(|| batch::ids(unreadable.iter().copied()));
         let mut waiting: Vec<Waiting> = Vec::new();
-        for (target, room) in rooms.into_iter().filter(|(_, room)| *room > 0) {
+        for (target, (room, backfills)) in rooms.into_iter().filter(|(_, (room, _))| *room > 0) {
             let query = sqlx::query(include_str!("sql/waiting_runs.sql"))
                 .bind(target.to_owned())
                 .bind(Micros::from(request.now))
                 .bind(room.min(request.limit))
-                .bind(bad.clone());
+                .bind(bad.clone())
+                .bind(backfills);
             waiting.extend(tx.all(query).await?);
         }
         waiting.sort_unstable_by_key(|row| (row.available_at, row.run.id));

@@ -31,7 +31,7 @@ CREATE TABLE audit (
   reason text,
   before text,
   after  text
-) strict;
+, address text, request_id text, role text) strict;
 CREATE INDEX audit_at on audit (at, id);
 CREATE INDEX audit_object on audit (object, at, id);
 CREATE TABLE clock (
@@ -241,6 +241,20 @@ CREATE TABLE runs (
 ) strict, without rowid;
 CREATE INDEX runs_skipped on runs (id) where skip_reason is not null;
 CREATE TABLE schema_migrations (version integer primary key, applied_at integer not null) strict;
+CREATE TABLE sessions (
+  id           blob primary key not null,
+  hash         blob not null unique,
+  token_hash   blob not null,
+  actor        text not null,
+  role         text not null,
+  created_at   integer not null,
+  expires_at   integer not null,
+  last_used_at integer not null,
+  address      text,
+  user_agent   text
+) strict;
+CREATE INDEX sessions_expires on sessions (expires_at);
+CREATE INDEX sessions_token on sessions (token_hash, created_at, id);
 CREATE TABLE sweeps (
   id         blob primary key not null,
   job_id     blob not null references jobs (id),

@@ -57,6 +57,7 @@ pub(super) fn audit(number: u128) -> AuditEntry {
         before: None,
         after: None,
         request: None,
+        origin: everbell_core::store::Origin::default(),
     }
 }
 
@@ -75,7 +76,7 @@ pub(super) async fn plan_due(store: &dyn Store, now: Timestamp, limit: u32) -> S
 }
 
 pub(super) async fn start(store: &dyn Store, instance: u8, now: Timestamp, limit: u32) -> StoreResult<Vec<Claim>> {
-    let targets = [TargetRoom { target: target(), room: limit }];
+    let targets = [TargetRoom { target: target(), room: limit, backfills: true }];
     let instance = InstanceId::new(at("00:00:00"), [instance; 10]);
     store.start_runs(&StartRuns { instance, targets: &targets, limit, now, lease_until: now + LEASE }).await
 }

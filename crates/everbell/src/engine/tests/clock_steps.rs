@@ -20,14 +20,15 @@ async fn a_step_forward_leaves_living_runs_to_their_instance() {
     other.reaper.step().await.unwrap();
     lab.set("01:00:15");
     lab.engine.heartbeat.step().await.unwrap();
-    lab.clock.step_to(at("01:10"));
+    lab.clock.step_to(at("01:15"));
     // The clock of a lab is shared, and only the other instance has noticed.
     other.anchor.step().await.unwrap();
     assert_eq!(other.reaper.step().await.unwrap(), Wait::For(Duration::from_secs(10)));
     assert_eq!(lab.runs("long").await, ["01:00:00 running"]);
-    lab.set("01:10:05");
+    assert_eq!(lab.store.list_instances().await.unwrap().len(), 1, "and it is not forgotten");
+    lab.set("01:15:05");
     lab.engine.heartbeat.step().await.unwrap();
-    lab.set("01:10:11");
+    lab.set("01:15:11");
     other.reaper.step().await.unwrap();
     assert_eq!(lab.runs("long").await, ["01:00:00 running"], "its lease was extended meanwhile");
 }

@@ -38,7 +38,12 @@ struct Joined<'a> {
 impl Client {
     /// The items of a list without pages.
     pub(crate) fn items(&self, path: &str) -> Result<List, CliError> {
-        let text = self.get(path, &[])?.text;
+        self.items_like(path, &[])
+    }
+
+    /// The same, with this query.
+    pub(crate) fn items_like(&self, path: &str, query: &[Parameter<'_>]) -> Result<List, CliError> {
+        let text = self.get(path, query)?.text;
         let page = page(&text)?;
         List::new(page.items, None, Some(text))
     }

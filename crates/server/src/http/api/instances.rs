@@ -7,7 +7,6 @@ use utoipa::ToSchema;
 use crate::http::call::{Answer, Call, shown};
 use crate::http::model::{InstanceDocument, Items, times};
 use crate::http::problem::{Kind, Problem};
-use crate::trail;
 
 pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
     let bell = &call.app.bell;
@@ -30,7 +29,7 @@ async fn set_draining(call: &Call, draining: bool) -> Result<Answer, Problem> {
     let id: InstanceId = name.parse().map_err(|_| missing())?;
     let now = call.app.bell.now();
     let action = if draining { "instance.drain" } else { "instance.undrain" };
-    let audit = trail::entry(&call.actor.name, action, format!("instance:{id}"), now);
+    let audit = call.actor.entry(action, format!("instance:{id}"), now);
     call.app.bell.store().drain_instance(id, draining, &audit).await?;
     Ok(Answer::nothing())
 }

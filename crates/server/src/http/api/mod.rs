@@ -15,6 +15,7 @@ pub(crate) mod orgs;
 pub(crate) mod probes;
 pub(crate) mod questions;
 pub(crate) mod runs;
+pub(crate) mod sessions;
 pub(crate) mod sweeps;
 pub(crate) mod targets;
 pub(crate) mod tokens;

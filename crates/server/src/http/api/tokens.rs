@@ -11,7 +11,6 @@ use crate::http::access::{Role, new_token, token_hash};
 use crate::http::call::{Answer, Call};
 use crate::http::model::{Items, NewTokenDocument, TokenDocument};
 use crate::http::problem::{Kind, Problem};
-use crate::trail;
 
 pub(crate) const CREATE: &[Field] = &[
     required("name", Value::Text { min: 1, max: 100 }, "Unique, for people and the audit trail."),
@@ -47,7 +46,7 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
         return Err(Problem::body(faults));
     }
     let token = new_token();
-    let mut entry = trail::entry(&call.actor.name, "token.create", format!("token:{name}"), now);
+    let mut entry = call.actor.entry("token.create", format!("token:{name}"), now);
     let after = json!({ "role": role, "expiresAt": expires_at.map(|at| at.to_string()) });
     entry.after = Json::parse("audit", &after.to_string()).ok();
     let new = NewToken { name, hash: token_hash(token.reveal()), role, created_at: now, expires_at };
@@ -72,7 +71,7 @@ pub(crate) async fn revoke(call: Call) -> Result<Answer, Problem> {
     let own = call.actor.name == format!("token:{name}");
     let may_go = call.query(REVOKE).flag("force") || (call.app.gate.has_configured() && !own);
     let last_admin = if may_go { LastAdmin::Revoke } else { LastAdmin::Refuse };
-    let entry = trail::entry(&call.actor.name, "token.revoke", format!("token:{name}"), now);
+    let entry = call.actor.entry("token.revoke", format!("token:{name}"), now);
     match call.app.bell.store().revoke_token(name, now, last_admin, &entry).await {
         Err(StoreError::Conflict { .. }) => Err(last_admin_stays(name)),
         answer => Ok(answer.map(|()| Answer::nothing())?),

@@ -1,10 +1,11 @@
 //! Who is there, and what happened: targets, instances, tokens, audit.
 
-use everbell_core::store::{AuditEntry, Instance, Token};
+use everbell_core::store::{AuditEntry, Instance, Session, Token};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use super::{parsed, time, times};
 
@@ -113,6 +114,7 @@ impl From<&Token> for TokenDocument {
 
 /// What somebody did.
 #[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[schema(as = AuditEntry)]
 pub(crate) struct AuditDocument {
     pub(crate) id: String,
@@ -128,6 +130,12 @@ pub(crate) struct AuditDocument {
     pub(crate) before: Option<Value>,
     /// How it is, as far as it changed.
     pub(crate) after: Option<Value>,
+    /// The address of the client; null for what everbell does by itself.
+    pub(crate) from: Option<String>,
+    /// The `X-Request-Id` of the request.
+    pub(crate) request_id: Option<String>,
+    /// The role of who asked.
+    pub(crate) role: Option<String>,
 }
 
 impl From<&AuditEntry> for AuditDocument {
@@ -141,6 +149,47 @@ impl From<&AuditEntry> for AuditDocument {
             reason: entry.reason.clone(),
             before: parsed(entry.before.as_ref()),
             after: parsed(entry.after.as_ref()),
+            from: entry.origin.address.clone(),
+            request_id: entry.origin.request_id.clone(),
+            role: entry.origin.role.clone(),
+        }
+    }
+}
+
+/// A browser that is signed in.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Session)]
+pub(crate) struct SessionDocument {
+    pub(crate) id: String,
+    /// Who signed in, such as `token:ops`.
+    pub(crate) actor: String,
+    pub(crate) role: String,
+    pub(crate) created_at: String,
+    /// When it ends if it is not used any more.
+    pub(crate) expires_at: String,
+    /// To the minute.
+    pub(crate) last_used_at: String,
+    /// The address of the client that signed in.
+    pub(crate) from: Option<String>,
+    /// The browser, as it names itself.
+    pub(crate) user_agent: Option<String>,
+    /// Whether it is the session of this request.
+    pub(crate) current: bool,
+}
+
+impl SessionDocument {
+    pub(crate) fn of(session: &Session, own: Option<Uuid>) -> SessionDocument {
+        SessionDocument {
+            id: session.id.to_string(),
+            actor: session.actor.clone(),
+            role: session.role.clone(),
+            created_at: time(session.created_at),
+            expires_at: time(session.ends_at()),
+            last_used_at: time(session.last_used_at),
+            from: session.address.clone(),
+            user_agent: session.user_agent.clone(),
+            current: own == Some(session.id),
         }
     }
 }

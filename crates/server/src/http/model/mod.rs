@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 
 pub(crate) use backfill::{BackfillDocument, BackfillReportDocument, StoppedDocument};
 pub(crate) use cluster::{
-    AuditDocument, InstanceDocument, NewTokenDocument, TargetDocument, TargetsDocument, TokenDocument,
+    AuditDocument, InstanceDocument, NewTokenDocument, SessionDocument, TargetDocument, TargetsDocument, TokenDocument,
 };
 pub(crate) use job::{
     Bulk, BulkItem, ChangedField, Fires, JobDocument, NewVersionDocument, ResumedDocument, Resumption, Schedule,

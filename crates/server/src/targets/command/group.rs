@@ -37,7 +37,11 @@ impl Group {
     pub(super) fn start(command: &mut Command, keeper: &Keeper, lease: &Lease) -> io::Result<Group> {
         // Before the program: its end must not be missed.
         let changes = unix::signal(SignalKind::child())?;
-        let child = command.process_group(0).spawn()?;
+        command.process_group(0);
+        if lease.is_nearly_over() {
+            return Err(io::Error::other("the lease of its run was over before it started"));
+        }
+        let child = command.spawn()?;
         let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let leader = leader.ok_or_else(|| io::Error::other("the program has no process id"))?;
         Ok(Group { child, leader, kept: Some(keeper.keep(leader, deadline(lease))), changes })

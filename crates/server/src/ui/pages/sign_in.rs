@@ -2,8 +2,11 @@
 
 use askama::Template;
 use axum::http::StatusCode;
+use everbell_core::store::SessionFilter;
 
 use crate::form::{Field, Kind, optional};
+use crate::http::access::Actor;
+use crate::http::api::sessions;
 use crate::http::pipeline::let_in;
 use crate::http::problem::{self, Problem};
 use crate::ui::session::{Cookie, Session};
@@ -36,18 +39,38 @@ pub(crate) async fn enter(visit: Visit) -> Result<Reply, Problem> {
     let Some(token) = visit.sent("token") else {
         return form(&visit, Some((StatusCode::BAD_REQUEST, "Paste a token: it begins with evb_.".to_owned()))).await;
     };
-    let session = Session::new(token);
-    match let_in(&visit.app, Some(&session.bearer()), &visit.headers, visit.peer).await {
-        Ok(_) => {
+    match let_in(&visit.app, Some(&format!("Bearer {token}")), &visit.headers, visit.peer).await {
+        Ok(mut actor) => {
+            actor.asks_from(visit.address(), &visit.id);
+            let session = begin(&visit, &actor).await?;
             let to = safe_place(visit.sent("to").unwrap_or("/")).to_owned();
-            Ok(Reply::go(to).header("set-cookie", visit.cookies.set(Cookie::Session, &session.value())))
+            Ok(Reply::go(to).header("set-cookie", visit.cookies.set(Cookie::Session, session.value())))
         }
         Err(problem) if problem.kind == problem::Kind::NotReady => Err(problem),
-        Err(problem) => form(&visit, Some((problem.status(), problem.detail))).await,
+        Err(problem) => {
+            visit.sign_in_failed(&problem).await;
+            form(&visit, Some((problem.status(), problem.detail))).await
+        }
     }
 }
 
+/// Begins a session of who just proved who they are.
+async fn begin(visit: &Visit, actor: &Actor) -> Result<Session, Problem> {
+    let session = Session::new();
+    let new = session
+        .begun(actor, &visit.headers, visit.now)
+        .ok_or_else(|| Problem::new(problem::Kind::Unauthenticated, "This token cannot be used for signing in."))?;
+    let entry = actor.entry("session.create", format!("session:{}", new.id), visit.now);
+    visit.app.bell.store().create_session(&new, &entry).await?;
+    Ok(session)
+}
+
 pub(crate) async fn leave(visit: Visit) -> Result<Reply, Problem> {
+    // Without an id the filter would mean every session of the actor.
+    if let Some(id) = visit.actor.session() {
+        let filter = SessionFilter { id: Some(id), actor: Some(visit.actor.name.clone()) };
+        sessions::ended(&visit.app.bell, &visit.actor, &filter).await?;
+    }
     let forget = visit.cookies.forget(Cookie::Session);
     Ok(Reply::done("/sign-in", "You are signed out.").header("set-cookie", forget))
 }

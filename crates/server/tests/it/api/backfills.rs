@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::server::{Server, TARGETS};
+use crate::server::{Server, TARGETS, time};
 
 fn check(server: &Server) {
     server.job("daily", &json!({ "cronExpression": "0 8 * * *", "timezone": "Europe/Paris" }));
@@ -85,4 +85,78 @@ fn a_dry_run_refuses_what_the_runs_would_be_refused_for() {
         assert_eq!(server.post("/jobs/key:each/backfills", &range).faults(), ["#/orgId"]);
         server.post("/jobs/key:gone@1/backfills", &range).problem(409, "JobRetired");
     }
+}
+
+fn check_bound(server: &Server) {
+    let more = json!({ "cronExpression": "0 * * * *", "target": "sleep", "policies": { "overlap": "allow" } });
+    server.job("slow", &more);
+    server.job("other", &json!({}));
+    let range = |to: &str| json!({ "from": "2026-11-02T00:00:00Z", "to": format!("2026-11-02T{to}:00:00Z") });
+    assert_eq!(server.post("/jobs/key:slow/backfills", &range("03")).expect(202)["toCreate"], 4);
+    let refused = server.post("/jobs/key:slow/backfills", &range("05")).problem(409, "TooManyPendingRuns");
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("has 4 runs") && detail.contains("2 more runs") && detail.contains("at most 5"),
+        "{detail}"
+    );
+    // Nothing of it was made, so there is room for one.
+    server.post("/jobs/key:slow/run-now", &json!({})).expect(202);
+    let refused = server.post("/jobs/key:slow/run-now", &json!({})).problem(409, "TooManyPendingRuns");
+    assert!(refused["detail"].as_str().unwrap().contains("has 5 runs"), "{refused}");
+    // Other jobs have a bound of their own.
+    server.post("/jobs/key:other/run-now", &json!({})).expect(202);
+}
+
+fn check_places(server: &Server) {
+    let policies = json!({ "overlap": "allow" });
+    let range = json!({ "from": "2026-09-01T00:00:00Z", "to": "2026-10-12T14:00:00Z" });
+    for number in 0..15 {
+        let key = format!("filled-{number}");
+        let more = json!({ "cronExpression": "0 * * * *", "target": "sleep", "policies": policies });
+        server.job(&key, &more);
+        let begun = server.post(&format!("/jobs/key:{key}/backfills"), &range).expect(202);
+        assert_eq!(begun["toCreate"], 999);
+    }
+    server.until("/runs?status=running&limit=20", |page| page["items"].as_array().unwrap().len() == 4);
+    // Another job starts at once, on another target and on the same one.
+    for (key, target, status) in [("quick", "print", "succeeded"), ("same", "sleep", "running")] {
+        server.job(key, &json!({ "target": target }));
+        let reply = server.post(&format!("/jobs/key:{key}/run-now"), &json!({}));
+        let run = server.until(&reply.headers["location"], |run| run["status"] == status);
+        let waited = time(&run["startedAt"]).duration_since(time(&run["scheduledAt"]));
+        assert!(waited.as_secs() < 3, "{key} waited for {waited}: {run}");
+    }
+    // Backfills have half of the places, not more.
+    let running = server.get("/runs?status=running&limit=20").expect(200);
+    let backfills = running["items"].as_array().unwrap().iter().filter(|run| run["origin"] == "backfill").count();
+    assert_eq!(backfills, 4, "{running}");
+}
+
+fn with_few_places() -> String {
+    format!("[engine]\nconcurrency = 8\n{TARGETS}")
+}
+
+#[test]
+fn backfills_leave_places_for_other_runs() {
+    check_places(&Server::with(&with_few_places()).registered());
+}
+
+#[test]
+fn backfills_leave_places_for_other_runs_on_postgres() {
+    check_places(&Server::postgres(&with_few_places()).registered());
+}
+
+/// With a small bound on runs that have not ended.
+fn bounded() -> String {
+    format!("[engine]\nmax_pending_runs = 5\n{TARGETS}")
+}
+
+#[test]
+fn runs_that_have_not_ended_are_bounded() {
+    check_bound(&Server::with(&bounded()).registered());
+}
+
+#[test]
+fn runs_that_have_not_ended_are_bounded_on_postgres() {
+    check_bound(&Server::postgres(&bounded()).registered());
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{data, everbell, registered};
 use crate::binary::{ran, stdout};
 use crate::server::Server;
+use crate::ui::visitor::Visitor;
 
 /// Every page, in an order in which the examples of one do not need those of a later one.
 const PAGES: &[&[&str]] = &[
@@ -56,6 +57,9 @@ const PAGES: &[&[&str]] = &[
     &["instances", "list"],
     &["instances", "drain"],
     &["instances", "undrain"],
+    &["sessions"],
+    &["sessions", "list"],
+    &["sessions", "end"],
     &["tokens"],
     &["tokens", "create"],
     &["tokens", "list"],
@@ -70,6 +74,13 @@ fn runs(server: &Server) -> [String; 2] {
     let ended = id("daily-briefing");
     everbell(server, &["runs", "watch", &ended]);
     [ended, id("slow")]
+}
+
+/// A browser that has just signed in.
+fn session(server: &Server) -> String {
+    Visitor::signed_in_by(server, &server.token, &[]);
+    let sessions = server.get("/sessions").expect(200);
+    sessions["items"][0]["id"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -94,6 +105,7 @@ fn help_begins_with_three_examples_that_work() {
             shell.args(["-c", &example.replace("http://127.0.0.1:7070", "\"$EVERBELL_SERVER\"")]);
             shell.current_dir(server.folder.path()).env("PATH", &path).env("LC_ALL", "C.UTF-8");
             shell.env("EVERBELL_SERVER", format!("http://{}", server.address)).env("EVERBELL_TOKEN", &server.token);
+            shell.env("SESSION", if page[0] == "sessions" { session(&server) } else { String::new() });
             shell.env("RUN", run).env("ACTIVE", active).env("INSTANCE", &instance);
             let found = ran(shell.output().unwrap());
             assert_eq!(found.code, Some(0), "{example}: {}{}", found.stdout, found.stderr);

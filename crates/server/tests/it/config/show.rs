@@ -81,6 +81,7 @@ fn every_value_is_shown_with_its_source_and_no_secret_is() {
          engine.shutdown_grace\t30s\tdefault\n\
          engine.cancel_grace\t10s\tdefault\n\
          engine.batch\t500\tdefault\n\
+         engine.max_pending_runs\t10000\tdefault\n\
          engine.linger\t2ms\tdefault\n\
          retention.keep\t180d\tdefault\n\
          retention.audit\t730d\tdefault\n\

@@ -12,9 +12,10 @@ use everbell_core::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::settle::{Settling, Transition};
 use everbell_core::store::{
     AuditEntry, Bucket, Canceled, Changed, Claim, ClockTrace, Counts, DecideFn, GapFilter, Glance, Instance, JobFilter,
-    JobOrg, JobOrgFilter, JobRef, JobRow, LastAdmin, LeaseReport, NewToken, OrgCounts, OrgFilter, OrgJob, OrgWritten,
-    Page, PageRequest, PlanFn, Planned, PruneBefore, Pruned, Rearmed, Recorded, Remembered, RequestKey, RunFilter,
-    RunGlimpse, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Swept, Tally, TargetCount, Token,
+    JobOrg, JobOrgFilter, JobRef, JobRow, LastAdmin, LeaseReport, NewSession, NewToken, OrgCounts, OrgFilter, OrgJob,
+    OrgWritten, Page, PageRequest, PlanFn, Planned, PruneBefore, Pruned, Rearmed, Recorded, Remembered, RequestKey,
+    RunFilter, RunGlimpse, Session, SessionFilter, SlotOutcome, StartRuns, Store, StoreResult, StoreStatus, Swept,
+    Tally, TargetCount, Token,
 };
 use everbell_core::{Gap, InstanceId, JobId, JobKey, OrgId, OutputSoFar, Run, RunId, Target};
 use jiff::Timestamp;
@@ -331,6 +332,22 @@ impl Store for Faulty {
         audit: &AuditEntry,
     ) -> StoreResult<()> {
         self.around(self.inner.revoke_token(name, now, last_admin, audit)).await
+    }
+
+    async fn create_session(&self, session: &NewSession, audit: &AuditEntry) -> StoreResult<()> {
+        self.around(self.inner.create_session(session, audit)).await
+    }
+
+    async fn find_session(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Session>> {
+        self.around(self.inner.find_session(hash, now)).await
+    }
+
+    async fn list_sessions(&self, filter: &SessionFilter, now: Timestamp) -> StoreResult<Vec<Session>> {
+        self.around(self.inner.list_sessions(filter, now)).await
+    }
+
+    async fn end_sessions(&self, filter: &SessionFilter, audit: &AuditEntry) -> StoreResult<u64> {
+        self.around(self.inner.end_sessions(filter, audit)).await
     }
 
     async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()> {

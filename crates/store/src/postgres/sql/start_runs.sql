@@ -1,8 +1,9 @@
 -- One look for each target, so that a target with no room hides none of the others. A held run starts only as the first
--- held one of its job and org, so two claimers cannot start two of them.
+-- held one of its job and org, so two claimers cannot start two of them. Backfills are passed over where they have their
+-- share already.
 with picked as materialized (
   select one.place
-  from unnest($1::text[], $2::bigint[], $7::timestamptz[]) as wanted (target, room, since)
+  from unnest($1::text[], $2::bigint[], $7::timestamptz[], $8::boolean[]) as wanted (target, room, since, backfills)
   cross join lateral (
     select a.ctid as place, a.available_at, a.run_id
     from active_runs a
@@ -13,6 +14,7 @@ with picked as materialized (
                           and (b.run_id < a.run_id) is true)
         and (select count(*) from active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and not b.held) < a.max_concurrent
       ))
+      and (wanted.backfills or not exists (select from runs r where r.id = a.run_id and r.trigger like 'backfill:%'))
     order by a.available_at, a.run_id
     limit least(wanted.room, $3)
     for update of a skip locked

@@ -1,5 +1,5 @@
 -- The next runs of a target that may start. A held one only as the first held one of its job and org. ?4 are the runs
--- and jobs that cannot be read, which must not stand in the way of the others; null when there are none.
+-- and jobs that cannot be read, which must not stand in the way of the others; null when there are none. Without ?5 backfills are passed over.
 select r.id, r.job_id, r.org_id, r.local_date, r.target, r.payload, r.trigger, r.nonce = 0 as by_slot,
        r.at, r.scheduled_at, r.created_at, r.catch_up, r.folded, p.attempt + 1 as attempt, p.cancel_by,
        p.available_at
@@ -16,5 +16,6 @@ where p.target = ?1 and p.status = 'pending' and p.available_at <= ?2 and not p.
     p.run_id not in (select unhex(value) from json_each(?4))
     and (p.job_id is null or p.job_id not in (select unhex(value) from json_each(?4)))
   ))
+  and (?5 or r.trigger not like 'backfill:%')
 order by p.available_at, p.run_id
 limit ?3

@@ -51,7 +51,9 @@ impl Handlers<'_> {
         };
         serve("quick", |_, _, _| fate(async { ok() }));
         serve("flaky", |_, _, mut dice| fate(async move { if dice.one_in(2) { error("no") } else { ok() } }));
-        serve("panics", |_, _, mut dice| fate(async move { if dice.one_in(2) { panic!("planned") } else { ok() } }));
+        serve("panics", |_, _, mut dice| {
+            fate(async move { if dice.one_in(2) { std::panic::resume_unwind(Box::new("planned")) } else { ok() } })
+        });
         serve("slow", |run, clock, mut dice| {
             let time = Duration::from_secs(dice.below(90) as u64);
             fate(async move {

@@ -19,6 +19,7 @@ use super::super::lab::{at, entry, job, options, with};
 use super::diary::Diary;
 use super::handlers::{Handlers, TARGETS, late_answers};
 use super::operator;
+use crate::clock::Clock;
 use crate::engine::{Claimer, Engine, Step, Wait};
 use crate::events::Events;
 use crate::testing::ManualClock;
@@ -35,12 +36,13 @@ pub(super) struct Witnesses {
 
 impl Witnesses {
     /// What changed that must not.
-    fn look(&mut self, snapshot: &Snapshot) {
+    fn look(&mut self, snapshot: &Snapshot, steps: bool) {
         for row in &snapshot.jobs {
             let (id, mark) = (row.job.definition.id, row.timer.as_ref().map(|timer| timer.last_slot_at));
             let Some(mark) = mark else { continue };
             let before = self.marks.insert(id, mark);
-            if before.is_some_and(|before| before > mark) {
+            // After a clock was ahead, it goes back to now.
+            if !steps && before.is_some_and(|before| before > mark) {
                 self.complaints.push(format!("the mark of {id} went back to {mark}"));
             }
         }
@@ -53,8 +55,8 @@ impl Witnesses {
         }
     }
 
-    pub(super) fn complaints(&mut self, snapshot: &Snapshot, diary: &Diary) -> Vec<String> {
-        self.look(snapshot);
+    pub(super) fn complaints(&mut self, snapshot: &Snapshot, diary: &Diary, steps: bool) -> Vec<String> {
+        self.look(snapshot, steps);
         let unheard = snapshot
             .runs
             .iter()
@@ -74,6 +76,8 @@ struct Instance {
     clock: Arc<ManualClock>,
     /// How far its clock is off.
     offset: SignedDuration,
+    /// How far the clock of the database has been stepped since this instance asked for it last.
+    unnoticed: SignedDuration,
     /// Stands still until then: neither its loops nor its clock go on.
     frozen_until: Option<Timestamp>,
 }
@@ -93,6 +97,10 @@ pub(super) struct World {
     instances: Vec<Option<Instance>>,
     born: u64,
     faults: Arc<Faults>,
+    /// Whether the clock of the database is stepped, forward and back.
+    pub(super) steps: bool,
+    /// How long ago it was.
+    since_step: SignedDuration,
 }
 
 /// Whether calls of the store fail.
@@ -105,7 +113,7 @@ pub(super) struct Faults {
 }
 
 impl World {
-    pub(super) async fn new(seed: u64) -> World {
+    pub(super) async fn new(seed: u64, steps: bool) -> World {
         let mut dice = Dice::new(seed);
         let store = Arc::new(MemoryStore::new());
         store.set_can_partition(true);
@@ -125,6 +133,8 @@ impl World {
             now: at("00:00"),
             instances: Vec::new(),
             faults: Arc::default(),
+            steps,
+            since_step: SignedDuration::ZERO,
             dice,
         };
         for _ in 0..3 {
@@ -157,11 +167,27 @@ impl World {
         let handlers = Handlers { clock: &clock, diary: &self.diary, store: &self.store, instance: number, seed };
         let targets = handlers.targets();
         let engine = Engine::new(Arc::new(store), Arc::clone(&clock) as _, targets, options(), Events::new(Vec::new()));
-        Instance { number, engine, claim: None, cut, clock, offset, frozen_until: None }
+        Instance {
+            number,
+            engine,
+            claim: None,
+            cut,
+            clock,
+            offset,
+            unnoticed: SignedDuration::ZERO,
+            frozen_until: None,
+        }
     }
 
     /// One thing happens.
     pub(super) async fn act(&mut self) {
+        if self.steps && self.dice.one_in(80) {
+            self.step_clock();
+        }
+        if self.steps && self.dice.one_in(6) {
+            let number = self.dice.below(self.instances.len());
+            self.anchor(number).await;
+        }
         match self.dice.below(100) {
             0 => self.crash(),
             1 => self.freeze(),
@@ -180,19 +206,20 @@ impl World {
         }
         if self.dice.one_in(10) {
             let snapshot = Snapshot::read(&*self.store).await;
-            self.witnesses.look(&snapshot);
+            self.witnesses.look(&snapshot, self.steps);
         }
     }
 
     /// Time passes, and everything that waited for it happens.
     async fn pass(&mut self, time: SignedDuration) {
         self.now += time;
+        self.since_step += time;
         for instance in self.instances.iter_mut().flatten() {
             if instance.frozen_until.is_some_and(|until| until > self.now) {
                 continue;
             }
             instance.frozen_until = None;
-            instance.clock.set(self.now + instance.offset);
+            instance.clock.set(self.now + instance.offset - instance.unnoticed);
         }
         for _ in 0..20 {
             tokio::task::yield_now().await;
@@ -200,6 +227,26 @@ impl World {
         // Only now: an instance that goes on has to be given a moment to notice what time it is.
         for instance in self.instances.iter().flatten().filter(|instance| instance.frozen_until.is_none()) {
             self.diary.thaw(instance.number);
+        }
+    }
+
+    /// The clock of the database is wrong from now on, or right again. Instances notice when they ask for it.
+    fn step_clock(&mut self) {
+        let by = *self.dice.pick(&[-3_600, -300, -60, -10, 10, 60, 300, 3_600]).unwrap();
+        let by = SignedDuration::from_secs(by);
+        self.now += by;
+        self.since_step = SignedDuration::ZERO;
+        for instance in self.instances.iter_mut().flatten() {
+            instance.unnoticed += by;
+        }
+    }
+
+    /// An instance asks what time it is.
+    async fn anchor(&mut self, number: usize) {
+        if let Some(instance) = self.instances[number].as_mut().filter(|instance| instance.frozen_until.is_none()) {
+            let by = std::mem::take(&mut instance.unnoticed);
+            instance.clock.step_to(instance.clock.now() + by);
+            let _may_fail = instance.engine.anchor.step().await;
         }
     }
 
@@ -240,6 +287,11 @@ impl World {
     async fn step(&mut self) {
         let number = self.dice.below(self.instances.len());
         let which = self.dice.below(12);
+        // Its own loop asks once a second.
+        let is_late = |instance: &Instance| !instance.unnoticed.is_zero();
+        if self.since_step > SignedDuration::from_secs(1) && self.instances[number].as_ref().is_some_and(is_late) {
+            self.anchor(number).await;
+        }
         let Some(instance) = &mut self.instances[number] else { return };
         if instance.frozen_until.is_none() {
             let engine = &mut instance.engine;
@@ -263,8 +315,11 @@ impl World {
     pub(super) async fn mend_and_drain(&mut self) -> Vec<String> {
         self.faults.mended.store(true, Ordering::Relaxed);
         self.instances.iter_mut().flatten().for_each(|instance| instance.frozen_until = None);
+        for number in 0..self.instances.len() {
+            self.anchor(number).await;
+        }
         operator::retire_all(self).await;
-        for _ in 0..400 {
+        for _ in 0..if self.steps { 5_000 } else { 400 } {
             self.pass(SignedDuration::from_secs(7)).await;
             for instance in self.instances.iter_mut().flatten() {
                 instance.engine.heartbeat.step().await.unwrap();

@@ -11,7 +11,7 @@ use super::subject::read;
 use super::{Moment, Refusal, expect_operator, mendable, typed};
 use crate::form::{Field, Kind, TEXT, optional, pairs};
 use crate::http::api::jobs::{RUN_STATUS, SCHEDULE_TYPE};
-use crate::http::inside::{Inside, perform};
+use crate::http::inside::Inside;
 use crate::http::problem::Problem;
 use crate::ui::choices::Face;
 use crate::ui::clock::Clock;
@@ -192,7 +192,7 @@ async fn planned(visit: &Visit, pausing: bool, chosen: (&str, Value)) -> Result<
     }
     let mut body = Map::from_iter([(chosen.0.to_owned(), chosen.1), ("dryRun".to_owned(), Value::Bool(true))]);
     body.extend(wish(pausing, "dry run"));
-    perform(&visit.app, &visit.actor, Inside::new(Method::POST, ROUTE, &[]), &body).await
+    visit.ask(Inside::new(Method::POST, ROUTE, &[]), &body).await
 }
 
 fn wish(pausing: bool, reason: &str) -> Map<String, Value> {

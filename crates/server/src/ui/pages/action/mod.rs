@@ -47,6 +47,7 @@ pub(crate) fn mendable(problem: Problem) -> Result<Problem, Problem> {
         | Kind::Conflict
         | Kind::RevisionMismatch
         | Kind::JobRetired
+        | Kind::TooManyPendingRuns
         | Kind::IdempotencyInProgress
         | Kind::IdempotencyKeyReused => Ok(problem),
         _ => Err(problem),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{Moment, Refusal, Subject, body, mendable, typed};
 use crate::http::access::{Role, expect_role};
-use crate::http::inside::{Inside, perform};
+use crate::http::inside::Inside;
 use crate::http::problem::Problem;
 use crate::ui::equivalent::Equivalent;
 use crate::ui::visit::{Reply, Visit};
@@ -100,7 +100,7 @@ pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
         revision: visit.sent("revision").and_then(|text| text.parse().ok()),
         ..Inside::new(Method::DELETE, "/jobs/{jobId}", &path)
     };
-    match perform(&visit.app, &visit.actor, inside, &Map::new()).await {
+    match visit.ask(inside, &Map::new()).await {
         Ok(_) => Ok(Reply::done(subject.place(), format!("{} is retired. Its history stays.", subject.key))),
         Err(problem) => {
             let problem = mendable(problem)?;

@@ -10,7 +10,7 @@ use crate::ui::audit_line::AuditLine;
 use crate::ui::{Frame, Links, Reply, Section, Visit};
 
 /// What entries may be about.
-const KINDS: [&str; 5] = ["job", "run", "org", "token", "instance"];
+const KINDS: [&str; 7] = ["job", "run", "org", "token", "instance", "session", "route"];
 
 /// The same as the API's.
 pub(crate) const QUERY: &[Field] = audit::LIST;

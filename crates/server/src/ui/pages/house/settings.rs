@@ -3,15 +3,19 @@
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use everbell_core::Zone;
-use everbell_core::store::Token;
-use serde_json::{Map, Value};
+use everbell_core::store::{Session, Token};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 use crate::http::access::Role;
+use crate::http::api::sessions::{self, Whose};
+use crate::http::inside::Inside;
 use crate::http::problem::Problem;
 use crate::ui::choices::{Face, Theme};
 use crate::ui::clock::Clock;
 use crate::ui::markup::{Markup, url_part};
 use crate::ui::pages::action::Refusal;
+use crate::ui::session::Cookie;
 use crate::ui::{Frame, Reply, Section, Visit};
 
 #[derive(Template)]
@@ -27,6 +31,35 @@ struct SettingsPage {
     refusal: Refusal,
     name: String,
     no_admin: Option<String>,
+    /// Of who is here; of everybody for admins.
+    sessions: Vec<SessionLine>,
+}
+
+/// A browser that is signed in.
+struct SessionLine {
+    id: String,
+    actor: String,
+    from: String,
+    browser: String,
+    began: Markup,
+    used: Markup,
+    ends: Markup,
+    is_current: bool,
+}
+
+impl SessionLine {
+    fn of(session: &Session, own: Option<Uuid>, clock: &Clock) -> SessionLine {
+        SessionLine {
+            id: session.id.to_string(),
+            actor: session.actor.clone(),
+            from: session.address.clone().unwrap_or_default(),
+            browser: session.user_agent.clone().unwrap_or_default(),
+            began: clock.away(session.created_at),
+            used: clock.away(session.last_used_at),
+            ends: clock.at(session.ends_at(), None),
+            is_current: own == Some(session.id),
+        }
+    }
 }
 
 struct Line {
@@ -37,13 +70,17 @@ struct Line {
     used: Option<Markup>,
     ends: Option<Markup>,
     over: Option<&'static str>,
+    /// How many browsers are signed in with it.
+    sessions: usize,
 }
 
 impl Line {
-    fn of(token: &Token, clock: &Clock) -> Line {
+    fn of(token: &Token, sessions: &[Session], clock: &Clock) -> Line {
+        let actor = format!("token:{}", token.name);
         let expired = token.expires_at.is_some_and(|at| at <= clock.now);
         Line {
             part: url_part(&token.name),
+            sessions: sessions.iter().filter(|session| session.actor == actor).count(),
             name: token.name.clone(),
             role: token.role.clone(),
             made: clock.away(token.created_at),
@@ -64,19 +101,47 @@ async fn shown(visit: &Visit, made: Option<(String, String)>, problem: Option<&P
         None => Some(visit.app.bell.store().list_tokens().await?),
         Some(_) => None,
     };
-    let clock = visit.clock();
+    let sessions =
+        sessions::visible(&visit.call(), if no_admin.is_none() { Whose::Everybody } else { Whose::Own }).await?;
+    let (clock, own) = (visit.clock(), visit.actor.session());
     let page = SettingsPage {
         actor: visit.actor.name.clone(),
         role: visit.actor.role.as_str(),
         zones: Zone::names().collect(),
-        tokens: tokens.map(|tokens| tokens.iter().map(|token| Line::of(token, &clock)).collect()),
+        tokens: tokens.map(|tokens| tokens.iter().map(|token| Line::of(token, &sessions, &clock)).collect()),
         name: visit.sent("name").filter(|_| problem.is_some()).unwrap_or_default().to_owned(),
         refusal: Refusal::of(problem, &["name", "role", "expiresAt"]),
         frame: visit.frame(Section::Settings, "Settings").await,
         made,
         no_admin,
+        sessions: sessions.iter().map(|session| SessionLine::of(session, own, &clock)).collect(),
     };
     Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+}
+
+/// Ends one session.
+pub(crate) async fn end_session(visit: Visit) -> Result<Reply, Problem> {
+    let id = visit.part("id").to_owned();
+    visit.perform(Method::DELETE, "/sessions/{sessionId}", &[("sessionId", &id)], &Map::new()).await?;
+    if visit.actor.session().is_some_and(|own| own.to_string() == id) {
+        return Ok(signed_out(&visit, "You are signed out."));
+    }
+    Ok(Reply::done("/settings", "The session has ended."))
+}
+
+/// Ends every session of who is here, also this one; or those of the actor that an admin names.
+pub(crate) async fn end_sessions(visit: Visit) -> Result<Reply, Problem> {
+    let actor = visit.sent("actor").unwrap_or(&visit.actor.name).to_owned();
+    let query = json!({ "actor": actor });
+    visit.ask(Inside { query, ..Inside::new(Method::DELETE, "/sessions", &[]) }, &Map::new()).await?;
+    if actor == visit.actor.name {
+        return Ok(signed_out(&visit, "You are signed out everywhere."));
+    }
+    Ok(Reply::done("/settings", format!("{actor} is signed out everywhere.")))
+}
+
+fn signed_out(visit: &Visit, text: &str) -> Reply {
+    Reply::done("/sign-in", text).header("set-cookie", visit.cookies.forget(Cookie::Session))
 }
 
 /// Makes a token, and shows it this once.

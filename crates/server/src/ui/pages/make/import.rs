@@ -12,7 +12,7 @@ use super::offers::targets;
 use crate::cli::jobs::Body;
 use crate::cli::jobs::declared::crontab::lines::{self, Entry, Line, Verdict};
 use crate::http::body::off_workers;
-use crate::http::inside::{Inside, perform};
+use crate::http::inside::Inside;
 use crate::http::problem::{Kind, Problem};
 use crate::ui::markup::url_part;
 use crate::ui::visit::{Reply, Visit};
@@ -186,7 +186,7 @@ async fn created(visit: &Visit, number: usize, job: &Wanted) -> Result<Outcome, 
     }
     let once = visit.sent("once").map(|once| format!("{once}-{number}"));
     let request = Inside { once: once.as_deref(), ..Inside::new(Method::POST, "/jobs", &[]) };
-    match perform(&visit.app, &visit.actor, request, &body).await {
+    match visit.ask(request, &body).await {
         Ok(answer) => {
             let key = answer.get("jobKey").and_then(Value::as_str).unwrap_or(&job.key);
             Ok(Outcome::Made { part: url_part(key) })

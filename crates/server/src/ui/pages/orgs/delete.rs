@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::enable::next_fires;
 use super::{OrgSubject, refusal};
-use crate::http::inside::{Inside, perform};
+use crate::http::inside::Inside;
 use crate::http::problem::Problem;
 use crate::ui::equivalent::Equivalent;
 use crate::ui::pages::action::{Refusal, expect_operator, mendable, typed};
@@ -70,7 +70,7 @@ pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
         revision: visit.sent("revision").and_then(|text| text.parse().ok()),
         ..Inside::new(Method::DELETE, "/orgs/{orgId}", &path)
     };
-    match perform(&visit.app, &visit.actor, inside, &Map::new()).await {
+    match visit.ask(inside, &Map::new()).await {
         Ok(_) => Ok(Reply::done("/orgs", format!("{} is deleted. Its runs stay.", subject.id))),
         Err(problem) => {
             let problem = mendable(problem)?;

@@ -5,7 +5,7 @@ use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value};
 
 use crate::cli::orgs::import::lines;
-use crate::http::inside::{Inside, perform};
+use crate::http::inside::Inside;
 use crate::http::problem::{Kind, Problem};
 use crate::ui::pages::action::{expect_operator, mendable, typed};
 use crate::ui::visit::{Reply, Visit};
@@ -108,7 +108,7 @@ async fn performed(visit: &Visit, lines: &str, import: bool) -> Result<Value, Pr
     // Nothing is remembered of what was only asked.
     let once = visit.sent("once").filter(|_| import);
     let inside = Inside { query: Value::Object(query), once, ..Inside::new(Method::POST, "/orgs", &[]) };
-    let answer = perform(&visit.app, &visit.actor, inside, &lines).await;
+    let answer = visit.ask(inside, &lines).await;
     answer.map_err(|problem| match problem.kind {
         Kind::MalformedJson => Problem::new(Kind::InvalidInput, problem.detail),
         _ => problem,

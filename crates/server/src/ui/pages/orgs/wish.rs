@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::foreseen::{fires, view};
 use super::{OrgSubject, refusal};
-use crate::http::inside::{Inside, perform};
+use crate::http::inside::Inside;
 use crate::http::problem::Problem;
 use crate::ui::equivalent::Equivalent;
 use crate::ui::markup::url_part;
@@ -177,7 +177,7 @@ async fn send(visit: Visit, act: Act) -> Result<Reply, Problem> {
             let reason = visit.sent("reason").map(|reason| ("reason".to_owned(), Value::from(reason)));
             let query = Value::Object(reason.into_iter().collect());
             let inside = Inside { query, ..Inside::new(Method::DELETE, ROUTE, &path) };
-            perform(&visit.app, &visit.actor, inside, &Map::new()).await
+            visit.ask(inside, &Map::new()).await
         }
     };
     match done {

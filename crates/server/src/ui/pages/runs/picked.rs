@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::row::{Hosts, Row};
 use crate::form::{Field, Kind as Member, TEXT, optional};
-use crate::http::inside::{Inside, perform};
+use crate::http::inside::Inside;
 use crate::http::problem::{Kind, Problem};
 use crate::ui::pages::action::{Refusal, expect_operator};
 use crate::ui::visit::{Content, Flash, Reply, Visit, safe_place};
@@ -106,7 +106,7 @@ async fn one(visit: &Visit, id: &str, rerun: bool) -> Result<Value, Problem> {
     // The whole form is sent once, so each of its runs is.
     let once = visit.sent("once").map(|once| format!("{once}:{id}"));
     let inside = Inside { once: once.as_deref(), ..Inside::new(Method::POST, route, &path) };
-    perform(&visit.app, &visit.actor, inside, &body).await
+    visit.ask(inside, &body).await
 }
 
 /// What became of them, in the order in which it first happened.
