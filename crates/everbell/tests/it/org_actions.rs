@@ -25,7 +25,8 @@ async fn runs(bell: &everbell::Everbell) -> Vec<RunRecord> {
 on_every_store!(
     a_run_by_hand_is_for_one_org_for_some_or_for_all,
     a_backfill_is_for_one_org_or_for_all,
-    the_next_fire_of_one_org_is_moved_or_skipped
+    the_next_fire_of_one_org_is_moved_or_skipped,
+    what_fires_at_once_after_a_change_is_known
 );
 
 async fn a_run_by_hand_is_for_one_org_for_some_or_for_all(stored: Stored) {
@@ -187,4 +188,24 @@ async fn what_is_done_for_all_orgs_is_stopped() {
     let made = jobs.backfills("briefing").await.unwrap()[0].runs["pending"];
     assert_eq!(jobs.stop_backfill("briefing", all.id).await.unwrap(), made);
     assert!(orgs.sweeps().await.unwrap().is_empty());
+}
+
+async fn what_fires_at_once_after_a_change_is_known(stored: Stored) {
+    let (clock, bell) = world(&stored).await;
+    let orgs = bell.orgs();
+    clock.set("2026-11-17T15:00:00Z");
+    orgs.set(placed("dune", "UTC")).await.unwrap();
+    let keys = orgs.fires_now(&id("dune"), &[]).await.unwrap();
+    assert_eq!(keys.iter().map(ToString::to_string).collect::<Vec<_>>(), ["briefing"], "its morning has gone by");
+    orgs.set(placed("east", "America/Los_Angeles")).await.unwrap();
+    assert_eq!(orgs.fires_now(&id("east"), &[]).await.unwrap(), [], "its morning is still to come");
+
+    let before = orgs.jobs_of(&id("east")).await.unwrap();
+    let earlier = everbell::OverrideWrite {
+        job_key: everbell::JobKey::new("briefing").unwrap(),
+        enabled: true,
+        expression: Some("0 5 * * *".to_owned()),
+    };
+    orgs.set_override(&id("east"), &earlier).await.unwrap();
+    assert_eq!(orgs.fires_now(&id("east"), &before).await.unwrap().len(), 1, "now it has gone by");
 }

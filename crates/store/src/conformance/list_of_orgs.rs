@@ -66,6 +66,7 @@ macro_rules! conformance_cases_of_orgs {
                 each_org_fires_at_its_own_local_time,
                 a_job_knows_the_first_fire_of_all_orgs,
                 a_new_org_gets_its_timers,
+                a_new_org_whose_time_has_gone_by_fires_at_once_and_once,
                 an_org_that_moves_west_does_not_fire_twice_on_a_date,
                 an_org_that_moves_east_past_the_time_fires_at_once,
                 a_timer_that_is_due_is_judged_by_what_holds_now,

@@ -83,8 +83,26 @@ pub async fn a_new_org_gets_its_timers(fresh: Fresh) {
     assert_eq!(world.store.count_orgs().await.unwrap().waiting, 1);
     world.sweep(at("05:00")).await;
     assert_eq!(next(&world, id, "cairo").await, Some(at("07:00")));
-    assert_eq!(timer(&world, id, "cairo").await.last_slot_at, at("05:00"), "its slots begin with it");
+    assert_eq!(
+        timer(&world, id, "cairo").await.last_slot_at,
+        at("00:00"),
+        "its day begins at midnight, or with the job"
+    );
     assert_eq!(world.store.count_orgs().await.unwrap().waiting, 0);
+}
+
+pub async fn a_new_org_whose_time_has_gone_by_fires_at_once_and_once(fresh: Fresh) {
+    let (world, id) = three(&fresh).await;
+    world.put(&[org("dhaka", "Asia/Dhaka")], at("05:00")).await;
+    world.sweep(at("05:00")).await;
+    assert_eq!(next(&world, id, "dhaka").await, Some(at("03:00")), "nine o'clock was two hours ago");
+    world.run_due(&success(), at("05:00")).await;
+    assert_eq!(dates(&world, "dhaka").await, ["2026-11-15"]);
+    world.put(&[org("dhaka", "Europe/Paris")], at("05:10")).await;
+    world.sweep(at("05:10")).await;
+    world.run_due(&success(), at("08:00")).await;
+    assert_eq!(dates(&world, "dhaka").await, ["2026-11-15"], "and no second time on that date");
+    assert_eq!(gaps_of(&world, "dhaka").await, [(GapReason::Coalesced, 1)]);
 }
 
 pub async fn an_org_that_moves_west_does_not_fire_twice_on_a_date(fresh: Fresh) {

@@ -74,7 +74,13 @@ select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run
           order by r.at desc limit 1) end as last_run_at,
        case when j.scope = 'global' then t.last_run_id else
          (select r.id from runs r where r.job_id = j.id and r.skip_reason is not 'operator'
-          order by r.at desc, r.id desc limit 1) end as last_run_id
+          order by r.at desc, r.id desc limit 1) end as last_run_id,
+       case when j.scope = 'per_org' and j.status = 'active' then
+         (select o.next_run_at from timers o where o.job_id = j.id and o.org_id <> '' and o.next_run_at is not null
+          order by o.next_run_at, o.org_id limit 1) end as next_org_run_at,
+       case when j.scope = 'per_org' and j.status = 'active' then
+         (select o.org_id from timers o where o.job_id = j.id and o.org_id <> '' and o.next_run_at is not null
+          order by o.next_run_at, o.org_id limit 1) end as next_org_id
 from jobs j
 left join timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global';
 CREATE TABLE jobs (
@@ -276,6 +282,7 @@ CREATE TABLE timers (
 ) strict, without rowid;
 CREATE INDEX timers_due on timers (next_run_at) where next_run_at is not null;
 CREATE INDEX timers_errored on timers (org_id) where error is not null;
+CREATE INDEX timers_first_org on timers (job_id, next_run_at, org_id) where org_id <> '' and next_run_at is not null;
 CREATE TABLE tokens (
   name         text primary key not null,
   hash         blob not null unique,

@@ -220,3 +220,14 @@ fn the_scope_of_a_job_is_changed_by_an_edit() {
     }
     assert_eq!(server.get("/status").expect(200)["orgs"], 3);
 }
+
+#[test]
+fn answers_to_changes_say_what_fires_at_once() {
+    let server = Server::start();
+    server.job("daily", &json!({ "cronExpression": "0 0 * * *", "scope": "per_org" }));
+    let made = server.put("/orgs/acme", &json!({ "timezone": "UTC" })).expect(201);
+    assert_eq!(made["firesNow"], json!([]), "the job is younger than today's midnight: {made}");
+    assert!(server.get("/orgs/acme").expect(200)["firesNow"].is_null(), "only the answer to a change says so");
+    let wish = server.put("/orgs/acme/jobs/daily", &json!({ "cronExpression": "0 1 1 1 *" })).expect(200);
+    assert_eq!(wish["firesNow"], json!(false), "{wish}");
+}

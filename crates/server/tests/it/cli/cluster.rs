@@ -55,7 +55,7 @@ fn what_is_left_out_of_what_fires_next_is_told() {
     server.until("/jobs/key:org-briefing/orgs", |list| list["items"][0]["nextRunAt"].is_string());
     let first = printed(&server, &["jobs", "show", "org-briefing"]);
     assert_eq!((first["nextOrgId"].as_str(), first["nextRunAt"].is_string()), (Some("acme"), true));
-    let listed = printed(&server, &["next", "org-briefing"]);
+    let listed = printed(&server, &["next", "org-briefing", "--quiet"]);
     assert_eq!((&listed["items"][0]["at"], &listed["items"][0]["orgId"]), (&first["nextRunAt"], &json!("acme")));
     let alone = on_terminal(&server, 120, &["next", "org-briefing"]);
     assert_eq!(alone.stderr, everbell(&server, &["next", "org-briefing"]).stderr);

@@ -158,7 +158,8 @@ fn jobs_are_overridden_run_moved_and_skipped_for_orgs() {
 fn a_job_that_fires_for_orgs_has_no_time_of_its_own() {
     let server = populated();
     let shown = data(&server, &["jobs", "show", "briefing"]);
-    assert!(shown.contains("next\tfor each org at its own local time: everbell orgs show ORG\n"), "{shown}");
+    assert!(shown.contains("next\tfor each org at its own local time, first for acme at "), "{shown}");
+    assert!(shown.contains(": everbell orgs show ORG\n"), "{shown}");
     let text = "[[target]]\nlabel = \"print\"\ntype = \"log\"\n[[job]]\njob_key = \"briefing\"\ntarget = \"print\"\n\
                 cron_expression = \"0 8 * * *\"\nscope = \"per_org\"\n";
     fs::write(server.folder.path().join("per_org.toml"), text).unwrap();

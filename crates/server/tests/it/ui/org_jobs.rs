@@ -134,7 +134,7 @@ fn a_job_that_fires_for_each_org_shows_no_fires_of_its_own() {
             "Its local time",
         ],
     );
-    assert_has(&ana.page("/jobs"), &[">per org</a>", "in the zone of each org"]);
+    assert_has(&ana.page("/jobs"), &[", first for <a href=\"/jobs/brief/orgs\"", "in the zone of each org"]);
     // The fires of its own zone are nobody's.
     server.job("hourly", &json!({ "scope": "per_org", "cronExpression": "0 * * * *" }));
     assert_has(&ana.page("/timeline?q=hourly"), &[" 0 planned."]);
