@@ -1,5 +1,7 @@
 //! A wrong clock of the machine, seen from outside. The Debian package `faketime` makes it wrong while time passes as ever.
 
+#![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

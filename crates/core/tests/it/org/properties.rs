@@ -118,11 +118,19 @@ fn wished((policies, zone, start, changes): (&str, &str, i64, Vec<(i64, Change)>
     let mut now = job_made + SignedDuration::from_hours(24 * 30) + SignedDuration::from_mins(start);
     let mut diary = Diary::of_older_job("0 9 * * *", policies, job_made, zone, now);
     let made = now.to_zoned(Zone::get(zone).unwrap().as_jiff().clone()).date();
+    let mut is_on = true;
     for (minutes, change) in changes {
         now += SignedDuration::from_mins(minutes);
         diary.until(now);
+        is_on = match change {
+            Change::Disable => false,
+            Change::Enable => true,
+            Change::Move(_) | Change::At(_) => is_on,
+        };
         match change {
             Change::Move(zone) => diary.move_to(zone),
+            // Days on which it was off belong to the time that it wanted last: a change meanwhile leaves them out.
+            Change::At(_) if !is_on => {}
             Change::At(time) => diary.wish(Some((true, Some(time)))),
             Change::Disable => diary.enable(false),
             Change::Enable => diary.enable(true),

@@ -85,14 +85,6 @@ fn play_all(seeds: std::ops::Range<u64>, steps: bool) {
         let (snapshot, complaints) = played(seed, steps);
         seen.extend(fates(&snapshot));
         if !complaints.is_empty() {
-            if std::env::var("EVERBELL_SEED").is_ok() {
-                for row in &snapshot.jobs {
-                    eprintln!("{:?} {:?}", row.job, row.timer);
-                }
-                for run in &snapshot.runs {
-                    eprintln!("{run:?}");
-                }
-            }
             writeln!(failed, "seed {seed}:\n  {}", complaints.join("\n  ")).unwrap();
         }
     }

@@ -315,8 +315,12 @@ impl World {
     pub(super) async fn mend_and_drain(&mut self) -> Vec<String> {
         self.faults.mended.store(true, Ordering::Relaxed);
         self.instances.iter_mut().flatten().for_each(|instance| instance.frozen_until = None);
-        for number in 0..self.instances.len() {
-            self.anchor(number).await;
+        if self.steps {
+            // Those that stood still know how much time has passed.
+            self.pass(SignedDuration::ZERO).await;
+            for number in 0..self.instances.len() {
+                self.anchor(number).await;
+            }
         }
         operator::retire_all(self).await;
         for _ in 0..if self.steps { 5_000 } else { 400 } {
