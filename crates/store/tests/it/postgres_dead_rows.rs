@@ -53,6 +53,7 @@ async fn a_look_from_a_floor_reads_no_dead_rows() {
             .replace("$1::text[]", "array['log']")
             .replace("$2::bigint[]", "array[10::bigint]")
             .replace("$7::timestamptz[]", &format!("array[timestamptz '{since}']"))
+            .replace("$8::boolean[]", "array[true]")
             .replace("$3", "10")
             .replace("$4", "timestamptz '2026-11-15Z'")
             .replace("$5", "gen_random_uuid()")

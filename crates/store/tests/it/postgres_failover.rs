@@ -143,10 +143,10 @@ async fn a_server_without_connections_is_shared_and_named() {
     let database = TestDatabase::create().await;
     drop(PostgresStore::connect(database.url()).await.unwrap());
     let role = format!("small_{}", database.name());
-    // Three: one listens, and two are shared by everybody else.
+    // Four: one listens, one is for the loops, and two are shared by everybody else.
     execute(
         database.url(),
-        format!("create role {role} login connection limit 3; grant all on all tables in schema public to {role}"),
+        format!("create role {role} login connection limit 4; grant all on all tables in schema public to {role}"),
     )
     .await;
     let url = database.url().replace("postgres@localhost", &format!("{role}@localhost"));
