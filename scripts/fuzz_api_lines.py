@@ -7,6 +7,8 @@ import schemathesis
 
 @schemathesis.serializer("application/x-ndjson")
 def lines(_context, value):
+    if isinstance(value, (bytes, bytearray)):
+        value = bytes(value).decode("utf-8", "replace")
     text = value if isinstance(value, str) else json.dumps(value)
     if len(text) % 2:
         text = "\n".join(json.dumps({"id": part, "timezone": "UTC"}) for part in text.splitlines())

@@ -13,7 +13,6 @@ mod orgs;
 mod pages;
 mod population;
 mod rivals;
-mod schema;
 mod store;
 mod table;
 
@@ -26,7 +25,6 @@ usage: cargo run -p everbell-bench --release -- WHAT
           with a verdict. --experiment list|all|NAME,NAME, --database postgres|sqlite, --minutes N (repeats them at
           random, by --seed N), --instances N, --binary PATH of `everbell`, --brief for short leases and few rounds
   cron    times to find the next slot, to parse and to count, against the crates cron, croner and cronexpr
-  schema  candidates for the tables and indexes of the stores as plain SQL; --quick for a short look
   engine  the whole engine: drain, fire lag, idle cost, start with many timers; --quick for a short look,
           and only some of it: drain, lag, idle, start
   orgs    one job for up to 1,000,000 orgs: making their timers, and firing 10,000 that are due in the same second;
@@ -40,16 +38,14 @@ usage: cargo run -p everbell-bench --release -- WHAT
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| ["--help", "-h"].contains(&argument.as_str())) {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["chaos", rest @ ..] => return verdict(everbell_bench::chaos::run(rest)),
         ["soak", rest @ ..] => return verdict(everbell_bench::soak::run(rest)),
         ["cron"] => cron::run(),
-        ["schema", rest @ ..] if matches!(rest, [] | ["--quick"]) => {
-            if let Err(reason) = schema::run(!rest.is_empty()) {
-                eprintln!("error: {reason}");
-                return ExitCode::FAILURE;
-            }
-        }
         ["engine", rest @ ..] => {
             if let Err(reason) = engine::run(rest) {
                 eprintln!("error: {reason}");
@@ -74,7 +70,7 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         }
-        ["help" | "--help" | "-h"] => println!("{USAGE}"),
+        ["help"] => println!("{USAGE}"),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

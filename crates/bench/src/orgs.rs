@@ -27,7 +27,7 @@ use crate::table::{Table, thousands};
 const DUE: u32 = 10_000;
 /// How many timers are claimed at once, as an instance does.
 const BATCH: u32 = 500;
-/// How many orgs the sweeper looks at in one transaction.
+/// How many orgs the reconciler looks at in one transaction.
 const STEP: u32 = 500;
 /// Where those are that are due together: 09:00 there is 03:15 in UTC, and nowhere else.
 const TOGETHER: &str = "Asia/Kathmandu";
@@ -71,7 +71,7 @@ async fn measure(sizes: &[u32], postgres: bool, sqlite: bool) -> Outcome<()> {
     let mut table = Table::new(1, &heading);
     for orgs in sizes {
         if postgres {
-            let database = TestDatabase::create_on(&postgres_url_with(Durability::Durable)).await;
+            let database = TestDatabase::empty_on(&postgres_url_with(Durability::Durable)).await;
             let store = PostgresStore::connect(database.url()).await?;
             table.row(one("PostgreSQL", Arc::new(store), Place::Postgres(database.url()), *orgs).await?);
         }

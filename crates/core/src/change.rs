@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use crate::ids::{Invalid, JobId, Target};
 use crate::job::{Definition, Job, JobState, JobStatus, Pause, Scope, Source, Timer};
 use crate::json::Json;
-use crate::org::{self, OrgFacts, Work};
-use crate::plan::{self, Missed, Plan, RunNow, Seen};
+use crate::org::{self, OrgFacts, OrgTask};
+use crate::plan::{self, Missed, Plan, PlanContext, RunNow};
 use crate::policy::Policies;
 use crate::repair::{self, Repair};
 use crate::run::{ActiveRun, GapReason};
@@ -36,8 +36,8 @@ pub struct JobView {
 
 impl JobView {
     /// What a plan must know besides the job and its timer.
-    fn seen<'a>(&'a self, org_spec: Option<&'a Spec>) -> Seen<'a> {
-        Seen { active: &self.active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec }
+    fn seen<'a>(&'a self, org_spec: Option<&'a Spec>) -> PlanContext<'a> {
+        PlanContext { active: &self.active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec }
     }
 
     /// The schedule of the org that is asked about.
@@ -109,7 +109,7 @@ pub struct JobChange {
     /// The version that takes over.
     pub successor: Option<NewJob>,
     /// What is to be done for each org afterwards.
-    pub sweep: Option<Work>,
+    pub sweep: Option<OrgTask>,
     /// What happens to the runs that have not begun, of all orgs.
     pub pending: PendingRuns,
 }
@@ -153,7 +153,7 @@ pub fn create(definition: Definition) -> NewJob {
         rescheduled_from: None,
         last_local_date: None,
     };
-    let timer = (definition.scope == Scope::Global).then(|| plan::arm(&definition, &blank, &Seen::default()));
+    let timer = (definition.scope == Scope::Global).then(|| plan::arm(&definition, &blank, &PlanContext::default()));
     NewJob { state: JobState::new(&definition.created_by, now), timer, definition: Arc::new(definition) }
 }
 
@@ -182,7 +182,7 @@ pub fn resume(view: &JobView, missed: Missed, by: &str, now: Timestamp) -> Resul
         if let Err(broken) = &view.job().spec {
             return Err(Invalid::new("schedule", broken.reason.clone()));
         }
-        let sweep = Some(Work::Resume { at: now, missed, reason });
+        let sweep = Some(OrgTask::Resume { at: now, missed, reason });
         return Ok(JobChange { state, plan: Plan::nothing(&view.timer), successor: None, sweep, pending });
     }
     let plan = plan::resume(view.job(), &view.timer, &view.seen(None), missed, reason, now)?;
@@ -212,7 +212,7 @@ pub fn repair(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Inv
 /// canceled: nothing would ever release them.
 pub fn retire(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
     let state = view.job.state.retired(by, now)?;
-    let sweep = view.is_of_all_orgs().then_some(Work::Arm);
+    let sweep = view.is_of_all_orgs().then_some(OrgTask::Arm);
     let pending = match view.job.state.status {
         JobStatus::Paused => PendingRuns::End,
         JobStatus::Active | JobStatus::Retired => PendingRuns::Leave,
@@ -291,8 +291,9 @@ pub fn new_version(
     let mut successor = create(definition).following(&state);
     let plan = match (&successor.definition.spec, successor.timer.is_some() && !view.is_of_all_orgs()) {
         (Ok(spec), true) => {
-            let heir = (successor.definition.as_ref(), spec);
-            let (plan, timer) = plan::succeed(old, &view.timer, &view.seen(None), reason_to_end(view), heir, now);
+            let successor_timer = (successor.definition.as_ref(), spec);
+            let (plan, timer) =
+                plan::succeed(old, &view.timer, &view.seen(None), reason_to_end(view), successor_timer, now);
             successor.timer = Some(timer);
             plan
         }
@@ -308,7 +309,7 @@ pub fn new_version(
         successor.timer = successor.timer.as_ref().map(plan::disarm);
     }
     // The sweep of a successor for orgs takes over what this one leaves; another one does not.
-    let sweep = (view.is_of_all_orgs() && successor.timer.is_some()).then_some(Work::Arm);
+    let sweep = (view.is_of_all_orgs() && successor.timer.is_some()).then_some(OrgTask::Arm);
     Ok(JobChange { state, plan, successor: Some(successor), sweep, pending })
 }
 
@@ -363,7 +364,7 @@ pub fn backfill(view: &JobView, request: &plan::Backfill<'_>) -> Result<JobChang
 }
 
 /// Has something done for every org, in small steps: a run by hand, a backfill, or the timers made anew.
-pub fn for_all_orgs(view: &JobView, work: Work) -> Result<JobChange, Invalid> {
+pub fn for_all_orgs(view: &JobView, work: OrgTask) -> Result<JobChange, Invalid> {
     view.expect_living()?;
     if !view.is_of_all_orgs() {
         return Err(Invalid::new("orgId", "this job does not fire for orgs: its scope is `global`"));

@@ -42,6 +42,7 @@ mod zone;
 pub mod cron;
 mod spec;
 
+mod draft;
 mod ids;
 mod job;
 mod json;
@@ -61,6 +62,7 @@ pub mod settle;
 
 pub mod store;
 
+pub use draft::{Draft, Made, Timing};
 pub use ids::{
     BackfillId, InstanceId, Invalid, JobId, JobKey, OrgId, RunId, Target, entry_id, expect_visible, is_invisible,
 };

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use crate::job::{Definition, Timer};
 use crate::org;
-use crate::plan::{Seen, arm, disarm, just_before};
+use crate::plan::{PlanContext, arm, disarm, just_before};
 use crate::run::Gap;
 use crate::spec::Spec;
 
@@ -27,7 +27,7 @@ pub fn rearm(job: &Definition, timer: &Timer, spec: Option<&Spec>, now: Timestam
         ..timer.clone()
     };
     match spec {
-        Some(_) => arm(job, &begun, &Seen { org_spec: spec, ..Seen::default() }),
+        Some(_) => arm(job, &begun, &PlanContext { org_spec: spec, ..PlanContext::default() }),
         None => disarm(&begun),
     }
 }

@@ -228,7 +228,7 @@ pub struct Run {
     /// When the next attempt may begin, of a run that waits for one after a failure.
     pub next_attempt_at: Option<Timestamp>,
     /// The end of what its last attempt printed; so far, while it is at work. It may be long, so only
-    /// [`Store::get_run`](crate::store::Store::get_run) tells it: wherever a run is one of many it is left out.
+    /// [`RunStore::get_run`](crate::store::RunStore::get_run) tells it: wherever a run is one of many it is left out.
     pub output: Option<String>,
 }
 

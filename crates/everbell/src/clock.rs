@@ -257,7 +257,7 @@ impl<H: HostTime> Clock for DatabaseClock<H> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -267,9 +267,9 @@ mod tests {
 
     /// A machine whose clocks a test sets, in seconds.
     #[derive(Clone, Debug, Default)]
-    struct Machine {
-        wall: Arc<AtomicI64>,
-        monotonic: Arc<AtomicU64>,
+    pub(crate) struct Machine {
+        pub(crate) wall: Arc<AtomicI64>,
+        pub(crate) monotonic: Arc<AtomicU64>,
     }
 
     impl HostTime for Machine {

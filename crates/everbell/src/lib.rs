@@ -99,7 +99,7 @@ pub use extract::{FromRun, Payload, State, States};
 pub use handler::{Handler, IntoOutcome};
 pub use lease::Lease;
 pub use run::Run;
-pub use schedule::{Made, Schedule};
+pub use schedule::Schedule;
 pub use sync::{Removed, SyncAction, SyncPlan, SyncStep};
 pub use targets::{Action, TargetOptions};
 
@@ -113,10 +113,10 @@ pub use everbell_core::change::Edit;
 pub use everbell_core::cron::{DstFold, DstGap};
 pub use everbell_core::org::{Org, OrgWrite, OverrideWrite};
 pub use everbell_core::store::{
-    Bucket, Canceled, Changed, Glance, JobFilter, JobRow, OrgFilter, OrgWritten, PageRequest, RunFilter, RunGlimpse,
-    StoreError, StoreResult, Tally, UnavailableReason,
+    Bucket, Canceled, Changed, JobFilter, JobRow, OrgFilter, OrgWritten, PageRequest, RecentRuns, RunFilter,
+    RunHistogram, RunSummary, StoreError, StoreResult, UnavailableReason,
 };
 pub use everbell_core::{
-    Backoff, CatchUp, FailureCode, Invalid, JobId, JobKey, JobStatus, Json, OnLeaseLoss, OrgId, Overlap,
+    Backoff, CatchUp, FailureCode, Invalid, JobId, JobKey, JobStatus, Json, Made, OnLeaseLoss, OrgId, Overlap,
     Run as RunRecord, RunId, RunStatus, Scope, Source, Target,
 };

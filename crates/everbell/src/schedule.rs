@@ -1,17 +1,13 @@
 //! [`Schedule`]: a job as a program writes it down. Only data: nothing is checked before it becomes a definition, and then
 //! every problem is told at once.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use everbell_core::cron::{Dst, DstFold, DstGap};
-use everbell_core::{Backoff, CatchUp, OnLeaseLoss, Overlap, PolicyValues, Scope};
+use everbell_core::change::Edit;
+use everbell_core::cron::{DstFold, DstGap};
+use everbell_core::{Backoff, CatchUp, Definition, Draft, Invalid, Made, OnLeaseLoss, Overlap, Scope, Timing};
 use jiff::Timestamp;
 use serde::Serialize;
-
-mod check;
-
-pub use check::Made;
 
 /// When something happens, and what.
 ///
@@ -33,85 +29,52 @@ pub use check::Made;
 /// assert_eq!(fields, ["cronExpression", "timezone"]);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Schedule {
-    key: String,
-    when: Timing,
-    target: Option<String>,
-    timezone: Option<String>,
-    /// As JSON, or why it cannot be that.
-    payload: Option<Result<String, String>>,
-    policies: PolicyValues,
-    depends_on: Option<(String, Duration)>,
-    dst: Dst,
-    start_at: Option<Timestamp>,
-    end_at: Option<Timestamp>,
-    description: String,
-    labels: BTreeMap<String, String>,
-    scope: Scope,
-}
+pub struct Schedule(Draft);
 
-#[derive(Clone, Debug)]
-enum Timing {
-    Cron(String),
-    Every(Duration),
-    Once(Timestamp),
+/// A draft that was read from a request or a file.
+impl From<Draft> for Schedule {
+    fn from(draft: Draft) -> Schedule {
+        Schedule(draft)
+    }
 }
 
 impl Schedule {
     /// Fires at the times of a cron expression: five fields, six with seconds, or a macro such as `@daily`.
     pub fn cron(key: impl Into<String>, expression: impl Into<String>) -> Schedule {
-        Schedule::new(key.into(), Timing::Cron(expression.into()))
+        Schedule(Draft::new(key, Timing::Cron(expression.into())))
     }
 
     /// Fires at a fixed rate, in whole seconds, counted from the creation of the job or from [`Schedule::start_at`].
     pub fn every(key: impl Into<String>, interval: Duration) -> Schedule {
-        Schedule::new(key.into(), Timing::Every(interval))
+        Schedule(Draft::new(key, Timing::Every(interval)))
     }
 
     /// Fires once, and retires after that.
     pub fn once(key: impl Into<String>, at: Timestamp) -> Schedule {
-        Schedule::new(key.into(), Timing::Once(at))
-    }
-
-    fn new(key: String, when: Timing) -> Schedule {
-        Schedule {
-            key,
-            when,
-            target: None,
-            timezone: None,
-            payload: None,
-            policies: PolicyValues::default(),
-            depends_on: None,
-            dst: Dst::default(),
-            start_at: None,
-            end_at: None,
-            description: String::new(),
-            labels: BTreeMap::new(),
-            scope: Scope::Global,
-        }
+        Schedule(Draft::new(key, Timing::Once(at)))
     }
 
     /// The name of the job.
     pub fn key(&self) -> &str {
-        &self.key
+        &self.0.key
     }
 
     /// The label of what to do, if it was said.
     pub fn target_name(&self) -> Option<&str> {
-        self.target.as_deref()
+        self.0.target.as_deref()
     }
 
     /// What to do: the label of a target.
     #[must_use]
     pub fn target(mut self, target: impl Into<String>) -> Schedule {
-        self.target = Some(target.into());
+        self.0.target = Some(target.into());
         self
     }
 
     /// The IANA time zone in which the expression is read: default `UTC`.
     #[must_use]
     pub fn tz(mut self, zone: impl Into<String>) -> Schedule {
-        self.timezone = Some(zone.into());
+        self.0.timezone = Some(zone.into());
         self
     }
 
@@ -124,78 +87,78 @@ impl Schedule {
     /// Whether it fires once for all, or for each org: default [`Scope::Global`].
     #[must_use]
     pub fn scope(mut self, scope: Scope) -> Schedule {
-        self.scope = scope;
+        self.0.scope = scope;
         self
     }
 
     /// What the handler gets: default `{}`.
     #[must_use]
     pub fn payload(mut self, payload: impl Serialize) -> Schedule {
-        self.payload = Some(crate::storable::text(&payload));
+        self.0.payload = Some(crate::storable::text(&payload));
         self
     }
 
     /// What happens to a slot while earlier runs are still active: default [`Overlap::Skip`].
     #[must_use]
     pub fn overlap(mut self, overlap: Overlap) -> Schedule {
-        self.policies.overlap = overlap;
+        self.0.policies.overlap = overlap;
         self
     }
 
     /// How many runs may be active before `overlap` is asked: default 1.
     #[must_use]
     pub fn max_concurrent_runs(mut self, runs: u32) -> Schedule {
-        self.policies.max_concurrent_runs = runs;
+        self.0.policies.max_concurrent_runs = runs;
         self
     }
 
     /// What happens to slots that were missed because nothing was running: default [`CatchUp::Once`].
     #[must_use]
     pub fn catch_up(mut self, catch_up: CatchUp) -> Schedule {
-        self.policies.catch_up = catch_up;
+        self.0.policies.catch_up = catch_up;
         self
     }
 
     /// How many missed slots [`CatchUp::All`] runs at the most: default 100.
     #[must_use]
     pub fn catch_up_limit(mut self, runs: u32) -> Schedule {
-        self.policies.catch_up_limit = runs;
+        self.0.policies.catch_up_limit = runs;
         self
     }
 
     /// Slots older than this are not caught up: default without bound.
     #[must_use]
     pub fn catch_up_window(mut self, window: Duration) -> Schedule {
-        self.policies.catch_up_window = Some(window);
+        self.0.policies.catch_up_window = Some(window);
         self
     }
 
     /// A slot younger than this is on time: default 60 s.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Schedule {
-        self.policies.grace = grace;
+        self.0.policies.grace = grace;
         self
     }
 
     /// A run that takes longer is stopped: default 15 min.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Schedule {
-        self.policies.timeout = timeout;
+        self.0.policies.timeout = timeout;
         self
     }
 
     /// Each slot is delayed by a share of this, always the same for the same slot: default none.
     #[must_use]
     pub fn jitter(mut self, jitter: Duration) -> Schedule {
-        self.policies.jitter = jitter;
+        self.0.policies.jitter = jitter;
         self
     }
 
     /// How often a run is tried, and the waits between: default once.
     #[must_use]
     pub fn retry(mut self, max_attempts: u32, backoff: Backoff) -> Schedule {
-        self.policies.max_attempts = max_attempts;
-        self.policies.backoff = backoff;
+        self.0.policies.max_attempts = max_attempts;
+        self.0.policies.backoff = backoff;
         self
     }
 
@@ -203,63 +166,78 @@ impl Schedule {
     /// two runs at once, else [`OnLeaseLoss::Continue`].
     #[must_use]
     pub fn on_lease_loss(mut self, choice: OnLeaseLoss) -> Schedule {
-        self.policies.on_lease_loss = Some(choice);
+        self.0.policies.on_lease_loss = Some(choice);
         self
     }
 
     /// So many failures in a row pause the job: default never.
     #[must_use]
     pub fn pause_after_failures(mut self, failures: u32) -> Schedule {
-        self.policies.pause_after_failures = Some(failures);
+        self.0.policies.pause_after_failures = Some(failures);
         self
     }
 
     /// Fires only if that job succeeded within this time; else the slot is skipped.
     #[must_use]
     pub fn depends_on(mut self, key: impl Into<String>, within: Duration) -> Schedule {
-        self.depends_on = Some((key.into(), within));
+        self.0.depends_on = Some((key.into(), within));
         self
     }
 
     /// What happens to local times that do not exist when clocks go forward: default [`DstGap::Shift`].
     #[must_use]
     pub fn dst_gap(mut self, gap: DstGap) -> Schedule {
-        self.dst.gap = gap;
+        self.0.dst.gap = gap;
         self
     }
 
     /// What happens to local times that exist twice when clocks go back: default [`DstFold::First`].
     #[must_use]
     pub fn dst_fold(mut self, fold: DstFold) -> Schedule {
-        self.dst.fold = fold;
+        self.0.dst.fold = fold;
         self
     }
 
     /// No slot before this.
     #[must_use]
     pub fn start_at(mut self, at: Timestamp) -> Schedule {
-        self.start_at = Some(at);
+        self.0.start_at = Some(at);
         self
     }
 
     /// No slot after this.
     #[must_use]
     pub fn end_at(mut self, at: Timestamp) -> Schedule {
-        self.end_at = Some(at);
+        self.0.end_at = Some(at);
         self
     }
 
     /// For people.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Schedule {
-        self.description = text.into();
+        self.0.description = text.into();
         self
     }
 
     /// For filters.
     #[must_use]
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Schedule {
-        self.labels.insert(name.into(), value.into());
+        self.0.labels.insert(name.into(), value.into());
         self
+    }
+
+    /// Checks every part, and returns every problem with the field as the API spells it.
+    pub fn check(&self) -> Result<(), Vec<Invalid>> {
+        self.0.check()
+    }
+
+    /// The first version of the job.
+    pub fn definition(&self, made: &Made<'_>) -> Result<Definition, Vec<Invalid>> {
+        self.0.definition(made)
+    }
+
+    /// Everything of this schedule, as the next version of a job that exists. A fixed rate counts from `now`.
+    pub fn edit(&self, now: Timestamp) -> Result<Edit, Vec<Invalid>> {
+        self.0.edit(now)
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use everbell::Everbell;
 
-use crate::http::{self, App};
-use crate::observe::Metrics;
-use crate::secret::Secret;
+use everbell_http::{self as http, App};
+use everbell_observe::Metrics;
+use everbell_wire::secret::Secret;
 
 /// The REST API of a program's own [`Everbell`], to be nested into its axum application wherever it likes:
 /// jobs, runs, targets, instances, tokens, audit, events, as [`/docs/api`] of the server describes them.
@@ -33,7 +33,7 @@ pub fn router(bell: &Everbell, admin_token: &str) -> Result<axum::Router, WeakTo
     let app = Arc::new(App::embedded(bell.clone(), &Secret::new(admin_token), Metrics::new()));
     let watched = Arc::clone(&app);
     tokio::spawn(async move { watched.live.watch(&watched.bell).await });
-    Ok(http::router(&app))
+    Ok(http::router(&app, None))
 }
 
 /// A token that somebody could guess.

@@ -22,6 +22,12 @@ const TIMESTAMPTZ_ARRAY: Oid = Oid(1185);
 pub(crate) struct Micros(pub(crate) i64);
 
 impl Micros {
+    /// The beginning of the minute of a time.
+    pub(crate) fn minute_of(t: Timestamp) -> Micros {
+        const MINUTE: i64 = 60_000_000;
+        Micros(Micros::from(t).0.div_euclid(MINUTE) * MINUTE)
+    }
+
     /// So long before a time.
     pub(crate) fn earlier(t: Timestamp, by: Duration) -> Micros {
         Micros(Micros::from(t).0.saturating_sub(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))

@@ -61,7 +61,7 @@ pub async fn inspect(url: &str) -> StoreResult<Inspection> {
     }
 }
 
-/// How many rows a [`prune`](everbell_core::store::Store::prune) with this bound would delete in the end. Remembered
+/// How many rows a [`prune`](everbell_core::store::ClusterStore::prune) with this bound would delete in the end. Remembered
 /// answers are not counted.
 pub async fn count_old(url: &str, before: Timestamp) -> StoreResult<Pruned> {
     match Address::parse(url)? {

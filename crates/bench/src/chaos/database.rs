@@ -46,7 +46,7 @@ impl Database {
     pub(crate) fn create(engine: Engine, folder: &Path) -> Outcome<Database> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let kind = match engine {
-            Engine::Postgres => Kind::Shared(runtime.block_on(TestDatabase::create_on(&postgres_url()))),
+            Engine::Postgres => Kind::Shared(runtime.block_on(TestDatabase::empty_on(&postgres_url()))),
             Engine::Sqlite => Kind::Sqlite(folder.join("everbell.db")),
         };
         Ok(Database { kind, runtime })

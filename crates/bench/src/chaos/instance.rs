@@ -112,7 +112,7 @@ impl Instance {
     }
 
     /// The child process that ends the programs of a server that dies.
-    pub(crate) fn keeper(&self) -> Option<u32> {
+    pub(crate) fn supervisor(&self) -> Option<u32> {
         let own = self.pid().to_string();
         let processes = fs::read_dir("/proc").ok()?.flatten();
         let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());

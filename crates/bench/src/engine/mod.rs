@@ -55,7 +55,7 @@ impl Fresh {
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("everbell-bench-engine-{}-{number}", std::process::id()));
-        let database = TestDatabase::create_on(server).await;
+        let database = TestDatabase::empty_on(server).await;
         [("PostgreSQL", Fresh::Postgres(database)), ("SQLite", Fresh::Sqlite(folder.join("bench.db")))]
     }
 

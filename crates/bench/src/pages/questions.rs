@@ -1,6 +1,6 @@
 //! The questions, and how long each takes.
 
-use everbell_core::store::{Glance, JobFilter, JobSort, PageRequest, RunFilter, Store, StoreResult, Tally};
+use everbell_core::store::{JobFilter, JobSort, PageRequest, RecentRuns, RunFilter, RunHistogram, Store, StoreResult};
 use everbell_core::{InstanceId, JobKey, JobStatus, RunStatus, Target};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -112,7 +112,7 @@ pub(super) async fn about_runs(store: &dyn Store) -> Outcome<Vec<Answered>> {
     Ok(answers)
 }
 
-/// Glances and tallies.
+/// Recent runs and histograms.
 pub(super) async fn in_small(store: &dyn Store, amount: Amount) -> Outcome<Vec<Answered>> {
     let end = amount.end;
     let keys = |count: u32| -> Result<Vec<JobKey>, _> {
@@ -122,27 +122,30 @@ pub(super) async fn in_small(store: &dyn Store, amount: Amount) -> Outcome<Vec<A
         (0..=spans).rev().map(|number| end - length * i32::try_from(number).unwrap_or(i32::MAX)).collect()
     };
     let (hours, days) = (back(24, SignedDuration::from_hours(1)), back(182, SignedDuration::from_hours(24)));
-    let day = Glance::new(keys(100)?, 200)?.from(hours[0]).to(end);
+    let day = RecentRuns::new(keys(100)?, 200)?.from(hours[0]).to(end);
     let mut answers = Vec::new();
-    for (question, glance) in [
-        ("glance at 30 runs of 50 jobs", Glance::new(keys(50)?, 30)?),
-        ("glance at 90 runs of a job", Glance::new(keys(1)?, 90)?),
-        ("glance at 1,000 runs of a job", Glance::new(keys(1)?, 1_000)?),
-        ("glance at 24 hours of 100 jobs", day),
+    for (question, recent_runs) in [
+        ("recent_runs at 30 runs of 50 jobs", RecentRuns::new(keys(50)?, 30)?),
+        ("recent_runs at 90 runs of a job", RecentRuns::new(keys(1)?, 90)?),
+        ("recent_runs at 1,000 runs of a job", RecentRuns::new(keys(1)?, 1_000)?),
+        ("recent_runs at 24 hours of 100 jobs", day),
     ] {
-        answers.push(ask(question, || async { Ok(store.glance(&glance).await?.len()) }).await?);
+        answers.push(ask(question, || async { Ok(store.recent_runs(&recent_runs).await?.len()) }).await?);
     }
     let busy = JobKey::new("job-00001")?;
     let quiet = JobKey::new(&format!("job-{:05}", amount.jobs / 2))?;
-    for (question, tally) in [
-        ("tally of 24 hours", Tally::new(hours.clone())?),
-        ("tally of 24 hours with times", Tally::new(hours.clone())?.with_times()),
-        ("tally of 24 hours of a target", Tally::new(hours)?.of_target(Target::new("target-3")?).with_times()),
-        ("tally of 182 days", Tally::new(days.clone())?),
-        ("tally of 182 days of a job", Tally::new(days.clone())?.of_job(quiet)),
-        ("tally of 182 days of a busy job", Tally::new(days)?.of_job(busy)),
+    for (question, histogram) in [
+        ("histogram of 24 hours", RunHistogram::new(hours.clone())?),
+        ("histogram of 24 hours with times", RunHistogram::new(hours.clone())?.with_times()),
+        (
+            "histogram of 24 hours of a target",
+            RunHistogram::new(hours)?.of_target(Target::new("target-3")?).with_times(),
+        ),
+        ("histogram of 182 days", RunHistogram::new(days.clone())?),
+        ("histogram of 182 days of a job", RunHistogram::new(days.clone())?.of_job(quiet)),
+        ("histogram of 182 days of a busy job", RunHistogram::new(days)?.of_job(busy)),
     ] {
-        answers.push(ask(question, || async { Ok(store.tally(&tally).await?.len()) }).await?);
+        answers.push(ask(question, || async { Ok(store.count_runs_by_time(&histogram).await?.len()) }).await?);
     }
     Ok(answers)
 }

@@ -71,7 +71,7 @@ async fn postgres(server: &str, case: &Case, rounds: u32) -> Result<Rates, Box<d
     let &Case { batch, connections, runs } = case;
     let mut rates = Rates::default();
     for round in 0..rounds {
-        let database = TestDatabase::create_on(server).await;
+        let database = TestDatabase::empty_on(server).await;
         let store: Arc<dyn Store> = Arc::new(PostgresStore::connect(database.url()).await?);
         let mut connection = PgConnection::connect(database.url()).await?;
         let mut meter = Meter::WithBackends(PgConnection::connect(database.url()).await?);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everbell_core::plan::{self, Seen};
+use everbell_core::plan::{self, PlanContext};
 use everbell_core::settle::{Outcome, Settling, settle};
 use everbell_core::store::{Due, StartRuns, Store, StoreResult, TargetRoom};
 use everbell_core::{Backoff, InstanceId, RunStatus, Target};
@@ -59,7 +59,7 @@ where
 async fn claim(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
     let targets = [Target::new("noop")?];
     let decide = |due: &Due, now: Timestamp| {
-        let seen = Seen { active: &due.active, upstream_succeeded_at: None, org_spec: None };
+        let seen = PlanContext { active: &due.active, upstream_succeeded_at: None, org_spec: None };
         plan::plan(&due.job, &due.timer, &seen, now)
     };
     let mut total = 0;

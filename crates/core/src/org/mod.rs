@@ -1,20 +1,20 @@
 //! Orgs: tenants with their own zone, for whom one job fires at each one's own local time.
 //!
 //! ```text
-//!   orgs, overrides, jobs ──► standing ──► eligible: fires by this schedule
+//!   orgs, overrides, jobs ──► eligibility ──► eligible: fires by this schedule
 //!        (what is stored)                  off: its timer rests    over: its timer goes    broken: shown, alone
 //! ```
 //!
 //! A job with [`Scope::PerOrg`](crate::Scope) has a timer for each org that is eligible. Two pure decisions keep them
 //! right, and every computation with a zone is in them: [`plan`], asked when such a timer is due, and [`reconcile`],
-//! asked when the org, the job or what the org overrides has changed. Both begin with [`standing`], so a timer that is due
+//! asked when the org, the job or what the org overrides has changed. Both begin with [`eligibility`], so a timer that is due
 //! is judged by what holds now, even when nobody has moved it yet.
 //!
 //! Presence and next fire of a timer can always be computed again. Its high-water mark and the last local date that got a
 //! run are facts, and are kept as long as the org and the job are there.
 
+mod eligibility;
 mod reconcile;
-mod standing;
 mod sweep;
 mod what_if;
 mod write;
@@ -22,9 +22,9 @@ mod write;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-pub use reconcile::{Fate, OrgTimer, OrgView, Reconciled, reconcile};
-pub use standing::{Life, Off, OrgFacts, Standing, plan, spec_for, standing};
-pub use sweep::{Sweep, SweepStep, Work, backfill_size, take_step};
+pub use eligibility::{Eligibility, JobLifecycle, Off, OrgFacts, eligibility, plan, spec_for};
+pub use reconcile::{OrgTimer, OrgView, TimerChange, TimerChanges, reconcile};
+pub use sweep::{OrgTask, Sweep, SweepStep, backfill_size, take_step};
 pub use what_if::{Day, Verdict, WhatIf, what_if};
 pub use write::{MAX_ORGS_AT_ONCE, OrgWrite, OverrideWrite, Written, deleted, override_of, written};
 
@@ -43,7 +43,7 @@ pub struct Org {
     /// Whatever its owner wants to keep here: an object.
     pub settings: Json,
     /// Where it is, and whether it takes part.
-    pub place: Place,
+    pub place: OrgSettings,
     /// Grows with every change; the ETag.
     pub revision: u64,
     /// When it was made.
@@ -56,7 +56,7 @@ pub struct Org {
 
 /// What of an org decides when its jobs fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct OrgSettings {
     /// The IANA name as it is stored: it was valid when it was written, and stays as it is should it cease to be.
     pub timezone: String,
     /// Takes part.

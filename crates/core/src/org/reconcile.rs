@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::standing::{close, lost_days, lost_today, past_the_move, succeed};
-use super::{OrgFacts, Standing, Work, spec_for, standing};
+use super::eligibility::{close, lost_days, lost_today, past_the_move, succeed};
+use super::{Eligibility, OrgFacts, OrgTask, eligibility, spec_for};
 use crate::ids::OrgId;
 use crate::job::{Definition, Timer};
-use crate::plan::{self, Missed, Plan, Seen};
+use crate::plan::{self, Missed, Plan, PlanContext};
 use crate::run::{ActiveRun, GapReason};
 
 /// The timer of a job for an org, as it is stored.
@@ -41,16 +41,16 @@ pub struct OrgView {
 
 /// What is to be written about a job and an org, in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reconciled {
+pub struct TimerChanges {
     /// The last plan of the version before. Its timer goes.
     pub before: Option<Plan>,
     /// What becomes of the timer.
-    pub fate: Fate,
+    pub fate: TimerChange,
 }
 
 /// What becomes of a timer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum TimerChange {
     /// It is as it should be, or there is none and should be none.
     Keep,
     /// It is made or moved, and this is written with it.
@@ -60,8 +60,8 @@ pub enum Fate {
 }
 
 impl OrgView {
-    pub(super) fn seen<'a>(&self, active: &'a [ActiveRun]) -> Seen<'a> {
-        Seen { active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec: None }
+    pub(super) fn seen<'a>(&self, active: &'a [ActiveRun]) -> PlanContext<'a> {
+        PlanContext { active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec: None }
     }
 
     /// Why the job cannot fire for the org by this plan, if that is news.
@@ -70,8 +70,8 @@ impl OrgView {
         plan.org_error.clone().filter(|error| Some(error) != known)
     }
 
-    pub(super) fn standing(&self) -> Standing {
-        standing(&self.job, &self.facts)
+    pub(super) fn eligibility(&self) -> Eligibility {
+        eligibility(&self.job, &self.facts)
     }
 
     /// A timer whose slots begin at `since`.
@@ -95,44 +95,47 @@ impl OrgView {
 /// Decides what the timer has to be. `work` says what happened to the job as a whole; `None`: to the org.
 ///
 /// Asked again, it finds nothing to do; asked of every org, it makes the whole set anew.
-pub fn reconcile(view: &OrgView, work: Option<&Work>) -> Reconciled {
-    let since = work.and_then(Work::resumed_at).map_or(view.since(), |at| at.max(view.since()));
-    let (before, heir) = ended(view, since).map_or((None, None), |(plan, heir)| (Some(plan), heir));
+pub fn reconcile(view: &OrgView, work: Option<&OrgTask>) -> TimerChanges {
+    let since = work.and_then(OrgTask::resumed_at).map_or(view.since(), |at| at.max(view.since()));
+    let (before, successor_timer) =
+        ended(view, since).map_or((None, None), |(plan, successor_timer)| (Some(plan), successor_timer));
     let carried = before.as_ref().and_then(|plan| plan.timer.last_local_date);
-    let fate = match (view.standing(), &view.timer) {
-        (Standing::Over(at), Some(old)) => {
+    let fate = match (view.eligibility(), &view.timer) {
+        (Eligibility::Over(at), Some(old)) => {
             let seen = view.seen(&old.active);
-            Fate::Remove(Box::new(close(&view.job, &old.timer, &seen, &view.facts, at)))
+            TimerChange::Remove(Box::new(close(&view.job, &old.timer, &seen, &view.facts, at)))
         }
-        (Standing::Off(_), Some(old)) => {
+        (Eligibility::Off(_), Some(old)) => {
             // Also while it rests a move may jump over a day; the next move will not know of it.
             let spec = spec_for(&view.job, &view.facts);
             let gaps = spec.map_or_else(|_| Vec::new(), |spec| lost_days(&spec, &old.timer, &view.facts.place));
             fate(old, Plan { gaps, ..Plan::nothing(&plan::disarm(&old.timer)) })
         }
         // Nothing to remember, unless the version before had something: for the next version, if this one is over too.
-        (Standing::Off(_) | Standing::Over(_), None) if before.is_none() || view.facts.place.deleted => Fate::Keep,
-        (Standing::Off(_) | Standing::Over(_), None) => {
+        (Eligibility::Off(_) | Eligibility::Over(_), None) if before.is_none() || view.facts.place.deleted => {
+            TimerChange::Keep
+        }
+        (Eligibility::Off(_) | Eligibility::Over(_), None) => {
             write(&Timer { last_local_date: carried, ..view.new_timer(view.since()) }, None)
         }
-        (Standing::Broken(reason), Some(old)) => {
+        (Eligibility::Broken(reason), Some(old)) => {
             fate(old, Plan { org_error: Some(reason), ..Plan::nothing(&plan::disarm(&old.timer)) })
         }
-        (Standing::Broken(reason), None) => {
+        (Eligibility::Broken(reason), None) => {
             write(&Timer { last_local_date: carried, ..view.new_timer(view.since()) }, Some(reason))
         }
-        (Standing::Eligible(spec), None) => {
+        (Eligibility::Eligible(spec), None) => {
             // What went by in a pause is paused, and what went by before the job was there never was.
             let begins = match work {
-                Some(Work::Resume { .. }) => since,
+                Some(OrgTask::Resume { .. }) => since,
                 _ => super::begins(&spec, since).max(view.job.created_at),
             };
             let blank = || Timer { last_local_date: carried, ..view.new_timer(begins) };
-            let seen = Seen { org_spec: Some(&spec), ..view.seen(&[]) };
-            write(&heir.unwrap_or_else(|| plan::arm(&view.job, &blank(), &seen)), None)
+            let seen = PlanContext { org_spec: Some(&spec), ..view.seen(&[]) };
+            write(&successor_timer.unwrap_or_else(|| plan::arm(&view.job, &blank(), &seen)), None)
         }
-        (Standing::Eligible(spec), Some(old)) => {
-            let seen = Seen { org_spec: Some(&spec), ..view.seen(&old.active) };
+        (Eligibility::Eligible(spec), Some(old)) => {
+            let seen = PlanContext { org_spec: Some(&spec), ..view.seen(&old.active) };
             let lost = lost_days(&spec, &old.timer, &view.facts.place);
             let mut plan = match return_of(old, work, view.facts.place.changed_at) {
                 Some((at, missed, reason)) => plan::resume(&view.job, &old.timer, &seen, missed, reason, at)
@@ -147,30 +150,30 @@ pub fn reconcile(view: &OrgView, work: Option<&Work>) -> Reconciled {
             fate(old, plan)
         }
     };
-    Reconciled { before, fate }
+    TimerChanges { before, fate }
 }
 
 /// How the version before ends, and the timer that it leaves to this one, if this one has none and may fire since then.
 fn ended(view: &OrgView, since: Timestamp) -> Option<(Plan, Option<Timer>)> {
     let (job, old) = view.before.as_ref()?;
     let (seen, at) = (view.seen(&old.active), view.job.created_at);
-    if let (Standing::Eligible(spec), None) = (view.standing(), &view.timer)
+    if let (Eligibility::Eligible(spec), None) = (view.eligibility(), &view.timer)
         && since == at
-        && let Some((plan, heir)) = succeed(job, &old.timer, &seen, &view.facts, (&view.job, &spec), at)
+        && let Some((plan, successor_timer)) = succeed(job, &old.timer, &seen, &view.facts, (&view.job, &spec), at)
     {
-        return Some((plan, Some(heir)));
+        return Some((plan, Some(successor_timer)));
     }
     Some((close(job, &old.timer, &seen, &view.facts, at), None))
 }
 
 /// Whether a timer comes back from a rest, and then: since when it may fire again, what to do about what went by, and why
 /// it rested.
-fn return_of(old: &OrgTimer, work: Option<&Work>, changed_at: Timestamp) -> Option<(Timestamp, Missed, GapReason)> {
+fn return_of(old: &OrgTimer, work: Option<&OrgTask>, changed_at: Timestamp) -> Option<(Timestamp, Missed, GapReason)> {
     let rested = old.timer.next_run_at.is_none();
     let because = |reason| if old.error.is_some() { GapReason::Errored } else { reason };
     match work {
         // What came due during the pause and nobody looked at is paused all the same.
-        Some(Work::Resume { at, missed, reason }) if old.timer.next_run_at.is_none_or(|next| next <= *at) => {
+        Some(OrgTask::Resume { at, missed, reason }) if old.timer.next_run_at.is_none_or(|next| next <= *at) => {
             let at = if rested { changed_at.max(*at) } else { *at };
             Some((at, *missed, because(*reason)))
         }
@@ -179,11 +182,11 @@ fn return_of(old: &OrgTimer, work: Option<&Work>, changed_at: Timestamp) -> Opti
 }
 
 /// Written is only what differs.
-fn fate(old: &OrgTimer, plan: Plan) -> Fate {
+fn fate(old: &OrgTimer, plan: Plan) -> TimerChange {
     let same = plan.timer == old.timer && old.error == plan.org_error && plan.runs.is_empty() && plan.gaps.is_empty();
-    if same { Fate::Keep } else { Fate::Write(Box::new(plan)) }
+    if same { TimerChange::Keep } else { TimerChange::Write(Box::new(plan)) }
 }
 
-fn write(timer: &Timer, org_error: Option<String>) -> Fate {
-    Fate::Write(Box::new(Plan { org_error, ..Plan::nothing(timer) }))
+fn write(timer: &Timer, org_error: Option<String>) -> TimerChange {
+    TimerChange::Write(Box::new(Plan { org_error, ..Plan::nothing(timer) }))
 }

@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::reconcile::{Fate, OrgView, Reconciled, reconcile};
-use super::{OrgFacts, Standing, spec_for, standing};
+use super::reconcile::{OrgView, TimerChange, TimerChanges, reconcile};
+use super::{Eligibility, OrgFacts, eligibility, spec_for};
 use crate::ids::{BackfillId, Invalid, JobId, JobKey, OrgId, RunId, sweep_run_id};
 use crate::job::{Definition, JobState, Timer};
 use crate::json::Json;
-use crate::plan::{self, Backfill, MAX_BACKFILLED, Missed, Plan, RunNow, Seen};
+use crate::plan::{self, Backfill, MAX_BACKFILLED, Missed, Plan, PlanContext, RunNow};
 use crate::policy::Overlap;
 use crate::run::GapReason;
 
@@ -22,7 +22,7 @@ pub struct Sweep {
     /// Its key.
     pub job_key: JobKey,
     /// What.
-    pub work: Work,
+    pub work: OrgTask,
     /// Who asked for it.
     pub actor: String,
     /// When.
@@ -37,7 +37,7 @@ impl Sweep {
     /// Whether it looks after timers and has yet to come by this org with a job of this key. What changed about the org is
     /// then its to see.
     pub fn is_ahead_of(&self, key: &JobKey, org: &OrgId) -> bool {
-        matches!(self.work, Work::Arm | Work::Resume { .. })
+        matches!(self.work, OrgTask::Arm | OrgTask::Resume { .. })
             && self.job_key == *key
             && self.reached.as_ref().is_none_or(|reached| reached < org)
     }
@@ -51,8 +51,8 @@ impl Sweep {
     /// Whether it may end before it is at its end: not if timers depend on it.
     pub fn expect_stoppable(&self) -> Result<(), Invalid> {
         match self.work {
-            Work::RunNow { .. } | Work::Backfill { .. } => Ok(()),
-            Work::Arm | Work::Resume { .. } => {
+            OrgTask::RunNow { .. } | OrgTask::Backfill { .. } => Ok(()),
+            OrgTask::Arm | OrgTask::Resume { .. } => {
                 Err(Invalid::new("sweepId", "is about timers, which have to follow their job: it ends by itself"))
             }
         }
@@ -61,7 +61,7 @@ impl Sweep {
 
 /// What a sweep does for each org.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum OrgTask {
     /// Makes, moves and removes timers: the job is new, replaced or retired, or somebody wants the set made anew.
     Arm,
     /// Wakes the timers of a job that is not paused or errored any more.
@@ -91,20 +91,20 @@ pub enum Work {
     },
 }
 
-impl Work {
+impl OrgTask {
     /// What it is called.
     pub fn as_str(&self) -> &'static str {
         match self {
-            Work::Arm => "arm",
-            Work::Resume { .. } => "resume",
-            Work::RunNow { .. } => "run_now",
-            Work::Backfill { .. } => "backfill",
+            OrgTask::Arm => "arm",
+            OrgTask::Resume { .. } => "resume",
+            OrgTask::RunNow { .. } => "run_now",
+            OrgTask::Backfill { .. } => "backfill",
         }
     }
 
     pub(super) fn resumed_at(&self) -> Option<Timestamp> {
         match self {
-            Work::Resume { at, .. } => Some(*at),
+            OrgTask::Resume { at, .. } => Some(*at),
             _ => None,
         }
     }
@@ -120,24 +120,24 @@ pub struct SweepStep<'a> {
 }
 
 /// Decides what a sweep does for one org. The same answer each time, with the same ids of runs.
-pub fn take_step(view: &OrgView, step: SweepStep<'_>) -> Reconciled {
+pub fn take_step(view: &OrgView, step: SweepStep<'_>) -> TimerChanges {
     let plan = match &step.sweep.work {
         // What is over is swept up by the sweep that ended it, which hands on what is to be remembered.
-        Work::Resume { .. } if matches!(view.standing(), Standing::Over(_)) => None,
-        work @ (Work::Arm | Work::Resume { .. }) => return reconcile(view, Some(work)),
-        Work::RunNow { payload, overlap } => run_now(view, step, payload.as_ref(), *overlap),
-        Work::Backfill { id, from, to } => backfill(view, *id, *from, *to),
+        OrgTask::Resume { .. } if matches!(view.eligibility(), Eligibility::Over(_)) => None,
+        work @ (OrgTask::Arm | OrgTask::Resume { .. }) => return reconcile(view, Some(work)),
+        OrgTask::RunNow { payload, overlap } => run_now(view, step, payload.as_ref(), *overlap),
+        OrgTask::Backfill { id, from, to } => backfill(view, *id, *from, *to),
     };
     // Runs beside the schedule leave the timer as it is.
     let org_error = view.timer.as_ref().and_then(|old| old.error.clone());
-    let fate = plan.map_or(Fate::Keep, |plan| Fate::Write(Box::new(Plan { org_error, ..plan })));
-    Reconciled { before: None, fate }
+    let fate = plan.map_or(TimerChange::Keep, |plan| TimerChange::Write(Box::new(Plan { org_error, ..plan })));
+    TimerChanges { before: None, fate }
 }
 
 fn run_now(view: &OrgView, step: SweepStep<'_>, payload: Option<&Json>, overlap: Option<Overlap>) -> Option<Plan> {
     // A paused job may be run by hand; one that the org does not take part in is not run for it.
     let wanted = view.facts.place.enabled && view.facts.wish.as_ref().is_none_or(|wish| wish.enabled);
-    if matches!(view.standing(), Standing::Over(_)) || !wanted {
+    if matches!(view.eligibility(), Eligibility::Over(_)) || !wanted {
         return None;
     }
     let old = view.timer.as_ref()?;
@@ -153,18 +153,18 @@ pub fn backfill_size(
     timer: Option<&Timer>,
     (from, to): (Timestamp, Timestamp),
 ) -> u64 {
-    let (true, Some(timer), Ok(spec)) = (is_backfilled(&standing(job, facts)), timer, spec_for(job, facts)) else {
+    let (true, Some(timer), Ok(spec)) = (is_backfilled(&eligibility(job, facts)), timer, spec_for(job, facts)) else {
         return 0;
     };
     spec.count_between(plan::just_before(from), to.min(timer.last_slot_at)).min(MAX_BACKFILLED as u64)
 }
 
-fn is_backfilled(standing: &Standing) -> bool {
-    matches!(standing, Standing::Eligible(_) | Standing::Off(_))
+fn is_backfilled(eligibility: &Eligibility) -> bool {
+    matches!(eligibility, Eligibility::Eligible(_) | Eligibility::Off(_))
 }
 
 fn backfill(view: &OrgView, id: BackfillId, from: Timestamp, to: Timestamp) -> Option<Plan> {
-    if !is_backfilled(&view.standing()) {
+    if !is_backfilled(&view.eligibility()) {
         return None;
     }
     let old = view.timer.as_ref()?;
@@ -172,7 +172,7 @@ fn backfill(view: &OrgView, id: BackfillId, from: Timestamp, to: Timestamp) -> O
     let until = to.min(old.timer.last_slot_at);
     let slots: Vec<Timestamp> =
         spec.slots_after(plan::just_before(from)).take_while(|slot| *slot <= until).take(MAX_BACKFILLED).collect();
-    let seen = Seen { org_spec: Some(&spec), ..view.seen(&old.active) };
+    let seen = PlanContext { org_spec: Some(&spec), ..view.seen(&old.active) };
     plan::backfill(&view.job, &old.timer, &seen, &Backfill { id, slots: &slots })
         .ok()
         .filter(|plan| !plan.runs.is_empty())

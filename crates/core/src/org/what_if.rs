@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::reconcile::{Fate, OrgView, reconcile};
-use super::{Moved, OrgFacts, Place, local_date, plan, spec_for};
+use super::reconcile::{OrgView, TimerChange, reconcile};
+use super::{Moved, OrgFacts, OrgSettings, local_date, plan, spec_for};
 use crate::ids::Invalid;
-use crate::plan::{Plan, Seen};
+use crate::plan::{Plan, PlanContext};
 use crate::run::{ActiveRun, GapReason};
 use crate::spec::Spec;
 use crate::zone::Zone;
@@ -65,7 +65,7 @@ pub fn what_if(view: &OrgView, timezone: &str, count: usize, now: Timestamp) -> 
     let here = &view.facts.place;
     let moved = Some(Moved { from: here.timezone.clone(), at: now }).filter(|moved| moved.from != zone.name());
     let moved = moved.or_else(|| here.moved.clone());
-    let place = Place { timezone: zone.name().to_owned(), changed_at: now, moved, ..here.clone() };
+    let place = OrgSettings { timezone: zone.name().to_owned(), changed_at: now, moved, ..here.clone() };
     let there = OrgView { facts: OrgFacts { place, ..view.facts.clone() }, ..view.clone() };
     let spec = spec_for(&there.job, &there.facts);
     let after = imagine(&there, count, now);
@@ -91,15 +91,15 @@ fn imagine(view: &OrgView, count: usize, now: Timestamp) -> Lived {
     let mut lived = Lived::default();
     let reconciled = reconcile(view, None);
     let mut timer = match (reconciled.fate, &view.timer) {
-        (Fate::Write(plan), _) => {
+        (TimerChange::Write(plan), _) => {
             lived.keep(&plan, now);
             plan.timer
         }
-        (Fate::Keep, Some(old)) => old.timer.clone(),
-        (Fate::Keep, None) | (Fate::Remove(_), _) => return lived,
+        (TimerChange::Keep, Some(old)) => old.timer.clone(),
+        (TimerChange::Keep, None) | (TimerChange::Remove(_), _) => return lived,
     };
     // Runs that are active now will have ended: who asks wants to know of days, not of overlaps.
-    let seen = Seen { active: &[] as &[ActiveRun], upstream_succeeded_at: Some(now), org_spec: None };
+    let seen = PlanContext { active: &[] as &[ActiveRun], upstream_succeeded_at: Some(now), org_spec: None };
     // Every wakening makes a fire or a gap, and gaps without a fire between them are few.
     for _ in 0..count * 4 {
         let Some(at) = timer.next_run_at.filter(|_| lived.fires.len() < count) else { break };

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Moved, Org, Override, Place};
+use super::{Moved, Org, OrgSettings, Override};
 use crate::cron::Expression;
 use crate::ids::{Invalid, JobKey, OrgId};
 use crate::json::Json;
@@ -69,7 +69,7 @@ pub fn written(there: Option<&Org>, write: &OrgWrite, by: &str, now: Timestamp) 
         let timezone = timezone.ok_or_else(|| {
             Invalid::new("timezone", "a new org needs one: an IANA name such as `Europe/Paris` or `UTC`")
         })?;
-        let place = Place {
+        let place = OrgSettings {
             timezone: timezone.to_owned(),
             enabled: write.enabled.unwrap_or(true),
             deleted: false,
@@ -115,7 +115,7 @@ pub fn written(there: Option<&Org>, write: &OrgWrite, by: &str, now: Timestamp) 
 
 /// The org as it is until its timers are gone.
 pub fn deleted(org: &Org, by: &str, now: Timestamp) -> Org {
-    let place = Place { deleted: true, enabled: false, changed_at: now, ..org.place.clone() };
+    let place = OrgSettings { deleted: true, enabled: false, changed_at: now, ..org.place.clone() };
     Org { place, revision: org.revision + 1, updated_by: by.to_owned(), updated_at: now, ..org.clone() }
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::overlap::Overlaps;
-use super::{Plan, Seen, effective_spec};
+use super::{Plan, PlanContext, effective_spec};
 use crate::ids::{BackfillId, Invalid, RunId};
 use crate::job::{Definition, Timer};
 use crate::org;
@@ -23,7 +23,12 @@ pub struct Backfill<'a> {
 
 /// Enqueues a run for each slot. They wait for each other and for what is active, as `maxConcurrentRuns` says, however
 /// many they are: all of them are wanted. Leaves the timer alone, so nothing that is still to come changes.
-pub fn backfill(job: &Definition, timer: &Timer, seen: &Seen<'_>, request: &Backfill<'_>) -> Result<Plan, Invalid> {
+pub fn backfill(
+    job: &Definition,
+    timer: &Timer,
+    seen: &PlanContext<'_>,
+    request: &Backfill<'_>,
+) -> Result<Plan, Invalid> {
     let spec = effective_spec(job, seen).map_err(|reason| Invalid::new("schedule", reason))?;
     if job.is_one_time() {
         return Err(Invalid::new("from", "a one-time job has no slots to go back to; run it now instead"));

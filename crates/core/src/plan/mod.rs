@@ -41,7 +41,7 @@ pub const MAX_RUNS_PER_PLAN: usize = 1_000;
 
 /// What a plan must know about the world besides the job and its timer. Read in the same transaction.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Seen<'a> {
+pub struct PlanContext<'a> {
     /// The pending and running runs of this job (and org), oldest first.
     pub active: &'a [ActiveRun],
     /// When the job that this one depends on last succeeded.
@@ -89,7 +89,7 @@ impl Plan {
 ///
 /// A timer that is disarmed or not due yet (also because a clock went backwards) gets an empty plan. A schedule that
 /// cannot be read gets a plan that disarms the timer and says why; no other job notices.
-pub fn plan(job: &Definition, timer: &Timer, seen: &Seen<'_>, now: Timestamp) -> Plan {
+pub fn plan(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, now: Timestamp) -> Plan {
     let Some(next_run_at) = timer.next_run_at.filter(|next| *next <= now) else {
         return Plan::nothing(timer);
     };
@@ -108,7 +108,7 @@ pub fn plan(job: &Definition, timer: &Timer, seen: &Seen<'_>, now: Timestamp) ->
     planner.finish()
 }
 
-fn effective_spec<'a>(job: &'a Definition, seen: &Seen<'a>) -> Result<&'a Spec, String> {
+fn effective_spec<'a>(job: &'a Definition, seen: &PlanContext<'a>) -> Result<&'a Spec, String> {
     match (seen.org_spec, &job.spec) {
         (Some(spec), _) | (None, Ok(spec)) => Ok(spec),
         (None, Err(broken)) => Err(broken.reason.clone()),
@@ -120,7 +120,7 @@ struct Planner<'a> {
     job: &'a Definition,
     spec: &'a Spec,
     org: Option<&'a OrgId>,
-    seen: &'a Seen<'a>,
+    seen: &'a PlanContext<'a>,
     overlaps: Overlaps,
     now: Timestamp,
     /// Every slot up to here has its outcome.
@@ -144,7 +144,7 @@ struct Fire {
 }
 
 impl<'a> Planner<'a> {
-    fn new(job: &'a Definition, spec: &'a Spec, timer: &'a Timer, seen: &'a Seen<'a>, now: Timestamp) -> Self {
+    fn new(job: &'a Definition, spec: &'a Spec, timer: &'a Timer, seen: &'a PlanContext<'a>, now: Timestamp) -> Self {
         Planner {
             job,
             spec,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::overlap::{Admission, Overlaps};
-use super::{Plan, Planner, Seen, effective_spec, just_before};
+use super::{Plan, PlanContext, Planner, effective_spec, just_before};
 use crate::ids::{Invalid, RunId};
 use crate::jitter::fire_at;
 use crate::job::{Definition, Timer};
@@ -29,7 +29,7 @@ pub enum Missed {
 ///
 /// A new job is armed with `last_slot_at` = now, so its slots begin now. After an org moved to another zone the mark
 /// stays, so a local day that the move jumped over becomes due, and one that it repeats is recognised.
-pub fn arm(job: &Definition, timer: &Timer, seen: &Seen<'_>) -> Timer {
+pub fn arm(job: &Definition, timer: &Timer, seen: &PlanContext<'_>) -> Timer {
     let next_run_at = effective_spec(job, seen).ok().and_then(|spec| {
         let slot = spec.next_after(timer.last_slot_at)?;
         Some(fire_at(spec, job.id, timer.org.as_ref(), slot, job.policies.jitter))
@@ -47,7 +47,7 @@ pub fn disarm(timer: &Timer) -> Timer {
 pub fn resume(
     job: &Definition,
     timer: &Timer,
-    seen: &Seen<'_>,
+    seen: &PlanContext<'_>,
     missed: Missed,
     reason: GapReason,
     now: Timestamp,
@@ -72,7 +72,7 @@ pub fn resume(
 pub fn reschedule(
     job: &Definition,
     timer: &Timer,
-    seen: &Seen<'_>,
+    seen: &PlanContext<'_>,
     to: Timestamp,
     now: Timestamp,
 ) -> Result<Timer, Invalid> {
@@ -95,7 +95,7 @@ pub fn reschedule(
 pub fn skip_next(
     job: &Definition,
     timer: &Timer,
-    seen: &Seen<'_>,
+    seen: &PlanContext<'_>,
     count: u32,
     actor: &str,
     now: Timestamp,
@@ -135,7 +135,7 @@ pub struct RunNow<'a> {
 }
 
 /// Enqueues a run at once. Obeys overlap; leaves the timer alone.
-pub fn run_now(job: &Definition, timer: &Timer, seen: &Seen<'_>, request: &RunNow<'_>, now: Timestamp) -> Plan {
+pub fn run_now(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, request: &RunNow<'_>, now: Timestamp) -> Plan {
     let policy = request.overlap.unwrap_or(job.policies.overlap);
     let mut overlaps = Overlaps::new(&job.policies, seen.active).with_policy(policy);
     let (skip, held) = match overlaps.admit(request.id) {

@@ -9,7 +9,7 @@
 
 use jiff::Timestamp;
 
-use super::{Plan, Planner, Seen, arm, disarm, effective_spec, just_before};
+use super::{Plan, PlanContext, Planner, arm, disarm, effective_spec, just_before};
 use crate::job::{Definition, Timer};
 use crate::run::{Gap, GapReason};
 use crate::spec::Spec;
@@ -18,7 +18,7 @@ use crate::spec::Spec;
 const MAX_AHEAD: usize = 1_000;
 
 /// The last plan of a version that ends: slots that are just due still fire, older ones are missed, and nothing follows.
-pub fn close(job: &Definition, timer: &Timer, seen: &Seen<'_>, reason: GapReason, now: Timestamp) -> Plan {
+pub fn close(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, reason: GapReason, now: Timestamp) -> Plan {
     let Ok(spec) = effective_spec(job, seen) else {
         return Plan::nothing(&disarm(timer));
     };
@@ -29,15 +29,16 @@ pub fn close(job: &Definition, timer: &Timer, seen: &Seen<'_>, reason: GapReason
 pub fn succeed(
     job: &Definition,
     timer: &Timer,
-    seen: &Seen<'_>,
+    seen: &PlanContext<'_>,
     reason: GapReason,
-    (heir, heir_spec): (&Definition, &Spec),
+    (successor_timer, heir_spec): (&Definition, &Spec),
     now: Timestamp,
 ) -> (Plan, Timer) {
-    let begun_at = |mark| Timer { job_id: heir.id, last_slot_at: mark, rescheduled_from: None, ..timer.clone() };
-    let heir_seen = Seen { org_spec: Some(heir_spec), ..Seen::default() };
+    let begun_at =
+        |mark| Timer { job_id: successor_timer.id, last_slot_at: mark, rescheduled_from: None, ..timer.clone() };
+    let heir_seen = PlanContext { org_spec: Some(heir_spec), ..PlanContext::default() };
     let Ok(spec) = effective_spec(job, seen) else {
-        return (errored(timer, reason, heir_spec, now), arm(heir, &begun_at(now), &heir_seen));
+        return (errored(timer, reason, heir_spec, now), arm(successor_timer, &begun_at(now), &heir_seen));
     };
     let (plan, waiting) = end(Planner::new(job, spec, timer, seen, now), timer, reason, Some(heir_spec));
     let mark = match waiting {
@@ -45,7 +46,7 @@ pub fn succeed(
         _ => reached(spec, heir_spec, now, plan.timer.last_slot_at),
     };
     let begun = Timer { last_local_date: plan.timer.last_local_date, ..begun_at(mark) };
-    let mut next = arm(heir, &begun, &heir_seen);
+    let mut next = arm(successor_timer, &begun, &heir_seen);
     if let Some(moved) = timer.rescheduled_from.filter(|slot| waiting == Some(*slot))
         && heir_spec.next_after(mark) == Some(moved)
     {
@@ -68,8 +69,13 @@ fn errored(timer: &Timer, reason: GapReason, repaired: &Spec, now: Timestamp) ->
     Plan { gaps: vec![gap], ..Plan::nothing(&Timer { last_slot_at, ..disarm(timer) }) }
 }
 
-/// The last plan, and the slot that is left to the heir because its fire is still to come.
-fn end(mut planner: Planner<'_>, timer: &Timer, reason: GapReason, heir: Option<&Spec>) -> (Plan, Option<Timestamp>) {
+/// The last plan, and the slot that is left to the successor because its fire is still to come.
+fn end(
+    mut planner: Planner<'_>,
+    timer: &Timer,
+    reason: GapReason,
+    successor_timer: Option<&Spec>,
+) -> (Plan, Option<Timestamp>) {
     let now = planner.now;
     if let Some(due) = timer.next_run_at.filter(|next| *next <= now) {
         if let Some(slot) = timer.rescheduled_from {
@@ -80,7 +86,7 @@ fn end(mut planner: Planner<'_>, timer: &Timer, reason: GapReason, heir: Option<
             planner.fire_each(last, false);
         }
     }
-    let waiting = planner.waiting(timer).filter(|slot| heir.is_some_and(|spec| spec.matches(*slot)));
+    let waiting = planner.waiting(timer).filter(|slot| successor_timer.is_some_and(|spec| spec.matches(*slot)));
     planner.gap_until(waiting.map_or(now, |slot| just_before(slot).min(now)), reason);
     let plan = planner.finish();
     (Plan { timer: disarm(&plan.timer), retire: false, ..plan }, waiting)
@@ -100,10 +106,10 @@ impl Planner<'_> {
 
 /// How far the outcomes of the version before, which reach to `until`, count for the next one as well: as long as its
 /// slots were slots of that one too.
-fn reached(spec: &Spec, heir: &Spec, now: Timestamp, until: Timestamp) -> Timestamp {
-    if spec == heir {
+fn reached(spec: &Spec, successor_timer: &Spec, now: Timestamp, until: Timestamp) -> Timestamp {
+    if spec == successor_timer {
         return until.max(now);
     }
-    let ahead = heir.slots_after(now).take(MAX_AHEAD);
+    let ahead = successor_timer.slots_after(now).take(MAX_AHEAD);
     ahead.take_while(|slot| *slot <= until && spec.matches(*slot)).last().unwrap_or(now)
 }

@@ -10,7 +10,7 @@ use super::requests::Cursor;
 use crate::ids::{InstanceId, JobId, OrgId, RunId, Target};
 use crate::job::{Definition, Job, JobStatus, Timer};
 use crate::org::{self, OrgFacts};
-use crate::plan::{self, Plan, Seen};
+use crate::plan::{self, Plan, PlanContext};
 use crate::rearm;
 use crate::run::{ActiveRun, Gap, Run, RunStatus};
 use crate::spec::Spec;
@@ -134,7 +134,8 @@ pub struct Due {
 impl Due {
     /// The first of the two decisions, with everything that was read for it.
     pub fn plan(&self, now: Timestamp) -> Plan {
-        let seen = Seen { active: &self.active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec: None };
+        let seen =
+            PlanContext { active: &self.active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec: None };
         match (&self.org, &self.timer.org) {
             (Some(facts), _) => org::plan(&self.job, &self.timer, &seen, facts, now),
             (None, None) => plan::plan(&self.job, &self.timer, &seen, now),
@@ -189,7 +190,7 @@ impl fmt::Display for Rearmed {
 /// The times that a database remembers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockTrace {
-    /// The last time that was trusted: see [`Store::write_trusted_time`](super::Store::write_trusted_time).
+    /// The last time that was trusted: see [`ClusterStore::write_trusted_time`](super::ClusterStore::write_trusted_time).
     pub trusted_at: Option<Timestamp>,
     /// When the youngest run, job or audit entry was written.
     pub newest_at: Option<Timestamp>,

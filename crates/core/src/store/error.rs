@@ -39,8 +39,10 @@ pub enum StoreError {
     },
     /// Nothing of this name.
     NotFound {
-        /// What was looked for, with its name.
-        what: String,
+        /// The kind of object, such as `job`.
+        kind: &'static str,
+        /// The name that was looked up.
+        name: String,
     },
     /// The request was refused; nothing has changed.
     Invalid(Invalid),
@@ -111,8 +113,8 @@ impl StoreError {
     }
 
     /// Nothing of this kind and name.
-    pub fn not_found(kind: &str, name: impl fmt::Display) -> StoreError {
-        StoreError::NotFound { what: format!("{kind} `{name}`") }
+    pub fn not_found(kind: &'static str, name: impl fmt::Display) -> StoreError {
+        StoreError::NotFound { kind, name: name.to_string() }
     }
 
     /// Refuses to change what is not at the revision that the caller has read, if that matters to them.
@@ -166,7 +168,7 @@ impl fmt::Display for StoreError {
             StoreError::Stale { what, expected, found: None } => {
                 write!(f, "{what} does not exist, so it is not at revision {expected}")
             }
-            StoreError::NotFound { what } => write!(f, "there is no {what}"),
+            StoreError::NotFound { kind, name } => write!(f, "there is no {kind} `{name}`"),
             StoreError::Invalid(invalid) => invalid.fmt(f),
             StoreError::Corrupt { what } => write!(f, "stored data cannot be read: {what}"),
         }

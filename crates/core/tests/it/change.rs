@@ -2,7 +2,7 @@
 
 use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::cron::Expression;
-use everbell_core::plan::{Missed, RunNow, Seen};
+use everbell_core::plan::{Missed, PlanContext, RunNow};
 use everbell_core::{
     ActiveRun, GapReason, Invalid, Job, JobId, JobStatus, Overlap, Pause, RunId, SkipReason, Spec, Target, Zone,
 };
@@ -186,7 +186,7 @@ fn a_reschedule_moves_only_the_next_fire() {
     assert_eq!((moved.timer.next_run_at, moved.timer.rescheduled_from), (Some(at("12:20:00")), Some(at("12:00:00"))));
     let again = after(&moved, &change::reschedule(&moved, at("12:40:00"), "ana", at("11:31:00")).unwrap());
     assert_eq!(again.timer.rescheduled_from, Some(at("12:00:00")), "moved twice, it is still the same slot");
-    let plan = everbell_core::plan::plan(&again.job.definition, &again.timer, &Seen::default(), at("12:40:00"));
+    let plan = everbell_core::plan::plan(&again.job.definition, &again.timer, &PlanContext::default(), at("12:40:00"));
     assert_eq!(plan.timer.next_run_at, Some(at("13:00:00")), "what follows follows the schedule");
 }
 

@@ -53,7 +53,7 @@ const ZONES: [(&str, i16); 25] = [
 
 /// What was compared, so that a test that compares nothing fails.
 #[derive(Default)]
-struct Tally {
+struct RunHistogram {
     cases: usize,
     near_change: usize,
     never_fires: usize,
@@ -100,25 +100,25 @@ fn compare_random_cases(seed: u64) {
     let seed = number("EVERBELL_ORACLE_SEED").unwrap_or(seed);
     let cases = number("EVERBELL_ORACLE_CASES").unwrap_or(4_000);
     let mut random = Random::new(seed);
-    let mut tally = Tally::default();
-    while (tally.cases as u64) < cases {
+    let mut histogram = RunHistogram::default();
+    while (histogram.cases as u64) < cases {
         let window = Window::random(&mut random);
-        tally.near_change += if window.near_change { 16 } else { 0 };
+        histogram.near_change += if window.near_change { 16 } else { 0 };
         for _ in 0..16 {
-            window.compare(&mut random, &mut tally, seed);
+            window.compare(&mut random, &mut histogram, seed);
         }
     }
-    let cases = tally.cases;
-    assert!(tally.near_change * 2 > cases, "{} of {cases} cases are near a change", tally.near_change);
-    assert!(tally.with_slots * 3 > cases * 2, "{} of {cases} cases have slots", tally.with_slots);
-    assert!(tally.slots > cases * 25, "{} slots in {cases} cases", tally.slots);
-    assert!(tally.dense > cases / 20, "{} of {cases} cases are dense", tally.dense);
-    assert!(tally.previous > cases * 2, "{} previous slots in {cases} cases", tally.previous);
-    assert!(tally.counted > cases as u64 * 100, "{} counted in {cases} cases", tally.counted);
-    assert!(tally.gaps > cases / 20, "{} of {cases} cases fall into a gap", tally.gaps);
-    assert!(tally.folds > cases / 20, "{} of {cases} cases fall into a fold", tally.folds);
-    assert!(tally.skipped > cases / 100, "{} skipped gaps in {cases} cases", tally.skipped);
-    assert!(tally.never_fires < cases / 50, "{} of {cases} cases never fire", tally.never_fires);
+    let cases = histogram.cases;
+    assert!(histogram.near_change * 2 > cases, "{} of {cases} cases are near a change", histogram.near_change);
+    assert!(histogram.with_slots * 3 > cases * 2, "{} of {cases} cases have slots", histogram.with_slots);
+    assert!(histogram.slots > cases * 25, "{} slots in {cases} cases", histogram.slots);
+    assert!(histogram.dense > cases / 20, "{} of {cases} cases are dense", histogram.dense);
+    assert!(histogram.previous > cases * 2, "{} previous slots in {cases} cases", histogram.previous);
+    assert!(histogram.counted > cases as u64 * 100, "{} counted in {cases} cases", histogram.counted);
+    assert!(histogram.gaps > cases / 20, "{} of {cases} cases fall into a gap", histogram.gaps);
+    assert!(histogram.folds > cases / 20, "{} of {cases} cases fall into a fold", histogram.folds);
+    assert!(histogram.skipped > cases / 100, "{} skipped gaps in {cases} cases", histogram.skipped);
+    assert!(histogram.never_fires < cases / 50, "{} of {cases} cases never fire", histogram.never_fires);
 }
 
 /// A few days of a zone, used for several schedules.
@@ -155,7 +155,7 @@ impl Window {
         Window { zone, timeline, near_change, aim, start, end }
     }
 
-    fn compare(&self, random: &mut Random, tally: &mut Tally, seed: u64) {
+    fn compare(&self, random: &mut Random, histogram: &mut RunHistogram, seed: u64) {
         // Read on the slower of the two clocks, the time after a change lies in the gap or in the fold.
         let offset =
             [self.aim - 1, self.aim].map(|second| self.zone.as_jiff().to_offset(at(second))).into_iter().min().unwrap();
@@ -166,39 +166,39 @@ impl Window {
         let text = schedule.text();
         let label = format!(
             "seed {seed:#x} case {}: `{text}` in {}, gap {}, fold {}, after {}",
-            tally.cases,
+            histogram.cases,
             self.zone,
             dst.gap.as_str(),
             dst.fold.as_str(),
             Timestamp::from_second(start).unwrap(),
         );
-        tally.cases += 1;
+        histogram.cases += 1;
         let expression = match Expression::parse(&text) {
             Ok(expression) => expression,
             Err(error) => {
                 assert_eq!(error.code(), "never_fires", "{label}: {error}");
                 assert!(!matches_some_day(&schedule), "{label}: refused, and some day matches");
-                tally.never_fires += 1;
+                histogram.never_fires += 1;
                 return;
             }
         };
         let spec = Spec::recurring(expression, self.zone.clone(), Timestamp::UNIX_EPOCH).with_dst(dst);
         let expected = self.timeline.expected(&schedule, dst);
-        tally.gaps += usize::from(expected.in_gap);
-        tally.folds += usize::from(expected.in_fold);
-        Case { spec, start, end: self.end, label }.check(random, &expected, tally);
+        histogram.gaps += usize::from(expected.in_gap);
+        histogram.folds += usize::from(expected.in_fold);
+        Case { spec, start, end: self.end, label }.check(random, &expected, histogram);
     }
 }
 
 impl Case {
-    fn check(&self, random: &mut Random, expected: &Expected, tally: &mut Tally) {
-        self.check_next(random, expected, tally);
-        self.check_previous(random, expected, tally);
-        self.check_counts(random, expected, tally);
+    fn check(&self, random: &mut Random, expected: &Expected, histogram: &mut RunHistogram) {
+        self.check_next(random, expected, histogram);
+        self.check_previous(random, expected, histogram);
+        self.check_counts(random, expected, histogram);
     }
 
     /// Two thousand slots are enough of a dense schedule; each is found from the one before.
-    fn check_next(&self, random: &mut Random, expected: &Expected, tally: &mut Tally) {
+    fn check_next(&self, random: &mut Random, expected: &Expected, histogram: &mut RunHistogram) {
         let label = &self.label;
         let wanted: Vec<i64> = between(&expected.slots, self.start, self.end).iter().copied().take(2_000).collect();
         let end = if wanted.len() == 2_000 { wanted[1_999] } else { self.end };
@@ -213,12 +213,12 @@ impl Case {
                 assert_eq!(self.spec.matches(at(near)), matches, "{label}: {}", at(near));
             }
         }
-        tally.slots += wanted.len();
-        tally.with_slots += usize::from(!wanted.is_empty());
-        tally.dense += usize::from(wanted.len() > 200);
+        histogram.slots += wanted.len();
+        histogram.with_slots += usize::from(!wanted.is_empty());
+        histogram.dense += usize::from(wanted.len() > 200);
     }
 
-    fn check_previous(&self, random: &mut Random, expected: &Expected, tally: &mut Tally) {
+    fn check_previous(&self, random: &mut Random, expected: &Expected, histogram: &mut RunHistogram) {
         for _ in 0..6 {
             let t = random.between(self.start, self.end);
             let found = self.spec.prev_at_or_before(at(t)).map(Timestamp::as_second);
@@ -226,23 +226,23 @@ impl Case {
             // Earlier slots are another window's business.
             let found = found.filter(|slot| *slot > self.start);
             assert_eq!(found.map(at), wanted.copied().map(at), "{}: before {}", self.label, at(t));
-            tally.previous += usize::from(wanted.is_some());
+            histogram.previous += usize::from(wanted.is_some());
         }
     }
 
-    fn check_counts(&self, random: &mut Random, expected: &Expected, tally: &mut Tally) {
+    fn check_counts(&self, random: &mut Random, expected: &Expected, histogram: &mut RunHistogram) {
         for _ in 0..4 {
             let after = random.between(self.start, self.end);
             let until = random.between(after, self.end);
             let label = format!("{}: in ({}, {}]", self.label, at(after), at(until));
             let wanted = between(&expected.slots, after, until).len() as u64;
             assert_eq!(self.spec.count_between(at(after), at(until)), wanted, "{label}");
-            tally.counted += wanted;
+            histogram.counted += wanted;
         }
         let found = self.spec.dst_skipped_between(at(self.start), at(self.end));
         let wanted: Vec<Timestamp> = between(&expected.skipped, self.start, self.end).iter().copied().map(at).collect();
         assert_eq!(found, wanted, "{}: skipped", self.label);
-        tally.skipped += wanted.len();
+        histogram.skipped += wanted.len();
     }
 }
 
@@ -251,7 +251,7 @@ impl Case {
 fn offsets_with_seconds() {
     let seed = 0x0ca7_5ec5;
     let mut random = Random::new(seed);
-    let mut tally = Tally::default();
+    let mut histogram = RunHistogram::default();
     for (name, change) in [
         ("Africa/Monrovia", "1972-01-07T00:44:30Z"),
         ("Europe/Paris", "1911-03-10T23:50:39Z"),
@@ -272,10 +272,10 @@ fn offsets_with_seconds() {
         let timeline = Timeline::new(zone.as_jiff(), start - 2 * HOUR, end + 2 * HOUR, 1);
         let window = Window { zone, timeline, near_change: true, aim, start, end };
         for _ in 0..60 {
-            window.compare(&mut random, &mut tally, seed);
+            window.compare(&mut random, &mut histogram, seed);
         }
     }
-    assert!(tally.slots > 1_000, "{} slots", tally.slots);
+    assert!(histogram.slots > 1_000, "{} slots", histogram.slots);
 }
 
 /// Days that take years to come, over seventy years, day by day.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use everbell_core::plan::{self, Missed, Plan, Seen};
+use everbell_core::plan::{self, Missed, Plan, PlanContext};
 use everbell_core::{ActiveRun, CatchUp, Definition, GapReason, Overlap, RunId, Spec, Timer};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -62,7 +62,7 @@ fn armed(job: &Definition, mark: Timestamp) -> Timer {
         rescheduled_from: None,
         last_local_date: None,
     };
-    plan::arm(job, &blank, &Seen::default())
+    plan::arm(job, &blank, &PlanContext::default())
 }
 
 fn active(count: u8) -> Vec<ActiveRun> {
@@ -103,7 +103,7 @@ proptest! {
         let job = given::job(schedule, &policies, mark);
         let spec = job.spec.as_ref().unwrap();
         let active = active(others);
-        let seen = Seen { active: &active, ..Seen::default() };
+        let seen = PlanContext { active: &active, ..PlanContext::default() };
         let now = mark + ahead;
         let mut timer = armed(&job, mark);
         // A plan that had to stop at its limit leaves the timer due; a few rounds finish any case.
@@ -129,7 +129,7 @@ proptest! {
     fn catch_up_stays_within_its_bounds((schedule, policies, mark, ahead, _) in case()) {
         let job = given::job(schedule, &policies, mark);
         let now = mark + ahead;
-        let plan = plan::plan(&job, &armed(&job, mark), &Seen::default(), now);
+        let plan = plan::plan(&job, &armed(&job, mark), &PlanContext::default(), now);
         let late = plan.runs.iter().filter(|run| run.catch_up).count();
         match job.policies.catch_up {
             CatchUp::None => prop_assert_eq!(late, 0),
@@ -146,7 +146,7 @@ proptest! {
     fn no_more_runs_start_than_the_overlap_policy_allows((schedule, policies, mark, ahead, others) in case()) {
         let job = given::job(schedule, &policies, mark);
         let active = active(others);
-        let seen = Seen { active: &active, ..Seen::default() };
+        let seen = PlanContext { active: &active, ..PlanContext::default() };
         let plan = plan::plan(&job, &armed(&job, mark), &seen, mark + ahead);
         let starts = plan.runs.iter().filter(|run| run.skip.is_none() && !run.held).count();
         let waits = plan.runs.iter().filter(|run| run.skip.is_none() && run.held).count();
@@ -167,12 +167,12 @@ proptest! {
         let spec = job.spec.as_ref().unwrap();
         let (timer, now) = (armed(&job, mark), mark + ahead);
         let missed = if once { Missed::RunOnce } else { Missed::Skip };
-        let resumed = plan::resume(&job, &plan::disarm(&timer), &Seen::default(), missed, GapReason::Paused, now).unwrap();
+        let resumed = plan::resume(&job, &plan::disarm(&timer), &PlanContext::default(), missed, GapReason::Paused, now).unwrap();
         account(spec, mark, &resumed);
         prop_assert!(resumed.runs.len() <= usize::from(once));
         prop_assert!(resumed.timer.last_slot_at >= now && resumed.timer.next_run_at.is_none_or(|next| next > now));
 
-        let closed = plan::close(&job, &timer, &Seen::default(), GapReason::Missed, now);
+        let closed = plan::close(&job, &timer, &PlanContext::default(), GapReason::Missed, now);
         prop_assert_eq!(closed.timer.next_run_at, None);
         if closed.runs.len() < plan::MAX_RUNS_PER_PLAN {
             account(spec, mark, &closed);

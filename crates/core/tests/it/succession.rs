@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use everbell_core::change::{self, Edit, JobChange, JobView};
-use everbell_core::plan::{self, Plan, Seen};
+use everbell_core::plan::{self, Plan, PlanContext};
 use everbell_core::{GapReason, Job, JobId, NewRun, Spec, Timer};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 /// A job of any number of versions, whose runs end at once.
-struct Life {
+struct JobLifecycle {
     view: JobView,
     now: Timestamp,
     /// Of all versions.
@@ -25,8 +25,8 @@ struct Life {
     gaps: Vec<(Timestamp, GapReason)>,
 }
 
-impl Life {
-    fn new(schedule: &str, policies: &str, now: &str) -> Life {
+impl JobLifecycle {
+    fn new(schedule: &str, policies: &str, now: &str) -> JobLifecycle {
         let new = change::create(given::job(schedule, policies, at(now)));
         let view = JobView {
             job: Job { definition: new.definition, state: new.state },
@@ -35,7 +35,7 @@ impl Life {
             active: Vec::new(),
             upstream_succeeded_at: None,
         };
-        Life { view, now: at(now), runs: Vec::new(), gaps: Vec::new() }
+        JobLifecycle { view, now: at(now), runs: Vec::new(), gaps: Vec::new() }
     }
 
     fn spec(&self) -> Spec {
@@ -56,7 +56,7 @@ impl Life {
     fn until(&mut self, now: Timestamp) {
         while let Some(next) = self.view.timer.next_run_at.filter(|next| *next <= now) {
             self.now = self.now.max(next);
-            let plan = plan::plan(&self.view.job.definition, &self.view.timer, &Seen::default(), self.now);
+            let plan = plan::plan(&self.view.job.definition, &self.view.timer, &PlanContext::default(), self.now);
             self.write(plan);
         }
         self.now = now;
@@ -108,7 +108,7 @@ impl Life {
 
 #[test]
 fn slots_that_were_skipped_stay_skipped() {
-    let mut life = Life::new("0 * * * *", "", "08:30:00");
+    let mut life = JobLifecycle::new("0 * * * *", "", "08:30:00");
     life.skip(2);
     life.edit(None);
     assert_eq!(life.timer().next_run_at, Some(at("11:00:00")));
@@ -118,7 +118,7 @@ fn slots_that_were_skipped_stay_skipped() {
 
 #[test]
 fn a_slot_that_ran_early_does_not_run_again() {
-    let mut life = Life::new("0 * * * *", "", "08:30:00");
+    let mut life = JobLifecycle::new("0 * * * *", "", "08:30:00");
     life.move_to(at("08:40:00"));
     life.until(at("08:45:00"));
     life.edit(None);
@@ -129,7 +129,7 @@ fn a_slot_that_ran_early_does_not_run_again() {
 
 #[test]
 fn a_fire_that_was_moved_stays_moved() {
-    let mut life = Life::new("0 * * * *", "", "08:30:00");
+    let mut life = JobLifecycle::new("0 * * * *", "", "08:30:00");
     life.move_to(at("08:40:00"));
     life.edit(None);
     assert_eq!((life.timer().next_run_at, life.timer().rescheduled_from), (Some(at("08:40:00")), Some(at("09:00:00"))));
@@ -141,7 +141,7 @@ fn a_fire_that_was_moved_stays_moved() {
 
 #[test]
 fn a_fire_that_was_moved_past_its_slot_is_left_to_the_next_version() {
-    let mut life = Life::new("0 * * * *", "", "08:30:00");
+    let mut life = JobLifecycle::new("0 * * * *", "", "08:30:00");
     life.move_to(at("10:20:00"));
     life.until(at("09:10:00"));
     life.edit(None);
@@ -150,7 +150,7 @@ fn a_fire_that_was_moved_past_its_slot_is_left_to_the_next_version() {
     assert_eq!((life.fired(), life.runs[0].folded), (vec!["09:00".to_owned()], 1));
     assert_eq!(life.gaps, [(at("10:00:00"), GapReason::Coalesced)]);
 
-    let mut life = Life::new("0 * * * *", "", "08:30:00");
+    let mut life = JobLifecycle::new("0 * * * *", "", "08:30:00");
     life.move_to(at("10:20:00"));
     life.until(at("09:10:00"));
     life.edit(Some("15 * * * *"));
@@ -160,7 +160,7 @@ fn a_fire_that_was_moved_past_its_slot_is_left_to_the_next_version() {
 
 #[test]
 fn a_slot_that_jitter_delays_is_left_to_the_next_version() {
-    let mut life = Life::new("0 * * * *", "jitter=3000", "08:30:00");
+    let mut life = JobLifecycle::new("0 * * * *", "jitter=3000", "08:30:00");
     life.until(at("09:00:01"));
     assert!(life.runs.is_empty(), "it waits");
     life.edit(None);
@@ -171,7 +171,7 @@ fn a_slot_that_jitter_delays_is_left_to_the_next_version() {
 
 #[test]
 fn what_was_skipped_holds_for_another_schedule_as_far_as_it_has_the_same_slots() {
-    let mut life = Life::new("0 * * * *", "", "08:30:00");
+    let mut life = JobLifecycle::new("0 * * * *", "", "08:30:00");
     life.skip(5);
     life.edit(Some("0 */2 * * *"));
     assert_eq!(life.timer().next_run_at, Some(at("14:00:00")), "up to 13:00 all of its slots were skipped");
@@ -181,7 +181,7 @@ fn what_was_skipped_holds_for_another_schedule_as_far_as_it_has_the_same_slots()
 
 #[test]
 fn a_version_that_retires_takes_along_what_waits() {
-    let mut life = Life::new("0 * * * *", "jitter=3000", "08:30:00");
+    let mut life = JobLifecycle::new("0 * * * *", "jitter=3000", "08:30:00");
     life.until(at("09:00:01"));
     life.change(change::retire(&life.view, "ana", life.now).unwrap());
     assert_eq!((life.fired().len(), &life.gaps[..]), (0, &[(at("09:00:00"), GapReason::Missed)][..]));
@@ -204,8 +204,8 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn live(policies: &str, acts: &[Act]) -> Life {
-    let mut life = Life::new("*/20 * * * *", policies, "00:05:00");
+fn live(policies: &str, acts: &[Act]) -> JobLifecycle {
+    let mut life = JobLifecycle::new("*/20 * * * *", policies, "00:05:00");
     for act in acts {
         let after = |seconds: i64| life.now + SignedDuration::from_secs(seconds);
         match act {
@@ -219,7 +219,7 @@ fn live(policies: &str, acts: &[Act]) -> Life {
 }
 
 /// How many outcomes each slot has.
-fn outcomes(life: &Life) -> BTreeMap<Timestamp, u32> {
+fn outcomes(life: &JobLifecycle) -> BTreeMap<Timestamp, u32> {
     let slots = life.runs.iter().filter_map(|run| run.slot_at).chain(life.gaps.iter().map(|(slot, _)| *slot));
     slots.fold(BTreeMap::new(), |mut all, slot| {
         *all.entry(slot).or_default() += 1;

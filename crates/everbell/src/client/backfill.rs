@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use everbell_core::change::{self, JobView};
-use everbell_core::org::Work;
+use everbell_core::org::OrgTask;
 use everbell_core::plan::{Backfill, MAX_BACKFILLED};
 use everbell_core::store::{AuditEntry, Canceled, JobRef, JobRow, PageRequest, RunFilter, StoreError, StoreResult};
 use everbell_core::{BackfillId, Definition, Invalid, OrgId, Run as RunRecord, RunId, RunStatus, Spec, Trigger, Zone};
@@ -251,7 +251,7 @@ impl Jobs {
                 })
                 .await?;
                 let sweeping =
-                    sweeps.iter().any(|sweep| matches!(sweep.work, Work::Backfill { id: own, .. } if own == id));
+                    sweeps.iter().any(|sweep| matches!(sweep.work, OrgTask::Backfill { id: own, .. } if own == id));
                 reports.push(BackfillReport { id, asked: entry, from, to, runs, sweeping });
                 if reports.len() == MOST_LISTED {
                     return Ok(reports);

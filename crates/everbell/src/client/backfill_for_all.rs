@@ -1,6 +1,6 @@
 //! A backfill for every org: a walk over them that makes the runs of each.
 
-use everbell_core::org::{self, OrgFacts, Sweep, Work};
+use everbell_core::org::{self, OrgFacts, OrgTask, Sweep};
 use everbell_core::store::{JobOrgFilter, JobRef, JobRow, PageRequest, StoreError, StoreResult};
 use everbell_core::{BackfillId, Invalid};
 use jiff::Timestamp;
@@ -51,7 +51,7 @@ impl Jobs {
         }
         let id = before.unwrap_or_else(|| BackfillId::new(now, random()));
         let after = facts_of(id, from, to);
-        let work = Work::Backfill { id, from, to };
+        let work = OrgTask::Backfill { id, from, to };
         let sweep = sweeps::begin(&self.context, JobRef::Id(definition.id), None, ACTION, after, &work).await?;
         Ok(BackfillOfAll { id, sweep })
     }
@@ -86,7 +86,7 @@ impl Jobs {
     /// Makes no more runs of a backfill.
     pub(super) async fn stop_making(&self, id: BackfillId) -> StoreResult<()> {
         let sweeps = self.context.parts.store.list_sweeps().await?;
-        let is_its = |sweep: &&Sweep| matches!(sweep.work, Work::Backfill { id: own, .. } if own == id);
+        let is_its = |sweep: &&Sweep| matches!(sweep.work, OrgTask::Backfill { id: own, .. } if own == id);
         for sweep in sweeps.iter().filter(is_its) {
             match sweeps::stop(&self.context.repeatable(), sweep).await {
                 // It came to its end meanwhile.

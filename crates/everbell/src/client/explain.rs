@@ -1,6 +1,6 @@
 //! When a job fires next, and what became of a time that has gone by.
 
-use everbell_core::org::{self, Off, Standing};
+use everbell_core::org::{self, Eligibility, Off};
 use everbell_core::store::{JobRef, JobRow, SlotOutcome, StoreResult};
 use everbell_core::{Gap, GapReason, JobId, JobState, JobStatus, OrgId, Pause, Run, Spec, Timer, fire_at};
 use jiff::{Timestamp, Zoned};
@@ -71,8 +71,9 @@ impl Jobs {
     pub async fn next_fires_for(&self, job: impl IntoJobRef, org: &OrgId, count: usize) -> StoreResult<Vec<Zoned>> {
         let read = JobOfOrg::read(&self.context, &job.into_job_ref()?, org).await?;
         // While the job is paused its orgs are off too, and it may resume by itself.
-        let standing = org::standing(&read.row.job.definition, &read.facts());
-        let (true, Ok(spec)) = (matches!(standing, Standing::Eligible(_) | Standing::Off(Off::JobPaused)), read.spec())
+        let eligibility = org::eligibility(&read.row.job.definition, &read.facts());
+        let (true, Ok(spec)) =
+            (matches!(eligibility, Eligibility::Eligible(_) | Eligibility::Off(Off::JobPaused)), read.spec())
         else {
             return Ok(Vec::new());
         };

@@ -2,7 +2,7 @@
 
 use everbell_core::change::{self, Edit, NewJob};
 use everbell_core::store::{AuditEntry, JobFilter, JobRef, JobRow, Page, PageRequest, StoreError, StoreResult};
-use everbell_core::{Invalid, JobId, JobKey, OrgId, Source, Target};
+use everbell_core::{Invalid, JobId, JobKey, Made, OrgId, Source, Target};
 use jiff::Timestamp;
 
 use super::changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping};
@@ -11,7 +11,7 @@ use super::run_now::{OrgRunNow, RunNowRequest};
 use super::sweeps::SweepBegun;
 use super::{Context, facts, is_in_doubt, refusal};
 use crate::engine::random;
-use crate::schedule::{Made, Schedule};
+use crate::schedule::Schedule;
 
 /// The most versions of a job that are listed.
 const MOST_VERSIONS: u32 = 1_000;

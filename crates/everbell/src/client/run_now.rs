@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 
 use everbell_core::change::{self, JobView};
-use everbell_core::org::Work;
+use everbell_core::org::OrgTask;
 use everbell_core::plan;
 use everbell_core::store::{JobRef, StoreError, StoreResult};
 use everbell_core::{Invalid, Json, OrgId, Overlap, Run as RunRecord, RunId, SkipReason};
@@ -122,7 +122,7 @@ impl RunNowRequest {
         if let Some(overlap) = overlap {
             after.insert("overlap".to_owned(), json!(overlap.as_str()));
         }
-        let work = Work::RunNow { payload, overlap };
+        let work = OrgTask::RunNow { payload, overlap };
         sweeps::begin(&context, job, if_revision, "job.run_now", after, &work).await
     }
 

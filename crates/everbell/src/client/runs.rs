@@ -1,7 +1,8 @@
 //! [`Runs`]: everything that is done with runs.
 
 use everbell_core::store::{
-    Bucket, Canceled, GapFilter, Glance, JobRef, Page, PageRequest, RunFilter, RunGlimpse, StoreResult, Tally,
+    Bucket, Canceled, GapFilter, JobRef, Page, PageRequest, RecentRuns, RunFilter, RunHistogram, RunSummary,
+    StoreResult,
 };
 use everbell_core::{Gap, JobId, OrgId, Run as RunRecord, RunId, RunStatus, Target, Trigger};
 use jiff::Timestamp;
@@ -57,13 +58,13 @@ impl Runs {
     }
 
     /// The newest runs of each of many jobs, in small: for strips, charts and timelines. By job key, then newest first.
-    pub async fn glance(&self, glance: &Glance) -> StoreResult<Vec<RunGlimpse>> {
-        self.context.parts.store.glance(glance).await
+    pub async fn recent_runs(&self, recent_runs: &RecentRuns) -> StoreResult<Vec<RunSummary>> {
+        self.context.parts.store.recent_runs(recent_runs).await
     }
 
     /// Runs counted by time and status, and if asked for how late they began and how long they took.
-    pub async fn tally(&self, tally: &Tally) -> StoreResult<Vec<Bucket>> {
-        self.context.parts.store.tally(tally).await
+    pub async fn count_runs_by_time(&self, histogram: &RunHistogram) -> StoreResult<Vec<Bucket>> {
+        self.context.parts.store.count_runs_by_time(histogram).await
     }
 
     /// Slots that got no run, a page at a time, newest first.

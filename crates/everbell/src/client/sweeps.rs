@@ -1,7 +1,7 @@
 //! What is done for every org of a job: a sweep in small steps, by whichever instance comes first.
 
 use everbell_core::change::{self, JobView};
-use everbell_core::org::{Sweep, Work};
+use everbell_core::org::{OrgTask, Sweep};
 use everbell_core::store::{Changed, JobRef, JobRow, StoreError, StoreResult};
 use everbell_core::{Definition, Scope};
 use serde_json::json;
@@ -37,7 +37,7 @@ impl Orgs {
     /// Has the timers of a job made anew for every org. They come out as they should be already: this is for whoever
     /// does not believe it.
     pub async fn rebuild(&self, job: impl IntoJobRef) -> StoreResult<SweepBegun> {
-        begin(&self.context, job.into_job_ref()?, None, "job.rebuild", Facts::new(), &Work::Arm).await
+        begin(&self.context, job.into_job_ref()?, None, "job.rebuild", Facts::new(), &OrgTask::Arm).await
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) async fn begin(
     if_revision: Option<u64>,
     action: &str,
     mut after: Facts,
-    work: &Work,
+    work: &OrgTask,
 ) -> StoreResult<SweepBegun> {
     let store = &context.parts.store;
     if let Some(deed) = context.done_before().await? {

@@ -1,6 +1,6 @@
 //! What a move of an org to another zone would do.
 
-use everbell_core::org::{self, OrgFacts, OrgTimer, OrgView, Place, WhatIf};
+use everbell_core::org::{self, OrgFacts, OrgSettings, OrgTimer, OrgView, WhatIf};
 use everbell_core::store::{OrgJob, StoreResult};
 use everbell_core::{Invalid, JobKey, OrgId, Spec, Zone};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Orgs {
 }
 
 /// A job and an org, as they are.
-fn view(org: &OrgId, place: &Place, job: &OrgJob) -> OrgView {
+fn view(org: &OrgId, place: &OrgSettings, job: &OrgJob) -> OrgView {
     OrgView {
         job: Arc::clone(&job.job.definition),
         org: org.clone(),

@@ -1,6 +1,6 @@
 //! The anchor: asks the database what time it is, and repairs what a wrong clock did to timers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use everbell_core::store::{FUTURE_TOLERANCE, PageRequest, Rearmed, RunFilter, StoreError, StoreResult};
@@ -17,17 +17,67 @@ const EVERY: Duration = Duration::from_secs(1);
 /// How many timers are armed again in one transaction, and how many runs are canceled at once.
 const BATCH: u32 = 500;
 
-/// When this instance noticed a step of the database's clock, by the monotonic clock.
-#[derive(Debug, Default)]
-pub(crate) struct LastStep(Mutex<Option<Duration>>);
+/// An older anchor proves nothing about a clock that may have been set since.
+const MAX_ANCHOR_AGE: Duration = Duration::from_secs(5);
 
-impl LastStep {
-    fn set(&self, at: Duration) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
+/// What this instance knows about the database's clock. All times are monotonic.
+#[derive(Debug, Default)]
+pub(crate) struct Anchoring(Mutex<State>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// When the database was asked last.
+    anchored_at: Option<Duration>,
+    /// When a step was noticed last.
+    last_step: Option<Duration>,
+    /// Whether a step back was noticed whose timers have not been repaired.
+    must_rearm: bool,
+}
+
+impl Anchoring {
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn get(&self) -> Option<Duration> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// When a step was noticed last.
+    pub(super) fn last_step(&self) -> Option<Duration> {
+        self.locked().last_step
+    }
+
+    fn is_stale(&self, monotonic: Duration) -> bool {
+        self.locked().anchored_at.is_none_or(|at| monotonic.saturating_sub(at) > MAX_ANCHOR_AGE)
+    }
+}
+
+impl Shared {
+    /// Asks the database what time it is, and reports a step of its clock.
+    async fn anchor(&self) -> StoreResult<()> {
+        let Shared { clock, store, events, signals, anchoring, .. } = self;
+        let asked = clock.monotonic();
+        let step = clock.anchor(&**store).await?;
+        let noticed = clock.monotonic();
+        {
+            let mut state = anchoring.locked();
+            state.anchored_at = Some(asked);
+            if let Some(step) = step {
+                state.last_step = Some(noticed);
+                state.must_rearm |= step.by.is_negative();
+            }
+        }
+        if let Some(step) = step {
+            events.tell(Event::ClockStepped { by: step.by, noticed });
+            signals.wake_all();
+        }
+        Ok(())
+    }
+
+    /// The time, from an anchor that is young enough to start runs by. An instance that was frozen may have missed that the
+    /// clock was set back meanwhile, and would start runs before their slots.
+    pub(super) async fn anchored_now(&self) -> StoreResult<Timestamp> {
+        if self.anchoring.is_stale(self.clock.monotonic()) {
+            self.anchor().await?;
+        }
+        Ok(self.now())
     }
 }
 
@@ -84,14 +134,8 @@ impl Step for Anchor {
     const NAME: &'static str = "anchor";
 
     async fn step(&mut self) -> StoreResult<Wait> {
-        let Shared { clock, store, events, signals, last_step, .. } = &*self.shared;
-        if let Some(step) = clock.anchor(&**store).await? {
-            let noticed = clock.monotonic();
-            last_step.set(noticed);
-            self.must_rearm |= step.by.is_negative();
-            events.tell(Event::ClockStepped { by: step.by, noticed });
-            signals.wake_all();
-        }
+        self.shared.anchor().await?;
+        self.must_rearm |= std::mem::take(&mut self.shared.anchoring.locked().must_rearm);
         if self.must_rearm {
             self.must_rearm = self.rearm().await?;
         }

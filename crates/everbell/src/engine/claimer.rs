@@ -67,6 +67,7 @@ impl Step for Claimer {
             // The recorder tells when there is room again.
             return Ok(Wait::ForSignal);
         }
+        self.shared.anchored_now().await?;
         // Before the time of day, from which the database counts the lease.
         let begun = self.shared.clock.monotonic();
         let now = self.shared.now();

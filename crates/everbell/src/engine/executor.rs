@@ -201,7 +201,7 @@ fn fenced() -> Outcome {
     Outcome::Failed { failure, then: Then::RETRY }
 }
 
-/// A failure after the handler had to stop is most likely the stop: a keeper may have ended the program of an instance that
+/// A failure after the handler had to stop is most likely the stop: a supervisor may have ended the program of an instance that
 /// stood still.
 fn unless_fenced(outcome: Outcome, lease: &Lease) -> Outcome {
     let had_to_stop = lease.stops_in().is_some_and(|left| left.is_zero());

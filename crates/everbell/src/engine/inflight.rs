@@ -185,16 +185,16 @@ impl Inflight {
 
     /// Runs that have printed more than was kept, `every` or longer before `now`, those first whose turn was the longest ago,
     /// with how many bytes they have printed.
-    pub(super) fn unkept(&self, now: Duration, every: Duration, most: usize) -> Vec<(Run, u64)> {
+    pub(super) fn unsaved_outputs(&self, now: Duration, every: Duration, most: usize) -> Vec<(Run, u64)> {
         let runs = self.runs();
         let printing = runs.values().filter(|entry| !entry.ended).filter_map(|entry| entry.prints.as_ref());
         let due = printing.filter(|printing| now.saturating_sub(printing.kept_at) >= every);
-        let mut unkept: Vec<(&Printing, u64)> = due
+        let mut unsaved_outputs: Vec<(&Printing, u64)> = due
             .map(|printing| (printing, printing.run.printed()))
             .filter(|(printing, bytes)| *bytes > printing.kept)
             .collect();
-        unkept.sort_by_key(|(printing, _)| printing.kept_at);
-        unkept.into_iter().take(most).map(|(printing, bytes)| (printing.run.clone(), bytes)).collect()
+        unsaved_outputs.sort_by_key(|(printing, _)| printing.kept_at);
+        unsaved_outputs.into_iter().take(most).map(|(printing, bytes)| (printing.run.clone(), bytes)).collect()
     }
 
     /// What an attempt had printed is kept.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   planner ──► claimer ──► executor ──► recorder                  the way of a run
-//!   heartbeat, reaper, scribe, resumer, repairer, sweeper, pruner, anchor     what keeps it honest
+//!   heartbeat, reaper, output_saver, resumer, repairer, reconciler, pruner, anchor     what keeps it honest
 //! ```
 //!
 //! Each loop is a [`Step`]: it looks, decides, commits and says when it wants to look again; [`drive`] repeats it, woken
@@ -19,18 +19,18 @@ mod heartbeat;
 mod inflight;
 mod options;
 mod outage;
+mod output_saver;
 mod pauses;
 mod planner;
 mod process;
 mod pruner;
 mod reaper;
+mod reconciler;
 mod recorder;
 mod repairer;
 mod resumer;
-mod scribe;
 mod shutdown;
 mod signals;
-mod sweeper;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -45,7 +45,7 @@ use jiff::Timestamp;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-pub(crate) use anchor::{Anchor, LastStep};
+pub(crate) use anchor::{Anchor, Anchoring};
 pub(crate) use claimer::Claimer;
 pub(crate) use claims::Claims;
 pub(crate) use drive::{Step, Wait};
@@ -54,16 +54,16 @@ pub(crate) use heartbeat::Heartbeat;
 pub(crate) use inflight::{Attempt, Inflight};
 pub use options::EngineOptions;
 pub(crate) use outage::Outage;
+pub(crate) use output_saver::Scribe;
 pub(crate) use planner::{Keys, Planner, decide, told};
 pub(crate) use pruner::Pruner;
 pub(crate) use reaper::Reaper;
+pub(crate) use reconciler::{BATCH as SWEEP_BATCH, Reconciler};
 pub(crate) use recorder::Recorder;
 pub(crate) use repairer::Repairer;
 pub(crate) use resumer::Resumer;
-pub(crate) use scribe::Scribe;
 pub use shutdown::EngineFailed;
 pub(crate) use signals::Signals;
-pub(crate) use sweeper::{BATCH as SWEEP_BATCH, Sweeper};
 
 use self::process::Process;
 use crate::clock::Clock;
@@ -87,7 +87,7 @@ pub(crate) struct Shared {
     pub(crate) claims: Claims,
     pub(crate) signals: Signals,
     pub(crate) outage: Outage,
-    pub(crate) last_step: LastStep,
+    pub(crate) anchoring: Anchoring,
     /// Which process of the machine this is, if that can be told.
     process: Option<Process>,
     done: mpsc::UnboundedSender<Done>,
@@ -105,8 +105,8 @@ pub(crate) struct Engine {
     pub(crate) reaper: Reaper,
     pub(crate) resumer: Resumer,
     pub(crate) repairer: Repairer,
-    pub(crate) scribe: Scribe,
-    pub(crate) sweeper: Sweeper,
+    pub(crate) output_saver: Scribe,
+    pub(crate) reconciler: Reconciler,
     pub(crate) pruner: Pruner,
     pub(crate) anchor: Anchor,
     guard: AbortAll,
@@ -154,7 +154,7 @@ impl Engine {
             started_at,
             signals: Signals::default(),
             outage: Outage::default(),
-            last_step: LastStep::default(),
+            anchoring: Anchoring::default(),
             process: Process::own(),
             done,
             draining: AtomicBool::new(false),
@@ -167,8 +167,8 @@ impl Engine {
             reaper: Reaper::new(&shared),
             resumer: Resumer::new(&shared),
             repairer: Repairer::new(&shared),
-            scribe: Scribe::new(&shared),
-            sweeper: Sweeper::new(&shared),
+            output_saver: Scribe::new(&shared),
+            reconciler: Reconciler::new(&shared),
             pruner: Pruner::new(&shared),
             anchor: Anchor::new(&shared),
             guard: AbortAll::new(&shared),

@@ -38,7 +38,8 @@ impl Step for Planner {
         if self.targets.is_empty() || self.shared.is_draining() {
             return Ok(Wait::ForSignal);
         }
-        let (now, begun) = (self.shared.now(), self.shared.clock.monotonic());
+        let now = self.shared.anchored_now().await?;
+        let begun = self.shared.clock.monotonic();
         let limit = self.batch.get();
         let keys = Mutex::default();
         let plan = |due: &Due, now: Timestamp| noting_keys(due, decide(due, now), &keys);

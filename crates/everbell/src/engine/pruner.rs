@@ -49,9 +49,9 @@ impl Pruner {
 
     /// The present, as far as it is trusted; written down for the next start.
     async fn trusted_now(&mut self, mut trusted: TrustedTime) -> StoreResult<Timestamp> {
-        let Shared { store, clock, events, last_step, .. } = &*self.shared;
+        let Shared { store, clock, events, anchoring, .. } = &*self.shared;
         let now = self.shared.now();
-        let time = trusted.advance(now, clock.monotonic(), last_step.get());
+        let time = trusted.advance(now, clock.monotonic(), anchoring.last_step());
         self.trusted = Some(trusted);
         let held = trusted.is_held(now);
         if std::mem::replace(&mut self.held, held) != held {

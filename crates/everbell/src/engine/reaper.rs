@@ -34,7 +34,7 @@ pub(crate) struct Reaper {
     gone: BTreeMap<InstanceId, Duration>,
 }
 
-/// The keeper of a killed server gets five seconds to end its programs: until then its runs may still be at work.
+/// The supervisor of a killed server gets five seconds to end its programs: until then its runs may still be at work.
 const PROGRAMS_END: Duration = Duration::from_secs(6);
 
 /// How often to look while there is such an instance.
@@ -67,7 +67,7 @@ impl Reaper {
         let reached = self.shared.clock.monotonic();
         let since = *self.reachable_since.get_or_insert(reached);
         // After a start, an outage or a step of the clock, everybody who lives gets the time to say so.
-        let since = since.max(self.shared.last_step.get().unwrap_or_default());
+        let since = since.max(self.shared.anchoring.last_step().unwrap_or_default());
         let left = (2 * options.lease.heartbeat).saturating_sub(reached.saturating_sub(since));
         let mut over = if left.is_zero() { expired } else { Vec::new() };
         let dead = self.dead_neighbours(reached).await?;

@@ -87,8 +87,8 @@ impl Engine {
     }
 
     fn spawn(self, stops: &Stops) -> (JoinSet<()>, JoinSet<()>) {
-        let Engine { planner, claimer, resumer, repairer, sweeper, pruner, shared, guard, .. } = self;
-        let Engine { recorder, heartbeat, reaper, scribe, anchor, .. } = self;
+        let Engine { planner, claimer, resumer, repairer, reconciler, pruner, shared, guard, .. } = self;
+        let Engine { recorder, heartbeat, reaper, output_saver, anchor, .. } = self;
         // Whoever waits for the loops holds a guard of its own.
         guard.disarm();
         let (mut taking, mut keeping) = (JoinSet::new(), JoinSet::new());
@@ -97,13 +97,13 @@ impl Engine {
         taking.spawn(drive(claimer, Arc::clone(&shared), stop()));
         taking.spawn(drive(resumer, Arc::clone(&shared), stop()));
         taking.spawn(drive(repairer, Arc::clone(&shared), stop()));
-        taking.spawn(drive(sweeper, Arc::clone(&shared), stop()));
+        taking.spawn(drive(reconciler, Arc::clone(&shared), stop()));
         taking.spawn(drive(pruner, Arc::clone(&shared), stop()));
         let stop = || stops.keeping.subscribe();
         keeping.spawn(drive(recorder, Arc::clone(&shared), stop()));
         keeping.spawn(drive(heartbeat, Arc::clone(&shared), stop()));
         keeping.spawn(drive(reaper, Arc::clone(&shared), stop()));
-        keeping.spawn(drive(scribe, Arc::clone(&shared), stop()));
+        keeping.spawn(drive(output_saver, Arc::clone(&shared), stop()));
         keeping.spawn(drive(anchor, shared, stop()));
         (taking, keeping)
     }

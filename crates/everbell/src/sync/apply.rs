@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use everbell_core::change::{self, JobView};
 use everbell_core::plan::Missed;
 use everbell_core::store::{DecideFn, JobFilter, JobRef, JobRow, PageRequest, StoreError, StoreResult};
-use everbell_core::{JobId, JobKey, JobStatus, Pause, Source};
+use everbell_core::{JobId, JobKey, JobStatus, Made, Pause, Source};
 use jiff::Timestamp;
 
 use super::diff::{edit, first};
@@ -14,7 +14,7 @@ use crate::bell::Parts;
 use crate::builder::BuildError;
 use crate::client::{ATTEMPTS, audit_entry, before_and_after, facts, is_in_doubt, refusal};
 use crate::engine::random;
-use crate::schedule::{Made, Schedule};
+use crate::schedule::Schedule;
 
 const PAGE: u32 = 1_000;
 const NO_LONGER_DECLARED: &str = "no longer declared";

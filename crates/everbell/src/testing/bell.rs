@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use everbell_core::org::{Org, OrgWrite};
 use everbell_core::settle::Outcome;
-use everbell_core::store::{Claim, JobRef, PageRequest, RunFilter, Store, StoreResult};
+use everbell_core::store::{Claim, ClusterStore, JobRef, JobStore, PageRequest, RunFilter, RunStore, StoreResult};
 use everbell_core::{JobKey, Json, OrgId, Run as Record, RunStatus, Target};
 use everbell_store::memory::{FaultPoint, MemoryStore};
 use jiff::Timestamp;
@@ -211,7 +211,7 @@ impl TestBell {
             let resumed = engine.resumer.step().await;
             // Not as a loop would, which waits a moment between two looks.
             let swept = engine
-                .sweeper
+                .reconciler
                 .look(engine.shared.now())
                 .await
                 .map(|more| if more { Wait::No } else { Wait::ForSignal });

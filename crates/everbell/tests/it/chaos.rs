@@ -158,12 +158,17 @@ fn assert_whole(snapshot: &Snapshot, begun: &BTreeMap<String, u32>, at_least: us
     assert!(succeeded >= at_least, "only {succeeded} of {} runs succeeded", snapshot.runs.len());
 }
 
+/// How often a process or the server is ended: `EVERBELL_CHAOS_ROUNDS`, or 20.
+fn rounds() -> u32 {
+    std::env::var("EVERBELL_CHAOS_ROUNDS").ok().map_or(20, |rounds| rounds.parse().expect("a number of rounds"))
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_processes_on_postgresql_and_a_server_that_crashes() {
     let server = OwnServer::start();
     let mut crowd = Crowd::new("postgresql", server.url(), 3);
     let mut dice = Dice::new(u64::from(std::process::id()));
-    for _ in 0..60 {
+    for _ in 0..rounds() {
         tokio::time::sleep(Duration::from_millis(500 + dice.roll() % 1_000)).await;
         match dice.below(8) {
             0 => tokio::task::block_in_place(|| server.crash_and_restart()),
@@ -173,7 +178,7 @@ async fn three_processes_on_postgresql_and_a_server_that_crashes() {
     let (url, folder) = (crowd.url.clone(), crowd.folder.clone());
     crowd.end();
     let snapshot = settle(&url, &folder).await;
-    assert_whole(&snapshot, &crowd.end(), 20);
+    assert_whole(&snapshot, &crowd.end(), 10);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -181,7 +186,7 @@ async fn two_processes_on_one_sqlite_file() {
     let folder = std::env::temp_dir().join(format!("everbell-chaos-file-{}", std::process::id()));
     let mut crowd = Crowd::new("sqlite", &format!("sqlite:{}", folder.join("everbell.db").display()), 2);
     let mut dice = Dice::new(u64::from(std::process::id()));
-    for _ in 0..20 {
+    for _ in 0..rounds() {
         tokio::time::sleep(Duration::from_millis(500 + dice.roll() % 1_000)).await;
         crowd.replace(dice.below(2));
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use everbell::core::store::{AuditEntry, JobRef, Origin, SlotOutcome};
 use everbell::core::{Definition, GapReason, JobId, Timer, Unschedulable, change};
-use everbell::{Everbell, Explanation, Glance, JobFilter, JobKey, JobStatus, RunFilter, Schedule, Tally, Timestamp};
+use everbell::{
+    Everbell, Explanation, JobFilter, JobKey, JobStatus, RecentRuns, RunFilter, RunHistogram, Schedule, Timestamp,
+};
 
 use crate::given::{Manual, Stored, at, daily, nothing, page, time};
 
@@ -36,7 +38,7 @@ async fn jobs_are_listed_with_their_versions() {
 }
 
 #[tokio::test]
-async fn runs_are_glanced_at_and_counted() {
+async fn recent_runs_are_listed_and_counted() {
     let (stored, clock) = (Stored::memory(), Manual::new("12:00"));
     let bell = bell(&stored, &clock).await;
     for key in ["a", "b"] {
@@ -44,10 +46,10 @@ async fn runs_are_glanced_at_and_counted() {
     }
     let run = bell.jobs().run_now("a").await.unwrap().run().id;
     let keys = ["a", "b"].map(|key| JobKey::new(key).unwrap()).to_vec();
-    let seen = bell.runs().glance(&Glance::new(keys, 30).unwrap()).await.unwrap();
+    let seen = bell.runs().recent_runs(&RecentRuns::new(keys, 30).unwrap()).await.unwrap();
     assert_eq!(seen.iter().map(|glimpse| (glimpse.job_key.as_str(), glimpse.id)).collect::<Vec<_>>(), [("a", run)]);
     let hours = ["11:00", "12:00", "13:00"].map(time).to_vec();
-    let buckets = bell.runs().tally(&Tally::new(hours).unwrap()).await.unwrap();
+    let buckets = bell.runs().count_runs_by_time(&RunHistogram::new(hours).unwrap()).await.unwrap();
     assert_eq!(buckets.iter().map(|bucket| bucket.pending).collect::<Vec<_>>(), [0, 1]);
     assert_eq!(bell.jobs().count(&JobFilter::default(), 10).await.unwrap(), 2);
     assert_eq!(bell.runs().count(&RunFilter::default(), 10).await.unwrap(), 1);

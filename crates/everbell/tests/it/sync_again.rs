@@ -47,7 +47,7 @@ async fn a_schedule_that_fires_once_is_made_once() {
     // It fires, its run ends, and so does the job.
     clock.set("14:00");
     let plan = |due: &everbell::core::store::Due, now| {
-        let seen = everbell::core::plan::Seen { active: &due.active, ..Default::default() };
+        let seen = everbell::core::plan::PlanContext { active: &due.active, ..Default::default() };
         everbell::core::plan::plan(&due.job, &due.timer, &seen, now)
     };
     let target = everbell::Target::new("nothing").unwrap();

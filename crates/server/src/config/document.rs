@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::form::{Fault, escape};
+use everbell_wire::form::{Fault, escape};
 
 /// A file as it was written.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::form::{Field, Kind, TEXT, optional, required};
+use everbell_wire::form::{Field, Kind, TEXT, optional, required};
 
 const PATH: Kind = Kind::Text { min: 1, max: 4_096 };
 const URL: Kind = Kind::Text { min: 1, max: 4_096 };
@@ -283,7 +283,7 @@ pub(crate) fn target_fields(kind: &str) -> Option<&'static [Field]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::form::{Form, Naming};
+    use everbell_wire::form::{Form, Naming};
 
     #[test]
     fn the_defaults_fit_their_fields() {

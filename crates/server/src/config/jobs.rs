@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use everbell::Schedule;
+use everbell_core::Draft;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
 use super::layers::Layers;
 use super::targets::refuse_all;
-use crate::form::{Fault, Naming, job, some_of};
-use crate::time_input::shown;
+use everbell_wire::form::{Fault, Naming, format_suggestions, job};
+use everbell_wire::time_input::shown;
 
-/// The schedules of the blocks. `known` are the labels of the targets, if somebody knows them.
-pub(super) fn read(layers: &mut Layers, known: Option<&[String]>) -> Vec<Schedule> {
-    let mut schedules = Vec::new();
+/// The jobs of the blocks. `known` are the labels of the targets, if somebody knows them.
+pub(super) fn read(layers: &mut Layers, known: Option<&[String]>) -> Vec<Draft> {
+    let mut drafts = Vec::new();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (n, block) in layers.blocks("job").iter().enumerate() {
         let place = format!("/job/{n}");
@@ -36,14 +36,18 @@ pub(super) fn read(layers: &mut Layers, known: Option<&[String]>) -> Vec<Schedul
             faults.push(Fault::new("/job_key", "invalid", format!("is there twice; the other is in line {first}")));
         }
         seen.entry(key).or_insert_with(|| layers.document.line(&format!("{place}/job_key")).unwrap_or_default());
-        schedules.push(read.schedule);
+        drafts.push(read.draft);
         refuse_all(layers, &place, faults);
     }
-    schedules
+    drafts
 }
 
 fn unknown_target(target: &str, known: &[String]) -> String {
     let labels: BTreeSet<&str> = known.iter().map(String::as_str).filter(|label| !label.is_empty()).collect();
-    let some = if labels.is_empty() { "none; write a `[[target]]` block".to_owned() } else { some_of(target, labels) };
+    let some = if labels.is_empty() {
+        "none; write a `[[target]]` block".to_owned()
+    } else {
+        format_suggestions(target, labels)
+    };
     format!("there is no target `{}`; known: {some}", shown(target))
 }

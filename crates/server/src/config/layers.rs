@@ -10,7 +10,7 @@ use super::document::Document;
 use super::fields::{self, ALTERNATIVES, SECTIONS};
 use super::problem::Problem;
 use super::variables::{Environment, VARIABLES};
-use crate::form::{Fault, Field, Form, Kind, Naming, typed};
+use everbell_wire::form::{Fault, Field, Form, Kind, Naming, typed};
 
 /// Who said a value. The later ones outweigh the earlier.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

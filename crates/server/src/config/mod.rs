@@ -27,20 +27,20 @@ pub(crate) mod variables;
 use std::path::{Path, PathBuf};
 
 use everbell::{ConnectOptions, EngineOptions, Schedule};
+use everbell_core::Draft;
+use everbell_http::ApiSettings;
+use everbell_wire::Template;
 
-use crate::form::{Form, Naming};
-use crate::secret::Secret;
 use crate::targets::TargetSettings;
 use document::Document;
+use everbell_wire::form::{Form, Naming};
+use everbell_wire::secret::Secret;
 use layers::Layers;
 
 pub(crate) use problem::{ConfigError, Problem};
 pub(crate) use sections::bad_admin_token;
-pub(crate) use settings::{
-    ApiSettings, AuthSettings, JobsSettings, LogSettings, MetricsSettings, ServerSettings, UiSettings,
-};
+pub(crate) use settings::{AuthSettings, JobsSettings, LogSettings, MetricsSettings, ServerSettings, UiSettings};
 pub(crate) use shown::{Shown, callable, without_password};
-pub(crate) use templates::{Template, usual_templates};
 pub(crate) use variables::Environment;
 
 /// The file that is used if it exists and none is named.
@@ -148,7 +148,7 @@ impl Config {
         let settings = sections::read(&mut form, secrets);
         form.faults().iter().for_each(|fault| layers.refuse(fault));
         let targets = targets::read(&mut layers, secrets);
-        let schedules = jobs::read(&mut layers, Some(&targets.labels));
+        let jobs = jobs::read(&mut layers, Some(&targets.labels));
         let templates = templates::read(&mut layers);
         if !layers.problems.is_empty() {
             return Err(ConfigError::new(layers.problems));
@@ -168,7 +168,7 @@ impl Config {
             metrics: settings.metrics,
             jobs: settings.jobs,
             targets: targets.settings,
-            schedules,
+            schedules: jobs.into_iter().map(Schedule::from).collect(),
             templates,
             file,
             warnings,
@@ -178,11 +178,11 @@ impl Config {
 
 /// The `[[job]]` blocks of a file alone. Which targets there are, its reader knows; what else stands there is checked as
 /// ever, and says nothing.
-pub(crate) fn read_jobs(file: &str, text: &str) -> Result<Vec<Schedule>, ConfigError> {
+pub(crate) fn read_jobs(file: &str, text: &str) -> Result<Vec<Draft>, ConfigError> {
     let (environment, flags) = (Environment::default(), ServeFlags::default());
     let mut layers = Layers::new(Some(file.to_owned()), Document::parse(text), &environment, &flags);
-    let schedules = jobs::read(&mut layers, None);
-    if layers.problems.is_empty() { Ok(schedules) } else { Err(ConfigError::new(layers.problems)) }
+    let drafts = jobs::read(&mut layers, None);
+    if layers.problems.is_empty() { Ok(drafts) } else { Err(ConfigError::new(layers.problems)) }
 }
 
 /// The file that a flag or a variable names.

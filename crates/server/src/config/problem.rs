@@ -66,6 +66,12 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
+impl From<ConfigError> for everbell_cli::CliError {
+    fn from(error: ConfigError) -> everbell_cli::CliError {
+        everbell_cli::CliError::Config { problems: error.problems.len(), text: error.to_string() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use serde_json::Value;
 
 use super::variables::Environment;
-use crate::secret::Secret;
-use crate::time_input::shown;
+use everbell_wire::secret::Secret;
+use everbell_wire::time_input::shown;
 
 /// No secret is longer, so that a wrong path does not fill the memory.
 const LONGEST: u64 = 1 << 16;

@@ -9,14 +9,15 @@ use everbell::{ConnectOptions, EngineOptions, Removed};
 use super::fields::ALTERNATIVES;
 use super::secrets::{Secrets, in_file};
 use super::settings::{
-    ApiSettings, AuthSettings, JobsSettings, LogSettings, MetricsSettings, Role, ServerSettings, Settings, UiSettings,
+    AuthSettings, JobsSettings, LogSettings, MetricsSettings, Role, ServerSettings, Settings, UiSettings,
 };
-use crate::form::{Form, parse_span};
-use crate::http::access;
-use crate::http::limit::Rate;
-use crate::observe::logs;
-use crate::secret::Secret;
-use crate::time_input::shown;
+use everbell_http::ApiSettings;
+use everbell_http::access;
+use everbell_http::limit::Rate;
+use everbell_observe::logs;
+use everbell_wire::form::{Form, parse_span};
+use everbell_wire::secret::Secret;
+use everbell_wire::time_input::shown;
 
 /// Makes types of the sections. What does not fit is noted, and something is put in its place.
 pub(super) fn read(form: &mut Form<'_>, secrets: Secrets<'_>) -> Settings {
@@ -206,7 +207,7 @@ fn bad_mount(mount: &str) -> Option<String> {
     let parts = mount.strip_prefix('/').map(|rest| rest.split('/').collect::<Vec<_>>());
     match parts {
         Some(parts) if parts.iter().all(|part| is_part(part)) => {
-            let taken = TAKEN.contains(&parts[0]) || crate::ui::WORDS.contains(&parts[0]);
+            let taken = TAKEN.contains(&parts[0]) || everbell_ui::WORDS.contains(&parts[0]);
             taken.then(|| format!("`/{}` belongs to the server itself", parts[0]))
         }
         _ => Some("must be a path such as `/api/v1`: a slash before each part and none at the end".to_owned()),

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use everbell::{ConnectOptions, EngineOptions, Removed};
 
-use crate::http::access;
-use crate::http::limit::Rate;
-use crate::observe::logs;
-use crate::secret::Secret;
+use everbell_http::ApiSettings;
+use everbell_http::access;
+use everbell_observe::logs;
+use everbell_wire::secret::Secret;
 
 /// `[server]`.
 #[derive(Clone, Debug)]
@@ -66,20 +66,6 @@ impl Role {
         let names = [("scheduler", self.schedules()), ("api", self.answers())];
         names.iter().filter(|(_, is)| *is).map(|(name, _)| (*name).to_owned()).collect()
     }
-}
-
-/// `[api]`.
-#[derive(Clone, Debug)]
-pub(crate) struct ApiSettings {
-    /// At least one; each begins with a slash and does not end with one.
-    pub(crate) mounts: Vec<String>,
-    pub(crate) compat: bool,
-    pub(crate) require_if_match: bool,
-    /// 409 or 200.
-    pub(crate) run_now_overlap_status: u16,
-    pub(crate) docs: bool,
-    /// How often each token may write; nothing without a limit.
-    pub(crate) write_limit: Option<Rate>,
 }
 
 /// `[ui]`.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::fields::{SECTIONS, TEMPLATE, target_fields};
 use super::layers::{Layers, Origin, pointer};
 use super::settings::Settings;
-use crate::form::{Field, Kind, Naming, escape, job};
+use everbell_wire::form::{Field, Kind, Naming, escape, job};
 
 /// What stands in the place of a secret.
 const HIDDEN: &str = "(hidden)";
@@ -61,7 +61,7 @@ fn members(layers: &Layers, value: &Value, fields: &[Field], at: &str, shown: &m
         let at = format!("{at}/{name}");
         let Some(value) = value.get(&*name) else { continue };
         match (&field.kind, value) {
-            (Kind::Object(fields), value) => members(layers, value, fields, &at, shown),
+            (Kind::Object(fields) | Kind::Component(_, fields), value) => members(layers, value, fields, &at, shown),
             (Kind::Map(of), Value::Object(members)) => {
                 for (name, value) in members {
                     push(layers, &format!("{at}/{}", escape(name)), without_secrets(value, of), shown);

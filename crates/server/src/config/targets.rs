@@ -10,9 +10,9 @@ use serde_json::Value;
 use super::fields::target_fields;
 use super::layers::Layers;
 use super::secrets::{Secrets, in_file};
-use crate::form::{Fault, Field, Form, Naming, escape, meant};
-use crate::secret::Secret;
 use crate::targets::{CommandSettings, HttpSettings, Kind, TargetSettings};
+use everbell_wire::form::{Fault, Field, Form, Naming, did_you_mean, escape};
+use everbell_wire::secret::Secret;
 
 /// The types, and what each of them has.
 const TYPES: [&str; 3] = ["log", "http", "command"];
@@ -97,7 +97,7 @@ fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>) -> Option<Faul
         None if fields.is_none() => {
             let names: Vec<_> = TYPES.into_iter().filter_map(target_fields).flatten().map(|field| field.name).collect();
             let names: Vec<_> = names.iter().map(|name| Naming::Snake.spell(name)).collect();
-            let near = meant(name, names.iter().map(AsRef::as_ref));
+            let near = did_you_mean(name, names.iter().map(AsRef::as_ref));
             let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             let detail = format!("is not known here{near}");
             Some(Fault { detail, ..fault })

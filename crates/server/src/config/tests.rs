@@ -12,9 +12,9 @@ use serde_json::Value;
 use super::*;
 use crate::config::layers::Origin;
 use crate::config::settings::Role;
-use crate::http::access;
-use crate::observe::logs;
 use crate::targets::Kind;
+use everbell_http::access;
+use everbell_observe::logs;
 
 const TOKEN: &str = "evb_0123456789abcdef0123456789abcdef";
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use crate::form::meant;
+use everbell_wire::form::did_you_mean;
 
 /// A variable and the key that it sets.
 #[derive(Debug)]
@@ -107,7 +107,8 @@ impl Environment {
         let unknown = self.0.keys().filter(ours).filter(|name| !is_known(name));
         let told = |name: &String| {
             let own = |name: &'static str| name.strip_prefix(PREFIX).unwrap_or(name);
-            let near = meant(name.trim_start_matches(PREFIX), VARIABLES.iter().map(|variable| own(variable.name)));
+            let near =
+                did_you_mean(name.trim_start_matches(PREFIX), VARIABLES.iter().map(|variable| own(variable.name)));
             let more = match near {
                 Some(near) => format!("did you mean `{PREFIX}{near}`?"),
                 None => "`everbell config --help` tells which are".to_owned(),

@@ -12,8 +12,8 @@ use everbell::Timestamp;
 use everbell_core::store::{Instance, Store};
 use jiff::SignedDuration;
 
-use crate::cli::CliError;
 use crate::config::Config;
+use everbell_cli::CliError;
 
 /// How far a clock that was set meanwhile may move the beginning of a process.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(5);

@@ -3,7 +3,7 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::Config;
-use crate::http::Limits;
+use everbell_http::Limits;
 
 /// Open files of the process besides connections and runs: the database, the listener, the runtime.
 const BASE_FILES: u64 = 128;

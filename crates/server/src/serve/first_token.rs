@@ -9,15 +9,14 @@ use everbell::{Everbell, StoreError};
 use everbell_core::store::{AuditEntry, NewToken, Token};
 use jiff::Timestamp;
 
-use crate::cli::CliError;
 use crate::config::Config;
-use crate::http::access::{new_token, token_hash};
-use crate::secret::Secret;
-use crate::trail;
+use everbell_cli::{CliError, TOKEN_FILE};
+use everbell_http::access::{new_token, token_hash};
+use everbell_http::trail;
+use everbell_wire::secret::Secret;
 
 /// Its name in the audit trail, and that of its file.
 const NAME: &str = "admin";
-pub(crate) const FILE: &str = "admin-token";
 
 /// How an admin comes in.
 pub(super) enum WayIn {
@@ -39,7 +38,7 @@ pub(super) async fn ensure(bell: &Everbell, config: &Config) -> Result<WayIn, Cl
         return Ok(WayIn::Configured);
     }
     let failed = |error: StoreError| CliError::Failed { message: error.to_string(), hint: None };
-    let (token, file) = (new_token(), config.server.data_dir.join(FILE));
+    let (token, file) = (new_token(), config.server.data_dir.join(TOKEN_FILE));
     let there = bell.store().list_tokens().await.map_err(failed)?;
     if !there.is_empty() {
         return Ok(known(&there, file, bell.now()));

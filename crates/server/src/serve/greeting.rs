@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::first_token::WayIn;
-use crate::clock;
 use crate::config::{Config, without_password};
-use crate::observe::logs::Format;
+use everbell_cli::clock;
+use everbell_observe::logs::Format;
 
 /// Prints where the server is, and how to come in: as text, or as one line of JSON where logs are for programs. A thread does
 /// it: standard output may have no reader.

@@ -4,6 +4,7 @@ mod copies;
 mod descriptors;
 mod first_token;
 mod greeting;
+mod options;
 mod signals;
 mod warnings;
 
@@ -15,13 +16,12 @@ use everbell_core::store::Store;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::cli::{CliError, Exit};
 use crate::config::Config;
-use crate::http::{self, App};
-use crate::observe::{Metrics, Notifier, Timed, logs};
-use crate::targets::{Keeper, Kind, Problem, TargetSettings};
-
-pub(crate) use first_token::FILE as TOKEN_FILE;
+use crate::targets::{Kind, Problem, Supervisor, TargetSettings};
+use everbell_cli::{CliError, Exit};
+use everbell_http::{self as http, App, Pages};
+use everbell_observe::{Metrics, Notifier, Timed, logs};
+use everbell_ui::Ui;
 
 /// How long requests that are being answered may take to end when everything else has.
 const LAST_ANSWERS: Duration = Duration::from_secs(6);
@@ -90,9 +90,13 @@ async fn serve(
     greeting::print(config, address, &way)?;
 
     let (end, ended) = watch::channel(false);
-    let app = Arc::new(App::new(config, bell.clone(), metrics, ended.clone()));
+    let (options, duties) = (options::api(config), options::duties(config));
+    let app = App::new(options, config.auth.admin_token.as_ref(), duties, bell.clone(), metrics, ended.clone());
+    let app = Arc::new(app);
+    let pages = app.options.has_pages().then(|| Arc::new(Ui::new(&app)) as Arc<dyn Pages>);
     let limits = descriptors::limits(config);
-    let serving = tokio::spawn(http::listen::serve(listener, http::router(&app), limits, app.metrics.clone(), ended));
+    let serving =
+        tokio::spawn(http::listen::serve(listener, http::router(&app, pages), limits, app.metrics.clone(), ended));
     let watched = Arc::clone(&app);
     let watching = tokio::spawn(async move { watched.live.watch(&watched.bell).await });
     let notifier = Arc::new(Notifier::from_env());
@@ -138,9 +142,9 @@ async fn build(config: &Config, metrics: &Metrics, store: Arc<dyn Store>) -> Res
         .schedules(config.schedules.iter().cloned());
     let runs_programs = |target: &TargetSettings| matches!(target.kind, Kind::Command(_));
     let has_programs = config.server.role.schedules() && config.targets.iter().any(runs_programs);
-    let keeper = if has_programs { Keeper::start() } else { Keeper::none() };
+    let supervisor = if has_programs { Supervisor::start() } else { Supervisor::none() };
     for target in &config.targets {
-        let action = target.action(metrics, &keeper).map_err(|problems: Problem| CliError::Failed {
+        let action = target.action(metrics, &supervisor).map_err(|problems: Problem| CliError::Failed {
             message: format!("target `{}`: {}: {}", target.label, problems.0, problems.1),
             hint: Some("`everbell config check` tells every problem".to_owned()),
         })?;

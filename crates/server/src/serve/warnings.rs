@@ -26,7 +26,7 @@ pub(super) fn log(config: &Config) {
 
 /// Files that nobody else should read, with what they hold.
 fn private_files(config: &Config) -> Vec<(PathBuf, &'static str)> {
-    let mut files = vec![(config.server.data_dir.join(super::TOKEN_FILE), "an admin token")];
+    let mut files = vec![(config.server.data_dir.join(everbell_cli::TOKEN_FILE), "an admin token")];
     let address = config.database.reveal();
     if let Some(path) = address.strip_prefix("sqlite:").filter(|path| !path.contains(":memory:")) {
         files.push((PathBuf::from(path.strip_prefix("//").unwrap_or(path)), "the database"));

@@ -18,10 +18,10 @@ use std::time::Duration;
 
 use everbell::{Action, Target, TargetOptions};
 
-use crate::observe::Metrics;
-use crate::secret::Secret;
+use everbell_observe::Metrics;
+use everbell_wire::secret::Secret;
 
-pub(crate) use self::command::keeper::{Keeper, answered};
+pub(crate) use self::command::supervisor::{Supervisor, answered};
 
 /// A field of the settings, and what is wrong with it. Never shows a secret.
 pub(crate) type Problem = (&'static str, String);
@@ -50,11 +50,11 @@ impl TargetSettings {
     }
 
     /// What the target does with a run; or the first problem of the settings, the label aside.
-    pub(crate) fn action(&self, metrics: &Metrics, keeper: &Keeper) -> Result<Action, Problem> {
+    pub(crate) fn action(&self, metrics: &Metrics, supervisor: &Supervisor) -> Result<Action, Problem> {
         match &self.kind {
             Kind::Log => Ok(log::action()),
             Kind::Http(settings) => http::action(settings, metrics),
-            Kind::Command(settings) => command::action(settings, keeper),
+            Kind::Command(settings) => command::action(settings, supervisor),
         }
     }
 }

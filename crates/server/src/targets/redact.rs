@@ -4,7 +4,7 @@
 //! shown, also if it arrives in pieces.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Write};
+use std::fmt;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::Url;
 
 use super::{CommandSettings, HttpSettings};
+use everbell_wire::percent;
 
 /// Shorter values occur by chance, so they are not hidden.
 const MIN_CHARS: usize = 8;
@@ -54,7 +55,7 @@ impl Redactor {
             values.extend(basic_password(value));
             values.push(value.to_owned());
         }
-        for key in settings.signing_keys.iter().map(crate::secret::Secret::reveal) {
+        for key in settings.signing_keys.iter().map(everbell_wire::secret::Secret::reveal) {
             values.push(key.trim_start_matches("whsec_").to_owned());
             values.push(key.to_owned());
         }
@@ -162,15 +163,7 @@ impl RedactedStream {
 fn spellings(value: &str) -> BTreeSet<String> {
     let json = serde_json::to_string(value).unwrap_or_default();
     let json = json.trim_start_matches('"').strip_suffix('"').unwrap_or_default().to_owned();
-    let mut encoded = String::new();
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            // Writing into a text cannot fail.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
+    let encoded = percent::encode(value, percent::RESERVED);
     let all = [value.to_owned(), json.replace('/', "\\/"), json, encoded.to_lowercase(), encoded];
     all.into_iter().filter(|spelling| spelling.chars().count() >= MIN_CHARS).collect()
 }
@@ -189,7 +182,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::secret::Secret;
+    use everbell_wire::secret::Secret;
 
     fn clean(secrets: &[&str], text: &str) -> String {
         Redactor::new(secrets.iter().copied()).redact_text(text)

@@ -14,6 +14,7 @@ mod watch;
 
 use std::process::Command;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::binary::{Ran, command, ran};
@@ -47,6 +48,16 @@ fn on_terminal(server: &Server, columns: usize, args: &[&str]) -> Ran {
         assert!(line.chars().count() <= columns, "{} of {columns}: {line}", line.chars().count());
     }
     shown
+}
+
+/// A time of a document.
+fn time(text: &Value) -> Timestamp {
+    text.as_str().unwrap().parse().unwrap()
+}
+
+/// Waits until the clock of the server has reached this time.
+fn until_reached(server: &Server, at: Timestamp) {
+    server.until("/status", |status| time(&status["now"]) >= at);
 }
 
 /// The data of a command that must succeed without a word.

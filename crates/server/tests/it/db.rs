@@ -181,7 +181,7 @@ fn history_is_counted_and_pruned(server: &Server, url: &str, args: &[&str]) {
         "{told}"
     );
     let said = refused(folder, &with(&["prune", "--older-than", "1h"]), 2);
-    assert!(said.starts_with("error: nobody is there to be asked: Delete 0 runs, 0 gaps and "), "{said}");
+    assert!(said.starts_with("error: there is no terminal to ask at: Delete 0 runs, 0 gaps and "), "{said}");
     assert!(said.ends_with("?\n  add `--yes`, or look first with `--dry-run`\n"), "{said}");
     assert_eq!(server.get("/audit").expect(200)["items"].as_array().unwrap().len(), entries, "nothing was deleted yet");
 
@@ -204,7 +204,7 @@ fn history_is_counted_and_pruned_in_sqlite() {
 
 #[test]
 fn history_is_counted_and_pruned_in_postgres() {
-    let database = block_on(TestDatabase::create());
+    let database = block_on(TestDatabase::empty());
     let url = database.url().to_owned();
     let args = ["--database", &url];
     let folder = Folder::new();

@@ -167,7 +167,7 @@ fn a_change_is_shown_then_made_and_a_pause_stays() {
     assert_eq!(done(&server, &["apply", "-f", "jobs.toml", "--dry-run"]), expected);
     let unasked = jobs(&server, &["apply", "-f", "jobs.toml"]);
     assert_eq!((unasked.code, unasked.stdout.as_str()), (Some(2), expected.as_str()));
-    let question = format!("error: nobody is there to be asked: Apply 1 change to http://{}?\n", server.address);
+    let question = format!("error: there is no terminal to ask at: Apply 1 change to http://{}?\n", server.address);
     assert!(unasked.stderr.starts_with(&question), "{}", unasked.stderr);
     assert_eq!(done(&server, &["apply", "-f", "jobs.toml", "--yes"]), format!("{expected}+ Applied 1 change\n"));
     let job = server.get("/jobs/key:plain").expect(200);
@@ -199,6 +199,7 @@ fn a_change_is_shown_then_made_and_a_pause_stays() {
     let diff = done(&server, &["diff", "plain", "--from", "1", "--to", "2"]);
     assert!(diff.contains("labels.team\t-\tops\n") && diff.contains("policies.timeout\t"), "{diff}");
     assert_eq!(document(&done(&server, &["diff", "plain", "--json"]))["items"][0]["to"], "0 0 1 3 *");
+    assert_eq!(done(&server, &["diff", "plain", "-o", "name"]), "cronExpression\n");
     assert_eq!(jobs(&server, &["diff", "plain", "--from", "1"]).code, Some(2));
     assert_eq!(jobs(&server, &["diff", "plain", "--from", "1", "--to", "9"]).code, Some(3));
     assert_eq!(jobs(&server, &["diff", "nobody"]).code, Some(3));

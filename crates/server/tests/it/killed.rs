@@ -58,25 +58,25 @@ fn are_gone(processes: &[u32]) {
     assert!(gone.is_some(), "{processes:?} live on");
 }
 
-/// The keeper of a server.
-fn keeper(server: &Server) -> u32 {
-    let keepers = keepers(server);
-    assert_eq!(keepers.len(), 1, "{keepers:?}");
-    keepers[0]
+/// The supervisor of a server.
+fn supervisor(server: &Server) -> u32 {
+    let supervisors = supervisors(server);
+    assert_eq!(supervisors.len(), 1, "{supervisors:?}");
+    supervisors[0]
 }
 
-/// The keeper that takes the place of another one.
-fn keeper_after(server: &Server, last: u32) -> u32 {
-    let other = || keepers(server).into_iter().find(|keeper| *keeper != last);
-    eventually(other).expect("another keeper")
+/// The supervisor that takes the place of another one.
+fn supervisor_after(server: &Server, last: u32) -> u32 {
+    let other = || supervisors(server).into_iter().find(|supervisor| *supervisor != last);
+    eventually(other).expect("another supervisor")
 }
 
-fn keepers(server: &Server) -> Vec<u32> {
+fn supervisors(server: &Server) -> Vec<u32> {
     let processes =
         fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
     processes
         .filter(|id: &u32| look(*id).is_some_and(|(state, parent)| state != 'Z' && parent == server.pid()))
-        .filter(|id| fs::read(format!("/proc/{id}/cmdline")).is_ok_and(|line| line.ends_with(b"\0keep-groups\0")))
+        .filter(|id| fs::read(format!("/proc/{id}/cmdline")).is_ok_and(|line| line.ends_with(b"\0supervise-groups\0")))
         .collect()
 }
 
@@ -87,38 +87,38 @@ fn signal(process: u32, name: &str) {
 #[test]
 fn programs_end_with_a_server_that_is_killed() {
     let server = Server::with(PROGRAMS).registered();
-    let keeper = keeper(&server);
+    let supervisor = supervisor(&server);
     let mut processes = begin(&server, "polite");
     processes.extend(begin(&server, "stubborn"));
     signal(server.pid(), "KILL");
     are_gone(&processes);
-    are_gone(&[keeper]);
+    are_gone(&[supervisor]);
     assert_eq!(fs::read_to_string(server.folder.path().join("polite-bye")).unwrap(), "bye\n", "it is asked first");
 }
 
 #[test]
-fn another_keeper_knows_what_the_last_one_knew() {
+fn another_supervisor_knows_what_the_last_one_knew() {
     let server = Server::with(PROGRAMS).registered();
-    let first = keeper(&server);
+    let first = supervisor(&server);
     let mut processes = begin(&server, "polite");
     signal(first, "KILL");
     are_gone(&[first]);
-    assert!(processes.iter().all(|id| is_alive(*id)), "a keeper that is ended ends nobody");
+    assert!(processes.iter().all(|id| is_alive(*id)), "a supervisor that is ended ends nobody");
     processes.extend(begin(&server, "stubborn"));
-    let second = keeper_after(&server, first);
+    let second = supervisor_after(&server, first);
     signal(server.pid(), "KILL");
     are_gone(&processes);
     are_gone(&[second]);
 }
 
 #[test]
-fn a_keeper_goes_with_its_server() {
+fn a_supervisor_goes_with_its_server() {
     let mut server = Server::with(PROGRAMS).registered();
-    let keeper = keeper(&server);
+    let supervisor = supervisor(&server);
     signal(server.pid(), "TERM");
     server.ended();
-    are_gone(&[keeper]);
-    assert!(!server.log().contains("keeper"), "{}", server.log());
+    are_gone(&[supervisor]);
+    assert!(!server.log().contains("supervisor"), "{}", server.log());
 }
 
 /// Leases that end while a test is patient.

@@ -91,7 +91,7 @@ fn a_second_signal_ends_at_once() {
     server.until_logged("a second signal ends at once");
     // Nobody should be sent here any more.
     let ready = server.raw("GET", "/readyz?verbose", &[], b"");
-    assert!(ready.status == 503 && ready.text.contains("takes no more work"), "{}", ready.text);
+    assert!(ready.status == 503 && ready.text.contains("accepts no more work"), "{}", ready.text);
     signal(&server, "INT");
     assert_eq!(server.ended(), Some(130));
 }

@@ -40,7 +40,7 @@ pub async fn a_failure_before_the_verb_changes_nothing_and_one_after_it_everythi
         let key = format!("job-{number}");
         let new = everbell_core::change::create(job(&key, "@hourly"));
         let entry = super::given::audit("job.create", &key, at("00:00"));
-        let error = everbell_core::store::Store::create_job(&faulty, &new, &entry).await.unwrap_err();
+        let error = everbell_core::store::JobStore::create_job(&faulty, &new, &entry).await.unwrap_err();
         let is_there = world.store.get_job(&super::world::by_key(&key)).await.is_ok();
         assert_eq!(is_there, point == FaultPoint::After);
         let maybe = matches!(error, everbell_core::store::StoreError::Unavailable { maybe_done: true, .. });

@@ -214,16 +214,16 @@ macro_rules! conformance_cases {
                 the_same_entry_twice_is_one_entry,
                 every_change_leaves_its_entry,
             }
-            glance {
+            recent_runs {
                 nothing_is_seen_of_jobs_that_nobody_has,
                 the_newest_runs_of_each_job_are_seen,
                 runs_of_every_version_are_seen,
                 a_glimpse_is_what_the_run_is,
-                a_glance_may_look_between_two_times,
+                recent_runs_may_lie_between_two_times,
                 runs_of_the_same_time_are_seen_in_the_order_of_ids,
                 runs_of_no_job_are_not_seen,
             }
-            tally {
+            run_histogram {
                 spans_without_runs_are_told_too,
                 runs_are_counted_by_time_and_status,
                 a_span_begins_with_its_bound_and_ends_before_the_next,

@@ -52,10 +52,10 @@ pub mod recording;
 pub mod starting;
 
 pub mod gaps;
-pub mod glance;
+pub mod recent_runs;
+pub mod run_histogram;
 pub mod run_lists;
 pub mod runs;
-pub mod tally;
 
 pub mod audit;
 pub mod clock;

@@ -1,7 +1,7 @@
 //! What people do for one org, or for all of them: runs by hand, backfills. And what they owe each other.
 
 use everbell_core::change;
-use everbell_core::org::Work;
+use everbell_core::org::OrgTask;
 use everbell_core::plan::{Missed, Plan, RunNow, disarm};
 use everbell_core::store::{Due, StoreError};
 use everbell_core::{BackfillId, CatchUp, RunStatus, TriggerType};
@@ -39,7 +39,7 @@ pub async fn a_run_by_hand_is_for_one_org(fresh: Fresh) {
 pub async fn a_run_by_hand_for_all_orgs_is_made_once_for_each(fresh: Fresh) {
     let (world, _) = three(&fresh).await;
     set_enabled(&world, "la", false, "00:30").await;
-    let work = Work::RunNow { payload: None, overlap: None };
+    let work = OrgTask::RunNow { payload: None, overlap: None };
     world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     world.sweep(at("01:00")).await;
     let runs = world.runs().await;
@@ -58,7 +58,7 @@ pub async fn a_backfill_for_all_orgs_has_the_slots_of_each(fresh: Fresh) {
     world.resume("brief", Missed::Skip, later).await;
     world.sweep(later).await;
     let work =
-        Work::Backfill { id: BackfillId::new(later, [7; 10]), from: at("00:00"), to: at("2026-11-17T12:00:00Z") };
+        OrgTask::Backfill { id: BackfillId::new(later, [7; 10]), from: at("00:00"), to: at("2026-11-17T12:00:00Z") };
     world.try_change("brief", later, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     world.sweep(later).await;
     assert_eq!(dates(&world, "utc").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
@@ -87,7 +87,7 @@ pub async fn the_backlog_of_an_org_starves_nobody(fresh: Fresh) {
 
 pub async fn a_sweep_that_makes_runs_is_stopped_and_no_other(fresh: Fresh) {
     let (world, id) = three(&fresh).await;
-    let work = Work::RunNow { payload: None, overlap: None };
+    let work = OrgTask::RunNow { payload: None, overlap: None };
     world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     world.store.sweep_orgs(at("01:00"), 1).await.unwrap();
     let sweep = world.store.list_sweeps().await.unwrap().remove(0);
@@ -102,7 +102,7 @@ pub async fn a_sweep_that_makes_runs_is_stopped_and_no_other(fresh: Fresh) {
     assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{gone:?}");
 
     // Timers have to follow their job.
-    world.try_change("brief", at("02:00"), |view| change::for_all_orgs(view, Work::Arm)).await.unwrap();
+    world.try_change("brief", at("02:00"), |view| change::for_all_orgs(view, OrgTask::Arm)).await.unwrap();
     let arming = world.store.list_sweeps().await.unwrap().remove(0);
     let entry = audit("job.stop_sweep", "job:brief", at("02:01"));
     assert_refused(world.store.stop_sweep(arming.id, &entry).await, "invalid");
@@ -127,7 +127,7 @@ pub async fn orgs_that_a_job_cannot_fire_for_are_one_entry(fresh: Fresh) {
     assert_eq!((own.action.as_str(), own.reason.as_deref()), ("org.errored", Some("no such zone")));
     assert_eq!(own.after.unwrap().as_str(), r#"{"jobKey":"brief"}"#);
     // A run by hand leaves the timers as they are, and tells nobody again.
-    let work = Work::RunNow { payload: None, overlap: None };
+    let work = OrgTask::RunNow { payload: None, overlap: None };
     world.try_change("brief", day, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     let swept = world.store.sweep_orgs(day, 100).await.unwrap();
     assert_eq!((swept.planned.runs.len(), swept.planned.org_errors.len()), (3, 0));

@@ -1,10 +1,10 @@
 //! Orgs, overrides, sweeps and plans in random order, on a store and on the model: both tell the same story.
 
 use everbell_core::change::{self, Edit};
-use everbell_core::org::{OrgWrite, OverrideWrite, Work};
+use everbell_core::org::{OrgTask, OrgWrite, OverrideWrite};
 use everbell_core::plan::Missed;
 use everbell_core::store::{
-    GapFilter, JobFilter, JobRef, JobSort, OrgFilter, PageRequest, RunFilter, Store, StoreResult,
+    GapFilter, JobFilter, JobRef, JobSort, OrgFilter, PageRequest, RunFilter, RunStore, Store, StoreResult,
 };
 use everbell_core::{JobKey, Json};
 use jiff::{SignedDuration, Timestamp};
@@ -41,7 +41,7 @@ enum Event {
     Resume(&'static str, Missed),
     NewVersion(&'static str, &'static str, u32),
     Retire(&'static str),
-    ForAll(&'static str, Work),
+    ForAll(&'static str, OrgTask),
     Sweep(u32),
     SweepAll,
     Plan,
@@ -82,8 +82,8 @@ impl Story {
                 Event::NewVersion(key, self.pick(&TIMES), self.versions)
             }
             13 if self.dice.one_in(2) => Event::Retire(key),
-            13 => Event::ForAll(key, Work::Arm),
-            14 => Event::ForAll(key, Work::RunNow { payload: Some(Json::empty()), overlap: None }),
+            13 => Event::ForAll(key, OrgTask::Arm),
+            14 => Event::ForAll(key, OrgTask::RunNow { payload: Some(Json::empty()), overlap: None }),
             15 => Event::Resume(key, Missed::Skip),
             16..20 => Event::Plan,
             20..24 => Event::Sweep(1 + self.dice.below(4) as u32),

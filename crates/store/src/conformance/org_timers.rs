@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use everbell_core::change::{self, Edit};
-use everbell_core::org::{OrgWrite, Work};
+use everbell_core::org::{OrgTask, OrgWrite};
 use everbell_core::plan::Missed;
 use everbell_core::store::{AuditEntry, GapFilter, JobFilter, JobOrg, JobOrgFilter, JobSort, OrgFilter, PageRequest};
 use everbell_core::{GapReason, JobId, JobStatus, OrgId, Timer};
@@ -351,7 +351,7 @@ pub async fn the_set_of_timers_can_be_made_anew(fresh: Fresh) {
     world.run_due(&success(), at("09:00")).await;
     set_enabled(&world, "la", false, "10:00").await;
     let before = rows(&world, id).await;
-    let decide = |view: &change::JobView| change::for_all_orgs(view, Work::Arm);
+    let decide = |view: &change::JobView| change::for_all_orgs(view, OrgTask::Arm);
     world.try_change("brief", at("11:00"), decide).await.unwrap();
     world.sweep(at("11:00")).await;
     assert_eq!(rows(&world, id).await, before);

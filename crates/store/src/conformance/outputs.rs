@@ -1,4 +1,4 @@
-//! `keep_outputs`: what runs print, while they are at work and afterwards.
+//! `save_outputs`: what runs print, while they are at work and afterwards.
 
 use everbell_core::settle::Outcome;
 use everbell_core::store::{Claim, PruneBefore, SlotOutcome};
@@ -19,7 +19,7 @@ async fn running(world: &World) -> Claim {
 impl World {
     async fn prints(&self, claim: &Claim, text: &str) {
         let output = OutputSoFar::new(claim.run.id, claim.run.attempt, text).unwrap();
-        assert_eq!(self.store.keep_outputs(&[output]).await.unwrap(), [claim.run.id]);
+        assert_eq!(self.store.save_outputs(&[output]).await.unwrap(), [claim.run.id]);
     }
 
     async fn printed(&self, claim: &Claim) -> Option<String> {
@@ -38,7 +38,7 @@ pub async fn what_a_run_printed_so_far_is_read_with_it(fresh: Fresh) {
     let world = World::new(&fresh);
     let claim = running(&world).await;
     assert_eq!(world.printed(&claim).await, None);
-    assert_eq!(world.store.keep_outputs(&[]).await.unwrap(), []);
+    assert_eq!(world.store.save_outputs(&[]).await.unwrap(), []);
     for so_far in ["one\n", "one\ntwo “quoted” \u{1f514}\n"] {
         world.prints(&claim, so_far).await;
         let run = world.run(claim.run.id).await;
@@ -55,18 +55,18 @@ pub async fn only_the_attempt_at_work_can_add_to_its_output(fresh: Fresh) {
     let first = running(&world).await;
     let late = |text: &str| OutputSoFar { run_id: first.run.id, attempt: 1, text: text.to_owned() };
     let other = OutputSoFar { attempt: 2, ..late("of an attempt that never was\n") };
-    assert_eq!(world.store.keep_outputs(&[other]).await.unwrap(), []);
+    assert_eq!(world.store.save_outputs(&[other]).await.unwrap(), []);
     assert_eq!(world.printed(&first).await, None);
     world.finish(std::slice::from_ref(&first), &failure(), at("01:05")).await;
-    assert_eq!(world.store.keep_outputs(&[late("while it waits\n")]).await.unwrap(), []);
+    assert_eq!(world.store.save_outputs(&[late("while it waits\n")]).await.unwrap(), []);
     assert_eq!(world.printed(&first).await, None);
     let second = world.again(&first, at("01:30")).await;
-    assert_eq!(world.store.keep_outputs(&[late("from the first attempt\n")]).await.unwrap(), []);
+    assert_eq!(world.store.save_outputs(&[late("from the first attempt\n")]).await.unwrap(), []);
     assert_eq!(world.printed(&second).await, None);
     world.prints(&second, "mine\n").await;
     world.finish(&[second], &success(), at("01:31")).await;
     let late = OutputSoFar { attempt: 2, ..late("after its end\n") };
-    assert_eq!(world.store.keep_outputs(&[late]).await.unwrap(), []);
+    assert_eq!(world.store.save_outputs(&[late]).await.unwrap(), []);
     assert_eq!(world.printed(&first).await.as_deref(), Some("mine\n"));
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use everbell_core::change::{self, Edit, JobView};
-use everbell_core::org::Work;
+use everbell_core::org::OrgTask;
 use everbell_core::plan::{Backfill, Missed};
 use everbell_core::store::RunFilter;
 use everbell_core::{BackfillId, CatchUp, Overlap, RunStatus};
@@ -156,7 +156,7 @@ pub async fn nothing_starts_after_a_pause_was_answered(fresh: Fresh) {
 /// Runs by hand for all orgs are made in steps. The steps after a pause make runs that wait as well.
 pub async fn a_pause_holds_runs_that_a_sweep_has_yet_to_make(fresh: Fresh) {
     let (world, _) = three(&fresh).await;
-    let work = Work::RunNow { payload: None, overlap: None };
+    let work = OrgTask::RunNow { payload: None, overlap: None };
     world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     world.store.sweep_orgs(at("01:00"), 1).await.unwrap();
     world.pause("brief", at("01:01")).await;
@@ -182,10 +182,10 @@ pub async fn a_pause_and_a_sweep_at_once_start_nothing(fresh: Fresh) {
     let second = World { store: fresh.reconnect().await };
     for round in 0..40_u64 {
         let now = at("01:00") + Duration::from_secs(round);
-        let work = Work::RunNow { payload: None, overlap: Some(Overlap::Allow) };
+        let work = OrgTask::RunNow { payload: None, overlap: Some(Overlap::Allow) };
         world.try_change("brief", now, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
-        let sweeper = second.clone();
-        let sweeping = tokio::spawn(async move { while sweeper.store.sweep_orgs(now, 1).await.unwrap().more {} });
+        let reconciler = second.clone();
+        let sweeping = tokio::spawn(async move { while reconciler.store.sweep_orgs(now, 1).await.unwrap().more {} });
         let pause = |view: &JobView| change::pause(view, pause_of(now));
         world.try_change("brief", now, pause).await.unwrap();
         assert_eq!(world.start(now).await, [], "round {round}: nothing starts after the answer");

@@ -1,11 +1,14 @@
-//! Jobs: insert, find, list.
+//! Jobs: creating, changing, finding, listing.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use everbell_core::change::NewJob;
-use everbell_core::org::Work;
+use everbell_core::org::OrgTask;
 use everbell_core::store::{
-    AuditEntry, Deed, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
+    AuditEntry, Changed, DecideFn, Deed, JobFilter, JobRef, JobRow, JobSort, JobStore, Page, PageRequest, StoreError,
+    StoreResult, TargetCount,
 };
 use everbell_core::{
     Definition, Job, JobId, JobKey, JobState, JobStatus, OrgId, Pause, Run, Scope, SkipReason, Spec, Timer,
@@ -13,24 +16,100 @@ use everbell_core::{
 };
 use jiff::Timestamp;
 
+use super::MemoryStore;
 use super::pages::{self, Direction};
 use super::state::{State, micros};
 use crate::rows::check_cap;
 
 /// Behind every slot.
 const NEVER: Timestamp = Timestamp::constant(253_000_000_000, 0);
+
 /// Before every slot.
 const NOT_YET: Timestamp = Timestamp::constant(-253_000_000_000, 0);
 
-impl State {
-    pub(super) fn create_job(&mut self, new: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
-        self.check_new(new, None)?;
-        self.insert_job(new, audit);
-        self.write_audit(audit);
-        self.write_deed(audit, Deed { job: Some(new.definition.id), ..Deed::default() });
-        self.job_row(new.definition.id)
+#[async_trait]
+impl JobStore for MemoryStore {
+    async fn create_job(&self, new: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
+        self.once(audit, |state| {
+            state.check_new(new, None)?;
+            state.insert_job(new, audit);
+            state.write_audit(audit);
+            state.write_deed(audit, Deed { job: Some(new.definition.id), ..Deed::default() });
+            state.job_row(new.definition.id)
+        })
     }
 
+    async fn change_job(
+        &self,
+        job: &JobRef,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        self.once(audit, |state| state.change_job(job, None, expected_revision, decide, audit))
+    }
+
+    async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
+        self.with(|state| state.job_row(state.find_job(job)?.definition.id))
+    }
+
+    async fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
+        self.with(|state| {
+            let wanted = state.jobs_like(filter);
+            let by_id = |row: &JobRow| row.job.definition.id.as_uuid();
+            match filter.sort {
+                JobSort::Key => Ok(pages::by_text(wanted.collect(), page, Direction::Up, |row| {
+                    // Newest version first below an ascending key: the complement sorts the other way round.
+                    let version = u32::MAX - row.job.definition.version;
+                    (format!("{}\0{version:010}", row.job.definition.key), by_id(row))
+                })),
+                JobSort::NextRunAt => pages::by_time(wanted.collect(), page, Direction::Up, |row| {
+                    (row.next_run_at().unwrap_or(NEVER), by_id(row))
+                }),
+                JobSort::CreatedAt => pages::by_time(wanted.collect(), page, Direction::Down, |row| {
+                    (row.job.definition.created_at, by_id(row))
+                }),
+                JobSort::Target => Ok(pages::by_text(wanted.collect(), page, Direction::Up, |row| {
+                    (row.job.definition.target.to_string(), by_id(row))
+                })),
+                JobSort::LastRun => pages::by_time(wanted.collect(), page, Direction::Down, |row| {
+                    (row.last_run.as_ref().map_or(NOT_YET, happened), by_id(row))
+                }),
+            }
+        })
+    }
+
+    async fn count_jobs(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
+        self.with(|state| {
+            check_cap(cap)?;
+            Ok(state.jobs_like(filter).take(cap as usize).count() as u32)
+        })
+    }
+
+    async fn count_targets(&self) -> StoreResult<Vec<TargetCount>> {
+        self.with(|state| {
+            let mut targets = BTreeMap::new();
+            for job in state.jobs.values().filter(|job| job.state.status != JobStatus::Retired) {
+                let (target, status) = (&job.definition.target, job.state.status);
+                let none = || TargetCount { target: target.clone(), status, jobs: 0 };
+                targets.entry((target, status.as_str())).or_insert_with(none).jobs += 1;
+            }
+            Ok(targets.into_values().collect())
+        })
+    }
+
+    async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
+        self.with(|state| {
+            let until = |job: &Job| job.state.pause.as_ref()?.until;
+            let mut ending: Vec<_> = state.jobs.iter().filter_map(|(id, job)| Some((*id, until(job)?))).collect();
+            ending.sort_by_key(|(id, until)| (*until, *id));
+            ending.truncate(limit as usize);
+            Ok(ending)
+        })
+    }
+}
+
+impl State {
     /// Refuses a job whose id, key and version, or living key is taken. `retiring` makes room in the same transaction.
     pub(super) fn check_new(&self, new: &NewJob, retiring: Option<JobId>) -> StoreResult<()> {
         let Definition { id, key, version, .. } = &*new.definition;
@@ -52,14 +131,6 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn pauses_ending(&self, limit: u32) -> Vec<(JobId, Timestamp)> {
-        let until = |job: &Job| job.state.pause.as_ref()?.until;
-        let mut ending: Vec<_> = self.jobs.iter().filter_map(|(id, job)| Some((*id, until(job)?))).collect();
-        ending.sort_by_key(|(id, until)| (*until, *id));
-        ending.truncate(limit as usize);
-        ending
-    }
-
     pub(super) fn insert_job(&mut self, new: &NewJob, audit: &AuditEntry) {
         let definition = definition_to_keep(&new.definition);
         let id = definition.id;
@@ -72,7 +143,7 @@ impl State {
             Some(timer) => {
                 self.timers.insert((id, timer.org.clone()), timer_to_keep(timer));
             }
-            None => self.begin_sweep(id, &new.definition.key, Work::Arm, audit),
+            None => self.begin_sweep(id, &new.definition.key, OrgTask::Arm, audit),
         }
     }
 
@@ -93,10 +164,6 @@ impl State {
 
     fn versions(&self, key: &JobKey) -> impl Iterator<Item = &Job> {
         self.jobs.values().filter(move |job| job.definition.key == *key)
-    }
-
-    pub(super) fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
-        self.job_row(self.find_job(job)?.definition.id)
     }
 
     pub(super) fn job_row(&self, id: JobId) -> StoreResult<JobRow> {
@@ -121,35 +188,6 @@ impl State {
         let before = self.jobs.get(&id).and_then(|job| job.definition.supersedes);
         let before = before.filter(|before| global(&id) && global(before)).and_then(|before| self.last_run(before));
         own.into_iter().chain(before).max_by_key(|run| (happened(run), run.id))
-    }
-
-    pub(super) fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
-        let wanted = self.jobs_like(filter);
-        let by_id = |row: &JobRow| row.job.definition.id.as_uuid();
-        match filter.sort {
-            JobSort::Key => Ok(pages::by_text(wanted.collect(), page, Direction::Up, |row| {
-                // Newest version first below an ascending key: the complement sorts the other way round.
-                let version = u32::MAX - row.job.definition.version;
-                (format!("{}\0{version:010}", row.job.definition.key), by_id(row))
-            })),
-            JobSort::NextRunAt => pages::by_time(wanted.collect(), page, Direction::Up, |row| {
-                (row.next_run_at().unwrap_or(NEVER), by_id(row))
-            }),
-            JobSort::CreatedAt => pages::by_time(wanted.collect(), page, Direction::Down, |row| {
-                (row.job.definition.created_at, by_id(row))
-            }),
-            JobSort::Target => Ok(pages::by_text(wanted.collect(), page, Direction::Up, |row| {
-                (row.job.definition.target.to_string(), by_id(row))
-            })),
-            JobSort::LastRun => pages::by_time(wanted.collect(), page, Direction::Down, |row| {
-                (row.last_run.as_ref().map_or(NOT_YET, happened), by_id(row))
-            }),
-        }
-    }
-
-    pub(super) fn count_jobs(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
-        check_cap(cap)?;
-        Ok(self.jobs_like(filter).take(cap as usize).count() as u32)
     }
 
     fn jobs_like(&self, filter: &JobFilter) -> impl Iterator<Item = JobRow> {

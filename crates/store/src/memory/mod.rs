@@ -4,24 +4,22 @@
 //! anything: nothing after the first write can fail. What a decision returns is written down in `state`; each family of
 //! verbs has its file.
 //!
-//! It reads no clock: [`MemoryStore::set_now`] says what [`Store::now`](everbell_core::store::Store::now) answers.
+//! It reads no clock: [`MemoryStore::set_now`] says what [`ClusterStore::now`](everbell_core::store::ClusterStore::now) answers.
 
 mod access;
-mod change;
-mod counts;
+mod audit;
+mod cluster;
+mod job_changes;
 mod jobs;
+mod org_timers;
 mod orgs;
+mod outcomes;
 mod pages;
-mod planning;
-mod rearming;
-mod requests;
+mod rearm;
+mod run_statistics;
 mod runs;
-mod sessions;
-mod starting;
 mod state;
-mod summary;
-mod sweeping;
-mod verbs;
+mod timers;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -77,7 +75,7 @@ impl MemoryStore {
         MemoryStore::default()
     }
 
-    /// Sets the clock that [`Store::now`](everbell_core::store::Store::now) reads.
+    /// Sets the clock that [`ClusterStore::now`](everbell_core::store::ClusterStore::now) reads.
     pub fn set_now(&self, now: Timestamp) {
         *guard(&self.clock) = state::micros(now);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use everbell_core::org::{Org, Override, Sweep};
 use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Outcome, Settling, settle};
-use everbell_core::store::{AuditEntry, Deed, Instance, NewToken, Token};
+use everbell_core::store::{AuditEntry, Deed, Instance, Session, Token};
 use everbell_core::{
     ActiveRun, Backoff, Definition, Failure, Gap, Job, JobId, JobKey, JobStatus, Json, MAX_FAILURE_MESSAGE_BYTES,
     NewRun, OrgId, Run, RunId, RunStatus, Timer, storable_text,
@@ -15,8 +15,13 @@ use everbell_core::{
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::sessions::StoredSession;
 use crate::rows::errored;
+
+#[derive(Clone, Debug)]
+pub(super) struct StoredSession {
+    pub(super) hash: [u8; 32],
+    pub(super) session: Session,
+}
 
 /// Who does what nobody asked for.
 pub(super) const EVERBELL: &str = "everbell";
@@ -319,18 +324,4 @@ impl Active {
 pub(super) fn micros(t: Timestamp) -> Timestamp {
     // Towards the past, so that nothing becomes due before its time.
     Timestamp::from_microsecond(t.as_nanosecond().div_euclid(1_000) as i64).unwrap_or(t)
-}
-
-pub(super) fn new_token(token: &NewToken) -> StoredToken {
-    StoredToken {
-        hash: token.hash,
-        token: Token {
-            name: token.name.clone(),
-            role: token.role.clone(),
-            created_at: micros(token.created_at),
-            expires_at: token.expires_at.map(micros),
-            revoked_at: None,
-            last_used_at: None,
-        },
-    }
 }

@@ -4,35 +4,38 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::store::{Counts, StoreError, StoreResult, StoreStatus};
-use jiff::Timestamp;
+use everbell_core::store::StoreResult;
 use sqlx::Connection;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::floors::Floors;
 use super::hosts::Hosts;
-use super::lending::Connections;
-use super::pool::{News, Pool, Session};
+use super::pool::Connections;
+use super::pooler::{News, Pool, Session};
 use super::started::Started;
-use super::{PostgresStore, fault, listen, migrate};
+use super::{PostgresStore, errors, listen, migrate};
 use crate::ConnectOptions;
 use crate::deadline::{Budget, Stage};
-use crate::micros::Micros;
-use crate::rows::{ActiveCountColumns, Definitions, DueColumns, JobCountColumns, counts};
+use crate::rows::Definitions;
 use crate::url::PostgresAddress;
 
 /// How long a verb of a loop may take: much shorter than a lease, so that one answer that does not come costs none.
 const LOOP_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// How long anybody waits for a lock.
 const LONGEST_LOCK_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// How long a start waits for a server that is starting, or that has no connection left: others give back those that they
 /// do not need after a minute.
 const START_PATIENCE: Duration = Duration::from_secs(75);
+
 /// The time between two tries.
 const START_PAUSE: Duration = Duration::from_secs(1);
+
 /// How long a look at a database from outside may take.
 const LOOK_TIMEOUT: Duration = Duration::from_mins(1);
+
 /// How the statements of the loops are planned. They look for a few rows by an index in tables that are empty at one time
 /// and full at another; a plan from the statistics of the wrong time reads, or even sorts, the whole table for each batch.
 /// Planned once: planning each time anew takes longer than most of them run.
@@ -48,11 +51,14 @@ pub(super) const STEADY: [(&str, &str); 6] = [
     ("jit", "off"),
     ("plan_cache_mode", "force_generic_plan"),
 ];
+
 /// How the statements of everybody else run: they read a little by an index, or a small table. What the planner takes for
 /// much work is not, and starting helpers or compiling would take longer than all of it.
 const READING: [(&str, &str); 2] = [("jit", "off"), ("max_parallel_workers_per_gather", "0")];
+
 /// The server ends by itself what a client that is frozen or cut off has left behind: others skip the rows that it locked.
 const ABANDONED: (&str, &str) = ("idle_in_transaction_session_timeout", "5000");
+
 /// The server asks a client that is silent whether it is still there.
 pub(super) const KEEPALIVE: [(&str, &str); 3] =
     [("tcp_keepalives_idle", "10"), ("tcp_keepalives_interval", "3"), ("tcp_keepalives_count", "3")];
@@ -145,7 +151,7 @@ impl PostgresStore {
         what: &str,
         work: impl Future<Output = Result<T, sqlx::Error>> + Send,
     ) -> StoreResult<T> {
-        work.await.map_err(|error| fault::commit(what, error))
+        work.await.map_err(|error| errors::commit(what, error))
     }
 
     pub(super) async fn begin(&self, what: &str) -> StoreResult<Session<'static>> {
@@ -159,18 +165,18 @@ impl PostgresStore {
 
     /// Ends what a transaction did, at once. Dropping it would leave its locks until the connection is used again, and
     /// whoever passes over locked rows would pass over these.
-    pub(super) async fn settle<T>(
+    pub(super) async fn finish_transaction<T>(
         &self,
         what: &str,
         tx: Session<'static>,
         done: StoreResult<T>,
         wake: impl FnOnce(&T) -> bool,
     ) -> StoreResult<T> {
-        self.settle_with(what, tx, done, |value| if wake(value) { News::Changes } else { News::None }).await
+        self.finish_transaction_with(what, tx, done, |value| if wake(value) { News::Changes } else { News::None }).await
     }
 
     /// The same, with a choice of what to tell.
-    pub(super) async fn settle_with<T>(
+    pub(super) async fn finish_transaction_with<T>(
         &self,
         what: &str,
         tx: Session<'static>,
@@ -192,7 +198,7 @@ impl PostgresStore {
     }
 
     /// Commits, tells everybody to look again if there is something to see, and says so when the answer was lost.
-    async fn commit(&self, what: &str, tx: Session<'static>, news: News) -> StoreResult<()> {
+    pub(super) async fn commit(&self, what: &str, tx: Session<'static>, news: News) -> StoreResult<()> {
         let answer = tx.commit(news).await;
         if news == News::Changes {
             self.run_floors.forget();
@@ -201,67 +207,7 @@ impl PostgresStore {
         if news != News::None {
             self.wake.notify_waiters();
         }
-        answer.map_err(|error| fault::commit(what, error))
-    }
-
-    pub(super) async fn read_now(&self) -> StoreResult<Timestamp> {
-        let now: Micros = self
-            .within("reading the clock", sqlx::query_scalar(include_str!("sql/now.sql")).fetch_one(&self.loops))
-            .await?;
-        Ok(now.into())
-    }
-
-    pub(super) async fn read_status(&self) -> StoreResult<StoreStatus> {
-        type Row = (String, i64, Option<Micros>);
-        let query = sqlx::query_as::<_, Row>(include_str!("sql/status.sql"));
-        let (product, size, oldest) = self.within("reading the status", query.fetch_one(&self.pool)).await?;
-        let mut notes = Vec::new();
-        match &self.listener {
-            None => notes.push("LISTEN is off behind the pooler: loops notice changes when they poll".to_owned()),
-            Some(listener) if !listener.hears() => {
-                notes.push("notifications do not arrive (a pooler?): loops notice changes when they poll".to_owned());
-            }
-            Some(_) => {}
-        }
-        notes.extend(self.note_connections().await?);
-        Ok(StoreStatus {
-            product: format!("postgres {product}"),
-            schema_version: migrate::latest(),
-            size_bytes: u64::try_from(size).ok(),
-            oldest_transaction_at: oldest.map(Into::into),
-            notes,
-            write_failure: None,
-        })
-    }
-
-    /// Whether the instances may want more connections than the server has. A pooler shares them out by itself.
-    async fn note_connections(&self) -> StoreResult<Option<String>> {
-        if !self.hosts.is_direct() {
-            return Ok(None);
-        }
-        let query = sqlx::query_as(include_str!("sql/connections.sql"));
-        let (allowed, instances): (i64, i64) = self.within("counting connections", query.fetch_one(&self.pool)).await?;
-        let wanted = instances.max(1).saturating_mul(self.max_connections as i64);
-        if wanted <= allowed && !self.hosts.is_crowded() {
-            return Ok(None);
-        }
-        let refuses = if self.hosts.is_crowded() { "and refuses some now" } else { "so some may be refused" };
-        let note = format!(
-            "the server allows {allowed} connections, {instances} instances want up to {wanted}, {refuses}: raise \
-             max_connections of the server, or lower database.max_connections"
-        );
-        Ok(Some(note))
-    }
-
-    pub(super) async fn read_counts(&self, now: Timestamp) -> StoreResult<Counts> {
-        const WHAT: &str = "counting";
-        let jobs = sqlx::query_as(include_str!("sql/count_jobs.sql"));
-        let jobs: Vec<JobCountColumns> = self.within(WHAT, jobs.fetch_all(&self.pool)).await?;
-        let active = sqlx::query_as(include_str!("sql/count_active_runs.sql"));
-        let active: Vec<ActiveCountColumns> = self.within(WHAT, active.fetch_all(&self.pool)).await?;
-        let due = sqlx::query_as(include_str!("sql/count_due_timers.sql")).bind(Micros::from(now));
-        let due: DueColumns = self.within(WHAT, due.fetch_one(&self.pool)).await?;
-        counts(jobs, active, &due)
+        answer.map_err(|error| errors::commit(what, error))
     }
 }
 
@@ -269,13 +215,13 @@ impl PostgresStore {
 /// is starting or has no connection left.
 async fn reach(address: &PostgresAddress, limit: Duration) -> StoreResult<Arc<Hosts>> {
     let hosts =
-        Hosts::parse(address).map_err(|error| fault::unavailable("reading the address of the database", error))?;
+        Hosts::parse(address).map_err(|error| errors::unavailable("reading the address of the database", error))?;
     let hosts = Arc::new(hosts);
     let what = format!("connecting to {hosts}");
     patiently(|| async {
         let connecting = async { hosts.connect_to_any(&[]).await?.close().await };
         let answer = Budget::new(limit).spend(Stage::Connecting, connecting).await;
-        answer.inspect_err(|error| hosts.note(error)).map_err(|error| fault::unavailable(&what, error))
+        answer.inspect_err(|error| hosts.note(error)).map_err(|error| errors::unavailable(&what, error))
     })
     .await?;
     Ok(hosts)
@@ -286,7 +232,7 @@ async fn patiently<W: Future<Output = StoreResult<()>>>(step: impl Fn() -> W) ->
     let begun = Instant::now();
     loop {
         match step().await {
-            Err(error) if fault::is_full(&error) && begun.elapsed() < START_PATIENCE => {
+            Err(error) if errors::is_full(&error) && begun.elapsed() < START_PATIENCE => {
                 tokio::time::sleep(START_PAUSE).await;
             }
             answer => return answer,
@@ -306,16 +252,8 @@ pub(super) async fn look(url: &str) -> StoreResult<Session<'static>> {
 
 /// One statement of a transaction.
 pub(super) async fn on<T>(what: &str, work: impl Future<Output = Result<T, sqlx::Error>> + Send) -> StoreResult<T> {
-    work.await.map_err(|error| fault::from_sqlx(what, error))
+    work.await.map_err(|error| errors::from_sqlx(what, error))
 }
 
 /// The connection of a transaction, for statements.
 pub(super) type Conn<'a, 't> = &'a mut Session<'t>;
-
-/// A page must have a size.
-pub(crate) fn check_limit(limit: u32) -> StoreResult<()> {
-    if (1..=1_000).contains(&limit) {
-        return Ok(());
-    }
-    Err(StoreError::Invalid(everbell_core::Invalid::new("limit", format!("must be from 1 to 1000, not {limit}"))))
-}

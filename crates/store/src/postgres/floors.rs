@@ -15,7 +15,7 @@ use everbell_core::store::{StartRuns, StoreError};
 use tokio::time::Instant;
 
 use super::PostgresStore;
-use super::planning::column;
+use super::timers::column;
 use crate::micros::Micros;
 
 /// A look begins at the very beginning when the last that did is older than this.

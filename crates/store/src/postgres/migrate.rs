@@ -6,10 +6,10 @@ use everbell_core::Invalid;
 use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
 
 use super::connect::{Conn, on};
-use super::pool::{News, Pool};
+use super::pooler::{News, Pool};
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
-const MIGRATIONS: [&str; 6] = [
+pub(crate) const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_instance_process.sql"),
     include_str!("migrations/0003_clock.sql"),

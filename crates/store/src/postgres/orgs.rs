@@ -1,40 +1,41 @@
-//! Orgs and what they override.
+//! Orgs, what they override, and their timers.
 
 use std::collections::HashMap;
 
-use everbell_core::org::{self, Org, OrgWrite, Override, OverrideWrite};
+use async_trait::async_trait;
+use everbell_core::org::{self, Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::store::{
-    AuditEntry, JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page, PageRequest, StoreError,
-    StoreResult,
+    AuditEntry, Changed, DecideFn, JobOrg, JobOrgFilter, JobRef, OrgCounts, OrgFilter, OrgJob, OrgStore, OrgWritten,
+    Page, PageRequest, StoreError, StoreResult, Swept,
 };
 use everbell_core::{JobId, JobKey, OrgId};
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::PostgresStore;
-use super::access::insert_audit;
-use super::connect::{Conn, check_limit, on};
-use super::planning::column;
+use super::audit::insert_audit;
+use super::connect::{Conn, on};
+use super::job_changes::Wanted;
+use super::org_timers::{RECONCILING, Stepped};
+use super::timers::column;
 use crate::micros::Micros;
 use crate::rows::orgs::{
     JobOrgColumns, MOST_COUNTED, MOST_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, WishColumns, decide_writes,
     page_of,
 };
-use crate::rows::readable;
+use crate::rows::sweeps::{SweepColumns, readable_sweeps};
+use crate::rows::{check_limit, readable};
 
-impl PostgresStore {
-    pub(super) async fn put_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>> {
+#[async_trait]
+impl OrgStore for PostgresStore {
+    async fn write_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>> {
         const WHAT: &str = "writing orgs";
         let mut tx = self.begin(WHAT).await?;
         let done = put_in(&mut tx, WHAT, writes, audit).await;
-        self.settle(WHAT, tx, done, |written| written.iter().any(|one| one.changed)).await
+        self.finish_transaction(WHAT, tx, done, |written| written.iter().any(|one| one.changed)).await
     }
 
-    pub(super) async fn end_org(
-        &self,
-        id: &OrgId,
-        expected_revision: Option<u64>,
-        audit: &AuditEntry,
-    ) -> StoreResult<()> {
+    async fn delete_org(&self, id: &OrgId, expected_revision: Option<u64>, audit: &AuditEntry) -> StoreResult<()> {
         const WHAT: &str = "deleting an org";
         let mut tx = self.begin(WHAT).await?;
         let done = async {
@@ -49,16 +50,16 @@ impl PostgresStore {
             insert_audit(&mut tx, audit).await
         };
         let done = done.await;
-        self.settle(WHAT, tx, done, |()| true).await
+        self.finish_transaction(WHAT, tx, done, |()| true).await
     }
 
-    pub(super) async fn read_org(&self, id: &OrgId) -> StoreResult<Org> {
+    async fn get_org(&self, id: &OrgId) -> StoreResult<Org> {
         let query = sqlx::query_as(include_str!("sql/get_org.sql")).bind(id.to_string());
         let row: Option<OrgColumns> = self.within("reading an org", query.fetch_optional(&self.pool)).await?;
         row.ok_or_else(|| StoreError::not_found("org", id))?.read()
     }
 
-    pub(super) async fn read_orgs(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>> {
+    async fn list_orgs(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>> {
         check_limit(page.limit)?;
         let query = sqlx::query_as(include_str!("sql/list_orgs.sql"))
             .persistent(false)
@@ -72,24 +73,19 @@ impl PostgresStore {
         Ok(page_of(rows, page.limit, OrgColumns::read, |org| &org.id))
     }
 
-    pub(super) async fn count_all_orgs(&self) -> StoreResult<OrgCounts> {
+    async fn count_orgs(&self) -> StoreResult<OrgCounts> {
         let query = sqlx::query_as(include_str!("sql/count_orgs.sql")).bind(i64::from(MOST_COUNTED));
         let counts: OrgCountColumns = self.within("counting orgs", query.fetch_one(&self.pool)).await?;
         Ok(counts.read())
     }
 
-    pub(super) async fn put_override(
-        &self,
-        id: &OrgId,
-        write: &OverrideWrite,
-        audit: &AuditEntry,
-    ) -> StoreResult<Override> {
+    async fn write_override(&self, id: &OrgId, write: &OverrideWrite, audit: &AuditEntry) -> StoreResult<Override> {
         const WHAT: &str = "writing an override";
         let wish = org::override_of(write, &audit.actor, Micros::from(audit.at).into())?;
         let mut tx = self.begin(WHAT).await?;
         let done = async {
             touch(&mut tx, WHAT, id, audit.at).await?;
-            let query = sqlx::query(include_str!("sql/upsert_override.sql"))
+            let query = sqlx::query(include_str!("sql/write_override.sql"))
                 .bind(id.to_string())
                 .bind(wish.job_key.to_string())
                 .bind(wish.enabled)
@@ -101,10 +97,10 @@ impl PostgresStore {
             Ok(wish.clone())
         };
         let done = done.await;
-        self.settle(WHAT, tx, done, |_| true).await
+        self.finish_transaction(WHAT, tx, done, |_| true).await
     }
 
-    pub(super) async fn end_override(&self, id: &OrgId, key: &JobKey, audit: &AuditEntry) -> StoreResult<()> {
+    async fn delete_override(&self, id: &OrgId, key: &JobKey, audit: &AuditEntry) -> StoreResult<()> {
         const WHAT: &str = "deleting an override";
         let mut tx = self.begin(WHAT).await?;
         let done = async {
@@ -116,22 +112,17 @@ impl PostgresStore {
             insert_audit(&mut tx, audit).await
         };
         let done = done.await;
-        self.settle(WHAT, tx, done, |()| true).await
+        self.finish_transaction(WHAT, tx, done, |()| true).await
     }
 
-    pub(super) async fn read_overrides(&self, id: &OrgId) -> StoreResult<Vec<Override>> {
-        self.read_org(id).await?;
+    async fn list_overrides(&self, id: &OrgId) -> StoreResult<Vec<Override>> {
+        self.get_org(id).await?;
         let query = sqlx::query_as(include_str!("sql/list_overrides.sql")).bind(id.to_string());
         let rows: Vec<WishColumns> = self.within("listing overrides", query.fetch_all(&self.pool)).await?;
         Ok(rows.into_iter().filter_map(|row| row.read().ok()?).collect())
     }
 
-    pub(super) async fn read_job_orgs(
-        &self,
-        job: JobId,
-        filter: &JobOrgFilter,
-        page: &PageRequest,
-    ) -> StoreResult<Page<JobOrg>> {
+    async fn job_orgs(&self, job: JobId, filter: &JobOrgFilter, page: &PageRequest) -> StoreResult<Page<JobOrg>> {
         check_limit(page.limit)?;
         let key = self.job_row(job.as_uuid()).await?.job.definition.key.to_string();
         let query = sqlx::query_as(include_str!("sql/job_orgs.sql"))
@@ -147,11 +138,59 @@ impl PostgresStore {
         Ok(page_of(rows, page.limit, |row| row.read(job), |row| &row.org.id))
     }
 
-    pub(super) async fn read_org_jobs(&self, id: &OrgId) -> StoreResult<Vec<OrgJob>> {
-        self.read_org(id).await?;
+    async fn org_jobs(&self, id: &OrgId) -> StoreResult<Vec<OrgJob>> {
+        self.get_org(id).await?;
         let query = sqlx::query_as(include_str!("sql/org_jobs.sql")).bind(id.to_string()).bind(i64::from(MOST_LISTED));
         let rows: Vec<OrgJobColumns> = self.within("listing the jobs of an org", query.fetch_all(&self.pool)).await?;
         Ok(readable(rows, |row| row.job.id, |row| row.read(id, &self.known)).0)
+    }
+
+    async fn change_org_job(
+        &self,
+        job: &JobRef,
+        org: &OrgId,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        self.decide_change(Wanted { job, org: Some(org), expected_revision }, decide, audit).await
+    }
+
+    async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {
+        // Nothing to do is the usual answer.
+        let query = sqlx::query_scalar(include_str!("sql/sweep_needed.sql"));
+        if !self.within(RECONCILING, query.fetch_one(&self.loops)).await? {
+            return Ok(Swept::default());
+        }
+        let mut tx = self.begin_loop(RECONCILING).await?;
+        let done = self.sweep_in(&mut tx, now, limit).await;
+        let done = self.finish_transaction(RECONCILING, tx, done, Stepped::is_news).await?;
+        if done.is_news() {
+            self.wake.notify_waiters();
+        }
+        Ok(done.batch.told(&done.inserted, done.orgs, done.more))
+    }
+
+    async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>> {
+        let query = sqlx::query_as(include_str!("sql/list_sweeps.sql")).bind(i64::from(MOST_LISTED));
+        Ok(readable_sweeps(self.within("listing sweeps", query.fetch_all(&self.pool)).await?))
+    }
+
+    async fn stop_sweep(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
+        const WHAT: &str = "stopping a sweep";
+        let mut tx = self.begin(WHAT).await?;
+        let done = async {
+            // Waits for a step that is under way.
+            let query = sqlx::query_as(include_str!("sql/get_sweep.sql")).bind(id);
+            let row: Option<SweepColumns> = on(WHAT, query.fetch_optional(&mut tx)).await?;
+            let sweep = row.ok_or_else(|| StoreError::not_found("sweep", id))?.read()?;
+            sweep.expect_stoppable()?;
+            on(WHAT, sqlx::query(include_str!("sql/end_sweep.sql")).bind(id).execute(&mut tx)).await?;
+            insert_audit(&mut tx, audit).await?;
+            Ok(sweep)
+        };
+        let done = done.await;
+        self.finish_transaction(WHAT, tx, done, |_| true).await
     }
 }
 

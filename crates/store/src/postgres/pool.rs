@@ -1,255 +1,383 @@
-//! Connections with and without a pooler between.
+//! A pool of connections, each used by one caller at a time.
 //!
-//! A pooler in transaction mode gives each transaction whichever connection to the server is free, so nothing may outlive
-//! a transaction. Behind one (`pooler=transaction` in the address) every statement is unnamed, because a prepared one
-//! would be looked for on another connection, and every statement is in a transaction, because an unnamed one takes two
-//! messages that must reach the same connection. Settings are made for each transaction, in the message that begins it.
+//! ```text
+//!        acquire              release
+//! idle ──────────► in use ─────────────► idle
+//!   │ unusable        │ dropped in the middle
+//!   ▼                 ▼
+//! closed ◄───────── recover: the server ends the statement and rolls back; closed if that takes long
+//! ```
+//!
+//! A connection that was released is used again as it is. A ping before each use would be a round trip for every verb; a
+//! dead connection shows by itself, and only one that was idle for long is pinged first. A caller that is dropped in the
+//! middle of a statement or a transaction leaves the rest to a task, which keeps the caller's permit until the server is
+//! done: callers that give up and come again never make the server do more at once than there are permits.
+//!
+//! Why not the pool of sqlx: in 0.9.0 a `begin` whose future is dropped leaves its transaction open, and the connection
+//! returns to the pool with it (<https://github.com/launchbadge/sqlx/issues/4385>,
+//! <https://github.com/launchbadge/sqlx/issues/4393>). <https://github.com/launchbadge/sqlx/pull/4394> fixes that after 0.9.0.
 
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
-use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use sqlx::error::BoxDynError;
-use sqlx::postgres::{PgArguments, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{
-    AssertSqlSafe, Connection, Either, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr, Transaction,
-};
+use sqlx::{Connection, Executor, PgConnection, SqlStr};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
-use super::hosts::code;
-use super::lending::{Connections, Lent};
-use crate::deadline::{Budget, Stage};
+use super::hosts::Hosts;
 
-/// Connections to take turns with.
-#[derive(Debug)]
-pub(super) struct Pool {
-    connections: Connections,
-    begin: SqlStr,
-    /// How long a verb may take, from waiting for a connection to its commit.
-    limit: Duration,
-    /// Then statements have no name, and none stands alone.
-    behind_pooler: bool,
+/// How long the server may take to roll back what was given up. A connection that takes longer is closed, and the server
+/// ends it by itself: it notices that the client is gone, or that a transaction is idle.
+const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
+/// A connection that was idle for longer is pinged before its next use: something between may have forgotten it.
+const PING_AFTER: Duration = Duration::from_secs(30);
+/// How long a ping may take.
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
+/// A connection that is idle for longer is closed, so that others can have its place on the server.
+const MAX_IDLE_TIME: Duration = Duration::from_mins(1);
+/// How often connections that were idle for too long are looked for.
+const TRIM_INTERVAL: Duration = Duration::from_secs(20);
+/// No connection gets older, so that the server's memory of it and moved addresses end some day.
+const MAX_AGE: Duration = Duration::from_mins(30);
+
+/// A pool with a bounded number of connections, which are made when they are needed.
+#[derive(Clone)]
+pub(super) struct Connections(Arc<PoolInner>);
+
+/// What the callers of a pool share.
+struct PoolInner {
+    hosts: Arc<Hosts>,
+    settings: Vec<(&'static str, String)>,
+    permits: Arc<Semaphore>,
+    /// How many permits there are.
+    max_connections: usize,
+    /// Notified when a connection is released.
+    returned: Notify,
+    /// The one that was released last is used first, so that those that are not needed stay idle and can be closed.
+    idle: Mutex<Vec<IdleConnection>>,
 }
 
-/// What a transaction tells every instance when it commits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
-    None,
-    /// Timers became runs, as they do all the time: look again.
-    Planned,
-    /// Somebody changed something, perhaps in the past: look again everywhere.
-    Changes,
+struct IdleConnection {
+    connection: PgConnection,
+    made: Made,
+    since: Instant,
 }
 
-/// A transaction, and how its statements are sent.
-#[derive(Debug)]
-pub(super) struct Session<'t> {
-    work: Work<'t>,
-    unnamed: bool,
-    budget: Budget,
+/// When a connection was made, and while which server was used.
+#[derive(Clone, Copy)]
+struct Made {
+    at: Instant,
+    generation: u64,
 }
 
-#[derive(Debug)]
-enum Work<'t> {
-    Own(Lent),
-    /// A part of somebody else's.
-    Inside(Transaction<'t, Postgres>),
+/// A connection in use.
+pub(super) struct PooledConnection {
+    /// There until it is given back.
+    held: Option<Held>,
+    /// Whether a transaction was begun and has not ended.
+    open: bool,
+    pool: Arc<PoolInner>,
 }
 
-impl Pool {
-    /// Connections that have their settings already.
-    pub(super) fn direct(connections: Connections, limit: Duration) -> Pool {
-        Pool { connections, begin: "begin".into_sql_str(), limit, behind_pooler: false }
-    }
-
-    /// Behind a pooler in transaction mode, with these settings in each transaction.
-    pub(super) fn behind_pooler(connections: Connections, settings: &[(&str, String)], limit: Duration) -> Pool {
-        let settings: Vec<String> =
-            settings.iter().map(|(name, value)| format!("; set local {name} = {value}")).collect();
-        let begin = AssertSqlSafe(format!("begin{}", settings.concat())).into_sql_str();
-        Pool { connections, begin, limit, behind_pooler: true }
-    }
-
-    pub(super) async fn begin(&self) -> sqlx::Result<Session<'static>> {
-        self.begin_within(self.limit).await
-    }
-
-    /// A transaction that may take this long as a whole.
-    pub(super) async fn begin_within(&self, limit: Duration) -> sqlx::Result<Session<'static>> {
-        let budget = Budget::new(limit);
-        let mut lent = budget.spend(Stage::Connecting, self.connections.lend()).await?;
-        budget.spend(Stage::Sent, lent.begin(self.begin.clone())).await?;
-        Ok(Session { work: Work::Own(lent), unnamed: self.behind_pooler, budget })
-    }
-
-    /// For one statement, which is its own transaction where it can be.
-    async fn alone(&self) -> sqlx::Result<Session<'static>> {
-        if self.behind_pooler {
-            return self.begin().await;
-        }
-        let budget = Budget::new(self.limit);
-        let lent = budget.spend(Stage::Connecting, self.connections.lend()).await?;
-        Ok(Session { work: Work::Own(lent), unnamed: false, budget })
-    }
+struct Held {
+    connection: PgConnection,
+    made: Made,
+    permit: OwnedSemaphorePermit,
 }
 
-impl<'t> Session<'t> {
-    /// A part of somebody else's transaction: what it does is undone with it, or alone.
-    pub(super) async fn inside(connection: &'t mut PgConnection, pool: &Pool) -> sqlx::Result<Session<'t>> {
-        let budget = Budget::new(pool.limit);
-        let transaction = budget.spend(Stage::Sent, connection.begin()).await?;
-        Ok(Session { work: Work::Inside(transaction), unnamed: pool.behind_pooler, budget })
-    }
-
-    /// Commits, and tells every instance: in one message, because locks are held meanwhile.
-    pub(super) async fn commit(self, news: News) -> sqlx::Result<()> {
-        let notify = match news {
-            News::None => None,
-            News::Planned => Some(("notify everbell", "notify everbell; commit")),
-            News::Changes => Some(("notify everbell, 'changes'", "notify everbell, 'changes'; commit")),
-        };
-        match self.work {
-            Work::Own(lent) => {
-                self.budget.spend(Stage::Sent, lent.end(notify.map_or("commit", |(_, both)| both))).await
+impl Connections {
+    /// A pool of at most `max_connections`, each with these settings.
+    pub(super) fn new(hosts: Arc<Hosts>, settings: Vec<(&'static str, String)>, max_connections: usize) -> Connections {
+        let permits = Arc::new(Semaphore::new(max_connections));
+        let pool = Arc::new(PoolInner {
+            hosts,
+            settings,
+            permits,
+            max_connections,
+            returned: Notify::new(),
+            idle: Mutex::default(),
+        });
+        let kept = Arc::downgrade(&pool);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(TRIM_INTERVAL).await;
+                let Some(pool) = kept.upgrade() else { return };
+                drop(pool.unneeded());
             }
-            Work::Inside(mut transaction) => {
-                let done = async {
-                    if let Some((notify, _)) = notify {
-                        transaction.execute(notify).await?;
-                    }
-                    transaction.commit().await
-                };
-                self.budget.spend(Stage::Sent, done).await
+        });
+        Connections(pool)
+    }
+
+    /// Waits for a permit, and connects if no connection is idle.
+    pub(super) async fn acquire(&self) -> sqlx::Result<PooledConnection> {
+        let held = Some(self.0.acquire().await?);
+        Ok(PooledConnection { held, open: false, pool: Arc::clone(&self.0) })
+    }
+}
+
+impl PoolInner {
+    async fn acquire(&self) -> sqlx::Result<Held> {
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| sqlx::Error::PoolClosed)?;
+        loop {
+            while let Some(mut idle) = self.pop() {
+                let is_current = idle.made.generation == self.hosts.generation();
+                if is_current && idle.made.at.elapsed() < MAX_AGE && idle.is_usable().await {
+                    return Ok(Held { connection: idle.connection, made: idle.made, permit });
+                }
+            }
+            // Before it connects: a server that is left meanwhile may be the one that was reached.
+            let generation = self.hosts.generation();
+            let connection = match self.connect().await {
+                Some(connection) => connection?,
+                None => continue,
+            };
+            return Ok(Held { connection, made: Made { at: Instant::now(), generation }, permit });
+        }
+    }
+
+    /// Connects. While the server has no connection left, none comes back if another caller has given back its own.
+    async fn connect(&self) -> Option<sqlx::Result<PgConnection>> {
+        let settings: Vec<(&str, &str)> = self.settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let mut connecting = Box::pin(self.hosts.connect(&settings));
+        loop {
+            tokio::select! {
+                answer = &mut connecting => {
+                    let is_alone = self.permits.available_permits() + 1 == self.max_connections;
+                    return if answer.is_err() && self.hosts.is_crowded() && !is_alone { None } else { Some(answer) };
+                }
+                () = self.returned.notified() => if self.hosts.is_crowded() {
+                    return None;
+                },
             }
         }
     }
 
-    /// Rolls back at once. What takes too long is closed in the background.
-    pub(super) async fn rollback(self) -> sqlx::Result<()> {
-        match self.work {
-            Work::Own(lent) => self.budget.spend(Stage::Sent, lent.end("rollback")).await,
-            Work::Inside(transaction) => self.budget.spend(Stage::Sent, transaction.rollback()).await,
+    /// Makes a connection idle that can be used again, and closes those that were idle for too long.
+    fn release(&self, held: Held) {
+        let Held { connection, made, permit } = held;
+        let unneeded = self.unneeded();
+        if made.generation == self.hosts.generation() {
+            self.idle().push(IdleConnection { connection, made, since: Instant::now() });
         }
+        // After it is there: whoever waits for a permit finds a connection.
+        drop(permit);
+        self.returned.notify_one();
+        drop(unneeded);
     }
 
-    /// What an error means for this session and those after it.
-    fn judge(&self, error: sqlx::Error) -> sqlx::Error {
-        if let Work::Own(lent) = &self.work {
-            lent.note(&error);
-        }
-        if code(&error).as_deref() == Some("57014") { self.budget.canceled() } else { error }
+    /// Connections that were idle for too long, to be closed.
+    fn unneeded(&self) -> Vec<IdleConnection> {
+        let mut idle = self.idle();
+        // The one that was idle longest is first.
+        let count = idle.iter().take_while(|other| other.since.elapsed() > MAX_IDLE_TIME).count();
+        idle.drain(..count).collect()
     }
 
-    fn connection(&mut self) -> &mut PgConnection {
-        match &mut self.work {
-            Work::Own(lent) => lent.connection(),
-            Work::Inside(transaction) => transaction,
-        }
+    fn pop(&self) -> Option<IdleConnection> {
+        self.idle().pop()
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<IdleConnection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-type Step = Either<PgQueryResult, PgRow>;
+impl IdleConnection {
+    async fn is_usable(&mut self) -> bool {
+        self.since.elapsed() < PING_AFTER
+            || matches!(tokio::time::timeout(PING_TIMEOUT, self.connection.ping()).await, Ok(Ok(())))
+    }
+}
 
-impl<'c> Executor<'c> for &'c mut Session<'_> {
-    type Database = Postgres;
+impl PooledConnection {
+    /// For statements.
+    pub(super) fn connection(&mut self) -> &mut PgConnection {
+        &mut self.held.as_mut().expect("held until it is given back").connection
+    }
 
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, sqlx::Result<Step>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        let (unnamed, budget) = (self.unnamed, self.budget);
-        let work = async move {
-            let sent = self.connection().fetch_many(Sent { query, unnamed }).try_collect();
-            let steps: Vec<Step> = budget.spend(Stage::Sent, sent).await.map_err(|error| self.judge(error))?;
-            Ok::<_, sqlx::Error>(stream::iter(steps.into_iter().map(Ok)))
+    /// Notes what the server said: one that is read-only all of a sudden is left, if there may be another.
+    pub(super) fn note(&self, error: &sqlx::Error) {
+        if super::hosts::code(error).as_deref() == Some("25006")
+            && let Some(held) = &self.held
+        {
+            self.pool.hosts.leave(held.made.generation);
+        }
+    }
+
+    pub(super) async fn begin(&mut self, begin: SqlStr) -> sqlx::Result<()> {
+        // Also if the answer is lost.
+        self.open = true;
+        self.connection().execute(begin).await.map(drop)
+    }
+
+    /// Ends the transaction, if there is one, and gives the connection back.
+    pub(super) async fn end(mut self, how: &'static str) -> sqlx::Result<()> {
+        if self.open {
+            self.connection().execute(how).await?;
+        }
+        if let Some(held) = self.held.take() {
+            self.pool.release(held);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for PooledConnection {
+    fn drop(&mut self) {
+        let Some(held) = self.held.take() else { return };
+        // Without a runtime nobody can wait. The server rolls back when it notices that the connection is gone.
+        let Ok(runtime) = Handle::try_current() else { return };
+        let (open, pool) = (self.open, Arc::clone(&self.pool));
+        runtime.spawn(async move {
+            if let Some(held) = held.recover(open).await {
+                pool.release(held);
+            }
+        });
+    }
+}
+
+impl Held {
+    /// Waits until the server has done what was asked for, and rolls back. What does not answer is given up.
+    async fn recover(mut self, open: bool) -> Option<Held> {
+        let asked = async {
+            if open { self.connection.execute("rollback").await.map(drop) } else { self.connection.ping().await }
         };
-        stream::once(work).try_flatten().boxed()
-    }
-
-    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        let (unnamed, budget) = (self.unnamed, self.budget);
-        Box::pin(async move {
-            let sent = self.connection().fetch_optional(Sent { query, unnamed });
-            budget.spend(Stage::Sent, sent).await.map_err(|error| self.judge(error))
-        })
-    }
-
-    fn prepare_with<'e>(self, sql: SqlStr, types: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
-    where
-        'c: 'e,
-    {
-        let budget = self.budget;
-        Box::pin(async move { budget.spend(Stage::Sent, self.connection().prepare_with(sql, types)).await })
+        matches!(tokio::time::timeout(ROLLBACK_TIMEOUT, asked).await, Ok(Ok(()))).then_some(self)
     }
 }
 
-impl<'c> Executor<'c> for &'c Pool {
-    type Database = Postgres;
-
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, sqlx::Result<Step>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        let work = async move {
-            let mut session = self.alone().await?;
-            let steps: Vec<Step> = session.fetch_many(query).try_collect().await?;
-            session.commit(News::None).await?;
-            Ok::<_, sqlx::Error>(stream::iter(steps.into_iter().map(Ok)))
-        };
-        stream::once(work).try_flatten().boxed()
-    }
-
-    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        Box::pin(async move {
-            let mut session = self.alone().await?;
-            let row = session.fetch_optional(query).await?;
-            session.commit(News::None).await?;
-            Ok(row)
-        })
-    }
-
-    fn prepare_with<'e>(self, sql: SqlStr, types: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
-    where
-        'c: 'e,
-    {
-        Box::pin(async move {
-            let mut session = self.alone().await?;
-            let statement = session.prepare_with(sql, types).await?;
-            session.commit(News::None).await?;
-            Ok(statement)
-        })
+/// Without the address, which has a password.
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (idle, free) = (self.0.idle().len(), self.0.permits.available_permits());
+        f.debug_struct("Connections").field("idle", &idle).field("free", &free).finish_non_exhaustive()
     }
 }
 
-/// A query that may have no name on the server.
-struct Sent<E> {
-    query: E,
-    unnamed: bool,
+impl fmt::Debug for PooledConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PooledConnection").field("open", &self.open).finish_non_exhaustive()
+    }
 }
 
-impl<'q, E: Execute<'q, Postgres>> Execute<'q, Postgres> for Sent<E> {
-    fn sql(self) -> SqlStr {
-        self.query.sql()
+#[cfg(test)]
+mod tests {
+    use everbell_store::testing::TestDatabase;
+    use sqlx::SqlSafeStr;
+    use sqlx::postgres::PgConnectOptions;
+
+    use super::super::hosts::Wanted;
+    use super::*;
+
+    fn connections(options: PgConnectOptions, max_connections: usize) -> Connections {
+        Connections::new(Arc::new(Hosts::new(vec![options], Wanted::Any, true)), Vec::new(), max_connections)
     }
 
-    fn statement(&self) -> Option<&PgStatement> {
-        self.query.statement()
+    async fn two() -> (TestDatabase, Connections) {
+        let database = TestDatabase::create().await;
+        let options = database.url().parse().unwrap();
+        (database, connections(options, 2))
     }
 
-    fn take_arguments(&mut self) -> Result<Option<PgArguments>, BoxDynError> {
-        self.query.take_arguments()
+    async fn name(connection: &mut PooledConnection) -> i32 {
+        sqlx::query_scalar("select pg_backend_pid()").fetch_one(connection.connection()).await.unwrap()
     }
 
-    fn persistent(&self) -> bool {
-        !self.unnamed && self.query.persistent()
+    /// Acquires a connection, asks for its name and releases it.
+    async fn used(connections: &Connections) -> i32 {
+        let mut connection = connections.acquire().await.unwrap();
+        let name = name(&mut connection).await;
+        connection.end("commit").await.unwrap();
+        name
+    }
+
+    async fn kill(connections: &Connections, name: i32) {
+        let mut other = PgConnection::connect_with(connections.0.hosts.current()).await.unwrap();
+        let killed = sqlx::query("select pg_terminate_backend($1, 10000)").bind(name).execute(&mut other);
+        assert_eq!(killed.await.unwrap().rows_affected(), 1);
+    }
+
+    fn as_if_it_had_rested(connections: &Connections, so_long: Duration) {
+        for idle in connections.0.idle().iter_mut() {
+            idle.since -= so_long + Duration::from_secs(1);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_given_back_is_lent_again() {
+        let (_database, connections) = two().await;
+        assert_eq!(used(&connections).await, used(&connections).await);
+        let (mut one, mut other) = (connections.acquire().await.unwrap(), connections.acquire().await.unwrap());
+        assert_ne!(name(&mut one).await, name(&mut other).await, "nobody shares");
+    }
+
+    #[tokio::test]
+    async fn what_was_given_up_in_a_transaction_is_rolled_back_at_once() {
+        let (_database, connections) = two().await;
+        let mut connection = connections.acquire().await.unwrap();
+        let first = name(&mut connection).await;
+        connection.connection().execute("create table held (n integer)").await.unwrap();
+        connection.begin("begin".into_sql_str()).await.unwrap();
+        connection.connection().execute("insert into held values (1); lock table held").await.unwrap();
+        drop(connection);
+        let mut other = connections.acquire().await.unwrap();
+        let rows: i64 = sqlx::query_scalar("select count(*) from held").fetch_one(other.connection()).await.unwrap();
+        assert_eq!(rows, 0, "the lock would have kept it waiting");
+        let mut again = connections.acquire().await.unwrap();
+        assert!([name(&mut other).await, name(&mut again).await].contains(&first), "it can be used again");
+    }
+
+    #[tokio::test]
+    async fn whoever_gives_up_keeps_the_turn_until_the_server_is_done() {
+        let (database, _) = two().await;
+        let connections = connections(database.url().parse().unwrap(), 1);
+        let first = used(&connections).await;
+        let mut connection = connections.acquire().await.unwrap();
+        let given_up = connection.connection().execute("select pg_sleep(0.5)");
+        assert!(tokio::time::timeout(Duration::from_millis(50), given_up).await.is_err());
+        drop(connection);
+        assert_eq!(connections.0.permits.available_permits(), 0, "the server is still at it");
+        assert_eq!(used(&connections).await, first);
+    }
+
+    #[tokio::test]
+    async fn a_dead_connection_is_told_once_and_replaced() {
+        let (_database, connections) = two().await;
+        let first = used(&connections).await;
+        kill(&connections, first).await;
+        let mut connection = connections.acquire().await.unwrap();
+        assert!(connection.connection().execute("select 1").await.is_err());
+        drop(connection);
+        assert_ne!(used(&connections).await, first);
+        assert_ne!(used(&connections).await, first);
+    }
+
+    #[tokio::test]
+    async fn one_that_rested_for_long_is_asked_first() {
+        let (_database, connections) = two().await;
+        let first = used(&connections).await;
+        as_if_it_had_rested(&connections, PING_AFTER);
+        assert_eq!(used(&connections).await, first, "it still works");
+        kill(&connections, first).await;
+        as_if_it_had_rested(&connections, PING_AFTER);
+        assert_ne!(used(&connections).await, first, "nobody was told");
+    }
+
+    #[tokio::test]
+    async fn those_that_nobody_needs_are_closed() {
+        let (_database, connections) = two().await;
+        let (one, other) = (connections.acquire().await.unwrap(), connections.acquire().await.unwrap());
+        one.end("commit").await.unwrap();
+        as_if_it_had_rested(&connections, MAX_IDLE_TIME);
+        other.end("commit").await.unwrap();
+        assert_eq!(connections.0.idle().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn the_address_is_not_shown() {
+        let connections = connections(PgConnectOptions::new().host("db").password("hunter2"), 1);
+        assert_eq!(format!("{connections:?}"), "Connections { idle: 0, free: 1, .. }");
     }
 }

@@ -30,7 +30,7 @@ pub(crate) async fn inspect(url: &str) -> StoreResult<Inspection> {
 
 async fn content(tx: Conn<'_, '_>) -> StoreResult<Content> {
     const WHAT: &str = "counting";
-    let jobs = sqlx::query_as(include_str!("sql/count_jobs.sql"));
+    let jobs = sqlx::query_as(include_str!("sql/count_jobs_by_status.sql"));
     let jobs: Vec<JobCountColumns> = on(WHAT, jobs.fetch_all(&mut *tx)).await?;
     let runs = sqlx::query_as(include_str!("sql/count_some_runs.sql")).bind(MOST_COUNTED as i64 + 1);
     let (runs, oldest): (i64, Option<Uuid>) = on(WHAT, runs.fetch_one(tx)).await?;

@@ -39,9 +39,9 @@ impl Definitions {
     }
 
     /// What is known of these jobs; the others are to be read.
-    pub(crate) fn look_up(&self, ids: impl Iterator<Item = JobId>) -> Learned {
+    pub(crate) fn look_up(&self, ids: impl Iterator<Item = JobId>) -> LoadedJobs {
         let known = self.known();
-        let mut learned = Learned { found: HashMap::with_capacity(ids.size_hint().0), ..Learned::default() };
+        let mut learned = LoadedJobs { found: HashMap::with_capacity(ids.size_hint().0), ..LoadedJobs::default() };
         for id in ids {
             match known.get(&id) {
                 Some(definition) => drop(learned.found.insert(id, Arc::clone(definition))),
@@ -56,13 +56,13 @@ impl Definitions {
 
 /// The definitions that one piece of work needs. They stay here whatever is forgotten elsewhere meanwhile.
 #[derive(Debug, Default)]
-pub(crate) struct Learned {
+pub(crate) struct LoadedJobs {
     found: HashMap<JobId, Arc<Definition>>,
     missing: Vec<Uuid>,
     unreadable: HashMap<JobId, String>,
 }
 
-impl Learned {
+impl LoadedJobs {
     /// Which are to be read.
     pub(crate) fn missing(&self) -> &[Uuid] {
         &self.missing

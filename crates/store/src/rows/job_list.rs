@@ -1,9 +1,28 @@
 //! Lists of jobs: where a page goes on, and what a label looks like in its column.
 
-use everbell_core::store::{Cursor, JobSort, StoreResult};
+use std::collections::HashMap;
 
-use super::{JobListColumns, bad_cursor};
+use everbell_core::store::{Cursor, JobRow, JobSort, Page, StoreResult};
+use uuid::Uuid;
+
+pub(crate) use super::pages::cut;
+use super::{Definitions, JobListColumns, RunColumns, bad_cursor, readable};
 use crate::micros::Micros;
+
+/// The page of these rows, with the last runs of the jobs.
+pub(crate) fn page(
+    rows: Vec<JobListColumns>,
+    next: Option<Cursor>,
+    runs: &HashMap<Uuid, RunColumns>,
+    known: &Definitions,
+) -> Page<JobRow> {
+    let read = |row: JobListColumns| {
+        let run = row.last_run_id.and_then(|id| runs.get(&id).cloned()).map(RunColumns::read).transpose()?;
+        row.read(known, run)
+    };
+    let (items, unreadable) = readable(rows, |row| row.job.id, read);
+    Page { items, next, unreadable }
+}
 
 /// Behind this row.
 pub(crate) fn cursor(sort: JobSort, row: &JobListColumns) -> Cursor {

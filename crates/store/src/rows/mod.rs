@@ -2,32 +2,39 @@
 //! set of structs reads them all.
 
 mod batch;
+pub(crate) mod binds;
 mod counts;
 mod deed;
 mod definitions;
+mod due;
 pub(crate) mod errored;
-mod few;
 mod job;
 pub(crate) mod job_list;
 pub(crate) mod orgs;
+mod pages;
 mod place;
 mod policies;
 mod rearm;
 mod run;
 pub(crate) mod scan;
 mod sessions;
+mod small_tables;
 pub(crate) mod summary;
 pub(crate) mod sweeps;
 
 pub(crate) use batch::{GapValues, PlanBatch, Recording, TimerValues};
 pub(crate) use counts::{ActiveCountColumns, DueColumns, JobCountColumns, counts, job_counts, target_counts};
 pub(crate) use deed::{RequestRow, deed_text, remembered};
-pub(crate) use definitions::{Definitions, Learned};
-pub(crate) use few::{AuditColumns, GapColumns, InstanceColumns, TimerColumns, TokenColumns, audit_json, words_of};
+pub(crate) use definitions::{Definitions, LoadedJobs};
+pub(crate) use due::{DueTimers, Owner, PlanContext, active_by_owner, owners_of, successes_by_key};
 pub(crate) use job::{JobColumns, JobListColumns, JobValues};
+pub(crate) use pages::{bad_cursor, check_cap, check_limit, cursor_time, page_of};
 pub(crate) use rearm::{Asked, GapCuts, clock_trace};
-pub(crate) use run::{ActiveColumns, ClaimColumns, RunColumns, RunValues, SettlingColumns, WholeRun};
+pub(crate) use run::{ActiveColumns, ClaimColumns, RunColumns, RunValues, SettlingColumns, WholeRun, settling};
 pub(crate) use sessions::SessionColumns;
+pub(crate) use small_tables::{
+    AuditColumns, GapColumns, InstanceColumns, TimerColumns, TokenColumns, audit_json, token_from, words_of,
+};
 
 use everbell_core::store::{StoreError, StoreResult};
 use everbell_core::{Invalid, JobId, Json, OrgId, Timer};
@@ -74,19 +81,6 @@ pub(crate) fn word<T: Copy>(all: &[T], as_str: fn(T) -> &'static str, text: &str
 /// Numbers that the schema keeps positive.
 pub(crate) fn count(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
-}
-
-/// A cursor that makes no sense.
-pub(crate) fn bad_cursor() -> StoreError {
-    Invalid::new("cursor", "is not one that a page gave").into()
-}
-
-/// How far somebody may count.
-pub(crate) fn check_cap(cap: u32) -> StoreResult<()> {
-    if (1..=10_000).contains(&cap) {
-        return Ok(());
-    }
-    Err(Invalid::new("cap", format!("must be from 1 to 10000, not {cap}")).into())
 }
 
 /// Reads every row; those that cannot be read are left out and named.

@@ -2,13 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use everbell_core::org::{self, Life, Moved, Org, OrgFacts, OrgTimer, OrgWrite, Override, Place, Written};
+use everbell_core::org::{
+    self, JobLifecycle, Moved, Org, OrgFacts, OrgSettings, OrgTimer, OrgWrite, Override, Written,
+};
 use everbell_core::store::{AuditEntry, Cursor, JobOrg, OrgCounts, OrgJob, OrgWritten, Page, StoreError, StoreResult};
 use everbell_core::{Invalid, JobId, JobKey, JobStatus, Json, OrgId, Timer};
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{Definitions, JobColumns, TimerColumns, corrupt, count, readable, word};
+use super::{Definitions, JobColumns, TimerColumns, corrupt, count, word};
 use crate::micros::Micros;
 
 /// How far orgs are counted.
@@ -62,16 +64,12 @@ fn of_several(refused: Invalid, org: &OrgId, count: usize) -> StoreError {
 
 /// A page of rows that are in the order of their org; there is one row more if there is another page.
 pub(crate) fn page_of<R, T>(
-    mut rows: Vec<R>,
+    rows: Vec<R>,
     limit: u32,
     read: impl Fn(R) -> StoreResult<T>,
     id: impl Fn(&R) -> &String,
 ) -> Page<T> {
-    let more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
-    let next = rows.last().filter(|_| more).map(|row| Cursor { value: id(row).clone(), id: Uuid::nil() });
-    let (items, unreadable) = readable(rows, |row| id(row).clone(), read);
-    Page { items, next, unreadable }
+    super::page_of(rows, limit, |row| Cursor { value: id(row).clone(), id: Uuid::nil() }, |row| id(row).clone(), read)
 }
 
 /// A row of `orgs`.
@@ -100,9 +98,9 @@ pub(crate) struct PlaceColumns {
 }
 
 impl PlaceColumns {
-    pub(crate) fn read(self) -> Place {
+    pub(crate) fn read(self) -> OrgSettings {
         let moved = self.moved_from.zip(self.moved_at).map(|(from, at)| Moved { from, at: at.into() });
-        Place {
+        OrgSettings {
             timezone: self.timezone,
             enabled: self.enabled,
             deleted: self.deleted,
@@ -256,7 +254,7 @@ impl FactsColumns {
     pub(crate) fn read(self) -> StoreResult<((Uuid, String), OrgFacts)> {
         let status = word(JobStatus::ALL, JobStatus::as_str, &self.status);
         let status = status.map_err(|why| corrupt("jobs", self.job_id, why))?;
-        let life = Life { status, errored: self.errored, changed_at: self.job_changed_at.into() };
+        let life = JobLifecycle { status, errored: self.errored, changed_at: self.job_changed_at.into() };
         let facts = OrgFacts { life, place: self.place.read(), wish: self.wish.read()? };
         Ok(((self.job_id, self.org_id), facts))
     }

@@ -14,7 +14,7 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::place::by_place;
-use super::{corrupt, count, json, org, word};
+use super::{LoadedJobs, corrupt, count, json, org, word};
 use crate::micros::Micros;
 
 /// A row of the view `run_rows`.
@@ -309,8 +309,14 @@ pub(crate) struct SettlingColumns {
     pub(crate) attempt: i32,
 }
 
+/// Runs to be settled, with what their jobs say about attempts. A run whose job cannot be read is lost all the same.
+pub(crate) fn settling(rows: &[SettlingColumns], learned: &LoadedJobs) -> Vec<Settling> {
+    let job_of = |row: &SettlingColumns| row.job_id.and_then(|id| learned.get(JobId::from_uuid(id)));
+    rows.iter().map(|row| row.read(job_of(row).as_deref())).collect()
+}
+
 impl SettlingColumns {
-    pub(crate) fn read(&self, job: Option<&Definition>) -> Settling {
+    fn read(&self, job: Option<&Definition>) -> Settling {
         Settling {
             id: RunId::from_uuid(self.run_id),
             attempt: u32::try_from(self.attempt).unwrap_or(0),

@@ -4,7 +4,7 @@ use everbell_core::store::{Cursor, Page, PageRequest, RunFilter};
 use everbell_core::{Run, RunId, RunStatus};
 use uuid::Uuid;
 
-use super::{RunColumns, readable};
+use super::RunColumns;
 
 /// A way through history, newest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,9 +80,25 @@ pub(crate) fn id_range(filter: &RunFilter, page: &PageRequest) -> (Uuid, Uuid) {
 pub(crate) fn page(mut rows: Vec<RunColumns>, limit: u32) -> Page<Run> {
     rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.id));
     rows.dedup_by_key(|row| row.id);
-    let more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
-    let next = rows.last().filter(|_| more).map(|row| Cursor { value: String::new(), id: row.id });
-    let (items, unreadable) = readable(rows, |row| row.id, RunColumns::read);
-    Page { items, next, unreadable }
+    super::page_of(rows, limit, |row| Cursor { value: String::new(), id: row.id }, |row| row.id, RunColumns::read)
 }
+
+/// Defines the statements of a store for each way through history: those that list runs, and those that count them.
+macro_rules! scan_statements {
+    ($($scan:ident => $file:literal),+ $(,)?) => {
+        /// The statement of each way through history.
+        pub(super) fn list_sql(scan: Scan) -> &'static str {
+            match scan {
+                $(Scan::$scan => include_str!($file),)+
+            }
+        }
+
+        /// The same statements, for the number of their rows.
+        pub(super) fn count_sql(scan: Scan) -> &'static str {
+            match scan {
+                $(Scan::$scan => concat!("select count(*) from (", include_str!($file), ") as few"),)+
+            }
+        }
+    };
+}
+pub(crate) use scan_statements;

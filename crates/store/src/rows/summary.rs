@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use everbell_core::store::{Bucket, RunGlimpse, StoreResult, Tally};
+use everbell_core::store::{Bucket, RunHistogram, RunSummary, StoreResult};
 use everbell_core::{FailureCode, Invalid, JobId, JobKey, RunId, RunStatus};
 use jiff::Timestamp;
 use sqlx::FromRow;
@@ -14,7 +14,7 @@ use super::run::{skip, trigger};
 use super::{corrupt, count, readable, word};
 use crate::micros::Micros;
 
-/// A run as a glance shows it.
+/// A run as a list of recent runs shows it.
 #[derive(Clone, Debug)]
 pub(crate) struct GlimpseColumns {
     pub(crate) id: Uuid,
@@ -52,18 +52,18 @@ by_place!(GlimpseColumns {
 });
 
 impl GlimpseColumns {
-    fn read(self) -> StoreResult<RunGlimpse> {
+    fn read(self) -> StoreResult<RunSummary> {
         let id = self.id;
         self.try_read().map_err(|why| corrupt("runs", id, why))
     }
 
-    fn try_read(self) -> Result<RunGlimpse, Invalid> {
+    fn try_read(self) -> Result<RunSummary, Invalid> {
         let skip = skip(self.skip_reason.as_deref(), self.skip_detail.as_deref())?;
         let status = match &skip {
             Some(_) => RunStatus::Skipped,
             None => word(RunStatus::ALL, RunStatus::as_str, self.status.as_deref().unwrap_or_default())?,
         };
-        Ok(RunGlimpse {
+        Ok(RunSummary {
             id: RunId::from_uuid(self.id),
             job_id: JobId::from_uuid(self.job_id),
             job_key: JobKey::new(&self.job_key)?,
@@ -82,7 +82,7 @@ impl GlimpseColumns {
 }
 
 /// What can be read, in order; the newest so many of each key.
-pub(crate) fn glimpses(rows: Vec<GlimpseColumns>, each: u32) -> Vec<RunGlimpse> {
+pub(crate) fn glimpses(rows: Vec<GlimpseColumns>, each: u32) -> Vec<RunSummary> {
     let (mut runs, _) = readable(rows, |row| row.id, GlimpseColumns::read);
     runs.sort_by(|a, b| (&a.job_key, Reverse(a.id)).cmp(&(&b.job_key, Reverse(b.id))));
     let (mut key, mut place) = (None, 0);
@@ -98,7 +98,7 @@ pub(crate) fn glimpses(rows: Vec<GlimpseColumns>, each: u32) -> Vec<RunGlimpse> 
 
 /// Runs of a bucket that are alike. Times in microseconds.
 #[derive(Clone, Debug, FromRow)]
-pub(crate) struct TallyColumns {
+pub(crate) struct HistogramColumns {
     pub(crate) bucket: i32,
     pub(crate) status: Option<String>,
     pub(crate) runs: i64,
@@ -117,9 +117,9 @@ pub(crate) struct TallyColumns {
 }
 
 /// The buckets. Runs without a status, which cannot be read, are left out.
-pub(crate) fn buckets(tally: &Tally, rows: &[TallyColumns]) -> Vec<Bucket> {
+pub(crate) fn buckets(histogram: &RunHistogram, rows: &[HistogramColumns]) -> Vec<Bucket> {
     let micros = |micros: Option<i64>| Duration::from_micros(count(micros.unwrap_or(0)));
-    let mut buckets = tally.buckets();
+    let mut buckets = histogram.buckets();
     for row in rows {
         let status = row.status.as_deref().and_then(RunStatus::from_word);
         let bucket = usize::try_from(row.bucket).ok().and_then(|place| buckets.get_mut(place));

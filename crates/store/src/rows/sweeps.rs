@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use everbell_core::org::{
-    self, Fate, Life, OrgFacts, OrgTimer, OrgView, Override, Place, Reconciled, Sweep, SweepStep, Work,
+    self, JobLifecycle, OrgFacts, OrgSettings, OrgTask, OrgTimer, OrgView, Override, Sweep, SweepStep, TimerChange,
+    TimerChanges,
 };
 use everbell_core::plan::{Missed, Plan};
 use everbell_core::store::{AuditEntry, StoreError, StoreResult, Swept};
@@ -33,7 +34,7 @@ pub(crate) struct SweepColumns {
 }
 
 impl SweepColumns {
-    pub(crate) fn new(job: &Definition, work: &Work, audit: &AuditEntry) -> SweepColumns {
+    pub(crate) fn new(job: &Definition, work: &OrgTask, audit: &AuditEntry) -> SweepColumns {
         SweepColumns {
             id: audit.id,
             job_id: job.id.as_uuid(),
@@ -85,22 +86,22 @@ struct Detail {
 }
 
 impl Detail {
-    fn of(work: &Work) -> Detail {
+    fn of(work: &OrgTask) -> Detail {
         let micros = |t: &Timestamp| Some(Micros::from(*t).0);
         match work {
-            Work::Arm => Detail::default(),
-            Work::Resume { at, missed, reason } => Detail {
+            OrgTask::Arm => Detail::default(),
+            OrgTask::Resume { at, missed, reason } => Detail {
                 at: micros(at),
                 run_once: *missed == Missed::RunOnce,
                 reason: Some(reason.as_str().to_owned()),
                 ..Detail::default()
             },
-            Work::RunNow { payload, overlap } => Detail {
+            OrgTask::RunNow { payload, overlap } => Detail {
                 payload: payload.as_ref().map(ToString::to_string),
                 overlap: overlap.map(|overlap| overlap.to_string()),
                 ..Detail::default()
             },
-            Work::Backfill { id, from, to } => {
+            OrgTask::Backfill { id, from, to } => {
                 Detail { backfill: Some(id.to_string()), from: micros(from), to: micros(to), ..Detail::default() }
             }
         }
@@ -115,21 +116,21 @@ impl Detail {
         serde_json::from_str(text).map_err(|error| Invalid::new("detail", error.to_string()))
     }
 
-    fn work(self, name: &str) -> Result<Work, Invalid> {
+    fn work(self, name: &str) -> Result<OrgTask, Invalid> {
         let missing = || Invalid::new("detail", "something is missing");
         let time = |micros: Option<i64>| micros.map(|micros| Micros(micros).into()).ok_or_else(missing);
         match name {
-            "arm" => Ok(Work::Arm),
-            "resume" => Ok(Work::Resume {
+            "arm" => Ok(OrgTask::Arm),
+            "resume" => Ok(OrgTask::Resume {
                 at: time(self.at)?,
                 missed: if self.run_once { Missed::RunOnce } else { Missed::Skip },
                 reason: word(GapReason::ALL, GapReason::as_str, &self.reason.ok_or_else(missing)?)?,
             }),
-            "run_now" => Ok(Work::RunNow {
+            "run_now" => Ok(OrgTask::RunNow {
                 payload: json("payload", self.payload.as_deref())?,
                 overlap: self.overlap.map(|text| word(Overlap::ALL, Overlap::as_str, &text)).transpose()?,
             }),
-            "backfill" => Ok(Work::Backfill {
+            "backfill" => Ok(OrgTask::Backfill {
                 id: self.backfill.ok_or_else(missing)?.parse()?,
                 from: time(self.from)?,
                 to: time(self.to)?,
@@ -156,7 +157,7 @@ pub(crate) struct OrgWishColumns {
 }
 
 /// The orgs of a step, in the order of their ids. One whose id cannot be read has no timers.
-pub(crate) fn stands(rows: Vec<StandColumns>) -> Vec<(OrgId, Place)> {
+pub(crate) fn stands(rows: Vec<StandColumns>) -> Vec<(OrgId, OrgSettings)> {
     rows.into_iter().filter_map(|row| Some((OrgId::new(&row.id).ok()?, row.place.read()))).collect()
 }
 
@@ -167,16 +168,16 @@ pub(crate) fn readable_sweeps(rows: Vec<SweepColumns>) -> Vec<Sweep> {
 
 /// What was read about jobs and orgs, to see them together.
 #[derive(Default)]
-pub(crate) struct Looked {
+pub(crate) struct ReconcileInput {
     wishes: HashMap<(String, String), Override>,
     timers: HashMap<(Uuid, String), OrgTimer>,
     /// When upstream jobs last succeeded.
     pub(crate) upstream: HashMap<String, Timestamp>,
 }
 
-impl Looked {
-    pub(crate) fn new(wishes: Vec<OrgWishColumns>, timers: Vec<OrgTimerColumns>) -> StoreResult<Looked> {
-        let mut looked = Looked::default();
+impl ReconcileInput {
+    pub(crate) fn new(wishes: Vec<OrgWishColumns>, timers: Vec<OrgTimerColumns>) -> StoreResult<ReconcileInput> {
+        let mut looked = ReconcileInput::default();
         for row in wishes {
             if let Some(wish) = row.wish.read()? {
                 looked.wishes.insert((row.org_id, wish.job_key.to_string()), wish);
@@ -205,7 +206,7 @@ impl Looked {
         }
     }
 
-    fn view(&mut self, job: &Job, before: Option<&Arc<Definition>>, org: &OrgId, place: &Place) -> OrgView {
+    fn view(&mut self, job: &Job, before: Option<&Arc<Definition>>, org: &OrgId, place: &OrgSettings) -> OrgView {
         let definition = &job.definition;
         let wish = self.wishes.get(&(org.to_string(), definition.key.to_string())).cloned();
         let on = definition.policies.depends_on.as_ref();
@@ -215,7 +216,7 @@ impl Looked {
         OrgView {
             job: Arc::clone(definition),
             org: org.clone(),
-            facts: OrgFacts { life: Life::from(&job.state), place: place.clone(), wish },
+            facts: OrgFacts { life: JobLifecycle::from(&job.state), place: place.clone(), wish },
             timer: self.timers.remove(&(definition.id.as_uuid(), org.to_string())),
             before,
             upstream_succeeded_at: on.and_then(|on| self.upstream.get(on.job_key.as_str()).copied()),
@@ -252,7 +253,13 @@ pub(crate) struct TakenOver {
 
 impl SweepBatch {
     /// Orgs that changed: the timers of every job that no sweep is about to come by with anyway.
-    pub(crate) fn reconcile(&mut self, jobs: &[Job], sweeps: &[Sweep], orgs: &[(OrgId, Place)], looked: &mut Looked) {
+    pub(crate) fn reconcile(
+        &mut self,
+        jobs: &[Job],
+        sweeps: &[Sweep],
+        orgs: &[(OrgId, OrgSettings)],
+        looked: &mut ReconcileInput,
+    ) {
         for (org, place) in orgs {
             for job in jobs {
                 if !sweeps.iter().any(|sweep| sweep.is_ahead_of(&job.definition.key, org)) {
@@ -275,8 +282,8 @@ impl SweepBatch {
         step: SweepStep<'_>,
         job: &Job,
         before: Option<&Arc<Definition>>,
-        orgs: &[(OrgId, Place)],
-        looked: &mut Looked,
+        orgs: &[(OrgId, OrgSettings)],
+        looked: &mut ReconcileInput,
     ) {
         for (org, place) in orgs {
             let view = looked.view(job, before, org, place);
@@ -285,7 +292,7 @@ impl SweepBatch {
         self.paused = step.sweep.is_held_by(&job.state);
     }
 
-    fn add(&mut self, view: &OrgView, decided: Reconciled) {
+    fn add(&mut self, view: &OrgView, decided: TimerChanges) {
         if let (Some(plan), Some((before, _))) = (decided.before, &view.before) {
             self.remove(before, view, plan);
             let (from, to) = (before.id.as_uuid(), view.job.id);
@@ -293,8 +300,8 @@ impl SweepBatch {
             taken.orgs.push(view.org.to_string());
         }
         match decided.fate {
-            Fate::Keep => {}
-            Fate::Write(plan) => {
+            TimerChange::Keep => {}
+            TimerChange::Write(plan) => {
                 self.timers.push(OrgTimerValues {
                     timer: TimerColumns::from(&plan.timer),
                     target: view.job.target.to_string(),
@@ -303,7 +310,7 @@ impl SweepBatch {
                 let org_error = view.new_error(&plan);
                 self.plans.add_effects(&view.job, Plan { org_error, ..*plan });
             }
-            Fate::Remove(plan) => self.remove(&view.job, view, *plan),
+            TimerChange::Remove(plan) => self.remove(&view.job, view, *plan),
         }
     }
 

@@ -1,89 +1,27 @@
-//! Instances, tokens, the audit trail, remembered requests.
+//! Tokens, sessions, the audit trail, remembered requests.
 
+use async_trait::async_trait;
 use everbell_core::store::{
-    AuditEntry, Cursor, Deed, Instance, LastAdmin, NewToken, Page, PageRequest, StoreError, StoreResult, Token,
+    AccessStore, AuditEntry, Cursor, LastAdmin, MAX_LISTED_SESSIONS, MAX_SESSIONS_PER_TOKEN, NewSession, NewToken,
+    Page, PageRequest, REQUEST_KEPT, Remembered, RequestKey, Session, SessionFilter, StoreError, StoreResult, Token,
 };
-use everbell_core::{InstanceId, Target};
 use jiff::Timestamp;
 
-use super::connect::check_limit;
-use super::transaction::{Statement, Tx};
-use super::{SqliteStore, requests};
+use super::SqliteStore;
+use super::audit::insert_audit;
 use crate::micros::Micros;
-use crate::rows::{AuditColumns, InstanceColumns, TokenColumns, audit_json, bad_cursor, readable, words_of};
+use crate::rows::binds::bind_session;
+use crate::rows::{
+    AuditColumns, RequestRow, SessionColumns, TokenColumns, check_limit, cursor_time, page_of, readable, remembered,
+    token_from,
+};
 
-const MICROS_PER_MINUTE: i64 = 60_000_000;
-
-impl SqliteStore {
-    /// One statement, alone in its transaction.
-    pub(super) async fn write(&self, what: &str, statement: Statement) -> StoreResult<u64> {
-        let mut held = self.writer(what).await?;
-        let mut tx = held.begin().await?;
-        let written = tx.run(statement).await?;
-        if written > 0 {
-            tx.commit().await?;
-        }
-        Ok(written)
-    }
-
-    pub(super) async fn write_instance(&self, instance: &Instance) -> StoreResult<bool> {
-        let query = sqlx::query(include_str!("sql/upsert_instance.sql"))
-            .bind(instance.id.as_uuid())
-            .bind(instance.host.clone())
-            .bind(instance.pid)
-            .bind(instance.version.clone())
-            .bind(words_of(instance.roles.iter()))
-            .bind(words_of(instance.targets.iter().map(Target::as_str)))
-            .bind(Micros::from(instance.started_at))
-            .bind(Micros::from(instance.heartbeat_at))
-            .bind(instance.draining)
-            .bind(instance.clock_skew_ms)
-            .bind(instance.process.clone());
-        let mut held = self.writer("writing a heartbeat").await?;
-        let mut tx = held.begin().await?;
-        let (draining,): (bool,) = tx.one(query).await?;
-        tx.note_written();
-        tx.commit().await?;
-        Ok(draining)
-    }
-
-    pub(super) async fn read_instances(&self) -> StoreResult<Vec<Instance>> {
-        let mut held = self.reader("listing instances").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<InstanceColumns> = tx.all(sqlx::query(include_str!("sql/list_instances.sql"))).await?;
-        Ok(readable(rows, |row| row.id, InstanceColumns::read).0)
-    }
-
-    pub(super) async fn write_draining(
-        &self,
-        instance: InstanceId,
-        draining: bool,
-        audit: &AuditEntry,
-    ) -> StoreResult<()> {
-        let mut held = self.writer("draining an instance").await?;
-        let mut tx = held.begin().await?;
-        let query = sqlx::query(include_str!("sql/drain_instance.sql")).bind(instance.as_uuid()).bind(draining);
-        if tx.run(query).await? == 0 {
-            return Err(StoreError::not_found("instance", instance));
-        }
-        insert_audit(&mut tx, audit).await?;
-        tx.commit_and_wake().await
-    }
-
-    pub(super) async fn delete_instance(&self, instance: InstanceId) -> StoreResult<()> {
-        let query = sqlx::query(include_str!("sql/leave.sql")).bind(instance.as_uuid());
-        self.write("leaving", query).await.map(drop)
-    }
-
-    pub(super) async fn delete_instances(&self, before: Timestamp) -> StoreResult<u64> {
-        let query = sqlx::query(include_str!("sql/remove_instances.sql")).bind(Micros::from(before));
-        self.write("removing instances", query).await
-    }
-
-    pub(super) async fn insert_token(&self, token: &NewToken, audit: &AuditEntry) -> StoreResult<Token> {
+#[async_trait]
+impl AccessStore for SqliteStore {
+    async fn create_token(&self, token: &NewToken, audit: &AuditEntry) -> StoreResult<Token> {
         let mut held = self.writer(format!("creating token `{}`", token.name)).await?;
         let mut tx = held.begin().await?;
-        let query = sqlx::query(include_str!("sql/insert_token.sql"))
+        let query = sqlx::query(include_str!("sql/create_token.sql"))
             .bind(token.name.clone())
             .bind(token.hash.to_vec())
             .bind(token.role.clone())
@@ -92,18 +30,10 @@ impl SqliteStore {
         tx.run(query).await?;
         insert_audit(&mut tx, audit).await?;
         tx.commit().await?;
-        let kept = |t: Timestamp| Timestamp::from(Micros::from(t));
-        Ok(Token {
-            name: token.name.clone(),
-            role: token.role.clone(),
-            created_at: kept(token.created_at),
-            expires_at: token.expires_at.map(kept),
-            revoked_at: None,
-            last_used_at: None,
-        })
+        Ok(token_from(token))
     }
 
-    pub(super) async fn use_token(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Token>> {
+    async fn find_token(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Token>> {
         const WHAT: &str = "looking for a token";
         let row: Option<TokenColumns> = {
             let mut held = self.reader(WHAT).await?;
@@ -112,7 +42,7 @@ impl SqliteStore {
             tx.first(query).await?
         };
         let Some(mut token) = row.map(TokenColumns::read) else { return Ok(None) };
-        let minute = to_the_minute(now);
+        let minute = Micros::minute_of(now);
         if token.last_used_at.is_none_or(|used| Micros::from(used) < minute) {
             let query = sqlx::query(include_str!("sql/touch_token.sql")).bind(token.name.clone()).bind(minute);
             match self.write(WHAT, query).await {
@@ -125,14 +55,14 @@ impl SqliteStore {
         Ok(Some(token))
     }
 
-    pub(super) async fn read_tokens(&self) -> StoreResult<Vec<Token>> {
+    async fn list_tokens(&self) -> StoreResult<Vec<Token>> {
         let mut held = self.reader("listing tokens").await?;
         let mut tx = held.begin().await?;
         let rows: Vec<TokenColumns> = tx.all(sqlx::query(include_str!("sql/list_tokens.sql"))).await?;
         Ok(rows.into_iter().map(TokenColumns::read).collect())
     }
 
-    pub(super) async fn end_token(
+    async fn revoke_token(
         &self,
         name: &str,
         now: Timestamp,
@@ -155,68 +85,114 @@ impl SqliteStore {
         tx.commit().await
     }
 
-    pub(super) async fn write_audit(&self, audit: &AuditEntry) -> StoreResult<()> {
+    async fn create_session(&self, session: &NewSession, audit: &AuditEntry) -> StoreResult<()> {
+        let mut held = self.writer("creating a session").await?;
+        let mut tx = held.begin().await?;
+        let insert = bind_session!(sqlx::query(include_str!("sql/create_session.sql")), session);
+        let trim = sqlx::query(include_str!("sql/trim_sessions.sql"))
+            .bind(session.token_hash.to_vec())
+            .bind(MAX_SESSIONS_PER_TOKEN);
+        tx.run(insert).await?;
+        tx.run(trim).await?;
+        insert_audit(&mut tx, audit).await?;
+        tx.commit().await
+    }
+
+    async fn find_session(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Session>> {
+        const WHAT: &str = "looking for a session";
+        let row: Option<SessionColumns> = {
+            let mut held = self.reader(WHAT).await?;
+            let mut tx = held.begin().await?;
+            let query = sqlx::query(include_str!("sql/find_session.sql"))
+                .bind(hash.to_vec())
+                .bind(Micros::from(now))
+                .bind(Micros::from(Session::idle_since(now)));
+            tx.first(query).await?
+        };
+        let Some(mut session) = row.map(SessionColumns::read).transpose()? else { return Ok(None) };
+        let minute = Micros::minute_of(now);
+        if Micros::from(session.last_used_at) < minute {
+            let query = sqlx::query(include_str!("sql/touch_session.sql")).bind(session.id).bind(minute);
+            match self.write(WHAT, query).await {
+                Ok(_) => session.last_used_at = minute.into(),
+                // Somebody who comes to see why the disk is full must get in.
+                Err(StoreError::Unavailable { .. }) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(Some(session))
+    }
+
+    async fn list_sessions(&self, filter: &SessionFilter, now: Timestamp) -> StoreResult<Vec<Session>> {
+        let query = sqlx::query(include_str!("sql/list_sessions.sql"))
+            .bind(Micros::from(now))
+            .bind(filter.id)
+            .bind(filter.actor.clone())
+            .bind(MAX_LISTED_SESSIONS)
+            .bind(Micros::from(Session::idle_since(now)));
+        let mut held = self.reader("listing sessions").await?;
+        let mut tx = held.begin().await?;
+        let rows: Vec<SessionColumns> = tx.all(query).await?;
+        Ok(readable(rows, |row| row.id, SessionColumns::read).0)
+    }
+
+    async fn end_sessions(&self, filter: &SessionFilter, audit: &AuditEntry) -> StoreResult<u64> {
+        let mut held = self.writer("ending sessions").await?;
+        let mut tx = held.begin().await?;
+        let query = sqlx::query(include_str!("sql/end_sessions.sql")).bind(filter.id).bind(filter.actor.clone());
+        let ended = tx.run(query).await?;
+        if ended > 0 {
+            insert_audit(&mut tx, audit).await?;
+            tx.commit().await?;
+        }
+        Ok(ended)
+    }
+
+    async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()> {
         let mut held = self.writer("writing the audit trail").await?;
         let mut tx = held.begin().await?;
         insert_audit(&mut tx, audit).await?;
         tx.commit().await
     }
 
-    pub(super) async fn read_audit_page(
-        &self,
-        object: Option<&str>,
-        page: &PageRequest,
-    ) -> StoreResult<Page<AuditEntry>> {
+    async fn list_audit(&self, object: Option<&str>, page: &PageRequest) -> StoreResult<Page<AuditEntry>> {
         check_limit(page.limit)?;
         let after = page.after.as_ref();
-        let value = after.map(|cursor| cursor.value.parse().map(Micros)).transpose();
         let query = sqlx::query(include_str!("sql/list_audit.sql"))
             .bind(object.map(str::to_owned))
-            .bind(value.map_err(|_| bad_cursor())?)
+            .bind(cursor_time(after)?)
             .bind(after.map(|cursor| cursor.id))
             .bind(page.limit + 1);
         let mut held = self.reader("listing the audit trail").await?;
         let mut tx = held.begin().await?;
-        let mut rows: Vec<AuditColumns> = tx.all(query).await?;
-        let more = rows.len() > page.limit as usize;
-        rows.truncate(page.limit as usize);
+        let rows: Vec<AuditColumns> = tx.all(query).await?;
         let cursor = |row: &AuditColumns| Cursor { value: row.at.0.to_string(), id: row.id };
-        let next = rows.last().filter(|_| more).map(cursor);
-        let (items, unreadable) = readable(rows, |row| row.id, AuditColumns::read);
-        Ok(Page { items, next, unreadable })
+        Ok(page_of(rows, page.limit, cursor, |row| row.id, AuditColumns::read))
     }
-}
 
-pub(super) fn to_the_minute(now: Timestamp) -> Micros {
-    Micros(Micros::from(now).0.div_euclid(MICROS_PER_MINUTE) * MICROS_PER_MINUTE)
-}
+    async fn find_request(&self, request: &RequestKey, now: Timestamp) -> StoreResult<Remembered> {
+        let mut held = self.reader("looking for a request").await?;
+        let mut tx = held.begin().await?;
+        let query = sqlx::query(include_str!("sql/find_request.sql"))
+            .bind(request.key.clone())
+            .bind(Micros::earlier(now, REQUEST_KEPT));
+        let row: Option<RequestRow> = tx.first(query).await?;
+        remembered(request, row)
+    }
 
-/// Writes an entry, and that its request was carried out, if it names one.
-pub(super) async fn insert_audit(tx: &mut Tx<'_>, audit: &AuditEntry) -> StoreResult<()> {
-    insert_audit_of(tx, audit, Deed::default).await
-}
-
-/// The same for a request that made something which its answer is about.
-pub(super) async fn insert_audit_of(
-    tx: &mut Tx<'_>,
-    audit: &AuditEntry,
-    deed: impl FnOnce() -> Deed,
-) -> StoreResult<()> {
-    let query = sqlx::query(include_str!("sql/insert_audit.sql"))
-        .bind(audit.id)
-        .bind(Micros::from(audit.at))
-        .bind(audit.actor.clone())
-        .bind(audit.action.clone())
-        .bind(audit.object.clone())
-        .bind(audit.reason.clone())
-        .bind(audit_json(audit.before.as_ref()))
-        .bind(audit_json(audit.after.as_ref()))
-        .bind(audit.origin.address.clone())
-        .bind(audit.origin.request_id.clone())
-        .bind(audit.origin.role.clone());
-    tx.run(query).await?;
-    match &audit.request {
-        Some(request) => requests::insert_deed(tx, request, audit, deed()).await,
-        None => Ok(()),
+    async fn remember_answer(
+        &self,
+        request: &RequestKey,
+        (status, body): (u16, &str),
+        now: Timestamp,
+    ) -> StoreResult<()> {
+        let query = sqlx::query(include_str!("sql/remember_answer.sql"))
+            .bind(request.key.clone())
+            .bind(request.fingerprint.to_vec())
+            .bind(Micros::from(now))
+            .bind(status)
+            .bind(body.to_owned())
+            .bind(Micros::earlier(now, REQUEST_KEPT));
+        self.write("remembering an answer", query).await.map(drop)
     }
 }

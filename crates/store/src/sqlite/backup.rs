@@ -12,7 +12,7 @@ use everbell_core::Invalid;
 use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
-use super::{connect, fault, files, upkeep};
+use super::{connect, errors, files, upkeep};
 
 /// How a database begins.
 const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -39,7 +39,7 @@ async fn copy(connection: &mut SqliteConnection, to: &Path, tick: &(dyn Fn() + S
     let mut copying = Box::pin(sqlx::query("vacuum into ?1").bind(name.to_owned()).execute(connection));
     loop {
         match tokio::time::timeout(TOLD_EVERY, &mut copying).await {
-            Ok(done) => return done.map(drop).map_err(|error| fault::from_sqlx(&what, error)),
+            Ok(done) => return done.map(drop).map_err(|error| errors::from_sqlx(&what, error)),
             Err(_) => tick(),
         }
     }
@@ -50,8 +50,8 @@ async fn check(copy: &Path) -> StoreResult<()> {
     let what = format!("checking {}", copy.display());
     let mut connection = open(copy).await?;
     let found = sqlx::query_scalar("pragma integrity_check(10)").fetch_all(&mut connection).await;
-    let found: Vec<String> = found.map_err(|error| fault::from_sqlx(&what, error))?;
-    connection.close().await.map_err(|error| fault::from_sqlx(&what, error))?;
+    let found: Vec<String> = found.map_err(|error| errors::from_sqlx(&what, error))?;
+    connection.close().await.map_err(|error| errors::from_sqlx(&what, error))?;
     if found == ["ok"] {
         return Ok(());
     }
@@ -60,7 +60,7 @@ async fn check(copy: &Path) -> StoreResult<()> {
 
 async fn open(path: &Path) -> StoreResult<SqliteConnection> {
     let options = connect::options().filename(path).create_if_missing(false);
-    options.connect().await.map_err(|error| fault::from_sqlx(&format!("opening {}", path.display()), error))
+    options.connect().await.map_err(|error| errors::from_sqlx(&format!("opening {}", path.display()), error))
 }
 
 /// A copy that is not whole yet, and goes away unless it is kept. Its lock shows that someone is writing it: one without

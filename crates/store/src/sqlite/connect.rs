@@ -9,31 +9,45 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::Invalid;
-use everbell_core::store::{Counts, StoreError, StoreResult, StoreStatus, UnavailableReason};
+use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
 use jiff::Timestamp;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, SqliteConnection, SqlitePool};
+use sqlx::{ConnectOptions, SqliteConnection, SqlitePool};
 use tokio::sync::{Mutex, Notify};
 
-use super::faults::Faults;
+use super::fault_injection::Faults;
 use super::files::Files;
-use super::transaction::{Held, Line};
-use super::{SqliteStore, fault, marker, migrate};
+use super::transaction::{Held, Line, Statement};
+use super::{SqliteStore, errors, marker, migrate};
 use crate::micros::Micros;
-use crate::rows::{ActiveCountColumns, Definitions, JobCountColumns, counts};
+use crate::rows::Definitions;
 
 /// How long a process waits for another one to end its transaction.
 const PATIENCE: Duration = Duration::from_secs(10);
+
 const MOST_READERS: u32 = 4;
+
 /// Checkpoints of 80 MB: with the default of 4 MB the hot path spends a third of its time in them.
 const PAGES_BETWEEN_CHECKPOINTS: &str = "20000";
+
 /// At most 32 MiB of pages, in kibibytes: the indexes of a million timers do not fit into the default of 2.
 const WRITER_CACHE: &str = "-32768";
+
 /// Rows that a connection hands over at once, so that its thread does not wait for the reader of each.
 const ROWS_AT_ONCE: usize = 1_000;
 
 impl SqliteStore {
+    /// One statement, alone in its transaction.
+    pub(super) async fn write(&self, what: &str, statement: Statement) -> StoreResult<u64> {
+        let mut held = self.writer(what).await?;
+        let mut tx = held.begin().await?;
+        let written = tx.run(statement).await?;
+        if written > 0 {
+            tx.commit().await?;
+        }
+        Ok(written)
+    }
+
     /// Opens or creates the database in this file, and brings its schema up to date. A new file and a new folder belong
     /// to their owner alone.
     pub async fn open(path: &Path) -> StoreResult<SqliteStore> {
@@ -65,7 +79,7 @@ impl SqliteStore {
         Ok(store)
     }
 
-    fn new(
+    pub(super) fn new(
         options: SqliteConnectOptions,
         readers: Option<SqlitePool>,
         file: Option<(PathBuf, Arc<Files>)>,
@@ -106,11 +120,11 @@ impl SqliteStore {
         loop {
             match self.options.connect().await {
                 Ok(connection) => return Ok(connection),
-                Err(error) if fault::is_busy(&error) && waited < PATIENCE => {
+                Err(error) if errors::is_busy(&error) && waited < PATIENCE => {
                     tokio::time::sleep(pause).await;
                     waited += pause;
                 }
-                Err(error) => return Err(fault::from_sqlx(&what, error)),
+                Err(error) => return Err(errors::from_sqlx(&what, error)),
             }
         }
     }
@@ -132,65 +146,13 @@ impl SqliteStore {
         let what = what.into();
         let Some(pool) = &self.readers else { return self.writer(what).await };
         self.check_files()?;
-        let line = pool.acquire().await.map_err(|error| fault::from_sqlx(&what, error))?;
+        let line = pool.acquire().await.map_err(|error| errors::from_sqlx(&what, error))?;
         Ok(Held::new(self, Line::Reader(line), what))
     }
 
     /// Fails unless the files of the database are in place.
     fn check_files(&self) -> StoreResult<()> {
         self.files.as_ref().map_or(Ok(()), |files| files.check())
-    }
-
-    /// Closes every connection, the anchor last: it leaves the whole database in its file.
-    pub(super) async fn close_all(&self) -> StoreResult<()> {
-        let Some(files) = &self.files else { return Ok(()) };
-        let mut writer = self.writer.lock().await;
-        let in_place = files.check();
-        if !files.refuse_all() {
-            return Ok(());
-        }
-        if let Some(connection) = writer.take() {
-            connection.close().await.map_err(|error| fault::from_sqlx("closing the database", error))?;
-        }
-        if let Some(readers) = &self.readers {
-            readers.close().await;
-        }
-        files.weigh_anchor(in_place).await
-    }
-
-    pub(super) async fn read_now(&self) -> StoreResult<Timestamp> {
-        let mut held = self.reader("reading the database").await?;
-        let mut tx = held.begin().await?;
-        tx.run(sqlx::query(include_str!("sql/now.sql"))).await?;
-        Ok(clock())
-    }
-
-    pub(super) async fn read_counts(&self, now: Timestamp) -> StoreResult<Counts> {
-        let mut held = self.reader("counting").await?;
-        let mut tx = held.begin().await?;
-        let jobs: Vec<JobCountColumns> = tx.all(sqlx::query(include_str!("sql/count_jobs.sql"))).await?;
-        let active: Vec<ActiveCountColumns> = tx.all(sqlx::query(include_str!("sql/count_active_runs.sql"))).await?;
-        let due = sqlx::query(include_str!("sql/count_due_timers.sql")).bind(Micros::from(now));
-        counts(jobs, active, &tx.one(due).await?)
-    }
-
-    pub(super) async fn read_status(&self) -> StoreResult<StoreStatus> {
-        let mut held = self.reader("reading the status").await?;
-        let mut tx = held.begin().await?;
-        let (product, size): (String, i64) = tx.one(sqlx::query(include_str!("sql/status.sql"))).await?;
-        let notes = match self.path {
-            Some(_) => Vec::new(),
-            None => vec!["the database is in memory: nothing outlives the process".to_owned()],
-        };
-        let notes = self.files.iter().filter_map(|files| files.checkpoint_failure()).chain(notes).collect();
-        Ok(StoreStatus {
-            product: format!("sqlite {product}"),
-            schema_version: migrate::latest(),
-            size_bytes: u64::try_from(size).ok(),
-            oldest_transaction_at: None,
-            notes,
-            write_failure: self.files.as_ref().and_then(|files| files.write_failure()),
-        })
     }
 }
 
@@ -228,15 +190,7 @@ fn cannot_create(path: &Path, error: &io::Error) -> StoreError {
 }
 
 /// The host's clock: a database in a file has no other.
-#[expect(clippy::disallowed_methods, reason = "it is what Store::now answers with SQLite")]
+#[expect(clippy::disallowed_methods, reason = "it is what ClusterStore::now answers with SQLite")]
 pub(super) fn clock() -> Timestamp {
     Micros::from(Timestamp::now()).into()
-}
-
-/// A page must have a size.
-pub(super) fn check_limit(limit: u32) -> StoreResult<()> {
-    if (1..=1_000).contains(&limit) {
-        return Ok(());
-    }
-    Err(Invalid::new("limit", format!("must be from 1 to 1000, not {limit}")).into())
 }

@@ -23,7 +23,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::connect::clock;
-use super::fault;
+use super::errors;
 use super::marker::sidecar;
 
 /// The time between two checkpoints, however little was written.
@@ -68,10 +68,10 @@ impl Files {
     /// Opens the anchor, remembers which files there are, and writes the log back into the database.
     pub(super) async fn drop_anchor(self: &Arc<Files>) -> StoreResult<()> {
         let what = format!("opening {}", self.path.display());
-        let mut connection = self.options.connect().await.map_err(|error| fault::from_sqlx(&what, error))?;
+        let mut connection = self.options.connect().await.map_err(|error| errors::from_sqlx(&what, error))?;
         // The first read opens the log.
         let read = sqlx::query("select count(*) from sqlite_schema").execute(&mut connection).await;
-        read.map_err(|error| fault::from_sqlx(&what, error))?;
+        read.map_err(|error| errors::from_sqlx(&what, error))?;
         let names = [self.path.clone(), sidecar(&self.path, "-wal"), sidecar(&self.path, "-shm")];
         let mut files = Vec::new();
         for name in names {
@@ -167,7 +167,7 @@ impl Files {
     pub(super) async fn weigh_anchor(&self, in_place: StoreResult<()>) -> StoreResult<()> {
         let Some(mut connection) = self.anchor.lock().await.take() else { return in_place };
         let what = format!("writing the log back into {}", self.path.display());
-        let failed = |error| fault::from_sqlx(&what, error);
+        let failed = |error| errors::from_sqlx(&what, error);
         in_place?;
         checkpoint(&mut connection, "pragma wal_checkpoint(truncate)").await.map_err(failed)?;
         connection.close().await.map_err(failed)

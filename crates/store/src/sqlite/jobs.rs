@@ -1,46 +1,96 @@
-//! Jobs: finding, listing, inserting.
+//! Jobs: creating, changing, finding, listing.
 
 use std::collections::HashMap;
 
+use async_trait::async_trait;
 use everbell_core::change::NewJob;
-use everbell_core::org::Work;
+use everbell_core::org::OrgTask;
 use everbell_core::store::{
-    AuditEntry, Cursor, Deed, JobFilter, JobRef, JobRow, JobSort, Page, PageRequest, StoreError, StoreResult,
-    TargetCount,
+    AuditEntry, Changed, Cursor, DecideFn, Deed, JobFilter, JobRef, JobRow, JobSort, JobStore, Page, PageRequest,
+    StoreError, StoreResult, TargetCount,
 };
 use everbell_core::{JobId, JobStatus, RunStatus, Source};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::changing::move_active;
+use super::job_changes::move_active;
 use super::transaction::{Statement, Tx};
-use super::{SqliteStore, access, batch, sweeping};
+use super::{SqliteStore, audit, batch, org_timers};
 use crate::micros::Micros;
-use crate::rows::job_list::{cursor, key_of, label_text, micros_of};
-use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap, target_counts};
+use crate::rows::binds::{bind_job, bind_timer};
+use crate::rows::job_list::{self, cursor, key_of, label_text, micros_of};
+use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap, check_limit, target_counts};
 
 /// How many jobs are looked at together when SQLite cannot compare the text itself.
 const STRIDE: u32 = 1_000;
 
-impl SqliteStore {
-    pub(super) async fn insert_new_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
+#[async_trait]
+impl JobStore for SqliteStore {
+    async fn create_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
         let mut held = self.writer(format!("creating job `{}`", job.definition.key)).await?;
         let mut tx = held.begin().await?;
         insert_job(&mut tx, job, audit).await?;
         let deed = || Deed { job: Some(job.definition.id), ..Deed::default() };
-        access::insert_audit_of(&mut tx, audit, deed).await?;
+        audit::insert_audit_of(&mut tx, audit, deed).await?;
         let row = self.job_row(&mut tx, job.definition.id.as_uuid()).await?;
         tx.commit_and_wake().await?;
         Ok(row)
     }
 
-    pub(super) async fn read_job(&self, job: &JobRef) -> StoreResult<JobRow> {
+    async fn change_job(
+        &self,
+        job: &JobRef,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        self.decide_change(job, None, expected_revision, decide, audit).await
+    }
+
+    async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
         let mut held = self.reader("reading a job").await?;
         let mut tx = held.begin().await?;
         let id = find(&mut tx, job).await?;
         self.job_row(&mut tx, id).await
     }
 
+    async fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
+        check_limit(page.limit)?;
+        let mut held = self.reader("listing jobs").await?;
+        let mut tx = held.begin().await?;
+        let mut rows = listed(&mut tx, filter, page.after.as_ref(), page.limit + 1).await?;
+        let next = job_list::cut(&mut rows, page.limit, |row| cursor(filter.sort, row));
+        let runs = runs_of(&mut tx, rows.iter().filter_map(|row| row.last_run_id)).await?;
+        Ok(job_list::page(rows, next, &runs, &self.known))
+    }
+
+    async fn count_jobs(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
+        check_cap(cap)?;
+        let mut held = self.reader("counting jobs").await?;
+        let mut tx = held.begin().await?;
+        if foreign_text(filter).is_some() {
+            return Ok(listed(&mut tx, filter, None, cap).await?.len() as u32);
+        }
+        let query = filtered(include_str!("sql/count_jobs.sql"), filter, lower_text(filter)).bind(cap);
+        let (jobs,): (u32,) = tx.one(query).await?;
+        Ok(jobs)
+    }
+
+    async fn count_targets(&self) -> StoreResult<Vec<TargetCount>> {
+        let mut held = self.reader("counting jobs of targets").await?;
+        let mut tx = held.begin().await?;
+        Ok(target_counts(tx.all(sqlx::query(include_str!("sql/count_targets.sql"))).await?))
+    }
+
+    async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
+        let mut held = self.reader("looking for pauses that end").await?;
+        let mut tx = held.begin().await?;
+        let rows: Vec<(Uuid, Micros)> = tx.all(sqlx::query(include_str!("sql/pauses_ending.sql")).bind(limit)).await?;
+        Ok(rows.into_iter().map(|(id, until)| (JobId::from_uuid(id), until.into())).collect())
+    }
+}
+
+impl SqliteStore {
     pub(super) async fn job_row(&self, tx: &mut Tx<'_>, id: Uuid) -> StoreResult<JobRow> {
         let query = sqlx::query(include_str!("sql/read_job_rows.sql")).bind(batch::ids([id]));
         let row: Option<JobListColumns> = tx.first(query).await?;
@@ -49,52 +99,6 @@ impl SqliteStore {
         let mut runs = runs_of(tx, last).await?;
         let last_run = last.and_then(|id| runs.remove(&id)).map(RunColumns::read).transpose()?;
         row.read(&self.known, last_run)
-    }
-
-    pub(super) async fn read_pauses(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
-        let mut held = self.reader("looking for pauses that end").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<(Uuid, Micros)> = tx.all(sqlx::query(include_str!("sql/pauses_ending.sql")).bind(limit)).await?;
-        Ok(rows.into_iter().map(|(id, until)| (JobId::from_uuid(id), until.into())).collect())
-    }
-
-    pub(super) async fn read_jobs_page(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
-        super::connect::check_limit(page.limit)?;
-        let mut held = self.reader("listing jobs").await?;
-        let mut tx = held.begin().await?;
-        let mut rows = listed(&mut tx, filter, page.after.as_ref(), page.limit + 1).await?;
-        let more = rows.len() > page.limit as usize;
-        rows.truncate(page.limit as usize);
-        let next = rows.last().filter(|_| more).map(|row| cursor(filter.sort, row));
-        let runs = runs_of(&mut tx, rows.iter().filter_map(|row| row.last_run_id)).await?;
-        let mut read = Page { items: Vec::with_capacity(rows.len()), next, unreadable: Vec::new() };
-        for row in rows {
-            let id = row.job.id;
-            let run = row.last_run_id.and_then(|id| runs.get(&id).cloned()).map(RunColumns::read).transpose();
-            match run.and_then(|run| row.read(&self.known, run)) {
-                Ok(row) => read.items.push(row),
-                Err(_) => read.unreadable.push(id.to_string()),
-            }
-        }
-        Ok(read)
-    }
-
-    pub(super) async fn read_targets(&self) -> StoreResult<Vec<TargetCount>> {
-        let mut held = self.reader("counting jobs of targets").await?;
-        let mut tx = held.begin().await?;
-        Ok(target_counts(tx.all(sqlx::query(include_str!("sql/count_targets.sql"))).await?))
-    }
-
-    pub(super) async fn count_jobs_like(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
-        check_cap(cap)?;
-        let mut held = self.reader("counting jobs").await?;
-        let mut tx = held.begin().await?;
-        if foreign_text(filter).is_some() {
-            return Ok(listed(&mut tx, filter, None, cap).await?.len() as u32);
-        }
-        let query = filtered(include_str!("sql/count_jobs_like.sql"), filter, lower_text(filter)).bind(cap);
-        let (jobs,): (u32,) = tx.one(query).await?;
-        Ok(jobs)
     }
 }
 
@@ -127,59 +131,18 @@ pub(super) async fn find(tx: &mut Tx<'_>, job: &JobRef) -> StoreResult<Uuid> {
 
 /// Writes a job and its timer, or begins the sweep that makes one for each org.
 pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob, audit: &AuditEntry) -> StoreResult<()> {
-    let JobValues { columns: c, schedule_type, content_hash } = JobValues::new(&job.definition, &job.state);
-    let target = c.target.clone();
-    let query = sqlx::query(include_str!("sql/insert_job.sql"))
-        .bind(c.id)
-        .bind(c.job_key)
-        .bind(c.version)
-        .bind(c.target)
-        .bind(c.payload)
-        .bind(schedule_type)
-        .bind(c.cron_expression)
-        .bind(c.run_at)
-        .bind(c.timezone)
-        .bind(c.anchor_at)
-        .bind(c.start_at)
-        .bind(c.end_at)
-        .bind(c.dst_gap)
-        .bind(c.dst_fold)
-        .bind(c.scope)
-        .bind(c.policies)
-        .bind(c.labels)
-        .bind(c.description)
-        .bind(c.source)
-        .bind(content_hash)
-        .bind(c.supersedes_job_id)
-        .bind(c.created_by)
-        .bind(c.created_at)
-        .bind(c.status)
-        .bind(c.error)
-        .bind(c.pause_reason)
-        .bind(c.paused_by)
-        .bind(c.paused_at)
-        .bind(c.paused_until)
-        .bind(c.revision)
-        .bind(c.consecutive_failures)
-        .bind(c.updated_by)
-        .bind(c.updated_at);
+    let values = JobValues::new(&job.definition, &job.state);
+    let target = values.columns.target.clone();
+    let query = bind_job!(sqlx::query(include_str!("sql/insert_job.sql")), values);
     tx.run(query).await?;
     let before = job.definition.supersedes.map(|id| id.as_uuid());
     if let Some(before) = before {
         move_active(tx, before, job.definition.id, [""]).await?;
     }
     let Some(timer) = job.timer.as_ref().map(TimerColumns::from) else {
-        return sweeping::begin(tx, &job.definition, &Work::Arm, audit).await;
+        return org_timers::begin(tx, &job.definition, &OrgTask::Arm, audit).await;
     };
-    let query = sqlx::query(include_str!("sql/insert_timer.sql"))
-        .bind(timer.job_id)
-        .bind(timer.org_id)
-        .bind(target)
-        .bind(timer.next_run_at)
-        .bind(timer.last_slot_at)
-        .bind(timer.rescheduled_from)
-        .bind(timer.last_local_date)
-        .bind(before);
+    let query = bind_timer!(sqlx::query(include_str!("sql/insert_timer.sql")), timer, target, before);
     tx.run(query).await?;
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
 
-use super::fault;
+use super::errors;
 
 /// Stands behind the name of the database.
 const SUFFIX: &str = ".marker";
@@ -32,14 +32,14 @@ pub(super) fn check(database: &Path) -> StoreResult<()> {
     };
     let (database, marker, log) = (database.display(), sidecar(database, SUFFIX), sidecar(database, "-wal"));
     if marker.exists() {
-        return Err(fault::refused(format!(
+        return Err(errors::refused(format!(
             "`{database}` {state}, but there was a database before; restore a backup to this place, or remove `{}` to \
              begin with an empty database",
             marker.display()
         )));
     }
     if size(&log).is_ok_and(|size| size > 0) {
-        return Err(fault::refused(format!(
+        return Err(errors::refused(format!(
             "`{database}` {state}, but its write-ahead log `{}` is there; restore both files, or remove the log to begin \
              with an empty database",
             log.display()

@@ -4,7 +4,7 @@ use everbell_core::store::StoreResult;
 use jiff::Timestamp;
 use sqlx::{Connection, SqliteConnection};
 
-use super::fault;
+use super::errors;
 use crate::micros::Micros;
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
@@ -35,7 +35,7 @@ pub(super) async fn run(connection: &mut SqliteConnection, now: Timestamp) -> St
 
 /// Applies the next migration. Whoever comes second waits for the lock and then finds it done.
 async fn step(connection: &mut SqliteConnection, now: Timestamp) -> StoreResult<()> {
-    let failed = |error| fault::from_sqlx(WHAT, error);
+    let failed = |error| errors::from_sqlx(WHAT, error);
     let mut tx = connection.begin_with("begin immediate").await.map_err(failed)?;
     let version = version(&mut tx).await?;
     let Some(migration) = MIGRATIONS.get(version as usize) else { return Ok(()) };
@@ -46,14 +46,14 @@ async fn step(connection: &mut SqliteConnection, now: Timestamp) -> StoreResult<
     sqlx::raw_sql(*migration).execute(&mut *tx).await.map_err(failed)?;
     let note = sqlx::query("insert into schema_migrations (version, applied_at) values (?1, ?2)");
     note.bind(version + 1).bind(Micros::from(now)).execute(&mut *tx).await.map_err(failed)?;
-    tx.commit().await.map_err(|error| fault::commit(WHAT, error))
+    tx.commit().await.map_err(|error| errors::commit(WHAT, error))
 }
 
 /// The number of the last migration, 0 before the first. One that this binary does not know is refused.
 async fn version(connection: &mut SqliteConnection) -> StoreResult<u32> {
     let version = found(connection).await?;
     if version > latest() {
-        return Err(fault::refused(format!(
+        return Err(errors::refused(format!(
             "schema version {version} is newer than this binary knows ({}); start the newer release, or restore a backup",
             latest()
         )));
@@ -63,7 +63,7 @@ async fn version(connection: &mut SqliteConnection) -> StoreResult<u32> {
 
 /// The number of the last migration, whichever it is.
 pub(super) async fn found(connection: &mut SqliteConnection) -> StoreResult<u32> {
-    let failed = |error| fault::from_sqlx("reading the version of the schema", error);
+    let failed = |error| errors::from_sqlx("reading the version of the schema", error);
     let known = "select count(*) from sqlite_schema where name = 'schema_migrations'";
     let known: u32 = sqlx::query_scalar(known).fetch_one(&mut *connection).await.map_err(failed)?;
     if known == 0 {

@@ -1,30 +1,33 @@
-//! Orgs and what they override.
+//! Orgs, what they override, and their timers.
 
 use std::collections::HashMap;
 
-use everbell_core::org::{self, Org, OrgWrite, Override, OverrideWrite};
+use async_trait::async_trait;
+use everbell_core::org::{self, Org, OrgWrite, Override, OverrideWrite, Sweep};
 use everbell_core::store::{
-    AuditEntry, JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page, PageRequest, StoreError,
-    StoreResult,
+    AuditEntry, Changed, DecideFn, JobOrg, JobOrgFilter, JobRef, OrgCounts, OrgFilter, OrgJob, OrgStore, OrgWritten,
+    Page, PageRequest, StoreError, StoreResult, Swept,
 };
 use everbell_core::{JobId, JobKey, OrgId};
 use jiff::Timestamp;
 use serde::Serialize;
+use uuid::Uuid;
 
-use super::SqliteStore;
-use super::access::insert_audit;
-use super::batch;
-use super::connect::check_limit;
+use super::audit::insert_audit;
+use super::org_timers::{sweeps, write_sweep};
 use super::transaction::Tx;
+use super::{SqliteStore, batch};
 use crate::micros::Micros;
 use crate::rows::orgs::{
     JobOrgColumns, MOST_COUNTED, MOST_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, WishColumns, decide_writes,
     page_of,
 };
-use crate::rows::readable;
+use crate::rows::sweeps::{SweepBatch, SweepColumns};
+use crate::rows::{check_limit, readable};
 
-impl SqliteStore {
-    pub(super) async fn put_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>> {
+#[async_trait]
+impl OrgStore for SqliteStore {
+    async fn write_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>> {
         let mut held = self.writer("writing orgs").await?;
         let mut tx = held.begin().await?;
         let there = read(&mut tx, writes.iter().map(|write| &write.id)).await?;
@@ -35,12 +38,7 @@ impl SqliteStore {
         Ok(answers)
     }
 
-    pub(super) async fn end_org(
-        &self,
-        id: &OrgId,
-        expected_revision: Option<u64>,
-        audit: &AuditEntry,
-    ) -> StoreResult<()> {
+    async fn delete_org(&self, id: &OrgId, expected_revision: Option<u64>, audit: &AuditEntry) -> StoreResult<()> {
         let mut held = self.writer("deleting an org").await?;
         let mut tx = held.begin().await?;
         let org = living(&mut tx, id).await?;
@@ -52,12 +50,12 @@ impl SqliteStore {
         tx.commit_and_wake().await
     }
 
-    pub(super) async fn read_org(&self, id: &OrgId) -> StoreResult<Org> {
+    async fn get_org(&self, id: &OrgId) -> StoreResult<Org> {
         let mut held = self.reader("reading an org").await?;
         living(&mut held.begin().await?, id).await
     }
 
-    pub(super) async fn read_orgs(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>> {
+    async fn list_orgs(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>> {
         check_limit(page.limit)?;
         let query = sqlx::query(include_str!("sql/list_orgs.sql"))
             .bind(filter.text.clone())
@@ -71,24 +69,19 @@ impl SqliteStore {
         Ok(page_of(rows, page.limit, OrgColumns::read, |org| &org.id))
     }
 
-    pub(super) async fn count_all_orgs(&self) -> StoreResult<OrgCounts> {
+    async fn count_orgs(&self) -> StoreResult<OrgCounts> {
         let query = sqlx::query(include_str!("sql/count_orgs.sql")).bind(MOST_COUNTED);
         let mut held = self.reader("counting orgs").await?;
         let counts: OrgCountColumns = held.begin().await?.one(query).await?;
         Ok(counts.read())
     }
 
-    pub(super) async fn put_override(
-        &self,
-        id: &OrgId,
-        write: &OverrideWrite,
-        audit: &AuditEntry,
-    ) -> StoreResult<Override> {
+    async fn write_override(&self, id: &OrgId, write: &OverrideWrite, audit: &AuditEntry) -> StoreResult<Override> {
         let wish = org::override_of(write, &audit.actor, Micros::from(audit.at).into())?;
         let mut held = self.writer("writing an override").await?;
         let mut tx = held.begin().await?;
         touch(&mut tx, id, audit.at).await?;
-        let query = sqlx::query(include_str!("sql/upsert_override.sql"))
+        let query = sqlx::query(include_str!("sql/write_override.sql"))
             .bind(id.to_string())
             .bind(wish.job_key.to_string())
             .bind(wish.enabled)
@@ -101,7 +94,7 @@ impl SqliteStore {
         Ok(wish)
     }
 
-    pub(super) async fn end_override(&self, id: &OrgId, key: &JobKey, audit: &AuditEntry) -> StoreResult<()> {
+    async fn delete_override(&self, id: &OrgId, key: &JobKey, audit: &AuditEntry) -> StoreResult<()> {
         let mut held = self.writer("deleting an override").await?;
         let mut tx = held.begin().await?;
         touch(&mut tx, id, audit.at).await?;
@@ -113,7 +106,7 @@ impl SqliteStore {
         tx.commit_and_wake().await
     }
 
-    pub(super) async fn read_overrides(&self, id: &OrgId) -> StoreResult<Vec<Override>> {
+    async fn list_overrides(&self, id: &OrgId) -> StoreResult<Vec<Override>> {
         let mut held = self.reader("listing overrides").await?;
         let mut tx = held.begin().await?;
         living(&mut tx, id).await?;
@@ -122,12 +115,7 @@ impl SqliteStore {
         Ok(rows.into_iter().filter_map(|row| row.read().ok()?).collect())
     }
 
-    pub(super) async fn read_job_orgs(
-        &self,
-        job: JobId,
-        filter: &JobOrgFilter,
-        page: &PageRequest,
-    ) -> StoreResult<Page<JobOrg>> {
+    async fn job_orgs(&self, job: JobId, filter: &JobOrgFilter, page: &PageRequest) -> StoreResult<Page<JobOrg>> {
         check_limit(page.limit)?;
         let mut held = self.reader("listing the orgs of a job").await?;
         let mut tx = held.begin().await?;
@@ -144,13 +132,69 @@ impl SqliteStore {
         Ok(page_of(rows, page.limit, |row| row.read(job), |row| &row.org.id))
     }
 
-    pub(super) async fn read_org_jobs(&self, id: &OrgId) -> StoreResult<Vec<OrgJob>> {
+    async fn org_jobs(&self, id: &OrgId) -> StoreResult<Vec<OrgJob>> {
         let mut held = self.reader("listing the jobs of an org").await?;
         let mut tx = held.begin().await?;
         living(&mut tx, id).await?;
         let query = sqlx::query(include_str!("sql/org_jobs.sql")).bind(id.to_string()).bind(MOST_LISTED);
         let rows: Vec<OrgJobColumns> = tx.all(query).await?;
         Ok(readable(rows, |row| row.job.id, |row| row.read(id, &self.known)).0)
+    }
+
+    async fn change_org_job(
+        &self,
+        job: &JobRef,
+        org: &OrgId,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        self.decide_change(job, Some(org), expected_revision, decide, audit).await
+    }
+
+    async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {
+        let now: Timestamp = Micros::from(now).into();
+        // Nothing to do is the usual answer, and needs no right to write.
+        if !self.needs_sweep().await? {
+            return Ok(Swept::default());
+        }
+        let mut held = self.writer("looking after the timers of orgs").await?;
+        let mut tx = held.begin().await?;
+        let mut batch = SweepBatch::default();
+        let stepped = match self.look_at_waiting(&mut tx, limit, &mut batch).await? {
+            None => self.step(&mut tx, now, limit, &mut batch).await?,
+            some => some,
+        };
+        let Some(orgs) = stepped else {
+            let query = sqlx::query(include_str!("sql/remove_orgs.sql")).bind(limit);
+            let removed = tx.run(query).await?;
+            tx.commit().await?;
+            return Ok(Swept { more: removed >= u64::from(limit), ..Swept::default() });
+        };
+        let inserted = write_sweep(&mut tx, &batch, now).await?;
+        if batch.timers.is_empty() && inserted.is_empty() {
+            tx.commit().await?;
+        } else {
+            tx.commit_and_wake().await?;
+        }
+        Ok(batch.told(&inserted, orgs, true))
+    }
+
+    async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>> {
+        let mut held = self.reader("listing sweeps").await?;
+        sweeps(&mut held.begin().await?, i64::from(MOST_LISTED)).await
+    }
+
+    async fn stop_sweep(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
+        let mut held = self.writer("stopping a sweep").await?;
+        let mut tx = held.begin().await?;
+        let row: Option<SweepColumns> = tx.first(sqlx::query(include_str!("sql/get_sweep.sql")).bind(id)).await?;
+        let sweep = row.ok_or_else(|| StoreError::not_found("sweep", id))?.read()?;
+        sweep.expect_stoppable()?;
+        tx.run(sqlx::query(include_str!("sql/end_sweep.sql")).bind(id)).await?;
+        insert_audit(&mut tx, audit).await?;
+        tx.commit_and_wake().await?;
+        Ok(sweep)
     }
 }
 

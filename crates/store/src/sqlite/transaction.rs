@@ -9,8 +9,8 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Connection, FromRow, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::MutexGuard;
 
-use super::faults::Call;
-use super::{SqliteStore, fault};
+use super::fault_injection::Call;
+use super::{SqliteStore, errors};
 
 /// A statement with its values.
 pub(super) type Statement = Query<'static, Sqlite, SqliteArguments>;
@@ -49,7 +49,7 @@ impl<'a> Held<'a> {
         };
         let inner = begun.map_err(|error| {
             note(broken, &error);
-            failed(store, is_writer, error, |error| fault::from_sqlx(what, error))
+            failed(store, is_writer, error, |error| errors::from_sqlx(what, error))
         })?;
         later.heard()?;
         Ok(Tx { inner, store, what, broken, is_writer, wrote: false })
@@ -70,7 +70,7 @@ impl Drop for Held<'_> {
 }
 
 fn note(broken: &AtomicBool, error: &sqlx::Error) {
-    if fault::is_broken(error) {
+    if errors::is_broken(error) {
         broken.store(true, Ordering::Relaxed);
     }
 }
@@ -82,7 +82,7 @@ fn failed(
     error: sqlx::Error,
     classify: impl FnOnce(sqlx::Error) -> StoreError,
 ) -> StoreError {
-    let lasting = is_writer && fault::needs_an_operator(&error);
+    let lasting = is_writer && errors::needs_an_operator(&error);
     let error = classify(error);
     if let Some(files) = store.files.as_ref().filter(|_| lasting) {
         files.note_write(Some(&error));
@@ -110,7 +110,7 @@ impl<'a> Tx<'a> {
         what: &'a str,
         broken: &'a AtomicBool,
     ) -> StoreResult<Tx<'a>> {
-        let inner = connection.begin().await.map_err(|error| fault::from_sqlx(what, error))?;
+        let inner = connection.begin().await.map_err(|error| errors::from_sqlx(what, error))?;
         Ok(Tx { inner, store, what, broken, is_writer: false, wrote: false })
     }
 
@@ -123,7 +123,7 @@ impl<'a> Tx<'a> {
         let rows = statement.fetch_all(&mut *self.inner).await.map_err(|error| self.failed(error))?;
         later.heard()?;
         let read = rows.iter().map(T::from_row).collect::<Result<Vec<T>, _>>();
-        read.map_err(|error| fault::from_sqlx(self.what, error))
+        read.map_err(|error| errors::from_sqlx(self.what, error))
     }
 
     /// The first row, if there is one.
@@ -159,7 +159,7 @@ impl<'a> Tx<'a> {
 
     fn failed(&self, error: sqlx::Error) -> StoreError {
         note(self.broken, &error);
-        failed(self.store, self.is_writer, error, |error| fault::from_sqlx(self.what, error))
+        failed(self.store, self.is_writer, error, |error| errors::from_sqlx(self.what, error))
     }
 
     /// Makes it last.
@@ -168,7 +168,7 @@ impl<'a> Tx<'a> {
         let later = store.faults.before(what, Call::Commit, broken)?;
         inner.commit().await.map_err(|error| {
             note(broken, &error);
-            failed(store, is_writer, error, |error| fault::commit(what, error))
+            failed(store, is_writer, error, |error| errors::commit(what, error))
         })?;
         if let Some(files) = store.files.as_ref().filter(|_| is_writer) {
             files.check_committed()?;
@@ -190,7 +190,7 @@ impl<'a> Tx<'a> {
 
 #[cfg(test)]
 mod tests {
-    use everbell_core::store::Store;
+    use everbell_core::store::{AccessStore, ClusterStore};
     use jiff::Timestamp;
 
     use super::*;

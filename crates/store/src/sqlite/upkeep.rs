@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use sqlx::{ConnectOptions, SqliteConnection};
 use uuid::Uuid;
 
-use super::{connect, fault, migrate};
+use super::{connect, errors, migrate};
 use crate::micros::Micros;
 use crate::rows::{JobCountColumns, count, job_counts};
 use crate::upkeep::{Content, Inspection, MOST_COUNTED};
 
 pub(crate) async fn inspect(path: &Path) -> StoreResult<Inspection> {
     let mut connection = look(path).await?;
-    let failed = |error| fault::from_sqlx("reading the status", error);
+    let failed = |error| errors::from_sqlx("reading the status", error);
     let status = sqlx::query_as(include_str!("sql/status.sql"));
     let (product, size): (String, i64) = status.fetch_one(&mut connection).await.map_err(failed)?;
     let schema_version = migrate::found(&mut connection).await?;
@@ -31,8 +31,8 @@ pub(crate) async fn inspect(path: &Path) -> StoreResult<Inspection> {
 }
 
 async fn content(connection: &mut SqliteConnection) -> StoreResult<Content> {
-    let failed = |error| fault::from_sqlx("counting", error);
-    let jobs = sqlx::query_as(include_str!("sql/count_jobs.sql"));
+    let failed = |error| errors::from_sqlx("counting", error);
+    let jobs = sqlx::query_as(include_str!("sql/count_jobs_by_status.sql"));
     let jobs: Vec<JobCountColumns> = jobs.fetch_all(&mut *connection).await.map_err(failed)?;
     let runs = sqlx::query_as(include_str!("sql/count_some_runs.sql")).bind(MOST_COUNTED as i64 + 1);
     let (runs, oldest): (i64, Option<Uuid>) = runs.fetch_one(connection).await.map_err(failed)?;
@@ -43,7 +43,7 @@ pub(crate) async fn count_old(path: &Path, before: Timestamp) -> StoreResult<Pru
     let query = sqlx::query_as(include_str!("sql/count_old.sql"));
     let query = query.bind(Micros::from(before)).bind(RunId::first_at(before).as_uuid());
     let counted = query.fetch_one(&mut look(path).await?).await;
-    let (runs, gaps, audit): (i64, i64, i64) = counted.map_err(|error| fault::from_sqlx("counting", error))?;
+    let (runs, gaps, audit): (i64, i64, i64) = counted.map_err(|error| errors::from_sqlx("counting", error))?;
     Ok(Pruned { runs: count(runs), gaps: count(gaps), audit: count(audit), answers: 0 })
 }
 
@@ -51,7 +51,7 @@ pub(crate) async fn count_old(path: &Path, before: Timestamp) -> StoreResult<Pru
 async fn look(path: &Path) -> StoreResult<SqliteConnection> {
     exists(path)?;
     let options = connect::options().filename(path).create_if_missing(false).pragma("query_only", "on");
-    options.connect().await.map_err(|error| fault::from_sqlx(&format!("opening {}", path.display()), error))
+    options.connect().await.map_err(|error| errors::from_sqlx(&format!("opening {}", path.display()), error))
 }
 
 pub(super) fn exists(path: &Path) -> StoreResult<()> {

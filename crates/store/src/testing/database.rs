@@ -1,10 +1,16 @@
-//! An empty database of one's own.
+//! A database of one's own, empty or with the schema in place.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::path::Path;
 use std::sync::OnceLock;
 
+use everbell_core::store::ClusterStore;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
+
+use crate::postgres::{PostgresStore, migrate};
+
+/// The template of an empty database. Nobody can be connected to it.
+const EMPTY: &str = "template0";
 
 /// A database for one test, gone when it is dropped.
 ///
@@ -18,23 +24,28 @@ pub struct TestDatabase {
 }
 
 impl TestDatabase {
-    /// On the server of [`super::postgres_url`]. Panics with the reason when that fails.
+    /// A database with the latest schema on the server of [`super::postgres_url`], copied from a template that the first
+    /// test migrates. Panics with the reason when that fails.
     pub async fn create() -> TestDatabase {
-        TestDatabase::create_on(&super::postgres_url()).await
+        let server = super::postgres_url();
+        let mut connection = connect(&server).await;
+        let template = migrated_template(&mut connection, &server).await;
+        TestDatabase::copy(connection, &server, &template).await
     }
 
-    /// On this server. Panics with the reason when that fails.
-    pub async fn create_on(server: &str) -> TestDatabase {
-        static SWEPT: OnceLock<()> = OnceLock::new();
+    /// An empty database on the server of [`super::postgres_url`]. Panics with the reason when that fails.
+    pub async fn empty() -> TestDatabase {
+        TestDatabase::empty_on(&super::postgres_url()).await
+    }
+
+    /// An empty database on this server. Panics with the reason when that fails.
+    pub async fn empty_on(server: &str) -> TestDatabase {
+        TestDatabase::copy(connect(server).await, server, EMPTY).await
+    }
+
+    async fn copy(mut connection: PgConnection, server: &str, template: &str) -> TestDatabase {
         let (server, name) = (server.to_owned(), fresh_name());
-        let mut connection = PgConnection::connect(&server).await.expect("connect to the test server");
-        // A private server goes as a whole.
-        if super::given_url().is_some() && SWEPT.set(()).is_ok() {
-            sweep(&mut connection).await;
-        }
-        // From template0, because nobody can be connected to that.
-        let sql = format!("create database {name} template template0");
-        connection.execute(AssertSqlSafe(sql)).await.expect("create a test database");
+        create_database(&mut connection, &name, template).await;
         connection.close().await.expect("close the connection");
         let url = with_database(&server, &name);
         TestDatabase { server, name, url }
@@ -54,6 +65,58 @@ impl TestDatabase {
     pub fn server_url(&self) -> &str {
         &self.server
     }
+}
+
+/// Connects to a server, and removes what dead tests left there.
+async fn connect(server: &str) -> PgConnection {
+    static SWEPT: OnceLock<()> = OnceLock::new();
+    let mut connection = PgConnection::connect(server).await.expect("connect to the test server");
+    // A private server goes as a whole.
+    if super::given_url().is_some() && SWEPT.set(()).is_ok() {
+        sweep(&mut connection).await;
+    }
+    connection
+}
+
+async fn create_database(connection: &mut PgConnection, name: &str, template: &str) {
+    let sql = format!("create database {name} template {template}");
+    connection.execute(AssertSqlSafe(sql)).await.expect("create a test database");
+}
+
+/// The name of a database with the schema of this build. The first process that asks for it creates it; the others wait.
+async fn migrated_template(connection: &mut PgConnection, server: &str) -> String {
+    static EXISTS: OnceLock<()> = OnceLock::new();
+    let name = format!("evb_template_{:016x}", schema_hash());
+    if EXISTS.get().is_some() {
+        return name;
+    }
+    connection.execute("select pg_advisory_lock(1702257002)").await.expect("wait for other tests");
+    let find = sqlx::query_scalar("select exists (select from pg_database where datname = $1)").bind(&name);
+    let exists: bool = find.fetch_one(&mut *connection).await.expect("look for the template");
+    if !exists {
+        // Under another name first: a process that is killed here leaves no template without a schema.
+        let draft = fresh_name();
+        create_database(connection, &draft, EMPTY).await;
+        let store = PostgresStore::connect(&with_database(server, &draft)).await.expect("migrate the template");
+        store.close().await.expect("close the template");
+        // Like template0: nobody can connect to it, so that it can always be copied.
+        let lock = format!("alter database {draft} allow_connections false");
+        connection.execute(AssertSqlSafe(lock)).await.expect("close the template to connections");
+        let end = "select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1";
+        sqlx::query(end).bind(&draft).execute(&mut *connection).await.expect("end the connections to the template");
+        let rename = format!("alter database {draft} rename to {name}");
+        connection.execute(AssertSqlSafe(rename)).await.expect("name the template");
+    }
+    connection.execute("select pg_advisory_unlock(1702257002)").await.expect("let other tests go on");
+    let _ = EXISTS.set(());
+    name
+}
+
+/// Differs between builds whose migrations differ.
+fn schema_hash() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    migrate::MIGRATIONS.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Runs statements on the database of an address, `postgres://…` or `sqlite:…`: what a test does to a database behind the

@@ -2,7 +2,7 @@
 
 use everbell_core::change::{self, NewJob};
 use everbell_core::plan::RunNow;
-use everbell_core::store::{JobRef, Store, StoreError};
+use everbell_core::store::{ClusterStore, JobRef, RunStore, Store, StoreError};
 use everbell_core::{JobKey, RunId};
 use everbell_store::postgres::PostgresStore;
 use everbell_store::sqlite::SqliteStore;

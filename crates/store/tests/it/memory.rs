@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everbell_core::store::{RequestKey, Store, StoreError};
+use everbell_core::store::{AccessStore, ClusterStore, RequestKey, StoreError};
 use everbell_store::conformance::Fresh;
 use everbell_store::memory::{FaultPoint, MemoryStore};
 

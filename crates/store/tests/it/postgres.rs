@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use everbell_core::store::Store;
+use everbell_core::store::{ClusterStore, Store};
 use everbell_store::conformance::faults::Fault;
 use everbell_store::conformance::{Database, Fresh};
 use everbell_store::postgres::PostgresStore;

@@ -2,7 +2,7 @@
 //! what runs print never waits.
 
 use everbell_core::OutputSoFar;
-use everbell_core::store::{Recorded, Store, StoreError};
+use everbell_core::store::{Recorded, RunStore, StoreError};
 use everbell_store::postgres::PostgresStore;
 use everbell_store::testing::TestDatabase;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -70,7 +70,7 @@ async fn what_somebody_is_writing_about_keeps_nobody_waiting() {
     let lock = sqlx::query("update active_runs set lease_until = lease_until where run_id = $1").bind(held.as_uuid());
     lock.execute(&mut *tx).await.unwrap();
     let outputs = [held, free].map(|run| OutputSoFar::new(run, 1, "so far\n").unwrap());
-    assert_eq!(store.keep_outputs(&outputs).await.unwrap(), [free]);
+    assert_eq!(store.save_outputs(&outputs).await.unwrap(), [free]);
     tx.rollback().await.unwrap();
-    assert_eq!(store.keep_outputs(&outputs[..1]).await.unwrap(), [held]);
+    assert_eq!(store.save_outputs(&outputs[..1]).await.unwrap(), [held]);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use everbell_core::store::{JobFilter, Store, StoreError, UnavailableReason};
+use everbell_core::store::{ClusterStore, JobFilter, JobStore, StoreError, UnavailableReason};
 use everbell_store::postgres::PostgresStore;
 use everbell_store::testing::{OwnServer, TestDatabase};
 use everbell_store::{ConnectOptions, with_deadline};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everbell_core::store::{Store, StoreError};
+use everbell_core::store::{ClusterStore, StoreError};
 use everbell_store::postgres::PostgresStore;
 use everbell_store::testing::TestDatabase;
 use sqlx::{Connection, PgConnection, Row};
@@ -13,7 +13,7 @@ async fn raw(database: &TestDatabase) -> PgConnection {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn ten_instances_that_start_together_migrate_once() {
-    let database = TestDatabase::create().await;
+    let database = TestDatabase::empty().await;
     let url = database.url().to_owned();
     let starts: Vec<_> = (0..10)
         .map(|_| {
@@ -32,7 +32,7 @@ async fn ten_instances_that_start_together_migrate_once() {
 
 #[tokio::test]
 async fn a_newer_schema_is_refused_with_what_to_do() {
-    let database = TestDatabase::create().await;
+    let database = TestDatabase::empty().await;
     drop(PostgresStore::connect(database.url()).await.unwrap());
     let note = "insert into schema_migrations (version, applied_at) values (999, clock_timestamp())";
     sqlx::query(note).execute(&mut raw(&database).await).await.unwrap();
@@ -45,7 +45,7 @@ async fn a_newer_schema_is_refused_with_what_to_do() {
 
 #[tokio::test]
 async fn a_migration_gives_way_to_a_reader_and_comes_back() {
-    let database = TestDatabase::create().await;
+    let database = TestDatabase::empty().await;
     let mut reader = raw(&database).await;
     sqlx::query("create table schema_migrations (version integer primary key, applied_at timestamptz not null)")
         .execute(&mut reader)
@@ -65,7 +65,7 @@ async fn a_migration_gives_way_to_a_reader_and_comes_back() {
 
 #[tokio::test]
 async fn the_schema_is_the_one_on_file() {
-    let database = TestDatabase::create().await;
+    let database = TestDatabase::empty().await;
     drop(PostgresStore::connect(database.url()).await.unwrap());
     let query = "select c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
                         || case when a.attnotnull then ' not null' else '' end as line
@@ -91,7 +91,7 @@ async fn the_schema_is_the_one_on_file() {
 
 #[tokio::test]
 async fn every_statement_prepares() {
-    let database = TestDatabase::create().await;
+    let database = TestDatabase::empty().await;
     drop(PostgresStore::connect(database.url()).await.unwrap());
     let mut conn = raw(&database).await;
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/postgres/sql");
@@ -109,7 +109,7 @@ async fn every_statement_prepares() {
 
 #[tokio::test]
 async fn the_due_query_reads_an_index_with_100_000_timers() {
-    let database = TestDatabase::create().await;
+    let database = TestDatabase::empty().await;
     drop(PostgresStore::connect(database.url()).await.unwrap());
     let mut conn = raw(&database).await;
     sqlx::raw_sql(
@@ -135,25 +135,25 @@ async fn the_due_query_reads_an_index_with_100_000_timers() {
 }
 
 #[tokio::test]
-async fn a_glance_at_a_busy_job_reads_its_newest_runs_only() {
-    let database = TestDatabase::create().await;
+async fn recent_runs_of_a_busy_job_read_its_newest_runs_only() {
+    let database = TestDatabase::empty().await;
     drop(PostgresStore::connect(database.url()).await.unwrap());
     let mut conn = raw(&database).await;
-    // Histories that are shorter on average than the glance is long, and one that is not.
+    // Histories that are shorter on average than the list is long, and one that is not.
     let fill = "insert into runs (id, job_id, at, nonce, scheduled_at, created_at, trigger, target, catch_up, folded)
                 select gen_random_uuid(), ('00000000-0000-0000-0000-' || lpad(least(n / 100, 200)::text, 12, '0'))::uuid,
                        timestamptz '2026-01-01Z' + n * interval '1 s', 0, '2026-01-01Z', '2026-01-01Z', '', '', false, 0
                 from generate_series(1, 40000) n;
                 analyze;";
-    let glance = include_str!("../../src/postgres/sql/glance.sql");
-    let prepare = format!("prepare glance as {glance}");
+    let recent_runs = include_str!("../../src/postgres/sql/recent_runs.sql");
+    let prepare = format!("prepare recent_runs as {recent_runs}");
     for sql in [fill, &prepare] {
         sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut conn).await.unwrap();
     }
     for mode in ["force_custom_plan", "force_generic_plan"] {
         let sql = format!("set plan_cache_mode = {mode}");
         sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut conn).await.unwrap();
-        let explain = "explain execute glance('{busy}', 1000, '2025-01-01Z', '2027-01-01Z')";
+        let explain = "explain execute recent_runs('{busy}', 1000, '2025-01-01Z', '2027-01-01Z')";
         let plan: Vec<String> = sqlx::query_scalar(explain).fetch_all(&mut conn).await.unwrap();
         let plan = plan.join("\n");
         assert!(plan.contains("Index Scan Backward using runs_job_id_at_org_id_nonce_key on runs"), "{mode}\n{plan}");
@@ -176,7 +176,7 @@ async fn what_is_wrong_with_a_connection_is_said_without_its_password() {
 
 #[tokio::test]
 async fn a_database_that_does_not_exist_is_named() {
-    let database = TestDatabase::create().await;
+    let database = TestDatabase::empty().await;
     let url = database.url().replace(database.name(), "nowhere_to_be_found");
     let error = PostgresStore::connect(&url).await.unwrap_err().to_string();
     assert!(error.contains("nowhere_to_be_found") && error.contains("create the database first"), "{error}");
@@ -184,7 +184,7 @@ async fn a_database_that_does_not_exist_is_named() {
 
 #[tokio::test]
 async fn a_read_only_server_is_told_apart() {
-    let database = TestDatabase::create().await;
+    let database = TestDatabase::empty().await;
     drop(PostgresStore::connect(database.url()).await.unwrap());
     let sql = format!("alter database {} set default_transaction_read_only = on", database.name());
     sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut raw(&database).await).await.unwrap();
@@ -197,7 +197,7 @@ async fn a_read_only_server_is_told_apart() {
 
 #[tokio::test]
 async fn a_change_on_one_instance_wakes_another() {
-    let database = TestDatabase::create().await;
+    let database = TestDatabase::empty().await;
     let one = PostgresStore::connect(database.url()).await.unwrap();
     let other = PostgresStore::connect(database.url()).await.unwrap();
     // Subscribed when the status no longer complains.

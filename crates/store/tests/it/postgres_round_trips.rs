@@ -1,6 +1,6 @@
 //! How often a batch goes to the server and back. On few connections that decides how fast the way of a run is.
 
-use everbell_core::store::Store;
+use everbell_core::store::{ClusterStore, Store};
 use everbell_store::postgres::PostgresStore;
 use everbell_store::testing::TestDatabase;
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::store::{Store, StoreError};
+use everbell_core::store::{ClusterStore, StoreError};
 use everbell_store::postgres::PostgresStore;
 use everbell_store::testing::TestDatabase;
 use tokio::task::JoinSet;

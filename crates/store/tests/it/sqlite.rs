@@ -82,12 +82,26 @@ mod file {
     everbell_store::conformance_tests!(fresh);
 }
 
+/// A database in memory differs from a file in how connections share it; the rest is the same code.
 mod in_memory {
+    use everbell_store::conformance::cases;
+
     use super::{Arc, Fresh, SqliteStore};
 
-    async fn fresh() -> Fresh {
-        Fresh::new(Arc::new(SqliteStore::in_memory().await.unwrap()))
+    async fn run_family(family: &str) {
+        for case in cases().iter().filter(|case| case.family == family) {
+            (case.run)(Fresh::new(Arc::new(SqliteStore::in_memory().await.unwrap()))).await;
+        }
     }
 
-    everbell_store::conformance_tests!(fresh);
+    macro_rules! families {
+        ($($family:ident)+) => {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $family() {
+                run_family(stringify!($family)).await;
+            })+
+        };
+    }
+
+    families! { jobs change planning recording concurrency races text waking }
 }

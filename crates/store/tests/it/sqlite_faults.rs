@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use everbell_core::store::{JobRef, Store, StoreError};
+use everbell_core::store::{AccessStore, JobRef, JobStore, Store, StoreError};
 use everbell_store::conformance;
 use everbell_store::conformance::checkers::assert_sound;
 use everbell_store::sqlite::{Fault, SqliteStore};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use everbell_core::store::{JobFilter, PageRequest, Store, StoreError};
+use everbell_core::store::{ClusterStore, JobFilter, JobStore, PageRequest, StoreError};
 use everbell_store::sqlite::SqliteStore;
 
 use super::sqlite::Folder;

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use everbell_core::store::{JobFilter, JobRef, JobSort, PageRequest, RunFilter, Store, StoreError, Tally};
+use everbell_core::store::{
+    ClusterStore, JobFilter, JobRef, JobSort, JobStore, PageRequest, RunFilter, RunHistogram, RunStore, StoreError,
+};
 use everbell_core::{JobKey, RunStatus};
 use everbell_store::sqlite::SqliteStore;
 use jiff::Timestamp;
@@ -155,10 +157,10 @@ async fn hot_statements_read_indexes_with_100_000_timers() {
             include_str!("../../src/sqlite/sql/list_runs_by_job.sql"),
             include_str!("../../src/sqlite/sql/list_runs_skipped.sql"),
             include_str!("../../src/sqlite/sql/get_runs.sql"),
-            include_str!("../../src/sqlite/sql/glance.sql"),
-            include_str!("../../src/sqlite/sql/tally_all.sql"),
-            include_str!("../../src/sqlite/sql/tally_by_job.sql"),
-            include_str!("../../src/sqlite/sql/tally_counts.sql"),
+            include_str!("../../src/sqlite/sql/recent_runs.sql"),
+            include_str!("../../src/sqlite/sql/count_runs_by_time.sql"),
+            include_str!("../../src/sqlite/sql/count_runs_by_time_of_job.sql"),
+            include_str!("../../src/sqlite/sql/count_plain_runs_by_time.sql"),
         ] {
             let plan = plan_of(&mut connection, sql).await;
             let scans: Vec<&str> = plan.lines().filter(|line| line.starts_with("SCAN ")).collect();
@@ -279,8 +281,11 @@ async fn tallies_of_busy_and_quiet_jobs_are_those_of_their_runs() {
     let bounds: Vec<Timestamp> =
         (0..9).map(|part| Timestamp::from_second(1_900_000_100 + part * 700).unwrap()).collect();
     for (key, least) in [("busy", 4_000), ("quiet", 1_000)] {
-        let tally = || Tally::new(bounds.clone()).unwrap().of_job(JobKey::new(key).unwrap());
-        let (plain, timed) = (store.tally(&tally()).await.unwrap(), store.tally(&tally().with_times()).await.unwrap());
+        let histogram = || RunHistogram::new(bounds.clone()).unwrap().of_job(JobKey::new(key).unwrap());
+        let (plain, timed) = (
+            store.count_runs_by_time(&histogram()).await.unwrap(),
+            store.count_runs_by_time(&histogram().with_times()).await.unwrap(),
+        );
         assert!(plain.iter().map(everbell_core::store::Bucket::total).sum::<u64>() > least, "{key}: {plain:?}");
         for (plain, timed) in plain.iter().zip(&timed) {
             for status in RunStatus::ALL {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use everbell_core::store::{JobFilter, PageRequest, Store, StoreError};
+use everbell_core::store::{ClusterStore, JobFilter, JobStore, PageRequest, StoreError};
 use everbell_store::conformance::checkers::Snapshot;
 use everbell_store::sqlite::SqliteStore;
 use sqlx::{ConnectOptions, SqliteConnection};

@@ -65,7 +65,7 @@ async fn an_sqlite_database_is_looked_at() {
 
 #[tokio::test]
 async fn a_postgres_database_is_looked_at() {
-    let database = TestDatabase::create().await;
+    let database = TestDatabase::empty().await;
     let found = inspect(database.url()).await.unwrap();
     assert_eq!((found.schema_version, found.content), (0, None), "an empty one stays empty");
     assert_eq!(inspect(database.url()).await.unwrap().schema_version, 0);

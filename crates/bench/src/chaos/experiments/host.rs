@@ -85,18 +85,20 @@ pub(super) fn full_stderr(options: &Options) -> Outcome<Verdict> {
     Ok(verdict)
 }
 
-/// The keeper hears of each program and does not read: the server must go on.
-pub(super) fn keeper_stopped(options: &Options) -> Outcome<Verdict> {
+/// The supervisor hears of each program and does not read: the server must go on.
+pub(super) fn supervisor_stopped(options: &Options) -> Outcome<Verdict> {
     let frozen_s = if options.brief { 20.0 } else { 150.0 };
-    let mut verdict =
-        Verdict::new("keeper_stopped", format!("SIGSTOP to the keeper for {frozen_s:.0} s, 40 programs a second"));
+    let mut verdict = Verdict::new(
+        "supervisor_stopped",
+        format!("SIGSTOP to the supervisor for {frozen_s:.0} s, 40 programs a second"),
+    );
     let mut cluster = Cluster::start(options, &plan(options))?;
     cluster.jobs("tick", 40, "quick", EVERY_SECOND, &strict())?;
     cluster.wait_for_starts(40, Duration::from_secs(30))?;
-    let keeper = cluster.nodes[0].running().map(Instance::keeper)?.ok_or("the server has no keeper")?;
-    signal_process(keeper, Signal::STOP);
+    let supervisor = cluster.nodes[0].running().map(Instance::supervisor)?.ok_or("the server has no supervisor")?;
+    signal_process(supervisor, Signal::STOP);
     pause_s(frozen_s);
     let judged = is_alive(&mut verdict, &mut cluster, 15.0);
-    signal_process(keeper, Signal::CONT);
+    signal_process(supervisor, Signal::CONT);
     judged.map(|()| verdict)
 }

@@ -65,7 +65,12 @@ pub(crate) const ALL: &[Experiment] = &[
     on(SQLITE, "removed_wal", "the write-ahead log is removed under a running server", host::removed_wal),
     on(SQLITE, "truncated_file", "the database file is truncated under a running server", host::truncated_file),
     on(SQLITE, "full_stderr", "standard error is a pipe that nobody reads", host::full_stderr),
-    on(SQLITE, "keeper_stopped", "the process that ends programs of a dead server is frozen", host::keeper_stopped),
+    on(
+        SQLITE,
+        "supervisor_stopped",
+        "the process that ends programs of a dead server is frozen",
+        host::supervisor_stopped,
+    ),
     on(SQLITE, "never_reading", "1,100 clients that never read their answers", connections::never_reading),
     on(SQLITE, "descriptors", "1,100 idle connections with a limit of 1,024 descriptors", connections::descriptors),
     on(

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use everbell_core::change::{self, JobView};
 use everbell_core::org::{
-    self, Fate, Life, Org, OrgFacts, OrgTimer, OrgView, OrgWrite, Override, OverrideWrite, SweepStep, Work, Written,
+    self, JobLifecycle, Org, OrgFacts, OrgTask, OrgTimer, OrgView, OrgWrite, Override, OverrideWrite, SweepStep,
+    TimerChange, Written,
 };
-use everbell_core::plan::{Missed, Plan, Seen};
+use everbell_core::plan::{Missed, Plan, PlanContext};
 use everbell_core::{Definition, GapReason, Job, JobKey, JobState, OrgId, Pause, Scope, Timer};
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -73,7 +74,7 @@ impl Diary {
         let mut diary =
             Diary { job, org: *org, wish: None, timer: None, lines: Vec::new(), now, asleep_until: Timestamp::MIN };
         if job_made == now {
-            diary.sweep(Work::Arm);
+            diary.sweep(OrgTask::Arm);
         } else {
             diary.reconcile();
         }
@@ -81,7 +82,7 @@ impl Diary {
     }
 
     pub(super) fn facts(&self) -> OrgFacts {
-        OrgFacts { life: Life::from(&self.job.state), place: self.org.place.clone(), wish: self.wish.clone() }
+        OrgFacts { life: JobLifecycle::from(&self.job.state), place: self.org.place.clone(), wish: self.wish.clone() }
     }
 
     pub(super) fn view(&self) -> OrgView {
@@ -114,7 +115,7 @@ impl Diary {
 
     fn plan(&mut self) {
         let old = self.timer.as_ref().unwrap();
-        let plan = org::plan(&self.job.definition, &old.timer, &Seen::default(), &self.facts(), self.now);
+        let plan = org::plan(&self.job.definition, &old.timer, &PlanContext::default(), &self.facts(), self.now);
         self.keep(plan);
     }
 
@@ -224,16 +225,16 @@ impl Diary {
         self.become_(org::reconcile(&self.view(), None));
         let stored = self.timer.as_ref().map(|timer| &timer.timer);
         match org::reconcile(&self.view(), None).fate {
-            Fate::Keep => {}
+            TimerChange::Keep => {}
             // A day that never comes is told of until the mark is past the move. The gap has the same id each time.
-            Fate::Write(again) if again.runs.is_empty() && !again.gaps.is_empty() => {
+            TimerChange::Write(again) if again.runs.is_empty() && !again.gaps.is_empty() => {
                 assert_eq!(Some(&again.timer), stored);
             }
             again => panic!("asked again, there is nothing to do: {again:?}"),
         }
     }
 
-    pub(super) fn sweep(&mut self, work: Work) {
+    pub(super) fn sweep(&mut self, work: OrgTask) {
         let sweep = org::Sweep {
             id: Uuid::nil(),
             job: self.job.definition.id,
@@ -247,11 +248,11 @@ impl Diary {
         self.become_(org::take_step(&self.view(), SweepStep { sweep: &sweep, now: self.now }));
     }
 
-    fn become_(&mut self, decided: org::Reconciled) {
+    fn become_(&mut self, decided: org::TimerChanges) {
         match decided.fate {
-            Fate::Keep => {}
-            Fate::Write(plan) => self.keep(*plan),
-            Fate::Remove(plan) => {
+            TimerChange::Keep => {}
+            TimerChange::Write(plan) => self.keep(*plan),
+            TimerChange::Remove(plan) => {
                 self.keep(*plan);
                 self.timer = None;
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use everbell_core::cron::Expression;
-use everbell_core::org::{self, Fate, OrgTimer, Work};
+use everbell_core::org::{self, OrgTask, OrgTimer, TimerChange};
 use everbell_core::plan::{self, Missed};
 use everbell_core::{Spec, Zone};
 use jiff::civil::Date;
@@ -192,13 +192,13 @@ proptest! {
     fn a_set_of_timers_that_is_made_anew_is_the_same(life in life()) {
         let mut diary = lived(life);
         let before = diary.timer.clone();
-        diary.sweep(Work::Arm);
+        diary.sweep(OrgTask::Arm);
         prop_assert_eq!(&diary.timer, &before, "nothing to do");
         // What can be computed is lost, what are facts is not.
         let lost = before.clone().map(|old| OrgTimer { timer: plan::disarm(&old.timer), ..old });
         diary.timer = lost;
-        diary.sweep(Work::Arm);
+        diary.sweep(OrgTask::Arm);
         prop_assert_eq!(&diary.timer, &before);
-        prop_assert_eq!(org::reconcile(&diary.view(), None).fate, Fate::Keep);
+        prop_assert_eq!(org::reconcile(&diary.view(), None).fate, TimerChange::Keep);
     }
 }

@@ -1,12 +1,16 @@
 //! Clocks that are set, forward and back, while an instance is at work.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use everbell_core::FailureCode;
-use everbell_core::store::Store;
+use everbell_core::store::{AccessStore, ClusterStore};
 
 use super::lab::{Lab, at, job, with};
-use crate::engine::{Step, Wait};
+use crate::clock::DatabaseClock;
+use crate::clock::tests::Machine;
+use crate::engine::{Engine, Shared, Step, Wait};
 
 const FAR_AHEAD: &str = "2027-12-20T00:30:00Z";
 
@@ -108,4 +112,29 @@ async fn a_step_back_neither_lengthens_a_timeout_nor_a_duration() {
     let run = lab.records("long").await.remove(0);
     assert_eq!(run.failure.as_ref().map(|failure| failure.code.clone()), Some(FailureCode::TIMEOUT));
     assert_eq!(run.duration(), Some(Duration::from_secs(8)));
+}
+
+#[tokio::test]
+async fn instance_that_was_frozen_while_the_clock_was_set_back_starts_nothing_early() {
+    let mut lab = Lab::new();
+    lab.create(job("hourly", "0 * * * *", "log")).await;
+    lab.store.set_now(at("00:30"));
+    let machine = Machine::default();
+    let clock = Arc::new(DatabaseClock::start_on(machine.clone(), &*lab.store).await.unwrap());
+    let Shared { targets, options, events, .. } = &*lab.engine.shared;
+    let mut frozen = Engine::new(Arc::clone(&lab.store) as _, clock, targets.clone(), options.clone(), events.clone());
+    frozen.anchor.step().await.unwrap();
+    // An hour passes in which it stands still, and the database's clock is set back by half of it.
+    machine.monotonic.store(3_600, Ordering::Relaxed);
+    lab.store.set_now(at("00:59"));
+    frozen.planner.step().await.unwrap();
+    assert_eq!(lab.runs("hourly").await, [""; 0], "its slot is a minute away");
+    // Another instance has planned the slot when the clock was right.
+    lab.set("01:00");
+    lab.engine.planner.step().await.unwrap();
+    machine.monotonic.store(7_200, Ordering::Relaxed);
+    lab.store.set_now(at("00:59:30"));
+    frozen.claimer.step().await.unwrap();
+    lab.settle().await;
+    assert_eq!(lab.runs("hourly").await, ["01:00:00 pending"]);
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use everbell_core::change::{self, JobChange, JobView};
 use everbell_core::settle::{Outcome, Then};
-use everbell_core::store::{AuditEntry, Changed, JobRef, JobRow, PageRequest, RunFilter, Store, StoreResult};
+use everbell_core::store::{
+    AuditEntry, Changed, JobRef, JobRow, JobStore, PageRequest, RunFilter, RunStore, Store, StoreResult,
+};
 use everbell_core::{
     Definition, Failure, FailureCode, Invalid, JobId, JobKey, Json, Policies, PolicyValues, Run as Record, Scope,
     Source, Spec, Target, Zone,

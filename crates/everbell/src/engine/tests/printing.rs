@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use everbell_core::store::Store;
+use everbell_core::store::RunStore;
 use everbell_core::{OutputSoFar, Target};
 
 use super::lab::{Lab, action, job, ok};
@@ -30,7 +30,7 @@ fn lab() -> (Lab, Arc<Mutex<Vec<Run>>>) {
 
 async fn keep_at(lab: &mut Lab, time: &str) -> Wait {
     lab.set(time);
-    lab.engine.scribe.step().await.unwrap()
+    lab.engine.output_saver.step().await.unwrap()
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn what_is_kept_already_is_not_written_again() {
     run.log("one");
     keep_at(&mut lab, "01:00:02").await;
     let mark = OutputSoFar { run_id: run.id(), attempt: 1, text: "a mark".to_owned() };
-    lab.store.keep_outputs(&[mark]).await.unwrap();
+    lab.store.save_outputs(&[mark]).await.unwrap();
     keep_at(&mut lab, "01:00:10").await;
     assert_eq!(lab.printed("chatty").await.as_deref(), Some("a mark"));
     run.log("two");

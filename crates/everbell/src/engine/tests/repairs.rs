@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use everbell_core::change::{JobChange, JobView, PendingRuns};
 use everbell_core::plan::{Plan, disarm};
-use everbell_core::store::{PageRequest, Store};
+use everbell_core::store::{AccessStore, PageRequest};
 use everbell_core::{Definition, JobId, JobStatus};
 
 use super::lab::{Lab, at, job};

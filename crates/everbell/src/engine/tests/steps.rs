@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use everbell_core::change;
 use everbell_core::plan::{Missed, RunNow};
-use everbell_core::store::Store;
+use everbell_core::store::{ClusterStore, JobStore};
 use everbell_core::{Backoff, CatchUp, JobStatus, Overlap, Pause, RunId, Unschedulable};
 use everbell_store::conformance::faults::Faulty;
 use everbell_store::memory::FaultPoint;

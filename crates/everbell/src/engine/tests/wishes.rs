@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::store::{PageRequest, Store};
+use everbell_core::store::{AccessStore, PageRequest};
 use everbell_core::{JobStatus, Pause, Target, change};
 use tokio::sync::Notify;
 

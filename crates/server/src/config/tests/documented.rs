@@ -3,7 +3,7 @@
 use super::super::fields::{COMMAND_TARGET, HTTP_TARGET, LOG_TARGET, SECTIONS, TEMPLATE, defaults};
 use super::super::variables::VARIABLES;
 use super::*;
-use crate::form::{Field, Kind as Form, job};
+use everbell_wire::form::{Field, Kind as Form, job};
 
 const PAGE: &str = include_str!("../../../../../docs/configuration.md");
 const EXAMPLE: &str = include_str!("../../../../../everbell.example.toml");
@@ -33,7 +33,7 @@ fn value(kind: &Form) -> String {
         Form::Texts => "table of texts".to_owned(),
         Form::Map(of) => format!("table, each {}", value(of)),
         Form::Secret => "secret".to_owned(),
-        Form::Object(_) => "table".to_owned(),
+        Form::Object(_) | Form::Component(..) => "table".to_owned(),
         Form::List { of, .. } => format!("list of {}", value(of)),
         Form::ListOr { word, of, .. } => format!("`{word}`, list of {}", value(of)),
     }
@@ -64,7 +64,7 @@ fn block_rows(fields: &[Field], within: &str) -> Vec<String> {
         let name = format!("{within}{}", snake(field.name));
         let required = if field.required { " (required)" } else { "" };
         rows.push(format!("| `{name}`{required} | {} | {} |", value(&field.kind), sentence(field)));
-        if let Form::Object(inner) = field.kind {
+        if let Form::Object(inner) | Form::Component(_, inner) = field.kind {
             rows.extend(block_rows(inner, &format!("{name}.")));
         }
     }

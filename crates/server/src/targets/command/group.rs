@@ -9,7 +9,7 @@
 //! - After that, no signal is sent any more.
 //!
 //! Whoever drops a group kills it: a handler that is dropped leaves nothing behind. If this process is killed itself, or
-//! frozen until the lease of the run nearly ends, its [keeper](super::keeper) does that. Only what made a group or session of its own gets away.
+//! frozen until the lease of the run nearly ends, its [supervisor](super::supervisor) does that. Only what made a group or session of its own gets away.
 
 use std::io;
 use std::process::ExitStatus;
@@ -20,21 +20,21 @@ use tokio::signal::unix::{self, SignalKind};
 
 use everbell::Lease;
 
-use super::keeper::{Deadline, Keeper, Kept};
+use super::supervisor::{Deadline, Supervisor, TrackedGroup};
 
 #[derive(Debug)]
 pub(super) struct Group {
     child: Child,
     leader: Pid,
     /// Until it is reaped.
-    kept: Option<Kept>,
+    kept: Option<TrackedGroup>,
     /// Tells that some child of this process has changed.
     changes: unix::Signal,
 }
 
 impl Group {
     /// Starts a program as the leader of a group of its own.
-    pub(super) fn start(command: &mut Command, keeper: &Keeper, lease: &Lease) -> io::Result<Group> {
+    pub(super) fn start(command: &mut Command, supervisor: &Supervisor, lease: &Lease) -> io::Result<Group> {
         // Before the program: its end must not be missed.
         let changes = unix::signal(SignalKind::child())?;
         command.process_group(0);
@@ -44,7 +44,7 @@ impl Group {
         let child = command.spawn()?;
         let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let leader = leader.ok_or_else(|| io::Error::other("the program has no process id"))?;
-        Ok(Group { child, leader, kept: Some(keeper.keep(leader, deadline(lease))), changes })
+        Ok(Group { child, leader, kept: Some(supervisor.keep(leader, deadline(lease))), changes })
     }
 
     /// The ends of its pipes.
@@ -63,7 +63,7 @@ impl Group {
         }
     }
 
-    /// Passes a renewed lease on to the keeper.
+    /// Passes a renewed lease on to the supervisor.
     pub(super) fn renew(&self, lease: &Lease) {
         if let (Some(kept), Some(deadline)) = (&self.kept, deadline(lease)) {
             kept.renew(deadline);
@@ -94,7 +94,7 @@ impl Group {
     }
 }
 
-/// When the keeper has to act, if this process cannot.
+/// When the supervisor has to act, if this process cannot.
 fn deadline(lease: &Lease) -> Option<Deadline> {
     Some(Deadline::after(lease.stops_in()?, lease.gone_in()?))
 }

@@ -7,8 +7,8 @@ mod environment;
 mod failure;
 mod group;
 mod identity;
-pub(super) mod keeper;
 mod last_line;
+pub(super) mod supervisor;
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -24,21 +24,21 @@ use self::environment::{environment, name_problem};
 use self::failure::{MAX_COMPLAINT, failed, no_identity, not_started, unknown_end};
 use self::group::Group;
 use self::identity::Identity;
-use self::keeper::Keeper;
 use self::last_line::LastLine;
+use self::supervisor::Supervisor;
 use super::redact::{RedactedStream, Redactor};
 use super::{CommandSettings, Problem, result};
 
 /// How long pipes are read after the program has ended. Its group is gone by then, so whoever still holds them got away.
 const DRAIN: Duration = Duration::from_millis(500);
 
-pub(super) fn action(settings: &CommandSettings, keeper: &Keeper) -> Result<Action, Problem> {
+pub(super) fn action(settings: &CommandSettings, supervisor: &Supervisor) -> Result<Action, Problem> {
     if let Some(problem) = problems(settings).into_iter().next() {
         return Err(problem);
     }
     let program = Arc::new(Program {
         settings: settings.clone(),
-        keeper: keeper.clone(),
+        supervisor: supervisor.clone(),
         redactor: Redactor::for_command(settings),
     });
     Ok(Arc::new(move |run| {
@@ -77,7 +77,7 @@ pub(super) fn problems(settings: &CommandSettings) -> Vec<Problem> {
 /// A program that can be run.
 struct Program {
     settings: CommandSettings,
-    keeper: Keeper,
+    supervisor: Supervisor,
     redactor: Redactor,
 }
 
@@ -96,13 +96,13 @@ impl Program {
             identity.apply(settings, &mut command);
         }
         let lease = run.lease();
-        let group = Group::start(&mut command, &self.keeper, &lease);
+        let group = Group::start(&mut command, &self.supervisor, &lease);
         let group = group.map_err(|error| not_started(program, settings, &error))?;
         let printed = |most| Printed { last: LastLine::new(most), stream: self.redactor.stream() };
         let (mut said, mut complained) = (printed(result::MAX_BYTES), printed(MAX_COMPLAINT));
         let status = attend(group, run, lease, (&mut said, &mut complained)).await;
         let status = status.map_err(|error| unknown_end(program, &error))?;
-        // The keeper ends programs of a server that stood still for too long. Whether one was done before, nobody can tell.
+        // The supervisor ends programs of a server that stood still for too long. Whether one was done before, nobody can tell.
         let may_be_ended = run.lease().stops_in().is_some_and(|left| left.is_zero());
         match status.code() {
             Some(code) if settings.success.contains(&code) && !may_be_ended => {

@@ -10,8 +10,8 @@ use reqwest::{Certificate, Method, Url};
 
 use super::guard::Guard;
 use super::signature::Key;
-use crate::secret::Secret;
 use crate::targets::{HttpSettings, Problem};
+use everbell_wire::secret::Secret;
 
 /// What a target may be called with.
 const METHODS: [Method; 6] = [Method::POST, Method::PUT, Method::PATCH, Method::GET, Method::HEAD, Method::DELETE];

@@ -30,7 +30,7 @@ use self::answer::{Answer, Success};
 use self::checked::Checked;
 use super::redact::Redactor;
 use super::{HttpSettings, Problem};
-use crate::observe::Metrics;
+use everbell_observe::Metrics;
 
 /// How long a connection waits for another call. Shorter than any server keeps one, so that no call begins on a connection
 /// that the other side is just closing.

@@ -3,10 +3,9 @@
 //! Every value that comes from people is percent-encoded in headers as `CloudEvents` asks for, so nothing can break out of
 //! one, whatever a job is called.
 
-use std::fmt::Write;
-
 use everbell::core::{JobKey, OrgId};
 use everbell::{FailureCode, Run, RunError, Timestamp};
+use percent_encoding::{AsciiSet, CONTROLS};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Method, Request};
 use serde::Serialize;
@@ -15,6 +14,7 @@ use uuid::Uuid;
 
 use super::checked::Checked;
 use super::signature::sign;
+use everbell_wire::percent;
 
 /// The body.
 #[derive(Serialize)]
@@ -135,24 +135,14 @@ fn traceparent(trace: Uuid, span: Uuid) -> String {
 
 /// A text for a header: printable ASCII stays, but for quotes, `\` and `%`.
 fn text(text: &str) -> String {
-    encode(text, |byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'%' | b'\\'))
+    const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%').add(b'\\');
+    percent::encode(text, ENCODED)
 }
 
 /// A text as one segment of a path.
 fn segment(text: &str) -> String {
-    encode(text, |byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte))
-}
-
-fn encode(text: &str, stays: impl Fn(u8) -> bool) -> String {
-    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
-        if stays(byte) {
-            encoded.push(char::from(byte));
-        } else {
-            // Writing to a string does not fail.
-            let _written = write!(encoded, "%{byte:02X}");
-        }
-        encoded
-    })
+    const ENCODED: &AsciiSet = &percent::reserved_except(b"!$&'()*+,;=:@");
+    percent::encode(text, ENCODED)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STAN
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::secret::Secret;
+use everbell_wire::secret::Secret;
 
 /// What a key in base64 begins with.
 const PREFIX: &str = "whsec_";

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::given::{Folder, details, failure, fired, fired_for_org, perform, perform_with, result, script, until};
 use super::stopping::is_alive;
-use crate::secret::Secret;
 use crate::targets::{CommandSettings, Kind};
+use everbell_wire::secret::Secret;
 
 async fn run(text: &str) -> RunRecord {
     perform(Kind::Command(script(text))).await

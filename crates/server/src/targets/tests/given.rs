@@ -12,15 +12,15 @@ use serde::Serialize;
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
-use crate::observe::Metrics;
-use crate::targets::{CommandSettings, HttpSettings, Keeper, Kind, Problem, TargetSettings};
+use crate::targets::{CommandSettings, HttpSettings, Kind, Problem, Supervisor, TargetSettings};
+use everbell_observe::Metrics;
 
 pub(super) fn settings(kind: Kind) -> TargetSettings {
     TargetSettings { label: "target".to_owned(), options: TargetOptions::default(), kind }
 }
 
 pub(super) fn action(kind: Kind) -> Result<Action, Problem> {
-    settings(kind).action(&Metrics::new(), &Keeper::none())
+    settings(kind).action(&Metrics::new(), &Supervisor::none())
 }
 
 pub(super) fn http(url: impl Into<String>, change: impl FnOnce(&mut HttpSettings)) -> Kind {

@@ -10,7 +10,7 @@ use wiremock::ResponseTemplate;
 
 use super::given::{bell, details, failure, heard, http, perform, perform_with, result, within};
 use super::http_calls::server;
-use crate::secret::Secret;
+use everbell_wire::secret::Secret;
 
 /// The URL of a listener, and the listener.
 async fn listener() -> (String, TcpListener) {

@@ -6,8 +6,8 @@ use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::given::{failure, fired, fired_for_org, http, perform, result};
-use crate::secret::Secret;
 use crate::targets::HttpSettings;
+use everbell_wire::secret::Secret;
 
 /// A server that answers everything with this.
 pub(super) async fn server(answer: ResponseTemplate) -> MockServer {

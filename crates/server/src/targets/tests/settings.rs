@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::given::{Folder, action, http, script, settings};
-use crate::secret::Secret;
 use crate::targets::{CommandSettings, Kind, TargetSettings};
+use everbell_wire::secret::Secret;
 
 /// `field problem`, a line each.
 fn problems(kind: Kind) -> Vec<String> {

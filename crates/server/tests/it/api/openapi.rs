@@ -21,11 +21,10 @@ fn the_committed_document_is_the_served_one() {
     assert_eq!(document["openapi"], "3.1.0");
 }
 
-/// Every reference leads somewhere, every operation says what it does and has an id of its own.
+/// Every reference leads somewhere, and every operation says what it does.
 #[test]
 fn the_document_is_whole() {
-    let server = Server::start();
-    let document = server.raw("GET", "/openapi.json", &[], b"").expect(200);
+    let document = document();
     let mut references = Vec::new();
     collect(&document, &mut references);
     assert!(references.len() > 50);
@@ -33,13 +32,186 @@ fn the_document_is_whole() {
         let pointer = reference.strip_prefix('#').unwrap();
         assert!(document.pointer(pointer).is_some(), "{reference}");
     }
+    for (name, operation) in operations(&document) {
+        assert!(operation["summary"].as_str().is_some_and(|text| text.len() > 5), "{name}");
+    }
+}
+
+/// The first words of operation ids.
+const VERBS: &[&str] = &[
+    "apply",
+    "cancel",
+    "check",
+    "compare",
+    "create",
+    "delete",
+    "drain",
+    "end",
+    "explain",
+    "get",
+    "import",
+    "list",
+    "open",
+    "pause",
+    "preview",
+    "put",
+    "rebuild",
+    "replace",
+    "rerun",
+    "reschedule",
+    "resume",
+    "retire",
+    "revoke",
+    "run",
+    "skip",
+    "stop",
+    "stream",
+    "try",
+    "undrain",
+    "update",
+];
+
+#[test]
+fn operation_ids_read_as_methods() {
+    let document = document();
     let mut ids = std::collections::BTreeSet::new();
-    for (path, operations) in document["paths"].as_object().unwrap() {
-        for (method, operation) in operations.as_object().unwrap() {
-            assert!(ids.insert(operation["operationId"].to_string()), "{method} {path}");
-            assert!(operation["summary"].as_str().is_some_and(|text| text.len() > 5), "{method} {path}");
+    for (name, operation) in operations(&document) {
+        let id = operation["operationId"].as_str().unwrap();
+        let verb = id.split(|letter: char| letter.is_ascii_uppercase()).next().unwrap();
+        assert!(VERBS.contains(&verb) && verb.len() < id.len(), "{name}: {id}");
+        assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{name}: {id}");
+        assert!(ids.insert(id), "{name}: {id} is taken");
+    }
+    assert_eq!(ids.len(), 71);
+    for id in ["listJobs", "createJob", "getJob", "updateJob", "retireJob", "runJobNow", "listRuns", "previewCron"] {
+        assert!(ids.contains(id), "{id}");
+    }
+}
+
+#[test]
+fn deprecated_operations_name_their_replacement() {
+    let document = document();
+    let mut deprecated = Vec::new();
+    for (name, operation) in operations(&document).filter(|(_, operation)| operation["deprecated"] == true) {
+        let description = operation["description"].as_str().unwrap();
+        let instead = description.strip_prefix("Deprecated: use `").and_then(|rest| rest.split('`').next()).unwrap();
+        let found = operations(&document).find(|(_, other)| other["operationId"] == instead);
+        assert!(found.is_some_and(|(_, other)| other["deprecated"].is_null()), "{name}: {description}");
+        deprecated.push(operation["operationId"].as_str().unwrap());
+    }
+    deprecated.sort_unstable();
+    let aliases = ["checkHealth", "createSchedule", "getSchedule", "listSchedules", "listSchedulesUnversioned"];
+    assert_eq!(deprecated[..5], aliases);
+    assert_eq!(deprecated[5..], ["pauseJobWithPatch", "replaceSchedule", "resumeJobWithPatch", "updateSchedule"]);
+}
+
+#[test]
+fn tags_are_declared_in_order_with_a_description() {
+    let document = document();
+    let declared: Vec<&str> = document["tags"].as_array().unwrap().iter().map(|tag| text(&tag["name"])).collect();
+    assert_eq!(declared[..3], ["jobs", "runs", "orgs"]);
+    assert!(document["tags"].as_array().unwrap().iter().all(|tag| text(&tag["description"]).ends_with('.')));
+    let mut used: Vec<&str> = operations(&document).map(|(_, operation)| text(&operation["tags"][0])).collect();
+    used.sort_unstable();
+    used.dedup();
+    let mut sorted = declared.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, used);
+}
+
+/// A generator names types after components, so each object and each choice of words is one, and only one.
+#[test]
+fn bodies_are_named_components() {
+    let document = document();
+    for (name, operation) in operations(&document) {
+        for (media, content) in operation["requestBody"]["content"].as_object().into_iter().flatten() {
+            let schema = if media == "application/json" { &content["schema"] } else { &content["schema"]["x-line"] };
+            assert!(text(&schema["$ref"]).starts_with("#/components/schemas/"), "{name}: {schema}");
         }
     }
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let without_description = |schema: &Value| {
+        let mut schema = schema.clone();
+        schema.as_object_mut().unwrap().remove("description");
+        schema
+    };
+    for (name, schema) in schemas {
+        let twin = schemas
+            .iter()
+            .find(|(other, own)| *other > name && without_description(own) == without_description(schema));
+        assert!(twin.is_none(), "{name} is the same as {}", twin.unwrap().0);
+        for (member, property) in schema["properties"].as_object().into_iter().flatten() {
+            assert!(property["properties"].is_null(), "{name}.{member} is an object without a name");
+        }
+    }
+    for name in ["JobCreate", "JobPatch", "PoliciesInput", "PauseRequest", "RunNowRequest", "TokenCreate", "JobPage"] {
+        assert!(schemas.contains_key(name), "{name}");
+    }
+    let policies = &schemas["PoliciesInput"]["properties"];
+    assert_eq!(policies["overlap"]["oneOf"][1]["$ref"], "#/components/schemas/Overlap");
+    assert_eq!(policies["retry"]["oneOf"][1]["$ref"], "#/components/schemas/RetryInput");
+}
+
+#[test]
+fn operations_have_examples() {
+    let document = document();
+    for (name, operation) in operations(&document) {
+        for (_, content) in operation["requestBody"]["content"].as_object().into_iter().flatten() {
+            assert!(!content["example"].is_null(), "{name}");
+        }
+        let responses = operation["responses"].as_object().unwrap();
+        let good = responses.iter().filter(|(status, _)| status.starts_with('2'));
+        let contents: Vec<_> =
+            good.flat_map(|(_, response)| response["content"].as_object().into_iter().flatten()).collect();
+        let has_example = contents.iter().any(|(_, content)| !content["example"].is_null());
+        assert!(has_example || contents.is_empty(), "{name}");
+    }
+}
+
+/// Phrases that a native speaker would not write here.
+const ODD: [&str; 10] =
+    ["Tell ", "Make ", "What ", "Who ", "Whatever ", " anew", "by itself", "nobody", "somebody", " if absent"];
+
+#[test]
+fn everything_is_described_in_plain_words() {
+    let document = document();
+    let check = |name: &str, words: &Value| {
+        let words = text(words);
+        assert!(words.len() > 5 && words.starts_with(|first: char| !first.is_lowercase()), "{name}: {words:?}");
+        let odd =
+            ODD.iter().find(|odd| if odd.starts_with(' ') { words.contains(**odd) } else { words.starts_with(**odd) });
+        assert_eq!(odd, None, "{name}: {words}");
+    };
+    for (name, operation) in operations(&document) {
+        check(&name, &operation["summary"]);
+        assert!(!text(&operation["summary"]).ends_with('.'), "{name}");
+        for parameter in operation["parameters"].as_array().unwrap() {
+            check(&format!("{name} {}", parameter["name"]), &parameter["description"]);
+        }
+    }
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        for (member, property) in schema["properties"].as_object().into_iter().flatten() {
+            check(&format!("{name}.{member}"), &property["description"]);
+        }
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// The document that a server serves.
+fn document() -> Value {
+    Server::start().raw("GET", "/openapi.json", &[], b"").expect(200)
+}
+
+/// Every operation, with its method and path.
+fn operations(document: &Value) -> impl Iterator<Item = (String, &Value)> {
+    let paths = document["paths"].as_object().unwrap().iter();
+    paths.flat_map(|(path, operations)| {
+        let operations = operations.as_object().unwrap().iter();
+        operations.map(move |(method, operation)| (format!("{method} {path}"), operation))
+    })
 }
 
 fn collect(value: &Value, references: &mut Vec<String>) {
@@ -69,6 +241,9 @@ fn the_page_for_people_loads_nothing_from_elsewhere() {
     let server = bare;
     let page = server.raw("GET", "/docs/api", &[], b"");
     assert_eq!(page.status, 200);
+    // The members of a body, and a link to what is inside of them.
+    assert!(page.text.contains("<code>pauseReason</code>") && page.text.contains("href=\"#PoliciesInput\""));
+    assert!(page.text.contains("Deprecated: use `pauseJob`") && page.text.contains("The board needs the report today"));
     assert!(
         page.text.contains("/api/v1/jobs/{jobId}/run-now")
             && page.headers["content-security-policy"].contains("'none'")

@@ -69,7 +69,7 @@ fn what_is_left_out_of_what_fires_next_is_told() {
 
 /// Revokes the last admin, on both databases.
 fn last_admin(server: &Server) {
-    let warning = "warning: admin is the last token of an admin: without it nobody can make tokens or jobs\n  \
+    let warning = "warning: admin is the last token of an admin: without it nobody can create tokens or jobs\n  \
                    hint: make another first: everbell tokens create NAME --role admin; or come back in later by starting a \
                    server with EVERBELL_ADMIN_TOKEN\n";
     let asked = refused(server, &["tokens", "revoke", "admin"], 2);
@@ -133,7 +133,7 @@ fn instances_drain_and_come_back() {
         "✓ Instance ID drains: it finishes what it has and takes no more\n"
     );
     assert!(on_terminal(&server, 80, &["instances"]).stdout.contains("⚠ draining"));
-    assert_eq!(masked(&data(&server, &["instances", "undrain", &id])), "✓ Instance ID takes work again\n");
+    assert_eq!(masked(&data(&server, &["instances", "undrain", &id])), "✓ Instance ID accepts work again\n");
     assert_eq!(
         refused(&server, &["instances", "drain", "nope"], 3),
         "error: cannot drain instance `nope`: there is no instance `nope`\n  hint: see which there are: everbell instances\n"

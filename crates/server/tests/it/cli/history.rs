@@ -1,8 +1,9 @@
 //! What became of slots, and runs for those that have gone by.
 
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::{data, everbell, json as printed, loose, masked, on_terminal, refused};
+use super::{data, everbell, json as printed, loose, masked, on_terminal, refused, time, until_reached};
 use crate::server::{Server, TARGETS};
 
 /// What is said on a terminal by a command that must succeed.
@@ -33,9 +34,10 @@ fn backfilled(server: &Server) {
          2026-11-04T08:00:00+01:00\tcreate\t\n"
     );
     assert_eq!(printed(server, &with(&["--dry-run"]))["toCreate"], 3);
+    assert_eq!(data(server, &with(&["--dry-run", "-o", "name"])), "", "a plan has no id");
     assert_eq!(
         refused(server, &with(&[]), 2),
-        "error: nobody is there to be asked: Make 3 runs of job daily for slots that have gone by?\n  \
+        "error: there is no terminal to ask at: Make 3 runs of job daily for slots that have gone by?\n  \
          add `--yes`, or look first with `--dry-run`\n"
     );
     assert_eq!(server.get("/jobs/key:daily/backfills").expect(200)["items"], json!([]));
@@ -87,6 +89,7 @@ fn explained(server: &Server) {
     let plain = data(server, &["jobs", "stats", "daily", "--window", "3650d"]);
     assert!(plain.contains("\nruns\t3\ncomplete\ttrue\nsucceeded\t3\n"), "{plain}");
     assert_eq!(printed(server, &["jobs", "stats", "daily", "--window", "3650d"])["runs"], 3);
+    assert_eq!(data(server, &["jobs", "stats", "daily", "-o", "name"]), "");
 }
 
 #[test]
@@ -137,8 +140,8 @@ fn gaps_are_listed_with_their_reasons() {
     let server = Server::start();
     server.job("pulse", &json!({"cronExpression": "* * * * * *"}));
     assert_eq!(told(&server, &["jobs", "gaps", "pulse", "--reason", "paused"]), "no gap fits");
-    server.post("/jobs/key:pulse/pause", &json!({"reason": "SMTP down"})).expect(200);
-    std::thread::sleep(std::time::Duration::from_millis(2_100));
+    let paused = server.post("/jobs/key:pulse/pause", &json!({"reason": "SMTP down"})).expect(200);
+    until_reached(&server, time(&paused["pausedAt"]) + SignedDuration::from_secs(1));
     server.post("/jobs/key:pulse/resume", &json!({})).expect(200);
     server.until("/jobs/key:pulse/gaps?reason=paused", |list| list["items"] != json!([]));
     let gaps = told(&server, &["jobs", "gaps", "pulse", "--reason", "paused", "--from", "-1h"]);

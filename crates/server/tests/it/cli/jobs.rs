@@ -1,8 +1,9 @@
 //! `everbell jobs`.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{data, everbell, json as printed, loose, masked, on_terminal, refused};
+use super::{data, everbell, json as printed, loose, masked, on_terminal, refused, time, until_reached};
 use crate::server::{Server, TARGETS};
 
 /// Two jobs whose next fires are known: one in a zone with summer time, one that is paused.
@@ -221,7 +222,7 @@ fn actions(server: &Server) {
     );
     assert_eq!(
         refused(server, &["jobs", "retire", "daily-briefing"], 2),
-        "error: nobody is there to be asked: Retire job daily-briefing for good? Its history stays.\n  \
+        "error: there is no terminal to ask at: Retire job daily-briefing for good? Its history stays.\n  \
          everbell jobs retire daily-briefing --yes\n"
     );
     assert_eq!(
@@ -236,15 +237,16 @@ fn actions(server: &Server) {
 #[test]
 fn a_one_time_job_whose_time_went_by_is_over() {
     let server = Server::start();
+    let mut due = Timestamp::MIN;
     for key in ["lost", "kept"] {
-        printed(&server, &["jobs", "once", key, "--target", "print", "--at", "+2s"]);
+        due = time(&printed(&server, &["jobs", "once", key, "--target", "print", "--at", "+2s"])["runAt"]);
         server.post(&format!("/jobs/key:{key}/pause"), &json!({"reason": "not now"})).expect(200);
     }
-    std::thread::sleep(std::time::Duration::from_millis(2_200));
+    until_reached(&server, due);
     let lost = on_terminal(&server, 120, &["jobs", "resume", "lost"]);
     assert!(lost.stdout.starts_with("■ Retired lost: its only time, "), "{}", lost.stdout);
     assert!(lost.stdout.contains(", went by while it was paused\n  it was not run, and does not fire any more; "));
-    assert_eq!(lost.stderr, "make it anew: everbell jobs once lost --target print --at +15m\n");
+    assert_eq!(lost.stderr, "create it again: everbell jobs once lost --target print --at +15m\n");
     let kept = on_terminal(&server, 120, &["jobs", "resume", "kept", "--run-missed"]);
     assert!(
         kept.stdout.starts_with("✓ Resumed kept\n  1 slot went by while it was paused, run once: "),

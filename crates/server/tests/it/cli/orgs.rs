@@ -132,6 +132,8 @@ fn jobs_are_overridden_run_moved_and_skipped_for_orgs() {
     let said = refused(&server, &["jobs", "skip", "briefing"], 2);
     assert!(said.contains("name the one that is meant in `--org`") && !said.contains("all of them"), "{said}");
     assert_eq!(printed(&server, &["jobs", "run", "briefing", "--org", "acme"])["run"]["orgId"], "acme");
+    let named = everbell(&server, &["jobs", "run", "briefing", "--orgs", "nobody", "-o", "name"]);
+    assert_eq!((named.code, named.stdout.as_str()), (Some(1), ""), "one that was refused has no run");
     let some = everbell(&server, &["jobs", "run", "briefing", "--orgs", "cove,nobody", "--force", "-o", "table"]);
     assert_eq!(some.code, Some(1));
     assert!(
@@ -172,7 +174,7 @@ fn a_job_that_fires_for_orgs_has_no_time_of_its_own() {
 fn what_is_done_for_every_org_is_begun_and_stopped() {
     let server = populated();
     let said = on_terminal(&server, 100, &["orgs", "rebuild", "briefing"]).stdout;
-    assert_eq!(said, "✓ The timers of briefing are made anew\n");
+    assert_eq!(said, "✓ The timers of briefing are rebuilt\n");
     let said = on_terminal(&server, 100, &["orgs", "stop", "briefing"]).stdout;
     assert_eq!(said, "✓ No runs are being made for the orgs of briefing\n");
     refused(&server, &["orgs", "rebuild", "nobody"], 3);

@@ -1,8 +1,9 @@
 //! `everbell runs` and `everbell jobs run`.
 
+use jiff::SignedDuration;
 use serde_json::json;
 
-use super::{data, everbell, json as printed, loose, masked, on_terminal, refused};
+use super::{data, everbell, json as printed, loose, masked, on_terminal, refused, time, until_reached};
 use crate::server::{Server, TARGETS};
 
 fn flow(server: &Server) {
@@ -93,8 +94,9 @@ fn runs_are_listed_and_shown() {
     server.job("broken-report", &json!({"target": "fail", "payload": {"n": 1}}));
     assert_eq!(everbell(&server, &["jobs", "run", "broken-report", "--wait", "-q"]).stdout, "");
     let id = data(&server, &["runs", "-o", "name"]).trim().to_owned();
-    // Some seconds ago, so that the columns are as wide as they are below.
-    std::thread::sleep(std::time::Duration::from_millis(2_100));
+    // More than a second ago, so that the columns are as wide as they are below; ages are counted to the last whole second.
+    let asked_at = time(&server.get(&format!("/runs/{id}")).expect(200)["scheduledAt"]);
+    until_reached(&server, asked_at + SignedDuration::from_secs(2));
     let narrow = on_terminal(&server, 80, &["runs"]);
     assert_eq!(loose(&narrow.stdout), "RUN STATUS JOB AGE WHY\nID ✕ failed broken-report SPAN ago exit_code");
     assert_eq!(masked(&narrow.stderr), "1 run · next: everbell runs show ID\n");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-const FOLDER: &str = "crates/server/assets/ui/";
+const FOLDER: &str = "crates/ui/assets/ui/";
 /// What everybody may use, and adjust in a place of their own.
 const SHARED: [&str; 2] = ["base.css", "parts.css"];
 

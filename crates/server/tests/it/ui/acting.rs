@@ -145,6 +145,8 @@ fn many_jobs_are_paused_at_once() {
     browser.see("2");
     browser.fill("Reason", "moving house");
     browser.click("Pause 2 jobs");
+    // The form leads back to the list: leaving before that would race with it.
+    browser.see("2 jobs are paused.");
     browser.visit(&server.url("/jobs?status=paused"));
     browser.see_count("[data-row]", 2);
     browser.finish();

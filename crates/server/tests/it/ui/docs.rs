@@ -19,7 +19,7 @@ fn everybody_can_read_the_documentation_of_the_api() {
     browser.press("Enter");
     browser.until("return location.hash === '#content'");
     browser.not_see("List every check");
-    browser.click("/readyz Tell whether");
+    browser.click("/readyz Check whether");
     browser.see("List every check");
 
     browser.execute("document.querySelectorAll('details').forEach(part => { part.open = true })", &json!([]));

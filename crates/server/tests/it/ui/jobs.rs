@@ -23,7 +23,7 @@ fn listing(server: &Server) {
     assert_has(
         &page,
         &[
-            "Living <span class=\"count\">3</span>",
+            "Current <span class=\"count\">3</span>",
             "Active <span class=\"count\">2</span>",
             "Paused <span class=\"count\">1</span>",
             "Retired <span class=\"count\">1</span>",

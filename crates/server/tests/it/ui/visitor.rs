@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use crate::server::{Reply, Server};
 
 /// A text that must stay text wherever it is shown: HTML, quotes, another direction, more than one code unit.
@@ -112,11 +114,8 @@ impl<'a> Visitor<'a> {
 
 /// A text as a part of a path or query.
 pub(crate) fn part(text: &str) -> String {
-    let sign = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
-        other => format!("%{other:02X}"),
-    };
-    text.bytes().map(sign).collect()
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+    utf8_percent_encode(text, ENCODED).to_string()
 }
 
 /// What a page hides in a form under this name.

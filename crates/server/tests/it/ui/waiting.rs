@@ -16,7 +16,7 @@ fn a_job_whose_target_nobody_serves_says_so() {
     server.until("/status", |status| status["dueTimers"].as_u64().is_some_and(|due| due > 0));
     let ana = Visitor::admin(&server);
     let page = ana.page("/jobs/tick");
-    assert_has(&page, &["<b>Does not fire:</b> nobody serves its target <b dir=\"auto\">print</b>"]);
+    assert_has(&page, &["<b>Does not fire:</b> no live instance serves its target <b dir=\"auto\">print</b>"]);
     let fires = between(&page, "id=\"coming\"", "</section>");
     assert_eq!(fires.matches("late").count(), 1, "only the first is late, the others are still to come: {fires}");
     assert!(fires.matches(" ago").count() <= 1, "{fires}");

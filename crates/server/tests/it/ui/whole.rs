@@ -38,7 +38,7 @@ fn the_overview_tells_what_needs_attention() {
     browser.see("Every day at 02:30");
     browser.flawless();
     browser.click("Failed, 24 h");
-    browser.see("Execution jobs");
+    browser.see("Runs");
     browser.finish();
 }
 
@@ -118,7 +118,7 @@ fn drained_instances_take_no_work_until_they_are_asked_again() {
     browser.click("Drain it");
     browser.see("Draining");
     browser.click("Let");
-    browser.see("It takes work again.");
+    browser.see("It accepts work again.");
     browser.finish();
 }
 

@@ -133,7 +133,7 @@ impl Operation {
                 Answer::of(answer)
             }
             Operation::Keep(outputs) => {
-                let mut kept = store.keep_outputs(outputs).await;
+                let mut kept = store.save_outputs(outputs).await;
                 if let Ok(kept) = &mut kept {
                     kept.sort();
                 }
@@ -180,8 +180,8 @@ impl Operation {
             Operation::CountJobs(filter, cap) => Answer::of(store.count_jobs(filter, *cap).await),
             Operation::CountRuns(filter, cap) => Answer::of(store.count_runs(filter, *cap).await),
             Operation::ListRuns(filter, limit) => list_runs(store, filter, *limit).await,
-            Operation::Glance(glance) => Answer::of(store.glance(glance).await),
-            Operation::Tally(tally) => Answer::of(store.tally(tally).await),
+            Operation::RecentRuns(recent_runs) => Answer::of(store.recent_runs(recent_runs).await),
+            Operation::RunHistogram(histogram) => Answer::of(store.count_runs_by_time(histogram).await),
             Operation::ListGaps(limit) => list_gaps(store, *limit).await,
             Operation::ListAudit(limit) => list_audit(store, *limit).await,
             _ => unreachable!("{self:?} is done elsewhere"),

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use everbell_core::settle::{Outcome, settle};
-use everbell_core::store::{AuditEntry, Claim, Glance, JobFilter, JobSort, NewToken, RequestKey, RunFilter, Tally};
+use everbell_core::store::{
+    AuditEntry, Claim, JobFilter, JobSort, NewToken, RecentRuns, RequestKey, RunFilter, RunHistogram,
+};
 use everbell_core::{JobId, JobKey, JobStatus, RunId, RunStatus};
 use jiff::{SignedDuration, Timestamp};
 
@@ -84,8 +86,8 @@ impl Generator {
                 }
             }
             6 => Operation::Counts(self.now),
-            7 => self.glance(limit),
-            8 => self.tally(),
+            7 => self.recent_runs(limit),
+            8 => self.count_runs_by_time(),
             _ => {
                 let filter = self.job_filter();
                 if self.dice.one_in(3) {
@@ -114,30 +116,30 @@ impl Generator {
     }
 
     /// At some jobs, now and then at a part of their history.
-    fn glance(&mut self, each: u32) -> Operation {
+    fn recent_runs(&mut self, each: u32) -> Operation {
         let keys = (0..self.dice.below(4)).map(|_| JobKey::new(&self.key()).unwrap()).collect();
-        let mut glance = Glance::new(keys, each).unwrap();
+        let mut recent_runs = RecentRuns::new(keys, each).unwrap();
         if self.dice.one_in(3) {
-            glance = glance.from(self.some_time_ago());
+            recent_runs = recent_runs.from(self.some_time_ago());
         }
         if self.dice.one_in(3) {
-            glance = glance.to(self.some_time_ago());
+            recent_runs = recent_runs.to(self.some_time_ago());
         }
-        Operation::Glance(glance)
+        Operation::RecentRuns(recent_runs)
     }
 
-    fn tally(&mut self) -> Operation {
+    fn count_runs_by_time(&mut self) -> Operation {
         let mut bounds: Vec<Timestamp> = (0..2 + self.dice.below(6)).map(|_| self.some_time_ago()).collect();
         bounds.sort_unstable();
         bounds.dedup();
-        let Ok(mut tally) = Tally::new(bounds) else { return Operation::Counts(self.now) };
+        let Ok(mut histogram) = RunHistogram::new(bounds) else { return Operation::Counts(self.now) };
         if self.dice.one_in(2) {
-            tally = tally.of_job(JobKey::new(&self.key()).unwrap());
+            histogram = histogram.of_job(JobKey::new(&self.key()).unwrap());
         }
         if self.dice.one_in(3) {
-            tally = tally.of_target(target(LOG));
+            histogram = histogram.of_target(target(LOG));
         }
-        Operation::Tally(if self.dice.one_in(2) { tally.with_times() } else { tally })
+        Operation::RunHistogram(if self.dice.one_in(2) { histogram.with_times() } else { histogram })
     }
 
     /// Often on a whole minute, where slots are.
@@ -151,7 +153,7 @@ impl Generator {
         let text = Some(self.prefix.clone());
         let jobs = |sort| Operation::ListJobs(JobFilter { text: text.clone(), sort, ..JobFilter::default() }, 10);
         let keys = self.jobs.iter().map(|(_, key, _)| JobKey::new(key).unwrap()).collect();
-        let ever = Tally::new(vec![Timestamp::UNIX_EPOCH, self.now, Timestamp::MAX]).unwrap();
+        let ever = RunHistogram::new(vec![Timestamp::UNIX_EPOCH, self.now, Timestamp::MAX]).unwrap();
         let mut operations = vec![
             jobs(JobSort::Key),
             jobs(JobSort::NextRunAt),
@@ -159,9 +161,9 @@ impl Generator {
             jobs(JobSort::Target),
             Operation::CountRuns(RunFilter::default(), 10_000),
             Operation::ListRuns(RunFilter::default(), 25),
-            Operation::Glance(Glance::new(keys, 7).unwrap()),
-            Operation::Tally(ever.clone()),
-            Operation::Tally(ever.with_times()),
+            Operation::RecentRuns(RecentRuns::new(keys, 7).unwrap()),
+            Operation::RunHistogram(ever.clone()),
+            Operation::RunHistogram(ever.with_times()),
             Operation::ListGaps(25),
             Operation::ListAudit(100),
             Operation::Counts(self.now),

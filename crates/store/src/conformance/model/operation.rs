@@ -3,7 +3,9 @@
 use everbell_core::change::NewJob;
 use everbell_core::plan::Missed;
 use everbell_core::settle::Transition;
-use everbell_core::store::{AuditEntry, Glance, Instance, JobFilter, NewToken, RequestKey, RunFilter, Tally};
+use everbell_core::store::{
+    AuditEntry, Instance, JobFilter, NewToken, RecentRuns, RequestKey, RunFilter, RunHistogram,
+};
 use everbell_core::{BackfillId, InstanceId, JobId, OutputSoFar, Overlap, Run, RunId};
 use jiff::Timestamp;
 
@@ -35,8 +37,8 @@ pub(super) enum Operation {
     ListRuns(RunFilter, u32),
     CountJobs(JobFilter, u32),
     CountRuns(RunFilter, u32),
-    Glance(Glance),
-    Tally(Tally),
+    RecentRuns(RecentRuns),
+    RunHistogram(RunHistogram),
     ListGaps(u32),
     ListAudit(u32),
     Counts(Timestamp),

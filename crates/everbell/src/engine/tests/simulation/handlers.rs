@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use everbell_core::Target;
 use everbell_core::settle::Outcome;
-use everbell_core::store::Store;
+use everbell_core::store::RunStore;
 use everbell_store::conformance::dice::Dice;
 use everbell_store::conformance::faults::KeptBack;
 use everbell_store::memory::MemoryStore;
@@ -35,7 +35,7 @@ pub(super) struct Handlers<'a> {
 impl Handlers<'_> {
     pub(super) fn targets(&self) -> Targets {
         let mut targets = Targets::default();
-        let mut serve = |label: &str, fate: fn(Run, Arc<ManualClock>, Dice) -> Fate| {
+        let mut serve = |label: &str, fate: fn(Run, Arc<ManualClock>, Dice) -> TimerChange| {
             let (clock, diary, store) = (Arc::clone(self.clock), Arc::clone(self.diary), Arc::clone(self.store));
             let (instance, seed) = (self.instance, self.seed);
             let handler = action(move |run: Run| {
@@ -75,9 +75,9 @@ impl Handlers<'_> {
     }
 }
 
-type Fate = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+type TimerChange = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
-fn fate(outcome: impl Future<Output = Outcome> + Send + 'static) -> Fate {
+fn fate(outcome: impl Future<Output = Outcome> + Send + 'static) -> TimerChange {
     Box::pin(outcome)
 }
 

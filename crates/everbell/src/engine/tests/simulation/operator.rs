@@ -2,7 +2,7 @@
 
 use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::plan::{Missed, RunNow};
-use everbell_core::store::{JobRef, PageRequest, RunFilter, Store};
+use everbell_core::store::{JobRef, JobStore, PageRequest, RunFilter, RunStore};
 use everbell_core::{Invalid, JobId, JobStatus, Overlap, Pause, RunId, RunStatus};
 use jiff::{SignedDuration, Timestamp};
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use everbell_core::change;
-use everbell_core::store::{JobFilter, PageRequest, Store, StoreResult};
+use everbell_core::store::{JobFilter, JobStore, PageRequest, StoreResult};
 use everbell_core::{Backoff, CatchUp, JobId, OnLeaseLoss, Overlap, PolicyValues, RunId, RunStatus};
 use everbell_store::conformance::checkers::Snapshot;
 use everbell_store::conformance::dice::Dice;

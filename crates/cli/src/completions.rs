@@ -1,0 +1,189 @@
+//! `everbell completions`, and what shells ask while somebody types.
+//!
+//! The script of a shell only calls this binary again, with what was typed so far and [`VARIABLE`] set. So commands,
+//! flags and words are always those of the binary that is installed. Names of jobs, orgs and targets come from the server, within
+//! 300 ms or not at all; nothing here ever says an error, which would stand in the middle of a line.
+
+use std::ffi::{OsStr, OsString};
+use std::time::Duration;
+
+use clap::{Arg, Args, Command, ValueEnum};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Zsh};
+use everbell_core::Zone;
+use everbell_wire as wire;
+use serde::de::DeserializeOwned;
+
+use super::client::{Client, Parameter};
+use super::online::{Color, OnlineArgs};
+use super::output::{Output, printable};
+use super::{CliError, Exit, Program};
+use everbell_wire::shell;
+
+/// Set by the scripts: the shell that asks.
+const VARIABLE: &str = "EVERBELL_COMPLETE";
+const PATIENCE: Duration = Duration::from_millis(300);
+/// More are not read through.
+const MOST: &str = "100";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell completions bash
+  everbell completions zsh
+  everbell completions fish";
+
+pub(super) const INSTALLATION: &str = "\
+Installation:
+  bash        echo 'source <(everbell completions bash)' >> ~/.bashrc
+  zsh         echo 'source <(everbell completions zsh)' >> ~/.zshrc      (after compinit)
+  fish        everbell completions fish > ~/.config/fish/completions/everbell.fish
+  elvish      eval (everbell completions elvish | slurp)
+  powershell  everbell completions powershell | Out-String | Invoke-Expression
+
+Names of jobs, orgs and targets come from the server of EVERBELL_SERVER with the token of EVERBELL_TOKEN,
+EVERBELL_TOKEN_FILE or `everbell-data/admin-token`, if it answers within 300 ms.";
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell that the script is for.
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+    Elvish,
+    Powershell,
+}
+
+pub(crate) fn run(args: &CompletionsArgs, output: &mut Output) -> Result<Exit, CliError> {
+    let shell: &dyn EnvCompleter = match args.shell {
+        Shell::Bash => &Bash,
+        Shell::Zsh => &Zsh,
+        Shell::Fish => &Fish,
+        Shell::Elvish => &Elvish,
+        Shell::Powershell => &Powershell,
+    };
+    let mut script = Vec::new();
+    shell.write_registration(VARIABLE, "everbell", "everbell", "everbell", &mut script)?;
+    output.raw(String::from_utf8_lossy(&script).trim_start())?;
+    Ok(Exit::Success)
+}
+
+/// Answers a shell, if it is one that asks.
+pub fn answered(program: Program, args: &[OsString]) -> bool {
+    if std::env::var_os(VARIABLE).is_none_or(|shell| shell.is_empty()) {
+        return false;
+    }
+    let folder = std::env::current_dir().ok();
+    // Whatever came of it: a shell that asks wants nothing else to happen.
+    let _ = CompleteEnv::with_factory(|| command(program))
+        .var(VARIABLE)
+        .try_complete(args.iter().cloned(), folder.as_deref());
+    true
+}
+
+/// The command line, with what can stand for values.
+fn command(program: Program) -> Command {
+    fn with_values(command: Command) -> Command {
+        command.mut_args(with_value).mut_subcommands(with_values)
+    }
+    with_values((program.command)())
+}
+
+/// What a value can be is told by its name in the help.
+fn with_value(arg: Arg) -> Arg {
+    let name = arg.get_value_names().and_then(|names| names.first()).map(|name| name.as_str().to_owned());
+    match name.as_deref() {
+        Some("JOB") => arg.add(ArgValueCompleter::new(jobs)),
+        Some("ORG") => arg.add(ArgValueCompleter::new(orgs)),
+        Some("LABEL" | "TARGET") => arg.add(ArgValueCompleter::new(targets)),
+        Some("ZONE") => arg.add(ArgValueCompleter::new(zones)),
+        _ => arg,
+    }
+}
+
+fn jobs(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_str().unwrap_or_default();
+    let mut query = vec![("limit", MOST.to_owned())];
+    if !typed.is_empty() {
+        query.push(("q", typed.to_owned()));
+    }
+    let jobs = found::<wire::Job>("/jobs", &query).into_iter();
+    jobs.filter_map(|job| offer(typed, &job.job_key, Some(&job.schedule_text))).collect()
+}
+
+fn orgs(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_str().unwrap_or_default();
+    let mut query = vec![("limit", MOST.to_owned())];
+    if !typed.is_empty() {
+        query.push(("text", typed.to_owned()));
+    }
+    let orgs = found::<wire::Org>("/orgs", &query).into_iter();
+    orgs.filter_map(|org| offer(typed, &org.id, Some(&org.timezone))).collect()
+}
+
+fn targets(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_str().unwrap_or_default();
+    let targets = found::<wire::Target>("/targets", &[]).into_iter();
+    targets.filter_map(|target| offer(typed, &target.target, None)).collect()
+}
+
+/// The items of a list; none if the server does not answer, because a shell has no use for an error.
+fn found<T: DeserializeOwned>(path: &str, query: &[Parameter<'_>]) -> Vec<T> {
+    let list = client().and_then(|client| client.items_like(path, query).ok());
+    list.map(|list| list.items).unwrap_or_default()
+}
+
+/// A name that begins as typed. Shells put it on the line as it is, so a name that any shell would read as more than one
+/// plain word is never offered: it would run as a command, or count as a flag.
+fn offer(typed: &str, name: &str, about: Option<&str>) -> Option<CompletionCandidate> {
+    let begins_plainly = name.starts_with(|c: char| c.is_ascii_alphanumeric() || "_./".contains(c));
+    // PowerShell makes two words of what has a comma.
+    let is_plain = begins_plainly && !name.contains(',') && shell(name) == name;
+    let about = about.map(|about| printable(about).into());
+    (is_plain && name.starts_with(typed)).then(|| CompletionCandidate::new(name).help(about))
+}
+
+fn zones(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_str().unwrap_or_default().to_lowercase();
+    Zone::names().filter(|name| name.to_lowercase().starts_with(&typed)).map(CompletionCandidate::new).collect()
+}
+
+/// The server of the environment.
+fn client() -> Option<Client> {
+    let args = OnlineArgs {
+        server: None,
+        token_file: None,
+        request_timeout: PATIENCE,
+        json: false,
+        output: None,
+        color: Color::Never,
+        quiet: true,
+    };
+    Client::new(&args).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_line_with_its_values_is_consistent() {
+        use clap::Subcommand;
+        let program = Program {
+            command: || crate::Command::augment_subcommands(Command::new("everbell")).disable_help_subcommand(true),
+            read_jobs: |_, _| Ok(Vec::new()),
+        };
+        command(program).debug_assert();
+    }
+
+    #[test]
+    fn zones_are_found_in_any_case() {
+        let found = zones(OsStr::new("europe/par"));
+        assert_eq!(found.iter().map(CompletionCandidate::get_value).collect::<Vec<_>>(), ["Europe/Paris"]);
+    }
+}

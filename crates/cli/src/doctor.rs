@@ -1,0 +1,208 @@
+//! `everbell doctor`: everything that can be seen from outside, and what to do about it.
+
+mod checks;
+
+use std::time::Duration;
+
+use clap::Args;
+use everbell_wire as wire;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::client::Parameter;
+use super::online::{Format, OnlineArgs};
+use super::output::{Mark, Output, printable};
+use super::{CliError, Exit, Session};
+use crate::clock;
+
+/// The most jobs, and the most runs, that are looked at.
+const MOST: usize = 1_000;
+const PAGE: usize = 200;
+/// No call begins later than this, and none takes longer than that: together ten seconds.
+const LAST_CALL: Duration = Duration::from_secs(8);
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell doctor
+  everbell doctor --json
+  everbell doctor --server http://127.0.0.1:7070";
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Ok,
+    Warning,
+    Error,
+}
+
+/// Something that was looked at.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Finding {
+    /// A stable word for programs.
+    check: &'static str,
+    level: Level,
+    detail: String,
+    /// What to do about it.
+    #[serde(rename = "try")]
+    next: Option<String>,
+}
+
+impl Finding {
+    fn ok(check: &'static str, detail: impl Into<String>) -> Finding {
+        Finding { check, level: Level::Ok, detail: detail.into(), next: None }
+    }
+
+    fn warning(check: &'static str, detail: impl Into<String>, next: impl Into<String>) -> Finding {
+        Finding { check, level: Level::Warning, detail: detail.into(), next: Some(next.into()) }
+    }
+
+    fn error(check: &'static str, detail: impl Into<String>, next: impl Into<String>) -> Finding {
+        Finding { check, level: Level::Error, detail: detail.into(), next: Some(next.into()) }
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    ok: bool,
+    findings: &'a [Finding],
+}
+
+pub(crate) fn run(args: &DoctorArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let given = &args.online;
+    let online = OnlineArgs {
+        server: given.server.clone(),
+        token_file: given.token_file.clone(),
+        request_timeout: given.request_timeout.min(PATIENCE),
+        json: given.json,
+        output: given.output,
+        color: given.color,
+        quiet: given.quiet,
+    };
+    let session = Session::new(&online, now, output)?;
+    let mut look = Look { session: &session, begun: clock::wall(), findings: Vec::new() };
+    look.at_everything();
+    let findings = look.findings;
+    let ok = findings.iter().all(|finding| finding.level != Level::Error);
+    if matches!(session.format, Some(Format::Json | Format::Jsonl)) {
+        session.out.json(&Document { ok, findings: &findings })?;
+    } else {
+        for finding in &findings {
+            let mark = match finding.level {
+                Level::Ok if session.quiet => continue,
+                Level::Ok => Mark::Good,
+                Level::Warning => Mark::Warning,
+                Level::Error => Mark::Bad,
+            };
+            let mark = session.out.mark(mark);
+            session.out.line(&format!("{mark} {}", printable(&finding.detail)))?;
+            if let Some(next) = &finding.next {
+                session.out.line(&format!("  {}", printable(next)))?;
+            }
+        }
+    }
+    Ok(if ok { Exit::Success } else { Exit::Failed })
+}
+
+/// One look at a server.
+struct Look<'a, 'o> {
+    session: &'a Session<'o>,
+    begun: Timestamp,
+    findings: Vec<Finding>,
+}
+
+impl Look<'_, '_> {
+    fn at_everything(&mut self) {
+        let Some(status) = self.status() else { return };
+        // The time that counts is the database's.
+        let now = status.now;
+        if let Some((_, told)) =
+            self.ask("readiness", |session| session.client.said("/readyz", &[("verbose", "true".to_owned())]))
+        {
+            self.findings.extend(checks::readiness(&told));
+        }
+        self.findings.extend(checks::status(&status, now));
+        let query = [("status", "active".to_owned()), ("scheduled", "false".to_owned())];
+        let resting = self.pages("timers", "/jobs", &query);
+        self.findings.extend(resting.map(|(items, _)| checks::resting_jobs(&items, now)));
+        let instances = self.ask("instances", |session| session.client.items("/instances"));
+        self.findings.extend(instances.into_iter().flat_map(|list| checks::instances(&list.items, now)));
+        let targets = self.ask("targets", |session| session.client.items("/targets"));
+        self.findings.extend(targets.into_iter().flat_map(|list| checks::targets(&list.items)));
+        let running = self.pages("leases", "/runs", &[("status", "running".to_owned())]);
+        self.findings.extend(running.map(|(items, _)| checks::leases(&items, now)));
+        let newest = self.pages("slots", "/runs", &[]);
+        self.findings.extend(newest.map(|(items, _)| checks::slots(&items)));
+        let jobs = self.pages("dst", "/jobs", &[("status", "active".to_owned())]);
+        self.findings.extend(jobs.map(|(items, more)| checks::clock_changes(&items, more, now)));
+    }
+
+    /// Whether there is a server, and whether it knows us.
+    fn status(&mut self) -> Option<wire::Status> {
+        let server = self.session.client.server().to_owned();
+        let answer = match self.session.client.get::<wire::Status>("/status", &[]) {
+            Ok(answer) => answer,
+            Err(CliError::Refused(refusal)) => {
+                self.findings.push(Finding::ok("server", format!("server {server} answers")));
+                let told = CliError::Refused(refusal).to_string();
+                let (what, next) = told.split_once("\n  hint: ").unwrap_or((&told, "see `everbell help environment`"));
+                self.findings.push(Finding::error("access", what, next));
+                return None;
+            }
+            Err(error) => {
+                let told = error.to_string();
+                let (what, next) = told.split_once("\n  hint: ").unwrap_or((&told, "see that a server runs there"));
+                self.findings.push(Finding::error("server", what, next));
+                return None;
+            }
+        };
+        let took = clock::wall().duration_since(self.begun).as_millis();
+        let status = answer.document;
+        let wire::Status { version, actor, role, .. } = &status;
+        self.findings.push(Finding::ok("server", format!("server {server} answers ({took} ms), everbell {version}")));
+        self.findings.push(Finding::ok("access", format!("authenticated as {actor}, {role}")));
+        Some(status)
+    }
+
+    /// The first items of a list, and whether there are more. What cannot be asked is told, and the rest goes on.
+    fn pages<T: DeserializeOwned>(
+        &mut self,
+        check: &'static str,
+        path: &str,
+        query: &[Parameter<'_>],
+    ) -> Option<(Vec<T>, bool)> {
+        let (mut items, mut cursor) = (Vec::new(), None);
+        loop {
+            // A page at a time, so that the time is looked at before each.
+            let mut query = query.to_vec();
+            query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
+            let page = self.ask(check, |session| session.client.all(path, &query, PAGE))?;
+            items.extend(page.items);
+            cursor = page.next;
+            if cursor.is_none() || items.len() >= MOST {
+                return Some((items, cursor.is_some()));
+            }
+        }
+    }
+
+    fn ask<T>(&mut self, check: &'static str, question: impl FnOnce(&Session<'_>) -> Result<T, CliError>) -> Option<T> {
+        let late = clock::wall().duration_since(self.begun) > LAST_CALL.try_into().unwrap_or_default();
+        let asked = if late { Err("there was no time left".to_owned()) } else { Ok(question(self.session)) };
+        let why = match asked {
+            Ok(Ok(answer)) => return Some(answer),
+            Ok(Err(error)) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+            Err(why) => why,
+        };
+        let next = "a token of a higher role may be needed, or a server that answers faster";
+        self.findings.push(Finding::warning(check, format!("{check} could not be looked at: {why}"), next));
+        None
+    }
+}

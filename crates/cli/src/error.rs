@@ -1,0 +1,198 @@
+//! How a command ends: the exit codes, and what is said on stderr.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use everbell_core::UnknownZone;
+use everbell_core::cron::ParseError;
+
+use super::client::Refusal;
+use everbell_wire::time_input;
+
+/// The exit codes of every command.
+///
+/// | code | meaning |
+/// |---|---|
+/// | 0 | success |
+/// | 1 | the operation failed, or what was looked at is not in order |
+/// | 2 | usage or validation error; nothing was changed |
+/// | 3 | not found |
+/// | 4 | not authenticated or not allowed |
+/// | 5 | conflict |
+/// | 6 | waited for a run, and it failed |
+/// | 7 | timed out, or the server cannot be reached |
+/// | 130 | interrupted |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// The command did what it was asked.
+    Success = 0,
+    /// Something went wrong that no other code names.
+    Failed = 1,
+    /// The command line, an expression or a file is not valid.
+    Usage = 2,
+    /// The named object does not exist.
+    NotFound = 3,
+    /// A token is missing or its role is too small.
+    Denied = 4,
+    /// Somebody else changed the object meanwhile.
+    Conflict = 5,
+    /// The command worked, and the run that it waited for failed.
+    RunFailed = 6,
+    /// No server answered.
+    Unreachable = 7,
+    /// A signal ended the command.
+    Interrupted = 130,
+}
+
+impl From<time_input::Refusal> for CliError {
+    fn from(refusal: time_input::Refusal) -> CliError {
+        CliError::Invalid { message: refusal.reason, hint: refusal.hint }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub enum CliError {
+    /// What clap says about the command line; also how it answers `--help` and `--version`.
+    Usage(clap::Error),
+    /// A value that cannot be used, and what to try instead.
+    Invalid {
+        /// The problem, in one sentence.
+        message: String,
+        /// A next step.
+        hint: Option<String>,
+    },
+    /// A cron expression that cannot be parsed.
+    Expression(ParseError),
+    /// A time zone that does not exist.
+    Zone(UnknownZone),
+    /// A configuration that cannot be used.
+    Config {
+        /// The number of problems.
+        problems: usize,
+        /// A line for each problem.
+        text: String,
+    },
+    /// Something that was possible did not work out, and what to do next.
+    Failed {
+        /// The problem, in one sentence.
+        message: String,
+        /// A next step.
+        hint: Option<String>,
+    },
+    /// The server said no.
+    Refused(Box<Refusal>),
+    /// There was no answer.
+    Unreachable {
+        /// The problem, in one sentence.
+        message: String,
+        /// A next step.
+        hint: String,
+    },
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
+    /// Standard input or output failed.
+    Io(io::Error),
+}
+
+impl CliError {
+    /// A value that cannot be used.
+    pub fn invalid(message: impl Into<String>) -> CliError {
+        CliError::Invalid { message: message.into(), hint: None }
+    }
+
+    /// Returns the exit code of the process.
+    pub fn exit(&self) -> Exit {
+        match self {
+            CliError::Usage(error) if error.exit_code() == 0 => Exit::Success,
+            // The reader has seen enough, as `head` has after ten lines.
+            CliError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
+            CliError::Io(_) | CliError::Failed { .. } => Exit::Failed,
+            CliError::Refused(refusal) => refusal.exit(),
+            CliError::Unreachable { .. } => Exit::Unreachable,
+            CliError::Interrupted => Exit::Interrupted,
+            CliError::Usage(_)
+            | CliError::Invalid { .. }
+            | CliError::Expression(_)
+            | CliError::Zone(_)
+            | CliError::Config { .. } => Exit::Usage,
+        }
+    }
+
+    /// Tells the person at the terminal. There is nobody to tell when that fails.
+    pub fn report(&self) {
+        match self {
+            CliError::Usage(error) => drop(error.print()),
+            CliError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            // Who pressed the keys knows.
+            CliError::Interrupted => {}
+            _ => say("error", AnsiColor::Red, self),
+        }
+    }
+}
+
+/// Tells what went on in spite of something that may surprise.
+pub fn warn(message: impl fmt::Display) {
+    say("warning", AnsiColor::Yellow, message);
+}
+
+/// A message that is neither data nor trouble.
+pub(crate) fn note(message: impl fmt::Display) {
+    let _ = writeln!(anstream::stderr(), "{message}");
+}
+
+fn say(label: &str, color: AnsiColor, message: impl fmt::Display) {
+    let style = Style::new().bold().fg_color(Some(color.into()));
+    let _ = writeln!(anstream::stderr(), "{style}{label}:{style:#} {message}");
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CliError::Usage(error) => write!(f, "{error}"),
+            CliError::Invalid { message, hint } | CliError::Failed { message, hint } => {
+                f.write_str(message)?;
+                hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))
+            }
+            CliError::Expression(error) => {
+                write!(f, "invalid cron expression\n{}\n  allowed: {}", error.render(), error.allowed())?;
+                error.hint().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))
+            }
+            CliError::Zone(error) => write!(f, "{error}"),
+            CliError::Refused(refusal) => write!(f, "{refusal}"),
+            CliError::Unreachable { message, hint } => write!(f, "{message}\n  hint: {hint}"),
+            CliError::Interrupted => f.write_str("interrupted"),
+            // A line each, so that editors can jump to them.
+            CliError::Config { problems: 1, text } => write!(f, "the configuration is not valid\n{text}"),
+            CliError::Config { problems, text } => write!(f, "the configuration has {problems} problems\n{text}"),
+            CliError::Io(error) => write!(f, "standard input or output failed: {error}"),
+        }
+    }
+}
+
+impl From<ParseError> for CliError {
+    fn from(error: ParseError) -> CliError {
+        CliError::Expression(error)
+    }
+}
+
+impl From<UnknownZone> for CliError {
+    fn from(error: UnknownZone) -> CliError {
+        CliError::Zone(error)
+    }
+}
+
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> CliError {
+        CliError::Io(error)
+    }
+}

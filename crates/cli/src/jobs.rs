@@ -1,0 +1,127 @@
+//! `everbell jobs`: what operators do with jobs.
+
+mod act;
+mod backfill;
+mod create;
+pub(crate) mod declared;
+mod definition;
+mod edit;
+mod history;
+mod list;
+mod policy_args;
+mod run;
+mod show;
+mod versions;
+
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+
+pub(super) use definition::{json_of, payload};
+
+use super::output::Output;
+use super::{CliError, Exit, Program};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell jobs
+  everbell jobs list --status paused
+  everbell jobs show daily-briefing";
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct JobsArgs {
+    #[command(subcommand)]
+    command: Option<JobsCommand>,
+    #[command(flatten)]
+    list: list::ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum JobsCommand {
+    /// List jobs with their next run and last result
+    #[command(before_help = list::EXAMPLES)]
+    List(list::ListArgs),
+    /// Show everything about a job
+    #[command(before_help = show::EXAMPLES)]
+    Show(show::ShowArgs),
+    /// Create a recurring job
+    #[command(before_help = create::EXAMPLES)]
+    Create(create::CreateArgs),
+    /// Create a one-time job
+    #[command(before_help = create::ONCE_EXAMPLES)]
+    Once(create::OnceArgs),
+    /// Create the next version of a job; only the named fields change
+    #[command(before_help = edit::EXAMPLES)]
+    NewVersion(edit::EditArgs),
+    /// Pause a job; a reason is required
+    #[command(before_help = act::PAUSE_EXAMPLES)]
+    Pause(act::PauseArgs),
+    /// Resume a paused job
+    #[command(before_help = act::RESUME_EXAMPLES)]
+    Resume(act::ResumeArgs),
+    /// Run a job now
+    ///
+    /// Exits with 5 if it was skipped because another run is active. With --wait it follows the run and exits with 0 if
+    /// that succeeded and with 6 otherwise.
+    #[command(before_help = run::EXAMPLES)]
+    Run(run::RunArgs),
+    /// Move only the next run of a job
+    #[command(before_help = act::RESCHEDULE_EXAMPLES)]
+    Reschedule(act::RescheduleArgs),
+    /// Skip the next runs of a job
+    #[command(before_help = act::SKIP_EXAMPLES)]
+    Skip(act::SkipArgs),
+    /// Retire a job; its history stays
+    #[command(before_help = act::RETIRE_EXAMPLES)]
+    Retire(act::RetireArgs),
+    /// List the versions of a job, newest first
+    #[command(before_help = versions::EXAMPLES)]
+    Versions(versions::VersionsArgs),
+    /// Explain what happened at a given time
+    #[command(before_help = history::EXPLAIN_EXAMPLES)]
+    Explain(history::ExplainArgs),
+    /// List the slots of a job without a run, and why
+    #[command(before_help = history::GAPS_EXAMPLES)]
+    Gaps(history::GapsArgs),
+    /// Show job statistics: counts, durations, lags
+    #[command(before_help = history::STATS_EXAMPLES)]
+    Stats(history::StatsArgs),
+    /// Create runs for past slots that have none
+    ///
+    /// Tells its plan first, and asks. If no slot is without a run, nothing is made and it exits with 0.
+    #[command(before_help = backfill::EXAMPLES)]
+    Backfill(backfill::BackfillArgs),
+    /// List the backfills of a job and their progress, newest first
+    #[command(before_help = backfill::LIST_EXAMPLES)]
+    Backfills(backfill::BackfillsArgs),
+    /// Cancel the runs of a backfill that have not started
+    #[command(before_help = backfill::STOP_EXAMPLES)]
+    BackfillStop(backfill::StopArgs),
+    #[command(flatten)]
+    Declared(declared::DeclaredCommand),
+}
+
+pub(crate) fn run(args: &JobsArgs, program: Program, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    match &args.command {
+        None => list::run(&args.list, now, output),
+        Some(JobsCommand::List(args)) => list::run(args, now, output),
+        Some(JobsCommand::Show(args)) => show::run(args, now, output),
+        Some(JobsCommand::Create(args)) => create::run(args, now, output),
+        Some(JobsCommand::Once(args)) => create::once(args, now, output),
+        Some(JobsCommand::NewVersion(args)) => edit::run(args, now, output),
+        Some(JobsCommand::Pause(args)) => act::pause(args, now, output),
+        Some(JobsCommand::Resume(args)) => act::resume(args, now, output),
+        Some(JobsCommand::Run(args)) => run::run(args, now, output),
+        Some(JobsCommand::Reschedule(args)) => act::reschedule(args, now, output),
+        Some(JobsCommand::Skip(args)) => act::skip(args, now, output),
+        Some(JobsCommand::Retire(args)) => act::retire(args, now, output),
+        Some(JobsCommand::Versions(args)) => versions::run(args, now, output),
+        Some(JobsCommand::Explain(args)) => history::explain(args, now, output),
+        Some(JobsCommand::Gaps(args)) => history::gaps(args, now, output),
+        Some(JobsCommand::Stats(args)) => history::stats(args, now, output),
+        Some(JobsCommand::Backfill(args)) => backfill::run(args, now, output),
+        Some(JobsCommand::Backfills(args)) => backfill::list(args, now, output),
+        Some(JobsCommand::BackfillStop(args)) => backfill::stop(args, now, output),
+        Some(JobsCommand::Declared(command)) => declared::run(command, program, now, output),
+    }
+}

@@ -1,0 +1,281 @@
+//! Runs for slots that have gone by: `everbell jobs backfill`, `everbell jobs backfills` and `everbell jobs backfill-stop`.
+
+use clap::Args;
+use everbell_core::Zone;
+use everbell_wire as wire;
+use everbell_wire::backfill::{BackfillStatus, SlotAction};
+use everbell_wire::run::RunStatus;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::act::{given, known_job, moment_in, zone_for};
+use crate::client::{Answer, Asked, WithJson, job_path, segment};
+use crate::confirm::agreed;
+use crate::online::{Format, ZoneArgs};
+use crate::output::{Cell, Column, Mark, Output, Table, counted, printable};
+use crate::times::{fire_cell, spoken, stamp_cell};
+use crate::words::joined;
+use crate::{CliError, Exit, OnlineArgs, Session};
+use everbell_wire::shell;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell jobs backfill daily-briefing --from 2026-11-02 --to 2026-11-07 --dry-run
+  everbell jobs backfill daily-briefing --from -2d --to now --reason \"ETL was down\" --yes
+  everbell jobs backfill daily-briefing --from 2026-11-02 --to 2026-11-03 --yes --json";
+
+pub(super) const LIST_EXAMPLES: &str = "\
+Examples:
+  everbell jobs backfills daily-briefing
+  everbell jobs backfills daily-briefing --tz UTC
+  everbell jobs backfills daily-briefing -o jsonl";
+
+pub(super) const STOP_EXAMPLES: &str = "\
+Examples:
+  everbell jobs backfill-stop daily-briefing
+  everbell jobs backfill-stop daily-briefing --quiet
+  everbell jobs backfill-stop daily-briefing --json";
+
+/// So many slots of a plan are shown to people.
+const SHOWN: usize = 20;
+
+const SLOT_COLUMNS: [Column; 3] = [Column::new("SLOT"), Column::new("PLAN"), Column::new("RUN").goes(1)];
+
+const COLUMNS: [Column; 11] = [
+    Column::new("BACKFILL"),
+    Column::new("STATUS"),
+    Column::new("ASKED").goes(1),
+    Column::new("BY").shrinks().goes(2),
+    Column::new("FROM").goes(3),
+    Column::new("TO").goes(3),
+    Column::new("WAIT").right().goes(4),
+    Column::new("RUN").right().goes(4),
+    Column::new("OK").right().goes(5),
+    Column::new("FAILED").right().goes(5),
+    Column::new("CANCELED").right().goes(4),
+];
+
+#[derive(Debug, Args)]
+pub(crate) struct BackfillArgs {
+    /// The job: its key or its id.
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// The first time: RFC 3339, `2027-03-13 09:00`, `-2d`, `today 08:00`.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    from: String,
+    /// The last time; slots that are still to come are left out.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    to: String,
+    /// For this org, of a job that fires for each.
+    #[arg(long, value_name = "ORG", conflicts_with = "all_orgs")]
+    org: Option<String>,
+    /// For every org, of a job that fires for each.
+    #[arg(long)]
+    all_orgs: bool,
+    /// The reason, for the audit trail.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Only tell which slots would get a run.
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask for confirmation.
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BackfillsArgs {
+    /// The job: its key or its id.
+    #[arg(value_name = "JOB")]
+    job: String,
+    #[command(flatten)]
+    zone: ZoneArgs,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    /// The job: its key or its id.
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// The id of the backfill; all of the job that are at work if absent.
+    #[arg(value_name = "BACKFILL")]
+    backfill: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+/// Tells the plan, asks, and makes the runs.
+pub(super) fn run(args: &BackfillArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    let zone = zone_for(&session, &args.job, args.org.as_deref())?;
+    let from = moment_in(&zone, now, "--from", &args.from)?;
+    let to = moment_in(&zone, now, "--to", &args.to)?;
+    let body = |dry_run: bool| {
+        given([
+            ("from", Some(json!(from.to_string()))),
+            ("to", Some(json!(to.to_string()))),
+            ("orgId", args.org.as_ref().map(|org| json!(org))),
+            ("orgs", args.all_orgs.then(|| json!("all"))),
+            ("reason", args.reason.as_ref().map(|reason| json!(reason))),
+            ("dryRun", Some(json!(dry_run))),
+        ])
+    };
+    let planned = sent(&session, &args.job, &body(true))?;
+    let plan = planned.document.clone();
+    let nothing = plan.to_create == Some(0);
+    if args.dry_run || nothing {
+        if let Some(plan) = session.for_people(planned, |plan| plan.id.as_deref().unwrap_or_default())? {
+            told_plan(&mut session, &plan, &zone)?;
+            let advice =
+                if nothing { "nothing is to be run" } else { "do it: the same with --yes instead of --dry-run" };
+            session.advise(advice)?;
+        }
+        return Ok(Exit::Success);
+    }
+    if session.out.is_for_people() && !session.quiet {
+        told_plan(&mut session, &plan, &zone)?;
+        session.out.flush()?;
+    }
+    agreed(&question(&plan, &args.job), args.yes)?;
+    let answer = sent(&session, &args.job, &body(false))?;
+    let answered = session.for_people(answer, |begun| begun.id.as_deref().unwrap_or_default())?;
+    let Some(wire::Backfill { id, to_create, .. }) = answered else { return Ok(Exit::Success) };
+    let id = id.unwrap_or_default();
+    let runs = to_create.map(|runs| counted(runs as usize, "run"));
+    let runs = runs.unwrap_or_else(|| "runs for every org within moments".to_owned());
+    session.done(Mark::Good, &format!("Began backfill {id} of {}: {runs}", printable(&args.job)))?;
+    let job = shell(&args.job);
+    let (see, stop) = (format!("everbell jobs backfills {job}"), format!("everbell jobs backfill-stop {job} {id}"));
+    session.advise(&joined(&[&format!("follow it: {see}"), &format!("stop it: {stop}")], session.out.symbols))?;
+    Ok(Exit::Success)
+}
+
+fn sent(session: &Session<'_>, job: &str, body: &Value) -> Result<Answer<wire::Backfill>, CliError> {
+    let answer = session.client.post(&format!("{}/backfills", job_path(job)), body);
+    answer.asked(|| format!("backfill job `{job}`")).or_list()
+}
+
+fn question(plan: &wire::Backfill, job: &str) -> String {
+    let runs = counted(plan.to_create.unwrap_or_default() as usize, "run");
+    let most = if plan.orgs.is_some() { "at most " } else { "" };
+    format!("Make {most}{runs} of job {} for slots that have gone by?", shell(job))
+}
+
+/// The slots of a range, and which of them would get a run; for programs every one of them, each on a line.
+fn told_plan(session: &mut Session<'_>, plan: &wire::Backfill, zone: &Zone) -> Result<(), CliError> {
+    let (slots, for_people) = (&plan.slots, session.out.is_for_people());
+    let wanted = plan.to_create.unwrap_or_default() as usize;
+    if for_people {
+        let counts = match &plan.orgs {
+            Some(orgs) => of_orgs(orgs, wanted),
+            None => format!("{}, {} to be run,", counted(slots.len(), "slot"), wanted),
+        };
+        session.out.line(&format!("{counts} from {} to {}", spoken(plan.from, zone), spoken(plan.to, zone)))?;
+    }
+    if slots.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(&SLOT_COLUMNS, session.out.symbols);
+    for slot in slots.iter().take(if for_people { SHOWN } else { usize::MAX }) {
+        let because = slot.because.as_ref().map_or("", RunStatus::as_str);
+        let (told, word) = match slot.action {
+            SlotAction::Create => ("would run".to_owned(), "create"),
+            _ => (format!("already {because}"), because),
+        };
+        table.row(vec![
+            fire_cell(Some(slot.slot_at), zone),
+            Cell::both(printable(&told), word),
+            slot.run_id.as_deref().map_or_else(|| Cell::both("-", ""), Cell::text),
+        ]);
+    }
+    session.out.list(&table)?;
+    if for_people && slots.len() > SHOWN {
+        session.out.line(&format!("and {} more; all: -o plain", slots.len() - SHOWN))?;
+    }
+    Ok(())
+}
+
+/// `At most 60 runs for 12 of 40 orgs`.
+fn of_orgs(orgs: &wire::BackfillOrgs, wanted: usize) -> String {
+    let first = if orgs.more { "the first " } else { "" };
+    format!("At most {} for {} of {first}{} orgs", counted(wanted, "run"), orgs.with_slots, orgs.looked_at)
+}
+
+pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let shown = args.zone.read()?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let list = session.client.items::<wire::BackfillReport>(&format!("{}/backfills", job_path(&args.job)));
+    let list = list.asked(|| format!("list the backfills of job `{}`", args.job)).or_list()?;
+    if session.printed(&list, |backfill| &backfill.id)? {
+        return Ok(Exit::Success);
+    }
+    let job = shell(&args.job);
+    if list.items.is_empty() {
+        session.advise(&format!("there are none; make one: everbell jobs backfill {job} --from TIME --to TIME"))?;
+        return Ok(Exit::Success);
+    }
+    let zone = shown.zone(&known_job(&session, &args.job)?);
+    let mut table = Table::new(&COLUMNS, session.out.symbols);
+    for backfill in &list.items {
+        let count = |runs: u64| Cell::text(&runs.to_string());
+        table.row(vec![
+            Cell::text(&backfill.id),
+            Cell::status(backfill.status.as_str(), session.out.symbols),
+            stamp_cell(Some(backfill.asked_at), &zone),
+            Cell::text(&backfill.asked_by),
+            fire_cell(Some(backfill.from), &zone),
+            fire_cell(Some(backfill.to), &zone),
+            count(backfill.pending),
+            count(backfill.running),
+            count(backfill.succeeded),
+            count(backfill.failed),
+            count(backfill.canceled),
+        ]);
+    }
+    session.out.list(&table)?;
+    session.advise(&format!("stop what is at work: everbell jobs backfill-stop {job}"))?;
+    Ok(Exit::Success)
+}
+
+/// Cancels the runs that have not begun. Nothing to stop is no failure.
+pub(super) fn stop(args: &StopArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    let path = format!("{}/backfills", job_path(&args.job));
+    let asked = || format!("stop a backfill of job `{}`", args.job);
+    let ids = if let Some(id) = &args.backfill {
+        vec![id.clone()]
+    } else {
+        let list = session.client.items::<wire::BackfillReport>(&path).asked(asked).or_list()?;
+        let at_work = list.items.into_iter().filter(|backfill| backfill.status == BackfillStatus::Running);
+        at_work.map(|backfill| backfill.id).collect()
+    };
+    let mut stopped: Vec<WithJson<wire::StoppedBackfill>> = Vec::new();
+    for id in &ids {
+        let answer = session.client.post(&format!("{path}/{}/stop", segment(id)), &json!({})).asked(asked);
+        let see = || format!("see which there are: everbell jobs backfills {}", shell(&args.job));
+        stopped.push(answer.or_try(404, see)?.document);
+    }
+    match session.format {
+        Some(Format::Json) => {
+            let items: Vec<&Value> = stopped.iter().map(|backfill| &backfill.json).collect();
+            session.out.json(&json!({ "items": items }))?;
+        }
+        Some(Format::Jsonl) => stopped.iter().try_for_each(|backfill| session.out.json(&backfill.json))?,
+        Some(Format::Name) => stopped.iter().try_for_each(|backfill| session.out.line(&backfill.document.id))?,
+        Some(Format::Table | Format::Plain) | None => {
+            for WithJson { document: wire::StoppedBackfill { id, canceled }, .. } in &stopped {
+                let (canceled, job) = (counted(*canceled as usize, "run"), printable(&args.job));
+                session.done(Mark::Ended, &format!("Stopped backfill {id} of {job}"))?;
+                session.detail(&format!("{canceled} had not begun and were canceled; what has begun goes on"))?;
+            }
+            if stopped.is_empty() {
+                session.done(Mark::Good, &format!("No backfill of {} is at work", printable(&args.job)))?;
+            }
+        }
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,148 @@
+//! Flags that say what a job is, and the body that they make.
+
+use std::path::Path;
+
+use clap::Args;
+use everbell_core::Zone;
+use everbell_core::cron::Expression;
+use everbell_wire::JobBody;
+use jiff::Timestamp;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::policy_args::{PolicyArgs, span};
+use crate::CliError;
+use crate::api::{input, pair};
+use everbell_wire::time_input::TimeReader;
+
+/// What a job is, besides when it fires.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "What it does")]
+pub(crate) struct DefinitionArgs {
+    /// What the target gets: JSON, `@FILE` that holds it, or `-` for standard input.
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+    payload: Option<String>,
+    /// A text for people.
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// A label for filters; may be given again.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    label: Vec<(String, String)>,
+    #[command(flatten)]
+    policies: PolicyArgs,
+}
+
+/// When a job fires.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "When it fires")]
+pub(crate) struct TimingArgs {
+    /// Fire at these times: five fields, six with leading seconds, or a macro such as `@daily`.
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true, conflicts_with = "every")]
+    pub(super) cron: Option<String>,
+    /// Fire at a fixed rate, such as every `90s`.
+    #[arg(long, value_name = "DURATION", value_parser = rate)]
+    pub(super) every: Option<String>,
+    /// Fire once for all, or for each org at its own local time.
+    #[arg(long, value_name = "SCOPE", value_parser = ["global", "per_org"])]
+    pub(super) scope: Option<String>,
+    /// Leave out slots before this time.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(super) start_at: Option<String>,
+    /// Leave out slots after this time.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(super) end_at: Option<String>,
+}
+
+impl DefinitionArgs {
+    /// Writes what the flags of a definition say.
+    pub(super) fn write_to(&self, body: &mut JobBody) -> Result<(), CliError> {
+        body.payload = self.payload.as_deref().map(payload).transpose()?;
+        if let Some(text) = &self.description {
+            body.put("description", text.as_str());
+        }
+        if !self.label.is_empty() {
+            let labels: Map<String, Value> =
+                self.label.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+            body.put("labels", labels);
+        }
+        self.policies.write_to(body);
+        Ok(())
+    }
+}
+
+impl TimingArgs {
+    /// Writes what the flags say about when the job fires. The expression is parsed here, so that an error marks its place.
+    pub(super) fn write_to(&self, body: &mut JobBody, zone: &Zone, now: Timestamp) -> Result<(), CliError> {
+        let every = self.every.as_ref().map(|span| format!("@every {span}"));
+        if let Some(expression) = self.cron.as_ref().or(every.as_ref()) {
+            Expression::parse(expression)?;
+            body.put("cronExpression", expression.as_str());
+        }
+        if let Some(scope) = &self.scope {
+            body.put("scope", scope.as_str());
+        }
+        let times = TimeReader { now, zone };
+        for (name, flag, text) in [("startAt", "--start-at", &self.start_at), ("endAt", "--end-at", &self.end_at)] {
+            if let Some(text) = text {
+                body.put(name, times.read(flag, text)?.to_string());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// JSON, the content of a file, or of standard input.
+pub(crate) fn payload(text: &str) -> Result<Box<RawValue>, CliError> {
+    json_of("--payload", text)
+}
+
+/// The same for another flag.
+pub(crate) fn json_of(flag: &str, text: &str) -> Result<Box<RawValue>, CliError> {
+    let read = match text {
+        "-" => input(Path::new("-"))?,
+        _ => match text.strip_prefix('@') {
+            Some(file) => input(Path::new(file))?,
+            None => text.to_owned(),
+        },
+    };
+    serde_json::from_str(read.trim()).map_err(|error| CliError::Invalid {
+        message: format!(
+            "{flag}: this is not JSON: {}",
+            error.to_string().replace(" at line 1 column ", " at column ")
+        ),
+        hint: Some(format!(
+            "quote it for the shell, as in {flag} '{{\"kind\":\"daily\"}}', or name a file: {flag} @FILE"
+        )),
+    })
+}
+
+/// As it was written, or as an expression spells `PT15M`.
+fn rate(text: &str) -> Result<String, String> {
+    let iso = span(text)?;
+    let written = text.replace(' ', "");
+    let known = Expression::parse(&format!("@every {written}")).is_ok();
+    Ok(if known { written } else { iso.trim_start_matches("PT").to_lowercase() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_keeps_its_digits() {
+        let mut body =
+            JobBody { payload: Some(payload("{\"n\":12345678901234567890.10}").unwrap()), ..JobBody::default() };
+        body.put_policy("retry.maxAttempts", 3);
+        body.put_policy("retry.max", "1h");
+        body.put_policy("overlap", "queue");
+        let expected = "{\"policies\":{\"overlap\":\"queue\",\"retry\":{\"max\":\"1h\",\"maxAttempts\":3}},\
+                        \"payload\":{\"n\":12345678901234567890.10}}";
+        assert_eq!(serde_json::to_string(&body).unwrap(), expected);
+        assert!(
+            payload("{a}")
+                .unwrap_err()
+                .to_string()
+                .starts_with("--payload: this is not JSON: key must be a string at column 2\n")
+        );
+    }
+}

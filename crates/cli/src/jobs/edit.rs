@@ -1,0 +1,168 @@
+//! `everbell jobs new-version`: what is not named stays as it is.
+
+use clap::Args;
+use everbell_core::Zone;
+use everbell_wire as wire;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::definition::{DefinitionArgs, TimingArgs};
+use super::policy_args::{flags, put};
+use super::show::{fires, next_in_words, told_warnings};
+use crate::client::{Asked, job_path};
+use crate::online::own_zone;
+use crate::output::{Mark, Output, printable};
+use crate::times::spoken;
+use crate::{CliError, Exit, OnlineArgs, Session};
+use everbell_wire::JobBody;
+use everbell_wire::shell;
+use everbell_wire::time_input::TimeReader;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell jobs new-version daily-briefing --cron \"30 7 * * 1-5\" --reason \"earlier in winter\"
+  everbell jobs new-version daily-briefing --timeout 10m --label team=field
+  everbell jobs new-version daily-briefing --clear description --clear label:team";
+
+/// The names that `--clear` takes besides the flags of policies, and the member that each clears.
+const CLEARED: &[(&str, &str)] = &[
+    ("payload", "payload"),
+    ("description", "description"),
+    ("labels", "labels"),
+    ("tz", "timezone"),
+    ("start-at", "startAt"),
+    ("end-at", "endAt"),
+];
+
+#[derive(Debug, Args)]
+pub(crate) struct EditArgs {
+    /// The job: its key or its id.
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// Another label of what to do.
+    #[arg(long, value_name = "LABEL")]
+    target: Option<String>,
+    /// Fire once, then.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with_all = ["cron", "every"], help_heading = "When it fires")]
+    at: Option<String>,
+    /// Another IANA time zone.
+    #[arg(long, value_name = "ZONE", help_heading = "When it fires")]
+    tz: Option<String>,
+    #[command(flatten)]
+    timing: TimingArgs,
+    #[command(flatten)]
+    definition: DefinitionArgs,
+    /// Take back what was said: the name of a flag, such as `timeout`, or `label:NAME`; may be given again.
+    #[arg(long, value_name = "FIELD")]
+    clear: Vec<String>,
+    /// Make the new version active, also if the job is paused.
+    #[arg(long)]
+    activate: bool,
+    /// The reason, for the audit trail.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+pub(super) fn run(args: &EditArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let named = args.tz.as_deref().map(Zone::get).transpose()?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let path = job_path(&args.job);
+    let asked = || format!("make a new version of job `{}`", args.job);
+    let takes_time = [&args.at, &args.timing.start_at, &args.timing.end_at].iter().any(|text| text.is_some());
+    let zone = match &named {
+        Some(zone) => zone.clone(),
+        // A time without an offset is one of the zone that the job has.
+        None if takes_time => own_zone(&session.client.get::<wire::Job>(&path, &[]).asked(asked).or_list()?.document),
+        None => Zone::utc(),
+    };
+    let body = body(args, &zone, named.is_some(), now)?;
+    let answer =
+        session.client.post::<wire::NewVersion>(&format!("{path}/new-version"), &body).asked(asked).or_list()?;
+    let Some(made) = session.for_people(answer, |made| &made.job.job_key)? else { return Ok(Exit::Success) };
+    told(&mut session, &made, now)?;
+    Ok(Exit::Success)
+}
+
+fn body(args: &EditArgs, zone: &Zone, zone_named: bool, now: Timestamp) -> Result<JobBody, CliError> {
+    let mut body = JobBody::default();
+    args.timing.write_to(&mut body, zone, now)?;
+    args.definition.write_to(&mut body)?;
+    if let Some(at) = &args.at {
+        body.put("runAt", TimeReader { now, zone }.read("--at", at)?.to_string());
+    }
+    if zone_named {
+        body.put("timezone", zone.name());
+    }
+    for (name, text) in [("target", &args.target), ("reason", &args.reason)] {
+        if let Some(text) = text {
+            body.put(name, text.as_str());
+        }
+    }
+    for field in &args.clear {
+        clear(&mut body, field)?;
+    }
+    let only_reason = body.members.keys().all(|name| name == "reason") && body.payload.is_none();
+    if only_reason && !args.activate {
+        return Err(CliError::invalid(format!(
+            "nothing is to be changed\n  everbell jobs new-version {0} --cron \"30 7 * * 1-5\"\n  \
+             everbell jobs new-version --help",
+            shell(&args.job)
+        )));
+    }
+    if args.activate {
+        body.put("activate", true);
+    }
+    Ok(body)
+}
+
+fn clear(body: &mut JobBody, field: &str) -> Result<(), CliError> {
+    if let Some(label) = field.strip_prefix("label:") {
+        let labels = body.members.entry("labels").or_insert_with(|| json!({}));
+        labels[label] = Value::Null;
+        return Ok(());
+    }
+    let policies = flags().map(|(policy, flag)| (flag.name, policy.flag_clears()));
+    let known: Vec<(&str, &str)> = CLEARED.iter().copied().chain(policies).collect();
+    let Some((_, path)) = known.iter().find(|(name, _)| *name == field.trim_start_matches("--")) else {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        return Err(CliError::Invalid {
+            message: format!("--clear: `{}` cannot be cleared", field.escape_debug()),
+            hint: Some(format!("it takes label:NAME, {}", names.join(", "))),
+        });
+    };
+    put(body, path, Value::Null);
+    Ok(())
+}
+
+/// What changed, and what that does to the next fire.
+fn told(session: &mut Session<'_>, made: &wire::NewVersion, now: Timestamp) -> Result<(), CliError> {
+    let wire::NewVersion { job, superseded, changes } = made;
+    let wire::Job { job_key: key, version, status, .. } = job;
+    let replaces = superseded.version;
+    session.done(Mark::Good, &format!("Made {} v{version} ({status}), which replaces v{replaces}", printable(key)))?;
+    for wire::ChangedField { field, from, to } in changes {
+        let arrow = session.out.symbols.of(Mark::Arrow);
+        session.detail(&printable(&format!("{field}: {} {arrow} {}", plain(from), plain(to))))?;
+    }
+    if changes.is_empty() {
+        session.detail("nothing differs")?;
+    }
+    let zone = own_zone(job);
+    let before = superseded.next_run_at.map_or_else(|| "none".to_owned(), |at| spoken(at, &zone));
+    let after = next_in_words(job, &fires(&session.client, job), &zone, now);
+    session.detail(&format!("Next   {after}; before: {before}"))?;
+    session.out.flush()?;
+    told_warnings(job);
+    session.advise(&format!("see its versions: everbell jobs versions {}", shell(key)))
+}
+
+/// A value of JSON; texts without quotes.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) if !text.is_empty() => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,188 @@
+//! `everbell jobs list`.
+
+use clap::Args;
+use everbell_core::Zone;
+use everbell_wire as wire;
+use everbell_wire::job::{JobStatus, ScheduleType};
+use jiff::Timestamp;
+
+use crate::client::{Asked, Parameter};
+use crate::online::{Shown, ZoneArgs};
+use crate::output::{Cell, Column, Mark, Output, Table, clock_face, counted, printable};
+use crate::times::{exact, fire_cell, local, whole_second};
+use crate::words::{filled, joined};
+use crate::{CliError, Exit, OnlineArgs, Session, watch};
+use everbell_wire::elapsed::{took, wait};
+use everbell_wire::shell;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell jobs list
+  everbell jobs list --status paused,active --sort nextRunAt
+  everbell jobs list --search brief -o name";
+
+const COLUMNS: [Column; 9] = [
+    Column::new("JOB KEY").shrinks_to(20),
+    Column::new("VER").right().goes(2),
+    Column::new("TARGET").shrinks().goes(3),
+    Column::new("SCHEDULE").shrinks().goes(4),
+    Column::new("TZ").goes(1),
+    Column::new("STATUS"),
+    Column::new("LAST").goes(5),
+    Column::new("NEXT"),
+    Column::new("LEFT"),
+];
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only jobs that are active, paused or retired; all that are not retired if absent.
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["active", "paused", "retired"])]
+    status: Vec<String>,
+    /// Only jobs with these targets.
+    #[arg(long, value_name = "LABEL", value_delimiter = ',')]
+    target: Vec<String>,
+    /// All versions of this job.
+    #[arg(long, value_name = "KEY")]
+    job: Option<String>,
+    /// Only jobs whose key, target or description contains this.
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// Only jobs that are owned by the API, the configuration or code.
+    #[arg(long, value_name = "SOURCE", value_parser = ["api", "config", "code"])]
+    source: Option<String>,
+    /// Only jobs whose last run is of one of these states, such as `failed`.
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["pending", "running", "succeeded", "failed", "canceled", "skipped"])]
+    last_run: Vec<String>,
+    /// Only jobs that cannot fire because their schedule or timer cannot be read.
+    #[arg(long)]
+    errored: bool,
+    /// Order by this; by key if absent. A minus puts the newest first.
+    #[arg(long, value_name = "ORDER", value_parser = ["jobKey", "nextRunAt", "-createdAt", "target", "-lastRunAt"],
+          allow_hyphen_values = true)]
+    sort: Option<String>,
+    /// Show this many at the most.
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: u32,
+    /// Follow what happens: redraw on a terminal, print each event with `-o jsonl`.
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    zone: ZoneArgs,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+impl ListArgs {
+    fn query(&self) -> Vec<Parameter<'_>> {
+        let mut query = Vec::new();
+        for (name, texts) in [("status", &self.status), ("target", &self.target), ("lastRunStatus", &self.last_run)] {
+            if !texts.is_empty() {
+                query.push((name, texts.join(",")));
+            }
+        }
+        let single = [("jobKey", &self.job), ("q", &self.search), ("source", &self.source), ("sort", &self.sort)];
+        query.extend(single.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))));
+        if self.errored {
+            query.push(("errored", "true".to_owned()));
+        }
+        query
+    }
+}
+
+pub(super) fn run(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let shown = args.zone.read()?;
+    let mut session = Session::new(&args.online, now, output)?;
+    if args.watch {
+        let about = args.job.iter().map(|key| ("jobKey", key.clone())).collect();
+        return watch::follow(&mut session, about, |session| draw(args, &shown, session));
+    }
+    draw(args, &shown, &mut session)?;
+    Ok(Exit::Success)
+}
+
+fn draw(args: &ListArgs, shown: &Shown, session: &mut Session<'_>) -> Result<(), CliError> {
+    let list = session.client.all::<wire::Job>("/jobs", &args.query(), args.limit as usize);
+    let list = list.asked(|| "list jobs".to_owned())?;
+    if session.printed(&list, |job| &job.job_key)? {
+        return Ok(());
+    }
+    if list.items.is_empty() {
+        let filtered = !args.query().is_empty();
+        let words = if filtered {
+            "no job fits; without filters: everbell jobs list"
+        } else {
+            "there are no jobs yet; make one: everbell jobs create KEY --target LABEL --cron \"0 8 * * 1-5\""
+        };
+        return session.advise(words);
+    }
+    let mut table = Table::new(&COLUMNS, session.out.symbols);
+    for job in &list.items {
+        table.row(row(job, shown, session));
+    }
+    session.out.list(&table)?;
+    let symbols = session.out.symbols;
+    let first = list.items.first().map(|job| shell(&job.job_key)).unwrap_or_default();
+    let counts = counts(&list.items);
+    let more = if list.next.is_some() { " shown, there are more: raise --limit" } else { "" };
+    session.advise(&joined(&[&format!("{counts}{more}"), &format!("next: everbell jobs show {first}")], symbols))
+}
+
+/// `4 jobs (3 active, 1 paused)`.
+fn counts(jobs: &[wire::Job]) -> String {
+    let count = |status: &JobStatus| jobs.iter().filter(|job| job.status == *status).count();
+    let parts = [JobStatus::Active, JobStatus::Paused, JobStatus::Retired].map(|status| (count(&status), status));
+    let parts: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, status)| format!("{count} {status}")).collect();
+    format!("{} ({})", counted(jobs.len(), "job"), parts.join(", "))
+}
+
+fn row(job: &wire::Job, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
+    let zone = shown.zone(job);
+    let next = job.next_run_at;
+    let left = next.map_or_else(String::new, |at| wait(at.duration_since(session.now).as_secs().max(0)));
+    let status = if filled(job.error.as_ref()).is_some() { "errored" } else { job.status.as_str() };
+    vec![
+        Cell::text(&job.job_key),
+        Cell::text(&job.version.to_string()),
+        Cell::text(&job.target),
+        Cell::text(schedule(job)),
+        Cell::text(&job.timezone),
+        Cell::status(status, session.out.symbols),
+        last_run(job, &zone, session),
+        fire_cell(next, &zone),
+        if left.is_empty() { Cell::both("-", "") } else { Cell::text(&left) },
+    ]
+}
+
+/// The expression, or `once`.
+pub(super) fn schedule(job: &wire::Job) -> &str {
+    if job.schedule_type == ScheduleType::OneTime {
+        return "once";
+    }
+    job.cron_expression.as_deref().unwrap_or_default()
+}
+
+/// `✓ 13:40 (41.2s)`: the time of today, the weekday of this week, else the date.
+fn last_run(job: &wire::Job, zone: &Zone, session: &Session<'_>) -> Cell {
+    let Some(last) = &job.last_run else { return Cell::both("-", "") };
+    let (status, at) = (last.status.as_str(), last.scheduled_at);
+    let (then, today) = (local(at, zone), local(session.now, zone).date());
+    let days = (today - then.date()).get_days();
+    let day = match days {
+        0 => String::new(),
+        1..=6 => then.strftime("%a ").to_string(),
+        _ => then.strftime("%m-%d ").to_string(),
+    };
+    let duration = last.duration_ms.map(took);
+    let minute = then.time().with().second(0).subsec_nanosecond(0).build().unwrap_or(then.time());
+    let mark = Mark::of_status(status);
+    let shown = format!(
+        "{} {day}{}{}",
+        session.out.symbols.of(mark),
+        clock_face(minute),
+        duration.as_ref().map_or_else(String::new, |took| format!(" ({took})"))
+    );
+    let plain = [Some(status.to_owned()), Some(exact(whole_second(at), zone)), duration];
+    let plain: Vec<String> = plain.into_iter().flatten().collect();
+    Cell::both(printable(&shown), &plain.join(" ")).styled(mark.style())
+}

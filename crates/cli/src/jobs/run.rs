@@ -1,0 +1,126 @@
+//! `everbell jobs run`.
+
+use clap::Args;
+use everbell_wire as wire;
+use everbell_wire::run::RunNowOutcome;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::definition::payload;
+use crate::client::{Answer, Asked, job_path};
+use crate::online::Format;
+use crate::output::{Mark, Output, printable};
+use crate::runs::begun::{Begun, WaitArgs, told};
+use crate::{CliError, Exit, OnlineArgs, Session};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell jobs run daily-briefing --wait
+  everbell jobs run daily-briefing --queue --payload '{\"kind\":\"again\"}'
+  everbell jobs run daily-briefing --force -o name";
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The job: its key or its id.
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// For this org, of a job that fires for each.
+    #[arg(long, value_name = "ORG", conflicts_with_all = ["orgs", "all_orgs"])]
+    org: Option<String>,
+    /// For each of these orgs, at most 100.
+    #[arg(long, value_name = "ORG", value_delimiter = ',', conflicts_with_all = ["all_orgs", "wait"])]
+    orgs: Vec<String>,
+    /// For every org that the job is not off for.
+    #[arg(long, conflicts_with = "wait")]
+    all_orgs: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
+    /// Start at once, whatever else is active.
+    #[arg(long, conflicts_with = "queue")]
+    force: bool,
+    /// Wait for the runs that are active instead of being skipped.
+    #[arg(long)]
+    queue: bool,
+    /// Another payload than the job's: JSON, `@FILE`, or `-` for standard input.
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+    payload: Option<String>,
+    /// The reason, for the audit trail.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    org_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    orgs: Value,
+    force: bool,
+    queue: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<Box<RawValue>>,
+}
+
+pub(super) fn run(args: &RunArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let payload = args.payload.as_deref().map(payload).transpose()?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let orgs = match args.orgs.as_slice() {
+        _ if args.all_orgs => json!("all"),
+        [] => Value::Null,
+        some => json!(some),
+    };
+    let several = !orgs.is_null();
+    let (org_id, note) = (args.org.as_deref(), args.reason.as_deref());
+    let body = Body { org_id, orgs, force: args.force, queue: args.queue, note, payload };
+    let path = format!("{}/run-now", job_path(&args.job));
+    let asked = || format!("run job `{}`", args.job);
+    if several {
+        let answer = session.client.post(&path, &body).asked(asked).or_list()?;
+        return told_for_orgs(&mut session, &answer);
+    }
+    let answer = session.client.post(&path, &body).asked(asked).or_list();
+    let ways = format!("everbell jobs run {}", everbell_wire::shell(&args.job));
+    let again = if args.queue {
+        // Only one waits: what would do the same is not worth another.
+        format!("one waits already, which sees what this would; force it: {ways} --force")
+    } else {
+        format!("force it: {ways} --force, or wait for it: {ways} --queue")
+    };
+    let begun = Begun { answer, again: &again };
+    told(&mut session, begun, &args.wait)
+}
+
+/// What became of runs for several orgs. One that was refused makes the command fail.
+fn told_for_orgs(session: &mut Session<'_>, answer: &Answer<wire::RunNowOrgs>) -> Result<Exit, CliError> {
+    let wire::RunNowOrgs { items, sweep } = &answer.document;
+    let failed = items.iter().any(|item| item.outcome == RunNowOutcome::Refused);
+    let exit = if failed { Exit::Failed } else { Exit::Success };
+    match session.format {
+        Some(Format::Json | Format::Jsonl) => session.out.line(answer.text.trim_end())?,
+        Some(Format::Name) => {
+            items.iter().filter_map(|item| item.run.as_ref()).try_for_each(|run| session.out.line(&run.id))?;
+        }
+        Some(Format::Table | Format::Plain) | None => {
+            for wire::OrgRun { org_id, outcome, run, detail } in items {
+                let (mark, more) = match outcome {
+                    RunNowOutcome::Refused => (Mark::Bad, printable(detail.as_deref().unwrap_or_default())),
+                    RunNowOutcome::Skipped => (Mark::Skipped, "another run is active".to_owned()),
+                    _ => (Mark::Arrow, format!("run {}", run.as_ref().map_or("", |run| &run.id))),
+                };
+                session.done(mark, &format!("{} {outcome}: {more}", printable(org_id)))?;
+            }
+            if let Some(sweep) = sweep {
+                let how = if sweep.done { "has a run" } else { "gets a run within moments" };
+                session.done(Mark::Arrow, &format!("Every org that the job is not off for {how}"))?;
+            }
+        }
+    }
+    Ok(exit)
+}

@@ -1,0 +1,207 @@
+//! `everbell jobs show`.
+
+use clap::Args;
+use everbell_core::Zone;
+use everbell_wire as wire;
+use everbell_wire::job::{JobStatus, ScheduleType, Scope};
+use jiff::Timestamp;
+
+use super::list::schedule;
+use crate::client::{Asked, Client, job_path};
+use crate::error::warn;
+use crate::online::ZoneArgs;
+use crate::output::{Mark, Output, aligned, clock_face, printable};
+use crate::times::{away, local, spoken};
+use crate::words::{filled, joined};
+use crate::{CliError, Exit, OnlineArgs, Session};
+use everbell_wire::elapsed::took;
+use everbell_wire::shell;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell jobs show daily-briefing
+  everbell jobs show daily-briefing@1 --tz UTC
+  everbell jobs show daily-briefing --json";
+
+/// How many fires are told.
+const FIRES: usize = 3;
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The job: its key, its key and version as in `daily-briefing@2`, or its id.
+    #[arg(value_name = "JOB")]
+    job: String,
+    #[command(flatten)]
+    zone: ZoneArgs,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let shown = args.zone.read()?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let answer = session.client.get::<wire::Job>(&job_path(&args.job), &[]);
+    let answer = answer.asked(|| format!("show job `{}`", args.job)).or_list()?;
+    let Some(job) = session.for_people(answer, |job| &job.job_key)? else { return Ok(Exit::Success) };
+    let zone = shown.zone(&job);
+    let fires = fires(&session.client, &job);
+    let rows = rows(&job, &fires, &zone, &session);
+    if session.out.is_for_people() {
+        let status = job.status.as_str();
+        let (mark, key) = (session.out.mark(Mark::of_status(status)), printable(&job.job_key));
+        session.out.line(&format!("{mark} {key} v{} ({status})", job.version))?;
+        session.out.line(&format!("  {}", in_words(&job)))?;
+        for line in aligned(&rows, &[2]) {
+            session.out.line(&format!("  {line}"))?;
+        }
+    } else {
+        session.out.table(&rows, &[2])?;
+    }
+    session.out.flush()?;
+    told_warnings(&job);
+    let next = if job.status == JobStatus::Paused { "jobs resume" } else { "runs list --job" };
+    session.advise(&format!("next: everbell {next} {}", shell(&job.job_key)))?;
+    Ok(Exit::Success)
+}
+
+/// What may surprise about a schedule.
+pub(super) fn told_warnings(job: &wire::Job) {
+    for warning in job.warnings.iter().flatten() {
+        warn(printable(&warning.detail));
+    }
+}
+
+/// `Weekdays at 08:00, Europe/Paris`.
+pub(super) fn in_words(job: &wire::Job) -> String {
+    let schedule = &job.schedule_text;
+    match (&job.schedule_type, &job.scope) {
+        (ScheduleType::OneTime, _) => printable(schedule),
+        (_, Scope::PerOrg) => printable(&format!("{schedule}, for each org where it is")),
+        _ => printable(&format!("{schedule}, {}", job.timezone)),
+    }
+}
+
+/// The next fires of a job that fires. They are told after something was done: that a server does not answer any more must
+/// not look as if it was not done, so then the first is enough.
+pub(super) fn fires(client: &Client, job: &wire::Job) -> Vec<Timestamp> {
+    let Some(next) = job.next_run_at else { return Vec::new() };
+    if job.schedule_type == ScheduleType::OneTime || job.scope == Scope::PerOrg {
+        return vec![next];
+    }
+    let path = format!("{}/next", job_path(&job.id));
+    let answer = client.get::<wire::Fires>(&path, &[("count", FIRES.to_string())]);
+    answer.map_or_else(|_| vec![next], |answer| answer.document.items.iter().map(|fire| fire.at).collect())
+}
+
+/// When a job fires next; one that fires for orgs does that for each at another time.
+pub(super) fn next_in_words(job: &wire::Job, fires: &[Timestamp], zone: &Zone, now: Timestamp) -> String {
+    if job.scope == Scope::PerOrg {
+        let first = job.next_run_at.map(|at| {
+            let org = printable(job.next_org_id.as_deref().unwrap_or_default());
+            format!(", first for {org} at {} ({})", spoken(at, &Zone::utc()), away(at, now))
+        });
+        let first = first.unwrap_or_default();
+        return format!("for each org at its own local time{first}: everbell orgs show ORG");
+    }
+    fires_in_words(fires, zone, now)
+}
+
+/// `Mon 2026-11-16 08:00 CET (in 17h 18m), then Tue 17, Wed 18`.
+fn fires_in_words(fires: &[Timestamp], zone: &Zone, now: Timestamp) -> String {
+    let [first, rest @ ..] = fires else { return "none".to_owned() };
+    let mut words = format!("{} ({})", spoken(*first, zone), away(*first, now));
+    let mut before = local(*first, zone);
+    for (at, word) in rest.iter().zip([", then ", ", "]) {
+        let there = local(*at, zone);
+        let same_time = there.time() == before.time();
+        let day = match (there.date() == before.date(), there.month() == before.month()) {
+            (true, _) => String::new(),
+            (false, true) => there.strftime("%a %d").to_string(),
+            (false, false) => there.strftime("%a %m-%d").to_string(),
+        };
+        let clock = if same_time && !day.is_empty() { String::new() } else { clock_face(there.time()) };
+        let parts: Vec<String> = [day, clock].into_iter().filter(|part| !part.is_empty()).collect();
+        words.extend([word, &parts.join(" ")]);
+        before = there;
+    }
+    words
+}
+
+fn rows(job: &wire::Job, fires: &[Timestamp], zone: &Zone, session: &Session<'_>) -> Vec<Vec<String>> {
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    if !session.out.is_for_people() {
+        rows.push(("key", job.job_key.clone()));
+        rows.push(("version", job.version.to_string()));
+        rows.push(("status", job.status.to_string()));
+    }
+    rows.extend(filled(Some(&job.description)).map(|text| ("about", text.to_owned())));
+    rows.extend(filled(job.error.as_ref()).map(|text| ("error", text.to_owned())));
+    rows.push(("target", job.target.clone()));
+    rows.push(("schedule", schedule(job).to_owned()));
+    rows.push(("time zone", job.timezone.clone()));
+    rows.push(("next", next_in_words(job, fires, zone, session.now)));
+    rows.extend(job.rescheduled_from.map(|from| ("moved", format!("from {}", spoken(from, zone)))));
+    rows.push(("last run", last_run(job, session)));
+    if job.consecutive_failures > 0 {
+        rows.push(("failures", format!("{} in a row", job.consecutive_failures)));
+    }
+    rows.extend(paused(job, zone, session.now).map(|words| ("paused", words)));
+    rows.push(("payload", job.payload.as_ref().map_or("null", wire::Raw::as_str).to_owned()));
+    let policies = job.policies.summary();
+    let policies: Vec<&str> = policies.iter().map(String::as_str).collect();
+    rows.push(("policies", joined(&policies, session.out.symbols)));
+    if !job.labels.is_empty() {
+        let labels: Vec<String> = job.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        rows.push(("labels", labels.join(" ")));
+    }
+    let made = away(job.created_at, session.now);
+    rows.push(("made", format!("by {}, {made}, kept by {}", job.created_by, job.source)));
+    rows.push(("id", job.id.clone()));
+    rows.into_iter().map(|(name, value)| vec![name.to_owned(), printable(&value)]).collect()
+}
+
+fn last_run(job: &wire::Job, session: &Session<'_>) -> String {
+    let Some(last) = &job.last_run else { return "none yet".to_owned() };
+    let status = last.status.as_str();
+    let mark = if session.out.is_for_people() { session.out.symbols.of(Mark::of_status(status)) } else { "" };
+    let at = away(last.scheduled_at, session.now);
+    let took = last.duration_ms.map_or_else(String::new, |ms| format!(", took {}", took(ms)));
+    let code = filled(last.failure_code.as_ref()).map_or_else(String::new, |code| format!(", {code}"));
+    format!("{mark} {status} {at}{took}{code}, run {}", last.id).trim_start().to_owned()
+}
+
+/// By whom, until when, and why.
+fn paused(job: &wire::Job, zone: &Zone, now: Timestamp) -> Option<String> {
+    let reason = filled(job.pause_reason.as_ref())?;
+    let by = job.paused_by.as_deref().unwrap_or_default();
+    let until =
+        job.paused_until.map_or_else(String::new, |at| format!(", until {} ({})", spoken(at, zone), away(at, now)));
+    let since = job.paused_at.map_or_else(String::new, |at| format!(" {}", away(at, now)));
+    Some(format!("by {by}{since}{until}: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fires_are_told_as_short_as_they_are_clear() {
+        let words = |zone: &str, fires: &[&str]| {
+            let fires: Vec<Timestamp> = fires.iter().map(|at| at.parse().unwrap()).collect();
+            fires_in_words(&fires, &Zone::get(zone).unwrap(), "2026-11-15T13:41:48Z".parse().unwrap())
+        };
+        assert_eq!(
+            words("Europe/Paris", &["2026-11-16T07:00:00Z", "2026-11-17T07:00:00Z", "2026-11-18T07:00:00Z"]),
+            "Mon 2026-11-16 08:00 CET (in 17h 18m), then Tue 17, Wed 18"
+        );
+        assert_eq!(
+            words("UTC", &["2026-11-15T23:50:00Z", "2026-11-15T23:55:00Z", "2026-11-16T00:00:00Z"]),
+            "Sun 2026-11-15 23:50 UTC (in 10h 8m), then 23:55, Mon 16 00:00"
+        );
+        assert_eq!(
+            words("UTC", &["2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z"]),
+            "Tue 2026-12-01 00:00 UTC (in 15d), then Fri 01-01"
+        );
+        assert_eq!(words("UTC", &[]), "none");
+    }
+}

@@ -1,0 +1,338 @@
+//! The command line as it is typed: every command stands here, with the flags of those that need no server. The flags of
+//! the others stand with the noun that they are about.
+//!
+//! These structs hold what was written, mostly as text. Each command turns them into what is meant (a zone, an instant,
+//! a schedule) in a file of its own, and refuses there what makes no sense.
+
+pub(crate) mod api;
+pub(crate) mod audit;
+pub(crate) mod client;
+pub mod clock;
+pub(crate) mod completions;
+mod confirm;
+pub(crate) mod cron;
+pub(crate) mod doctor;
+mod error;
+pub(crate) mod healthcheck;
+pub(crate) mod instances;
+pub(crate) mod jobs;
+pub(crate) mod man;
+pub(crate) mod next;
+mod online;
+pub(crate) mod orgs;
+pub(crate) mod output;
+mod progress;
+pub(crate) mod runs;
+pub(crate) mod sessions;
+pub(crate) mod status;
+pub(crate) mod targets;
+mod times;
+pub(crate) mod tokens;
+pub(crate) mod topics;
+pub(crate) mod version;
+mod watch;
+pub(crate) mod words;
+
+use std::ffi::OsString;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
+use everbell_core::Draft;
+use everbell_core::cron::{DstFold, DstGap, Expression};
+
+use jiff::Timestamp;
+
+pub use client::{Refusal, TOKEN_FILE};
+pub use completions::answered as answer_completions;
+pub use confirm::agreed;
+pub use error::{CliError, Exit, warn};
+pub(crate) use online::{OnlineArgs, Session};
+pub use output::{Output, aligned};
+pub use progress::Progress;
+
+#[derive(Debug, Subcommand)]
+enum Commands {
+    /// Explain and check cron expressions, offline
+    #[command(before_help = CRON_EXAMPLES, arg_required_else_help = true)]
+    Cron {
+        #[command(subcommand)]
+        command: CronCommand,
+    },
+    /// Manage jobs; lists them without a subcommand
+    #[command(before_help = jobs::EXAMPLES)]
+    Jobs(Box<jobs::JobsArgs>),
+    /// Manage runs; lists them without a subcommand
+    #[command(before_help = runs::EXAMPLES)]
+    Runs(Box<runs::RunsArgs>),
+    /// Manage orgs, which have their own local time; lists them without a subcommand
+    #[command(before_help = orgs::EXAMPLES)]
+    Orgs(Box<orgs::OrgsArgs>),
+    /// Show the next runs of all jobs
+    #[command(before_help = next::EXAMPLES)]
+    Next(next::NextArgs),
+    /// List and try targets
+    #[command(before_help = targets::EXAMPLES)]
+    Targets(targets::TargetsArgs),
+    /// List and drain instances
+    #[command(before_help = instances::EXAMPLES)]
+    Instances(instances::InstancesArgs),
+    /// Manage tokens; lists them without a subcommand
+    #[command(before_help = tokens::EXAMPLES)]
+    Tokens(tokens::TokensArgs),
+    /// Manage browser sessions; lists them without a subcommand
+    #[command(before_help = sessions::EXAMPLES)]
+    Sessions(sessions::SessionsArgs),
+    /// List audit entries, newest first
+    #[command(before_help = audit::EXAMPLES)]
+    Audit(audit::AuditArgs),
+    /// Show the state of the server and its database
+    #[command(before_help = status::EXAMPLES)]
+    Status(status::StatusArgs),
+    /// Send a request to the API
+    #[command(before_help = api::EXAMPLES)]
+    Api(api::ApiArgs),
+    /// Diagnose problems and suggest fixes
+    ///
+    /// Exits with 1 if something is wrong and with 0 if there are only warnings. Looks at no more than 1000 jobs and runs,
+    /// and takes no more than 10 seconds.
+    #[command(before_help = doctor::EXAMPLES)]
+    Doctor(doctor::DoctorArgs),
+    /// Check the health of the server: exits with 0 or 1
+    #[command(before_help = healthcheck::EXAMPLES)]
+    Healthcheck(healthcheck::HealthcheckArgs),
+    /// Print the completion script of a shell
+    #[command(before_help = completions::EXAMPLES, after_help = completions::INSTALLATION)]
+    Completions(completions::CompletionsArgs),
+    /// Write manual pages
+    #[command(before_help = man::EXAMPLES)]
+    Man(man::ManArgs),
+    /// Show the help of a command, or of environment, exit-codes, formatting, time
+    #[command(before_help = HELP_EXAMPLES)]
+    Help {
+        /// A command or a topic.
+        #[arg(value_name = "WORD")]
+        words: Vec<String>,
+    },
+    /// Show the version of everbell and of its time zone data
+    #[command(before_help = version::EXAMPLES)]
+    Version(version::VersionArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CronCommand {
+    /// Show when an expression fires next
+    #[command(before_help = NEXT_EXAMPLES)]
+    Next(NextArgs),
+    /// Explain a cron expression and warn about surprises
+    #[command(before_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
+    /// Check whether expressions are valid
+    ///
+    /// Exits with 0 if all are valid and with 2 otherwise.
+    #[command(before_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NextArgs {
+    /// The schedule: five fields, six with leading seconds, a macro such as `@daily`, or `@every 90s`.
+    #[arg(value_name = "EXPR", required_unless_present = "batch", conflicts_with = "batch")]
+    pub(crate) expr: Option<String>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    /// Show this many fires, from 1 to 10000, or fewer if the schedule ends before.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(crate) count: u16,
+    /// Leave out fires before this time; an `@every` expression counts from it.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) start_at: Option<String>,
+    /// Leave out fires after this time.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) end_at: Option<String>,
+    /// Print one JSON document: `{"items":[{"at":…,"local":…}]}`.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Answer the questions on standard input, one JSON object per line.
+    ///
+    /// A question is `{"expr":"30 2 * * *","tz":"America/New_York","start":"2027-03-13T00:00:00Z","count":3}`; `tz` is
+    /// UTC and `count` is 1 if absent, and `dstGap` and `dstFold` are possible. Each is answered by one line,
+    /// `{"items":[{"at":…,"local":…}]}` or `{"error":…}`; empty lines are ignored.
+    #[arg(long, conflicts_with_all = ["tz", "from", "dst_gap", "dst_fold", "count", "start_at", "end_at"])]
+    pub(crate) batch: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The schedule: five fields, six with leading seconds, a macro such as `@daily`, or `@every 90s`.
+    #[arg(value_name = "EXPR")]
+    pub(crate) expr: String,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    /// Print one JSON document, the same as the cron preview of the API.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The expressions to check, each as one argument.
+    #[arg(value_name = "EXPR", required = true)]
+    pub(crate) exprs: Vec<String>,
+    /// Look for surprises in this IANA time zone.
+    #[arg(long, value_name = "ZONE", default_value = "UTC")]
+    pub(crate) tz: String,
+    /// Exit with 1 if all expressions are valid and one of them has a warning.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print one JSON document, with the errors in it: `{"items":[{"expression":…,"valid":…}]}`.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How an expression is read: where, from when on, and what happens when clocks change.
+#[derive(Debug, Args)]
+pub(crate) struct ReadingArgs {
+    /// Read the expression, and times without an offset, in this IANA time zone.
+    #[arg(long, value_name = "ZONE", default_value = "UTC")]
+    pub(crate) tz: String,
+    /// Show only fires after this time: RFC 3339, a local time, `now`, `+15m` or `tomorrow 08:00`.
+    #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
+    pub(crate) from: String,
+    /// Choose what happens to times that do not exist because clocks go forward: `shift` fires once at the first
+    /// instant after the gap, `skip` does not fire.
+    #[arg(long, value_name = "RULE", default_value = DstGap::default().as_str(), value_parser = dst_gap())]
+    pub(crate) dst_gap: DstGap,
+    /// Choose which of two equal times fires when clocks go back.
+    #[arg(long, value_name = "RULE", default_value = DstFold::default().as_str(), value_parser = dst_fold())]
+    pub(crate) dst_fold: DstFold,
+}
+
+const HELP_EXAMPLES: &str = "\
+Examples:
+  everbell help exit-codes
+  everbell help time
+  everbell help cron next";
+
+const CRON_EXAMPLES: &str = "\
+Examples:
+  everbell cron next \"*/15 * * * *\" --count 3
+  everbell cron explain \"0 0 L * *\" --tz Asia/Tokyo
+  everbell cron check \"0 9 * * mon-fri\" @daily";
+
+const NEXT_EXAMPLES: &str = "\
+Examples:
+  everbell cron next \"0 9 * * mon-fri\" --tz Europe/Paris --from \"tomorrow 08:00\"
+  everbell cron next \"30 2 * * *\" --tz America/New_York --from 2027-03-13 --dst-gap skip
+  echo '{\"expr\":\"@daily\",\"start\":\"2027-03-13T00:00:00Z\"}' | everbell cron next --batch";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  everbell cron explain \"0 9 1,15 * mon\" --tz Europe/Paris
+  everbell cron explain \"30 2 * * *\" --tz America/New_York --from 2027-03-13
+  everbell cron explain \"@every 90s\" --json";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  everbell cron check \"0 9 * * mon-fri\"
+  everbell cron check \"0 9 * * mon-fri\" \"@every 90s\" --strict
+  everbell cron check \"30 2 * * *\" --tz America/New_York --json";
+
+/// A command of this crate. A program with more commands flattens it into its own.
+#[derive(Debug)]
+pub struct Command(Commands);
+
+impl FromArgMatches for Command {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Command, clap::Error> {
+        Commands::from_arg_matches(matches).map(Command)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl Subcommand for Command {
+    fn augment_subcommands(command: clap::Command) -> clap::Command {
+        Commands::augment_subcommands(command)
+    }
+
+    fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {
+        Commands::augment_subcommands_for_update(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        Commands::has_subcommand(name)
+    }
+}
+
+/// The program that a command is part of.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// Describes its whole command line, for help, manual pages and completions.
+    pub command: fn() -> clap::Command,
+    /// Reads the `[[job]]` blocks of a configuration file, given its name and its text.
+    pub read_jobs: fn(&str, &str) -> Result<Vec<Draft>, CliError>,
+}
+
+impl Command {
+    /// Whether this is `everbell healthcheck`, whose exit codes are those of containers.
+    pub fn is_healthcheck(&self) -> bool {
+        matches!(self.0, Commands::Healthcheck(_))
+    }
+
+    /// Runs the command.
+    pub fn run(&self, program: Program, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+        match &self.0 {
+            Commands::Cron { command } => cron::run(command, now, output),
+            Commands::Jobs(args) => jobs::run(args, program, now, output),
+            Commands::Runs(args) => runs::run(args, now, output),
+            Commands::Orgs(args) => orgs::run(args, now, output),
+            Commands::Next(args) => next::run(args, now, output),
+            Commands::Targets(args) => targets::run(args, now, output),
+            Commands::Instances(args) => instances::run(args, now, output),
+            Commands::Sessions(args) => sessions::run(args, now, output),
+            Commands::Tokens(args) => tokens::run(args, now, output),
+            Commands::Audit(args) => audit::run(args, now, output),
+            Commands::Status(args) => status::run(args, now, output),
+            Commands::Api(args) => api::run(args, now, output),
+            Commands::Help { words } => topics::run(words, program, output),
+            Commands::Doctor(args) => doctor::run(args, now, output),
+            Commands::Healthcheck(args) => healthcheck::run(args),
+            Commands::Completions(args) => completions::run(args, output),
+            Commands::Man(args) => man::run(args, program, output),
+            Commands::Version(args) => version::run(args, output),
+        }
+    }
+}
+
+/// Parses a command line. An expression that looks like a flag is reported as an expression.
+pub fn parse<P: Parser>(args: impl Iterator<Item = OsString>) -> Result<P, CliError> {
+    let args: Vec<OsString> = args.collect();
+    P::try_parse_from(&args).map_err(|error| misread_expression(&args, &error).unwrap_or(CliError::Usage(error)))
+}
+
+/// `-1 * * * *` looks like a flag, but who writes it is better served by what is wrong with the expression.
+fn misread_expression(args: &[OsString], error: &clap::Error) -> Option<CliError> {
+    if error.kind() != clap::error::ErrorKind::UnknownArgument {
+        return None;
+    }
+    let text = args.iter().filter_map(|arg| arg.to_str()).find(|arg| arg.starts_with('-') && arg.contains(' '))?;
+    Expression::parse(text).err().map(CliError::Expression)
+}
+
+fn dst_gap() -> impl TypedValueParser<Value = DstGap> {
+    one_of(DstGap::ALL, DstGap::as_str)
+}
+
+fn dst_fold() -> impl TypedValueParser<Value = DstFold> {
+    one_of(DstFold::ALL, DstFold::as_str)
+}
+
+/// Reads one of the words of a choice that core defines.
+fn one_of<T: Copy + Default + Send + Sync + 'static>(
+    all: &'static [T],
+    word: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.iter().map(|choice| word(*choice)))
+        .map(move |typed| all.iter().copied().find(|choice| word(*choice) == typed).unwrap_or_default())
+}

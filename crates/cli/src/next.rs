@@ -1,0 +1,196 @@
+//! `everbell next`: what fires soon, in the whole cluster.
+
+use std::time::Duration;
+
+use clap::Args;
+use everbell_wire as wire;
+use everbell_wire::job::Scope;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::client::{Asked, Client, WithJson, job_path};
+use super::error::note;
+use super::online::{Format, Shown, ZoneArgs, duration};
+use super::output::{Cell, Column, Output, Table, printable};
+use super::times::{fire_cell, spoken};
+use super::words::filled;
+use super::{CliError, Exit, OnlineArgs, Session};
+use everbell_wire::elapsed::wait;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell next
+  everbell next --within 1h --tz UTC
+  everbell next daily-briefing --limit 3 --json";
+
+const COLUMNS: [Column; 5] = [
+    Column::new("WHEN"),
+    Column::new("LEFT"),
+    Column::new("JOB KEY").shrinks(),
+    Column::new("TARGET").shrinks().goes(1),
+    Column::new("NOTE").shrinks().goes(2),
+];
+
+#[derive(Debug, Args)]
+pub(crate) struct NextArgs {
+    /// Only these jobs; all that fire if absent.
+    #[arg(value_name = "JOB")]
+    jobs: Vec<String>,
+    /// Only fires within so long from now.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    within: Option<Duration>,
+    /// Show this many at the most.
+    #[arg(short = 'n', long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u16).range(1..=500))]
+    limit: u16,
+    #[command(flatten)]
+    zone: ZoneArgs,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+/// A fire to come.
+struct Fire {
+    at: Timestamp,
+    /// As the API tells it.
+    told: Value,
+    job: usize,
+    note: String,
+}
+
+pub(crate) fn run(args: &NextArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let shown = args.zone.read()?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let jobs = jobs(&session.client, args)?;
+    let until = args.within.and_then(|within| now.checked_add(within).ok()).unwrap_or(Timestamp::MAX);
+    let mut fires = fires(&session.client, &jobs, usize::from(args.limit) + 1, until, &shown)?;
+    let more = fires.len() > usize::from(args.limit);
+    fires.truncate(args.limit.into());
+    match session.format {
+        Some(Format::Json) => {
+            let all: Vec<Value> = fires.iter().map(|fire| document(fire, &jobs)).collect();
+            session.out.json(&json!({ "items": all, "more": more }))?;
+        }
+        Some(Format::Jsonl) => fires.iter().try_for_each(|fire| session.out.json(&document(fire, &jobs)))?,
+        Some(Format::Name) => {
+            fires.iter().try_for_each(|fire| session.out.line(&printable(&jobs[fire.job].job_key)))?;
+        }
+        Some(Format::Table | Format::Plain) | None => table(&mut session, &fires, &jobs, &shown)?,
+    }
+    if let Some(within) = args.within.filter(|_| more) {
+        let within = wait(within.as_secs() as i64);
+        session.advise(&format!("{} shown, there are more within {within}: raise --limit", fires.len()))?;
+    }
+    tell_of_orgs(&mut session, args, &jobs, &fires)?;
+    Ok(Exit::Success)
+}
+
+/// Jobs that fire for each org have as many next fires as there are orgs: only the first of each is among these.
+fn tell_of_orgs(
+    session: &mut Session<'_>,
+    args: &NextArgs,
+    jobs: &[wire::Job],
+    fires: &[Fire],
+) -> Result<(), CliError> {
+    const WHERE: &str = "everbell orgs show ORG tells when";
+    if !args.jobs.is_empty() {
+        // Who asks for a job and sees little of it has to hear why, in a pipe too.
+        for job in jobs.iter().filter(|job| is_per_org(job) && !session.quiet) {
+            session.out.flush()?;
+            note(format!("job {} fires for each org at its own local time: {WHERE}", printable(&job.job_key)));
+        }
+        return Ok(());
+    }
+    if !session.out.is_for_people() || session.quiet {
+        return Ok(());
+    }
+    match fires.iter().filter(|fire| is_per_org(&jobs[fire.job])).count() {
+        0 => Ok(()),
+        1 => session.advise(&format!("1 job fires for each org; only the first is shown: {WHERE}")),
+        many => session.advise(&format!("{many} jobs fire for each org; only the first of each is shown: {WHERE}")),
+    }
+}
+
+fn is_per_org(job: &wire::Job) -> bool {
+    job.scope == Scope::PerOrg
+}
+
+/// The jobs that were named, or those that fire first: each fire shown is of one of so many jobs as there are fires.
+fn jobs(client: &Client, args: &NextArgs) -> Result<Vec<wire::Job>, CliError> {
+    if args.jobs.is_empty() {
+        let query = [("sort", "nextRunAt".to_owned()), ("status", "active".to_owned())];
+        let list =
+            client.all("/jobs", &query, usize::from(args.limit) + 1).asked(|| "tell what fires next".to_owned())?;
+        return Ok(list.items);
+    }
+    let job = |name: &String| {
+        let asked = || format!("tell when job `{name}` fires next");
+        Ok(client.get(&job_path(name), &[]).asked(asked)?.document)
+    };
+    args.jobs.iter().map(job).collect()
+}
+
+fn fires(
+    client: &Client,
+    jobs: &[wire::Job],
+    limit: usize,
+    until: Timestamp,
+    shown: &Shown,
+) -> Result<Vec<Fire>, CliError> {
+    let mut all: Vec<Fire> = Vec::new();
+    for (number, job) in jobs.iter().enumerate() {
+        let Some(first) = job.next_run_at.filter(|at| *at <= until) else { continue };
+        // Later jobs cannot come in before what is there already.
+        if all.len() >= limit && all[limit - 1].at <= first {
+            continue;
+        }
+        if let Some(org) = filled(job.next_org_id.as_ref()) {
+            let told = json!({ "at": first.to_string(), "orgId": org });
+            all.push(Fire { at: first, told, job: number, note: format!("first for org {org}") });
+            all.sort_by_key(|fire| (fire.at, fire.job));
+            all.truncate(limit);
+            continue;
+        }
+        let path = format!("{}/next", job_path(&job.id));
+        let answer = client.get::<wire::Items<WithJson<wire::Fire>>>(&path, &[("count", limit.to_string())])?;
+        for WithJson { document: wire::Fire { at, note, .. }, json } in answer.document.items {
+            if at > until {
+                continue;
+            }
+            let moved = job.rescheduled_from.filter(|_| at == first);
+            let moved = moved.map(|from| format!("moved from {}", spoken(from, &shown.zone(job))));
+            let note = note.filter(|note| !note.is_empty()).or(moved).unwrap_or_default();
+            all.push(Fire { at, told: json, job: number, note });
+        }
+        all.sort_by_key(|fire| (fire.at, fire.job));
+        all.truncate(limit);
+    }
+    Ok(all)
+}
+
+/// A fire of the API, and whose it is.
+fn document(fire: &Fire, jobs: &[wire::Job]) -> Value {
+    let (mut document, job) = (fire.told.clone(), &jobs[fire.job]);
+    document["jobKey"] = json!(job.job_key);
+    document["target"] = json!(job.target);
+    document
+}
+
+fn table(session: &mut Session<'_>, fires: &[Fire], jobs: &[wire::Job], shown: &Shown) -> Result<(), CliError> {
+    if fires.is_empty() {
+        // What fires for orgs is told apart.
+        return if !jobs.is_empty() && jobs.iter().all(is_per_org) { Ok(()) } else { session.advise("nothing fires") };
+    }
+    let mut table = Table::new(&COLUMNS, session.out.symbols);
+    for fire in fires {
+        let job = &jobs[fire.job];
+        table.row(vec![
+            fire_cell(Some(fire.at), &shown.zone(job)),
+            Cell::text(&wait(fire.at.duration_since(session.now).as_secs().max(0))),
+            Cell::text(&job.job_key),
+            Cell::text(&job.target),
+            if fire.note.is_empty() { Cell::both("", "") } else { Cell::text(&fire.note) },
+        ]);
+    }
+    session.out.list(&table)?;
+    Ok(())
+}

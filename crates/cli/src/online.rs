@@ -1,0 +1,228 @@
+//! What every command has that talks to a server: flags, and a [`Session`] that knows what they mean.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use anstream::ColorChoice;
+use clap::{Args, ValueEnum};
+use everbell_core::Zone;
+use everbell_wire as wire;
+use jiff::Timestamp;
+
+use super::CliError;
+use super::client::{Answer, Client, List};
+use super::error::{note, warn};
+use super::output::{Output, printable};
+use everbell_wire::form::parse_span;
+
+/// Flags of every command that talks to a server.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Server and output")]
+pub(crate) struct OnlineArgs {
+    /// Talk to the server at this address; `EVERBELL_SERVER` if absent, else `http://127.0.0.1:7070`.
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// Read the token from this file; `EVERBELL_TOKEN` or `EVERBELL_TOKEN_FILE` if absent, else `everbell-data/admin-token`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Give up if the server does not answer for so long.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    pub(crate) request_timeout: Duration,
+    /// Print exactly what the API answers; the same as `-o json`.
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) json: bool,
+    /// Print in this form: a table if a terminal reads it, else plain, that is separated by tabs.
+    #[arg(short, long, value_name = "FORMAT")]
+    pub(crate) output: Option<Format>,
+    /// Use colours; `NO_COLOR` and `CLICOLOR_FORCE` decide for `auto`.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+    /// Say only what was asked for: no counts, no advice, no progress.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// The forms in which data is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people, fitted to the terminal
+    Table,
+    /// Separated by tabs, every value whole
+    Plain,
+    /// What the API answers
+    Json,
+    /// One JSON object per line
+    Jsonl,
+    /// Only keys, ids or names
+    Name,
+}
+
+/// When there are colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// The zone in which times are shown.
+#[derive(Debug, Args)]
+pub(crate) struct ZoneArgs {
+    /// Show times in this IANA time zone instead of that of each schedule.
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) tz: Option<String>,
+}
+
+impl ZoneArgs {
+    pub(crate) fn read(&self) -> Result<Shown, CliError> {
+        Ok(Shown(self.tz.as_deref().map(zone_of_flag).transpose()?))
+    }
+}
+
+fn zone_of_flag(name: &str) -> Result<Zone, CliError> {
+    if name.eq_ignore_ascii_case("utc") { Ok(Zone::utc()) } else { Ok(Zone::get(name)?) }
+}
+
+/// Where times are shown: in one zone, or each in its own.
+#[derive(Clone)]
+pub(crate) struct Shown(Option<Zone>);
+
+impl Shown {
+    /// The zone for the times of a job, an org or a run.
+    pub(crate) fn zone(&self, document: &impl HasZone) -> Zone {
+        self.0.clone().unwrap_or_else(|| own_zone(document))
+    }
+
+    /// The zone for times that belong to no schedule.
+    pub(crate) fn or_utc(&self) -> Zone {
+        self.0.clone().unwrap_or_else(Zone::utc)
+    }
+}
+
+/// A document with times in a zone of its own.
+pub(crate) trait HasZone {
+    /// The IANA name of the zone, if the document has one.
+    fn zone_name(&self) -> Option<&str>;
+}
+
+impl HasZone for wire::Job {
+    fn zone_name(&self) -> Option<&str> {
+        Some(&self.timezone)
+    }
+}
+
+impl HasZone for wire::Org {
+    fn zone_name(&self) -> Option<&str> {
+        Some(&self.timezone)
+    }
+}
+
+impl HasZone for wire::OrgJob {
+    fn zone_name(&self) -> Option<&str> {
+        Some(&self.timezone)
+    }
+}
+
+impl HasZone for wire::Run {
+    /// The zone of its slot; a run without a slot has none.
+    fn zone_name(&self) -> Option<&str> {
+        self.slot_at_local.as_deref()?.rsplit_once('[').map(|(_, zone)| zone.trim_end_matches(']'))
+    }
+}
+
+/// The zone of a document. One that this release does not know is shown as UTC, with its offset.
+pub(crate) fn own_zone(document: &impl HasZone) -> Zone {
+    document.zone_name().and_then(|name| Zone::get(name).ok()).unwrap_or_else(Zone::utc)
+}
+
+/// A duration as a flag has it.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    parse_span(text)
+        .and_then(|span| if span.is_zero() { Err("it must be longer than nothing".to_owned()) } else { Ok(span) })
+}
+
+/// A server, and where its answers go.
+pub(crate) struct Session<'a> {
+    pub(crate) client: Rc<Client>,
+    pub(crate) out: &'a mut Output,
+    pub(crate) format: Option<Format>,
+    pub(crate) quiet: bool,
+    pub(crate) now: Timestamp,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(args: &OnlineArgs, now: Timestamp, out: &'a mut Output) -> Result<Session<'a>, CliError> {
+        match args.color {
+            Color::Auto => {}
+            Color::Always => ColorChoice::Always.write_global(),
+            Color::Never => ColorChoice::Never.write_global(),
+        }
+        out.choose_colors();
+        let format = if args.json { Some(Format::Json) } else { args.output };
+        match format {
+            Some(Format::Table) => out.force(true),
+            Some(_) => out.force(false),
+            None => {}
+        }
+        let client = Client::new(args)?;
+        if client.sends_token_in_clear() {
+            let server = printable(client.server());
+            warn(format!("the token goes to {server} unencrypted: everybody on the way can read it; use https"));
+        }
+        Ok(Session { client: Rc::new(client), out, format, quiet: args.quiet, now })
+    }
+
+    /// Prints an answer if a program reads the output; otherwise returns the document. `name` is what `-o name` prints; an
+    /// answer without a name has an empty one.
+    pub(crate) fn for_people<T>(
+        &mut self,
+        answer: Answer<T>,
+        name: impl FnOnce(&T) -> &str,
+    ) -> Result<Option<T>, CliError> {
+        match self.format {
+            Some(Format::Json | Format::Jsonl) => self.out.line(answer.text.trim_end())?,
+            Some(Format::Name) => self.out.name(name(&answer.document))?,
+            Some(Format::Table | Format::Plain) | None => return Ok(Some(answer.document)),
+        }
+        Ok(None)
+    }
+
+    /// Prints a list if a program reads the output, and returns whether it did. `name` is what `-o name` prints.
+    pub(crate) fn printed<T>(&mut self, list: &List<T>, name: impl Fn(&T) -> &str) -> Result<bool, CliError> {
+        match self.format {
+            Some(Format::Json) => self.out.line(list.document().trim_end())?,
+            Some(Format::Jsonl) => list.lines().try_for_each(|line| self.out.line(line))?,
+            Some(Format::Name) => list.items.iter().try_for_each(|item| self.out.name(name(item)))?,
+            Some(Format::Table | Format::Plain) | None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Something about the data, or what to do next: for people who want to hear it.
+    pub(crate) fn advise(&mut self, words: &str) -> Result<(), CliError> {
+        if self.out.is_for_people() && !self.quiet {
+            // On a terminal both streams meet: the data comes first.
+            self.out.flush()?;
+            note(words);
+        }
+        Ok(())
+    }
+
+    /// Says what was done: a line with a mark, and more below it.
+    pub(crate) fn done(&mut self, mark: super::output::Mark, words: &str) -> Result<(), CliError> {
+        if !self.quiet {
+            let mark = self.out.mark(mark);
+            self.out.line(&format!("{mark} {words}"))?;
+        }
+        Ok(())
+    }
+
+    /// A line below what was done.
+    pub(crate) fn detail(&mut self, words: &str) -> Result<(), CliError> {
+        if !self.quiet {
+            self.out.line(&format!("  {words}"))?;
+        }
+        Ok(())
+    }
+}

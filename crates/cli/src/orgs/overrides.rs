@@ -1,0 +1,130 @@
+//! `everbell orgs override`.
+
+use clap::Args;
+use everbell_wire as wire;
+use everbell_wire::job::JobStatus;
+use jiff::Timestamp;
+
+use super::org_path;
+use crate::client::{Asked, Nothing, job_path, segment};
+use crate::error::warn;
+use crate::online::{Format, own_zone};
+use crate::output::{Mark, Output, printable};
+use crate::times::{away, spoken};
+use crate::{CliError, Exit, OnlineArgs, Session};
+use everbell_wire::JobBody;
+use everbell_wire::shell;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell orgs override acme daily-briefing --at 09:30
+  everbell orgs override acme daily-briefing --off --reason \"they asked for it\"
+  everbell orgs override acme daily-briefing --clear";
+
+#[derive(Debug, Args)]
+pub(crate) struct OverrideArgs {
+    /// The id of the org.
+    #[arg(value_name = "ORG")]
+    org: String,
+    /// The key of the job.
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// Fire at this local time, `HH:MM`, on the days of the job.
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["cron", "clear"])]
+    at: Option<String>,
+    /// Fire by this expression instead of the job's.
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true, conflicts_with = "clear")]
+    cron: Option<String>,
+    /// Do not fire for this org.
+    #[arg(long, conflicts_with_all = ["on", "clear"])]
+    off: bool,
+    /// Fire for this org, also if it was off.
+    #[arg(long, conflicts_with = "clear")]
+    on: bool,
+    /// Fire as for all.
+    #[arg(long)]
+    clear: bool,
+    /// The reason, for the audit trail.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+pub(super) fn run(args: &OverrideArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    if !(args.at.is_some() || args.cron.is_some() || args.off || args.on || args.clear) {
+        let call = format!("everbell orgs override {} {}", shell(&args.org), shell(&args.job));
+        return Err(CliError::invalid(format!(
+            "say what is different for the org\n  {call} --at 09:30\n  {call} --cron \"0 9 * * 1-5\"\n  {call} --off, --on or --clear"
+        )));
+    }
+    let mut session = Session::new(&args.online, now, output)?;
+    let path = format!("{}/jobs/{}", org_path(&args.org), segment(&args.job));
+    if args.clear {
+        return clear(args, &path, &mut session);
+    }
+    let mut body = JobBody::default();
+    let texts = [("localTime", &args.at), ("cronExpression", &args.cron), ("reason", &args.reason)];
+    for (name, value) in texts {
+        if let Some(value) = value {
+            body.put(name, value.as_str());
+        }
+    }
+    if args.on || args.off {
+        body.put("enabled", args.on);
+    }
+    let answer = session.client.put::<wire::OrgOverride>(&path, &body);
+    let answer = answer.asked(|| what(args)).or_list()?;
+    let fires_for_orgs = answer.document.job.is_some();
+    let Some(told) = session.for_people(answer, |told| &told.job_key)? else {
+        session.out.flush()?;
+        if !fires_for_orgs {
+            warn(without_effect(&session, &args.job));
+        }
+        return Ok(Exit::Success);
+    };
+    if !fires_for_orgs {
+        let words = without_effect(&session, &args.job);
+        session.done(Mark::Warning, &format!("Kept for org {}, without effect yet: {words}", printable(&args.org)))?;
+        return Ok(Exit::Success);
+    }
+    let how = match told.r#override.as_ref().map(|own| (own.enabled, own.cron_expression.as_deref())) {
+        None | Some((false, _)) => "does not fire".to_owned(),
+        Some((true, Some(expression))) => format!("fires by `{}`", printable(expression)),
+        Some((true, None)) => "fires as for all".to_owned(),
+    };
+    session.done(Mark::Good, &format!("{} {how} for org {}", printable(&args.job), printable(&args.org)))?;
+    if let Some((job, next)) = told.job.as_ref().and_then(|job| Some((job, job.next_run_at?))) {
+        session.detail(&format!("Next   {} ({})", spoken(next, &own_zone(job)), away(next, now)))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Why an override changes nothing: the job fires once for all, or there is none.
+fn without_effect(session: &Session<'_>, key: &str) -> String {
+    let job = session.client.get::<wire::Job>(&job_path(key), &[]);
+    let key = printable(key);
+    if job.is_ok_and(|job| job.document.status != JobStatus::Retired) {
+        return format!("job {key} fires once for all, not for each org; its scope is global");
+    }
+    format!("there is no job {key}; it holds when one comes that fires for each org")
+}
+
+fn what(args: &OverrideArgs) -> String {
+    format!("override job `{}` for org `{}`", args.job, args.org)
+}
+
+fn clear(args: &OverrideArgs, path: &str, session: &mut Session<'_>) -> Result<Exit, CliError> {
+    let query: Vec<_> = args.reason.iter().map(|reason| ("reason", reason.clone())).collect();
+    let answer = session.client.delete::<Nothing>(path, &query);
+    answer.asked(|| format!("clear the override of job `{}` for org `{}`", args.job, args.org))?;
+    match session.format {
+        Some(Format::Name) => session.out.line(&printable(&args.job))?,
+        Some(Format::Json | Format::Jsonl) => {}
+        Some(Format::Table | Format::Plain) | None => {
+            let words = format!("{} fires for org {} as for all", printable(&args.job), printable(&args.org));
+            session.done(Mark::Good, &words)?;
+        }
+    }
+    Ok(Exit::Success)
+}

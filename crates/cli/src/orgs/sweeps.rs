@@ -1,0 +1,94 @@
+//! `everbell orgs rebuild` and `everbell orgs stop`: what is done for every org of a job.
+
+use clap::Args;
+use everbell_wire as wire;
+use everbell_wire::org_job::SweepWork;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::client::{Asked, WithJson, job_path};
+use crate::online::Format;
+use crate::output::{Mark, Output, printable};
+use crate::{CliError, Exit, OnlineArgs, Session};
+
+pub(super) const REBUILD_EXAMPLES: &str = "\
+Examples:
+  everbell orgs rebuild org-briefing
+  everbell orgs rebuild org-briefing --reason \"after a restore\"
+  everbell orgs rebuild org-briefing -o json";
+
+pub(super) const STOP_EXAMPLES: &str = "\
+Examples:
+  everbell orgs stop org-briefing
+  everbell orgs stop org-briefing --reason \"the payload was wrong\"
+  everbell orgs stop org-briefing -o json";
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    /// The key or id of the job.
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// The reason, for the audit trail.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+impl SweepArgs {
+    fn body(&self) -> Value {
+        self.reason.as_ref().map_or_else(|| json!({}), |reason| json!({ "reason": reason }))
+    }
+}
+
+pub(super) fn rebuild(args: &SweepArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    let answer =
+        session.client.post::<wire::SweepBegun>(&format!("{}/orgs/rebuild", job_path(&args.job)), &args.body());
+    let answer = answer.asked(|| format!("rebuild the timers of job `{}`", args.job)).or_list()?;
+    let Some(begun) = session.for_people(answer, |begun| &begun.id)? else { return Ok(Exit::Success) };
+    let how = if begun.done { "are rebuilt" } else { "are being rebuilt, a few orgs at a time" };
+    session.done(Mark::Good, &format!("The timers of {} {how}", printable(&args.job)))?;
+    Ok(Exit::Success)
+}
+
+/// Stops whatever makes runs for every org of the job. Nothing to stop is no failure.
+pub(super) fn stop(args: &SweepArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    let path = job_path(&args.job);
+    let what = || format!("stop what is done for the orgs of job `{}`", args.job);
+    let found = session.client.get::<wire::JobOrgs>(&format!("{path}/orgs"), &[("limit", "1".to_owned())]);
+    let found = found.asked(what).or_list()?.document;
+    let makes_runs = |sweep: &&wire::Sweep| matches!(sweep.work, SweepWork::RunNow | SweepWork::Backfill);
+    let mut stopped: Vec<WithJson<wire::Sweep>> = Vec::new();
+    for sweep in found.sweeps.iter().filter(makes_runs) {
+        let answer = session.client.post(&format!("{path}/sweeps/{}/stop", sweep.id), &args.body());
+        match answer.asked(what) {
+            Ok(answer) => stopped.push(answer.document),
+            // It came to its end meanwhile.
+            Err(CliError::Refused(refusal)) if refusal.status == 404 => {}
+            Err(error) => return Err(error),
+        }
+    }
+    match session.format {
+        Some(Format::Json) => {
+            let items: Vec<&Value> = stopped.iter().map(|sweep| &sweep.json).collect();
+            session.out.json(&json!({ "items": items }))?;
+        }
+        Some(Format::Jsonl) => stopped.iter().try_for_each(|sweep| session.out.json(&sweep.json))?,
+        Some(Format::Name) => stopped.iter().try_for_each(|sweep| session.out.line(&sweep.document.id))?,
+        Some(Format::Table | Format::Plain) | None => told(&mut session, &args.job, &stopped)?,
+    }
+    Ok(Exit::Success)
+}
+
+fn told(session: &mut Session<'_>, job: &str, stopped: &[WithJson<wire::Sweep>]) -> Result<(), CliError> {
+    for WithJson { document: sweep, .. } in stopped {
+        let words = format!("Stopped {} of {} after {} orgs", sweep.work, printable(job), sweep.seen);
+        session.done(Mark::Ended, &words)?;
+    }
+    if stopped.is_empty() {
+        return session.done(Mark::Good, &format!("No runs are being made for the orgs of {}", printable(job)));
+    }
+    session.detail("the runs that were made stay")
+}

@@ -1,0 +1,269 @@
+//! [`Table`]: rows that fit a terminal, or a program.
+
+use anstyle::{AnsiColor, Style};
+use unicode_width::UnicodeWidthStr;
+
+use everbell_wire::printable;
+
+use super::{Mark, Symbols};
+
+/// The spaces between columns.
+const GAP: usize = 2;
+/// A text that may be cut keeps so much.
+const NARROWEST: usize = 12;
+
+/// A column and what becomes of it if the terminal is too narrow.
+#[derive(Clone, Copy)]
+pub(crate) struct Column {
+    title: &'static str,
+    /// Its texts may be cut to this width.
+    shrinks_to: Option<usize>,
+    /// Columns go in the order of these numbers; 0 stays.
+    goes: u8,
+    right: bool,
+}
+
+impl Column {
+    /// One that stays as it is.
+    pub(crate) const fn new(title: &'static str) -> Column {
+        Column { title, shrinks_to: None, goes: 0, right: false }
+    }
+
+    /// Its texts may be cut.
+    pub(crate) const fn shrinks(self) -> Column {
+        Column { shrinks_to: Some(NARROWEST), ..self }
+    }
+
+    /// Its texts may be cut, but so much is kept of them.
+    pub(crate) const fn shrinks_to(self, width: usize) -> Column {
+        Column { shrinks_to: Some(width), ..self }
+    }
+
+    /// It may be left out: the larger the number, the more room is found for it.
+    pub(crate) const fn goes(self, goes: u8) -> Column {
+        Column { goes, ..self }
+    }
+
+    /// Its texts end below each other.
+    pub(crate) const fn right(self) -> Column {
+        Column { right: true, ..self }
+    }
+}
+
+/// A value for people, and the same for programs.
+pub(crate) struct Cell {
+    shown: String,
+    plain: Option<String>,
+    style: Style,
+}
+
+impl Cell {
+    /// A text of whomever, so nothing in it reaches the terminal that is no text.
+    pub(crate) fn text(text: &str) -> Cell {
+        Cell { shown: if text.is_empty() { "-".to_owned() } else { printable(text) }, plain: None, style: Style::new() }
+    }
+
+    /// Something that people and programs read differently.
+    pub(crate) fn both(shown: impl Into<String>, plain: &str) -> Cell {
+        Cell { shown: shown.into(), plain: Some(printable(plain)), style: Style::new() }
+    }
+
+    /// A state: symbol and word, and only the word for programs.
+    pub(crate) fn status(word: &str, symbols: Symbols) -> Cell {
+        let mark = Mark::of_status(word);
+        Cell::both(format!("{} {}", symbols.of(mark), printable(word)), word).styled(mark.style())
+    }
+
+    pub(crate) fn styled(self, style: Style) -> Cell {
+        Cell { style, ..self }
+    }
+
+    fn plain(&self) -> &str {
+        self.plain.as_deref().unwrap_or(&self.shown)
+    }
+}
+
+/// Rows below titles.
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+    cut: &'static str,
+}
+
+impl Table {
+    pub(crate) fn new(columns: &[Column], symbols: Symbols) -> Table {
+        let cut = if symbols == Symbols::Unicode { "…" } else { "~" };
+        Table { columns: columns.to_vec(), rows: Vec::new(), cut }
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(cells);
+    }
+
+    /// Every value whole, separated by tabs.
+    pub(super) fn tabbed(&self) -> Vec<String> {
+        let line = |row: &Vec<Cell>| row.iter().map(Cell::plain).collect::<Vec<_>>().join("\t");
+        self.rows.iter().map(line).collect()
+    }
+
+    /// With a header, not wider than this if that is possible.
+    pub(super) fn fitted(&self, width: Option<usize>, colors: bool) -> Vec<String> {
+        let (kept, widths) = self.layout(width.unwrap_or(usize::MAX));
+        let titles = kept.iter().map(|at| (self.columns[*at].title, header()));
+        let mut lines = vec![self.line(titles, &kept, &widths, colors)];
+        for row in &self.rows {
+            let cells = kept.iter().map(|at| row.get(*at).map_or(("", Style::new()), |c| (c.shown.as_str(), c.style)));
+            lines.push(self.line(cells, &kept, &widths, colors));
+        }
+        lines
+    }
+
+    /// Which columns are shown, and how wide. Columns come in by their weight while the narrowest form of all fits; then
+    /// texts are cut, the widest first.
+    fn layout(&self, width: usize) -> (Vec<usize>, Vec<usize>) {
+        let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+        let narrow = |kept: &[usize]| total(&kept.iter().map(|at| self.narrowest(*at)).collect::<Vec<_>>());
+        let (mut kept, mut others): (Vec<usize>, Vec<usize>) =
+            (0..self.columns.len()).partition(|at| self.columns[*at].goes == 0);
+        others.sort_by_key(|at| std::cmp::Reverse(self.columns[*at].goes));
+        for at in others {
+            kept.push(at);
+            if narrow(&kept) > width {
+                kept.pop();
+            }
+        }
+        kept.sort_unstable();
+        let mut widths: Vec<usize> = kept.iter().map(|at| self.natural(*at)).collect();
+        while total(&widths) > width {
+            let may_shrink = |at: &usize| widths[*at] > self.narrowest(kept[*at]);
+            let Some(widest) = (0..kept.len()).filter(may_shrink).max_by_key(|at| widths[*at]) else { break };
+            widths[widest] -= 1;
+        }
+        (kept, widths)
+    }
+
+    fn narrowest(&self, at: usize) -> usize {
+        let Column { title, shrinks_to, .. } = self.columns[at];
+        let least = shrinks_to.map(|width| width.max(title.chars().count()));
+        self.natural(at).min(least.unwrap_or(usize::MAX))
+    }
+
+    fn natural(&self, at: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.shown.width());
+        cells.max().unwrap_or(0).max(self.columns[at].title.chars().count())
+    }
+
+    fn line<'a>(
+        &self,
+        cells: impl Iterator<Item = (&'a str, Style)>,
+        kept: &[usize],
+        widths: &[usize],
+        colors: bool,
+    ) -> String {
+        let mut line = String::new();
+        let mut spaces = 0;
+        for ((text, style), (at, room)) in cells.zip(kept.iter().zip(widths)) {
+            let text = self.shortened(text, *room);
+            let padding = room.saturating_sub(text.width());
+            if self.columns[*at].right {
+                spaces += padding;
+            }
+            if !text.is_empty() {
+                line.push_str(&" ".repeat(spaces));
+                spaces = 0;
+                if colors && style != Style::new() {
+                    line.extend([&style.to_string(), &text, &format!("{style:#}")].map(String::as_str));
+                } else {
+                    line.push_str(&text);
+                }
+            }
+            // No line ends in spaces: they are written before the next text.
+            spaces += GAP + if self.columns[*at].right { 0 } else { padding };
+        }
+        line
+    }
+
+    fn shortened(&self, text: &str, room: usize) -> String {
+        if text.width() <= room {
+            return text.to_owned();
+        }
+        let mut kept = String::new();
+        for character in text.chars() {
+            kept.push(character);
+            if kept.width() >= room {
+                kept.pop();
+                break;
+            }
+        }
+        kept + self.cut
+    }
+}
+
+fn header() -> Style {
+    Style::new().bold().fg_color(Some(AnsiColor::BrightBlack.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let columns = [
+            Column::new("KEY").shrinks(),
+            Column::new("VER").right().goes(2),
+            Column::new("TARGET").goes(1),
+            Column::new("NEXT"),
+        ];
+        let mut table = Table::new(&columns, Symbols::Unicode);
+        for (key, version, next) in [("a-very-long-key-of-a-job", "7", "2027-01-01"), ("b", "12", "-")] {
+            let cells = vec![Cell::text(key), Cell::text(version), Cell::text("print"), Cell::both(next, "x\ty")];
+            table.row(cells);
+        }
+        table
+    }
+
+    #[test]
+    fn everything_is_shown_if_there_is_room() {
+        let expected = [
+            "KEY                       VER  TARGET  NEXT",
+            "a-very-long-key-of-a-job    7  print   2027-01-01",
+            "b                          12  print   -",
+        ];
+        assert_eq!(table().fitted(None, false), expected);
+        assert_eq!(table().fitted(Some(49), false), expected);
+    }
+
+    #[test]
+    fn columns_go_if_cut_texts_are_not_enough() {
+        assert_eq!(table().fitted(Some(40), false)[1], "a-very-long-ke…    7  print   2027-01-01");
+        assert_eq!(table().fitted(Some(30), false)[1], "a-very-long-…    7  2027-01-01");
+        assert_eq!(
+            table().fitted(Some(25), false),
+            ["KEY            NEXT", "a-very-long-…  2027-01-01", "b              -"]
+        );
+        // Narrower than everything that has to stay.
+        assert_eq!(table().fitted(Some(5), false)[2], "b             -");
+    }
+
+    #[test]
+    fn wide_letters_take_two_columns() {
+        let mut table = Table::new(&[Column::new("KEY").shrinks(), Column::new("B")], Symbols::Unicode);
+        table.row(vec![Cell::text("日本語の仕事です"), Cell::text("x")]);
+        table.row(vec![Cell::text("e\u{301}te\u{301}"), Cell::text("y")]);
+        let wide = ["KEY               B", "日本語の仕事です  x", "e\u{301}te\u{301}               y"];
+        assert_eq!(table.fitted(None, false), wide);
+        let cut = ["KEY           B", "日本語の仕…   x", "e\u{301}te\u{301}           y"];
+        assert_eq!(table.fitted(Some(15), false), cut);
+    }
+
+    #[test]
+    fn programs_get_every_value_whole() {
+        assert_eq!(table().tabbed(), ["a-very-long-key-of-a-job\t7\tprint\tx\\ty", "b\t12\tprint\tx\\ty"]);
+    }
+
+    #[test]
+    fn nothing_in_a_text_reaches_the_terminal_but_text() {
+        assert_eq!(printable("\u{1b}[31mred\u{7}\u{202e}é\n"), "\\u{1b}[31mred\\u{7}\\u{202e}é\\n");
+        assert_eq!(printable("日本"), "日本");
+    }
+}

@@ -1,0 +1,82 @@
+//! `everbell runs`: what became of jobs.
+
+pub(crate) mod begun;
+mod cancel;
+mod list;
+mod printed;
+mod show;
+mod watch;
+
+use clap::{Args, Subcommand};
+use everbell_wire as wire;
+use everbell_wire::run::Skip;
+use jiff::Timestamp;
+
+use super::client::{Asked, Client};
+use super::output::Output;
+use super::{CliError, Exit};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell runs
+  everbell runs list --job daily-briefing --limit 5
+  everbell runs list --status failed --from -1d";
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    command: Option<RunsCommand>,
+    #[command(flatten)]
+    list: list::ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum RunsCommand {
+    /// List runs, newest first
+    #[command(before_help = list::EXAMPLES)]
+    List(list::ListArgs),
+    /// Show a run: result, failure, output
+    #[command(before_help = show::EXAMPLES)]
+    Show(show::ShowArgs),
+    /// Follow a run until it ends, and exit with its result
+    ///
+    /// Exits with 0 if it succeeded, with 6 if it failed, was canceled or was skipped, and with 7 after --timeout.
+    #[command(before_help = watch::EXAMPLES)]
+    Watch(watch::WatchArgs),
+    /// Cancel a pending or running run
+    #[command(before_help = cancel::EXAMPLES)]
+    Cancel(cancel::CancelArgs),
+    /// Run a finished run again
+    #[command(before_help = cancel::RERUN_EXAMPLES)]
+    Rerun(cancel::RerunArgs),
+}
+
+pub(crate) fn run(args: &RunsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    match &args.command {
+        None => list::run(&args.list, now, output),
+        Some(RunsCommand::List(args)) => list::run(args, now, output),
+        Some(RunsCommand::Show(args)) => show::run(args, now, output),
+        Some(RunsCommand::Watch(args)) => watch::run(args, now, output),
+        Some(RunsCommand::Cancel(args)) => cancel::run(args, now, output),
+        Some(RunsCommand::Rerun(args)) => cancel::rerun(args, now, output),
+    }
+}
+
+/// The id of a run that is named by itself, or by the job whose newest run it is: nobody types an id.
+fn run_id(client: &Client, name: &str) -> Result<String, CliError> {
+    if name.parse::<everbell_core::RunId>().is_ok() {
+        return Ok(name.to_owned());
+    }
+    let newest = client.all::<wire::Run>("/runs", &[("jobKey", name.to_owned())], 20);
+    let newest = newest.asked(|| format!("find the newest run of `{name}`"))?;
+    // Slots to come that somebody passed over beforehand are newer than anything that happened.
+    let happened = newest.items.into_iter().find(|run| run.skip_reason != Some(Skip::Operator));
+    // If there is none, the server says so about the name.
+    Ok(happened.map_or_else(|| name.to_owned(), |run| run.id))
+}
+
+/// The path of a run.
+fn run_path(name: &str) -> String {
+    format!("/runs/{}", super::client::segment(name))
+}

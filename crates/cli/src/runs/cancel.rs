@@ -1,0 +1,82 @@
+//! `everbell runs cancel` and `everbell runs rerun`.
+
+use clap::Args;
+use everbell_wire as wire;
+use everbell_wire::run::CancelOutcome;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::begun::{Begun, WaitArgs, told};
+use super::run_path;
+use crate::client::Asked;
+use crate::output::{Mark, Output};
+use crate::{CliError, Exit, OnlineArgs, Session};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell runs cancel \"$ACTIVE\"
+  everbell runs cancel \"$ACTIVE\" --reason \"wrong payload\"
+  everbell runs cancel \"$ACTIVE\" --json";
+
+pub(super) const RERUN_EXAMPLES: &str = "\
+Examples:
+  everbell runs rerun \"$RUN\" --wait
+  everbell runs rerun \"$RUN\" --reason \"the mail server is back\"
+  everbell runs rerun \"$RUN\" -o name";
+
+#[derive(Debug, Args)]
+pub(crate) struct CancelArgs {
+    /// The id of the run.
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// The reason, for the audit trail.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RerunArgs {
+    /// The id of the run.
+    #[arg(value_name = "RUN")]
+    run: String,
+    #[command(flatten)]
+    wait: WaitArgs,
+    /// The reason, for the audit trail.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+fn because(reason: Option<&String>) -> Value {
+    reason.map_or_else(|| json!({}), |reason| json!({ "reason": reason }))
+}
+
+pub(super) fn run(args: &CancelArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    let path = format!("{}/cancel", run_path(&args.run));
+    let answer = session.client.post::<wire::Canceled>(&path, &because(args.reason.as_ref()));
+    let answer = answer
+        .asked(|| format!("cancel run `{}`", args.run))
+        .or_list()
+        .or_try(409, || format!("see how it ended: everbell runs show {}", args.run))?;
+    let answered = session.for_people(answer, |canceled| canceled.outcome.as_str())?;
+    let Some(wire::Canceled { outcome, run: wire::Run { id, .. } }) = answered else { return Ok(Exit::Success) };
+    if outcome == CancelOutcome::Canceled {
+        session.done(Mark::Canceled, &format!("Canceled run {id} before it started"))?;
+    } else {
+        session.done(Mark::Canceled, &format!("Asked run {id} to stop"))?;
+        session.advise(&format!("see it end: everbell runs watch {id}"))?;
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn rerun(args: &RerunArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    let answer = session.client.post(&format!("{}/rerun", run_path(&args.run)), &because(args.reason.as_ref()));
+    let answer = answer.asked(|| format!("run `{}` again", args.run)).or_list();
+    let begun = Begun { answer, again: "wait until it has ended, or cancel it: everbell runs cancel RUN" };
+    told(&mut session, begun, &args.wait)
+}

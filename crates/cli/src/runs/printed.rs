@@ -1,0 +1,93 @@
+//! What a run prints, shown as it comes.
+
+use everbell_wire as wire;
+
+use crate::error::note;
+use crate::{CliError, Session};
+use everbell_wire::printable;
+
+/// What was shown of it already.
+#[derive(Debug, Default)]
+pub(super) struct Printed {
+    attempt: u32,
+    shown: String,
+}
+
+impl Printed {
+    /// Shows what is new: whole lines, and at the end of the run the rest. A program gets them as they are, a terminal gets
+    /// them harmless.
+    pub(super) fn show(&mut self, session: &mut Session<'_>, run: &wire::Run, ended: bool) -> Result<(), CliError> {
+        let attempt = run.attempt;
+        if attempt != self.attempt {
+            if self.attempt > 0 && !session.quiet {
+                note(format!("attempt {attempt} begins"));
+            }
+            *self = Printed { attempt, shown: String::new() };
+        }
+        let News { missed, lines } = self.news(run.output.as_deref().unwrap_or_default(), ended);
+        if missed && !session.quiet {
+            note("some of what it printed in between is gone: only the last 64 KiB are kept");
+        }
+        if session.out.is_terminal() {
+            lines.lines().try_for_each(|line| session.out.line(&printable(line)))?;
+        } else {
+            session.out.raw(lines)?;
+        }
+        session.out.flush()?;
+        Ok(())
+    }
+
+    /// The server tells the end of what was printed, so what was shown may have lost its beginning, or be gone.
+    fn news<'a>(&mut self, output: &'a str, ended: bool) -> News<'a> {
+        let known =
+            self.shown.char_indices().map(|(start, _)| &self.shown[start..]).find(|end| output.starts_with(end));
+        let missed = known.is_none() && !self.shown.is_empty();
+        let from = known.map_or(0, str::len);
+        let to = if ended { output.len() } else { output.rfind('\n').map_or(from, |at| from.max(at + 1)) };
+        if to > from || missed {
+            output[..to].clone_into(&mut self.shown);
+        }
+        News { missed, lines: &output[from..to] }
+    }
+}
+
+struct News<'a> {
+    /// Something in between cannot be had any more.
+    missed: bool,
+    lines: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(printed: &mut Printed, output: &str, ended: bool) -> (bool, String) {
+        let News { missed, lines } = printed.news(output, ended);
+        (missed, lines.to_owned())
+    }
+
+    #[test]
+    fn whole_lines_are_shown_once_and_the_rest_at_the_end() {
+        let mut printed = Printed::default();
+        let mut all = String::new();
+        for (output, ended) in
+            [("", false), ("on", false), ("one\ntw", false), ("one\ntw", false), ("one\ntwo\nthree", true)]
+        {
+            let (missed, lines) = told(&mut printed, output, ended);
+            assert!(!missed, "{output}");
+            all.push_str(&lines);
+        }
+        assert_eq!(all, "one\ntwo\nthree");
+    }
+
+    #[test]
+    fn the_beginning_may_be_gone() {
+        let mut printed = Printed::default();
+        assert_eq!(told(&mut printed, "é1\né2\n", false), (false, "é1\né2\n".to_owned()));
+        assert_eq!(told(&mut printed, "2\né3\n", false), (false, "é3\n".to_owned()));
+        assert_eq!(told(&mut printed, "é3\n", false), (false, String::new()));
+        assert_eq!(told(&mut printed, "é3\né4\n", false), (false, "é4\n".to_owned()));
+        assert_eq!(told(&mut printed, "x9\nx10\n", false), (true, "x9\nx10\n".to_owned()));
+        assert_eq!(told(&mut printed, "x10\nx11", true), (false, "x11".to_owned()));
+    }
+}

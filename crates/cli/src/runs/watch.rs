@@ -1,0 +1,200 @@
+//! `everbell runs watch`, and every other way to wait for a run.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use clap::Args;
+use everbell_wire as wire;
+use everbell_wire::run::RunStatus;
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+
+use super::begun::host;
+use super::printed::Printed;
+use super::{run_id, run_path};
+use crate::client::{Answer, Asked, Client, Events};
+use crate::error::note;
+use crate::online::{Format, duration};
+use crate::output::{Mark, Output, printable};
+use crate::words::filled;
+use crate::{CliError, Exit, OnlineArgs, Session};
+use everbell_wire::elapsed::{took, wait};
+use everbell_wire::shell;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell runs watch \"$RUN\"
+  everbell runs watch daily-briefing --log
+  everbell runs watch \"$RUN\" --json";
+
+/// Events tell at once, but a server begins to watch only when somebody listens: looks find what it missed, at first in
+/// short order.
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+const LAST_LOOK: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// The id of the run, or the key of a job for its newest run.
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Give up after so long, and exit with 7; the run goes on.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// Print what the run prints, as it comes, a few seconds behind.
+    #[arg(long)]
+    log: bool,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+pub(super) fn run(args: &WatchArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    let id = run_id(&session.client, &args.run)?;
+    // A document for programs has all of it.
+    let printed = (args.log && !for_programs(&session)).then(Printed::default);
+    follow_with(&mut session, &id, args.timeout, printed)
+}
+
+/// Follows a run to its end, tells the end, and gives it as the exit code.
+pub(crate) fn follow(session: &mut Session<'_>, id: &str, patience: Option<Duration>) -> Result<Exit, CliError> {
+    follow_with(session, id, patience, None)
+}
+
+/// The same with what it prints meanwhile.
+fn follow_with(
+    session: &mut Session<'_>,
+    id: &str,
+    patience: Option<Duration>,
+    mut printed: Option<Printed>,
+) -> Result<Exit, CliError> {
+    let client = std::rc::Rc::clone(&session.client);
+    let deadline = patience.map(|patience| ends(crate::clock::wall(), patience));
+    let mut progress = Progress::new(session, printed.is_none());
+    // Listening first: an end between the question and the first event would be missed.
+    let mut events = client.events(vec![("types", "run.*".to_owned())]).ok();
+    let mut look = FIRST_LOOK;
+    let answer = loop {
+        let answer = client.get::<wire::Run>(&run_path(id), &[]).asked(|| format!("watch run `{id}`")).or_list()?;
+        let found = &answer.document;
+        progress.tell(found, || host(&client, found));
+        let ended = !is_active(found);
+        if let Some(printed) = &mut printed {
+            printed.show(session, found, ended)?;
+        }
+        if ended {
+            break answer;
+        }
+        let left = deadline.map(|end| end.duration_since(crate::clock::wall()));
+        if left.is_some_and(|left| left <= SignedDuration::ZERO) {
+            progress.end();
+            return Err(still(id, found.status.as_str(), patience.unwrap_or_default()));
+        }
+        let left = left.and_then(|left| Duration::try_from(left).ok()).unwrap_or(look).min(look);
+        look = (look * 2).min(LAST_LOOK);
+        if let Err(error) = heard(&client, events.as_mut(), id, left) {
+            progress.end();
+            if matches!(error, CliError::Interrupted) && !session.quiet {
+                note(format!("run {id} goes on; follow it: everbell runs watch {id}"));
+            }
+            return Err(error);
+        }
+    };
+    progress.end();
+    finish(session, &answer)
+}
+
+/// Waits for something about the run, or for so long.
+fn heard(client: &Client, events: Option<&mut Events<'_>>, id: &str, most: Duration) -> Result<(), CliError> {
+    let Some(events) = events else { return client.sleep(most) };
+    let is_about_it = |data| wire::RunEvent::deserialize(data).is_ok_and(|event| event.run_id == id);
+    while events.next(Some(most))?.is_some_and(|event| !is_about_it(event.data)) {}
+    Ok(())
+}
+
+fn is_active(run: &wire::Run) -> bool {
+    matches!(run.status, RunStatus::Pending | RunStatus::Running)
+}
+
+fn ends(now: Timestamp, patience: Duration) -> Timestamp {
+    now.checked_add(patience).unwrap_or(Timestamp::MAX)
+}
+
+fn still(id: &str, status: &str, patience: Duration) -> CliError {
+    CliError::Unreachable {
+        message: format!("run {id} is still {status} after {}", wait(patience.as_secs() as i64)),
+        hint: format!("it goes on; follow it: everbell runs watch {id}"),
+    }
+}
+
+fn finish(session: &mut Session<'_>, answer: &Answer<wire::Run>) -> Result<Exit, CliError> {
+    let run = &answer.document;
+    let (id, status) = (&run.id, run.status.as_str());
+    let succeeded = run.status == RunStatus::Succeeded;
+    match session.format {
+        Some(Format::Json | Format::Jsonl) => session.out.line(answer.text.trim_end())?,
+        Some(Format::Name) => session.out.line(id)?,
+        Some(Format::Table | Format::Plain) | None => {
+            let took = run.duration_ms.map_or_else(String::new, |ms| format!(" in {}", took(ms)));
+            session.done(Mark::of_status(status), &format!("run {id} {status}{took}"))?;
+            for line in why(run) {
+                session.detail(&line)?;
+            }
+            if !succeeded {
+                session.advise(&format!("see more: everbell runs show {}", shell(id)))?;
+            }
+        }
+    }
+    Ok(if succeeded { Exit::Success } else { Exit::RunFailed })
+}
+
+/// Why a run ended without success.
+pub(super) fn why(run: &wire::Run) -> Vec<String> {
+    let failure = filled(run.failure_message.as_ref()).map(|message| {
+        let code = filled(run.failure_code.as_ref()).map_or_else(String::new, |code| format!("{code}: "));
+        printable(&format!("{code}{message}"))
+    });
+    let skip = filled(run.skip_detail.as_ref()).map(|detail| printable(&format!("skipped: {detail}")));
+    failure.into_iter().chain(skip).collect()
+}
+
+fn for_programs(session: &Session<'_>) -> bool {
+    matches!(session.format, Some(Format::Json | Format::Jsonl | Format::Name))
+}
+
+/// One line on the terminal that grows with every state.
+struct Progress {
+    shown: bool,
+    last: String,
+    arrow: &'static str,
+}
+
+impl Progress {
+    fn new(session: &Session<'_>, wanted: bool) -> Progress {
+        let shown = wanted && std::io::stderr().is_terminal() && !session.quiet && !for_programs(session);
+        Progress { shown, last: String::new(), arrow: session.out.symbols.of(Mark::Arrow) }
+    }
+
+    /// Nobody has to see it, so nothing fails if it cannot be written.
+    fn tell(&mut self, run: &wire::Run, host: impl FnOnce() -> Option<String>) {
+        let status = run.status.as_str();
+        // The end has a line of its own.
+        if !self.shown || status == self.last || !is_active(run) {
+            return;
+        }
+        let mut stderr = std::io::stderr().lock();
+        if self.last.is_empty() {
+            let _ = write!(stderr, "{} run {}", self.arrow, run.id);
+        }
+        let place = if run.status == RunStatus::Running { host() } else { None };
+        let place = place.map_or_else(String::new, |host| format!(" on {}", printable(&host)));
+        let _ = write!(stderr, " {status}{place} ...");
+        let _ = stderr.flush();
+        status.clone_into(&mut self.last);
+    }
+
+    fn end(&self) {
+        if self.shown && !self.last.is_empty() {
+            let _ = writeln!(std::io::stderr());
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! `everbell tokens`: who may do what.
+
+use clap::{Args, Subcommand};
+use everbell_core::Zone;
+use everbell_wire as wire;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::client::{Asked, Nothing, first_token_file, segment};
+use super::confirm::confirmed;
+use super::error::warn;
+use super::online::{Format, Shown, ZoneArgs};
+use super::output::{Cell, Column, Mark, Output, Table, printable};
+use super::times::{away, spoken, stamp_cell};
+use super::{CliError, Exit, OnlineArgs, Session};
+use everbell_wire::shell;
+use everbell_wire::time_input::TimeReader;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell tokens
+  everbell tokens create ci --role operator > ci.token
+  everbell tokens revoke ci --yes";
+
+const CREATE_EXAMPLES: &str = "\
+Examples:
+  everbell tokens create grafana --role viewer
+  everbell tokens create deploy --role admin --expires +90d
+  everbell tokens create ops --role operator --json";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  everbell tokens list
+  everbell tokens list --tz UTC
+  everbell tokens list -o name";
+
+const REVOKE_EXAMPLES: &str = "\
+Examples:
+  everbell tokens revoke grafana --yes
+  everbell tokens revoke deploy --yes -o name
+  everbell tokens revoke ops --yes --request-timeout 5s";
+
+const COLUMNS: [Column; 6] = [
+    Column::new("NAME").shrinks(),
+    Column::new("ROLE"),
+    Column::new("STATE"),
+    Column::new("MADE").goes(1),
+    Column::new("ENDS").goes(2),
+    Column::new("USED"),
+];
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct TokensArgs {
+    #[command(subcommand)]
+    command: Option<TokensCommand>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum TokensCommand {
+    /// Create a token; its secret is shown once
+    #[command(before_help = CREATE_EXAMPLES)]
+    Create(CreateArgs),
+    /// List tokens (secrets are never shown)
+    #[command(before_help = LIST_EXAMPLES)]
+    List(ListArgs),
+    /// Revoke a token
+    #[command(before_help = REVOKE_EXAMPLES)]
+    Revoke(RevokeArgs),
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    #[command(flatten)]
+    zone: ZoneArgs,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Debug, Args)]
+struct CreateArgs {
+    /// A name for people and the audit trail.
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// What it may do: viewers read, operators act, admins change what jobs are.
+    #[arg(long, value_name = "ROLE", value_parser = ["viewer", "operator", "admin"])]
+    role: String,
+    /// When it ends by itself: RFC 3339 or `+90d`; never if absent.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    expires: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+/// What to do if no admin is left.
+const WAY_BACK: &str = "make another first: everbell tokens create NAME --role admin; or come back in later by starting a \
+                        server with EVERBELL_ADMIN_TOKEN";
+
+#[derive(Debug, Args)]
+struct RevokeArgs {
+    /// The name of the token.
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Do not ask for confirmation.
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+pub(crate) fn run(args: &TokensArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    match &args.command {
+        None => list(&args.list, now, output),
+        Some(TokensCommand::List(args)) => list(args, now, output),
+        Some(TokensCommand::Create(args)) => create(args, now, output),
+        Some(TokensCommand::Revoke(args)) => revoke(args, now, output),
+    }
+}
+
+fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let shown = args.zone.read()?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let list = session.client.items::<wire::Token>("/tokens").asked(|| "list tokens".to_owned())?;
+    if session.printed(&list, |token| &token.name)? {
+        return Ok(Exit::Success);
+    }
+    let mut table = Table::new(&COLUMNS, session.out.symbols);
+    for token in &list.items {
+        table.row(row(token, &shown, &session));
+    }
+    session.out.list(&table)?;
+    Ok(Exit::Success)
+}
+
+fn row(token: &wire::Token, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
+    let zone = shown.or_utc();
+    let ends = token.expires_at;
+    let (state, mark) = match (token.revoked_at, ends) {
+        (Some(_), _) => ("revoked", Mark::Canceled),
+        (None, Some(at)) if at <= session.now => ("ended", Mark::Ended),
+        _ => ("valid", Mark::Good),
+    };
+    let used = token.last_used_at.map(|at| away(at, session.now));
+    vec![
+        Cell::text(&token.name),
+        Cell::text(&token.role),
+        Cell::both(format!("{} {state}", session.out.symbols.of(mark)), state).styled(mark.style()),
+        stamp_cell(Some(token.created_at), &zone),
+        ends.map_or_else(|| Cell::both("never", ""), |at| stamp_cell(Some(at), &zone)),
+        used.map_or_else(|| Cell::both("never", ""), |used| Cell::text(&used)),
+    ]
+}
+
+fn create(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let utc = Zone::utc();
+    let times = TimeReader { now, zone: &utc };
+    let expires = args.expires.as_ref().map(|text| times.read("--expires", text)).transpose()?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let mut body = json!({ "name": args.name, "role": args.role });
+    if let Some(at) = expires {
+        body["expiresAt"] = json!(at.to_string());
+    }
+    let answer = session.client.post::<wire::NewToken>("/tokens", &body);
+    let answer = answer
+        .asked(|| format!("make token `{}`", args.name))
+        .or_try(409, || "choose another name, or see which there are: everbell tokens".to_owned())?;
+    let Some(made) = session.for_people(answer, |made| &made.about.name)? else { return Ok(Exit::Success) };
+    let token = &made.token;
+    if session.out.is_for_people() {
+        let ends = expires.map_or_else(|| "never ends".to_owned(), |at| format!("ends {}", spoken(at, &utc)));
+        session.done(Mark::Good, &format!("Made token {} ({}), which {ends}", printable(&args.name), args.role))?;
+        session.out.line(&format!("  {token}"))?;
+        session.advise("it is shown this once; keep it where only its user can read it")?;
+        let first = first_token_file();
+        if args.role == "admin" && first.exists() {
+            let file = shell(&first.display().to_string());
+            session.advise(&format!(
+                "the token of the first start is no longer needed: everbell tokens revoke admin && rm {file}"
+            ))?;
+        }
+    } else {
+        session.out.line(token)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Whether nobody is an admin any more without this token. Who may not see the tokens may not revoke them either, and
+/// hears that then.
+fn is_last_admin(session: &Session<'_>, name: &str) -> bool {
+    let Ok(list) = session.client.items::<wire::Token>("/tokens") else { return false };
+    let is_admin = |token: &&wire::Token| {
+        let ended = token.expires_at.is_some_and(|at| at <= session.now);
+        token.role == "admin" && token.revoked_at.is_none() && !ended
+    };
+    let admins: Vec<&wire::Token> = list.items.iter().filter(is_admin).collect();
+    matches!(admins[..], [one] if one.name == name)
+}
+
+fn revoke(args: &RevokeArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let name = shell(&args.name);
+    let mut session = Session::new(&args.online, now, output)?;
+    let is_last = is_last_admin(&session, &args.name);
+    if is_last {
+        warn(format!(
+            "{name} is the last token of an admin: without it nobody can create tokens or jobs\n  hint: {WAY_BACK}"
+        ));
+    }
+    let question = format!("Revoke token {name} for good?");
+    if !args.yes && !confirmed(&question, &format!("everbell tokens revoke {name} --yes"))? {
+        return Ok(Exit::Failed);
+    }
+    let force: Vec<_> = is_last.then(|| ("force", "true".to_owned())).into_iter().collect();
+    let answer = session.client.delete::<Nothing>(&format!("/tokens/{}", segment(&args.name)), &force);
+    answer
+        .asked(|| format!("revoke token `{}`", args.name))
+        .or_try(404, || "see which there are: everbell tokens".to_owned())?;
+    // The API answers this with nothing, so there is no document to print.
+    match session.format {
+        Some(Format::Name) => session.out.line(&printable(&args.name))?,
+        Some(Format::Json | Format::Jsonl) => {}
+        Some(Format::Table | Format::Plain) | None => {
+            session.done(Mark::Canceled, &format!("Revoked token {}", printable(&args.name)))?;
+        }
+    }
+    Ok(Exit::Success)
+}

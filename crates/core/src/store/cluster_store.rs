@@ -1,0 +1,107 @@
+//! [`ClusterStore`]: the database itself, instances and their leases, time, and upkeep.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::interceptor::{Call, Interceptor, audit_entry, verbs};
+use super::{
+    AuditEntry, ClockTrace, Counts, Instance, LeaseReport, PruneBefore, Pruned, Rearmed, StoreResult, StoreStatus,
+    Wakeup,
+};
+use crate::ids::InstanceId;
+use crate::settle::Settling;
+
+verbs! {
+    /// Knows the database, its clock and its instances, with the leases that they hold, and cleans up.
+    pub trait ClusterStore {
+        /// The database's own clock, which every instance anchors itself on. For SQLite that is the host's.
+        async fn now(&self) -> StoreResult<Timestamp>;
+
+        /// What it is, which schema it has, how large it is, and what may slow it down.
+        async fn status(&self) -> StoreResult<StoreStatus>;
+
+        /// Closes the database in good order: what was committed is in its file afterwards, where it has one. Calls
+        /// that come later fail. A store that has nothing to close does nothing.
+        async fn close(&self) -> StoreResult<()>;
+
+        /// How many jobs, active runs and due timers there are. Reads no history, so it may be asked every few seconds.
+        async fn counts(&self, now: Timestamp) -> StoreResult<Counts>;
+
+        /// Writes down that the instance is alive, and what it is and serves. Tells whether it is asked to drain.
+        async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool>;
+
+        /// Every instance that is known, the oldest first. One that cannot be read is left out: its next heartbeat
+        /// writes it anew, or it is forgotten.
+        async fn list_instances(&self) -> StoreResult<Vec<Instance>>;
+
+        /// Forgets an instance that has ended in good order.
+        async fn leave(&self, instance: InstanceId) -> StoreResult<()>;
+
+        /// Asks an instance to take no more work, or to take work again.
+        async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()>;
+
+        /// Forgets instances that were not heard of since `before`.
+        async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64>;
+
+        /// Extends every lease of the instance that has not run out at `now`, and tells which runs it still holds and
+        /// which of them somebody wants stopped. A run that is missing from the answer is lost. No lease becomes
+        /// shorter: a request that was given up may arrive late.
+        async fn extend_leases(
+            &self,
+            instance: InstanceId,
+            now: Timestamp,
+            until: Timestamp,
+        ) -> StoreResult<Vec<LeaseReport>>;
+
+        /// Running runs whose lease ended before `now`, oldest first.
+        async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>>;
+
+        /// Running runs that are leased to this instance, by id: for one that is known to be dead.
+        async fn leases_of(&self, instance: InstanceId, limit: u32) -> StoreResult<Vec<Settling>>;
+
+        /// The last trusted time, and when the youngest entry was written.
+        async fn clock_trace(&self) -> StoreResult<ClockTrace>;
+
+        /// Remembers a time that is trusted, in the place of the one before.
+        async fn write_trusted_time(&self, at: Timestamp) -> StoreResult<()>;
+
+        /// Arms timers from `now` again that a clock which was ahead has moved into the future, at most `limit` of
+        /// them, in one transaction. Such a timer has a mark more than [`FUTURE_TOLERANCE`](super::FUTURE_TOLERANCE)
+        /// after `now` that comes from there: from a run or gap that was written after `now`, or from a version that
+        /// was created or changed then. A mark that an operator moved at a true time stays. See
+        /// [`rearm`](crate::rearm).
+        ///
+        /// Leases that end after `lease_until` end there, and heartbeats after `now` count as made now, so that whoever
+        /// died in that future is noticed. The audit entry is written if a timer was armed, with what was done as its
+        /// reason.
+        async fn rearm_timers(
+            &self,
+            now: Timestamp,
+            lease_until: Timestamp,
+            limit: u32,
+            audit: &AuditEntry,
+        ) -> StoreResult<Rearmed>
+        // The store writes the entry with a reason of its own.
+        where (|_| false);
+
+        /// Deletes what is older than `before`, at most `limit` of each kind: ended runs, gaps, audit entries, requests
+        /// with an idempotency key, and sessions that have ended. A run is as old as the later of its slot and its end,
+        /// so one of a backfill is not deleted as soon as it ends. Gives way to the hot path: a call holds its locks
+        /// only briefly, and the caller waits between calls.
+        async fn prune(&self, before: PruneBefore, limit: u32) -> StoreResult<Pruned>;
+
+        passed_through {
+            /// Whether an instance can lose the database while others still reach it. Such an instance stops its
+            /// handlers before its leases end. Where no partition exists, as with a file on one machine, nothing has to
+            /// be stopped.
+            fn can_partition(&self) -> bool;
+
+            /// Resolves after somebody, here or on another instance, did something that may make a loop look again: a
+            /// job armed earlier, a run inserted, a cancellation. Not after what came to nothing, so that a loop which
+            /// is woken by its own doing comes to rest. Only wakes: it may resolve for nothing, and it may miss things
+            /// (behind a pooler it always does), so every loop also polls. What happens after the call began is not
+            /// missed in-process.
+            fn woken(&self) -> Wakeup<'_>;
+        }
+    }
+}

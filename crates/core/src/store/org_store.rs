@@ -1,0 +1,78 @@
+//! [`OrgStore`]: orgs, their overrides, and their timers.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::interceptor::{Call, Interceptor, audit_entry, verbs};
+use super::{
+    AuditEntry, Changed, DecideFn, JobOrg, JobOrgFilter, JobRef, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page,
+    PageRequest, StoreResult, Swept,
+};
+use crate::ids::{JobId, JobKey, OrgId};
+use crate::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
+
+verbs! {
+    /// Writes and finds orgs and their overrides, and keeps the timers of orgs in line with them.
+    pub trait OrgStore {
+        /// Makes and changes orgs, all of them or none: see [`written`](crate::org::written). The answers are in the
+        /// same order. An `expected_revision` that is not the current one is
+        /// [`StoreError::Stale`](super::StoreError::Stale), an org that must be there and is not is
+        /// [`StoreError::NotFound`](super::StoreError::NotFound), an org that is named twice is
+        /// [`StoreError::Invalid`](super::StoreError::Invalid).
+        async fn write_orgs(&self, writes: &[OrgWrite], audit: &AuditEntry) -> StoreResult<Vec<OrgWritten>>;
+
+        /// Ends an org: no job fires for it any more, and it is gone as soon as its timers are. Its runs stay.
+        async fn delete_org(&self, org: &OrgId, expected_revision: Option<u64>, audit: &AuditEntry) -> StoreResult<()>;
+
+        /// One org.
+        async fn get_org(&self, org: &OrgId) -> StoreResult<Org>;
+
+        /// Orgs, a page at a time, by id.
+        async fn list_orgs(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>>;
+
+        /// How many there are, and how many of them somebody should look at.
+        async fn count_orgs(&self) -> StoreResult<OrgCounts>;
+
+        /// Writes what an org wants of a job, which need not be there yet.
+        async fn write_override(&self, org: &OrgId, write: &OverrideWrite, audit: &AuditEntry) -> StoreResult<Override>;
+
+        /// The org wants of the job what all want.
+        async fn delete_override(&self, org: &OrgId, job: &JobKey, audit: &AuditEntry) -> StoreResult<()>;
+
+        /// Everything that an org overrides, by job key. What is said of a key that no job can have is left out.
+        async fn list_overrides(&self, org: &OrgId) -> StoreResult<Vec<Override>>;
+
+        /// The orgs as a job sees them, a page at a time, by id. A timer that cannot be read is none, and its error
+        /// says why.
+        async fn job_orgs(&self, job: JobId, filter: &JobOrgFilter, page: &PageRequest) -> StoreResult<Page<JobOrg>>;
+
+        /// The living jobs with a timer for each org, as an org sees them, by key; at most 1,000. One that cannot be
+        /// read is left out; [`JobStore::list_jobs`](super::JobStore::list_jobs) names it.
+        async fn org_jobs(&self, org: &OrgId) -> StoreResult<Vec<OrgJob>>;
+
+        /// The same as [`JobStore::change_job`](super::JobStore::change_job), for the timer of one org.
+        async fn change_org_job(
+            &self,
+            job: &JobRef,
+            org: &OrgId,
+            expected_revision: Option<u64>,
+            decide: &DecideFn<'_>,
+            audit: &AuditEntry,
+        ) -> StoreResult<Changed>;
+
+        /// Brings the timers of orgs in line with jobs, orgs and overrides, for at most `limit` orgs: first of orgs
+        /// that changed ([`reconcile`](crate::org::reconcile)), then a step of the sweep that waits longest
+        /// ([`take_step`](crate::org::take_step)). One short transaction; several instances do not wait for each other.
+        /// What becomes errored is told in the audit trail as by [`RunStore::plan_due`](super::RunStore::plan_due).
+        async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept>;
+
+        /// Sweeps that are not at their end, the oldest first; at most 1,000. One that cannot be read is left out; its
+        /// job is errored when its turn comes.
+        async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>>;
+
+        /// Ends a sweep that makes runs before it is at its end, and tells how far it was. The runs that it made stay.
+        /// One that timers depend on is refused ([`Sweep::expect_stoppable`]).
+        async fn stop_sweep(&self, sweep: Uuid, audit: &AuditEntry) -> StoreResult<Sweep>;
+    }
+}

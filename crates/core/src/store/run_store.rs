@@ -1,0 +1,89 @@
+//! [`RunStore`]: the way of a run, and what is known about runs.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::interceptor::{Call, Interceptor, audit_entry, verbs};
+use super::{
+    AuditEntry, Bucket, Canceled, Claim, GapFilter, Page, PageRequest, PlanFn, Planned, RecentRuns, Recorded,
+    RunFilter, RunHistogram, RunSummary, SlotOutcome, StartRuns, StoreResult,
+};
+use crate::Target;
+use crate::ids::{JobId, OrgId, RunId};
+use crate::output::OutputSoFar;
+use crate::run::{Gap, Run};
+use crate::settle::Transition;
+
+verbs! {
+    /// Plans, starts, records and finds runs, and the gaps between them.
+    pub trait RunStore {
+        /// Locks up to `limit` timers with `next_run_at <= now` of these targets, oldest first, passing over those that
+        /// others hold; asks `plan` about each; writes what it says. One transaction.
+        ///
+        /// Written are: runs (one whose slot exists already is passed over and not reported), gaps, and the timer. A
+        /// run in `plan.cancel` that is pending is canceled, one that is running is asked to stop. `plan.retire`
+        /// retires the job, `plan.error` makes it errored, both in the name of `everbell`. So are the entries in the
+        /// audit trail: `job.errored` for a job that became so, one `org.errored` for each job with timers that have a
+        /// `plan.org_error`, and one for each of the orgs that it names.
+        async fn plan_due(
+            &self,
+            now: Timestamp,
+            limit: u32,
+            targets: &[Target],
+            plan: &PlanFn<'_>,
+        ) -> StoreResult<Planned>;
+
+        /// Takes pending runs, in the order of `scheduled_at` and id, as many as there is room for: `running`, attempt
+        /// + 1, leased to the instance. A retry not before its time, and in the order of that. A held run only if it is
+        /// the first held one of its job and org and fewer than `maxConcurrentRuns` others of them are active and not
+        /// held; it is not held any more then. Who may start is judged before anybody does, so one call takes at most
+        /// one held run of a job and org. Runs that others are taking at this moment are passed over.
+        async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>>;
+
+        /// Writes transitions, each guarded by run, attempt and status. One transaction, one answer for each in the
+        /// same order.
+        ///
+        /// A failure adds one to the failures in a row of its job, a success sets them to none, in the order of the
+        /// batch; neither is an edit, so the revision stays. The same run again in a batch is [`Recorded::LeaseLost`].
+        /// A one-time job whose slot had its run, and that run ended, is retired. A retry is pending again, not held,
+        /// and keeps its attempt until it starts.
+        async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>>;
+
+        /// Keeps what runs have printed so far, each guarded by run and attempt, and tells of which it did: what is not
+        /// at work any more is passed over, and so is what somebody else is writing about at this moment.
+        ///
+        /// It stays when the run ends or waits for another attempt without a word of its own, as one that is lost does,
+        /// and is gone when the next attempt begins.
+        async fn save_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<Vec<RunId>>;
+
+        /// Inserts a pending run that belongs to no job: a trial of a target.
+        async fn insert_run(&self, run: &Run, audit: &AuditEntry) -> StoreResult<()>;
+
+        /// Ends a pending run at once, or asks the executor of a running one to stop.
+        async fn cancel_run(&self, run: RunId, by: &str, now: Timestamp, audit: &AuditEntry) -> StoreResult<Canceled>;
+
+        /// One run, with its output.
+        async fn get_run(&self, run: RunId) -> StoreResult<Run>;
+
+        /// Runs, a page at a time, newest first: by id, which begins with the time of the slot or of the request.
+        async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>>;
+
+        /// How many runs there are like this; no more than `cap` are counted, which is 1 to 10,000. They need not be of
+        /// the same moment.
+        async fn count_runs(&self, filter: &RunFilter, cap: u32) -> StoreResult<u32>;
+
+        /// The newest runs of each of many jobs, in small. By job key, then newest first: by id. A run that cannot be
+        /// read is left out; [`RunStore::list_runs`] names it.
+        async fn recent_runs(&self, recent_runs: &RecentRuns) -> StoreResult<Vec<RunSummary>>;
+
+        /// Runs counted by time and status: a bucket for each span, also where there is nothing.
+        async fn count_runs_by_time(&self, histogram: &RunHistogram) -> StoreResult<Vec<Bucket>>;
+
+        /// Gaps, a page at a time, those with the latest first slot first; ties by their id ([`Gap::id`]).
+        async fn list_gaps(&self, filter: &GapFilter, page: &PageRequest)
+        -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>>;
+
+        /// What became of a slot, if anything is written about it.
+        async fn slot_outcome(&self, job: JobId, org: Option<&OrgId>, slot: Timestamp) -> StoreResult<Option<SlotOutcome>>;
+    }
+}

@@ -1,0 +1,65 @@
+//! The reconciler: timers of orgs follow jobs, orgs and overrides, a few at a time. What each has to be is decided by
+//! [`reconcile`](everbell_core::org::reconcile), in the transaction of the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use everbell_core::store::StoreResult;
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use super::planner::{Keys, told};
+use super::{Shared, Step, Wait};
+
+/// How many orgs are looked at in one transaction.
+pub(crate) const BATCH: u32 = 500;
+/// How often to look when nobody wakes.
+const EVERY: Duration = Duration::from_secs(30);
+/// Looks that a signal asks for are at least so far apart: most signals are about something else.
+const CLOSEST: Duration = Duration::from_millis(250);
+
+#[derive(Debug)]
+pub(crate) struct Reconciler {
+    shared: Arc<Shared>,
+    /// When it had nothing left to do, by the monotonic clock.
+    last: Option<Duration>,
+}
+
+impl Reconciler {
+    pub(super) fn new(shared: &Arc<Shared>) -> Reconciler {
+        Reconciler { shared: Arc::clone(shared), last: None }
+    }
+
+    /// Looks at a few orgs; tells whether there are more to look at.
+    pub(crate) async fn look(&self, now: Timestamp) -> StoreResult<bool> {
+        let Shared { store, signals, events, .. } = &*self.shared;
+        let swept = store.sweep_orgs(now, BATCH).await?;
+        if swept.planned.timers > 0 {
+            signals.plan.notify_one();
+            signals.claim.notify_one();
+        }
+        told(swept.planned, &Keys::new()).for_each(|event| events.tell(event));
+        Ok(swept.more)
+    }
+}
+
+impl Step for Reconciler {
+    const NAME: &'static str = "reconciler";
+
+    async fn step(&mut self) -> StoreResult<Wait> {
+        let begun = self.shared.clock.monotonic();
+        let left = self.last.map_or(Duration::ZERO, |last| CLOSEST.saturating_sub(begun.saturating_sub(last)));
+        if !left.is_zero() {
+            return Ok(Wait::For(left));
+        }
+        if self.look(self.shared.now()).await? {
+            return Ok(Wait::No);
+        }
+        self.last = Some(begun);
+        Ok(Wait::For(EVERY))
+    }
+
+    fn signal(shared: &Shared) -> Option<&Notify> {
+        Some(&shared.signals.sweep)
+    }
+}

@@ -1,0 +1,299 @@
+//! What operators do with a job: pause, resume, run now, reschedule, skip, retire.
+
+use axum::http::StatusCode;
+use everbell::client::{Change, OrgRunNow, Rescheduling, RunNowRequest, Skipping};
+use everbell::{JobRow, JobStatus, OrgId, RunNow, RunRecord, StoreError};
+use everbell_core::store::{Changed, RunFilter};
+use everbell_core::{RunStatus, Zone};
+use everbell_wire as wire;
+use everbell_wire::job::ResumeAction;
+use everbell_wire::run::RunNowOutcome as Outcome;
+
+use super::jobs::{etag, shown};
+use super::questions::zone_for;
+use crate::call::{Answer, Call};
+use crate::convert::begun_sweep;
+use crate::problem::{Kind, Problem};
+use crate::unavailable::unavailable;
+use everbell_wire::form::job::time;
+use everbell_wire::form::{Fault, Field, Form, Kind as Value, TEXT, optional, required};
+
+/// The most runs that are counted.
+const MOST_COUNTED: u32 = 10_000;
+
+pub(super) const REASON: Value = Value::Text { min: 3, max: 500 };
+
+pub(crate) const PAUSE: &[Field] = &[
+    optional("reason", REASON, "The reason, which is shown with the job. Required, here or as `pauseReason`."),
+    optional("pauseReason", REASON, "Same as `reason`."),
+    optional(
+        "until",
+        Value::Time,
+        "When the job resumes automatically. A time without an offset is in the job's time zone.",
+    ),
+    optional(
+        "cancelPending",
+        Value::Flag,
+        "Cancel the runs that have not started. Otherwise they wait until the job is resumed.",
+    ),
+];
+
+pub(crate) const RESUME: &[Field] = &[
+    optional(
+        "missed",
+        Value::Word(&["skip", "fire_once"]),
+        "How the slots of the pause are handled: `skip` runs none of them, `fire_once` runs the latest.",
+    ),
+    optional("reason", REASON, "The reason, for the audit trail."),
+];
+
+/// The org whose timer is meant, of a job that fires for each.
+pub(super) const ORG: Field = optional("orgId", TEXT, "The org, for a job with scope `per_org`.");
+
+pub(crate) const RUN_NOW: &[Field] = &[
+    ORG,
+    optional(
+        "orgs",
+        Value::ListOr { word: "all", of: &TEXT, max: 100 },
+        "One run for each of these orgs, or for `all` orgs that the job fires for, for a job with scope `per_org`.",
+    ),
+    optional("payload", Value::Json, "The payload of this run. Default: the payload of the job."),
+    optional("force", Value::Flag, "Start even if other runs of the job are active."),
+    optional("queue", Value::Flag, "Wait for active runs of the job to end instead of being skipped."),
+    optional("note", REASON, "The reason, for the audit trail."),
+];
+
+pub(crate) const RESCHEDULE: &[Field] = &[
+    ORG,
+    required(
+        "nextRunAt",
+        Value::Time,
+        "The new time of the next run. A time without an offset is in the time zone of the job or the org.",
+    ),
+    optional("reason", REASON, "The reason, for the audit trail."),
+];
+
+pub(crate) const SKIP_NEXT: &[Field] = &[
+    ORG,
+    optional("count", Value::Integer { min: 1, max: 100 }, "How many slots to skip. Default: 1."),
+    optional("reason", REASON, "The reason, for the audit trail."),
+];
+
+pub(crate) const RETIRE: &[Field] = &[optional("reason", REASON, "The reason, for the audit trail.")];
+
+pub(crate) async fn pause(call: Call) -> Result<Answer, Problem> {
+    let mut form = call.body(PAUSE);
+    let job = call.job()?;
+    let Some(reason) = form.text("reason").or_else(|| form.text("pauseReason")).map(str::to_owned) else {
+        let fault = Fault::new("/reason", "required", "is required to pause a job: 3 to 500 characters");
+        return Err(Problem::body(vec![fault]));
+    };
+    let row = call.jobs().get(&job).await?;
+    let until = zoned_time(&call, &mut form, "until", (&row, None)).await?;
+    let same = row.job.state.pause.as_ref().is_some_and(|pause| pause.reason == reason && pause.until == until);
+    let cancel = form.flag("cancelPending");
+    if same && !cancel && call.if_match.is_none() {
+        let key = row.job.definition.key.clone();
+        let pending = RunFilter { job_key: Some(key), status: vec![RunStatus::Pending], ..RunFilter::default() };
+        let held = call.runs().count(&pending, MOST_COUNTED).await?;
+        return paused(&call, &row, (u64::from(held), 0));
+    }
+    let change = call.jobs().pause(&job, reason);
+    let change = until.into_iter().fold(change, Change::until);
+    let change = if cancel { change.cancel_pending() } else { change };
+    let change = call.if_match.into_iter().fold(change, Change::if_revision);
+    let changed = change.await?;
+    paused(&call, &changed.job, if cancel { (0, changed.pending) } else { (changed.pending, 0) })
+}
+
+fn paused(call: &Call, row: &JobRow, (held_runs, canceled_runs): (u64, u64)) -> Result<Answer, Problem> {
+    let job = wire::Job::with_warnings(row, call.app.bell.now());
+    Ok(Answer::ok(&wire::Paused { job, held_runs, canceled_runs })?.header("etag", etag(row)))
+}
+
+pub(crate) async fn resume(call: Call) -> Result<Answer, Problem> {
+    let form = call.body(RESUME);
+    let once = form.text("missed") == Some("fire_once");
+    let job = call.job()?;
+    let row = call.jobs().get(&job).await?;
+    let active = row.job.state.status == JobStatus::Active && row.job.state.error.is_none();
+    if active && call.if_match.is_none() && !call.jobs().was_done().await? {
+        let changed = Changed { job: row, successor: None, runs: Vec::new(), gaps: Vec::new(), pending: 0 };
+        return resumed(&call, once, &changed);
+    }
+    let jobs = call.jobs_because(form.text("reason"));
+    let change = jobs.resume(&job);
+    let change = if once { change.run_missed_once() } else { change };
+    let change = call.if_match.into_iter().fold(change, Change::if_revision);
+    resumed(&call, once, &change.await?)
+}
+
+fn resumed(call: &Call, once: bool, changed: &Changed) -> Result<Answer, Problem> {
+    let folded: u64 = changed.runs.iter().map(|run| run.folded + 1).sum();
+    let document = wire::Resumed {
+        job: call.visible(wire::Job::with_warnings(&changed.job, call.app.bell.now())),
+        resumed: wire::Resumption {
+            missed_slots: changed.gaps.iter().map(|gap| gap.slots).sum::<u64>().max(folded),
+            action: if once { ResumeAction::FireOnce } else { ResumeAction::Skip },
+            run_ids: changed.runs.iter().map(|run| run.id.to_string()).collect(),
+            released_runs: changed.pending,
+        },
+    };
+    Ok(Answer::ok(&document)?.header("etag", etag(&changed.job)))
+}
+
+pub(crate) async fn run_now(call: Call) -> Result<Answer, Problem> {
+    let form = call.body(RUN_NOW);
+    if form.flag("force") && form.flag("queue") {
+        let fault = Fault::new("/queue", "invalid", "is the opposite of `force`: a run starts at once, or waits");
+        return Err(Problem::body(vec![fault]));
+    }
+    if form.has("orgId") && form.has("orgs") {
+        let fault = Fault::new("/orgs", "invalid", "is for several: say either `orgId` or `orgs`");
+        return Err(Problem::body(vec![fault]));
+    }
+    let job = call.job()?;
+    let org = org_of(&form)?;
+    let jobs = call.jobs_because(form.text("note"));
+    let mut request = jobs.run_now(&job);
+    if let Some(payload) = call.raw("payload") {
+        request = request.payload(payload);
+    }
+    if form.flag("force") {
+        request = request.force();
+    } else if form.flag("queue") {
+        request = request.queue();
+    }
+    let request = call.if_match.into_iter().fold(request, RunNowRequest::if_revision);
+    if form.has("orgs") {
+        return ran_for_orgs(&call, &form, request).await;
+    }
+    let outcome = org.iter().fold(request, RunNowRequest::for_org).await?;
+    let row = call.jobs().get(&job).await?;
+    ran(&call, &row, outcome).await
+}
+
+/// Runs for the orgs that are named, or for all.
+async fn ran_for_orgs(call: &Call, form: &Form<'_>, request: RunNowRequest) -> Result<Answer, Problem> {
+    if form.text("orgs").is_some() {
+        let begun = request.for_all_orgs().await?;
+        let document = wire::RunNowOrgs { items: Vec::new(), sweep: Some(begun_sweep(&begun)) };
+        return Answer::json(StatusCode::ACCEPTED, &document);
+    }
+    let mut orgs = Vec::new();
+    for (n, name) in form.list("orgs").into_iter().enumerate() {
+        let refused = |invalid: everbell::Invalid| {
+            Problem::body(vec![Fault::new(format!("/orgs/{n}"), "invalid", invalid.reason)])
+        };
+        orgs.push(OrgId::new(name).map_err(refused)?);
+    }
+    let mut items = Vec::with_capacity(orgs.len());
+    for OrgRunNow { org, outcome } in request.for_orgs(&orgs).await? {
+        let (outcome, run, detail) = match &outcome {
+            Ok(outcome) => {
+                let (word, run) = in_a_word(outcome);
+                (word, Some(call.visible_run(wire::Run::new(run, None))), None)
+            }
+            Err(error @ StoreError::Unavailable { reason, maybe_done, .. }) => {
+                tracing::warn!(%error, %org, "a run by hand could not be made for an org");
+                (Outcome::Refused, None, Some(unavailable(*reason, *maybe_done)))
+            }
+            Err(error) => (Outcome::Refused, None, Some(error.to_string())),
+        };
+        items.push(wire::OrgRun { org_id: org.to_string(), outcome, run, detail });
+    }
+    Answer::json(StatusCode::ACCEPTED, &wire::RunNowOrgs { items, sweep: None })
+}
+
+/// The org of a body.
+pub(super) fn org_of(form: &Form<'_>) -> Result<Option<OrgId>, Problem> {
+    let org = form.text("orgId").map(OrgId::new).transpose();
+    org.map_err(|invalid| Problem::body(vec![Fault::new("/orgId", "invalid", invalid.reason)]))
+}
+
+fn in_a_word(outcome: &RunNow) -> (Outcome, &RunRecord) {
+    match outcome {
+        RunNow::Started(run) => (Outcome::Started, run),
+        RunNow::Queued(run) => (Outcome::Queued, run),
+        RunNow::Skipped { recorded, .. } => (Outcome::Skipped, recorded),
+    }
+}
+
+/// What became of a run by hand.
+pub(super) async fn ran(call: &Call, row: &JobRow, outcome: RunNow) -> Result<Answer, Problem> {
+    let zone = row.job.definition.spec.as_ref().ok().map(|spec| spec.zone().clone());
+    let (word, run) = in_a_word(&outcome);
+    let next_run_at = match &run.org {
+        Some(org) => call.jobs().next_fires_for(row.job.definition.id, org, 1).await?.pop().map(|at| at.timestamp()),
+        None => row.timer.as_ref().and_then(|timer| timer.next_run_at),
+    };
+    let location = format!("{}/runs/{}", call.mount, run.id);
+    let run = call.visible_run(wire::Run::new(run, zone.as_ref()));
+    let document = wire::RunNow { outcome: word, run, next_run_at };
+    let RunNow::Skipped { blocking, .. } = outcome else {
+        return Ok(Answer::json(StatusCode::ACCEPTED, &document)?.header("location", location));
+    };
+    if call.app.options.settings.run_now_overlap_status == 200 {
+        return Ok(Answer::ok(&document)?.header("location", location));
+    }
+    let active = match call.runs().get(blocking).await {
+        Ok(_) if !call.may_read_runs() => None,
+        Ok(active) => Some(wire::Run::new(&active, zone.as_ref())),
+        Err(StoreError::NotFound { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let detail = format!("Run {blocking} is still active; this run was recorded as skipped.");
+    let json = |document: &wire::Run| serde_json::to_value(document).unwrap_or_default();
+    let problem = Problem::new(Kind::OverlapSkipped, detail).with("run", json(&document.run));
+    Err(active.iter().fold(problem, |problem, active| problem.with("activeRun", json(active))))
+}
+
+pub(crate) async fn reschedule(call: Call) -> Result<Answer, Problem> {
+    let mut form = call.body(RESCHEDULE);
+    let job = call.job()?;
+    let row = call.jobs().get(&job).await?;
+    let org = org_of(&form)?;
+    let Some(to) = zoned_time(&call, &mut form, "nextRunAt", (&row, org.as_ref())).await? else {
+        return Err(Problem::body(vec![Fault::new("/nextRunAt", "required", "is required")]));
+    };
+    let jobs = call.jobs_because(form.text("reason"));
+    let change = jobs.reschedule(&job, to);
+    let change = org.iter().fold(change, Change::<Rescheduling>::for_org);
+    let change = call.if_match.into_iter().fold(change, Change::if_revision);
+    shown(&call, StatusCode::OK, &change.await?.job)
+}
+
+pub(crate) async fn skip_next(call: Call) -> Result<Answer, Problem> {
+    let form = call.body(SKIP_NEXT);
+    let jobs = call.jobs_because(form.text("reason"));
+    let change = jobs.skip_next(call.job()?, form.count("count").unwrap_or(1));
+    let change = org_of(&form)?.iter().fold(change, Change::<Skipping>::for_org);
+    let change = call.if_match.into_iter().fold(change, Change::if_revision);
+    shown(&call, StatusCode::OK, &change.await?.job)
+}
+
+pub(crate) async fn retire(call: Call) -> Result<Answer, Problem> {
+    let form = call.query(RETIRE);
+    let jobs = call.jobs_because(form.text("reason"));
+    let change = jobs.retire(call.job()?);
+    let change = call.if_match.into_iter().fold(change, Change::if_revision);
+    shown(&call, StatusCode::OK, &change.await?.job)
+}
+
+/// A time of the body, read in the zone of the job, or of the org that is meant.
+async fn zoned_time(
+    call: &Call,
+    form: &mut Form<'_>,
+    name: &str,
+    (row, org): (&JobRow, Option<&OrgId>),
+) -> Result<Option<jiff::Timestamp>, Problem> {
+    let zone = zone_for(call, row, org).await?.unwrap_or_else(Zone::utc);
+    let read = time(form, name, &zone);
+    match read {
+        None if form.has(name) => {
+            let faults = std::mem::take(form.faults_mut());
+            Err(Problem::body(faults))
+        }
+        read => Ok(read),
+    }
+}

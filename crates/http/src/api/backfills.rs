@@ -1,0 +1,94 @@
+//! Backfills: runs for slots that have gone by.
+
+use axum::http::StatusCode;
+use everbell::{Invalid, JobRow, JobStatus, Scope};
+use everbell_core::{BackfillId, Zone};
+use everbell_wire as wire;
+
+use super::actions::{ORG, REASON, org_of};
+use super::questions::zone_for;
+use crate::call::{Answer, Call, shown};
+use crate::convert;
+use crate::problem::Problem;
+use everbell_wire::form::job::time;
+use everbell_wire::form::{Fault, Field, Kind as Value, optional, required};
+
+pub(crate) const CREATE: &[Field] = &[
+    ORG,
+    optional("orgs", Value::Word(&["all"]), "Every org, for a job with scope `per_org`."),
+    required(
+        "from",
+        Value::Time,
+        "The start of the range, inclusive. A time without an offset is in the time zone of the job or the org.",
+    ),
+    required("to", Value::Time, "The end of the range, inclusive. Slots in the future are left out."),
+    optional("reason", REASON, "The reason, for the audit trail."),
+    optional(
+        "dryRun",
+        Value::Flag,
+        "Return the plan without creating runs: the slots that would get a run or, for all orgs, their number.",
+    ),
+];
+
+pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
+    let mut form = call.body(CREATE);
+    let job = call.job()?;
+    let row = call.jobs().get(&job).await?;
+    let org = org_of(&form)?;
+    let zone = zone_for(&call, &row, org.as_ref()).await?.unwrap_or_else(Zone::utc);
+    let for_all = form.has("orgs");
+    if for_all && org.is_some() {
+        form.fault("orgs", "invalid", "is for all: say either `orgId` or `orgs`");
+    }
+    let (from, to) = (time(&mut form, "from", &zone), time(&mut form, "to", &zone));
+    let faults: Vec<Fault> = std::mem::take(form.faults_mut());
+    let Some((from, to)) = from.zip(to).filter(|_| faults.is_empty()) else { return Err(Problem::body(faults)) };
+    if form.flag("dryRun") {
+        expect_possible(&row, for_all || org.is_some())?;
+    }
+    let jobs = call.jobs_because(form.text("reason"));
+    if for_all && form.flag("dryRun") {
+        let size = jobs.plan_backfill_for_all(&job, from, to).await?;
+        return Answer::ok(&convert::backfill_size(size, from, to));
+    }
+    if for_all {
+        let begun = jobs.backfill_for_all(&job, from, to).await?;
+        return Answer::json(StatusCode::ACCEPTED, &convert::begun_backfill_of_all(&begun, from, to));
+    }
+    if form.flag("dryRun") {
+        let plan = match &org {
+            Some(org) => jobs.plan_backfill_for(&job, org, from, to).await?,
+            None => jobs.plan_backfill(&job, from, to).await?,
+        };
+        return Answer::ok(&convert::backfill_plan(&plan, from, to));
+    }
+    let begun = match &org {
+        Some(org) => jobs.backfill_for(&job, org, from, to).await?,
+        None => jobs.backfill(&job, from, to).await?,
+    };
+    Answer::json(StatusCode::ACCEPTED, &convert::begun_backfill(&begun, from, to))
+}
+
+/// A plan is no plan if the runs would be refused.
+fn expect_possible(row: &JobRow, names_orgs: bool) -> Result<(), Problem> {
+    if row.job.state.status == JobStatus::Retired {
+        return Err(Invalid::retired().into());
+    }
+    if row.job.definition.scope == Scope::PerOrg && !names_orgs {
+        return Err(Invalid::for_whom().into());
+    }
+    Ok(())
+}
+
+pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
+    let reports = call.jobs().backfills(call.job()?).await?;
+    Answer::ok(&wire::Items { items: reports.iter().map(convert::backfill_report).collect::<Vec<_>>() })
+}
+
+pub(crate) async fn stop(call: Call) -> Result<Answer, Problem> {
+    let name = call.part("backfillId");
+    let missing = || Problem::not_found("backfill", &shown(name));
+    let id: BackfillId = name.parse().map_err(|_| missing())?;
+    let canceled = call.jobs().stop_backfill(call.job()?, id).await?;
+    Answer::ok(&wire::StoppedBackfill { id: id.to_string(), canceled })
+}

@@ -1,0 +1,177 @@
+//! The same for many jobs: pause and resume, first as a dry run if wanted.
+
+use everbell::client::Change;
+use everbell::core::store::PageRequest;
+use everbell::{JobRow, JobStatus, StoreError};
+use everbell_core::Zone;
+use everbell_wire as wire;
+use everbell_wire::bulk::BulkOutcome as Outcome;
+use jiff::Timestamp;
+
+use super::actions::REASON;
+use super::jobs::filter;
+use crate::call::{Answer, Call};
+use crate::problem::Problem;
+use everbell_wire::form::job::time;
+use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional, required};
+
+/// The most jobs of one request.
+const MOST: u32 = 1_000;
+
+const FILTER: &[Field] = &[
+    optional(
+        "status",
+        Value::List { of: &Value::Word(&["active", "paused"]), max: 2 },
+        "Only jobs with one of these statuses.",
+    ),
+    optional("target", Value::List { of: &TEXT, max: 50 }, "Only jobs with one of these targets."),
+    optional("q", TEXT, "Only jobs whose key, target or description contains this text, ignoring case."),
+    optional("source", Value::Word(&["api", "config", "code"]), "Only jobs that are declared by this source."),
+    optional(
+        "lastRunStatus",
+        Value::List { of: &super::jobs::RUN_STATUS, max: 6 },
+        "Only jobs whose last run has one of these statuses.",
+    ),
+    optional(
+        "errored",
+        Value::Flag,
+        "Only jobs that cannot fire because their schedule or timer cannot be read, or only the others.",
+    ),
+    optional("failing", Value::Flag, "Only jobs that failed since their last success, or only the others."),
+    optional("scheduleType", super::jobs::SCHEDULE_TYPE, "Only recurring or only one-time jobs."),
+    optional("scheduled", Value::Flag, "Only jobs with a next run, or only the others."),
+    optional("label", TEXT, "Only jobs with this label: `name` or `name=value`."),
+];
+
+/// The body of an action on several jobs.
+pub const BULK: &[Field] = &[
+    required("action", Value::Word(&["pause", "resume"]), "The action."),
+    optional("jobKeys", Value::List { of: &TEXT, max: MOST as usize }, "The keys of the jobs."),
+    optional(
+        "filter",
+        Value::Component("JobFilter", FILTER),
+        "Selects jobs by their properties. Retired jobs are never selected.",
+    ),
+    optional("reason", REASON, "The reason, for the audit trail. Required to pause."),
+    optional("until", Value::Time, "When the jobs resume automatically."),
+    optional(
+        "missed",
+        Value::Word(&["skip", "fire_once"]),
+        "How the slots of the pause are handled: `skip` runs none of them, `fire_once` runs the latest.",
+    ),
+    optional("dryRun", Value::Flag, "Return what would change without changing it."),
+];
+
+/// What is asked for.
+struct Wish {
+    pause: Option<String>,
+    until: Option<jiff::Timestamp>,
+    once: bool,
+    dry_run: bool,
+}
+
+pub(crate) async fn change(call: Call) -> Result<Answer, Problem> {
+    let mut form = call.body(BULK);
+    let pausing = form.text("action") == Some("pause");
+    if pausing && !form.has("reason") {
+        form.fault("reason", "required", "is required to pause: 3 to 500 characters");
+    }
+    if form.has("jobKeys") == form.has("filter") {
+        form.note(Fault::new("/jobKeys", "required", "either `jobKeys` or `filter` is required, and not both"));
+    }
+    let until = time(&mut form, "until", &Zone::utc());
+    let wish = Wish {
+        pause: form.text("reason").filter(|_| pausing).map(str::to_owned),
+        until,
+        once: form.text("missed") == Some("fire_once"),
+        dry_run: form.flag("dryRun"),
+    };
+    let faults = std::mem::take(form.faults_mut());
+    if !faults.is_empty() {
+        return Err(Problem::body(faults));
+    }
+    let rows = if form.has("filter") { matching(&call, &form).await? } else { named(&call, &form).await? };
+    let mut items = Vec::with_capacity(rows.len());
+    for row in &rows {
+        items.push(one(&call, row, &wish).await);
+    }
+    let changed =
+        items.iter().filter(|item| matches!(item.outcome, Outcome::Changed | Outcome::WouldChange)).count() as u64;
+    let action = if pausing { "pause" } else { "resume" }.to_owned();
+    Answer::ok(&wire::Bulk { dry_run: wish.dry_run, action, changed, items })
+}
+
+async fn named(call: &Call, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> {
+    let mut rows = Vec::new();
+    let mut faults = Vec::new();
+    for (n, key) in form.list("jobKeys").into_iter().enumerate() {
+        match call.jobs().get(key).await {
+            Ok(row) => rows.push(row),
+            Err(error @ StoreError::NotFound { .. }) => {
+                faults.push(Fault::new(format!("/jobKeys/{n}"), "not_found", error.to_string()));
+            }
+            Err(StoreError::Invalid(invalid)) => {
+                faults.push(Fault::new(format!("/jobKeys/{n}"), "invalid", invalid.reason));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if faults.is_empty() { Ok(rows) } else { Err(Problem::body(faults)) }
+}
+
+async fn matching(call: &Call, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> {
+    let inner = form.value("filter").cloned().unwrap_or_default();
+    let filter = filter(call, &Form::read(&inner, FILTER, Naming::Camel))?;
+    let page = call.jobs().list(&filter, &PageRequest { limit: MOST, after: None }).await?;
+    if page.next.is_some() {
+        let detail = format!("matches more than {MOST} jobs; narrow it");
+        return Err(Problem::body(vec![Fault::new("/filter", "out_of_range", detail)]));
+    }
+    Ok(page.items)
+}
+
+/// One job fails by itself: the others are changed all the same.
+async fn one(call: &Call, row: &JobRow, wish: &Wish) -> wire::BulkItem {
+    let definition = &row.job.definition;
+    let timer = row.timer.as_ref();
+    let next = if wish.pause.is_some() {
+        timer.and_then(|timer| timer.next_run_at)
+    } else {
+        let after = timer.map_or(Timestamp::MIN, |timer| timer.last_slot_at).max(call.app.bell.now());
+        definition.spec.as_ref().ok().and_then(|spec| spec.next_after(after))
+    };
+    let item = |outcome, detail| wire::BulkItem {
+        id: definition.id.to_string(),
+        job_key: definition.key.to_string(),
+        // A job that was just paused has no next fire any more.
+        next_run_at: next.filter(|_| wish.pause.is_none() || outcome != Outcome::Changed),
+        outcome,
+        detail,
+    };
+    let status = row.job.state.status;
+    let wanted = if wish.pause.is_some() { JobStatus::Active } else { JobStatus::Paused };
+    // Each job is a part of the request: what was done for it before is not done again.
+    let part = call.request.as_ref().map(|request| request.part(&definition.id.to_string()));
+    let jobs = call.jobs().once(part.as_ref());
+    let done = match jobs.was_done().await {
+        Ok(done) => done,
+        Err(error) => return item(Outcome::Failed, Some(error.to_string())),
+    };
+    if status != wanted && !done {
+        return item(Outcome::Unchanged, Some(format!("it is {status}")));
+    }
+    if wish.dry_run {
+        return item(Outcome::WouldChange, None);
+    }
+    let changed = if let Some(reason) = &wish.pause {
+        let change = jobs.pause(definition.id, reason.clone());
+        wish.until.into_iter().fold(change, Change::until).await
+    } else {
+        let change = jobs.resume(definition.id);
+        if wish.once { change.run_missed_once().await } else { change.await }
+    };
+    match changed {
+        Ok(_) => item(Outcome::Changed, None),
+        Err(error) => item(Outcome::Failed, Some(error.to_string())),
+    }
+}

@@ -1,0 +1,63 @@
+//! Schedules before they are jobs, and templates for them.
+
+use everbell::{DstFold, DstGap};
+use everbell_core::cron::{Dst, Expression};
+use everbell_core::{Spec, SpecError, Zone};
+use everbell_wire as wire;
+
+use crate::call::{Answer, Call};
+use crate::problem::Problem;
+use everbell_wire::form::job::time;
+use everbell_wire::form::{Field, Kind as Value, optional, required};
+use everbell_wire::policies::DST;
+
+pub(crate) const PREVIEW: &[Field] = &[
+    required("cronExpression", Value::Text { min: 1, max: 1_000 }, "The expression."),
+    optional("timezone", Value::Text { min: 1, max: 100 }, "The IANA time zone of the expression. Default: UTC."),
+    optional("from", Value::Time, "List times after this one. Default: now."),
+    optional("count", Value::Integer { min: 1, max: 1_000 }, "How many times to list. Default: 10."),
+    optional("startAt", Value::Time, "The schedule does not fire before this time."),
+    optional("endAt", Value::Time, "The schedule does not fire after this time."),
+    optional("dst", Value::Component("DstInput", DST), "How changes to and from daylight saving time are treated."),
+];
+
+pub(crate) async fn show(call: Call) -> Result<Answer, Problem> {
+    let mut form = call.body(PREVIEW);
+    let zone = form.text("timezone").map(Zone::get).transpose();
+    let zone = zone.map_err(|error| form.fault("timezone", "unknown_zone", error.to_string())).ok().flatten();
+    let zone = zone.unwrap_or_else(Zone::utc);
+    let now = call.app.bell.now();
+    let from = time(&mut form, "from", &zone).unwrap_or(now);
+    let (start_at, end_at) = (time(&mut form, "startAt", &zone), time(&mut form, "endAt", &zone));
+    let dst = Dst {
+        gap: form.word("dst.gap", DstGap::from_word).unwrap_or_default(),
+        fold: form.word("dst.fold", DstFold::from_word).unwrap_or_default(),
+    };
+    let count = form.count("count").and_then(|count| u16::try_from(count).ok()).unwrap_or(10);
+    let expression = form.text("cronExpression").map(Expression::parse);
+    let spec = match expression {
+        Some(Ok(expression)) => {
+            let spec = Spec::recurring(expression, zone, from).with_dst(dst).with_bounds(start_at, end_at);
+            spec.map_err(|error| match &error {
+                SpecError::OutOfRange(field) => form.fault(field, "out_of_range", error.to_string()),
+                SpecError::EmptyBounds => form.fault("endAt", "invalid", error.to_string()),
+            })
+            .ok()
+        }
+        Some(Err(error)) => {
+            form.fault("cronExpression", error.code(), everbell_wire::form::job::expression_fault(&error));
+            None
+        }
+        None => None,
+    };
+    let faults = form.faults();
+    match spec.and_then(|spec| wire::Preview::new(&spec, from, count)).filter(|_| faults.is_empty()) {
+        Some(document) => Answer::ok(&document),
+        None => Err(Problem::body(faults)),
+    }
+}
+
+/// Lists the cron expression templates.
+pub(crate) async fn templates(call: Call) -> Result<Answer, Problem> {
+    Answer::ok(&wire::Items { items: call.app.options.templates.clone() })
+}

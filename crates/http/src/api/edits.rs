@@ -1,0 +1,182 @@
+//! New versions of jobs: new-version, PATCH, and what differs between two.
+
+use axum::http::StatusCode;
+use everbell::{JobRow, StoreError};
+use everbell_core::store::{Changed, JobRef};
+use everbell_wire as wire;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::jobs::{check_target, documented, etag, key_of, shown};
+use crate::call::{Answer, Call, refuse};
+use crate::problem::{Kind, Problem};
+use everbell_wire::form::definition;
+use everbell_wire::form::job::{self, EDIT, JobForm};
+use everbell_wire::form::{Fault, Field, Form, Kind as FieldKind, Naming, required};
+
+const VERSION: FieldKind = FieldKind::Integer { min: 1, max: 4_294_967_295 };
+
+pub(crate) const DIFF: &[Field] =
+    &[required("from", VERSION, "The version to compare with."), required("to", VERSION, "The version to compare.")];
+
+/// How often an edit begins anew because somebody was faster.
+const ATTEMPTS: u32 = 5;
+
+/// A job before and after an edit.
+struct Edited {
+    before: JobRow,
+    changed: Changed,
+}
+
+/// Makes the next version, also if nothing differs.
+pub async fn new_version(call: Call) -> Result<Answer, Problem> {
+    let Edited { before, changed } = edit(&call).await?;
+    let row = changed.successor.as_ref().unwrap_or(&changed.job);
+    let mut superseded = wire::Superseded::from(&changed.job);
+    superseded.next_run_at = before.timer.as_ref().and_then(|timer| timer.next_run_at);
+    let document = wire::NewVersion { job: documented(&call, row).await, superseded, changes: changes(&before, row) };
+    let location = format!("{}/jobs/{}", call.mount, row.job.definition.id);
+    Ok(Answer::json(StatusCode::CREATED, &document)?.header("location", location).header("etag", etag(row)))
+}
+
+/// A merge patch: makes the next version if something differs.
+pub async fn patch(call: Call) -> Result<Answer, Problem> {
+    let before = call.jobs().get(call.job()?).await?;
+    let (key, revision) = (&before.job.definition.key, before.job.state.revision);
+    StoreError::expect_revision("job", key, call.if_match, Some(revision))?;
+    let wanted = merged(&call, &before).await?;
+    if wanted.faults.is_empty() && !differs(&call, &before, &wanted)? {
+        return shown(&call, StatusCode::OK, &before);
+    }
+    let Edited { changed, .. } = edit(&call).await?;
+    let row = changed.successor.as_ref().unwrap_or(&changed.job);
+    Ok(Answer::ok(&documented(&call, row).await)?.header("etag", etag(row)))
+}
+
+/// Reads the job, applies what the body says, and commits with what was read; again if somebody was faster.
+async fn edit(call: &Call) -> Result<Edited, Problem> {
+    let form = call.body(EDIT);
+    let jobs = call.jobs_because(form.text("reason"));
+    let mut attempt = 1;
+    loop {
+        let before = jobs.get(call.job()?).await?;
+        let JobForm { draft, faults } = merged(call, &before).await?;
+        refuse(faults)?;
+        let refused = |problems| Problem::from(StoreError::from(first(problems)));
+        let mut edit = draft.edit(call.app.bell.now()).map_err(refused)?;
+        if !definition::changes_timing(&call.body) && before.job.definition.spec.is_ok() {
+            edit.spec = None;
+        }
+        let revision = call.if_match.unwrap_or(before.job.state.revision);
+        let change = jobs.new_version(JobRef::Id(before.job.definition.id), edit).if_revision(revision);
+        let change = if form.flag("activate") { change.activate() } else { change };
+        match change.await {
+            Err(error) if error.is_conflict() && call.if_match.is_none() && attempt < ATTEMPTS => attempt += 1,
+            Ok(changed) => return Ok(Edited { before, changed }),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn first(problems: Vec<everbell::Invalid>) -> everbell::Invalid {
+    problems.into_iter().next().unwrap_or_else(|| everbell::Invalid::new("job", "is refused"))
+}
+
+/// The job as it would be.
+async fn merged(call: &Call, before: &JobRow) -> Result<JobForm, Problem> {
+    let own = &before.job.definition;
+    let mut document = definition::document(own);
+    let mut patch = call.body.clone();
+    if let Value::Object(members) = &mut patch {
+        for own in ["reason", "activate", "payload"] {
+            members.remove(own);
+        }
+    }
+    definition::merge(&mut document, &patch);
+    let payload = match call.body.get("payload") {
+        Some(_) => call.raw("payload"),
+        None => RawValue::from_string(own.payload.as_str().to_owned()).ok(),
+    };
+    let mut read = job::read(&document, payload.as_deref(), Naming::Camel);
+    // The shape of the patch itself comes first: what it says wrongly may be lost in the merge.
+    let mut faults = Form::read(&call.body, EDIT, Naming::Camel).faults();
+    faults.iter_mut().for_each(with_the_way);
+    faults.extend(read.faults.into_iter().filter(|fault| fault.pointer != "/jobKey"));
+    let mut seen = std::collections::BTreeSet::new();
+    faults.retain(|fault| seen.insert(fault.pointer.clone()));
+    check_target(call, read.draft.target.as_deref(), &mut faults).await?;
+    read.faults = faults;
+    Ok(read)
+}
+
+/// What somebody may want to edit and cannot, with what to do instead.
+fn with_the_way(fault: &mut Fault) {
+    let instead = match (fault.code, fault.pointer.as_str()) {
+        ("unknown_field", "/jobKey") => "never changes: make a job with the other key, and retire this one",
+        ("unknown_field", "/status") => {
+            "is not edited: POST to `pause` or `resume` below the job, or DELETE the job to retire it"
+        }
+        _ => return,
+    };
+    instead.clone_into(&mut fault.detail);
+}
+
+fn differs(call: &Call, before: &JobRow, wanted: &JobForm) -> Result<bool, Problem> {
+    let definition = &before.job.definition;
+    let made = everbell::Made {
+        id: definition.id,
+        source: definition.source,
+        by: &definition.created_by,
+        at: definition.created_at,
+    };
+    let after = wanted.draft.definition(&made).map_err(|problems| Problem::from(StoreError::from(first(problems))))?;
+    Ok(call.body.get("activate").is_some() || after.content_hash() != definition.content_hash())
+}
+
+pub(crate) async fn diff(call: Call) -> Result<Answer, Problem> {
+    let form = call.query(DIFF);
+    let key = key_of(&call).await?;
+    let version = async |name: &str| -> Result<JobRow, Problem> {
+        let number = form.count(name).ok_or_else(|| Problem::new(Kind::NotFound, "There is no such version."))?;
+        Ok(call.jobs().get(JobRef::Version(key.clone(), number)).await?)
+    };
+    let (from, to) = (version("from").await?, version("to").await?);
+    Answer::ok(&wire::Items { items: changes(&from, &to) })
+}
+
+/// What differs between two versions, as the API spells it.
+pub fn changes(from: &JobRow, to: &JobRow) -> Vec<wire::ChangedField> {
+    let flat = |row: &JobRow| {
+        let own = &row.job.definition;
+        let mut document = definition::document(own);
+        document["payload"] = serde_json::from_str(own.payload.as_str()).unwrap_or(Value::Null);
+        let mut members = Vec::new();
+        flatten("", &document, &mut members);
+        members
+    };
+    let (before, after) = (flat(from), flat(to));
+    let value = |members: &[(String, Value)], name: &str| {
+        members.iter().find(|(own, _)| own == name).map_or(json!(null), |(_, value)| value.clone())
+    };
+    let mut names: Vec<&String> = before.iter().chain(&after).map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let changed = |name: &String| {
+        let (from, to) = (value(&before, name), value(&after, name));
+        (from != to).then(|| wire::ChangedField { field: name.clone(), from, to })
+    };
+    names.into_iter().filter_map(changed).collect()
+}
+
+/// The members of objects by their paths; a payload is one value.
+fn flatten(path: &str, value: &Value, members: &mut Vec<(String, Value)>) {
+    match value {
+        Value::Object(inner) if path != "payload" => {
+            for (name, value) in inner {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                flatten(&path, value, members);
+            }
+        }
+        other => members.push((path.to_owned(), other.clone())),
+    }
+}

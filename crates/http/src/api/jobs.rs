@@ -1,0 +1,214 @@
+//! Jobs: create, list, read.
+
+use axum::http::StatusCode;
+use everbell::{JobFilter, JobKey, JobRow, JobStatus, RunStatus, Source, StoreError, Target};
+use everbell_core::store::{JobRef, JobSort};
+use everbell_wire as wire;
+
+use crate::access::expect_role;
+use crate::call::{Answer, Call, refuse};
+use crate::page::{self, CURSOR, LIMIT};
+use crate::problem::{Kind, Problem};
+use everbell_wire::form::job::{self, JobForm};
+use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional};
+
+const STATUS: Value = Value::Word(&["active", "paused", "retired"]);
+/// Filters by the type of schedule.
+pub const SCHEDULE_TYPE: Value = Value::Word(&["recurring", "one_time"]);
+/// Filters by the status of the last run.
+pub const RUN_STATUS: Value = Value::Word(&["pending", "running", "succeeded", "failed", "canceled", "skipped"]);
+
+const SORT: Value = Value::Word(&["jobKey", "nextRunAt", "-createdAt", "target", "-lastRunAt"]);
+
+/// The query of the list of jobs.
+pub const LIST: &[Field] = &[
+    optional(
+        "status",
+        Value::List { of: &STATUS, max: 3 },
+        "Only jobs with one of these statuses. Default: `active` and `paused`.",
+    ),
+    optional("target", Value::List { of: &TEXT, max: 50 }, "Only jobs with one of these targets."),
+    optional("jobKey", TEXT, "All versions of the job with this key."),
+    optional("q", TEXT, "Only jobs whose key, target or description contains this text, ignoring case."),
+    optional("source", Value::Word(&["api", "config", "code"]), "Only jobs that are declared by this source."),
+    optional(
+        "lastRunStatus",
+        Value::List { of: &RUN_STATUS, max: 6 },
+        "Only jobs whose last run has one of these statuses.",
+    ),
+    optional(
+        "errored",
+        Value::Flag,
+        "Only jobs that cannot fire because their schedule or timer cannot be read, or only the others.",
+    ),
+    optional("failing", Value::Flag, "Only jobs that failed since their last success, or only the others."),
+    optional("scheduleType", SCHEDULE_TYPE, "Only recurring or only one-time jobs."),
+    optional("scheduled", Value::Flag, "Only jobs with a next run, or only the others."),
+    optional("label", TEXT, "Only jobs with this label: `name` or `name=value`."),
+    optional(
+        "sort",
+        SORT,
+        "The order. Default: `jobKey`. With `-lastRunAt`, a job that runs between two requests moves to the front.",
+    ),
+    LIMIT,
+    CURSOR,
+];
+
+pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
+    let form = call.query(LIST);
+    let filter = filter(&call, &form)?;
+    let page = call.jobs().list(&filter, &page::request(&call)?).await?;
+    let items = page.items.iter().map(|row| call.visible(row.into())).collect();
+    let document = page::document(&call, &page, items);
+    Ok(page::linked(&call, "/jobs", document.next_cursor.as_deref(), Answer::ok(&document)?))
+}
+
+/// What a query, or the filter of a bulk action, asks for.
+pub fn filter(call: &Call, form: &Form<'_>) -> Result<JobFilter, Problem> {
+    let asks_for_runs = form.has("lastRunStatus") || form.text("sort") == Some("-lastRunAt");
+    if asks_for_runs {
+        expect_role(&call.actor, call.app.options.run_history)?;
+    }
+    let refused = |name: &'static str| move |error: everbell::Invalid| Problem::at("parameter", name, error.reason);
+    let key = form.text("jobKey").map(JobKey::new).transpose().map_err(refused("jobKey"))?;
+    let mut status: Vec<JobStatus> = form.list("status").into_iter().filter_map(JobStatus::from_word).collect();
+    if status.is_empty() && key.is_none() {
+        status = vec![JobStatus::Active, JobStatus::Paused];
+    }
+    let targets: Result<_, _> = form.list("target").into_iter().map(Target::new).collect();
+    Ok(JobFilter {
+        status,
+        target: targets.map_err(refused("target"))?,
+        key,
+        text: form.text("q").map(str::to_owned),
+        source: form.word("source", Source::from_word),
+        last_status: form.list("lastRunStatus").into_iter().filter_map(RunStatus::from_word).collect(),
+        errored: form.answer("errored"),
+        failing: form.answer("failing"),
+        one_time: form.text("scheduleType").map(|kind| kind == "one_time"),
+        scheduled: form.answer("scheduled"),
+        label: form.text("label").map(label),
+        sort: match form.text("sort") {
+            Some("nextRunAt") => JobSort::NextRunAt,
+            Some("-createdAt") => JobSort::CreatedAt,
+            Some("target") => JobSort::Target,
+            Some("-lastRunAt") => JobSort::LastRun,
+            _ => JobSort::Key,
+        },
+    })
+}
+
+/// `name`, or `name=value`.
+fn label(text: &str) -> (String, Option<String>) {
+    match text.split_once('=') {
+        Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+        None => (text.to_owned(), None),
+    }
+}
+
+pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
+    let payload = call.raw("payload");
+    let JobForm { draft, mut faults } = job::read(&call.body, payload.as_deref(), Naming::Camel);
+    check_target(&call, draft.target.as_deref(), &mut faults).await?;
+    refuse(faults)?;
+    let key = draft.key.clone();
+    match call.jobs().create(draft.into()).await {
+        Ok(row) => {
+            let location = format!("{}/jobs/{}", call.mount, row.job.definition.id);
+            let document = documented(&call, &row).await;
+            Ok(Answer::json(StatusCode::CREATED, &document)?.header("etag", etag(&row)).header("location", location))
+        }
+        Err(StoreError::Conflict { .. }) => Err(exists(&call, &key).await?),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Notes a target that nobody serves, together with everything else.
+pub(super) async fn check_target(call: &Call, target: Option<&str>, faults: &mut Vec<Fault>) -> Result<(), Problem> {
+    // A body that is no object names none either.
+    let named = !faults.iter().any(|fault| ["", "/target"].contains(&fault.pointer.as_str()));
+    let Some(target) = target.filter(|_| named) else { return Ok(()) };
+    match call.jobs().check_target(target).await {
+        Err(StoreError::Invalid(invalid)) => {
+            faults.push(Fault::new("/target", "unknown_target", invalid.reason));
+            Ok(())
+        }
+        answer => Ok(answer?),
+    }
+}
+
+async fn exists(call: &Call, key: &str) -> Result<Problem, Problem> {
+    let living = call.jobs().get(key).await?;
+    let (definition, state) = (&living.job.definition, &living.job.state);
+    let detail = format!("Job `{key}` is {} at version {}.", state.status, definition.version);
+    Ok(Problem::new(Kind::JobKeyExists, detail).with("jobId", definition.id.to_string()))
+}
+
+pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
+    let row = call.jobs().get(call.job()?).await?;
+    shown(&call, StatusCode::OK, &row)
+}
+
+pub(crate) async fn versions(call: Call) -> Result<Answer, Problem> {
+    let key = key_of(&call).await?;
+    let versions = call.jobs().versions(key.as_str()).await?;
+    Answer::ok(&wire::Items { items: versions.iter().map(|row| call.visible(row.into())).collect() })
+}
+
+/// The key of the job that the path names.
+pub(super) async fn key_of(call: &Call) -> Result<JobKey, Problem> {
+    Ok(match call.job()? {
+        JobRef::Key(key) | JobRef::Version(key, _) => key,
+        id @ JobRef::Id(_) => call.jobs().get(id).await?.job.definition.key.clone(),
+    })
+}
+
+/// A job, with its revision as the `ETag`.
+pub(super) fn shown(call: &Call, status: StatusCode, row: &JobRow) -> Result<Answer, Problem> {
+    let document = call.visible(wire::Job::with_warnings(row, call.app.bell.now()));
+    Ok(Answer::json(status, &document)?.header("etag", etag(row)))
+}
+
+/// A job that was just made, with what may surprise about it.
+pub(super) async fn documented(call: &Call, row: &JobRow) -> wire::Job {
+    let mut document = call.visible(wire::Job::with_warnings(row, call.app.bell.now()));
+    if let Some(depends) = &row.job.definition.policies.depends_on {
+        let other = call.jobs().get(&depends.job_key).await;
+        // That the database went away is no reason to call a job not made that was.
+        let is_missing = match &other {
+            Ok(other) => other.job.state.status == JobStatus::Retired,
+            Err(error) => matches!(error, StoreError::NotFound { .. }),
+        };
+        let warning = is_missing.then(|| missing_dependency(depends.job_key.as_str()));
+        document.warnings.get_or_insert_default().extend(warning);
+    }
+    document.warnings.get_or_insert_default().extend(declared_elsewhere(row));
+    document
+}
+
+/// A configuration file or a program declares the job, and its next start brings it back to what it declares.
+pub fn declared_elsewhere(row: &JobRow) -> Option<wire::Warning> {
+    let declared = match row.job.definition.source {
+        Source::Api => return None,
+        Source::Config => {
+            "a configuration file declares this job: its next start undoes this change unless the file says the same"
+        }
+        Source::Code => "a program declares this job: its next start undoes this change unless its code says the same",
+    };
+    Some(wire::Warning {
+        code: "declared_elsewhere".to_owned(),
+        detail: declared.to_owned(),
+        local_date: None,
+        at: None,
+    })
+}
+
+/// No living job has the key that a job depends on.
+pub fn missing_dependency(key: &str) -> wire::Warning {
+    let detail = format!("it depends on `{key}`, which is no living job: every slot is skipped until one succeeds");
+    wire::Warning { code: "unknown_dependency".to_owned(), detail, local_date: None, at: None }
+}
+
+pub(super) fn etag(row: &JobRow) -> String {
+    format!("\"{}\"", row.job.state.revision)
+}

@@ -1,0 +1,23 @@
+//! One file for each kind of resource: parse, one call of the client, render.
+
+pub mod actions;
+pub mod audit;
+pub mod backfills;
+pub mod bulk;
+pub mod compat;
+pub mod cron;
+pub mod edits;
+pub mod events;
+#[cfg(test)]
+mod example_tests;
+pub mod instances;
+pub mod jobs;
+pub mod org_jobs;
+pub mod orgs;
+pub mod probes;
+pub mod questions;
+pub mod runs;
+pub mod sessions;
+pub mod sweeps;
+pub mod targets;
+pub mod tokens;

@@ -1,0 +1,215 @@
+//! Jobs and orgs together: what an org wants of a job, how they stand, what a move would do.
+
+use everbell::core::org::Override;
+use everbell::core::store::JobOrgFilter;
+use everbell::{JobKey, OrgId, OverrideWrite, StoreError};
+use everbell_core::Zone;
+use everbell_wire as wire;
+
+use super::actions::REASON;
+use super::questions::of_query;
+use crate::call::{Answer, Call, shown};
+use crate::convert;
+use crate::page::{self, CURSOR, LIMIT};
+use crate::problem::{Kind, Problem};
+use everbell_wire::form::job::{EXPRESSION, ZONE, expression_fault};
+use everbell_wire::form::{Fault, Field, Form, Kind as Value, TEXT, optional, required};
+
+pub(crate) const OVERRIDE: &[Field] = &[
+    optional("enabled", Value::Flag, "Whether the job fires for the org. Default: true."),
+    optional("cronExpression", EXPRESSION, "The cron expression for this org instead of the job's."),
+    optional(
+        "localTime",
+        Value::Text { min: 1, max: 20 },
+        "A short form of `cronExpression`: `HH:MM` replaces the hour and minute of the job's expression.",
+    ),
+    optional("reason", REASON, "The reason, for the audit trail."),
+];
+
+pub(crate) const CLEAR: &[Field] = &[optional("reason", REASON, "The reason, for the audit trail.")];
+
+/// The query of the list of a job's orgs.
+pub const OF_JOB: &[Field] = &[
+    optional("text", TEXT, "Only orgs whose id or name contains this text, ignoring case."),
+    optional("errored", Value::Flag, "Only orgs that the job cannot fire for because of an error, or only the others."),
+    optional("armed", Value::Flag, "Only orgs that the job has a next run for, or only the others."),
+    LIMIT,
+    CURSOR,
+];
+
+pub(crate) const WHAT_IF: &[Field] = &[
+    required("timezone", ZONE, "The IANA time zone that the org would move to."),
+    optional("count", Value::Integer { min: 1, max: 100 }, "How many times to list for each job. Default: 3."),
+];
+
+/// The jobs that fire for orgs, as one sees them.
+pub async fn list(call: Call) -> Result<Answer, Problem> {
+    let id = call.org()?;
+    let org = call.orgs().get(&id).await?;
+    let rows = call.orgs().jobs_of(&id).await?;
+    Answer::ok(&wire::Items { items: rows.iter().map(|row| wire::OrgJob::from_org(&org, row)).collect::<Vec<_>>() })
+}
+
+/// The orgs, as a job sees them.
+pub async fn of_job(call: Call) -> Result<Answer, Problem> {
+    let filter = filter(&call.query(OF_JOB));
+    let row = call.jobs().get(call.job()?).await?;
+    let id = row.job.definition.id;
+    let page = call.orgs().of_job(id, &filter, &page::request(&call)?).await.map_err(of_query)?;
+    let sweeps = call.orgs().sweeps().await?;
+    let document = wire::JobOrgs {
+        items: page.items.iter().map(|own| wire::OrgJob::from_job(&row.job, own)).collect(),
+        next_cursor: page::next(&call, page.next.as_ref()),
+        unreadable: page.unreadable,
+        sweeps: sweeps.iter().filter(|sweep| sweep.job == id).map(wire::Sweep::from).collect(),
+    };
+    let path = format!("/jobs/{}/orgs", page::encoded(call.part("jobId")));
+    Ok(page::linked(&call, &path, document.next_cursor.as_deref(), Answer::ok(&document)?))
+}
+
+/// Which orgs of a job a query asks for.
+pub fn filter(form: &Form<'_>) -> JobOrgFilter {
+    JobOrgFilter {
+        text: form.text("text").map(str::to_owned),
+        errored: form.answer("errored"),
+        armed: form.answer("armed"),
+    }
+}
+
+pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
+    let (org, key) = named(&call)?;
+    answered(&call, &org, &key, None).await
+}
+
+pub(crate) async fn put(call: Call) -> Result<Answer, Problem> {
+    let (org, job_key) = named(&call)?;
+    let mut form = call.body(OVERRIDE);
+    if !["enabled", "cronExpression", "localTime"].iter().any(|name| form.has(name)) {
+        form.note(Fault::new("", "required", "say `enabled`, `cronExpression` or `localTime`"));
+    }
+    if form.has("cronExpression") && form.has("localTime") {
+        form.fault("localTime", "invalid", "is the same as `cronExpression` in short: say one of them");
+    }
+    let expression = match form.text("localTime").map(str::to_owned) {
+        Some(time) => at_local_time(&call, &job_key, &time, &mut form).await?,
+        None => form.text("cronExpression").map(str::to_owned),
+    };
+    if let Some(Err(error)) = form.text("cronExpression").map(everbell_core::cron::Expression::parse) {
+        form.fault("cronExpression", error.code(), expression_fault(&error));
+    }
+    let faults = std::mem::take(form.faults_mut());
+    if !faults.is_empty() {
+        return Err(Problem::body(faults));
+    }
+    let enabled = form.answer("enabled").unwrap_or(true);
+    let write = OverrideWrite { job_key: job_key.clone(), enabled, expression };
+    let before = call.orgs().jobs_of(&org).await?;
+    call.orgs_because(form.text("reason")).set_override(&org, &write).await?;
+    let now = call.orgs().fires_now(&org, &before).await?;
+    answered(&call, &org, &job_key, Some(now.contains(&job_key))).await
+}
+
+pub(crate) async fn delete(call: Call) -> Result<Answer, Problem> {
+    let (org, key) = named(&call)?;
+    call.orgs_because(call.query(CLEAR).text("reason")).clear_override(&org, &key).await?;
+    Ok(Answer::nothing())
+}
+
+fn named(call: &Call) -> Result<(OrgId, JobKey), Problem> {
+    let name = call.part("jobKey");
+    let missing = |_| Problem::not_found("job", &shown(name));
+    Ok((call.org()?, JobKey::new(name).map_err(missing)?))
+}
+
+/// What the org wants of the job, and how they stand. Neither is nothing.
+async fn answered(call: &Call, org: &OrgId, key: &JobKey, fires_now: Option<bool>) -> Result<Answer, Problem> {
+    let place = call.orgs().get(org).await?;
+    let rows = call.orgs().jobs_of(org).await?;
+    let job = rows.iter().find(|row| row.job.definition.key == *key).map(|row| wire::OrgJob::from_org(&place, row));
+    let wishes: Vec<Override> = call.orgs().overrides(org).await?;
+    let wish = wishes.iter().find(|wish| wish.job_key == *key);
+    if job.is_none() && wish.is_none() {
+        let detail = format!("There is no job `{key}` that fires for orgs, and org `{org}` overrides none.");
+        return Err(Problem::new(Kind::NotFound, detail).with("subject", "job").with("name", key.as_str()));
+    }
+    Answer::ok(&wire::OrgOverride {
+        org_id: org.to_string(),
+        job_key: key.to_string(),
+        r#override: wish.map(Into::into),
+        job,
+        fires_now,
+    })
+}
+
+/// The expression of the job with another minute and hour.
+async fn at_local_time(call: &Call, key: &JobKey, time: &str, form: &mut Form<'_>) -> Result<Option<String>, Problem> {
+    let Some((hour, minute)) = hour_and_minute(time) else {
+        form.fault("localTime", "invalid", "must be a time of the day such as `08:30`, with two digits each");
+        return Ok(None);
+    };
+    let row = match call.jobs().get(key).await {
+        Err(StoreError::NotFound { .. }) => {
+            let detail = format!("there is no job `{key}` whose expression could be moved: say `cronExpression`");
+            form.fault("localTime", "invalid", detail);
+            return Ok(None);
+        }
+        answer => answer?,
+    };
+    let own = row.job.definition.spec.as_ref().ok().and_then(|spec| spec.expression());
+    let moved = own.and_then(|own| with_time(own.as_str(), hour, minute));
+    if moved.is_none() {
+        let shown = own.map_or_else(|| "no expression".to_owned(), |own| format!("`{own}`"));
+        let detail = format!("the job has {shown}, which has no minute and hour to replace: say `cronExpression`");
+        form.fault("localTime", "invalid", detail);
+    }
+    Ok(moved)
+}
+
+/// `08:30`.
+pub fn hour_and_minute(text: &str) -> Option<(u8, u8)> {
+    let (hour, minute) = text.split_once(':')?;
+    let number = |part: &str| part.parse::<u8>().ok().filter(|_| part.len() == 2 && !part.starts_with('+'));
+    let (hour, minute) = (number(hour)?, number(minute)?);
+    (hour < 24 && minute < 60).then_some((hour, minute))
+}
+
+/// An expression of five fields, or of six with seconds, at another time of the day.
+pub fn with_time(expression: &str, hour: u8, minute: u8) -> Option<String> {
+    let mut fields: Vec<String> = expression.split_whitespace().map(str::to_owned).collect();
+    let first = fields.len().checked_sub(5).filter(|first| *first <= 1)?;
+    fields[first] = minute.to_string();
+    fields[first + 1] = hour.to_string();
+    Some(fields.join(" "))
+}
+
+/// What a move to another zone would do. Nothing is written.
+pub async fn what_if(call: Call) -> Result<Answer, Problem> {
+    let form = call.query(WHAT_IF);
+    let id = call.org()?;
+    let org = call.orgs().get(&id).await?;
+    let unknown = |error: everbell_core::UnknownZone| {
+        Problem::query(vec![Fault::new("/timezone", "unknown_zone", error.to_string())])
+    };
+    let zone = Zone::get(form.text("timezone").unwrap_or_default()).map_err(unknown)?;
+    let count = form.count("count").unwrap_or(3) as usize;
+    let told = call.orgs().what_if(&id, zone.name(), count).await?;
+    Answer::ok(&convert::what_if(&org, &zone, &told, call.app.bell.now()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_local_time_replaces_minute_and_hour_and_nothing_else() {
+        assert_eq!(with_time("0 8 * * mon-fri", 9, 30).as_deref(), Some("30 9 * * mon-fri"));
+        assert_eq!(with_time("15  */5 */2 1 * *", 0, 0).as_deref(), Some("15 0 0 1 * *"));
+        for none in ["@daily", "@every 90s", "* * * *", ""] {
+            assert_eq!(with_time(none, 9, 30), None, "{none}");
+        }
+        assert_eq!((hour_and_minute("08:05"), hour_and_minute("23:59")), (Some((8, 5)), Some((23, 59))));
+        for none in ["24:00", "8:05", "08:60", "08-05", "+8:05", "08:5", ""] {
+            assert_eq!(hour_and_minute(none), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Orgs: tenants with their own time zone.
+
+use axum::http::StatusCode;
+use everbell::{Org, OrgFilter, OrgId, OrgWrite, StoreError};
+use everbell_core::{Json, Zone};
+use everbell_wire as wire;
+use serde_json::Value as JsonValue;
+use serde_json::value::RawValue;
+
+use super::actions::REASON;
+use crate::body::{off_workers, parse};
+use crate::call::{Answer, Call, member};
+use crate::page::{self, CURSOR, LIMIT};
+use crate::problem::Problem;
+use everbell_wire::form::job::ZONE;
+use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional, required};
+
+const NAME: Field = optional("name", Value::Text { min: 0, max: 200 }, "A name for people.");
+const TIMEZONE: Field = optional("timezone", ZONE, "The IANA time zone. Required for a new org.");
+const ENABLED: Field = optional("enabled", Value::Flag, "Whether jobs fire for the org. Default for a new org: true.");
+const SETTINGS: Field =
+    optional("settings", Value::Map(&Value::Json), "Any JSON object of at most 64 KiB. Replaced as a whole.");
+const WHY: Field = optional("reason", REASON, "The reason, for the audit trail.");
+
+/// What is left out stays as it is.
+pub const ORG: &[Field] = &[NAME, TIMEZONE, ENABLED, SETTINGS, WHY];
+
+/// A line of an import.
+pub const LINE: &[Field] = &[required("id", TEXT, "The id of the org."), NAME, TIMEZONE, ENABLED, SETTINGS];
+
+pub(crate) const IMPORT: &[Field] =
+    &[optional("dryRun", Value::Flag, "Return what would change without changing it."), WHY];
+
+pub(crate) const DELETE: &[Field] = &[WHY];
+
+/// The query of the list of orgs.
+pub const LIST: &[Field] = &[
+    optional("text", TEXT, "Only orgs whose id or name contains this text, ignoring case."),
+    optional("timezone", ZONE, "Only orgs in this time zone."),
+    optional("enabled", Value::Flag, "Only orgs that jobs fire for, or only the others."),
+    optional(
+        "errored",
+        Value::Flag,
+        "Only orgs that some job cannot fire for because the time zone or an override cannot be read, or only the others.",
+    ),
+    LIMIT,
+    CURSOR,
+];
+
+/// The most orgs of one import.
+const MOST: usize = everbell::core::org::MAX_ORGS_AT_ONCE;
+/// So many faults of an import are told.
+const TOLD: usize = 100;
+
+pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
+    let page = call.orgs().list(&filter(&call.query(LIST)), &page::request(&call)?).await?;
+    let now = call.app.bell.now();
+    let document = page::document(&call, &page, page.items.iter().map(|org| wire::Org::new(org, now)).collect());
+    Ok(page::linked(&call, "/orgs", document.next_cursor.as_deref(), Answer::ok(&document)?))
+}
+
+/// Which orgs a query asks for.
+pub fn filter(form: &Form<'_>) -> OrgFilter {
+    // A zone that is no more is looked for as it is written.
+    let zone = |name: &str| Zone::get(name).map_or_else(|_| name.to_owned(), |zone| zone.name().to_owned());
+    OrgFilter {
+        text: form.text("text").map(str::to_owned),
+        timezone: form.text("timezone").map(zone),
+        enabled: form.answer("enabled"),
+        errored: form.answer("errored"),
+    }
+}
+
+pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
+    let org = call.orgs().get(&call.org()?).await?;
+    shown(&call, StatusCode::OK, &org)
+}
+
+fn shown(call: &Call, status: StatusCode, org: &Org) -> Result<Answer, Problem> {
+    tagged(status, org, &wire::Org::new(org, call.app.bell.now()))
+}
+
+fn tagged(status: StatusCode, org: &Org, document: &wire::Org) -> Result<Answer, Problem> {
+    Ok(Answer::json(status, document)?.header("etag", format!("\"{}\"", org.revision)))
+}
+
+/// Makes or changes an org.
+pub async fn put(call: Call) -> Result<Answer, Problem> {
+    set(&call, OrgWrite::of(call.org()?)).await
+}
+
+/// Changes an org: `null` clears.
+pub async fn patch(call: Call) -> Result<Answer, Problem> {
+    let mut write = OrgWrite { only_existing: true, ..OrgWrite::of(call.org()?) };
+    let cleared = |name: &str| call.body.get(name).is_some_and(JsonValue::is_null);
+    if cleared("timezone") {
+        let fault = Fault::new("/timezone", "required", "an org needs a zone: it cannot be cleared");
+        return Err(Problem::body(vec![fault]));
+    }
+    write.name = cleared("name").then(String::new);
+    write.enabled = cleared("enabled").then_some(true);
+    write.settings = cleared("settings").then(Json::empty);
+    set(&call, write).await
+}
+
+async fn set(call: &Call, write: OrgWrite) -> Result<Answer, Problem> {
+    let mut form = call.body(ORG);
+    let write = OrgWrite { expected_revision: call.if_match, ..read(&mut form, call.raw("settings"), write) };
+    let faults = std::mem::take(form.faults_mut());
+    if !faults.is_empty() {
+        return Err(Problem::body(faults));
+    }
+    let before = call.orgs().jobs_of(&write.id).await.or_else(|error| match error {
+        StoreError::NotFound { .. } => Ok(Vec::new()),
+        error => Err(error),
+    })?;
+    let written = call.orgs_because(form.text("reason")).set(write).await?;
+    let org = &written.org;
+    let fires_now = if written.changed { call.orgs().fires_now(&org.id, &before).await? } else { Vec::new() };
+    let document = wire::Org {
+        fires_now: Some(fires_now.iter().map(ToString::to_string).collect()),
+        ..wire::Org::new(org, call.app.bell.now())
+    };
+    let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
+    let answer = tagged(status, org, &document)?;
+    let location = || format!("{}/orgs/{}", call.mount, page::encoded(written.org.id.as_str()));
+    Ok(if written.created { answer.header("location", location()) } else { answer })
+}
+
+/// What a document wants of an org. What only a decision of core can tell is noted in the form.
+fn read(form: &mut Form<'_>, settings: Option<Box<RawValue>>, write: OrgWrite) -> OrgWrite {
+    if let Some(Err(error)) = form.text("timezone").map(Zone::get) {
+        form.fault("timezone", "unknown_zone", error.to_string());
+    }
+    let settings = match settings.map(|settings| Json::parse("settings", settings.get())) {
+        Some(Err(invalid)) => {
+            form.refuse(&invalid);
+            None
+        }
+        Some(Ok(settings)) => Some(settings),
+        None => None,
+    };
+    OrgWrite {
+        name: form.text("name").map(str::to_owned).or(write.name),
+        timezone: form.text("timezone").map(str::to_owned).or(write.timezone),
+        enabled: form.answer("enabled").or(write.enabled),
+        settings: settings.or(write.settings),
+        ..write
+    }
+}
+
+pub(crate) async fn delete(call: Call) -> Result<Answer, Problem> {
+    let form = call.query(DELETE);
+    call.orgs_because(form.text("reason")).delete(&call.org()?, call.if_match).await?;
+    Ok(Answer::nothing())
+}
+
+/// Makes and changes many orgs, all of them or none: a JSON object on each line.
+pub async fn import(call: Call) -> Result<Answer, Problem> {
+    let form = call.query(IMPORT);
+    let text = call.text.clone();
+    let lines = off_workers(text.len(), move || read_lines(&text)).await?;
+    let (numbers, writes): (Vec<usize>, Vec<OrgWrite>) = lines.into_iter().unzip();
+    let (orgs, dry_run) = (call.orgs_because(form.text("reason")), form.flag("dryRun"));
+    let written = if dry_run { orgs.plan_import(&writes).await } else { orgs.import(&writes).await };
+    let written = written.map_err(|error| match error {
+        everbell::StoreError::Invalid(invalid) => Problem::body(vec![located(&invalid, &writes, &numbers)]),
+        other => other.into(),
+    })?;
+    Answer::ok(&wire::Imported::new(&written, dry_run))
+}
+
+/// The orgs of all lines, each with the number of its line.
+pub(crate) fn read_lines(text: &str) -> Result<Vec<(usize, OrgWrite)>, Problem> {
+    let lines: Vec<(usize, &str)> = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();
+    if lines.is_empty() || lines.len() > MOST {
+        let detail = format!("must be 1 to {MOST} lines, these are {}", lines.len());
+        return Err(Problem::body(vec![Fault::new("", "out_of_range", detail)]));
+    }
+    let (mut writes, mut faults) = (Vec::with_capacity(lines.len()), Vec::new());
+    for (number, line) in &lines {
+        match read_line(line) {
+            Ok(write) => writes.push((*number, write)),
+            Err(found) => faults.extend(found.iter().map(|fault| on_line(*number, fault))),
+        }
+        if faults.len() >= TOLD {
+            break;
+        }
+    }
+    if faults.is_empty() { Ok(writes) } else { Err(Problem::body(faults)) }
+}
+
+fn read_line(line: &str) -> Result<OrgWrite, Vec<Fault>> {
+    let value = parse(line).map_err(|problem| vec![Fault::new("", "malformed", of_one_line(&problem.detail))])?;
+    let mut form = Form::read(&value, LINE, Naming::Camel);
+    let id = form.text("id").map(OrgId::new);
+    if let Some(Err(invalid)) = &id {
+        form.fault("id", "invalid", invalid.reason.clone());
+    }
+    let id = id.and_then(Result::ok);
+    let write = id.map(|id| read(&mut form, member(line, "settings"), OrgWrite::of(id)));
+    let faults = form.faults();
+    write.filter(|_| faults.is_empty()).ok_or(faults)
+}
+
+/// What is wrong with the JSON of a line, which has a number of its own among the others.
+fn of_one_line(detail: &str) -> String {
+    let detail = detail.strip_prefix("Line 1, ").unwrap_or(detail);
+    detail.split(" at line 1 column ").next().unwrap_or_default().trim_end_matches('.').to_owned()
+}
+
+/// The place of a fault is its line and its member.
+fn on_line(number: usize, fault: &Fault) -> Fault {
+    Fault::new(format!("/{number}{}", fault.pointer), fault.code, format!("line {number}: {}", fault.detail))
+}
+
+/// What the store refused about one of many orgs, on its line: the last that names the org.
+fn located(invalid: &everbell::Invalid, writes: &[OrgWrite], numbers: &[usize]) -> Fault {
+    let named = |write: &OrgWrite| invalid.reason.starts_with(&format!("org `{}`", write.id));
+    let fault = Fault::new(format!("/{}", invalid.field), "invalid", invalid.reason.clone());
+    match writes.iter().zip(numbers).rev().find(|(write, _)| named(write)) {
+        Some((_, number)) => on_line(*number, &fault),
+        None => fault,
+    }
+}

@@ -1,0 +1,30 @@
+//! What is done for every org of a job, a few orgs at a time.
+
+use axum::http::StatusCode;
+use everbell_wire as wire;
+use uuid::Uuid;
+
+use super::actions::REASON;
+use crate::call::{Answer, Call, shown};
+use crate::convert::begun_sweep;
+use crate::problem::Problem;
+use everbell_wire::form::{Field, optional};
+
+pub(crate) const WHY: &[Field] = &[optional("reason", REASON, "The reason, for the audit trail.")];
+
+/// Makes the timers of a job anew.
+pub async fn rebuild(call: Call) -> Result<Answer, Problem> {
+    let orgs = call.orgs_because(call.body(WHY).text("reason"));
+    let begun = orgs.rebuild(call.job()?).await?;
+    Answer::json(StatusCode::ACCEPTED, &begun_sweep(&begun))
+}
+
+/// Ends what makes runs before every org had its turn.
+pub async fn stop(call: Call) -> Result<Answer, Problem> {
+    let name = call.part("sweepId");
+    let missing = || Problem::not_found("sweep", &shown(name));
+    let id = Uuid::try_parse(name).map_err(|_| missing())?;
+    let orgs = call.orgs_because(call.body(WHY).text("reason"));
+    let stopped = orgs.stop_sweep(call.job()?, id).await?;
+    Answer::ok(&wire::Sweep::from(&stopped))
+}

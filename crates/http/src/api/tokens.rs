@@ -1,0 +1,91 @@
+//! Tokens: who may do what.
+
+use axum::http::StatusCode;
+use everbell_core::store::{LastAdmin, NewToken, StoreError};
+use everbell_core::{Json, Zone};
+use everbell_wire as wire;
+use serde_json::json;
+
+use crate::access::{Role, new_token, token_hash};
+use crate::call::{Answer, Call};
+use crate::problem::{Kind, Problem};
+use everbell_wire::form::job::time;
+use everbell_wire::form::{Field, Kind as Value, optional, required};
+
+pub(crate) const CREATE: &[Field] = &[
+    required("name", Value::Text { min: 1, max: 100 }, "A unique name, which the audit trail shows."),
+    required(
+        "role",
+        Value::Word(Role::WORDS),
+        "The role. Viewers read; operators also pause, resume, run and cancel; admins also change jobs and tokens.",
+    ),
+    optional("expiresAt", Value::Time, "When the token expires. Default: never."),
+];
+
+pub(crate) const REVOKE: &[Field] = &[optional(
+    "force",
+    Value::Flag,
+    "Revoke the token even if it belongs to the last admin, after which no client can create tokens.",
+)];
+
+pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
+    let tokens = call.app.bell.store().list_tokens().await?;
+    Answer::ok(&wire::Items { items: tokens.iter().map(wire::Token::from).collect::<Vec<_>>() })
+}
+
+pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
+    let mut form = call.body(CREATE);
+    let now = call.app.bell.now();
+    let (name, role) = (form.text("name").unwrap_or("").to_owned(), form.text("role").unwrap_or("").to_owned());
+    if let Some(reason) = name_problem(&name) {
+        form.fault("name", "invalid", reason);
+    }
+    let expires_at = time(&mut form, "expiresAt", &Zone::utc());
+    if expires_at.is_some_and(|at| at <= now) {
+        form.fault("expiresAt", "invalid", "must be in the future");
+    }
+    let faults = form.faults();
+    if !faults.is_empty() {
+        return Err(Problem::body(faults));
+    }
+    let token = new_token();
+    let mut entry = call.actor.entry("token.create", format!("token:{name}"), now);
+    let after = json!({ "role": role, "expiresAt": expires_at.map(|at| at.to_string()) });
+    entry.after = Json::parse("audit", &after.to_string()).ok();
+    let new = NewToken { name, hash: token_hash(token.reveal()), role, created_at: now, expires_at };
+    let made = call.app.bell.store().create_token(&new, &entry).await?;
+    let document = wire::NewToken { about: wire::Token::from(&made), token: token.reveal().to_owned() };
+    Answer::json(StatusCode::CREATED, &document)
+}
+
+/// What is wrong with the name of a new token. The audit trail shows it as who did something, so no two may look alike.
+fn name_problem(name: &str) -> Option<&'static str> {
+    if [".", ".."].contains(&name) {
+        return Some("must not be `.` or `..`: in an address these are no names");
+    }
+    let is_plain = name.trim() == name && name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    (!is_plain).then_some("must be printable ASCII without white space around it")
+}
+
+pub(crate) async fn revoke(call: Call) -> Result<Answer, Problem> {
+    let name = call.part("name");
+    let now = call.app.bell.now();
+    // Whoever holds the configured token stays an admin, unless it is their own that ends.
+    let own = call.actor.name == format!("token:{name}");
+    let may_go = call.query(REVOKE).flag("force") || (call.app.gate.has_configured() && !own);
+    let last_admin = if may_go { LastAdmin::Revoke } else { LastAdmin::Refuse };
+    let entry = call.actor.entry("token.revoke", format!("token:{name}"), now);
+    match call.app.bell.store().revoke_token(name, now, last_admin, &entry).await {
+        Err(StoreError::Conflict { .. }) => Err(last_admin_stays(name)),
+        answer => Ok(answer.map(|()| Answer::nothing())?),
+    }
+}
+
+/// Somebody must be able to create tokens afterwards.
+fn last_admin_stays(name: &str) -> Problem {
+    let detail = format!(
+        "Token `{name}` is the last admin: without it nobody can make tokens. Make another admin first, or revoke it with \
+         `force=true` and start a server with EVERBELL_ADMIN_TOKEN to come back in."
+    );
+    Problem::new(Kind::Conflict, detail)
+}

@@ -1,0 +1,315 @@
+//! [`App`]: what every request can reach.
+
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use axum::http::{HeaderMap, header};
+use everbell::{Everbell, JobId, OrgId, RunRecord, StoreError, StoreResult, Timestamp};
+use everbell_core::Zone;
+use everbell_core::store::JobRef;
+use subtle::ConstantTimeEq;
+use tokio::sync::watch;
+
+use super::access::{Actor, Gate, Role, bearer, token_hash};
+use super::denials::Denials;
+use super::limit::{Limiter, Quota, Rate, Refused};
+use super::live::Live;
+use super::problem::{Kind, Problem};
+use super::streams::Streams;
+use super::{docs, openapi, proxy};
+use everbell_observe::{Duties, Metrics, Report, readiness};
+use everbell_wire::Template;
+use everbell_wire::secret::Secret;
+
+/// How the API behaves.
+#[derive(Clone, Debug)]
+pub struct ApiOptions {
+    /// Section `[api]` of the configuration.
+    pub settings: ApiSettings,
+    /// The least role that reads runs.
+    pub run_history: Role,
+    /// A proxy stands in front, which tells the address of the caller.
+    pub trust_proxy: bool,
+    /// Where the server listens, unless another program does.
+    pub listen: Option<IpAddr>,
+    /// What `/metrics` asks for; without, only this machine may ask.
+    pub metrics_token: Option<Secret>,
+    /// Which routes are answered.
+    pub served: Served,
+    /// Named expressions that forms offer.
+    pub templates: Vec<Template>,
+    /// Where people reach this server, if that was said.
+    pub public_url: Option<String>,
+    /// How long history is kept; nothing means for good.
+    pub keep: Option<Duration>,
+    /// How long a run that is canceled may take to stop.
+    pub cancel_grace: Duration,
+    /// How long the answer to a request may take.
+    pub request_timeout: Duration,
+    /// Whether there are pages.
+    pub ui: bool,
+    /// What this installation is called, for people who have several.
+    pub environment: Option<String>,
+}
+
+/// `[api]` of the configuration.
+#[derive(Clone, Debug)]
+pub struct ApiSettings {
+    /// At least one; each begins with a slash and does not end with one.
+    pub mounts: Vec<String>,
+    /// Whether the routes of earlier schedulers are served too.
+    pub compat: bool,
+    /// Whether an edit without `If-Match` is refused.
+    pub require_if_match: bool,
+    /// 409 or 200.
+    pub run_now_overlap_status: u16,
+    /// Whether the API reference is served.
+    pub docs: bool,
+    /// How often each token may write; nothing without a limit.
+    pub write_limit: Option<Rate>,
+}
+
+/// How much is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// The API, its reference and probes.
+    All,
+    /// Probes and metrics, by a process that only schedules.
+    Probes,
+    /// The API and nothing beside it, inside of another program.
+    Embedded,
+}
+
+impl ApiOptions {
+    /// Inside of another program.
+    fn embedded() -> ApiOptions {
+        let settings = ApiSettings {
+            mounts: vec![String::new()],
+            compat: false,
+            require_if_match: false,
+            run_now_overlap_status: 409,
+            docs: false,
+            write_limit: None,
+        };
+        ApiOptions {
+            settings,
+            run_history: Role::Viewer,
+            trust_proxy: false,
+            listen: None,
+            metrics_token: None,
+            served: Served::Embedded,
+            templates: Template::built_in(),
+            environment: None,
+            ui: false,
+            public_url: None,
+            keep: None,
+            cancel_grace: Duration::ZERO,
+            request_timeout: everbell::ConnectOptions::default().request_timeout,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> ApiOptions {
+        ApiOptions::embedded()
+    }
+
+    /// Whether the web UI is served.
+    pub fn has_pages(&self) -> bool {
+        self.ui && self.served == Served::All
+    }
+
+    /// Whether a path is below a mount.
+    pub fn is_mounted(&self, path: &str) -> bool {
+        self.served == Served::Embedded
+            || path.starts_with("/api/")
+            || self.settings.mounts.iter().any(|mount| path.starts_with(mount.as_str()))
+    }
+}
+
+/// The most zones of jobs that are remembered.
+const MOST_ZONES: usize = 50_000;
+
+/// How long the place of an org is good for.
+const PLACE_GOOD_FOR: Duration = Duration::from_secs(2);
+
+/// Where an org was when it was read.
+#[derive(Clone)]
+struct KnownPlace {
+    /// By the monotonic clock.
+    read: Duration,
+    /// Nothing if it cannot be read.
+    zone: Option<Zone>,
+    moved_at: Option<Timestamp>,
+}
+
+/// What every request can reach.
+pub struct App {
+    /// The library that does the work.
+    pub bell: Everbell,
+    /// How the API behaves.
+    pub options: ApiOptions,
+    /// Authenticates callers.
+    pub gate: Gate,
+    /// Passes events on to streams.
+    pub live: Live,
+    pub(crate) streams: Streams,
+    /// Denied requests that wait to be written to the audit trail.
+    pub denials: Arc<Denials>,
+    /// How often each actor may write; nothing without a limit.
+    pub writes: Option<Limiter<String>>,
+    /// Counters and histograms.
+    pub metrics: Metrics,
+    duties: Duties,
+    /// The documentation, for programs and for people: made once, as anybody may ask for it.
+    documented: OnceLock<(String, String)>,
+    /// The zones of jobs. A version never changes, so neither does its zone.
+    zones: Mutex<HashMap<JobId, Zone>>,
+    places: Mutex<HashMap<OrgId, KnownPlace>>,
+    /// The keys of requests that are being answered.
+    pub answering: Mutex<HashSet<String>>,
+}
+
+impl App {
+    /// The application of a server. Event streams end when `ended` says so.
+    pub fn new(
+        options: ApiOptions,
+        admin_token: Option<&Secret>,
+        duties: Duties,
+        bell: Everbell,
+        metrics: Metrics,
+        ended: watch::Receiver<bool>,
+    ) -> App {
+        App { duties, ..App::made(options, Gate::new(admin_token), Live::new(ended), bell, metrics) }
+    }
+
+    /// For another program, which mounts it where it likes.
+    pub fn embedded(bell: Everbell, admin_token: &Secret, metrics: Metrics) -> App {
+        App::made(ApiOptions::embedded(), Gate::new(Some(admin_token)), Live::without_end(), bell, metrics)
+    }
+
+    fn made(options: ApiOptions, gate: Gate, live: Live, bell: Everbell, metrics: Metrics) -> App {
+        App {
+            writes: options.settings.write_limit.map(Limiter::new),
+            streams: Streams::default(),
+            denials: Arc::default(),
+            duties: Duties { schedules: false, poll: Duration::ZERO, heartbeat: Duration::ZERO },
+            documented: OnceLock::new(),
+            zones: Mutex::default(),
+            places: Mutex::default(),
+            answering: Mutex::default(),
+            options,
+            gate,
+            live,
+            bell,
+            metrics,
+        }
+    }
+
+    /// The OpenAPI document, and the page that shows it.
+    pub fn documented(&self) -> &(String, String) {
+        self.documented.get_or_init(|| {
+            let document = openapi::document(&self.options);
+            (document.to_string(), docs::page(&document))
+        })
+    }
+
+    /// The zone of the job of a run; nothing without a job, or for a zone that is no more. Of a run for an org that of
+    /// the org, unless the org has moved since.
+    pub async fn zone_of(&self, run: &RunRecord) -> StoreResult<Option<Zone>> {
+        if let Some((org, slot)) = run.org.as_ref().zip(run.slot_at) {
+            let place = self.place_of(org).await?;
+            let there = place.filter(|place| place.moved_at.is_none_or(|at| at < slot));
+            return Ok(there.and_then(|place| place.zone));
+        }
+        let Some(job) = run.job_id else { return Ok(None) };
+        let known = self.zones.lock().unwrap_or_else(PoisonError::into_inner).get(&job).cloned();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let row = self.bell.store().get_job(&JobRef::Id(job)).await?;
+        let Ok(spec) = &row.job.definition.spec else { return Ok(None) };
+        let zone = spec.zone().clone();
+        let mut zones = self.zones.lock().unwrap_or_else(PoisonError::into_inner);
+        if zones.len() >= MOST_ZONES {
+            zones.clear();
+        }
+        zones.insert(job, zone.clone());
+        Ok(Some(zone))
+    }
+
+    /// Where an org is, or was a moment ago: a list of runs asks for the same ones again and again.
+    async fn place_of(&self, org: &OrgId) -> StoreResult<Option<KnownPlace>> {
+        let now = self.bell.clock().monotonic();
+        let known = self.places.lock().unwrap_or_else(PoisonError::into_inner).get(org).cloned();
+        if let Some(known) = known.filter(|known| now.saturating_sub(known.read) < PLACE_GOOD_FOR) {
+            return Ok(Some(known));
+        }
+        let place = match self.bell.orgs().get(org).await {
+            Ok(org) => org.place,
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let moved_at = place.moved.map(|moved| moved.at);
+        let place = KnownPlace { read: now, zone: Zone::get(&place.timezone).ok(), moved_at };
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.len() >= MOST_ZONES {
+            places.clear();
+        }
+        places.insert(org.clone(), place.clone());
+        Ok(Some(place))
+    }
+
+    /// Who may read metrics: who has the token for them; without one, programs on this machine, unless a proxy may be
+    /// what calls.
+    pub fn metrics_actor(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
+        match &self.options.metrics_token {
+            Some(token) => {
+                let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+                let brought = header.and_then(bearer).unwrap_or("");
+                if !bool::from(token_hash(token.reveal()).ct_eq(&token_hash(brought))) {
+                    let why = Problem::new(Kind::Unauthenticated, "The token for metrics is needed.");
+                    let from = proxy::client_address(&self.options, headers, peer);
+                    return Err(if header.is_some() { self.gate.failed(from, &self.bell, why) } else { why });
+                }
+            }
+            None => self.expect_local(headers, peer)?,
+        }
+        Ok(Actor::anonymous("metrics"))
+    }
+
+    fn expect_local(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<(), Problem> {
+        let is_proxied = self.options.trust_proxy
+            || self.options.public_url.is_some()
+            || ["x-forwarded-for", "forwarded", "x-real-ip"].iter().any(|name| headers.contains_key(*name));
+        if is_proxied || !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
+            let detail = "Metrics without a token are for programs on this machine, and not behind a proxy; set \
+                          `auth.metrics_token` and send it as `Authorization: Bearer …`.";
+            return Err(Problem::new(Kind::Forbidden, detail));
+        }
+        if !proxy::names_this_machine(&self.options, headers) {
+            let detail = "Metrics without a token are for programs on this machine, which ask for `localhost`, a loopback \
+                          address or the address of `server.listen`.";
+            return Err(Problem::new(Kind::Misdirected, detail));
+        }
+        Ok(())
+    }
+
+    /// Counts a write of this actor.
+    pub fn take_write(&self, actor: &Actor) -> Result<Option<Quota>, Refused> {
+        let Some(writes) = &self.writes else { return Ok(None) };
+        writes.take(&actor.name, self.bell.clock().monotonic()).map(Some)
+    }
+
+    /// Whether everything that this process needs is there.
+    pub async fn readiness(&self) -> Report {
+        readiness(&self.bell, self.metrics.pulse(), &self.duties).await
+    }
+}
+
+/// Whether a request comes from this machine. What a proxy on this machine passes on does not.
+pub fn is_local(headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
+    let passed_on = ["x-forwarded-for", "forwarded", "x-real-ip"].iter().any(|name| headers.contains_key(*name));
+    peer.is_some_and(|peer| peer.to_canonical().is_loopback()) && !passed_on
+}

@@ -1,0 +1,85 @@
+//! What happened at a time.
+
+use everbell::Explanation;
+use everbell_core::store::SlotOutcome;
+use everbell_core::{Gap, JobId, OrgId, SkipReason, Zone};
+use everbell_wire as wire;
+use everbell_wire::gap::ExplanationOutcome as Outcome;
+use jiff::Timestamp;
+
+/// What happened at a time of a job, or of a job and an org.
+pub fn explanation(
+    at: Timestamp,
+    (job, org): (JobId, Option<&OrgId>),
+    zone: Option<&Zone>,
+    found: &Explanation,
+) -> wire::Explanation {
+    let (outcome, detail) = in_words(found);
+    let mut document =
+        wire::Explanation { at, outcome, detail, run: None, gap: None, previous_slot_at: None, next_slot_at: None };
+    match found {
+        Explanation::Settled(SlotOutcome::Run(run)) => document.run = Some(wire::Run::new(run, zone)),
+        Explanation::Settled(SlotOutcome::Gap(gap)) => document.gap = Some(wire::Gap::new(job, org, gap)),
+        Explanation::Folded { gap, run } => {
+            document.gap = Some(wire::Gap::new(job, org, gap));
+            document.run = Some(wire::Run::new(run, zone));
+        }
+        Explanation::NoSlot { previous, next } => {
+            document.previous_slot_at = *previous;
+            document.next_slot_at = *next;
+        }
+        Explanation::BeforeCreation { .. }
+        | Explanation::Ahead
+        | Explanation::Moved { .. }
+        | Explanation::Paused(_)
+        | Explanation::Errored(_)
+        | Explanation::Unknown => {}
+    }
+    document
+}
+
+/// How many slots a gap has, and since when.
+fn slots_of(gap: &Gap) -> String {
+    let slots = if gap.slots == 1 { "one slot".to_owned() } else { format!("{} slots", gap.slots) };
+    format!("{slots} from {}", gap.first_slot_at)
+}
+
+/// What happened, as a word for programs and a sentence for people.
+pub fn in_words(told: &Explanation) -> (Outcome, String) {
+    match told {
+        Explanation::Settled(SlotOutcome::Run(run)) => match &run.skip {
+            Some(SkipReason::Operator { actor }) => (Outcome::Run, format!("This slot was skipped by {actor}.")),
+            Some(skip) => (Outcome::Run, format!("This slot was skipped: {skip}.")),
+            None => (Outcome::Run, format!("This slot got a run, which is {}.", run.status)),
+        },
+        Explanation::Settled(SlotOutcome::Gap(gap)) => {
+            (Outcome::Gap, format!("This slot got no run: {} ({}).", gap.reason, slots_of(gap)))
+        }
+        Explanation::Ahead => (Outcome::Ahead, "This slot is still to come, or is being planned.".to_owned()),
+        Explanation::Moved { from, to } => {
+            (Outcome::Moved, format!("This slot has no fire of its own: the fire of {from} was moved to {to}."))
+        }
+        Explanation::Folded { gap, run } => {
+            (Outcome::Gap, format!("This slot was folded into another run: {} ({}).", run.id, slots_of(gap)))
+        }
+        Explanation::Paused(pause) => (
+            Outcome::Paused,
+            format!(
+                "The job was paused when this slot went by: {}. It gets its outcome when the job is resumed.",
+                pause.reason
+            ),
+        ),
+        Explanation::Errored(error) => (
+            Outcome::Errored,
+            format!("The job could not fire when this slot went by: {error}. It becomes a gap when that is mended."),
+        ),
+        Explanation::NoSlot { .. } => (Outcome::NoSlot, "The job does not fire at this time.".to_owned()),
+        Explanation::BeforeCreation { created_at } => {
+            (Outcome::BeforeCreation, format!("The job did not exist yet: it was made at {created_at}."))
+        }
+        Explanation::Unknown => (
+            Outcome::Unknown,
+            "Nothing is known of this slot any more: its history was pruned, or its version ended before.".to_owned(),
+        ),
+    }
+}

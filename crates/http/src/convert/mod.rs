@@ -1,0 +1,17 @@
+//! Documents of the API from types of the library. Those from types of core are made in `everbell_wire`.
+
+mod backfill;
+mod explanation;
+mod what_if;
+
+use everbell::client::SweepBegun;
+use everbell_wire as wire;
+
+pub use backfill::{backfill_plan, backfill_report, backfill_size, begun_backfill, begun_backfill_of_all};
+pub use explanation::{explanation, in_words};
+pub use what_if::what_if;
+
+/// An update of every org that was begun.
+pub fn begun_sweep(begun: &SweepBegun) -> wire::SweepBegun {
+    wire::SweepBegun { id: begun.id.to_string(), done: begun.done }
+}

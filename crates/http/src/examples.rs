@@ -1,0 +1,62 @@
+//! Examples of request bodies, for the API reference. Those of responses are in [`everbell_wire::example`].
+
+use serde_json::{Value, json};
+
+/// Returns an example of the request body with this name; `null` for an unknown name.
+pub(crate) fn request(name: &str) -> Value {
+    match name {
+        "JobCreate" => json!({
+            "jobKey": "daily-report",
+            "target": "send-report",
+            "cronExpression": "0 8 * * 1-5",
+            "timezone": "Europe/Berlin",
+            "payload": { "format": "pdf" },
+            "policies": { "timeout": "PT15M", "retry": { "maxAttempts": 3, "initial": "PT30S" } },
+            "description": "Sends the sales report",
+            "labels": { "team": "sales" },
+        }),
+        "JobPatch" => json!({ "policies": { "timeout": "PT30M" }, "reason": "The report takes longer by now" }),
+        "BulkActionRequest" => json!({
+            "action": "pause",
+            "filter": { "label": "team=sales" },
+            "reason": "The mail server is down",
+            "dryRun": true,
+        }),
+        "PauseRequest" => json!({ "reason": "The mail server is down", "until": "2027-03-16T06:00:00+01:00" }),
+        "ResumeRequest" => json!({ "missed": "fire_once", "reason": "The mail server is back" }),
+        "RunNowRequest" => json!({ "note": "The board needs the report today" }),
+        "RescheduleRequest" => json!({ "nextRunAt": "2027-03-16T10:00:00+01:00", "reason": "The data arrives late" }),
+        "SkipNextRequest" => json!({ "count": 2, "reason": "The office is closed" }),
+        "BackfillRequest" => json!({
+            "from": "2027-03-01T00:00:00+01:00",
+            "to": "2027-03-02T00:00:00+01:00",
+            "reason": "The report of March 1 is missing",
+        }),
+        "ReasonRequest" => json!({ "reason": "Requested by the sales team" }),
+        "OrgInput" => json!({
+            "name": "Acme Corporation",
+            "timezone": "Asia/Tokyo",
+            "enabled": true,
+            "settings": { "plan": "pro" },
+        }),
+        "OrgLine" => json!({ "id": "acme", "name": "Acme Corporation", "timezone": "Asia/Tokyo" }),
+        "OverridePut" => json!({ "localTime": "09:30", "reason": "Acme starts later" }),
+        "CronPreviewRequest" => json!({
+            "cronExpression": "0 8 * * 1-5",
+            "timezone": "Europe/Berlin",
+            "from": "2027-03-15T09:30:00Z",
+            "count": 2,
+        }),
+        "TryTargetRequest" => json!({ "payload": { "format": "pdf" } }),
+        "TokenCreate" => json!({ "name": "ci", "role": "operator", "expiresAt": "2028-01-01T00:00:00Z" }),
+        "ScheduleCreate" => json!({
+            "name": "daily-report",
+            "target": "send-report",
+            "cron_expression": "0 8 * * 1-5",
+            "timezone": "Europe/Berlin",
+            "payload": { "format": "pdf" },
+        }),
+        "SchedulePatch" => json!({ "enabled": false }),
+        _ => Value::Null,
+    }
+}

@@ -1,0 +1,141 @@
+//! Pages: how many, and where to go on.
+//!
+//! A cursor is opaque: the place behind which the next page begins, bound to the question that it belongs to. One that was
+//! made for other filters, or was tampered with, is refused.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use everbell_core::store::{self, Cursor, PageRequest};
+use everbell_wire as wire;
+use percent_encoding::AsciiSet;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::call::{Answer, Call};
+use super::problem::Problem;
+use everbell_wire::form::{Field, Kind, optional};
+use everbell_wire::percent;
+
+pub(crate) const LIMIT: Field =
+    optional("limit", Kind::Integer { min: 1, max: 200 }, "The most items of a page. Default: 50.");
+/// The query parameter that names where a page begins.
+pub const CURSOR: Field = optional(
+    "cursor",
+    Kind::Text { min: 1, max: 2_000 },
+    "The `nextCursor` of the previous page. Send the same filters with it.",
+);
+
+const DEFAULT_LIMIT: u32 = 50;
+const SEAL_BYTES: usize = 9;
+
+/// Which page is asked for.
+pub fn request(call: &Call) -> Result<PageRequest, Problem> {
+    let limit = call.query.get("limit").and_then(Value::as_u64).and_then(|limit| u32::try_from(limit).ok());
+    let text = call.query.get("cursor").and_then(Value::as_str);
+    let after = text.map(|text| open(text, &question(&call.query))).transpose()?;
+    Ok(PageRequest { limit: limit.unwrap_or(DEFAULT_LIMIT), after })
+}
+
+/// The cursor behind a page of this call.
+pub fn next(call: &Call, cursor: Option<&Cursor>) -> Option<String> {
+    cursor.map(|cursor| seal(cursor, &question(&call.query)))
+}
+
+/// A page as it is answered: these items, made of the rows.
+pub fn document<R, T>(call: &Call, page: &store::Page<R>, items: Vec<T>) -> wire::Page<T> {
+    wire::Page { items, next_cursor: next(call, page.next.as_ref()), unreadable: page.unreadable.clone() }
+}
+
+/// With a `Link` to the next page.
+pub fn linked(call: &Call, path: &str, cursor: Option<&str>, answer: Answer) -> Answer {
+    let Some(cursor) = cursor else { return answer };
+    let mut query = String::new();
+    if let Value::Object(members) = &call.query {
+        for (name, value) in members.iter().filter(|(name, _)| *name != "cursor") {
+            query.extend([format!("{name}={}&", encoded(&plain(value)))]);
+        }
+    }
+    answer.header("link", format!("<{}{path}?{query}cursor={cursor}>; rel=\"next\"", call.mount))
+}
+
+/// A value as it stands in a query.
+pub fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+/// A text as a part of a path or a query.
+pub fn encoded(text: &str) -> String {
+    const ENCODED: &AsciiSet = &percent::reserved_except(b",:");
+    percent::encode(text, ENCODED)
+}
+
+/// Everything that a cursor is bound to: the query without the page itself.
+fn question(query: &Value) -> String {
+    let mut query = query.clone();
+    if let Value::Object(members) = &mut query {
+        members.remove("cursor");
+        members.remove("limit");
+    }
+    query.to_string()
+}
+
+fn seal(cursor: &Cursor, question: &str) -> String {
+    let place = json!([cursor.value, cursor.id]).to_string();
+    let mut bytes = checksum(&place, question).to_vec();
+    bytes.extend(place.as_bytes());
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+fn open(text: &str, question: &str) -> Result<Cursor, Problem> {
+    let read = || -> Option<Cursor> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (sum, place) = bytes.split_at_checked(SEAL_BYTES)?;
+        let place = std::str::from_utf8(place).ok()?;
+        if sum != checksum(place, question) {
+            return None;
+        }
+        let (value, id): (String, Uuid) = serde_json::from_str(place).ok()?;
+        Some(Cursor { value, id })
+    };
+    read().ok_or_else(|| {
+        Problem::at("parameter", "cursor", "is not one of this list with these filters; begin again without it")
+    })
+}
+
+fn checksum(place: &str, question: &str) -> [u8; SEAL_BYTES] {
+    let mut hash = Sha256::new();
+    hash.update((place.len() as u64).to_be_bytes());
+    hash.update(place);
+    hash.update(question);
+    let mut sum = [0; SEAL_BYTES];
+    sum.copy_from_slice(&hash.finalize()[..SEAL_BYTES]);
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_belongs_to_its_question() {
+        let cursor = Cursor { value: "2026-11-15T12:00:00Z".to_owned(), id: Uuid::from_u128(7) };
+        let own = question(&json!({"status": ["failed"], "limit": 5, "cursor": "x"}));
+        assert_eq!(own, question(&json!({"status": ["failed"], "limit": 50})));
+        let sealed = seal(&cursor, &own);
+        assert_eq!(open(&sealed, &own).unwrap(), cursor);
+        assert!(open(&sealed, &question(&json!({"status": ["succeeded"]}))).is_err());
+        for n in 0..sealed.len() {
+            let mut other = sealed.clone().into_bytes();
+            other[n] = if other[n] == b'A' { b'B' } else { b'A' };
+            assert!(open(std::str::from_utf8(&other).unwrap(), &own).is_err(), "character {n}");
+        }
+        for bad in ["", "x", "äö", "AAAA"] {
+            assert!(open(bad, &own).is_err(), "{bad}");
+        }
+    }
+}

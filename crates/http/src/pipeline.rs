@@ -1,0 +1,322 @@
+//! What happens to every request, in this order: who is it, may they, what do they say, has it been answered before; then
+//! the handler; then the answer. A handler sees only what passed.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
+use axum::extract::{ConnectInfo, OriginalUri, RawPathParams, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use everbell::with_deadline;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::access::{Actor, Role, expect_role};
+use super::body::read_body;
+use super::call::{Answer, Call, Payload, shown};
+use super::denials::{Attempt, Denied};
+use super::limit::Quota;
+use super::problem::{Kind, Problem};
+use super::route::{Access, Route, Shape};
+use super::{App, idempotency, proxy};
+use everbell_wire::form::{Form, Naming, query};
+
+/// How many times as long as others a request with a body of many lines may take.
+const LINES_FACTOR: u32 = 6;
+/// The database has until the deadline of a request; what it says then still has to be answered.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// A route at the place where it is mounted.
+#[derive(Clone)]
+pub struct Mounted {
+    /// The application that serves the route.
+    pub app: Arc<App>,
+    pub(crate) route: Arc<Route>,
+    pub(crate) mount: Arc<str>,
+}
+
+/// Answers a request.
+pub async fn answer(
+    State(mounted): State<Mounted>,
+    params: Result<RawPathParams, RawPathParamsRejection>,
+    request: Request,
+) -> Response<Body> {
+    let id = request_id(request.headers());
+    let path = path_params(params);
+    let Mounted { app, route, .. } = &mounted;
+    let begun = app.bell.clock().monotonic();
+    let (method, template) = (route.method.clone(), format!("{}{}", mounted.mount, route.path));
+    let mut passage = Passage { id: id.clone(), ..Passage::default() };
+    let answered = match path {
+        Ok(path) => passed(&mounted, path, request, &mut passage).await,
+        Err(problem) => Err(problem),
+    };
+    if let Err(problem) = &answered {
+        let Passage { address, actor, .. } = &passage;
+        let denied = Denied {
+            attempt: Attempt::Request,
+            problem,
+            method: method.as_str(),
+            route: &template,
+            address: *address,
+            request_id: &id,
+            actor: actor.as_ref(),
+        };
+        app.denials.note(&app.bell, &denied).await;
+    }
+    let status = match &answered {
+        Ok(answer) => answer.status,
+        Err(problem) => problem.status(),
+    };
+    let took = app.bell.clock().monotonic().saturating_sub(begun);
+    tracing::debug!(request = %id, %method, route = template, status = status.as_u16(), took_ms = took.as_secs_f64() * 1e3, "answered");
+    app.metrics.http(method.as_str(), &template, status.as_u16(), took.as_secs_f64());
+    let mut response = match answered {
+        Ok(answer) => rendered(answer, &id),
+        Err(problem) => refused(&problem, &id),
+    };
+    for (name, value) in passage.quota.iter().flat_map(|quota| quota.headers(WRITES)) {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}
+
+/// What is known about a request before it is answered.
+#[derive(Default)]
+struct Passage {
+    id: String,
+    address: Option<IpAddr>,
+    actor: Option<Actor>,
+    quota: Option<Quota>,
+}
+
+/// The name of the limit on writes in the headers that tell of it.
+const WRITES: &str = "writes";
+
+/// The parts of a path by their names.
+pub fn path_params(params: Result<RawPathParams, RawPathParamsRejection>) -> Result<Vec<(String, String)>, Problem> {
+    let params = params.map_err(|_| {
+        Problem::new(Kind::InvalidInput, "The path is not valid: what `%` encodes in it must be UTF-8.")
+    })?;
+    Ok(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
+
+async fn passed(
+    mounted: &Mounted,
+    path: Vec<(String, String)>,
+    request: Request,
+    passage: &mut Passage,
+) -> Result<Answer, Problem> {
+    let Mounted { app, route, mount } = mounted;
+    let (parts, body) = request.into_parts();
+    // Nested into another router, only the original knows where.
+    let original = parts.extensions.get::<OriginalUri>().map(|original| original.0.path());
+    let outer = original.and_then(|original| original.strip_suffix(parts.uri.path())).unwrap_or("");
+    let mount = format!("{outer}{mount}");
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+    let limit = request_timeout(app, route);
+    let began = Instant::now();
+    passage.address = proxy::client_address(&app.options, &parts.headers, peer);
+    let mut actor = with_deadline(began + limit, entered(app, route.access, &parts.headers, peer)).await?;
+    actor.asks_from(passage.address, &passage.id);
+    passage.actor = Some(actor.clone());
+    expect_role(&actor, needed_role(app, route.access))?;
+    let left = limit.saturating_sub(began.elapsed());
+    if route.writes() {
+        count_write(app, &actor, &mut passage.quota)?;
+    }
+    let query = read_query(parts.uri.query().unwrap_or(""), route)?;
+    let (text, body) = read_body(&parts.headers, body, route).await?;
+    let if_match = if route.revised { revision(app, &parts.headers)? } else { None };
+    let (app, headers) = (Arc::clone(app), parts.headers);
+    let call = Call { app, actor, mount, path, query, body, text, if_match, headers, peer, request: None };
+    // How long the body took is up to the client.
+    let work = async {
+        if route.writes() {
+            finished(route, parts.uri.path(), call, &passage.id).await
+        } else {
+            route.handler.call(call).await
+        }
+    };
+    let answered = tokio::time::timeout(left + LAST_WORD, with_deadline(Instant::now() + left, work)).await;
+    answered.unwrap_or_else(|_| Err(Problem::late(limit, route.writes())))
+}
+
+/// How long the answer may take.
+fn request_timeout(app: &App, route: &Route) -> Duration {
+    let most = if route.shape == Shape::Lines { LINES_FACTOR } else { 1 };
+    app.options.request_timeout.saturating_mul(most)
+}
+
+/// Counts a write against the limit of who makes it.
+pub fn count_write(app: &App, actor: &Actor, quota: &mut Option<Quota>) -> Result<(), Problem> {
+    let (taken, wait) = match app.take_write(actor) {
+        Ok(taken) => (taken, None),
+        Err(refused) => (Some(refused.quota), Some(refused.wait)),
+    };
+    *quota = taken;
+    let Some(wait) = wait else { return Ok(()) };
+    let detail = format!("`{}` writes more often than `api.write_rate` and `api.write_burst` allow.", actor.name);
+    Err(Problem { retry_after: Some(wait), ..Problem::new(Kind::RateLimited, detail) })
+}
+
+/// Calls a handler that changes something. What was begun is finished, also if nobody waits for the answer any more; and a
+/// handler that panics takes nothing with it but its request.
+pub(super) async fn finished(route: &Arc<Route>, path: &str, call: Call, id: &str) -> Result<Answer, Problem> {
+    let (route, key, own) = (Arc::clone(route), path.to_owned(), id.to_owned());
+    let deadline = everbell::deadline().unwrap_or_else(|| Instant::now() + request_timeout(&call.app, &route));
+    let work = async move { idempotency::once(&route, &key, call, &own).await };
+    let work = tokio::spawn(with_deadline(deadline, work));
+    work.await.unwrap_or_else(|error| {
+        tracing::error!(request = id, %error, "a handler panicked");
+        Err(Problem::new(Kind::Internal, "Something is broken here; the log of the server has the details."))
+    })
+}
+
+/// The role that a route needs. Everybody is a viewer.
+pub fn needed_role(app: &App, access: Access) -> Role {
+    match access {
+        Access::Role(role) => role,
+        Access::RunHistory => app.options.run_history,
+        Access::Open | Access::Metrics => Role::Viewer,
+    }
+}
+
+/// Who calls.
+async fn entered(app: &App, access: Access, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
+    match access {
+        Access::Open => return Ok(Actor::anonymous("nobody")),
+        Access::Role(_) | Access::RunHistory => {}
+        Access::Metrics => return app.metrics_actor(headers, peer).inspect_err(|_| app.metrics.login_failed()),
+    }
+    let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let_in(app, header, headers, peer).await
+}
+
+/// Who this is, by a header or a session that says it.
+pub async fn let_in(
+    app: &App,
+    bearer: Option<&str>,
+    headers: &HeaderMap,
+    peer: Option<IpAddr>,
+) -> Result<Actor, Problem> {
+    let from = proxy::client_address(&app.options, headers, peer);
+    app.gate.enter(bearer, from, &app.bell).await.inspect_err(|_| app.metrics.login_failed())
+}
+
+fn read_query(text: &str, route: &Route) -> Result<Value, Problem> {
+    let value = query(text, route.query).map_err(|error| Problem::new(Kind::InvalidInput, error.0))?;
+    let faults = Form::read(&value, route.query, Naming::Camel).faults();
+    if faults.is_empty() { Ok(value) } else { Err(Problem::query(faults)) }
+}
+
+/// The revision of `If-Match: "7"`; `*` is any.
+fn revision(app: &App, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    let Some(value) = headers.get(header::IF_MATCH) else {
+        if app.options.settings.require_if_match {
+            let detail = "Send the `ETag` of what you have read as `If-Match`.";
+            return Err(Problem::new(Kind::PreconditionRequired, detail));
+        }
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or("").trim();
+    if text == "*" {
+        return Ok(None);
+    }
+    let number = text.trim_start_matches("W/").trim_matches('"').parse();
+    number
+        .map(Some)
+        .map_err(|_| Problem::at("header", "If-Match", "must be the `ETag` of what was read, such as \"7\""))
+}
+
+/// The id that the caller brought, if it can be shown; else a new one.
+pub fn request_id(headers: &HeaderMap) -> String {
+    let brought = headers.get("x-request-id").and_then(|value| value.to_str().ok());
+    let fits = |id: &&str| {
+        (1..=100).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:".contains(&b))
+    };
+    brought.filter(fits).map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
+}
+
+fn rendered(answer: Answer, id: &str) -> Response<Body> {
+    let (media, body) = match answer.body {
+        Payload::Nothing => (None, Body::empty()),
+        Payload::Text(media, text) => (Some(media), Body::from(text)),
+        Payload::Events(body) => (Some("text/event-stream"), body),
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = answer.status;
+    let headers = response.headers_mut();
+    usual_headers(headers, id, media);
+    for (name, value) in answer.headers {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.append(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}
+
+/// An error answer.
+pub fn refused(problem: &Problem, id: &str) -> Response<Body> {
+    let mut response = Response::new(Body::from(problem.document(id).to_string()));
+    *response.status_mut() = problem.status();
+    let headers = response.headers_mut();
+    usual_headers(headers, id, Some("application/problem+json"));
+    if let Some(seconds) = problem.retry_after {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if problem.kind == Kind::Unauthenticated {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"everbell\""));
+    }
+    response
+}
+
+/// Sets the headers that every response has.
+pub fn usual_headers(headers: &mut HeaderMap, id: &str, media: Option<&'static str>) {
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Some(media) = media {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+    }
+    if let Ok(id) = HeaderValue::from_str(id) {
+        headers.insert("x-request-id", id);
+    }
+}
+
+/// What answers when no route does: below a mount also that is only for who has a token.
+pub async fn nowhere(app: Arc<App>, kind: Kind, guarded: bool, request: Request) -> Response<Body> {
+    let id = request_id(request.headers());
+    let (method, path) = (request.method().clone(), shown(request.uri().path()));
+    if guarded {
+        let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+        let address = proxy::client_address(&app.options, request.headers(), peer);
+        if let Err(problem) = entered(&app, Access::Role(Role::Viewer), request.headers(), peer).await {
+            let (problem, method) = (&problem, method.as_str());
+            let (attempt, route, request_id) = (Attempt::Request, path.as_str(), id.as_str());
+            let denied = Denied { attempt, problem, method, route, address, request_id, actor: None };
+            app.denials.note(&app.bell, &denied).await;
+            return refused(problem, &id);
+        }
+    }
+    let detail = match kind {
+        Kind::MethodNotAllowed => format!("`{path}` does not take {}.", method_shown(&method)),
+        _ => format!("There is nothing at `{path}`."),
+    };
+    refused(&Problem::new(kind, detail), &id)
+}
+
+fn method_shown(method: &Method) -> String {
+    shown(method.as_str())
+}
+
+/// The status of an answer, whatever it is.
+pub fn status_of(answered: &Result<Answer, Problem>) -> StatusCode {
+    match answered {
+        Ok(answer) => answer.status,
+        Err(problem) => problem.status(),
+    }
+}

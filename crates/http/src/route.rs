@@ -1,0 +1,302 @@
+//! [`Route`]: one line of the table of routes, with everything that the pipeline and the documentation must know.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::http::Method;
+use everbell_wire::{Example, Items, Page};
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::access::Role;
+use super::call::{Answer, Call};
+use super::problem::{Kind, Problem};
+use everbell_wire::form::{Field, schema};
+
+type Answering = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send>>;
+
+/// What answers a request.
+#[derive(Clone)]
+pub struct Handler(Arc<dyn Fn(Call) -> Answering + Send + Sync>);
+
+impl Handler {
+    pub(crate) fn call(&self, call: Call) -> Answering {
+        (self.0)(call)
+    }
+}
+
+/// Who may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Everybody.
+    Open,
+    /// Who has this role.
+    Role(Role),
+    /// Who may read runs, which the configuration says.
+    RunHistory,
+    /// Who is on this machine, or has the token for it.
+    Metrics,
+}
+
+/// How a body is held against its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Before the handler is called.
+    Checked,
+    /// By the handler: its members have their own rules.
+    Own,
+    /// By the handler, line by line.
+    Lines,
+}
+
+/// What one method of one path does.
+#[derive(Clone)]
+pub struct Route {
+    /// The method.
+    pub method: Method,
+    /// The path below the mount, with its parameters in braces.
+    pub path: &'static str,
+    pub(crate) access: Access,
+    /// The operation id: a verb and its object in camel case, which clients use as the name of a method.
+    pub(crate) id: &'static str,
+    pub(crate) summary: &'static str,
+    /// More than the summary says; may be empty.
+    pub(crate) details: &'static str,
+    /// The operation id of the route that clients should use instead of this one.
+    pub(crate) replaced_by: Option<&'static str>,
+    pub(crate) query: &'static [Field],
+    pub(crate) body: Option<&'static [Field]>,
+    /// The name of the body in the OpenAPI document.
+    pub(crate) body_name: &'static str,
+    pub(crate) shape: Shape,
+    /// Changes something that has a revision.
+    pub revised: bool,
+    /// Its answer may be kept for who sends the same again.
+    pub remembered: bool,
+    pub(crate) handler: Handler,
+    pub(crate) answers: Vec<Told>,
+    pub(crate) problems: Vec<Kind>,
+}
+
+/// An answer, for the documentation.
+#[derive(Clone)]
+pub struct Told {
+    /// The HTTP status.
+    pub status: u16,
+    pub(crate) about: &'static str,
+    pub(crate) media: &'static str,
+    /// `null` for an answer without content.
+    pub schema: Value,
+    /// The schemas that it refers to.
+    pub(crate) parts: Vec<(String, Value)>,
+    /// `null` for none.
+    pub(crate) example: Value,
+}
+
+/// A document that an answer can hold.
+pub(crate) trait Document: ToSchema + PartialSchema + Serialize + Example {}
+
+impl<T: ToSchema + PartialSchema + Serialize + Example> Document for T {}
+
+/// The schema of an answer.
+enum Shaped {
+    Inline(Value),
+    /// A component of the OpenAPI document.
+    Named(String, Value),
+}
+
+/// A line of the table.
+pub fn route<F, A>(method: Method, path: &'static str, access: Access, handler: F) -> Route
+where
+    F: Fn(Call) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<Answer, Problem>> + Send + 'static,
+{
+    let handler = Handler(Arc::new(move |call| Box::pin(handler(call))));
+    Route {
+        method,
+        path,
+        access,
+        id: "",
+        summary: "",
+        details: "",
+        replaced_by: None,
+        query: &[],
+        body: None,
+        body_name: "",
+        shape: Shape::Checked,
+        revised: false,
+        remembered: true,
+        handler,
+        answers: Vec::new(),
+        problems: Vec::new(),
+    }
+}
+
+impl Route {
+    pub(crate) fn does(self, id: &'static str, summary: &'static str) -> Route {
+        Route { id, summary, ..self }
+    }
+
+    pub(crate) fn details(self, details: &'static str) -> Route {
+        Route { details, ..self }
+    }
+
+    /// Marks the route as deprecated in favor of the one with this operation id.
+    pub(crate) fn replaced_by(self, id: &'static str) -> Route {
+        Route { replaced_by: Some(id), ..self }
+    }
+
+    pub(crate) fn query(self, query: &'static [Field]) -> Route {
+        Route { query, ..self }
+    }
+
+    /// Sets the fields of the body.
+    pub(crate) fn body(self, name: &'static str, body: &'static [Field]) -> Route {
+        Route { body: Some(body), body_name: name, ..self }
+    }
+
+    /// A body whose members the handler reads itself, because more than their shape is to be told at once.
+    pub(crate) fn own_body(self, name: &'static str, body: &'static [Field]) -> Route {
+        Route { shape: Shape::Own, ..self.body(name, body) }
+    }
+
+    /// A body of many lines, each of them a JSON object that the handler reads itself.
+    pub(crate) fn lines(self, name: &'static str, line: &'static [Field]) -> Route {
+        Route { shape: Shape::Lines, ..self.body(name, line) }
+    }
+
+    /// Honours `If-Match`.
+    pub(crate) fn revised(self) -> Route {
+        Route { revised: true, ..self }
+    }
+
+    /// Answers with a secret, which nothing keeps.
+    pub(crate) fn secret(self) -> Route {
+        Route { remembered: false, ..self }
+    }
+
+    /// Answers with a document of this shape.
+    pub(crate) fn answers<T: Document>(self, status: u16, about: &'static str) -> Route {
+        self.answers_with::<T>(status, about, &T::example(), |_, schema| Shaped::Inline(schema))
+    }
+
+    /// Answers with a page of documents of this shape.
+    pub(crate) fn answers_page<T: Document>(self, about: &'static str) -> Route {
+        self.answers_with::<T>(200, about, &Page::<T>::example(), |name, item| {
+            let page = json!({
+                "type": "object",
+                "required": ["items", "nextCursor"],
+                "properties": {
+                    "items": { "type": "array", "items": item, "description": "The items of this page." },
+                    "nextCursor": {
+                        "type": ["string", "null"],
+                        "description": "The `cursor` of the next page; null at the end.",
+                    },
+                    "unreadable": {
+                        "type": "array",
+                        "items": { "type": "string" },
+                        "description": "Ids of rows that cannot be read and are left out.",
+                    },
+                },
+            });
+            Shaped::Named(format!("{name}Page"), page)
+        })
+    }
+
+    /// Answers with all documents of this shape.
+    pub(crate) fn answers_items<T: Document>(self, about: &'static str) -> Route {
+        self.answers_with::<T>(200, about, &Items::<T>::example(), |name, item| {
+            let items = json!({ "type": "array", "items": item, "description": "All items." });
+            let list = json!({ "type": "object", "required": ["items"], "properties": { "items": items } });
+            Shaped::Named(format!("{name}List"), list)
+        })
+    }
+
+    /// Answers with a bare list of documents of this shape.
+    pub(crate) fn answers_array<T: Document>(self, about: &'static str) -> Route {
+        let array = |_: &str, item| Shaped::Inline(json!({ "type": "array", "items": item }));
+        self.answers_with::<T>(200, about, &Vec::<T>::example(), array)
+    }
+
+    fn answers_with<T: Document>(
+        mut self,
+        status: u16,
+        about: &'static str,
+        example: &impl Serialize,
+        shape: impl Fn(&str, Value) -> Shaped,
+    ) -> Route {
+        let mut parts = Vec::new();
+        T::schemas(&mut parts);
+        let name = T::name().into_owned();
+        parts.push((name.clone(), T::schema()));
+        let plain = |(name, part)| (name, serde_json::to_value(part).unwrap_or_default());
+        let mut parts: Vec<(String, Value)> = parts.into_iter().map(plain).collect();
+        let schema = match shape(&name, schema::reference(&name)) {
+            Shaped::Inline(schema) => schema,
+            Shaped::Named(name, whole) => {
+                let reference = schema::reference(&name);
+                parts.push((name, whole));
+                reference
+            }
+        };
+        let example = serde_json::to_value(example).unwrap_or_default();
+        self.answers.push(Told { status, about, media: "application/json", schema, parts, example });
+        self
+    }
+
+    /// Replaces the example of the last answer.
+    pub(crate) fn example(mut self, example: &impl Serialize) -> Route {
+        if let Some(last) = self.answers.last_mut() {
+            last.example = serde_json::to_value(example).unwrap_or_default();
+        }
+        self
+    }
+
+    /// Answers with a text of this kind.
+    pub(crate) fn answers_text(
+        self,
+        status: u16,
+        about: &'static str,
+        media: &'static str,
+        example: &'static str,
+    ) -> Route {
+        self.answers_plain(Told {
+            status,
+            about,
+            media,
+            schema: json!({ "type": "string" }),
+            parts: Vec::new(),
+            example: json!(example),
+        })
+    }
+
+    /// Answers with a JSON object whose members are not described here.
+    pub(crate) fn answers_object(self, status: u16, about: &'static str, example: Value) -> Route {
+        let schema = json!({ "type": "object" });
+        self.answers_plain(Told { status, about, media: "application/json", schema, parts: Vec::new(), example })
+    }
+
+    /// Answers without content.
+    pub(crate) fn answers_nothing(self, status: u16, about: &'static str) -> Route {
+        let (schema, example) = (Value::Null, Value::Null);
+        self.answers_plain(Told { status, about, media: "", schema, parts: Vec::new(), example })
+    }
+
+    fn answers_plain(mut self, answer: Told) -> Route {
+        self.answers.push(answer);
+        self
+    }
+
+    /// Problems besides those that every route can have.
+    pub(crate) fn problems(mut self, kinds: &[Kind]) -> Route {
+        self.problems.extend(kinds);
+        self
+    }
+
+    /// Whether something may change.
+    pub fn writes(&self) -> bool {
+        self.method != Method::GET
+    }
+}

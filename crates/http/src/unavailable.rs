@@ -1,0 +1,48 @@
+//! What a client reads when the database cannot do what it asked for.
+
+use std::time::Duration;
+
+use everbell::UnavailableReason;
+
+use super::problem::{Kind, Problem};
+
+/// Why the database could not do it, for whoever asked for it.
+pub fn unavailable(reason: UnavailableReason, maybe_done: bool) -> String {
+    let why = match reason {
+        UnavailableReason::TimedOut(time) => {
+            format!("The database did not finish within {:.0} s.", time.as_secs_f64().max(1.0))
+        }
+        UnavailableReason::Locked => "Another session of the database has locked what is needed here.".to_owned(),
+        UnavailableReason::ReadOnly => "The database is read-only: it accepts no changes.".to_owned(),
+        UnavailableReason::DiskFull => "The disk of the database is full.".to_owned(),
+        UnavailableReason::TooManyConnections => "The database server has no connection left.".to_owned(),
+        _ => "The database cannot be reached.".to_owned(),
+    };
+    if maybe_done { format!("{why} The change may have been made: read before you send it again.") } else { why }
+}
+
+impl Problem {
+    /// The answer was not ready in time. A change that was begun goes on.
+    pub fn late(limit: Duration, maybe_done: bool) -> Problem {
+        let detail = unavailable(UnavailableReason::TimedOut(limit), maybe_done);
+        Problem { retry_after: Some(5), ..Problem::new(Kind::NotReady, detail) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_the_true_one() {
+        let late = UnavailableReason::TimedOut(Duration::from_millis(9_980));
+        assert_eq!(unavailable(late, false), "The database did not finish within 10 s.");
+        assert_eq!(
+            unavailable(UnavailableReason::Unreachable, true),
+            "The database cannot be reached. The change may have been made: read before you send it again."
+        );
+        for reason in [UnavailableReason::Locked, UnavailableReason::ReadOnly, UnavailableReason::DiskFull] {
+            assert!(!unavailable(reason, false).contains("reached"), "{reason:?}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `everbell db prune`.
+
+use std::time::Duration;
+
+use everbell::upkeep::{count_old, inspect};
+use everbell::{StoreError, Timestamp};
+use everbell_core::store::{AuditEntry, PruneBefore, Pruned, REQUEST_KEPT, Store};
+use jiff::SignedDuration;
+use serde::Serialize;
+
+use super::{PruneArgs, counted, failed};
+use crate::config::without_password;
+use everbell_cli::Output;
+use everbell_cli::Progress;
+use everbell_cli::agreed;
+use everbell_cli::{CliError, Exit};
+use everbell_http::trail;
+use everbell_wire::form::parse_span;
+use everbell_wire::secret::Secret;
+
+/// What is younger may still be looked at: a server does not prune it either.
+const LEAST: Duration = Duration::from_hours(1);
+/// How much is deleted at once, and the pause after it, in which others get at the database.
+const BITE: u32 = 1_000;
+const BREATH: Duration = Duration::from_millis(20);
+
+pub(super) async fn run(args: &PruneArgs, url: &Secret, output: &mut Output) -> Result<Exit, CliError> {
+    let refused = |message| CliError::Invalid { message: format!("--older-than: {message}"), hint: None };
+    let keep = parse_span(&args.older_than).map_err(refused)?;
+    if keep < LEAST {
+        return Err(refused("must be at least 1 hour, as for `retention.keep` of the configuration".to_owned()));
+    }
+    let found = inspect(url.reveal()).await.map_err(failed)?;
+    if found.schema_version != found.needed_version {
+        let message =
+            format!("the schema is at {}, and this binary needs {}", found.schema_version, found.needed_version);
+        return Err(CliError::Failed { message, hint: Some("`everbell db status` tells what to do".to_owned()) });
+    }
+    let store = everbell::connect(url.reveal()).await.map_err(failed)?;
+    let now = store.now().await.map_err(failed)?;
+    let before = earlier(now, keep).ok_or_else(|| refused("there is nothing that old".to_owned()))?;
+    let old = count_old(url.reveal(), before).await.map_err(failed)?;
+    if args.dry_run || total(&old) == 0 {
+        return tell(args, before, &old, output);
+    }
+    let what =
+        format!("Delete {} from before {} in {}?", in_words(&old), shown(before), without_password(url.reveal()));
+    agreed(&what, args.yes)?;
+    let pruned = prune(&*store, before, now, &old).await.map_err(failed)?;
+    let reason = format!("older than {}: {}", args.older_than, in_words(&pruned));
+    let entry =
+        AuditEntry { reason: Some(reason), ..trail::entry("everbell db", "history.prune", "database".to_owned(), now) };
+    store.append_audit(&entry).await.map_err(failed)?;
+    tell(args, before, &pruned, output)
+}
+
+/// Deletes until nothing is left, a bite at a time.
+async fn prune(store: &dyn Store, before: Timestamp, now: Timestamp, old: &Pruned) -> Result<Pruned, StoreError> {
+    let (mut all, mut progress) = (Pruned::default(), Progress::new());
+    let before = PruneBefore { requests: earlier(now, REQUEST_KEPT).unwrap_or(now), ..PruneBefore::all(before) };
+    loop {
+        let Pruned { runs, gaps, audit, .. } = store.prune(before, BITE).await?;
+        all.runs += runs;
+        all.gaps += gaps;
+        all.audit += audit;
+        if ![runs, gaps, audit].contains(&u64::from(BITE)) {
+            return Ok(all);
+        }
+        progress.show(&format!("deleted {} of {}", total(&all), total(old).max(total(&all))));
+        tokio::time::sleep(BREATH).await;
+    }
+}
+
+fn tell(args: &PruneArgs, before: Timestamp, pruned: &Pruned, output: &mut Output) -> Result<Exit, CliError> {
+    if args.db.json {
+        output.json(&Document {
+            before: before.to_string(),
+            dry_run: args.dry_run,
+            runs: pruned.runs,
+            gaps: pruned.gaps,
+            audit_entries: pruned.audit,
+        })?;
+    } else if total(pruned) == 0 {
+        output.line(&format!("nothing is from before {}", shown(before)))?;
+    } else {
+        let verb = if args.dry_run { "would delete" } else { "deleted" };
+        output.line(&format!("{verb} {} from before {}", in_words(pruned), shown(before)))?;
+    }
+    Ok(Exit::Success)
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    before: String,
+    dry_run: bool,
+    runs: u64,
+    gaps: u64,
+    audit_entries: u64,
+}
+
+fn total(pruned: &Pruned) -> u64 {
+    pruned.runs + pruned.gaps + pruned.audit
+}
+
+fn in_words(pruned: &Pruned) -> String {
+    let (runs, gaps) = (counted(pruned.runs, "run", "runs"), counted(pruned.gaps, "gap", "gaps"));
+    format!("{runs}, {gaps} and {}", counted(pruned.audit, "audit entry", "audit entries"))
+}
+
+fn shown(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+fn earlier(now: Timestamp, by: Duration) -> Option<Timestamp> {
+    now.checked_sub(SignedDuration::try_from(by).ok()?).ok()
+}

@@ -1,0 +1,334 @@
+//! [`Supervisor`]: a second process, which ends the programs of this one when it cannot do so itself.
+//!
+//! A server that is killed (`SIGKILL`, no memory left) leaves the programs of its runs behind, and one that is frozen
+//! (`SIGSTOP`, a debugger) cannot stop them before their leases end. They would go on while another instance starts the
+//! next run of the job: two at once, against its overlap policy. So the server starts itself a second time, as a supervisor at
+//! the end of a pipe, and writes a line for every group that begins, is renewed, or is over:
+//!
+//! ```text
+//! +4711                     the group 4711 has begun
+//! +4711 5000000 5006000     the same; it gets SIGTERM and SIGKILL at these times unless a later line renews it
+//! -4711                     the group is over: written before its number can be given to another process
+//! ```
+//!
+//! When the pipe ends, the server is gone: the supervisor asks the groups that are left to end, kills what does not, and goes
+//! too. The process itself is in [`groups`].
+//!
+//! The server never waits for its supervisor: the pipe does not block. A supervisor that does not read (it is stopped, or starved)
+//! fills the pipe; a thread then ends it, starts another one and gives it the whole list.
+
+mod groups;
+mod process;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::Pid;
+use rustix::time::{ClockId, clock_gettime};
+
+use self::process::{ATOMIC_WRITE, Process};
+
+/// The only argument of a supervisor.
+const WORD: &str = "supervise-groups";
+
+/// The pause before another try to start a supervisor.
+const RESTART_PAUSE: Duration = Duration::from_secs(5);
+
+/// When a group gets its signals unless it is renewed before, in milliseconds of [`uptime`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Deadline {
+    terminate_at: u64,
+    kill_at: u64,
+}
+
+impl Deadline {
+    /// For a run that its server stops in `stops_in` and drops in `gone_in`. The server comes first, if it can.
+    pub(super) fn after(stops_in: Duration, gone_in: Duration) -> Deadline {
+        let at = |left: Duration| uptime().saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+        let slack = gone_in.saturating_sub(stops_in);
+        Deadline { terminate_at: at(stops_in + slack / 3), kill_at: at(gone_in) }
+    }
+}
+
+/// Milliseconds on a clock that all processes of the machine share and that also counts the time of a suspended machine.
+fn uptime() -> u64 {
+    const CLOCK: ClockId = if cfg!(target_os = "linux") { ClockId::Boottime } else { ClockId::Monotonic };
+    let now = clock_gettime(CLOCK);
+    let part = |value: i64| u64::try_from(value).unwrap_or_default();
+    part(now.tv_sec) * 1_000 + part(now.tv_nsec) / 1_000_000
+}
+
+/// Knows which groups to end if this process dies or freezes. Clones share one supervisor process.
+#[derive(Clone, Debug)]
+pub(crate) struct Supervisor(Option<Arc<Line>>);
+
+impl Supervisor {
+    /// None at all: if this process is killed, programs go on.
+    pub(crate) fn none() -> Supervisor {
+        Supervisor(None)
+    }
+
+    /// A second process of this program. Everything works without it too, so a failure is only a warning.
+    pub(crate) fn start() -> Supervisor {
+        Supervisor::start_with(Process::start)
+    }
+
+    fn start_with(start: impl Fn() -> io::Result<Process> + Send + Sync + 'static) -> Supervisor {
+        let line = Arc::new(Line { state: Mutex::default(), start: Box::new(start) });
+        match (line.start)() {
+            Ok(process) => line.locked().process = Some(process),
+            Err(error) => line.replace(&mut line.locked(), &error),
+        }
+        Supervisor(Some(line))
+    }
+
+    /// Has a group ended if this process dies before the answer is dropped, or at the deadline.
+    pub(super) fn keep(&self, leader: Pid, deadline: Option<Deadline>) -> TrackedGroup {
+        let kept = TrackedGroup { supervisor: self.clone(), group: leader.as_raw_nonzero().get() };
+        kept.tell(Change::Keep(deadline));
+        kept
+    }
+}
+
+/// A group that the supervisor knows. Dropped before its leader is reaped: until then its number is its own.
+#[derive(Debug)]
+pub(super) struct TrackedGroup {
+    supervisor: Supervisor,
+    group: i32,
+}
+
+impl TrackedGroup {
+    /// Replaces the deadline.
+    pub(super) fn renew(&self, deadline: Deadline) {
+        self.tell(Change::Keep(Some(deadline)));
+    }
+
+    fn tell(&self, change: Change) {
+        if let Some(line) = &self.supervisor.0 {
+            line.tell(self.group, change);
+        }
+    }
+}
+
+impl Drop for TrackedGroup {
+    fn drop(&mut self) {
+        self.tell(Change::Over);
+    }
+}
+
+/// What a line says about a group.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Keep(Option<Deadline>),
+    Over,
+}
+
+type Groups = BTreeMap<i32, Option<Deadline>>;
+
+/// The near end of the pipe.
+struct Line {
+    state: Mutex<State>,
+    /// Starts a supervisor.
+    start: Box<dyn Fn() -> io::Result<Process> + Send + Sync>,
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Line").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// `None` while another one is being started.
+    process: Option<Process>,
+    /// The whole list, for another supervisor.
+    groups: Groups,
+    /// How many supervisors had to be replaced.
+    replaced: u64,
+}
+
+impl Line {
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(self: &Arc<Line>, group: i32, change: Change) {
+        let mut state = self.locked();
+        match change {
+            Change::Keep(deadline) => _ = state.groups.insert(group, deadline),
+            Change::Over => _ = state.groups.remove(&group),
+        }
+        let Some(process) = &mut state.process else { return };
+        let mut text = String::new();
+        write_line(&mut text, group, change);
+        if let Err(error) = process.write_now(text.as_bytes()) {
+            self.replace(&mut state, &error);
+        }
+    }
+
+    /// Ends the supervisor, if there is one, and starts another, on a thread that may wait.
+    fn replace(self: &Arc<Line>, state: &mut State, why: &io::Error) {
+        state.replaced += 1;
+        let (last, line) = (state.process.take(), Arc::downgrade(self));
+        tracing::warn!(%why, replaced = state.replaced, "the supervisor of programs does not read; starting another one");
+        let thread = std::thread::Builder::new().name("supervisor".to_owned());
+        if let Err(error) = thread.spawn(move || start_another(last, &line)) {
+            tracing::warn!(%error, "there is no supervisor: programs of command targets go on if this server is killed");
+        }
+    }
+
+    /// Gives the whole list to a new supervisor. What changes meanwhile follows.
+    fn hand_over(&self, mut process: Process) -> io::Result<()> {
+        let handed_over = self.bring_up_to_date(&mut process);
+        match handed_over {
+            Ok(mut state) => state.process = Some(process),
+            Err(error) => {
+                process.end();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// The list is locked when the supervisor knows all of it.
+    fn bring_up_to_date(&self, process: &mut Process) -> io::Result<MutexGuard<'_, State>> {
+        let mut known = Groups::new();
+        loop {
+            let text = {
+                let state = self.locked();
+                let text = difference(&known, &state.groups);
+                if text.len() <= ATOMIC_WRITE {
+                    process.write_now(text.as_bytes())?;
+                    return Ok(state);
+                }
+                known.clone_from(&state.groups);
+                text
+            };
+            process.write_patiently(text.as_bytes())?;
+        }
+    }
+}
+
+fn start_another(last: Option<Process>, line: &Weak<Line>) {
+    // It does not read, so there is nothing to lose.
+    if let Some(last) = last {
+        last.end();
+    }
+    while let Some(line) = line.upgrade() {
+        match (line.start)().and_then(|process| line.hand_over(process)) {
+            Ok(()) => return,
+            Err(error) => {
+                tracing::warn!(%error, "there is no supervisor: programs of command targets go on if this server is killed");
+            }
+        }
+        drop(line);
+        sleep(RESTART_PAUSE);
+    }
+}
+
+/// The lines that turn one list into another.
+fn difference(known: &Groups, wanted: &Groups) -> String {
+    let mut text = String::new();
+    for group in known.keys().filter(|group| !wanted.contains_key(group)) {
+        write_line(&mut text, *group, Change::Over);
+    }
+    for (group, deadline) in wanted.iter().filter(|(group, deadline)| known.get(group) != Some(deadline)) {
+        write_line(&mut text, *group, Change::Keep(*deadline));
+    }
+    text
+}
+
+fn write_line(text: &mut String, group: i32, change: Change) {
+    let line = match change {
+        Change::Keep(Some(Deadline { terminate_at, kill_at })) => format!("+{group} {terminate_at} {kill_at}\n"),
+        Change::Keep(None) => format!("+{group}\n"),
+        Change::Over => format!("-{group}\n"),
+    };
+    text.push_str(&line);
+}
+
+/// Is the supervisor of a server, if that is what this process was started as.
+pub(crate) fn answered(args: &[OsString]) -> bool {
+    if args.len() != 2 || args[1] != WORD {
+        return false;
+    }
+    groups::keep(&io::stdin());
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    /// A supervisor that never reads, then one that writes down what it reads.
+    fn stopped_then_writing(file: &std::path::Path) -> impl Fn() -> io::Result<Process> + Send + Sync + use<> {
+        let (file, starts) = (file.to_owned(), AtomicU32::new(0));
+        move || {
+            let mut command = match starts.fetch_add(1, Ordering::Relaxed) {
+                0 => Command::new("sleep"),
+                _ => Command::new("sh"),
+            };
+            if command.get_program() == "sleep" {
+                command.arg("1000");
+            } else {
+                command.args(["-c", "exec cat > \"$0\""]).arg(&file);
+            }
+            Process::of(command.stdin(Stdio::piped()))
+        }
+    }
+
+    #[test]
+    fn a_supervisor_that_does_not_read_is_replaced_and_blocks_nobody() {
+        let file = std::env::temp_dir().join(format!("everbell-supervisor-{}", std::process::id()));
+        let supervisor = Supervisor::start_with(stopped_then_writing(&file));
+        let group = |number: i32| Pid::from_raw(number).unwrap();
+        let kept = supervisor.keep(group(4_711), SOON);
+        // More than any pipe holds: a write that waits would wait for ever.
+        for number in 0..200_000 {
+            drop(supervisor.keep(group(10_000 + number % 1_000), None));
+        }
+        let line = supervisor.0.clone().unwrap();
+        while line.locked().process.is_none() {
+            sleep(Duration::from_millis(10));
+        }
+        assert!(line.locked().replaced >= 1);
+        // The end of the pipe ends the process that writes.
+        let process = line.locked().process.take().unwrap();
+        let Process { mut child, pipe } = process;
+        drop(pipe);
+        child.wait().unwrap();
+        let read = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(read.lines().next(), Some("+4711 5 7"), "it knows what the first one was told");
+        drop(kept);
+    }
+
+    const SOON: Option<Deadline> = Some(Deadline { terminate_at: 5, kill_at: 7 });
+
+    #[test]
+    fn a_list_is_brought_up_to_another_one() {
+        let known = Groups::from([(2, None), (3, None), (4, SOON)]);
+        let wanted = Groups::from([(3, SOON), (4, SOON), (5, None)]);
+        assert_eq!(difference(&Groups::new(), &known), "+2\n+3\n+4 5 7\n");
+        assert_eq!(difference(&known, &wanted), "-2\n+3 5 7\n+5\n");
+        assert_eq!(difference(&wanted, &wanted), "");
+    }
+
+    #[test]
+    fn a_server_that_can_act_is_first() {
+        let before = uptime();
+        let deadline = Deadline::after(Duration::from_secs(45), Duration::from_secs(57));
+        let after = uptime();
+        assert!((before + 49_000..=after + 49_000).contains(&deadline.terminate_at), "{deadline:?}");
+        assert!((before + 57_000..=after + 57_000).contains(&deadline.kill_at), "{deadline:?}");
+    }
+}

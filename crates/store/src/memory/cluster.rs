@@ -1,0 +1,285 @@
+//! The store itself, instances and their leases, time, and upkeep.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use async_trait::async_trait;
+use everbell_core::settle::Settling;
+use everbell_core::store::{
+    ActiveCount, AuditEntry, ClockTrace, ClusterStore, Counts, Due, FUTURE_TOLERANCE, Instance, JobCount, LeaseReport,
+    PruneBefore, Pruned, Rearmed, StoreError, StoreResult, StoreStatus, Wakeup,
+};
+use everbell_core::{Backoff, InstanceId, JobStatus, Run, RunId, RunStatus, Timer};
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use super::MemoryStore;
+use super::jobs::is_one_time;
+use super::state::{Owner, State, StoredSession, micros};
+
+#[async_trait]
+impl ClusterStore for MemoryStore {
+    async fn now(&self) -> StoreResult<Timestamp> {
+        let now = self.clock();
+        self.with(|_| Ok(now))
+    }
+
+    async fn status(&self) -> StoreResult<StoreStatus> {
+        self.with(|_| {
+            Ok(StoreStatus {
+                product: "memory".to_owned(),
+                schema_version: 0,
+                size_bytes: None,
+                oldest_transaction_at: None,
+                notes: vec!["nothing outlives the process".to_owned()],
+                write_failure: None,
+            })
+        })
+    }
+
+    async fn close(&self) -> StoreResult<()> {
+        Ok(())
+    }
+
+    async fn counts(&self, now: Timestamp) -> StoreResult<Counts> {
+        self.with(|state| {
+            let now = micros(now);
+            // Keyed by words, which say in which order they are told.
+            let mut jobs = BTreeMap::new();
+            for job in state.jobs.values() {
+                let one_time = is_one_time(&job.definition);
+                let status = job.state.status;
+                jobs.entry((status.as_str(), one_time)).or_insert(JobCount { status, one_time, jobs: 0 }).jobs += 1;
+            }
+            let mut active = BTreeMap::new();
+            for run in state.active.values().map(|active| &active.run) {
+                let none = || ActiveCount { target: run.target.clone(), status: run.status, runs: 0 };
+                active.entry((run.target.as_str(), run.status.as_str())).or_insert_with(none).runs += 1;
+            }
+            let is_errored =
+                |state: &everbell_core::JobState| state.error.is_some() && state.status != JobStatus::Retired;
+            let due: Vec<Timestamp> =
+                state.timers.values().filter_map(|timer| timer.next_run_at).filter(|at| *at <= now).collect();
+            Ok(Counts {
+                jobs: jobs.into_values().collect(),
+                errored_jobs: state.jobs.values().filter(|job| is_errored(&job.state)).count() as u64,
+                active_runs: active.into_values().collect(),
+                due_timers: due.len() as u64,
+                oldest_due_at: due.into_iter().min(),
+            })
+        })
+    }
+
+    /// Whether it drains is the operators' to say, so a heartbeat of a known instance leaves that alone.
+    async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {
+        self.with(|state| {
+            let id = instance.id.as_uuid();
+            let draining = state.instances.get(&id).map_or(instance.draining, |known| known.draining);
+            let seen = Instance {
+                started_at: micros(instance.started_at),
+                heartbeat_at: micros(instance.heartbeat_at),
+                draining,
+                ..instance.clone()
+            };
+            state.instances.insert(id, seen);
+            Ok(draining)
+        })
+    }
+
+    async fn list_instances(&self) -> StoreResult<Vec<Instance>> {
+        self.with(|state| {
+            let mut instances: Vec<Instance> = state.instances.values().cloned().collect();
+            instances.sort_by_key(|instance| (instance.started_at, instance.id));
+            Ok(instances)
+        })
+    }
+
+    async fn leave(&self, id: InstanceId) -> StoreResult<()> {
+        self.with(|state| {
+            state.instances.remove(&id.as_uuid());
+            Ok(())
+        })
+    }
+
+    async fn drain_instance(&self, id: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()> {
+        self.once(audit, |state| {
+            let instance = state.instances.get_mut(&id.as_uuid());
+            instance.ok_or_else(|| StoreError::not_found("instance", id))?.draining = draining;
+            state.write_audit(audit);
+            Ok(())
+        })
+    }
+
+    async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64> {
+        self.with(|state| {
+            let known = state.instances.len();
+            state.instances.retain(|_, instance| instance.heartbeat_at >= micros(before));
+            Ok((known - state.instances.len()) as u64)
+        })
+    }
+
+    async fn extend_leases(
+        &self,
+        instance: InstanceId,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<Vec<LeaseReport>> {
+        self.with(|state| {
+            let now = micros(now);
+            let mut reports = Vec::new();
+            for run in state.active.values_mut().map(|active| &mut active.run) {
+                let own = run.claimed.is_some_and(|(_, by)| by == instance);
+                if own && run.lease_until.is_some_and(|lease| lease >= now) {
+                    run.lease_until = run.lease_until.max(Some(micros(until)));
+                    let cancel_by = run.cancel_by.clone();
+                    reports.push(LeaseReport { run: run.id, attempt: run.attempt, cancel_by });
+                }
+            }
+            Ok(reports)
+        })
+    }
+
+    async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
+        self.with(|state| {
+            let now = micros(now);
+            let mut expired: Vec<(Timestamp, &Run)> =
+                state.active.values().filter_map(|active| Some((active.run.lease_until?, &active.run))).collect();
+            expired.retain(|(lease, _)| *lease < now);
+            expired.sort_by_key(|(lease, run)| (*lease, run.id));
+            Ok(expired.into_iter().take(limit as usize).map(|(_, run)| state.settling(run)).collect())
+        })
+    }
+
+    async fn leases_of(&self, instance: InstanceId, limit: u32) -> StoreResult<Vec<Settling>> {
+        self.with(|state| {
+            let is_own =
+                |run: &&Run| run.status == RunStatus::Running && run.claimed.is_some_and(|(_, by)| by == instance);
+            let own = state.active.values().map(|active| &active.run).filter(is_own);
+            Ok(own.take(limit as usize).map(|run| state.settling(run)).collect())
+        })
+    }
+
+    async fn clock_trace(&self) -> StoreResult<ClockTrace> {
+        self.with(|state| {
+            let runs = state.runs().map(|run| run.created_at);
+            let jobs = state.jobs.values().map(|job| job.definition.created_at);
+            let audit = state.audit.values().map(|entry| entry.at);
+            Ok(ClockTrace { trusted_at: state.trusted_at, newest_at: runs.chain(jobs).chain(audit).max().map(micros) })
+        })
+    }
+
+    async fn write_trusted_time(&self, at: Timestamp) -> StoreResult<()> {
+        self.with(|state| {
+            state.trusted_at = Some(micros(at));
+            Ok(())
+        })
+    }
+
+    async fn rearm_timers(
+        &self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: u32,
+        audit: &AuditEntry,
+    ) -> StoreResult<Rearmed> {
+        self.once(audit, |state| {
+            let (now, lease_until) = (micros(now), micros(lease_until));
+            let horizon = now.checked_add(SignedDuration::try_from(FUTURE_TOLERANCE).unwrap_or_default());
+            let horizon = horizon.unwrap_or(Timestamp::MAX);
+            let owners = state.timers.iter().filter(|(owner, timer)| state.is_false(owner, timer, horizon));
+            let dues: Vec<Due> = owners.take(limit as usize).filter_map(|(owner, _)| state.due_of(owner)).collect();
+            let mut rearmed = Rearmed { timers: dues.len() as u32, ..Rearmed::default() };
+            for due in &dues {
+                let owner: Owner = (due.job.id, due.timer.org.clone());
+                let active = state.jobs.get(&owner.0).is_some_and(|job| job.state.status == JobStatus::Active);
+                let timer = due.rearm(now);
+                let next_run_at = timer.next_run_at.filter(|_| active).map(micros);
+                state.timers.insert(owner.clone(), Timer { next_run_at, ..timer });
+                rearmed.gaps += state.cut_gaps(&owner, due, now, horizon);
+            }
+            for active in state.active.values_mut() {
+                if let Some(lease) = active.run.lease_until.as_mut().filter(|lease| **lease > lease_until) {
+                    *lease = lease_until;
+                    rearmed.leases += 1;
+                }
+            }
+            for instance in state.instances.values_mut().filter(|instance| instance.heartbeat_at > horizon) {
+                instance.heartbeat_at = now;
+            }
+            if rearmed.timers > 0 {
+                state.write_audit(&AuditEntry { reason: Some(rearmed.to_string()), ..audit.clone() });
+            }
+            Ok(rearmed)
+        })
+    }
+
+    async fn prune(&self, before: PruneBefore, limit: u32) -> StoreResult<Pruned> {
+        self.with(|state| {
+            let (audit_before, requests_before) = (micros(before.audit), micros(before.requests));
+            let before = micros(before.history);
+            let limit = limit as usize;
+            // A run of an old slot that ended lately, such as one of a backfill, is not old.
+            let is_old = |run: &Run| run.finished_at.unwrap_or(run.created_at) < before;
+            let old = state.ended.range(..RunId::first_at(before)).filter(|(_, run)| is_old(run));
+            let runs: Vec<RunId> = old.map(|(id, _)| *id).take(limit).collect();
+            for id in &runs {
+                state.ended.remove(id);
+                state.outputs.remove(id);
+            }
+            state.slots.retain(|_, id| !runs.contains(id));
+            let gaps: Vec<Uuid> =
+                state.gaps.iter().filter(|(_, gap)| gap.created_at < before).map(|(id, _)| *id).take(limit).collect();
+            for id in &gaps {
+                state.gaps.remove(id);
+            }
+            let audit: Vec<_> = state
+                .audit
+                .values()
+                .filter(|entry| entry.at < audit_before)
+                .map(|entry| entry.id)
+                .take(limit)
+                .collect();
+            for id in &audit {
+                state.audit.remove(id);
+            }
+            let old = state.requests.iter().filter(|(_, request)| request.at < requests_before);
+            let answers: Vec<String> = old.map(|(key, _)| key.clone()).take(limit).collect();
+            for key in &answers {
+                state.requests.remove(key);
+            }
+            let ended = |session: &StoredSession| session.session.ends_at() <= requests_before;
+            let sessions: Vec<Uuid> =
+                state.sessions.iter().filter(|(_, session)| ended(session)).map(|(id, _)| *id).take(limit).collect();
+            for id in &sessions {
+                state.sessions.remove(id);
+            }
+            Ok(Pruned {
+                runs: runs.len() as u64,
+                gaps: gaps.len() as u64,
+                audit: audit.len() as u64,
+                answers: answers.len() as u64,
+            })
+        })
+    }
+
+    fn can_partition(&self) -> bool {
+        self.can_partition.load(Ordering::Relaxed)
+    }
+
+    fn woken(&self) -> Wakeup<'_> {
+        Box::pin(self.notify.notified())
+    }
+}
+
+impl State {
+    fn settling(&self, run: &Run) -> Settling {
+        let job = run.job_id.and_then(|id| self.jobs.get(&id));
+        Settling {
+            id: run.id,
+            attempt: run.attempt,
+            status: run.status,
+            max_attempts: job.map_or(1, |job| job.definition.policies.max_attempts),
+            backoff: job.map_or(Backoff::default(), |job| job.definition.policies.backoff),
+        }
+    }
+}

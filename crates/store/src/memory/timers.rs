@@ -1,0 +1,47 @@
+//! Due timers: what each plan needs.
+
+use std::sync::Arc;
+
+use everbell_core::Target;
+use everbell_core::store::{Due, Planned};
+use jiff::Timestamp;
+
+use super::state::{Owner, State};
+use crate::rows::errored;
+
+impl State {
+    /// The audit trail says which orgs jobs cannot fire for any more.
+    pub(super) fn write_org_errors(&mut self, planned: &Planned, now: Timestamp) {
+        let named = planned.org_errors.iter();
+        let named = named.filter_map(|(job, org, why)| Some((&*self.jobs.get(job)?.definition, org, why)));
+        for entry in errored::of_orgs(named, now) {
+            self.write_audit(&entry);
+        }
+    }
+
+    /// Oldest first; those of the same instant in the order of job and org.
+    pub(super) fn due(&self, now: Timestamp, limit: u32, targets: &[Target]) -> Vec<Due> {
+        let mut owners: Vec<(Timestamp, &Owner)> = self.armed(targets).filter(|(at, _)| *at <= now).collect();
+        owners.sort();
+        owners.truncate(limit as usize);
+        owners.into_iter().filter_map(|(_, owner)| self.due_of(owner)).collect()
+    }
+
+    pub(super) fn armed(&self, targets: &[Target]) -> impl Iterator<Item = (Timestamp, &Owner)> {
+        let serves =
+            |owner: &Owner| self.jobs.get(&owner.0).is_some_and(|job| targets.contains(&job.definition.target));
+        let armed = self.timers.iter().filter_map(|(owner, timer)| Some((timer.next_run_at?, owner)));
+        armed.filter(move |(_, owner)| serves(owner))
+    }
+
+    pub(super) fn due_of(&self, owner: &Owner) -> Option<Due> {
+        let job = &self.jobs.get(&owner.0)?.definition;
+        Some(Due {
+            job: Arc::clone(job),
+            timer: self.timers.get(owner)?.clone(),
+            org: self.org_facts(owner),
+            active: self.active_of(owner),
+            upstream_succeeded_at: self.upstream_succeeded_at(job),
+        })
+    }
+}

@@ -1,0 +1,212 @@
+//! What operators do to a job: lock it, ask the decision, write the answer.
+
+use std::collections::HashSet;
+
+use everbell_core::change::{JobChange, JobView, PendingRuns};
+use everbell_core::store::{AuditEntry, Changed, DecideFn, Deed, JobRef, StoreError, StoreResult};
+use everbell_core::{Gap, Job, JobId, JobState, OrgId, Run, RunId};
+use uuid::Uuid;
+
+use super::connect::{Conn, on};
+use super::org_timers::{self, facts_of, org_active_of};
+use super::outcomes::DEADLOCKS;
+use super::timers::{active_of, cancel, upstream_of, write};
+use super::{PostgresStore, audit, errors, jobs};
+use crate::micros::Micros;
+use crate::rows::binds::bind_job_state;
+use crate::rows::{JobColumns, PlanBatch, RunColumns, TimerColumns, blank_timer, org_text};
+
+/// Which job is to be changed, and whose timer of it.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) job: &'a JobRef,
+    pub(super) org: Option<&'a OrgId>,
+    pub(super) expected_revision: Option<u64>,
+}
+
+impl PostgresStore {
+    pub(super) async fn decide_change(
+        &self,
+        wanted: Wanted<'_>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        let what = format!("changing {}", audit.object);
+        let done = self.decide_again(&what, wanted, decide, audit).await?;
+        let runs = self.read_in_order(&done.new_ids()).await?;
+        let successor = match done.successor {
+            Some(id) => Some(self.job_row(id).await?),
+            None => None,
+        };
+        Ok(Changed { job: self.job_row(done.id).await?, successor, runs, gaps: done.gaps, pending: done.pending })
+    }
+
+    /// Decides in a transaction of its own. Outcomes are recorded in the order of runs, then jobs, and a pause goes the other
+    /// way: the one that is sent away has changed nothing and begins again.
+    async fn decide_again(
+        &self,
+        what: &str,
+        wanted: Wanted<'_>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Decided> {
+        let mut attempt = 1;
+        loop {
+            let mut tx = self.begin(what).await?;
+            let done = self.decide_in(&mut tx, what, wanted, decide, audit).await;
+            match self.finish_transaction(what, tx, done, |_| true).await {
+                Err(error) if errors::is_deadlock(&error) && attempt < DEADLOCKS => attempt += 1,
+                answer => return answer,
+            }
+        }
+    }
+
+    pub(super) async fn decide_in(
+        &self,
+        tx: Conn<'_, '_>,
+        what: &str,
+        wanted: Wanted<'_>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Decided> {
+        let Wanted { job, org, expected_revision } = wanted;
+        let id = jobs::find(&mut *tx, job).await?;
+        let view = self.lock(&mut *tx, id, org).await?;
+        let Job { definition, state } = &view.job;
+        StoreError::expect_revision("job", &definition.key, expected_revision, Some(state.revision))?;
+        let JobChange { state, plan, successor, sweep, pending } = decide(&view)?;
+        let mut batch = PlanBatch::default();
+        let (gaps, wanted): (Vec<Gap>, Vec<Uuid>) =
+            (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect());
+        batch.add(&view.job.definition, plan);
+        // The state first: a plan may find that the job is over, and has the last word.
+        if state != view.job.state {
+            update_state(&mut *tx, what, id, &state).await?;
+        }
+        let inserted = write(&mut *tx, what, &batch, &audit.actor, audit.at).await?;
+        if let Some(new) = &successor {
+            jobs::insert_job(&mut *tx, what, new, audit).await?;
+        }
+        if let Some(work) = &sweep {
+            org_timers::begin(&mut *tx, what, &view.job.definition, work, audit).await?;
+        }
+        let successor = successor.map(|new| new.definition.id.as_uuid());
+        let lanes: Vec<Uuid> = [id].into_iter().chain(successor).collect();
+        let pending = change_pending(&mut *tx, what, &lanes, pending, audit).await?;
+        let done = Decided { id, successor, wanted, inserted, gaps, pending };
+        audit::insert_audit_of(&mut *tx, audit, || done.deed()).await?;
+        Ok(done)
+    }
+
+    /// The job as it is, with its timer, or that of an org, and itself locked, in this order.
+    async fn lock(&self, conn: Conn<'_, '_>, id: Uuid, org: Option<&OrgId>) -> StoreResult<JobView> {
+        let query = sqlx::query_as(include_str!("sql/lock_timer.sql")).bind(id).bind(org_text(org).to_owned());
+        let timer: Option<TimerColumns> = on("locking a timer", query.fetch_optional(&mut *conn)).await?;
+        let query = sqlx::query_as(include_str!("sql/lock_job.sql")).bind(id);
+        let row: Option<JobColumns> = on("locking a job", query.fetch_optional(&mut *conn)).await?;
+        let row = row.ok_or_else(|| StoreError::not_found("job", id))?;
+        let Job { definition, state } = row.read(&self.known)?;
+        let timer = match timer {
+            Some(timer) => timer.read()?,
+            None => blank_timer(definition.id, org, definition.created_at),
+        };
+        let owner = (id, org_text(org).to_owned());
+        let (facts, mut active) = match org {
+            None => (None, active_of(conn, vec![id]).await?),
+            Some(org) => {
+                let facts = facts_of(conn, std::slice::from_ref(&owner)).await?.remove(&owner);
+                let facts = facts.filter(|facts| !facts.place.deleted);
+                let facts = facts.ok_or_else(|| StoreError::not_found("org", org))?;
+                (Some(facts), org_active_of(conn, std::slice::from_ref(&owner)).await?)
+            }
+        };
+        let active = active.remove(&owner).unwrap_or_default();
+        let key = definition.policies.depends_on.as_ref().map(|on| on.job_key.to_string());
+        let upstream = upstream_of(conn, key.into_iter().collect()).await?.into_values().next();
+        Ok(JobView { job: Job { definition, state }, timer, org: facts, active, upstream_succeeded_at: upstream })
+    }
+
+    /// These runs, in this order.
+    async fn read_in_order(&self, ids: &[Uuid]) -> StoreResult<Vec<Run>> {
+        let mut rows = self.runs_of(ids).await?;
+        ids.iter().filter_map(|id| rows.remove(id)).map(RunColumns::read).collect()
+    }
+}
+
+/// What a change wrote, to be read back.
+pub(super) struct Decided {
+    id: Uuid,
+    successor: Option<Uuid>,
+    wanted: Vec<Uuid>,
+    inserted: HashSet<Uuid>,
+    gaps: Vec<Gap>,
+    pending: u64,
+}
+
+impl Decided {
+    /// The runs that are new, in the order of the plan.
+    pub(super) fn runs(&self) -> Vec<RunId> {
+        self.new_ids().into_iter().map(RunId::from_uuid).collect()
+    }
+
+    fn new_ids(&self) -> Vec<Uuid> {
+        self.wanted.iter().copied().filter(|id| self.inserted.contains(id)).collect()
+    }
+
+    /// What it did, for who asks for it again.
+    fn deed(&self) -> Deed {
+        Deed {
+            job: Some(JobId::from_uuid(self.id)),
+            successor: self.successor.map(JobId::from_uuid),
+            runs: self.new_ids().into_iter().map(RunId::from_uuid).collect(),
+            gaps: self.gaps.clone(),
+            pending: self.pending,
+            ..Deed::default()
+        }
+    }
+}
+
+/// Holds, releases or cancels the runs of these versions that have not begun, and counts them.
+async fn change_pending(
+    conn: Conn<'_, '_>,
+    what: &str,
+    lanes: &[Uuid],
+    pending: PendingRuns,
+    audit: &AuditEntry,
+) -> StoreResult<u64> {
+    if pending == PendingRuns::Leave {
+        return Ok(0);
+    }
+    let mut counted = 0;
+    for lane in lanes {
+        let hold = pending.holds();
+        let query = sqlx::query(include_str!("sql/pause_runs.sql")).bind(*lane).bind(hold);
+        on(what, query.execute(&mut *conn)).await?;
+        let query = sqlx::query_scalar(include_str!("sql/pending_runs.sql")).bind(*lane);
+        let waiting: Vec<Uuid> = on(what, query.fetch_all(&mut *conn)).await?;
+        if pending.cancels() && !waiting.is_empty() {
+            cancel(&mut *conn, what, &waiting, Micros::from(audit.at), &audit.actor).await?;
+        }
+        counted += waiting.len() as u64;
+    }
+    Ok(counted)
+}
+
+/// Has the active runs of a version, for these orgs, go on among those of the next one.
+pub(super) async fn move_active(
+    conn: Conn<'_, '_>,
+    what: &str,
+    from: Uuid,
+    to: JobId,
+    orgs: Vec<String>,
+) -> StoreResult<()> {
+    let query = sqlx::query(include_str!("sql/move_active.sql")).bind(from).bind(to.as_uuid()).bind(orgs);
+    on(what, query.execute(&mut *conn)).await?;
+    Ok(())
+}
+
+async fn update_state(conn: Conn<'_, '_>, what: &str, id: Uuid, state: &JobState) -> StoreResult<()> {
+    let query = bind_job_state!(sqlx::query(include_str!("sql/update_job_state.sql")), id, state);
+    on(what, query.execute(&mut *conn)).await?;
+    Ok(())
+}

@@ -1,0 +1,243 @@
+//! Timers of orgs, brought in line with orgs, overrides and jobs, a step at a time. Locks go in the order of `sweeps`, `orgs`,
+//! `timers`, and then on as everywhere.
+
+use std::collections::{HashMap, HashSet};
+
+use everbell_core::org::{OrgFacts, OrgSettings, OrgTask, Sweep, SweepStep};
+use everbell_core::store::{AuditEntry, StoreError, StoreResult};
+use everbell_core::{ActiveRun, Definition, Job, OrgId};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::connect::{Conn, on};
+use super::job_changes::move_active;
+use super::timers::{column, upstream_of, write};
+use crate::micros::Micros;
+use crate::rows::orgs::{FactsColumns, OrgTimerColumns};
+use crate::rows::sweeps::{
+    OrgWishColumns, ReconcileInput, StandColumns, SweepBatch, SweepColumns, TakenOver, readable_sweeps, stands,
+};
+use crate::rows::{JobColumns, Owner, active_by_owner, org_text};
+
+pub(super) const RECONCILING: &str = "looking after the timers of orgs";
+
+/// What a step did, before it is told.
+pub(super) struct Stepped {
+    pub(super) batch: SweepBatch,
+    pub(super) inserted: HashSet<Uuid>,
+    pub(super) orgs: usize,
+    pub(super) more: bool,
+}
+
+impl Stepped {
+    fn nothing(more: bool) -> Stepped {
+        Stepped { batch: SweepBatch::default(), inserted: HashSet::new(), orgs: 0, more }
+    }
+
+    /// Whether somebody has to look again because of it.
+    pub(super) fn is_news(&self) -> bool {
+        !self.batch.timers.is_empty() || !self.inserted.is_empty()
+    }
+}
+
+impl PostgresStore {
+    pub(super) async fn sweep_in(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Stepped> {
+        if let Some(done) = self.look_at_waiting(&mut *tx, now, limit).await? {
+            return Ok(done);
+        }
+        if let Some(done) = self.step(&mut *tx, now, limit).await? {
+            return Ok(done);
+        }
+        let query = sqlx::query(include_str!("sql/remove_orgs.sql")).bind(i64::from(limit));
+        let removed = on(RECONCILING, query.execute(&mut *tx)).await?.rows_affected();
+        Ok(Stepped::nothing(removed >= u64::from(limit)))
+    }
+
+    /// Orgs that changed.
+    async fn look_at_waiting(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Option<Stepped>> {
+        let jobs: Vec<JobColumns> =
+            on(RECONCILING, sqlx::query_as(include_str!("sql/org_wide_jobs.sql")).fetch_all(&mut *tx)).await?;
+        // A job that cannot be read is errored when it is due; here it is nobody's.
+        let jobs: Vec<Job> = jobs.into_iter().filter_map(|row| row.read(&self.known).ok()).collect();
+        let most = (limit as usize / jobs.len().max(1)).max(1);
+        let query = sqlx::query_as(include_str!("sql/waiting_orgs.sql")).bind(most as i64);
+        let rows: Vec<StandColumns> = on(RECONCILING, query.fetch_all(&mut *tx)).await?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
+        let orgs = stands(rows);
+        // After the orgs are locked, so that a sweep that has seen them before their change is seen to be past them.
+        let sweeps = sweeps(&mut *tx).await?;
+        let mut looked = look(&mut *tx, jobs.iter().map(|job| &*job.definition), &orgs).await?;
+        let mut batch = SweepBatch::default();
+        batch.reconcile(&jobs, &sweeps, &orgs, &mut looked);
+        let inserted = write_sweep(&mut *tx, &batch, now).await?;
+        on(RECONCILING, sqlx::query(include_str!("sql/clear_waiting.sql")).bind(ids).execute(&mut *tx)).await?;
+        Ok(Some(Stepped { batch, inserted, orgs: orgs.len(), more: true }))
+    }
+
+    /// A step of the sweep that waits longest.
+    async fn step(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Option<Stepped>> {
+        let query = sqlx::query_as(include_str!("sql/lock_sweep.sql"));
+        let row: Option<SweepColumns> = on(RECONCILING, query.fetch_optional(&mut *tx)).await?;
+        let Some(row) = row else { return Ok(None) };
+        let (id, job_id) = (row.id, row.job_id);
+        let read = match row.read() {
+            Ok(sweep) => self.job_of(&mut *tx, &sweep).await.map(|(job, before)| (sweep, job, before)),
+            Err(error) => Err(error),
+        };
+        let (sweep, job, before) = match read {
+            Err(why @ StoreError::Corrupt { .. }) => {
+                let mut batch = SweepBatch::default();
+                batch.give_up(job_id, &why);
+                let inserted = write_sweep(&mut *tx, &batch, now).await?;
+                on(RECONCILING, sqlx::query(include_str!("sql/end_sweep.sql")).bind(id).execute(&mut *tx)).await?;
+                return Ok(Some(Stepped { batch, inserted, orgs: 0, more: true }));
+            }
+            read => read?,
+        };
+        let query = sqlx::query_as(include_str!("sql/orgs_behind.sql"))
+            .bind(org_text(sweep.reached.as_ref()).to_owned())
+            .bind(i64::from(limit));
+        let rows: Vec<StandColumns> = on(RECONCILING, query.fetch_all(&mut *tx)).await?;
+        let last = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.clone());
+        let orgs = stands(rows);
+        let both = [Some(&job.definition), before.as_ref()];
+        let mut looked = look(&mut *tx, both.into_iter().flatten().map(|job| &**job), &orgs).await?;
+        // A pause that comes now waits for these runs and holds them; one that came before is seen here.
+        let query = sqlx::query_as(include_str!("sql/share_job.sql")).bind(sweep.job.as_uuid());
+        let row: JobColumns = on(RECONCILING, query.fetch_one(&mut *tx)).await?;
+        let job = row.read(&self.known)?;
+        let mut batch = SweepBatch::default();
+        let now = Micros::from(now).into();
+        batch.step(SweepStep { sweep: &sweep, now }, &job, before.as_ref(), &orgs, &mut looked);
+        let inserted = write_sweep(&mut *tx, &batch, now).await?;
+        if batch.paused && !inserted.is_empty() {
+            let ids: Vec<Uuid> = inserted.iter().copied().collect();
+            on(RECONCILING, sqlx::query(include_str!("sql/pause_new_runs.sql")).bind(ids).execute(&mut *tx)).await?;
+        }
+        match last {
+            Some(last) => {
+                let query = sqlx::query(include_str!("sql/move_sweep.sql"))
+                    .bind(sweep.id)
+                    .bind(last)
+                    .bind((sweep.seen + orgs.len() as u64) as i64)
+                    .bind(Micros::from(now));
+                on(RECONCILING, query.execute(&mut *tx)).await?;
+            }
+            None => {
+                on(RECONCILING, sqlx::query(include_str!("sql/end_sweep.sql")).bind(sweep.id).execute(&mut *tx))
+                    .await?;
+            }
+        }
+        Ok(Some(Stepped { batch, inserted, orgs: orgs.len(), more: true }))
+    }
+
+    /// The job of a sweep, and the version before it if that may still have timers.
+    async fn job_of(&self, tx: Conn<'_, '_>, sweep: &Sweep) -> StoreResult<(Job, Option<std::sync::Arc<Definition>>)> {
+        let query = sqlx::query_as(include_str!("sql/read_jobs.sql")).bind(vec![sweep.job.as_uuid()]);
+        let row: JobColumns = on(RECONCILING, query.fetch_one(&mut *tx)).await?;
+        let job = row.read(&self.known)?;
+        let before = job.definition.supersedes.filter(|_| sweep.work == OrgTask::Arm);
+        let learned = self.learn(tx, before.into_iter()).await?;
+        let before = before.and_then(|id| learned.get(id));
+        Ok((job, before))
+    }
+}
+
+pub(super) async fn sweeps(conn: Conn<'_, '_>) -> StoreResult<Vec<Sweep>> {
+    let query = sqlx::query_as(include_str!("sql/list_sweeps.sql")).bind(i64::MAX);
+    Ok(readable_sweeps(on(RECONCILING, query.fetch_all(&mut *conn)).await?))
+}
+
+/// Everything that is known of these jobs and these orgs together; their timers are locked.
+async fn look<'a>(
+    conn: Conn<'_, '_>,
+    jobs: impl Iterator<Item = &'a Definition> + Clone,
+    orgs: &[(OrgId, OrgSettings)],
+) -> StoreResult<ReconcileInput> {
+    let ids: Vec<String> = orgs.iter().map(|(id, _)| id.to_string()).collect();
+    let keys: Vec<String> = jobs.clone().map(|job| job.key.to_string()).collect();
+    let query = sqlx::query_as(include_str!("sql/read_overrides.sql")).bind(ids.clone()).bind(keys);
+    let wishes: Vec<OrgWishColumns> = on(RECONCILING, query.fetch_all(&mut *conn)).await?;
+    let query = sqlx::query_as(include_str!("sql/lock_org_timers.sql"))
+        .bind(jobs.clone().map(|job| job.id.as_uuid()).collect::<Vec<_>>())
+        .bind(ids);
+    let timers: Vec<OrgTimerColumns> = on(RECONCILING, query.fetch_all(&mut *conn)).await?;
+    let mut looked = ReconcileInput::new(wishes, timers)?;
+    let owners: Vec<Owner> = looked.timers().cloned().collect();
+    looked.with_active(org_active_of(&mut *conn, &owners).await?);
+    let upstream = jobs.filter_map(|job| job.policies.depends_on.as_ref().map(|on| on.job_key.to_string()));
+    looked.upstream = upstream_of(conn, upstream.collect()).await?;
+    Ok(looked)
+}
+
+async fn write_sweep(conn: Conn<'_, '_>, batch: &SweepBatch, now: Timestamp) -> StoreResult<HashSet<Uuid>> {
+    if !batch.timers.is_empty() {
+        let t = &batch.timers;
+        let query = sqlx::query(include_str!("sql/upsert_timers.sql"))
+            .bind(column(t, |t| t.timer.job_id))
+            .bind(column(t, |t| t.timer.org_id.as_str()))
+            .bind(column(t, |t| t.target.as_str()))
+            .bind(column(t, |t| t.timer.next_run_at))
+            .bind(column(t, |t| t.timer.last_slot_at))
+            .bind(column(t, |t| t.timer.rescheduled_from))
+            .bind(column(t, |t| t.timer.last_local_date.as_deref()))
+            .bind(column(t, |t| t.error.as_deref()));
+        on(RECONCILING, query.execute(&mut *conn)).await?;
+    }
+    if !batch.removed.is_empty() {
+        let query = sqlx::query(include_str!("sql/delete_timers.sql"))
+            .bind(column(&batch.removed, |(job, _)| *job))
+            .bind(column(&batch.removed, |(_, org)| org.as_str()));
+        on(RECONCILING, query.execute(&mut *conn)).await?;
+    }
+    let inserted = write(&mut *conn, RECONCILING, &batch.plans, "everbell", now).await?;
+    if let Some(TakenOver { from, to, orgs }) = &batch.taken_over {
+        move_active(conn, RECONCILING, *from, *to, orgs.clone()).await?;
+    }
+    Ok(inserted)
+}
+
+/// Begins a sweep, as part of what makes it necessary.
+pub(super) async fn begin(
+    conn: Conn<'_, '_>,
+    what: &str,
+    job: &Definition,
+    work: &OrgTask,
+    audit: &AuditEntry,
+) -> StoreResult<()> {
+    let sweep = SweepColumns::new(job, work, audit);
+    let query = sqlx::query(include_str!("sql/insert_sweep.sql"))
+        .bind(sweep.id)
+        .bind(sweep.job_id)
+        .bind(sweep.job_key)
+        .bind(sweep.work)
+        .bind(sweep.detail)
+        .bind(sweep.actor)
+        .bind(sweep.at);
+    on(what, query.execute(&mut *conn)).await.map(drop)
+}
+
+/// What decides about these timers of orgs.
+pub(super) async fn facts_of(conn: Conn<'_, '_>, owners: &[Owner]) -> StoreResult<HashMap<Owner, OrgFacts>> {
+    let query = sqlx::query_as(include_str!("sql/read_org_facts.sql"))
+        .bind(column(owners, |(job, _)| *job))
+        .bind(column(owners, |(_, org)| org.as_str()));
+    let rows: Vec<FactsColumns> = on("reading orgs", query.fetch_all(&mut *conn)).await?;
+    // Whoever is missing here is errored by the plan, alone.
+    Ok(rows.into_iter().filter_map(|row| row.read().ok()).collect())
+}
+
+/// The active runs of these jobs for these orgs, oldest first.
+pub(super) async fn org_active_of(conn: Conn<'_, '_>, owners: &[Owner]) -> StoreResult<HashMap<Owner, Vec<ActiveRun>>> {
+    if owners.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let query = sqlx::query_as(include_str!("sql/read_org_active.sql"))
+        .bind(column(owners, |(job, _)| *job))
+        .bind(column(owners, |(_, org)| org.as_str()));
+    Ok(active_by_owner(on("reading active runs", query.fetch_all(&mut *conn)).await?))
+}

@@ -1,0 +1,191 @@
+//! The outcomes of runs: what ends, what is tried again, and what follows for jobs.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use everbell_core::settle::{Next, Transition};
+use everbell_core::store::{Recorded, StoreResult};
+use everbell_core::{Failure, JobId, RunId, RunStatus};
+use jiff::Timestamp;
+use sqlx::Postgres;
+use sqlx::postgres::PgArguments;
+use sqlx::query::QueryAs;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::connect::{Conn, on};
+use super::timers::{column, sparse};
+use crate::micros::Micros;
+use crate::rows::Recording;
+
+/// How often outcomes are recorded anew when two who record the same runs wait for each other. A statement locks its rows in
+/// the order that its plan reads them, and two sessions may have different plans; the one that is sent away has changed
+/// nothing. Locking them in order first would cost every outcome what only a lost lease can need.
+pub(super) const DEADLOCKS: u32 = 5;
+
+impl PostgresStore {
+    pub(super) async fn record_once(
+        &self,
+        what: &str,
+        transitions: &[Transition],
+        now: Timestamp,
+        end_alone: bool,
+    ) -> StoreResult<Vec<Recorded>> {
+        if end_alone {
+            return self.record_successes(what, transitions).await;
+        }
+        let mut tx = self.begin_loop(what).await?;
+        let done = self.record_in(&mut tx, what, transitions, now).await;
+        let recording = self.finish_transaction(what, tx, done, |_| false).await?;
+        Ok(recording.told())
+    }
+
+    /// The usual case, in one statement that is its own transaction: different runs, each of which succeeded.
+    async fn record_successes(&self, what: &str, transitions: &[Transition]) -> StoreResult<Vec<Recorded>> {
+        let ended = transitions.iter().filter_map(Ended::of).collect::<Vec<_>>();
+        let (runs, _) = self.alone(what, end_runs(&ended, true).fetch_one(&self.loops)).await?;
+        let applied = Recorded::Applied { consecutive_failures: 0 };
+        if runs.len() == transitions.len() {
+            return Ok(vec![applied; runs.len()]);
+        }
+        let runs: HashSet<Uuid> = runs.into_iter().collect();
+        let tell = |run: RunId| if runs.contains(&run.as_uuid()) { applied.clone() } else { Recorded::LeaseLost };
+        Ok(transitions.iter().map(|transition| tell(transition.run_id)).collect())
+    }
+
+    async fn record_in(
+        &self,
+        tx: Conn<'_, '_>,
+        what: &str,
+        transitions: &[Transition],
+        now: Timestamp,
+    ) -> StoreResult<Recording> {
+        let mut recording = Recording::new(transitions);
+        let only_successes = Recording::only_successes(transitions);
+        for wave in Recording::waves(transitions) {
+            let those: Vec<&Transition> = wave.iter().map(|place| &transitions[*place]).collect();
+            let mut applied = end(&mut *tx, what, &those, only_successes).await?;
+            applied.extend(retry(&mut *tx, what, &those).await?);
+            recording.applied(transitions, &wave, &applied);
+        }
+        // The usual case: nothing failed. Ending the runs has cleared what had failed before.
+        if !only_successes {
+            let (jobs, _) = recording.jobs(transitions);
+            let had = lock_failures(&mut *tx, what, jobs).await?;
+            let now_have = recording.count(transitions, &had);
+            let query = sqlx::query(include_str!("sql/set_failures.sql"))
+                .bind(now_have.keys().copied().collect::<Vec<_>>())
+                .bind(now_have.values().map(|failures| *failures as i32).collect::<Vec<_>>());
+            on(what, query.execute(&mut *tx)).await?;
+        }
+        self.retire_finished(&mut *tx, &recording.ended(transitions), now).await?;
+        Ok(recording)
+    }
+
+    /// Retires one-time jobs whose run ended. Asked only when a one-time job is among them.
+    async fn retire_finished(&self, conn: Conn<'_, '_>, ended: &[(Uuid, Uuid)], now: Timestamp) -> StoreResult<()> {
+        let learned = self.learn(&mut *conn, ended.iter().map(|(_, job)| JobId::from_uuid(*job))).await?;
+        let one_time = |job: Uuid| learned.get(JobId::from_uuid(job)).is_none_or(|job| job.is_one_time());
+        let ended: Vec<Uuid> = ended.iter().filter(|(_, job)| one_time(*job)).map(|(run, _)| *run).collect();
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let query = sqlx::query(include_str!("sql/retire_one_time.sql")).bind(ended).bind(Micros::from(now));
+        on("retiring one-time jobs", query.execute(&mut *conn)).await?;
+        Ok(())
+    }
+}
+
+/// A run that ends, and how.
+struct Ended<'a> {
+    transition: &'a Transition,
+    status: RunStatus,
+    finished_at: Timestamp,
+    failure: Option<&'a Failure>,
+    result: Option<String>,
+}
+
+impl<'a> Ended<'a> {
+    fn of(transition: &'a Transition) -> Option<Ended<'a>> {
+        let Next::Finish { status, finished_at, failure, result } = &transition.to else { return None };
+        Some(Ended {
+            transition,
+            status: *status,
+            finished_at: *finished_at,
+            failure: failure.as_ref(),
+            result: result.as_ref().map(ToString::to_string),
+        })
+    }
+}
+
+/// Runs, and at the same places their jobs.
+type RunsAndJobs = (Vec<Uuid>, Vec<Option<Uuid>>);
+
+/// Ends what is still guarded; tells which runs that were, with their jobs.
+fn end_runs<'a>(ended: &'a [Ended<'a>], only_successes: bool) -> QueryAs<'a, Postgres, RunsAndJobs, PgArguments> {
+    sqlx::query_as(include_str!("sql/end_runs.sql"))
+        .bind(column(ended, |e| e.transition.run_id.as_uuid()))
+        .bind(column(ended, |e| e.transition.attempt as i32))
+        .bind(column(ended, |e| e.transition.from.as_str()))
+        .bind(column(ended, |e| e.status.as_str()))
+        .bind(column(ended, |e| Micros::from(e.finished_at)))
+        .bind(sparse(ended, |e| e.failure.map(|failure| failure.code.as_str())))
+        .bind(sparse(ended, |e| e.failure.map(|failure| failure.message.as_str())))
+        .bind(sparse(ended, |e| details(e.failure)))
+        .bind(sparse(ended, |e| e.result.as_deref()))
+        .bind(sparse(ended, |e| e.transition.output.as_deref()))
+        .bind(only_successes)
+}
+
+/// Ends those that end; tells which runs that were, with their jobs.
+async fn end(
+    conn: Conn<'_, '_>,
+    what: &str,
+    transitions: &[&Transition],
+    only_successes: bool,
+) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
+    let ended: Vec<Ended<'_>> = transitions.iter().copied().filter_map(Ended::of).collect();
+    if ended.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let (runs, jobs) = on(what, end_runs(&ended, only_successes).fetch_one(&mut *conn)).await?;
+    Ok(runs.into_iter().zip(jobs).collect())
+}
+
+/// Puts back what shall be tried again; tells which runs that were, with their jobs.
+async fn retry(
+    conn: Conn<'_, '_>,
+    what: &str,
+    transitions: &[&Transition],
+) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
+    let again: Vec<(&Transition, Timestamp, &Failure)> = transitions
+        .iter()
+        .copied()
+        .filter_map(|transition| match &transition.to {
+            Next::Retry { not_before, failure } => Some((transition, *not_before, failure)),
+            Next::Finish { .. } => None,
+        })
+        .collect();
+    if again.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let query = sqlx::query_as(include_str!("sql/retry_runs.sql"))
+        .bind(column(&again, |r| r.0.run_id.as_uuid()))
+        .bind(column(&again, |r| r.0.attempt as i32))
+        .bind(column(&again, |r| Micros::from(r.1)))
+        .bind(column(&again, |r| r.2.code.as_str().to_owned()))
+        .bind(column(&again, |r| r.2.message.clone()))
+        .bind(column(&again, |r| details(Some(r.2))))
+        .bind(sparse(&again, |r| r.0.output.as_deref()));
+    let rows: Vec<(Uuid, Option<Uuid>)> = on(what, query.fetch_all(&mut *conn)).await?;
+    Ok(rows.into_iter().collect())
+}
+
+fn details(failure: Option<&Failure>) -> Option<String> {
+    failure.and_then(|failure| failure.details.as_ref()).map(ToString::to_string)
+}
+
+async fn lock_failures(conn: Conn<'_, '_>, what: &str, jobs: Vec<Uuid>) -> StoreResult<BTreeMap<Uuid, u32>> {
+    let query = sqlx::query_as(include_str!("sql/lock_failures.sql")).bind(jobs);
+    let rows: Vec<(Uuid, i32)> = on(what, query.fetch_all(&mut *conn)).await?;
+    Ok(rows.into_iter().map(|(id, failures)| (id, u32::try_from(failures).unwrap_or(0))).collect())
+}

@@ -1,0 +1,255 @@
+//! Connections with and without a pooler between.
+//!
+//! A pooler in transaction mode gives each transaction whichever connection to the server is free, so nothing may outlive
+//! a transaction. Behind one (`pooler=transaction` in the address) every statement is unnamed, because a prepared one
+//! would be looked for on another connection, and every statement is in a transaction, because an unnamed one takes two
+//! messages that must reach the same connection. Settings are made for each transaction, in the message that begins it.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use sqlx::error::BoxDynError;
+use sqlx::postgres::{PgArguments, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
+use sqlx::{
+    AssertSqlSafe, Connection, Either, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr, Transaction,
+};
+
+use super::hosts::code;
+use super::pool::{Connections, PooledConnection};
+use crate::deadline::{Budget, Stage};
+
+/// Connections to take turns with.
+#[derive(Debug)]
+pub(super) struct Pool {
+    connections: Connections,
+    begin: SqlStr,
+    /// How long a verb may take, from waiting for a connection to its commit.
+    limit: Duration,
+    /// Then statements have no name, and none stands alone.
+    behind_pooler: bool,
+}
+
+/// What a transaction tells every instance when it commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    None,
+    /// Timers became runs, as they do all the time: look again.
+    Planned,
+    /// Somebody changed something, perhaps in the past: look again everywhere.
+    Changes,
+}
+
+/// A transaction, and how its statements are sent.
+#[derive(Debug)]
+pub(super) struct Session<'t> {
+    work: Work<'t>,
+    unnamed: bool,
+    budget: Budget,
+}
+
+#[derive(Debug)]
+enum Work<'t> {
+    Own(PooledConnection),
+    /// A part of somebody else's.
+    Inside(Transaction<'t, Postgres>),
+}
+
+impl Pool {
+    /// Connections that have their settings already.
+    pub(super) fn direct(connections: Connections, limit: Duration) -> Pool {
+        Pool { connections, begin: "begin".into_sql_str(), limit, behind_pooler: false }
+    }
+
+    /// Behind a pooler in transaction mode, with these settings in each transaction.
+    pub(super) fn behind_pooler(connections: Connections, settings: &[(&str, String)], limit: Duration) -> Pool {
+        let settings: Vec<String> =
+            settings.iter().map(|(name, value)| format!("; set local {name} = {value}")).collect();
+        let begin = AssertSqlSafe(format!("begin{}", settings.concat())).into_sql_str();
+        Pool { connections, begin, limit, behind_pooler: true }
+    }
+
+    pub(super) async fn begin(&self) -> sqlx::Result<Session<'static>> {
+        self.begin_within(self.limit).await
+    }
+
+    /// A transaction that may take this long as a whole.
+    pub(super) async fn begin_within(&self, limit: Duration) -> sqlx::Result<Session<'static>> {
+        let budget = Budget::new(limit);
+        let mut connection = budget.spend(Stage::Connecting, self.connections.acquire()).await?;
+        budget.spend(Stage::Sent, connection.begin(self.begin.clone())).await?;
+        Ok(Session { work: Work::Own(connection), unnamed: self.behind_pooler, budget })
+    }
+
+    /// For one statement, which is its own transaction where it can be.
+    async fn alone(&self) -> sqlx::Result<Session<'static>> {
+        if self.behind_pooler {
+            return self.begin().await;
+        }
+        let budget = Budget::new(self.limit);
+        let connection = budget.spend(Stage::Connecting, self.connections.acquire()).await?;
+        Ok(Session { work: Work::Own(connection), unnamed: false, budget })
+    }
+}
+
+impl<'t> Session<'t> {
+    /// A part of somebody else's transaction: what it does is undone with it, or alone.
+    pub(super) async fn inside(connection: &'t mut PgConnection, pool: &Pool) -> sqlx::Result<Session<'t>> {
+        let budget = Budget::new(pool.limit);
+        let transaction = budget.spend(Stage::Sent, connection.begin()).await?;
+        Ok(Session { work: Work::Inside(transaction), unnamed: pool.behind_pooler, budget })
+    }
+
+    /// Commits, and tells every instance: in one message, because locks are held meanwhile.
+    pub(super) async fn commit(self, news: News) -> sqlx::Result<()> {
+        let notify = match news {
+            News::None => None,
+            News::Planned => Some(("notify everbell", "notify everbell; commit")),
+            News::Changes => Some(("notify everbell, 'changes'", "notify everbell, 'changes'; commit")),
+        };
+        match self.work {
+            Work::Own(connection) => {
+                self.budget.spend(Stage::Sent, connection.end(notify.map_or("commit", |(_, both)| both))).await
+            }
+            Work::Inside(mut transaction) => {
+                let done = async {
+                    if let Some((notify, _)) = notify {
+                        transaction.execute(notify).await?;
+                    }
+                    transaction.commit().await
+                };
+                self.budget.spend(Stage::Sent, done).await
+            }
+        }
+    }
+
+    /// Rolls back at once. What takes too long is closed in the background.
+    pub(super) async fn rollback(self) -> sqlx::Result<()> {
+        match self.work {
+            Work::Own(connection) => self.budget.spend(Stage::Sent, connection.end("rollback")).await,
+            Work::Inside(transaction) => self.budget.spend(Stage::Sent, transaction.rollback()).await,
+        }
+    }
+
+    /// What an error means for this session and those after it.
+    fn judge(&self, error: sqlx::Error) -> sqlx::Error {
+        if let Work::Own(connection) = &self.work {
+            connection.note(&error);
+        }
+        if code(&error).as_deref() == Some("57014") { self.budget.canceled() } else { error }
+    }
+
+    fn connection(&mut self) -> &mut PgConnection {
+        match &mut self.work {
+            Work::Own(connection) => connection.connection(),
+            Work::Inside(transaction) => transaction,
+        }
+    }
+}
+
+type Step = Either<PgQueryResult, PgRow>;
+
+impl<'c> Executor<'c> for &'c mut Session<'_> {
+    type Database = Postgres;
+
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, sqlx::Result<Step>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let (unnamed, budget) = (self.unnamed, self.budget);
+        let work = async move {
+            let sent = self.connection().fetch_many(Sent { query, unnamed }).try_collect();
+            let steps: Vec<Step> = budget.spend(Stage::Sent, sent).await.map_err(|error| self.judge(error))?;
+            Ok::<_, sqlx::Error>(stream::iter(steps.into_iter().map(Ok)))
+        };
+        stream::once(work).try_flatten().boxed()
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let (unnamed, budget) = (self.unnamed, self.budget);
+        Box::pin(async move {
+            let sent = self.connection().fetch_optional(Sent { query, unnamed });
+            budget.spend(Stage::Sent, sent).await.map_err(|error| self.judge(error))
+        })
+    }
+
+    fn prepare_with<'e>(self, sql: SqlStr, types: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
+    where
+        'c: 'e,
+    {
+        let budget = self.budget;
+        Box::pin(async move { budget.spend(Stage::Sent, self.connection().prepare_with(sql, types)).await })
+    }
+}
+
+impl<'c> Executor<'c> for &'c Pool {
+    type Database = Postgres;
+
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, sqlx::Result<Step>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let work = async move {
+            let mut session = self.alone().await?;
+            let steps: Vec<Step> = session.fetch_many(query).try_collect().await?;
+            session.commit(News::None).await?;
+            Ok::<_, sqlx::Error>(stream::iter(steps.into_iter().map(Ok)))
+        };
+        stream::once(work).try_flatten().boxed()
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        Box::pin(async move {
+            let mut session = self.alone().await?;
+            let row = session.fetch_optional(query).await?;
+            session.commit(News::None).await?;
+            Ok(row)
+        })
+    }
+
+    fn prepare_with<'e>(self, sql: SqlStr, types: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
+    where
+        'c: 'e,
+    {
+        Box::pin(async move {
+            let mut session = self.alone().await?;
+            let statement = session.prepare_with(sql, types).await?;
+            session.commit(News::None).await?;
+            Ok(statement)
+        })
+    }
+}
+
+/// A query that may have no name on the server.
+struct Sent<E> {
+    query: E,
+    unnamed: bool,
+}
+
+impl<'q, E: Execute<'q, Postgres>> Execute<'q, Postgres> for Sent<E> {
+    fn sql(self) -> SqlStr {
+        self.query.sql()
+    }
+
+    fn statement(&self) -> Option<&PgStatement> {
+        self.query.statement()
+    }
+
+    fn take_arguments(&mut self) -> Result<Option<PgArguments>, BoxDynError> {
+        self.query.take_arguments()
+    }
+
+    fn persistent(&self) -> bool {
+        !self.unnamed && self.query.persistent()
+    }
+}

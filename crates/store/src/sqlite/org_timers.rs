@@ -1,0 +1,199 @@
+//! Timers of orgs, brought in line with orgs, overrides and jobs, a step at a time.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use everbell_core::org::{OrgFacts, OrgSettings, OrgTask, Sweep, SweepStep};
+use everbell_core::store::{AuditEntry, StoreError, StoreResult};
+use everbell_core::{ActiveRun, Definition, Job, OrgId};
+use jiff::Timestamp;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::batch::{self, Hex};
+use super::job_changes::move_active;
+use super::timers::{upstream_of, write};
+use super::transaction::Tx;
+use super::{EVERBELL, SqliteStore};
+use crate::micros::Micros;
+use crate::rows::orgs::{FactsColumns, OrgTimerColumns};
+use crate::rows::sweeps::{
+    OrgTimerValues, OrgWishColumns, ReconcileInput, StandColumns, SweepBatch, SweepColumns, TakenOver, readable_sweeps,
+    stands,
+};
+use crate::rows::{JobColumns, Owner, active_by_owner, org_text};
+
+impl SqliteStore {
+    pub(super) async fn needs_sweep(&self) -> StoreResult<bool> {
+        let mut held = self.reader("looking for orgs that changed").await?;
+        let (needed,): (bool,) = held.begin().await?.one(sqlx::query(include_str!("sql/sweep_needed.sql"))).await?;
+        Ok(needed)
+    }
+
+    /// Orgs that changed, if there are any; how many there were.
+    pub(super) async fn look_at_waiting(
+        &self,
+        tx: &mut Tx<'_>,
+        limit: u32,
+        batch: &mut SweepBatch,
+    ) -> StoreResult<Option<usize>> {
+        let jobs: Vec<JobColumns> = tx.all(sqlx::query(include_str!("sql/org_wide_jobs.sql"))).await?;
+        // A job that cannot be read is errored when it is due; here it is nobody's.
+        let jobs: Vec<Job> = jobs.into_iter().filter_map(|row| row.read(&self.known).ok()).collect();
+        let most = (limit as usize / jobs.len().max(1)).max(1);
+        let query = sqlx::query(include_str!("sql/waiting_orgs.sql")).bind(most as i64);
+        let rows: Vec<StandColumns> = tx.all(query).await?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let ids = batch::rows(rows.iter().map(|row| &row.id));
+        let orgs = stands(rows);
+        let sweeps = sweeps(tx, i64::MAX).await?;
+        let mut looked = look(tx, jobs.iter().map(|job| &*job.definition), &orgs).await?;
+        batch.reconcile(&jobs, &sweeps, &orgs, &mut looked);
+        tx.run(sqlx::query(include_str!("sql/clear_waiting.sql")).bind(ids)).await?;
+        Ok(Some(orgs.len()))
+    }
+
+    /// A step of the sweep that waits longest, if there is one; how many orgs it saw.
+    pub(super) async fn step(
+        &self,
+        tx: &mut Tx<'_>,
+        now: Timestamp,
+        limit: u32,
+        batch: &mut SweepBatch,
+    ) -> StoreResult<Option<usize>> {
+        let row: Option<SweepColumns> = tx.first(sqlx::query(include_str!("sql/lock_sweep.sql"))).await?;
+        let Some(row) = row else { return Ok(None) };
+        let (id, job_id) = (row.id, row.job_id);
+        let read = match row.read() {
+            Ok(sweep) => self.job_of(tx, &sweep).await.map(|(job, before)| (sweep, job, before)),
+            Err(error) => Err(error),
+        };
+        let (sweep, job, before) = match read {
+            Err(why @ StoreError::Corrupt { .. }) => {
+                batch.give_up(job_id, &why);
+                tx.run(sqlx::query(include_str!("sql/end_sweep.sql")).bind(id)).await?;
+                return Ok(Some(0));
+            }
+            read => read?,
+        };
+        let query = sqlx::query(include_str!("sql/orgs_behind.sql"));
+        let query = query.bind(org_text(sweep.reached.as_ref()).to_owned()).bind(limit);
+        let rows: Vec<StandColumns> = tx.all(query).await?;
+        let last = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.clone());
+        let orgs = stands(rows);
+        let both = [Some(&job.definition), before.as_ref()];
+        let mut looked = look(tx, both.into_iter().flatten().map(|job| &**job), &orgs).await?;
+        batch.step(SweepStep { sweep: &sweep, now }, &job, before.as_ref(), &orgs, &mut looked);
+        let query = match last {
+            Some(last) => sqlx::query(include_str!("sql/move_sweep.sql"))
+                .bind(sweep.id)
+                .bind(last)
+                .bind((sweep.seen + orgs.len() as u64) as i64)
+                .bind(Micros::from(now)),
+            None => sqlx::query(include_str!("sql/end_sweep.sql")).bind(sweep.id),
+        };
+        tx.run(query).await?;
+        Ok(Some(orgs.len()))
+    }
+
+    /// The job of a sweep, and the version before it if that may still have timers.
+    async fn job_of(&self, tx: &mut Tx<'_>, sweep: &Sweep) -> StoreResult<(Job, Option<Arc<Definition>>)> {
+        let query = sqlx::query(include_str!("sql/read_jobs.sql")).bind(batch::ids([sweep.job.as_uuid()]));
+        let row: JobColumns = tx.one(query).await?;
+        let job = row.read(&self.known)?;
+        let before = job.definition.supersedes.filter(|_| sweep.work == OrgTask::Arm);
+        let learned = self.learn(tx, before.into_iter()).await?;
+        let before = before.and_then(|id| learned.get(id));
+        Ok((job, before))
+    }
+}
+
+pub(super) async fn sweeps(tx: &mut Tx<'_>, most: i64) -> StoreResult<Vec<Sweep>> {
+    Ok(readable_sweeps(tx.all(sqlx::query(include_str!("sql/list_sweeps.sql")).bind(most)).await?))
+}
+
+/// Everything that is known of these jobs and these orgs together.
+async fn look<'a>(
+    tx: &mut Tx<'_>,
+    jobs: impl Iterator<Item = &'a Definition> + Clone,
+    orgs: &[(OrgId, OrgSettings)],
+) -> StoreResult<ReconcileInput> {
+    let ids = batch::rows(orgs.iter().map(|(id, _)| id.as_str()));
+    let keys = batch::rows(jobs.clone().map(|job| job.key.as_str()));
+    let query = sqlx::query(include_str!("sql/read_overrides.sql")).bind(ids.clone()).bind(keys);
+    let wishes: Vec<OrgWishColumns> = tx.all(query).await?;
+    let jobs_text = batch::ids(jobs.clone().map(|job| job.id.as_uuid()));
+    let query = sqlx::query(include_str!("sql/lock_org_timers.sql")).bind(jobs_text).bind(ids);
+    let timers: Vec<OrgTimerColumns> = tx.all(query).await?;
+    let mut looked = ReconcileInput::new(wishes, timers)?;
+    let owners: Vec<Owner> = looked.timers().cloned().collect();
+    looked.with_active(org_active_of(tx, &owners).await?);
+    let upstream = jobs.filter_map(|job| job.policies.depends_on.as_ref().map(|on| on.job_key.to_string()));
+    looked.upstream = upstream_of(tx, upstream.collect()).await?;
+    Ok(looked)
+}
+
+pub(super) async fn write_sweep(tx: &mut Tx<'_>, batch: &SweepBatch, now: Timestamp) -> StoreResult<HashSet<Uuid>> {
+    if !batch.timers.is_empty() {
+        let rows = batch::rows(batch.timers.iter().map(timer_row));
+        tx.run(sqlx::query(include_str!("sql/upsert_timers.sql")).bind(rows)).await?;
+    }
+    if !batch.removed.is_empty() {
+        tx.run(sqlx::query(include_str!("sql/delete_timers.sql")).bind(owner_rows(&batch.removed))).await?;
+    }
+    let inserted = write(tx, &batch.plans, EVERBELL, now).await?.runs;
+    if batch.paused && !inserted.is_empty() {
+        let ids = batch::ids(inserted.iter().copied());
+        tx.run(sqlx::query(include_str!("sql/pause_new_runs.sql")).bind(ids)).await?;
+    }
+    if let Some(TakenOver { from, to, orgs }) = &batch.taken_over {
+        move_active(tx, *from, *to, orgs.iter().map(String::as_str)).await?;
+    }
+    Ok(inserted)
+}
+
+fn timer_row(t: &OrgTimerValues) -> impl Serialize + '_ {
+    let OrgTimerValues { timer, target, error } = t;
+    let (mark, moved) = (timer.last_slot_at, timer.rescheduled_from);
+    (Hex(timer.job_id), &timer.org_id, target, timer.next_run_at, mark, moved, &timer.last_local_date, error)
+}
+
+/// Begins a sweep, as part of what makes it necessary.
+pub(super) async fn begin(tx: &mut Tx<'_>, job: &Definition, work: &OrgTask, audit: &AuditEntry) -> StoreResult<()> {
+    let sweep = SweepColumns::new(job, work, audit);
+    let query = sqlx::query(include_str!("sql/insert_sweep.sql"))
+        .bind(sweep.id)
+        .bind(sweep.job_id)
+        .bind(sweep.job_key)
+        .bind(sweep.work)
+        .bind(sweep.detail)
+        .bind(sweep.actor)
+        .bind(sweep.at);
+    tx.run(query).await.map(drop)
+}
+
+/// What decides about these timers of orgs.
+pub(super) async fn facts_of(tx: &mut Tx<'_>, owners: &[Owner]) -> StoreResult<HashMap<Owner, OrgFacts>> {
+    if owners.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let query = sqlx::query(include_str!("sql/read_org_facts.sql")).bind(owner_rows(owners));
+    let rows: Vec<FactsColumns> = tx.all(query).await?;
+    // Whoever is missing here is errored by the plan, alone.
+    Ok(rows.into_iter().filter_map(|row| row.read().ok()).collect())
+}
+
+/// The active runs of these jobs for these orgs, oldest first.
+pub(super) async fn org_active_of(tx: &mut Tx<'_>, owners: &[Owner]) -> StoreResult<HashMap<Owner, Vec<ActiveRun>>> {
+    if owners.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let query = sqlx::query(include_str!("sql/read_org_active.sql")).bind(owner_rows(owners));
+    Ok(active_by_owner(tx.all(query).await?))
+}
+
+fn owner_rows(owners: &[Owner]) -> String {
+    batch::rows(owners.iter().map(|(job, org)| (Hex(*job), org)))
+}

@@ -1,0 +1,84 @@
+//! The outcomes of runs: what ends, what is tried again, and what follows for jobs.
+
+use std::collections::{BTreeMap, HashMap};
+
+use everbell_core::settle::{Next, Transition};
+use everbell_core::store::StoreResult;
+use everbell_core::{Failure, JobId};
+use jiff::Timestamp;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::SqliteStore;
+use super::batch::{self, Hex};
+use super::transaction::Tx;
+use crate::micros::Micros;
+
+impl SqliteStore {
+    /// Retires one-time jobs whose run ended. Asked only when a one-time job may be among them.
+    pub(super) async fn retire_finished(
+        &self,
+        tx: &mut Tx<'_>,
+        ended: &[(Uuid, Uuid)],
+        now: Timestamp,
+    ) -> StoreResult<()> {
+        let one_time = |job: Uuid| self.known.get(JobId::from_uuid(job)).is_none_or(|job| job.is_one_time());
+        let ended: Vec<Uuid> = ended.iter().filter(|(_, job)| one_time(*job)).map(|(run, _)| *run).collect();
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let query = sqlx::query(include_str!("sql/retire_one_time.sql"));
+        tx.run(query.bind(batch::ids(ended)).bind(Micros::from(now))).await?;
+        Ok(())
+    }
+}
+
+/// Writes what is still guarded; tells which runs that were, with their jobs.
+pub(super) async fn guarded(
+    tx: &mut Tx<'_>,
+    sql: &'static str,
+    rows: &[impl Serialize + Sync],
+) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
+    if rows.is_empty() {
+        return Ok(HashMap::new());
+    }
+    Ok(tx.all(sqlx::query(sql).bind(batch::rows(rows))).await?.into_iter().collect())
+}
+
+pub(super) fn end_row(transition: &Transition) -> Option<impl Serialize + Send + Sync + '_> {
+    let Next::Finish { status, finished_at, failure, result } = &transition.to else { return None };
+    let (code, message, details) = failure_columns(failure.as_ref());
+    Some((
+        Hex(transition.run_id.as_uuid()),
+        transition.attempt,
+        transition.from.as_str(),
+        status.as_str(),
+        Micros::from(*finished_at),
+        code,
+        message,
+        details,
+        result.as_ref().map(everbell_core::Json::as_str),
+        &transition.output,
+    ))
+}
+
+pub(super) fn retry_row(transition: &Transition) -> Option<impl Serialize + Send + Sync + '_> {
+    let Next::Retry { not_before, failure } = &transition.to else { return None };
+    let (code, message, details) = failure_columns(Some(failure));
+    let run = Hex(transition.run_id.as_uuid());
+    Some((run, transition.attempt, Micros::from(*not_before), code, message, details, &transition.output))
+}
+
+fn failure_columns(failure: Option<&Failure>) -> (Option<&str>, Option<&str>, Option<&str>) {
+    let details = failure.and_then(|failure| failure.details.as_ref());
+    (
+        failure.map(|failure| failure.code.as_str()),
+        failure.map(|failure| failure.message.as_str()),
+        details.map(everbell_core::Json::as_str),
+    )
+}
+
+pub(super) async fn failures_of(tx: &mut Tx<'_>, jobs: Vec<Uuid>) -> StoreResult<BTreeMap<Uuid, u32>> {
+    let query = sqlx::query(include_str!("sql/lock_failures.sql")).bind(batch::ids(jobs));
+    Ok(tx.all::<(Uuid, u32)>(query).await?.into_iter().collect())
+}

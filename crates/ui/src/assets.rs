@@ -1,0 +1,96 @@
+//! Style sheets, scripts and pictures: inside of the binary, named after what they hold.
+
+use std::sync::OnceLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+use super::visit::{Content, Reply, Visit};
+use everbell_http::problem::{Kind, Problem};
+
+/// The whole style sheet: the frame first, then what each kind of page adds.
+const STYLE: &str = concat!(
+    include_str!("../assets/ui/base.css"),
+    include_str!("../assets/ui/parts.css"),
+    include_str!("../assets/ui/chart.css"),
+    include_str!("../assets/ui/pages/jobs.css"),
+    include_str!("../assets/ui/pages/job.css"),
+    include_str!("../assets/ui/pages/action.css"),
+    include_str!("../assets/ui/pages/make.css"),
+    include_str!("../assets/ui/pages/runs.css"),
+    include_str!("../assets/ui/pages/whole.css"),
+    include_str!("../assets/ui/pages/house.css"),
+    include_str!("../assets/ui/pages/orgs.css"),
+);
+
+/// All scripts as one module: a browser fetches one file.
+const CODE: &str = concat!(
+    include_str!("../assets/ui/js/times.js"),
+    include_str!("../assets/ui/js/live.js"),
+    include_str!("../assets/ui/js/dialog.js"),
+    include_str!("../assets/ui/js/forms.js"),
+    include_str!("../assets/ui/js/keys.js"),
+    include_str!("../assets/ui/js/main.js"),
+);
+
+const ICON: &str = include_str!("../assets/ui/icon.svg");
+
+/// Every file: name, kind, content.
+const FILES: &[(&str, &str, &str)] = &[
+    ("style.css", "text/css; charset=utf-8", STYLE),
+    ("icon.svg", "image/svg+xml", ICON),
+    ("everbell.js", SCRIPT, CODE),
+];
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// The address of a file: it changes with the file, so that browsers may keep it for good.
+pub(crate) fn address(name: &str) -> String {
+    format!("/ui/{name}?v={}", print())
+}
+
+/// A short word for everything that is in the files.
+fn print() -> &'static str {
+    static PRINT: OnceLock<String> = OnceLock::new();
+    PRINT.get_or_init(|| {
+        let mut hash = Sha256::new();
+        for (name, _, content) in FILES {
+            hash.update(name);
+            hash.update(content);
+        }
+        URL_SAFE_NO_PAD.encode(&hash.finalize()[..9])
+    })
+}
+
+pub(super) async fn serve(visit: Visit) -> Result<Reply, Problem> {
+    let name = visit.part("file");
+    let file = FILES.iter().find(|(own, ..)| *own == name);
+    let (_, kind, content) = file.ok_or_else(|| Problem::new(Kind::NotFound, "There is no such file."))?;
+    let reply = Reply::of(Content::Text(kind, (*content).to_owned()));
+    // Without its print it may be an older page that asks, which must not be kept.
+    let kept = if visit.here.ends_with(print()) { "public, max-age=31536000, immutable" } else { "no-cache" };
+    Ok(reply.header("cache-control", kept))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_small() {
+        let bytes: usize = FILES.iter().filter(|(_, kind, _)| *kind == SCRIPT).map(|(.., content)| content.len()).sum();
+        assert!(bytes <= 25_000, "{bytes} bytes of JavaScript");
+    }
+
+    #[test]
+    fn nothing_is_fetched_from_elsewhere() {
+        for (name, _, content) in FILES {
+            let foreign = content.replace("http://www.w3.org/2000/svg", "");
+            assert!(
+                !foreign.contains("http://") && !foreign.contains("https://") && !foreign.contains("@import"),
+                "{name}"
+            );
+        }
+    }
+}

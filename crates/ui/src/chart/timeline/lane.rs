@@ -1,0 +1,39 @@
+//! The lane below the rows: how many runs there are at once, so that quiet hours can be seen.
+
+use super::{LEFT, Load, RIGHT, Timeline};
+use crate::chart::svg::{Mark, Markup, Path, real};
+use crate::chart::words::{counted, grouped, period};
+
+/// With the space above it.
+pub(super) const HEIGHT: f64 = 62.0;
+const BARS: f64 = 40.0;
+
+pub(super) fn draw(markup: &mut Markup, input: &Timeline<'_>) {
+    let most = input.load.iter().map(|load| load.runs).max().unwrap_or(0);
+    if input.load.is_empty() {
+        return;
+    }
+    let floor = input.floor() + HEIGHT;
+    let text = |markup: &mut Markup, class: &str, x: f64, y: f64, text: &str| {
+        markup.element("text").class(class).attr("x", x).attr("y", y).text(text);
+    };
+    text(markup, "c-key", 2.0, floor - BARS / 2.0 + 4.0, "Load");
+    text(markup, "c-t c-end", LEFT - 10.0, floor - BARS + 8.0, &grouped(most));
+    text(markup, "c-t c-end", LEFT - 10.0, floor - 1.0, "0");
+    markup.element("path").class("c-grid").attr("d", &Path::line((LEFT, floor - BARS), (RIGHT, floor - BARS))).empty();
+    markup.element("path").class("c-base").attr("d", &Path::line((LEFT, floor), (RIGHT, floor))).empty();
+    // Neighbours that are alike are one bar.
+    let alike = |one: &Load, other: &Load| (one.runs, one.predicted) == (other.runs, other.predicted);
+    for group in input.load.chunk_by(alike).filter(|group| group[0].runs > 0) {
+        let (first, last) = (&group[0], &group[group.len() - 1]);
+        let expected = if first.predicted { " expected" } else { "" };
+        let when = period(first.from, last.to, input.zone);
+        let title = format!("{when} · {} at once{expected}", counted(first.runs, "run"));
+        let (left, right) = (input.x(first.from), input.x(last.to));
+        let height = (BARS * real(first.runs as i64) / real(most as i64)).max(2.0);
+        markup.mark(Mark { title: &title, href: None, tab: false }, |markup| {
+            let bar = markup.element("rect").class(if first.predicted { "c-foreseen" } else { "c-load" });
+            bar.attr("x", left).attr("y", floor - height).attr("width", right - left).attr("height", height).empty();
+        });
+    }
+}

@@ -1,0 +1,308 @@
+//! The web UI: pages made on the server. Every page stands in the table below.
+//!
+//! A request goes through `door.rs` (who is it, may they, is the form their own) to one handler of `pages/`, which reads
+//! through the client of the library and fills a template. What a page *does* goes through the API itself
+//! (`Visit::perform`), so that roles, checks and words are the same for people and programs. Pages work without
+//! JavaScript; with it they follow what happens, open actions in dialogs and know keys.
+
+mod again;
+mod assets;
+mod audit_line;
+pub(crate) mod badge;
+mod chart;
+pub(crate) mod choices;
+pub(crate) mod clock;
+mod door;
+mod equivalent;
+mod frame;
+mod hours;
+mod links;
+pub(crate) mod markup;
+mod pages;
+mod pretty;
+mod session;
+pub(crate) mod snippets;
+mod trouble;
+mod visit;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::extract::Request;
+use axum::http::Method;
+use axum::response::Response;
+use axum::routing::{MethodFilter, on};
+
+pub(crate) use frame::{Frame, Kept, Section};
+pub(crate) use links::Links;
+pub use snippets::Snippets;
+pub(crate) use visit::{Reply, Visit};
+
+use everbell_http::access::Role::{Operator, Viewer};
+use everbell_http::problem::Problem;
+use everbell_http::route::Access::{self, Open, Role};
+use everbell_http::{App, Pages};
+use everbell_wire::form::Field;
+
+type Answering = Pin<Box<dyn Future<Output = Result<Reply, Problem>> + Send>>;
+
+/// One method of one page.
+pub(crate) struct Page {
+    method: Method,
+    path: &'static str,
+    access: Access,
+    query: &'static [Field],
+    handler: Arc<dyn Fn(Visit) -> Answering + Send + Sync>,
+}
+
+impl Page {
+    /// What may stand behind `?`; anything else is passed over.
+    fn query(self, query: &'static [Field]) -> Page {
+        Page { query, ..self }
+    }
+}
+
+fn page<F, A>(method: Method, path: &'static str, access: Access, handler: F) -> Page
+where
+    F: Fn(Visit) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<Reply, Problem>> + Send + 'static,
+{
+    Page { method, path, access, query: &[], handler: Arc::new(move |visit| Box::pin(handler(visit))) }
+}
+
+fn get<F, A>(path: &'static str, access: Access, handler: F) -> Page
+where
+    F: Fn(Visit) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<Reply, Problem>> + Send + 'static,
+{
+    page(Method::GET, path, access, handler)
+}
+
+fn post<F, A>(path: &'static str, handler: F) -> Page
+where
+    F: Fn(Visit) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<Reply, Problem>> + Send + 'static,
+{
+    page(Method::POST, path, Role(Viewer), handler)
+}
+
+/// Every page.
+fn all() -> Vec<Page> {
+    let parts = [
+        frame_pages(),
+        job_pages(),
+        action_pages(),
+        make_pages(),
+        run_pages(),
+        org_pages(),
+        whole_pages(),
+        house_pages(),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+/// Signing in, choices, files, events.
+#[rustfmt::skip]
+fn frame_pages() -> Vec<Page> {
+    vec![
+        get("/sign-in", Open, pages::sign_in::show).query(pages::sign_in::QUERY),
+        page(Method::POST, "/sign-in", Open, pages::sign_in::enter).query(pages::sign_in::QUERY),
+        post("/sign-out", pages::sign_in::leave),
+        post("/choices", pages::choices::choose),
+        get("/ui/events", Access::RunHistory, pages::events::stream),
+        get("/ui/{file}", Open, assets::serve),
+    ]
+}
+
+/// Jobs as they are.
+#[rustfmt::skip]
+fn job_pages() -> Vec<Page> {
+    vec![
+        get("/jobs", Role(Viewer), pages::jobs::show).query(pages::jobs::QUERY),
+        get("/jobs/{key}", Role(Viewer), pages::job::show).query(pages::job::QUERY),
+    ]
+}
+
+/// What operators do with jobs.
+#[rustfmt::skip]
+fn action_pages() -> Vec<Page> {
+    use pages::action;
+    vec![
+        get("/jobs/{key}/pause", Role(Viewer), action::pause::show),
+        post("/jobs/{key}/pause", action::pause::send),
+        post("/jobs/{key}/pause/preview", action::pause::show),
+        get("/jobs/{key}/resume", Role(Viewer), action::resume::show),
+        post("/jobs/{key}/resume", action::resume::send),
+        get("/jobs/{key}/run-now", Role(Viewer), action::run_now::show).query(action::for_org::QUERY),
+        post("/jobs/{key}/run-now", action::run_now::send),
+        get("/jobs/{key}/reschedule", Role(Viewer), action::reschedule::show).query(action::for_org::QUERY),
+        post("/jobs/{key}/reschedule", action::reschedule::send),
+        post("/jobs/{key}/reschedule/preview", action::reschedule::show),
+        get("/jobs/{key}/skip-next", Role(Viewer), action::skip_next::show).query(action::for_org::QUERY),
+        post("/jobs/{key}/skip-next", action::skip_next::send),
+        post("/jobs/{key}/skip-next/preview", action::skip_next::show),
+        get("/jobs/{key}/retire", Role(Viewer), action::retire::show),
+        post("/jobs/{key}/retire", action::retire::send),
+        get("/jobs/{key}/backfill", Role(Viewer), action::backfill::show).query(action::for_org::QUERY),
+        post("/jobs/{key}/backfill", action::backfill::send),
+        get("/jobs/{key}/backfills", Access::RunHistory, action::backfills::show),
+        post("/jobs/{key}/backfills/{id}/stop", action::backfills::stop),
+        get("/bulk/pause", Role(Viewer), action::bulk::pause).query(action::bulk::QUERY),
+        post("/bulk/pause", action::bulk::send_pause),
+        get("/bulk/resume", Role(Viewer), action::bulk::resume).query(action::bulk::QUERY),
+        post("/bulk/resume", action::bulk::send_resume),
+    ]
+}
+
+/// What makes jobs and versions.
+#[rustfmt::skip]
+fn make_pages() -> Vec<Page> {
+    vec![
+        get("/new", Role(Viewer), pages::make::create::show).query(pages::make::create::QUERY),
+        post("/new", pages::make::create::send),
+        post("/new/preview", pages::make::create::preview),
+        get("/jobs/{key}/new-version", Role(Viewer), pages::make::edit::show).query(pages::make::edit::QUERY),
+        post("/jobs/{key}/new-version", pages::make::edit::send),
+        post("/jobs/{key}/new-version/preview", pages::make::edit::preview),
+        get("/import", Role(Viewer), pages::make::import::show),
+        post("/import", pages::make::import::send),
+    ]
+}
+
+/// Runs.
+#[rustfmt::skip]
+fn run_pages() -> Vec<Page> {
+    vec![
+        get("/runs", Access::RunHistory, pages::runs::show).query(pages::runs::QUERY),
+        get("/runs/export", Access::RunHistory, pages::runs::export::send).query(pages::runs::export::QUERY),
+        get("/runs/picked", Access::RunHistory, pages::runs::picked::show).query(pages::runs::picked::QUERY),
+        post("/runs/picked", pages::runs::picked::send),
+        get("/runs/{runId}", Access::RunHistory, pages::run::show),
+        get("/runs/{runId}/output", Access::RunHistory, pages::run::output),
+        get("/runs/{runId}/cancel", Access::RunHistory, pages::run::cancel::show),
+        post("/runs/{runId}/cancel", pages::run::cancel::send),
+        get("/runs/{runId}/rerun", Access::RunHistory, pages::run::rerun::show),
+        post("/runs/{runId}/rerun", pages::run::rerun::send),
+    ]
+}
+
+/// Orgs, and jobs as they see them.
+#[rustfmt::skip]
+fn org_pages() -> Vec<Page> {
+    use pages::orgs;
+    vec![
+        get("/orgs", Role(Viewer), orgs::list::show).query(orgs::list::QUERY),
+        get("/new-org", Role(Viewer), orgs::edit::show_new),
+        post("/new-org", orgs::edit::send_new),
+        get("/import-orgs", Role(Viewer), orgs::import::show),
+        post("/import-orgs", orgs::import::send),
+        get("/orgs/{orgId}", Role(Viewer), orgs::org::show),
+        get("/orgs/{orgId}/edit", Role(Viewer), orgs::edit::show),
+        post("/orgs/{orgId}/edit", orgs::edit::send),
+        post("/orgs/{orgId}/edit/preview", orgs::edit::show),
+        get("/orgs/{orgId}/disable", Role(Viewer), orgs::enable::show_disable),
+        post("/orgs/{orgId}/disable", orgs::enable::disable),
+        get("/orgs/{orgId}/enable", Role(Viewer), orgs::enable::show_enable),
+        post("/orgs/{orgId}/enable", orgs::enable::enable),
+        get("/orgs/{orgId}/delete", Role(Viewer), orgs::delete::show),
+        post("/orgs/{orgId}/delete", orgs::delete::send),
+        get("/orgs/{orgId}/jobs/{jobKey}/off", Role(Viewer), orgs::wish::show_off),
+        post("/orgs/{orgId}/jobs/{jobKey}/off", orgs::wish::switch_off),
+        get("/orgs/{orgId}/jobs/{jobKey}/on", Role(Viewer), orgs::wish::show_on),
+        post("/orgs/{orgId}/jobs/{jobKey}/on", orgs::wish::switch_on),
+        get("/orgs/{orgId}/jobs/{jobKey}/clear", Role(Viewer), orgs::wish::show_clear),
+        post("/orgs/{orgId}/jobs/{jobKey}/clear", orgs::wish::clear),
+        get("/orgs/{orgId}/jobs/{jobKey}/time", Role(Viewer), orgs::time::show),
+        post("/orgs/{orgId}/jobs/{jobKey}/time", orgs::time::send),
+        post("/orgs/{orgId}/jobs/{jobKey}/time/preview", orgs::time::show),
+        get("/jobs/{key}/orgs", Role(Viewer), orgs::of_job::show).query(orgs::of_job::QUERY),
+        get("/jobs/{key}/orgs/run-now", Role(Viewer), orgs::run_now::show).query(orgs::run_now::QUERY),
+        post("/jobs/{key}/orgs/run-now", orgs::run_now::send),
+        get("/jobs/{key}/sweeps/{id}/stop", Role(Viewer), orgs::stop::show),
+        post("/jobs/{key}/sweeps/{id}/stop", orgs::stop::send),
+    ]
+}
+
+/// The whole at a glance.
+#[rustfmt::skip]
+fn whole_pages() -> Vec<Page> {
+    vec![
+        get("/", Role(Viewer), pages::overview::show),
+        get("/timeline", Role(Viewer), pages::timeline::show).query(pages::timeline::QUERY),
+    ]
+}
+
+/// The house itself: instances, targets, audit, settings.
+#[rustfmt::skip]
+fn house_pages() -> Vec<Page> {
+    vec![
+        get("/cluster", Role(Viewer), pages::house::cluster::show),
+        get("/cluster/{id}/drain", Role(Viewer), pages::house::drain::show),
+        post("/cluster/{id}/drain", pages::house::drain::send),
+        get("/targets", Role(Viewer), pages::house::targets::show),
+        get("/targets/{label}/try", Role(Viewer), pages::house::targets::try_form),
+        post("/targets/{label}/try", pages::house::targets::try_now),
+        get("/audit", Role(Operator), pages::house::audit::show).query(pages::house::audit::QUERY),
+        get("/settings", Role(Viewer), pages::house::settings::show),
+        get("/settings/tokens", Role(Viewer), pages::house::settings::show),
+        post("/settings/tokens", pages::house::settings::make_token),
+        post("/settings/sessions/end", pages::house::settings::end_sessions),
+        post("/settings/sessions/{id}/end", pages::house::settings::end_session),
+        get("/settings/tokens/{name}/revoke", Role(Viewer), pages::house::revoke::show),
+        post("/settings/tokens/{name}/revoke", pages::house::revoke::send),
+    ]
+}
+
+/// The first words of all paths, where no API can be mounted.
+#[rustfmt::skip]
+pub const WORDS: [&str; 17] = [
+    "sign-in", "sign-out", "choices", "jobs", "runs", "new", "new-org", "import", "import-orgs", "bulk", "timeline",
+    "orgs", "cluster", "targets", "audit", "settings", "ui",
+];
+
+/// The pages of one application.
+#[derive(Clone)]
+pub struct Ui {
+    app: Arc<App>,
+    kept: Arc<Kept>,
+}
+
+impl Ui {
+    /// The pages of this application.
+    pub fn new(app: &Arc<App>) -> Ui {
+        Ui { app: Arc::clone(app), kept: Arc::default() }
+    }
+}
+
+#[async_trait]
+impl Pages for Ui {
+    fn mount(&self, mut router: Router) -> Router {
+        let ui = Arc::new(self.clone());
+        for page in all() {
+            let Ok(method) = MethodFilter::try_from(page.method.clone()) else { continue };
+            let path = page.path;
+            router = router.route(path, on(method, door::answer).with_state((Arc::clone(&ui), Arc::new(page))));
+        }
+        router
+    }
+
+    async fn not_found(&self, request: Request) -> Response {
+        door::nowhere(self, request).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_first_word_is_taken() {
+        for page in all() {
+            let word = page.path.split('/').nth(1).unwrap_or("");
+            assert!(word.is_empty() || WORDS.contains(&word), "{}", page.path);
+        }
+    }
+}

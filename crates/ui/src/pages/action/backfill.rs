@@ -1,0 +1,173 @@
+//! Making runs for slots that have gone by: first which ones, then at once.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use super::for_org::{self, Doing};
+use super::{Moment, Refusal, Subject, expect_operator, mendable, typed};
+use crate::badge;
+use crate::clock::Clock;
+use crate::equivalent::Equivalent;
+use crate::markup::Markup;
+use crate::visit::{Reply, Visit};
+use crate::{Frame, Section};
+use everbell::RunStatus;
+use everbell_http::problem::Problem;
+use everbell_wire as wire;
+
+const ROUTE: &str = "/jobs/{jobId}/backfills";
+const FIELDS: [&str; 3] = ["from", "to", "reason"];
+const DOING: Doing = Doing { path: "backfill", verb: "Backfill", for_all: Some("backfill?orgs=all") };
+/// How many slots are shown.
+const SHOWN: usize = 200;
+/// How much of the past is proposed.
+const PROPOSED: SignedDuration = SignedDuration::from_hours(24);
+
+#[derive(Template)]
+#[template(path = "action/backfill.html")]
+struct BackfillPage {
+    frame: Frame,
+    subject: Subject,
+    refusal: Refusal,
+    from: String,
+    to: String,
+    reason: String,
+    plan: Option<Plan>,
+    same: Equivalent,
+}
+
+/// What the backfill would do.
+struct Plan {
+    slots: Vec<Slot>,
+    /// How many are not shown.
+    more: usize,
+    wanted: u64,
+    existing: u64,
+    /// If it is for all orgs.
+    orgs: Option<wire::BackfillOrgs>,
+}
+
+/// A slot that has gone by.
+struct Slot {
+    at: Moment,
+    /// The run that it has already, and how that stands.
+    existing: Option<(String, Markup)>,
+}
+
+impl Plan {
+    /// The plan that the API answers to a dry run.
+    fn new(answer: &wire::Backfill, subject: &Subject, clock: &Clock) -> Plan {
+        let all = &answer.slots;
+        let slot = |slot: &wire::BackfillSlot| {
+            let status = slot.because.as_ref().and_then(|status| RunStatus::from_word(status.as_str()));
+            let existing = slot.run_id.clone().zip(status).map(|(id, status)| (id, badge::run(status)));
+            Slot { at: subject.moment(clock, slot.slot_at), existing }
+        };
+        let wanted = answer.to_create.unwrap_or(0);
+        Plan {
+            slots: all.iter().take(SHOWN).map(slot).collect(),
+            more: all.len().saturating_sub(SHOWN),
+            existing: (all.len() as u64).saturating_sub(wanted),
+            wanted,
+            orgs: answer.orgs.clone(),
+        }
+    }
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    match for_org::subject(&visit, DOING).await? {
+        Ok(subject) => form(&visit, subject, None, None).await,
+        Err(ask) => Ok(*ask),
+    }
+}
+
+async fn form(
+    visit: &Visit,
+    subject: Subject,
+    plan: Option<&wire::Backfill>,
+    problem: Option<&Problem>,
+) -> Result<Reply, Problem> {
+    let (mut from, mut to) = (typed(visit, "from"), typed(visit, "to"));
+    if visit.sent.is_empty() {
+        let minute = |at: Timestamp| Timestamp::from_second(at.as_second().div_euclid(60) * 60).unwrap_or(at);
+        from = subject.wall(minute(visit.now.checked_sub(PROPOSED).unwrap_or(visit.now)));
+        to = subject.wall(minute(visit.now));
+    }
+    let page = BackfillPage {
+        frame: visit.frame(Section::Jobs, format!("Backfill {}", subject.named())).await,
+        plan: plan.map(|answer| Plan::new(answer, &subject, &visit.clock())),
+        refusal: Refusal::of(problem, &FIELDS),
+        same: same(visit, &subject, &from, &to)?,
+        reason: typed(visit, "reason"),
+        subject,
+        from,
+        to,
+    };
+    Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+}
+
+/// The body of the request.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    org_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    orgs: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dry_run: Option<bool>,
+}
+
+impl<'a> Body<'a> {
+    /// A backfill of this range: for the org of the subject, or for all of a job that fires for each.
+    fn new(subject: &'a Subject, from: Option<&'a str>, to: Option<&'a str>) -> Body<'a> {
+        let (org_id, orgs) = (subject.org_id(), subject.is_for_each().then_some("all"));
+        Body { from, org_id, orgs, to, reason: None, dry_run: None }
+    }
+}
+
+fn same(visit: &Visit, subject: &Subject, from: &str, to: &str) -> Result<Equivalent, Problem> {
+    let path = format!("/jobs/{}/backfills", subject.name);
+    let (first, last) = (format!("from={from}"), format!("to={to}"));
+    let body = Body::new(subject, Some(from), Some(to));
+    let org = body.org_id.map(|id| format!("orgId={id}")).or_else(|| body.orgs.map(|orgs| format!("orgs={orgs}")));
+    let mut words = vec!["api", "POST", &path, "-f", &first, "-f", &last];
+    words.extend(org.iter().flat_map(|org| ["-f", org.as_str()]));
+    Equivalent::with_body(&visit.api_base(), "POST", &path, &body, &words)
+}
+
+pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    let subject = match for_org::subject(&visit, DOING).await? {
+        Ok(subject) => subject,
+        Err(ask) => return Ok(*ask),
+    };
+    let begin = visit.sent("begin").is_some();
+    let body = Body {
+        reason: visit.sent("reason"),
+        dry_run: (!begin).then_some(true),
+        ..Body::new(&subject, visit.sent("from"), visit.sent("to"))
+    };
+    match visit.perform::<wire::Backfill>(Method::POST, ROUTE, &[("jobId", &subject.exact)], &body).await {
+        Ok(_) if begin && subject.is_for_each() => {
+            let text = format!("The runs of {} are being made, for each org.", subject.key);
+            Ok(Reply::done(format!("{}/orgs", subject.place()), text))
+        }
+        Ok(answer) if begin => {
+            let count = answer.to_create.unwrap_or(0);
+            let runs = if count == 1 { "1 run was".to_owned() } else { format!("{count} runs were") };
+            Ok(Reply::done(format!("{}/backfills", subject.place()), format!("{runs} made for {}.", subject.named())))
+        }
+        Ok(answer) => form(&visit, subject, Some(&answer), None).await,
+        Err(problem) => form(&visit, subject, None, Some(&mendable(problem)?)).await,
+    }
+}

@@ -1,0 +1,377 @@
+//! Pausing or resuming many jobs: those that were picked, or all that a filter matches. First what would happen to each,
+//! then exactly that.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use everbell_core::Zone;
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::subject::read;
+use super::{Moment, Refusal, expect_operator, mendable, typed};
+use crate::choices::Face;
+use crate::clock::Clock;
+use crate::equivalent::Equivalent;
+use crate::markup::url_part;
+use crate::visit::{Reply, Visit, safe_place};
+use crate::{Frame, Links, Section};
+use everbell_http::api::jobs::{RUN_STATUS, SCHEDULE_TYPE};
+use everbell_http::internal_call::InternalCall;
+use everbell_http::problem::Problem;
+use everbell_wire as wire;
+use everbell_wire::bulk::BulkOutcome;
+use everbell_wire::form::{Field, Kind, TEXT, optional, pairs};
+
+const ROUTE: &str = "/jobs/bulk";
+const FIELDS: [&str; 3] = ["reason", "until", "missed"];
+/// The longest way back that is carried along.
+pub(crate) const LONGEST: usize = 2_000;
+const SOON: SignedDuration = SignedDuration::from_hours(1);
+
+/// The filters of the list, and what was picked of it.
+pub(crate) const QUERY: &[Field] = &[
+    optional("key", Kind::List { of: &TEXT, max: 1_000 }, "Jobs that were picked."),
+    optional("back", Kind::Text { min: 1, max: LONGEST }, "The list as it was, with its order and its page."),
+    optional("all", Kind::Flag, "All that match, instead of those that were picked."),
+    optional("status", Kind::List { of: &Kind::Word(&["active", "paused"]), max: 2 }, "Jobs of one of these."),
+    optional("target", Kind::List { of: &TEXT, max: 50 }, "Jobs with one of these targets."),
+    optional("q", TEXT, "Key, target or description contains this."),
+    optional("source", Kind::Word(&["api", "config", "code"]), "Owned by this."),
+    optional("lastRunStatus", Kind::List { of: &RUN_STATUS, max: 6 }, "The last run ended so."),
+    optional("errored", Kind::Flag, "Whether it cannot fire."),
+    optional("failing", Kind::Flag, "Whether it failed since it last succeeded."),
+    optional("scheduleType", SCHEDULE_TYPE, "Whether it fires again and again, or once."),
+    optional("scheduled", Kind::Flag, "Whether it has a next fire."),
+    optional("label", TEXT, "It has this label: `name`, or `name=value`."),
+];
+
+#[derive(Template)]
+#[template(path = "action/bulk.html")]
+struct BulkPage {
+    frame: Frame,
+    refusal: Refusal,
+    pausing: bool,
+    /// Whether it was done already, so that the rows tell what became of it.
+    done: bool,
+    impact: String,
+    /// The jobs that would change, a line each.
+    keys: String,
+    changing: usize,
+    rows: Vec<Row>,
+    reason: String,
+    until: String,
+    /// In which zone `until` is read.
+    zone: &'static str,
+    once: bool,
+    back: String,
+    same: Equivalent,
+}
+
+/// What would become, or became, of a job.
+struct Row {
+    key: String,
+    part: String,
+    outcome: Outcome,
+    class: &'static str,
+    word: &'static str,
+    detail: Option<String>,
+    next: Option<Moment>,
+    soon: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Changes,
+    Stays,
+    Failed,
+}
+
+impl Outcome {
+    fn class(self) -> &'static str {
+        match self {
+            Outcome::Changes => "ok",
+            Outcome::Stays => "wait",
+            Outcome::Failed => "bad",
+        }
+    }
+
+    /// What is said of a job before it is done, or after.
+    fn word(self, pausing: bool, done: bool) -> &'static str {
+        match (self, pausing, done) {
+            (Outcome::Changes, true, false) => "Will be paused",
+            (Outcome::Changes, true, true) => "Paused",
+            (Outcome::Changes, false, false) => "Will be resumed",
+            (Outcome::Changes, false, true) => "Resumed",
+            (Outcome::Stays, ..) => "Stays as it is",
+            (Outcome::Failed, ..) => "Failed",
+        }
+    }
+}
+
+impl From<&BulkOutcome> for Outcome {
+    fn from(outcome: &BulkOutcome) -> Outcome {
+        match outcome {
+            BulkOutcome::WouldChange | BulkOutcome::Changed => Outcome::Changes,
+            BulkOutcome::Failed => Outcome::Failed,
+            BulkOutcome::Unchanged | BulkOutcome::Other(_) => Outcome::Stays,
+        }
+    }
+}
+
+impl Row {
+    /// `zone` is that of its schedule.
+    fn new(item: &wire::BulkItem, zone: Option<&Zone>, clock: &Clock, pausing: bool, done: bool) -> Row {
+        let outcome = Outcome::from(&item.outcome);
+        Row {
+            part: url_part(&item.job_key),
+            key: item.job_key.clone(),
+            outcome,
+            class: outcome.class(),
+            word: outcome.word(pausing, done),
+            detail: item.detail.clone(),
+            next: item.next_run_at.map(|at| (clock.at(at, zone), clock.away(at))),
+            soon: item.next_run_at.is_some_and(|at| at.duration_since(clock.now) <= SOON),
+        }
+    }
+}
+
+/// What it all comes to, before it is done or after.
+fn impact(rows: &[Row], pausing: bool, done: bool) -> String {
+    let count = |wanted| rows.iter().filter(|row| row.outcome == wanted).count();
+    let (changes, stays, failed) = (count(Outcome::Changes), count(Outcome::Stays), count(Outcome::Failed));
+    let jobs = |count: usize, kind: &str| format!("{count} {kind}{}", if count == 1 { "job" } else { "jobs" });
+    let soon = rows.iter().filter(|row| row.soon && row.outcome == Outcome::Changes).count();
+    let soon = match soon {
+        0 => "none of them fires".to_owned(),
+        1 => "1 of them fires".to_owned(),
+        many => format!("{many} of them fire"),
+    };
+    let mut parts = vec![match (pausing, done) {
+        _ if changes == 0 && !done => "Nothing would change.".to_owned(),
+        (true, false) => format!("This pauses {}; {soon} within the next hour.", jobs(changes, "active ")),
+        (false, false) => format!("This resumes {}; {soon} within the next hour.", jobs(changes, "paused ")),
+        (true, true) => format!("{} paused.", jobs(changes, "")),
+        (false, true) => format!("{} resumed.", jobs(changes, "")),
+    }];
+    if stays > 0 {
+        let stay = if stays == 1 { "stays as it is" } else { "stay as they are" };
+        parts.push(format!("{} {stay}.", jobs(stays, "")));
+    }
+    if failed > 0 {
+        parts.push(format!("{} failed.", jobs(failed, "")));
+    }
+    parts.join(" ")
+}
+
+pub(crate) async fn pause(visit: Visit) -> Result<Reply, Problem> {
+    show(&visit, true).await
+}
+
+pub(crate) async fn resume(visit: Visit) -> Result<Reply, Problem> {
+    show(&visit, false).await
+}
+
+async fn show(visit: &Visit, pausing: bool) -> Result<Reply, Problem> {
+    expect_operator(visit)?;
+    let text = visit.here.split_once('?').map_or("", |(_, query)| query);
+    // A key may hold a comma, at which the query is cut into a list.
+    let keys = pairs(text).unwrap_or_default().into_iter().filter(|(name, value)| name == "key" && !value.is_empty());
+    let keys: Vec<String> = keys.map(|(_, value)| value).collect();
+    let mut filter = visit.query.as_object().cloned().unwrap_or_default();
+    filter.retain(|name, _| !["key", "all", "back"].contains(&name.as_str()));
+    let filter = Value::Object(filter);
+    let query = visit.query(QUERY);
+    let back = query.text("back").map_or_else(|| Links::new("/jobs", &filter).here(), str::to_owned);
+    let body = if query.flag("all") {
+        Body { filter: Some(&filter), ..Body::new(pausing) }
+    } else {
+        Body { job_keys: Some(keys.iter().map(String::as_str).collect()), ..Body::new(pausing) }
+    };
+    let answer = planned(visit, pausing, body).await?;
+    form(visit, pausing, &answer, &back, Refusal::default(), StatusCode::OK).await
+}
+
+/// The body of the request.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    action: &'static str,
+    /// The filters of the list, as its query has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filter: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job_keys: Option<Vec<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dry_run: Option<bool>,
+}
+
+impl Body<'_> {
+    /// A change of no job yet.
+    fn new(pausing: bool) -> Body<'static> {
+        let action = if pausing { "pause" } else { "resume" };
+        Body { action, filter: None, job_keys: None, reason: None, until: None, missed: None, dry_run: None }
+    }
+}
+
+/// Asks the API what the request would do.
+async fn planned(visit: &Visit, pausing: bool, body: Body<'_>) -> Result<wire::Bulk, Problem> {
+    if body.job_keys.as_ref().is_some_and(Vec::is_empty) {
+        return Ok(wire::Bulk { dry_run: true, action: body.action.to_owned(), changed: 0, items: Vec::new() });
+    }
+    let body = Body { reason: pausing.then_some("dry run"), dry_run: Some(true), ..body };
+    visit.ask(InternalCall::new(Method::POST, ROUTE, &[]), &body).await
+}
+
+async fn form(
+    visit: &Visit,
+    pausing: bool,
+    answer: &wire::Bulk,
+    back: &str,
+    refusal: Refusal,
+    status: StatusCode,
+) -> Result<Reply, Problem> {
+    let clock = visit.clock();
+    let done = !answer.dry_run;
+    let mut rows = Vec::with_capacity(answer.items.len());
+    for item in &answer.items {
+        let zone = zone_of(visit, item).await;
+        rows.push(Row::new(item, zone.as_ref(), &clock, pausing, done));
+    }
+    let keys: Vec<&str> =
+        rows.iter().filter(|row| row.outcome == Outcome::Changes).map(|row| row.key.as_str()).collect();
+    let title = if pausing { "Pause many jobs" } else { "Resume many jobs" };
+    let page = BulkPage {
+        frame: visit.frame(Section::Jobs, title).await,
+        impact: impact(&rows, pausing, done),
+        keys: keys.join("\n"),
+        changing: keys.len(),
+        same: same(visit, pausing, &keys)?,
+        reason: typed(visit, "reason"),
+        until: typed(visit, "until"),
+        zone: visit.choices.mine.name(),
+        once: visit.sent("missed") == Some("fire_once"),
+        back: safe_place(back).to_owned(),
+        rows,
+        refusal,
+        pausing,
+        done,
+    };
+    Reply::refused(&page, status)
+}
+
+/// The zone of a job's schedule, if times are shown in it. The API tells times, and no zones.
+async fn zone_of(visit: &Visit, item: &wire::BulkItem) -> Option<Zone> {
+    if item.next_run_at.is_none() || visit.choices.face != Face::Schedule {
+        return None;
+    }
+    let row = visit.jobs().get(item.job_key.as_str()).await.ok()?;
+    row.job.definition.spec.as_ref().ok().map(|spec| spec.zone().clone())
+}
+
+fn same(visit: &Visit, pausing: bool, keys: &[&str]) -> Result<Equivalent, Problem> {
+    let reason = pausing.then_some("why");
+    let body = Body { job_keys: Some(keys.to_vec()), reason, ..Body::new(pausing) };
+    let mut fields = vec![format!("action={}", body.action), format!("jobKeys={}", json!(keys))];
+    fields.extend(reason.map(|reason| format!("reason={reason}")));
+    let mut words = vec!["api", "POST", ROUTE];
+    words.extend(fields.iter().flat_map(|field| ["-f", field.as_str()]));
+    Equivalent::with_body(&visit.api_base(), "POST", ROUTE, &body, &words)
+}
+
+pub(crate) async fn send_pause(visit: Visit) -> Result<Reply, Problem> {
+    send(&visit, true).await
+}
+
+pub(crate) async fn send_resume(visit: Visit) -> Result<Reply, Problem> {
+    send(&visit, false).await
+}
+
+async fn send(visit: &Visit, pausing: bool) -> Result<Reply, Problem> {
+    expect_operator(visit)?;
+    let keys: Vec<&str> = visit.sent("keys").unwrap_or_default().lines().filter(|line| !line.is_empty()).collect();
+    let back = typed(visit, "back");
+    let again = async |refusal: Refusal, status: StatusCode| {
+        let body = Body { job_keys: Some(keys.clone()), ..Body::new(pausing) };
+        let answer = planned(visit, pausing, body).await?;
+        form(visit, pausing, &answer, &back, refusal, status).await
+    };
+    let until = visit.sent("until").filter(|_| pausing).map(|text| read(text, &visit.choices.mine));
+    let until = match until.transpose() {
+        Ok(until) => until,
+        Err(fault) => return again(Refusal::at_field("until", fault), StatusCode::BAD_REQUEST).await,
+    };
+    let body = Body {
+        job_keys: Some(keys.clone()),
+        reason: visit.sent("reason").filter(|_| pausing),
+        until,
+        missed: visit.sent("missed").filter(|_| !pausing),
+        ..Body::new(pausing)
+    };
+    match visit.perform::<wire::Bulk>(Method::POST, ROUTE, &[], &body).await {
+        Ok(answer) if answer.changed == keys.len() as u64 => {
+            let count = if keys.len() == 1 { "1 job is".to_owned() } else { format!("{} jobs are", keys.len()) };
+            let text = format!("{count} {}.", if pausing { "paused" } else { "active again" });
+            Ok(Reply::done(safe_place(&back), text))
+        }
+        Ok(answer) => form(visit, pausing, &answer, &back, Refusal::default(), StatusCode::OK).await,
+        Err(problem) => {
+            let problem = mendable(problem)?;
+            again(Refusal::of(Some(&problem), &FIELDS), problem.status()).await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everbell_http::api::bulk::BULK;
+
+    fn rows(outcomes: &[(&str, bool)]) -> Vec<Row> {
+        let row = |(word, soon): &(&str, bool)| Row {
+            key: "a".to_owned(),
+            part: "a".to_owned(),
+            outcome: Outcome::from(&BulkOutcome::from_word(word)),
+            class: "",
+            word: "",
+            detail: None,
+            next: None,
+            soon: *soon,
+        };
+        outcomes.iter().map(row).collect()
+    }
+
+    /// A filter that is not known here would be passed over, and more jobs changed than the list has.
+    #[test]
+    fn every_filter_of_the_list_is_known() {
+        let no_filters = ["sort", "limit", "cursor", "jobKey"];
+        for field in everbell_http::api::jobs::LIST.iter().filter(|field| !no_filters.contains(&field.name)) {
+            assert!(QUERY.iter().any(|own| own.name == field.name), "{}", field.name);
+            let known = |own: &&Field| own.name == "filter";
+            let Some(Kind::Component(_, fields)) = BULK.iter().find(known).map(|own| &own.kind) else {
+                panic!("no filter")
+            };
+            assert!(fields.iter().any(|own| own.name == field.name), "{} of the API", field.name);
+        }
+    }
+
+    #[test]
+    fn the_whole_effect_is_one_sentence() {
+        let told = |outcomes: &[(&str, bool)], pausing| impact(&rows(outcomes), pausing, false);
+        let (soon, late) = (("would_change", true), ("would_change", false));
+        assert_eq!(told(&[soon, late, late], true), "This pauses 3 active jobs; 1 of them fires within the next hour.");
+        assert_eq!(told(&[late], false), "This resumes 1 paused job; none of them fires within the next hour.");
+        assert_eq!(
+            told(&[soon, soon, ("unchanged", true)], true),
+            "This pauses 2 active jobs; 2 of them fire within the next hour. 1 job stays as it is."
+        );
+        assert_eq!(told(&[("unchanged", false); 2], true), "Nothing would change. 2 jobs stay as they are.");
+        assert_eq!(impact(&rows(&[("changed", false), ("failed", false)]), true, true), "1 job paused. 1 job failed.");
+    }
+}

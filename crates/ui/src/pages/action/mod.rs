@@ -1,0 +1,68 @@
+//! What operators do with jobs. Each is a page of its own that says what will happen before it is confirmed; with
+//! JavaScript it opens in a dialog and tells the effect while it is filled in. What is sent goes through the API.
+
+pub(crate) mod backfill;
+pub(crate) mod backfills;
+pub(crate) mod bulk;
+pub(crate) mod for_org;
+pub(crate) mod pause;
+mod payload;
+mod quick;
+mod refusal;
+pub(crate) mod reschedule;
+pub(crate) mod resume;
+pub(crate) mod retire;
+pub(crate) mod run_now;
+pub(crate) mod skip_next;
+mod subject;
+
+use serde::Serialize;
+
+use crate::markup::Markup;
+use crate::visit::Visit;
+use everbell_http::access::{Role, expect_role};
+use everbell_http::problem::{Kind, Problem};
+
+pub(crate) use refusal::Refusal;
+pub(crate) use subject::Subject;
+
+/// A time on the clock of whoever looks, and how far away it is.
+pub(crate) type Moment = (Markup, Markup);
+
+/// Refuses who may not act at all, before they fill in a form.
+pub(crate) fn expect_operator(visit: &Visit) -> Result<(), Problem> {
+    expect_role(&visit.actor, Role::Operator)
+}
+
+/// The body or the query of a request that takes a reason and nothing else.
+#[derive(Serialize)]
+pub(crate) struct Reason<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<&'a str>,
+}
+
+impl<'a> Reason<'a> {
+    /// The reason of the form.
+    pub(crate) fn sent(visit: &'a Visit) -> Reason<'a> {
+        Reason { reason: visit.sent("reason") }
+    }
+}
+
+/// A problem that the form tells, with what was typed; any other has a page of its own.
+pub(crate) fn mendable(problem: Problem) -> Result<Problem, Problem> {
+    match problem.kind {
+        Kind::InvalidInput
+        | Kind::Conflict
+        | Kind::RevisionMismatch
+        | Kind::JobRetired
+        | Kind::TooManyPendingRuns
+        | Kind::IdempotencyInProgress
+        | Kind::IdempotencyKeyReused => Ok(problem),
+        _ => Err(problem),
+    }
+}
+
+/// What was typed into a field.
+pub(crate) fn typed(visit: &Visit, name: &str) -> String {
+    visit.sent(name).unwrap_or_default().to_owned()
+}

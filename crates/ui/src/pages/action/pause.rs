@@ -1,0 +1,192 @@
+//! Pausing a job: with a reason, perhaps until a time. A job that is paused already may get another reason.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use everbell_core::store::PageRequest;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::quick::quick;
+use super::run_now::{Active, named_runs};
+use super::{Moment, Refusal, Subject, expect_operator, mendable, typed};
+use crate::clock::Clock;
+use crate::equivalent::Equivalent;
+use crate::visit::{Reply, Visit};
+use crate::{Frame, Section};
+use everbell_http::problem::Problem;
+use everbell_wire as wire;
+
+const FIELDS: [&str; 2] = ["reason", "until"];
+/// How many fires are named that will not happen.
+const NAMED: usize = 4;
+/// How many reasons are offered, and how much of the audit trail is looked at for them.
+const OFFERED: usize = 8;
+const LOOKED_AT: u32 = 200;
+
+#[derive(Template)]
+#[template(path = "action/pause.html")]
+struct PausePage {
+    frame: Frame,
+    subject: Subject,
+    refusal: Refusal,
+    reason: String,
+    until: String,
+    reasons: Vec<String>,
+    held: Option<Held>,
+    effect: Effect,
+    /// The first runs that go on, and how many more.
+    active: Vec<Active>,
+    more: usize,
+    same: Equivalent,
+}
+
+/// The pause that there is.
+struct Held {
+    by: String,
+    reason: String,
+    since: Moment,
+    until: Option<Moment>,
+}
+
+/// What a pause does.
+#[derive(Default)]
+struct Effect {
+    /// Why nothing would fire anyway.
+    idle: Option<String>,
+    /// The first fires that will not happen.
+    fires: Vec<Moment>,
+    /// How many more there are, if the pause has an end.
+    more: u64,
+    /// The end of the pause, and the first fire behind it.
+    end: Option<(Moment, Option<Moment>)>,
+}
+
+impl Effect {
+    fn of(subject: &Subject, clock: &Clock, until: Option<Timestamp>) -> Effect {
+        let idle = |why: String| Effect { idle: Some(why), ..Effect::default() };
+        if let Some(error) = subject.error() {
+            return idle(format!("It cannot fire as it is: {error}."));
+        }
+        if subject.is_for_each() {
+            return idle(
+                "It fires for each org, at its own local time. While it is paused it fires for none.".to_owned(),
+            );
+        }
+        let Some(spec) = subject.spec() else { return idle("Its schedule cannot be read.".to_owned()) };
+        let until = until.filter(|until| *until > clock.now);
+        let before_end = |at: &Timestamp| until.is_none_or(|until| *at <= until);
+        let fires: Vec<Timestamp> = subject.fires(clock.now).take_while(before_end).take(NAMED).collect();
+        if fires.is_empty() {
+            let why = if until.is_some() { "it has no fire before then" } else { "its schedule has no fire any more" };
+            return idle(format!("Nothing would fire anyway: {why}."));
+        }
+        let last = fires.last().copied().unwrap_or(clock.now);
+        Effect {
+            idle: None,
+            more: until.map_or(0, |until| spec.count_between(last, until)),
+            end: until.map(|until| {
+                let first = spec.next_after(until).map(|at| subject.moment(clock, at));
+                (subject.moment(clock, until), first)
+            }),
+            fires: fires.into_iter().map(|at| subject.moment(clock, at)).collect(),
+        }
+    }
+}
+
+/// Also of what is typed, before it is sent.
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    form(&visit, None).await
+}
+
+async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem> {
+    let subject = Subject::living(visit).await?;
+    let clock = visit.clock();
+    let pause = subject.row.job.state.pause.as_ref();
+    let mut reason = typed(visit, "reason");
+    let mut until = typed(visit, "until");
+    if let Some(pause) = pause.filter(|_| visit.sent.is_empty()) {
+        reason.clone_from(&pause.reason);
+        until = pause.until.map(|at| subject.wall(at)).unwrap_or_default();
+    }
+    if let Some(word) = visit.sent("set") {
+        until = quick(word, visit.now, &subject.zone).map(|at| subject.wall(at)).unwrap_or_default();
+    }
+    let held = pause.map(|pause| Held {
+        by: pause.by.clone(),
+        reason: pause.reason.clone(),
+        since: subject.moment(&clock, pause.at),
+        until: pause.until.map(|at| subject.moment(&clock, at)),
+    });
+    let (active, more) = named_runs(visit, &subject, &clock).await?;
+    let page = PausePage {
+        active,
+        more,
+        frame: visit.frame(Section::Jobs, format!("Pause {}", subject.key)).await,
+        effect: Effect::of(&subject, &clock, subject.read(&until)),
+        refusal: Refusal::of(problem, &FIELDS),
+        reasons: reasons(visit).await?,
+        same: same(visit, &subject, &reason, &until)?,
+        subject,
+        reason,
+        until,
+        held,
+    };
+    Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+}
+
+/// The body of the request.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cancel_pending: Option<bool>,
+}
+
+fn same(visit: &Visit, subject: &Subject, reason: &str, until: &str) -> Result<Equivalent, Problem> {
+    let reason = if reason.is_empty() { "why" } else { reason };
+    let until = Some(until).filter(|until| !until.is_empty());
+    let mut words = vec!["jobs", "pause", &subject.key, "--reason", reason];
+    words.extend(until.iter().flat_map(|until| ["--until", *until]));
+    let body = Body { reason: Some(reason), until, cancel_pending: None };
+    let path = format!("/jobs/{}/pause", subject.name);
+    Equivalent::with_body(&visit.api_base(), "POST", &path, &body, &words)
+}
+
+/// Why jobs were paused lately, the latest first.
+async fn reasons(visit: &Visit) -> Result<Vec<String>, Problem> {
+    let page = PageRequest { limit: LOOKED_AT, after: None };
+    let entries = visit.app.bell.store().list_audit(None, &page).await?.items;
+    let mut all: Vec<String> = Vec::new();
+    for reason in entries.into_iter().filter(|entry| entry.action == "job.pause").filter_map(|entry| entry.reason) {
+        if all.len() < OFFERED && !all.contains(&reason) {
+            all.push(reason);
+        }
+    }
+    Ok(all)
+}
+
+pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    if visit.sent("set").is_some() {
+        return form(&visit, None).await;
+    }
+    let subject = Subject::living(&visit).await?;
+    let path = [("jobId", subject.exact.as_str())];
+    let body = Body {
+        reason: visit.sent("reason"),
+        until: visit.sent("until"),
+        cancel_pending: visit.sent("cancelPending").map(|_| true),
+    };
+    match visit.perform::<wire::Paused>(Method::POST, "/jobs/{jobId}/pause", &path, &body).await {
+        Ok(_) if subject.is_paused() => {
+            Ok(Reply::done(subject.place(), format!("{} is still paused, with another reason.", subject.key)))
+        }
+        Ok(_) => Ok(Reply::done(subject.place(), format!("{} is paused.", subject.key))),
+        Err(problem) => form(&visit, Some(&mendable(problem)?)).await,
+    }
+}

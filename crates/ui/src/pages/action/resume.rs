@@ -1,0 +1,136 @@
+//! Resuming a job that is paused or cannot fire, and what about the slots that went by.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use serde::Serialize;
+
+use super::{Moment, Refusal, Subject, expect_operator, mendable, typed};
+use crate::clock::Clock;
+use crate::equivalent::Equivalent;
+use crate::visit::{Reply, Visit};
+use crate::{Frame, Section};
+use everbell_http::problem::Problem;
+use everbell_wire as wire;
+
+const FIELDS: [&str; 2] = ["missed", "reason"];
+
+#[derive(Template)]
+#[template(path = "action/resume.html")]
+struct ResumePage {
+    frame: Frame,
+    subject: Subject,
+    refusal: Refusal,
+    /// Whether the latest missed slot is to be run.
+    once: bool,
+    reason: String,
+    effect: Effect,
+    /// Why there is nothing to resume.
+    idle: Option<&'static str>,
+    same: Equivalent,
+}
+
+/// What went by, and what comes.
+struct Effect {
+    pause: Option<(String, String, Moment)>,
+    missed: u64,
+    latest: Option<Moment>,
+    next: Option<Moment>,
+}
+
+impl Effect {
+    fn of(subject: &Subject, clock: &Clock) -> Effect {
+        let since = subject.timer().last_slot_at;
+        let spec = subject.spec();
+        let pause = subject.row.job.state.pause.as_ref();
+        let latest = spec.and_then(|spec| spec.prev_at_or_before(clock.now)).filter(|at| *at > since);
+        let next = spec.and_then(|spec| spec.next_after(clock.now.max(since)));
+        Effect {
+            pause: pause.map(|pause| (pause.by.clone(), pause.reason.clone(), subject.moment(clock, pause.at))),
+            missed: spec.map_or(0, |spec| spec.count_between(since, clock.now)),
+            latest: latest.map(|at| subject.moment(clock, at)),
+            next: next.map(|at| subject.moment(clock, at)),
+        }
+    }
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    form(&visit, None).await
+}
+
+async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem> {
+    let subject = Subject::living(visit).await?;
+    let once = visit.sent("missed") == Some("fire_once");
+    let resumable = subject.is_paused() || subject.error().is_some();
+    let page = ResumePage {
+        frame: visit.frame(Section::Jobs, format!("Resume {}", subject.key)).await,
+        refusal: Refusal::of(problem, &FIELDS),
+        effect: Effect::of(&subject, &visit.clock()),
+        idle: (!resumable).then_some("It is active, so there is nothing to resume."),
+        same: same(visit, &subject, once)?,
+        reason: typed(visit, "reason"),
+        once,
+        subject,
+    };
+    Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+}
+
+/// The body of the request.
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+fn same(visit: &Visit, subject: &Subject, once: bool) -> Result<Equivalent, Problem> {
+    let mut words = vec!["jobs", "resume", &subject.key];
+    if once {
+        words.push("--run-missed");
+    }
+    let body = Body { missed: Some(if once { "fire_once" } else { "skip" }), reason: None };
+    let path = format!("/jobs/{}/resume", subject.name);
+    Equivalent::with_body(&visit.api_base(), "POST", &path, &body, &words)
+}
+
+pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    let subject = Subject::living(&visit).await?;
+    let path = [("jobId", subject.exact.as_str())];
+    let body = Body { missed: visit.sent("missed"), reason: visit.sent("reason") };
+    match visit.perform::<wire::Resumed>(Method::POST, "/jobs/{jobId}/resume", &path, &body).await {
+        Ok(answer) => Ok(Reply::done(subject.place(), outcome(&subject.key, &answer.resumed))),
+        Err(problem) => form(&visit, Some(&mendable(problem)?)).await,
+    }
+}
+
+/// The outcome as a sentence, with the slots that passed.
+fn outcome(key: &str, resumed: &wire::Resumption) -> String {
+    let missed = resumed.missed_slots;
+    let slots = if missed == 1 { "1 slot".to_owned() } else { format!("{missed} slots") };
+    match (missed, !resumed.run_ids.is_empty()) {
+        (_, true) => format!("{key} is active again; one run was made for the {slots} that went by."),
+        (0, false) => format!("{key} is active again."),
+        (_, false) => format!("{key} is active again; {slots} went by without a run."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use everbell_wire::job::ResumeAction;
+
+    use super::*;
+
+    #[test]
+    fn outcome_counts_missed_slots() {
+        let said = |missed_slots: u64, runs: &[&str]| {
+            let run_ids = runs.iter().map(|&id| id.to_owned()).collect();
+            let action = ResumeAction::Skip;
+            outcome("a", &wire::Resumption { missed_slots, action, run_ids, released_runs: 0 })
+        };
+        assert_eq!(said(0, &[]), "a is active again.");
+        assert_eq!(said(1, &[]), "a is active again; 1 slot went by without a run.");
+        assert_eq!(said(11, &["x"]), "a is active again; one run was made for the 11 slots that went by.");
+    }
+}

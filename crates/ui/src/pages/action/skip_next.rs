@@ -1,0 +1,137 @@
+//! Passing over the next fires of a job.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::for_org::{self, Doing};
+use super::{Moment, Refusal, Subject, expect_operator, mendable, typed};
+use crate::clock::Clock;
+use crate::equivalent::Equivalent;
+use crate::visit::{Reply, Visit};
+use crate::{Frame, Section};
+use everbell_http::problem::Problem;
+use everbell_wire as wire;
+
+const FIELDS: [&str; 2] = ["count", "reason"];
+const DOING: Doing = Doing { path: "skip-next", verb: "Skip the next fires of", for_all: None };
+/// How many of the fires are named.
+const NAMED: usize = 8;
+/// The most that the API passes over at once.
+const MOST: usize = 100;
+
+#[derive(Template)]
+#[template(path = "action/skip_next.html")]
+struct SkipPage {
+    frame: Frame,
+    subject: Subject,
+    refusal: Refusal,
+    count: String,
+    reason: String,
+    /// Nothing if there is no fire to skip.
+    effect: Option<Effect>,
+    same: Equivalent,
+}
+
+/// What skipping does.
+struct Effect {
+    /// The first of the fires that are passed over.
+    passed: Vec<Moment>,
+    /// How many more, and the last of them.
+    more: Option<(usize, Moment)>,
+    /// The first that happens.
+    then: Option<Moment>,
+}
+
+impl Effect {
+    fn of(subject: &Subject, clock: &Clock, count: usize) -> Option<Effect> {
+        subject.next()?;
+        let slots: Vec<Timestamp> = subject.spec()?.slots_after(subject.timer().last_slot_at).take(count + 1).collect();
+        let (passed, then) = slots.split_at(count.min(slots.len()));
+        let moment = |at: &Timestamp| subject.moment(clock, *at);
+        Some(Effect {
+            passed: passed.iter().take(NAMED).map(moment).collect(),
+            more: passed.get(NAMED..).and_then(|more| Some((more.len(), moment(more.last()?)))),
+            then: then.first().map(moment),
+        })
+    }
+}
+
+/// Also of what is typed, before it is sent.
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    form(&visit, None).await
+}
+
+async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem> {
+    let subject = match for_org::subject(visit, DOING).await? {
+        Ok(subject) => subject,
+        Err(ask) => return Ok(*ask),
+    };
+    let count = visit.sent("count").unwrap_or("1").to_owned();
+    let wanted = count.parse::<usize>().unwrap_or(1).clamp(1, MOST);
+    let page = SkipPage {
+        frame: visit.frame(Section::Jobs, format!("Skip the next fires of {}", subject.named())).await,
+        effect: Effect::of(&subject, &visit.clock(), wanted),
+        refusal: Refusal::of(problem, &FIELDS),
+        same: same(visit, &subject, wanted)?,
+        reason: typed(visit, "reason"),
+        subject,
+        count,
+    };
+    Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+}
+
+/// The body of the request.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<Count<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    org_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+/// How many fires to skip.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Count<'a> {
+    Number(i64),
+    /// A text that is no number, which the API refuses.
+    Text(&'a str),
+}
+
+impl Count<'_> {
+    fn parse(text: &str) -> Count<'_> {
+        text.parse().map_or(Count::Text(text), Count::Number)
+    }
+}
+
+fn same(visit: &Visit, subject: &Subject, count: usize) -> Result<Equivalent, Problem> {
+    let (path, text) = (format!("/jobs/{}/skip-next", subject.name), count.to_string());
+    let body = Body { count: Some(Count::parse(&text)), org_id: subject.org_id(), reason: None };
+    let words = [&["jobs", "skip", &subject.key, "--count", &text][..], &subject.org_words()].concat();
+    Equivalent::with_body(&visit.api_base(), "POST", &path, &body, &words)
+}
+
+pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    let subject = match for_org::subject(&visit, DOING).await? {
+        Ok(subject) => subject,
+        Err(ask) => return Ok(*ask),
+    };
+    let path = [("jobId", subject.exact.as_str())];
+    let count = visit.sent("count").map(Count::parse);
+    let body = Body { count, org_id: subject.org_id(), reason: visit.sent("reason") };
+    match visit.perform::<wire::Job>(Method::POST, "/jobs/{jobId}/skip-next", &path, &body).await {
+        Ok(_) => {
+            let count = visit.sent("count").unwrap_or("1");
+            let fires = if count == "1" { "fire is".to_owned() } else { format!("{count} fires are") };
+            Ok(Reply::done(subject.back(), format!("The next {fires} passed over for {}.", subject.named())))
+        }
+        Err(problem) => form(&visit, Some(&mendable(problem)?)).await,
+    }
+}

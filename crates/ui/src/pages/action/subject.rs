@@ -1,0 +1,223 @@
+//! [`Subject`]: the job that something is about to be done to.
+
+use everbell::core::org::{self, OrgFacts};
+use everbell::core::store::OrgJob;
+use everbell::{JobRow, JobStatus, Org, OrgId};
+use everbell_core::{Definition, Scope, Spec, Timer, Zone};
+use jiff::Timestamp;
+
+use super::Moment;
+use crate::clock::Clock;
+use crate::markup::url_part;
+use crate::pages::orgs::called;
+use crate::visit::Visit;
+use everbell_http::call::shown;
+use everbell_http::problem::{Kind, Problem};
+use everbell_wire::time_input::{Refusal, TimeReader};
+
+/// A job that something is about to be done to.
+pub(crate) struct Subject {
+    pub(crate) row: JobRow,
+    pub(crate) key: String,
+    /// The key as a part of a path.
+    pub(crate) part: String,
+    /// As the API names it in a path.
+    pub(crate) name: String,
+    /// The same with the version that the form was made for, so that the form never acts on a later one.
+    pub(crate) exact: String,
+    pub(crate) zone: Zone,
+    /// For whom it is done, of a job that fires for each org.
+    pub(crate) org: Option<ForOrg>,
+    /// What was read, so that nothing is done to something else.
+    pub(crate) revision: u64,
+}
+
+/// The org that something is about to be done for.
+pub(crate) struct ForOrg {
+    pub(crate) id: OrgId,
+    /// Its name; its id if it has none.
+    pub(crate) called: String,
+    /// The schedule that holds for it, if it can be read.
+    spec: Option<Spec>,
+}
+
+impl Subject {
+    /// The job that the path names.
+    pub(crate) async fn of(visit: &Visit) -> Result<Subject, Problem> {
+        let key = visit.part("key");
+        let mut row = visit.jobs().get(key).await.map_err(|error| match error {
+            everbell::StoreError::Invalid(_) => {
+                Problem::new(Kind::NotFound, format!("There is no job `{}`.", shown(key)))
+            }
+            // The cause is in the data, not in the server: the page says what to repair.
+            everbell::StoreError::Corrupt { what } => {
+                let detail = format!("Job `{}` is stored, but cannot be read: {what}.", shown(key));
+                Problem::new(Kind::Conflict, format!("{detail} Repair its row in the database, or restore a backup."))
+            }
+            other => other.into(),
+        })?;
+        // The last run is a part of the run history.
+        row.last_run = row.last_run.filter(|_| visit.may_read_runs());
+        let definition = &row.job.definition;
+        let key = definition.key.to_string();
+        Ok(Subject {
+            part: url_part(&key),
+            name: format!("key:{key}"),
+            exact: {
+                let version = definition.version.to_string();
+                format!("key:{key}@{}", visit.sent("version").unwrap_or(&version))
+            },
+            zone: definition.spec.as_ref().map_or_else(|_| Zone::utc(), |spec| spec.zone().clone()),
+            org: None,
+            revision: row.job.state.revision,
+            key,
+            row,
+        })
+    }
+
+    /// The same, unless it is retired: nothing can be done to it any more.
+    pub(crate) async fn living(visit: &Visit) -> Result<Subject, Problem> {
+        let subject = Subject::of(visit).await?;
+        if subject.status() == JobStatus::Retired {
+            return Err(Problem::new(Kind::JobRetired, format!("{} is retired, which is final.", subject.key)));
+        }
+        Ok(subject)
+    }
+
+    /// The same for an org: with the timer, the schedule and the zone that it has for it.
+    pub(super) fn for_org(mut self, org: &Org, jobs: Vec<OrgJob>) -> Subject {
+        let own = jobs.into_iter().find(|row| row.job.definition.id == self.definition().id);
+        let wish = own.as_ref().and_then(|row| row.wish.clone());
+        let facts = OrgFacts { life: (&self.row.job.state).into(), place: org.place.clone(), wish };
+        let spec = org::spec_for(self.definition(), &facts).ok();
+        self.zone = spec.as_ref().map_or_else(Zone::utc, |spec| spec.zone().clone());
+        self.row.timer = own.and_then(|row| row.timer);
+        self.org = Some(ForOrg { id: org.id.clone(), called: called(org), spec });
+        self
+    }
+
+    /// Whether it is the job as a whole, of which each org has its own fires.
+    pub(crate) fn is_for_each(&self) -> bool {
+        self.definition().scope == Scope::PerOrg && self.org.is_none()
+    }
+
+    /// Where to go when something was done: to the org that it was done for, else to the job.
+    pub(super) fn back(&self) -> String {
+        self.org.as_ref().map_or_else(|| self.place(), |org| format!("/orgs/{}", url_part(org.id.as_str())))
+    }
+
+    /// What the texts about it name: the job, and the org.
+    pub(super) fn named(&self) -> String {
+        self.org.as_ref().map_or_else(|| self.key.clone(), |org| format!("{} for {}", self.key, org.id))
+    }
+
+    /// What a shell is told besides, if it is for an org.
+    pub(super) fn org_words(&self) -> Vec<&str> {
+        self.org.as_ref().map_or_else(Vec::new, |org| vec!["--org", org.id.as_str()])
+    }
+
+    /// The id of the org that it is for.
+    pub(super) fn org_id(&self) -> Option<&str> {
+        self.org.as_ref().map(|org| org.id.as_str())
+    }
+
+    /// Where the job is shown.
+    pub(crate) fn place(&self) -> String {
+        format!("/jobs/{}", self.part)
+    }
+
+    pub(crate) fn definition(&self) -> &Definition {
+        &self.row.job.definition
+    }
+
+    pub(crate) fn status(&self) -> JobStatus {
+        self.row.job.state.status
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.status() == JobStatus::Paused
+    }
+
+    /// Why it cannot fire.
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.row.job.state.error.as_deref()
+    }
+
+    /// Its schedule, if it can be read. A job that fires for each org has none of its own, only for an org.
+    pub(crate) fn spec(&self) -> Option<&Spec> {
+        match &self.org {
+            Some(org) => org.spec.as_ref(),
+            None => self.definition().spec.as_ref().ok().filter(|_| !self.is_for_each()),
+        }
+    }
+
+    /// Its timer; one that wakes nobody for a job with one for each org.
+    pub(crate) fn timer(&self) -> Timer {
+        let definition = self.definition();
+        self.row.timer.clone().unwrap_or(Timer {
+            job_id: definition.id,
+            org: None,
+            next_run_at: None,
+            last_slot_at: definition.created_at,
+            rescheduled_from: None,
+            last_local_date: None,
+        })
+    }
+
+    /// When it fires next, as things are.
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        self.row.timer.as_ref().and_then(|timer| timer.next_run_at)
+    }
+
+    /// The fires that its schedule has after now, in order; first the one that somebody has moved.
+    pub(crate) fn fires(&self, now: Timestamp) -> impl Iterator<Item = Timestamp> {
+        let timer = self.row.timer.as_ref();
+        let moved = timer.and_then(|timer| timer.next_run_at.zip(timer.rescheduled_from));
+        let after = moved.map_or(now, |(at, slot)| at.max(slot).max(now));
+        let slots = self.spec().map(|spec| spec.slots_after(after)).into_iter().flatten();
+        moved.map(|(at, _)| at).into_iter().chain(slots)
+    }
+
+    /// A time as a page shows it.
+    pub(crate) fn moment(&self, clock: &Clock, at: Timestamp) -> Moment {
+        (clock.day(at, Some(&self.zone)), clock.away(at))
+    }
+
+    /// A time on the wall clock of the job, for a field.
+    pub(crate) fn wall(&self, at: Timestamp) -> String {
+        wall(at, &self.zone)
+    }
+
+    /// What a field says, read on the wall clock of the job as the API does.
+    pub(crate) fn read(&self, text: &str) -> Option<Timestamp> {
+        read(text, &self.zone).ok()
+    }
+}
+
+/// A time as a field of this zone holds it.
+pub(super) fn wall(at: Timestamp, zone: &Zone) -> String {
+    let there = at.to_zoned(zone.as_jiff().clone());
+    there.strftime(if there.second() == 0 { "%Y-%m-%dT%H:%M" } else { "%Y-%m-%dT%H:%M:%S" }).to_string()
+}
+
+/// What a field of this zone says, or what is wrong with it.
+pub(super) fn read(text: &str, zone: &Zone) -> Result<Timestamp, String> {
+    let told = |Refusal { reason, hint }: Refusal| hint.map_or(reason.clone(), |hint| format!("{reason}; {hint}"));
+    TimeReader { now: Timestamp::UNIX_EPOCH, zone }.absolute(text).map_err(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_says_what_its_zone_means() {
+        let tokyo = Zone::get("Asia/Tokyo").unwrap();
+        let at: Timestamp = "2026-11-16T07:00:00Z".parse().unwrap();
+        assert_eq!(wall(at, &tokyo), "2026-11-16T16:00");
+        assert_eq!(read("2026-11-16T16:00", &tokyo), Ok(at));
+        let late: Timestamp = "2026-11-16T07:00:05Z".parse().unwrap();
+        assert_eq!(read(&wall(late, &tokyo), &tokyo), Ok(late));
+        assert!(read("soon", &tokyo).unwrap_err().contains("is not a time"));
+    }
+}

@@ -1,0 +1,111 @@
+//! The first lines about a job: status, schedule, policies in words.
+
+use everbell_core::cron::WarningCode;
+use everbell_wire as wire;
+
+use super::lives;
+use crate::badge;
+use crate::clock::{Clock, lasted};
+use crate::markup::Markup;
+use crate::pages::action::Subject;
+
+/// A job in short.
+pub(super) struct About {
+    pub(super) badge: Markup,
+    pub(super) living: bool,
+    pub(super) schedule: wire::job::Schedule,
+    pub(super) once_at: Option<Markup>,
+    /// What time it is where it lives.
+    pub(super) local_now: Markup,
+    /// The org that `next` is for, of a job that fires for each.
+    pub(super) next_org: Option<String>,
+    pub(super) next: Option<(Markup, Markup)>,
+    /// The first fire after a pause that ends.
+    pub(super) after_pause: Option<(Markup, Markup)>,
+    pub(super) moved_from: Option<Markup>,
+    pub(super) last: Option<LastRun>,
+    pub(super) failures: u32,
+    pub(super) pause: Option<PauseLine>,
+    pub(super) error: Option<String>,
+    pub(super) policies: Vec<String>,
+    pub(super) labels: Vec<String>,
+    pub(super) description: String,
+    pub(super) warnings: Vec<String>,
+    pub(super) source: &'static str,
+}
+
+pub(super) struct LastRun {
+    pub(super) id: String,
+    pub(super) badge: Markup,
+    pub(super) at: Markup,
+    pub(super) away: Markup,
+    pub(super) took: String,
+}
+
+/// Why, who, since when, until when; and what passed meanwhile.
+pub(super) struct PauseLine {
+    pub(super) reason: String,
+    pub(super) by: String,
+    pub(super) at: Markup,
+    pub(super) away: Markup,
+    pub(super) until: Option<(Markup, Markup)>,
+    /// Slots that went by; unknown for a job that fires for each org.
+    pub(super) missed: Option<u64>,
+}
+
+impl About {
+    pub(super) fn of(subject: &Subject, clock: &Clock) -> About {
+        let (job, zone) = (&subject.row.job, Some(&subject.zone));
+        let (definition, state, timer) = (&*job.definition, &job.state, subject.row.timer.as_ref());
+        let schedule = wire::job::Schedule::from(definition);
+        let pause = state.pause.as_ref().map(|pause| PauseLine {
+            reason: pause.reason.clone(),
+            by: pause.by.clone(),
+            at: clock.at(pause.at, zone),
+            away: clock.away(pause.at),
+            until: pause.until.map(|until| (clock.at(until, zone), clock.away(until))),
+            missed: subject.spec().map(|spec| spec.count_between(pause.at, clock.now)),
+        });
+        About {
+            badge: badge::job(state.status, state.error.is_some()),
+            living: lives(state.status),
+            once_at: schedule.run_at.map(|at| clock.day(at, zone)),
+            local_now: {
+                let there = clock.now.to_zoned(subject.zone.as_jiff().clone());
+                Markup::of(there.strftime("%H:%M").to_string())
+            },
+            next_org: subject.row.next_for_org.as_ref().map(|(_, org)| org.to_string()),
+            next: subject.row.next_run_at().map(|at| (clock.day(at, zone), clock.away(at))),
+            after_pause: state.pause.as_ref().and_then(|pause| pause.until).and_then(|until| {
+                let at = subject.spec()?.next_after(until.max(clock.now))?;
+                Some((clock.day(at, zone), clock.away(at)))
+            }),
+            moved_from: timer.and_then(|timer| timer.rescheduled_from).map(|at| clock.at(at, zone)),
+            last: subject.row.last_run.as_ref().map(|run| LastRun {
+                id: run.id.to_string(),
+                badge: badge::run(run.status),
+                at: clock.at(run.scheduled_at, zone),
+                away: clock.away(run.scheduled_at),
+                took: lasted(run.started_at, run.finished_at),
+            }),
+            failures: state.consecutive_failures,
+            pause,
+            error: state.error.clone(),
+            policies: wire::Policies::from(definition).summary(),
+            labels: definition.labels.iter().map(|(name, value)| format!("{name}={value}")).collect(),
+            description: definition.description.clone(),
+            warnings: warnings(subject, clock),
+            source: definition.source.as_str(),
+            schedule,
+        }
+    }
+}
+
+/// What may surprise about its schedule.
+fn warnings(subject: &Subject, clock: &Clock) -> Vec<String> {
+    let Ok(spec) = &subject.definition().spec else { return Vec::new() };
+    // What clocks do is different in the zone of each org.
+    let is_own = |code| !subject.is_for_each() || !matches!(code, WarningCode::DstGap | WarningCode::DstFold);
+    let warnings = spec.warnings(clock.now).into_iter().filter(|warning| is_own(warning.code));
+    warnings.map(|warning| warning.detail).collect()
+}

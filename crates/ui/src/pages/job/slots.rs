@@ -1,0 +1,111 @@
+//! What became of slots: gaps, and the answer to "what happened at this time?".
+
+use everbell::OrgId;
+use everbell::client::Explanation;
+use everbell_core::store::{GapFilter, PageRequest, SlotOutcome};
+use everbell_core::{Gap, GapReason, Zone};
+use jiff::Timestamp;
+
+use crate::clock::Clock;
+use crate::markup::Markup;
+use crate::pages::action::Subject;
+use crate::visit::Visit;
+use everbell_http::convert::in_words;
+use everbell_http::problem::Problem;
+
+/// Slots in a row that got no run.
+pub(super) struct GapLine {
+    pub(super) from: Markup,
+    pub(super) to: Option<Markup>,
+    pub(super) slots: u64,
+    pub(super) reason: &'static str,
+    pub(super) actor: Option<String>,
+    /// For whom, of a job that fires for each org.
+    pub(super) org: Option<String>,
+}
+
+impl GapLine {
+    pub(super) fn of((org, gap): &(Option<OrgId>, Gap), clock: &Clock, zone: &Zone) -> GapLine {
+        GapLine {
+            from: clock.at(gap.first_slot_at, Some(zone)),
+            to: (gap.slots > 1).then(|| clock.at(gap.last_slot_at, Some(zone))),
+            slots: gap.slots,
+            reason: reason(gap.reason),
+            actor: gap.actor.clone(),
+            org: org.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+fn reason(reason: GapReason) -> &'static str {
+    match reason {
+        GapReason::Missed => "missed: nothing was running, and they were not caught up",
+        GapReason::Coalesced => "one later run stands for them",
+        GapReason::Paused => "the job was paused",
+        GapReason::DstGap => "the local time does not exist on that day",
+        GapReason::Expired => "older than the job wants to catch up",
+        GapReason::Errored => "the job could not fire",
+    }
+}
+
+/// The newest gaps of all versions; nothing for who may not read runs.
+pub(super) async fn gaps(
+    visit: &Visit,
+    subject: &Subject,
+    limit: u32,
+) -> Result<Option<Vec<(Option<OrgId>, Gap)>>, Problem> {
+    if !visit.may_read_runs() {
+        return Ok(None);
+    }
+    let filter = GapFilter { job_key: Some(subject.row.job.definition.key.clone()), ..GapFilter::default() };
+    let page = visit.runs().gaps(&filter, &PageRequest { limit, after: None }).await?;
+    Ok(Some(page.items.into_iter().map(|(_, org, gap)| (org, gap)).collect()))
+}
+
+/// What became of a time.
+pub(super) struct Told {
+    pub(super) at: Markup,
+    pub(super) text: String,
+    pub(super) run: Option<String>,
+    pub(super) before: Option<Markup>,
+    pub(super) after: Option<Markup>,
+}
+
+/// The org that is asked about, of a job that fires for each, and its zone; else the zone of the job.
+pub(super) async fn asked(visit: &Visit, subject: &Subject, org: &str) -> Result<(Option<OrgId>, Zone), Problem> {
+    let Some(id) = OrgId::new(org).ok().filter(|_| subject.is_for_each()) else {
+        return Ok((None, subject.zone.clone()));
+    };
+    let org = visit.orgs().get(&id).await?;
+    Ok((Some(id), Zone::get(&org.place.timezone).unwrap_or_else(|_| Zone::utc())))
+}
+
+/// The answer, if something was asked by who may know.
+pub(super) async fn told(
+    visit: &Visit,
+    subject: &Subject,
+    (org, zone): &(Option<OrgId>, Zone),
+    at: Option<Timestamp>,
+) -> Result<Option<Told>, Problem> {
+    let Some(at) = at.filter(|_| visit.may_read_runs()) else { return Ok(None) };
+    let (jobs, key) = (visit.jobs(), subject.key.as_str());
+    let told = match org {
+        Some(org) => jobs.explain_for(key, org, at).await?,
+        None => jobs.explain(key, at).await?,
+    };
+    let (clock, zone) = (visit.clock(), Some(zone));
+    let (before, after) = match &told {
+        Explanation::NoSlot { previous, next } => (*previous, *next),
+        _ => (None, None),
+    };
+    Ok(Some(Told {
+        at: clock.day(at, zone),
+        text: in_words(&told).1,
+        run: match &told {
+            Explanation::Settled(SlotOutcome::Run(run)) | Explanation::Folded { run, .. } => Some(run.id.to_string()),
+            _ => None,
+        },
+        before: before.map(|at| clock.day(at, zone)),
+        after: after.map(|at| clock.day(at, zone)),
+    }))
+}

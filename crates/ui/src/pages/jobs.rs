@@ -1,0 +1,320 @@
+//! View A, "Scheduled Jobs": every job, what it does, when it fires, how it fares.
+
+mod history;
+
+use std::collections::{BTreeSet, HashMap};
+
+use askama::Template;
+use everbell::{JobRow, JobStatus};
+use everbell_core::cron::WarningCode;
+use everbell_core::store::{JobSort, RunSummary};
+use everbell_core::{Scope, Spec, Zone};
+use everbell_wire as wire;
+use jiff::{SignedDuration, Timestamp};
+
+use self::history::History;
+use crate::clock::{Clock, lasted};
+use crate::markup::{Markup, url_part};
+use crate::pages::action::bulk::LONGEST;
+use crate::{Frame, Links, Reply, Section, Visit, badge};
+use everbell_http::access::Role;
+use everbell_http::api::jobs::{self, filter};
+use everbell_http::page;
+use everbell_http::problem::Problem;
+use everbell_wire::form::Field;
+
+/// The same as the API's.
+pub(crate) const QUERY: &[Field] = jobs::LIST;
+
+/// How far ahead it is told that clocks change.
+const AHEAD: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+#[derive(Template)]
+#[template(path = "jobs.html")]
+struct JobsPage {
+    frame: Frame,
+    links: Links,
+    /// Where all that match are paused or resumed.
+    matching: Links,
+    sort: &'static str,
+    /// Whether there was never a job.
+    none_yet: bool,
+    rows: Vec<Row>,
+    /// How many match, if they are all on this page.
+    whole: Option<usize>,
+    targets: Vec<String>,
+    /// Where the list begins, if this is not its first page.
+    first: Option<String>,
+    next: Option<String>,
+    /// Why who is here may not act, or may not make jobs.
+    no_act: Option<String>,
+    no_make: Option<String>,
+}
+
+/// A job in the list.
+pub(crate) struct Row {
+    pub(crate) key: String,
+    pub(crate) part: String,
+    pub(crate) version: u32,
+    pub(crate) target: String,
+    pub(crate) schedule: wire::job::Schedule,
+    /// When a job fires that fires once.
+    pub(crate) once_at: Option<Markup>,
+    pub(crate) status: Markup,
+    pub(crate) stands: JobStatus,
+    /// Whether it fires for each org, so that it has no fires of its own.
+    pub(crate) for_each: bool,
+    pub(crate) errored: bool,
+    pub(crate) about: Option<String>,
+    pub(crate) history: Option<History>,
+    /// Since when it is paused, and until when.
+    pub(crate) since: Option<Markup>,
+    pub(crate) until: Option<Markup>,
+    pub(crate) last: Option<Last>,
+    /// The org that `next` is for, of a job that fires for each.
+    pub(crate) next_org: Option<String>,
+    pub(crate) next: Option<(Markup, Markup)>,
+    /// When it would fire if it were not paused; or when it will, if the pause has an end.
+    pub(crate) would: Option<(&'static str, Markup)>,
+    pub(crate) late: bool,
+    /// What the next change of clocks does to it.
+    pub(crate) dst: Option<String>,
+    pub(crate) failures: u32,
+}
+
+/// The last run of a job.
+pub(crate) struct Last {
+    pub(crate) id: String,
+    pub(crate) status: Markup,
+    pub(crate) at: Markup,
+    pub(crate) away: Markup,
+    /// How long it took, if it has ended.
+    pub(crate) took: Option<String>,
+    pub(crate) failure: Option<String>,
+}
+
+impl Row {
+    pub(crate) fn of(row: &JobRow, clock: &Clock) -> Row {
+        let (definition, state) = (&*row.job.definition, &row.job.state);
+        let spec = definition.spec.as_ref().ok();
+        let zone = spec.map(|spec| spec.zone().clone());
+        let next = row.next_run_at();
+        let pause = state.pause.as_ref();
+        let mut schedule = wire::job::Schedule::from(definition);
+        if spec.is_none() && state.error.is_some() {
+            // Why stands with its status.
+            "Cannot be read".clone_into(&mut schedule.text);
+        }
+        let at = |at| clock.at(at, zone.as_ref());
+        let paused = state.status == JobStatus::Paused;
+        let for_each = definition.scope == Scope::PerOrg;
+        // Its own zone is nobody's clock if each org has one.
+        let own = spec.filter(|_| !for_each);
+        Row {
+            history: None,
+            key: definition.key.to_string(),
+            part: url_part(definition.key.as_str()),
+            version: definition.version,
+            target: definition.target.to_string(),
+            once_at: schedule.run_at.map(at),
+            schedule,
+            status: badge::job(state.status, state.error.is_some()),
+            stands: state.status,
+            for_each,
+            errored: state.error.is_some(),
+            about: pause.map(|pause| format!("by {}: {}", pause.by, pause.reason)).or_else(|| state.error.clone()),
+            since: pause.map(|pause| clock.away(pause.at)),
+            until: pause.and_then(|pause| pause.until).map(at),
+            last: row.last_run.as_ref().map(|run| Last::of(run, clock, zone.as_ref())),
+            next_org: row.next_for_org.as_ref().map(|(_, org)| org.to_string()),
+            next: next.map(|next| (at(next), clock.away(next))),
+            would: own.filter(|_| paused).and_then(|spec| {
+                let end = pause.and_then(|pause| pause.until).filter(|until| *until > clock.now);
+                let word = if end.is_some() { "will be" } else { "would be" };
+                spec.next_after(end.unwrap_or(clock.now)).map(|next| (word, at(next)))
+            }),
+            late: next.is_some_and(|at| at < clock.now),
+            dst: own.filter(|_| state.status != JobStatus::Retired).and_then(|spec| clock_change(spec, clock.now)),
+            failures: state.consecutive_failures,
+        }
+    }
+
+    /// Whether anything can still be done to it.
+    pub(crate) fn is_living(&self) -> bool {
+        self.stands != JobStatus::Retired
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.stands == JobStatus::Paused
+    }
+}
+
+/// What a change of clocks does to a fire of the near future.
+fn clock_change(spec: &Spec, now: Timestamp) -> Option<String> {
+    let until = now.checked_add(AHEAD).ok()?;
+    if spec.zone().changes_between(now, until).is_empty() {
+        return None;
+    }
+    let last = until.to_zoned(spec.zone().as_jiff().clone()).date();
+    let moved = spec.warnings(now).into_iter().find(|warning| {
+        matches!(warning.code, WarningCode::DstGap | WarningCode::DstFold)
+            && warning.local_date.is_some_and(|date| date <= last)
+    });
+    moved.map(|warning| warning.detail)
+}
+
+impl Last {
+    fn of(run: &everbell::RunRecord, clock: &Clock, zone: Option<&Zone>) -> Last {
+        Last {
+            id: run.id.to_string(),
+            status: badge::run(run.status),
+            at: clock.at(run.scheduled_at, zone),
+            away: clock.away(run.scheduled_at),
+            took: run.finished_at.map(|end| lasted(run.started_at, Some(end))),
+            failure: run.failure.as_ref().map(|failure| failure.code.as_str().to_owned()),
+        }
+    }
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    let call = visit.call();
+    let form = call.query(QUERY);
+    let mut filter = filter(&call, &form)?;
+    if !form.has("sort") {
+        filter.sort = JobSort::NextRunAt;
+    }
+    let sort = match filter.sort {
+        JobSort::Key => "jobKey",
+        JobSort::NextRunAt => "nextRunAt",
+        JobSort::CreatedAt => "-createdAt",
+        JobSort::Target => "target",
+        JobSort::LastRun => "-lastRunAt",
+    };
+    let request = page::request(&call)?;
+    let listed = async {
+        let page = visit.jobs().list(&filter, &request).await?;
+        let glimpses = history::glimpses(&visit, &page.items).await?;
+        Ok::<_, Problem>((page, glimpses))
+    };
+    let asked = form.list("target");
+    let (listed, frame, targets) =
+        tokio::join!(listed, visit.frame(Section::Jobs, "Scheduled jobs"), targets(&visit, &asked));
+    let (mut page, glimpses) = listed?;
+    if !visit.may_read_runs() {
+        page.items.iter_mut().for_each(|row| row.last_run = None);
+    }
+    let clock = visit.clock();
+    let links = Links::new("/jobs", &visit.query);
+    let next = page::next(&call, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor));
+    let first = form.has("cursor").then(|| links.here());
+    let none_yet = frame.tallies.as_ref().is_some_and(|tallies| tallies.jobs + tallies.retired == 0);
+    let template = JobsPage {
+        frame,
+        none_yet,
+        matching: matching(&visit),
+        whole: (first.is_none() && next.is_none()).then_some(page.items.len()),
+        rows: rows(&page.items, &glimpses, &clock),
+        targets: targets?,
+        no_act: visit.barred(Role::Operator),
+        no_make: visit.barred(Role::Admin),
+        links,
+        sort,
+        first,
+        next,
+    };
+    Reply::page(&template)
+}
+
+/// The jobs of a page, each with its last runs.
+fn rows(jobs: &[JobRow], glimpses: &HashMap<String, Vec<RunSummary>>, clock: &Clock) -> Vec<Row> {
+    let row = |(number, job): (usize, &JobRow)| {
+        let (key, spec) = (job.job.definition.key.as_str(), job.job.definition.spec.as_ref().ok());
+        let runs = glimpses.get(key).map_or(&[][..], Vec::as_slice);
+        let history = history::drawn(number, key, runs, clock, spec.map(Spec::zone));
+        Row { history, ..Row::of(job, clock) }
+    };
+    jobs.iter().enumerate().map(row).collect()
+}
+
+/// The filters without the order, for what is done to all that match; and the way back to the list as it is.
+fn matching(visit: &Visit) -> Links {
+    let mut filters = visit.query.as_object().cloned().unwrap_or_default();
+    filters.retain(|name, _| !["sort", "limit", "jobKey"].contains(&name.as_str()));
+    filters.insert("all".to_owned(), true.into());
+    if visit.here.len() <= LONGEST {
+        filters.insert("back".to_owned(), visit.here.as_str().into());
+    }
+    Links::new("", &serde_json::Value::Object(filters))
+}
+
+/// The targets that somebody serves, and those that are chosen.
+async fn targets(visit: &Visit, chosen: &[&str]) -> Result<Vec<String>, Problem> {
+    let instances = visit.app.bell.store().list_instances().await?;
+    let served = instances.iter().flat_map(|instance| instance.targets.iter().map(ToString::to_string));
+    let all: BTreeSet<String> = served.chain(chosen.iter().map(|target| (*target).to_owned())).collect();
+    Ok(all.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use everbell::core::change;
+    use everbell_core::{Definition, Job, JobId, JobKey, JobState, Json, Policies, Source, Target, Unschedulable};
+
+    use super::*;
+    use crate::choices::Face;
+
+    /// A job whose zone is gone, as it is noticed when it is due.
+    fn broken(error: Option<&str>) -> JobRow {
+        let created_at: Timestamp = "2026-11-15T00:00:00Z".parse().unwrap();
+        let definition = Definition {
+            id: JobId::new(created_at, [1; 10]),
+            key: JobKey::new("moved").unwrap(),
+            version: 1,
+            target: Target::new("log").unwrap(),
+            payload: Json::parse("payload", "{}").unwrap(),
+            spec: Err(Unschedulable {
+                expression: Some("0 8 * * *".to_owned()),
+                timezone: "Mars/Base".to_owned(),
+                reason: "unknown time zone".to_owned(),
+            }),
+            policies: Policies::default(),
+            scope: Scope::Global,
+            description: String::new(),
+            labels: BTreeMap::new(),
+            source: Source::Api,
+            supersedes: None,
+            created_by: "ana".to_owned(),
+            created_at,
+        };
+        let new = change::create(definition);
+        let state = JobState { error: error.map(str::to_owned), ..new.state };
+        JobRow { job: Job { definition: new.definition, state }, timer: None, last_run: None, next_for_org: None }
+    }
+
+    #[test]
+    fn why_a_job_cannot_fire_is_said_once() {
+        let now = "2026-11-15T09:00:00Z".parse().unwrap();
+        let clock = Clock { now, face: Face::Schedule, mine: Zone::utc() };
+        let row = Row::of(&broken(Some("unknown time zone `Mars/Base`")), &clock);
+        assert_eq!(row.about.as_deref(), Some("unknown time zone `Mars/Base`"));
+        assert_eq!(row.schedule.text, "Cannot be read");
+        // Before it is noticed the schedule is the only one to tell.
+        assert_eq!(Row::of(&broken(None), &clock).schedule.text, "Cannot be read: unknown time zone");
+    }
+
+    #[test]
+    fn a_change_of_clocks_is_told_a_month_ahead() {
+        let spec = |expression: &str, zone: &str| {
+            Spec::recurring(expression.parse().unwrap(), Zone::get(zone).unwrap(), Timestamp::UNIX_EPOCH)
+        };
+        let told = |expression, zone, now: &str| clock_change(&spec(expression, zone), now.parse().unwrap());
+        let gap = told("30 2 * * *", "America/New_York", "2027-03-01T00:00:00Z");
+        assert!(gap.is_some_and(|text| text.contains("2027-03-14")));
+        assert_eq!(told("30 2 * * *", "America/New_York", "2027-01-01T00:00:00Z"), None);
+        assert_eq!(told("30 5 * * *", "America/New_York", "2027-03-01T00:00:00Z"), None);
+        assert_eq!(told("*/5 * * * *", "America/New_York", "2027-03-01T00:00:00Z"), None);
+        assert_eq!(told("30 2 * * *", "UTC", "2027-03-01T00:00:00Z"), None);
+    }
+}

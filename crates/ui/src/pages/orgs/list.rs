@@ -1,0 +1,90 @@
+//! Every org: its zone, what time it is there, whether jobs fire for it.
+
+use askama::Template;
+use everbell::Org;
+use everbell_core::Zone;
+
+use super::{called, local_now};
+use crate::clock::Clock;
+use crate::markup::{Markup, url_part};
+use crate::{Frame, Links, Reply, Section, Visit};
+use everbell_http::access::Role;
+use everbell_http::api::orgs;
+use everbell_http::page;
+use everbell_http::problem::Problem;
+use everbell_wire::form::Field;
+
+/// The same as the API's.
+pub(crate) const QUERY: &[Field] = orgs::LIST;
+
+#[derive(Template)]
+#[template(path = "orgs/list.html")]
+struct ListPage {
+    frame: Frame,
+    links: Links,
+    rows: Vec<Row>,
+    zones: Vec<&'static str>,
+    /// How many timers of orgs cannot fire.
+    errored: u32,
+    /// Orgs that changed and whose timers nobody has looked at yet.
+    waiting: u32,
+    /// Orgs of this page that cannot be read.
+    unreadable: Vec<String>,
+    first: Option<String>,
+    next: Option<String>,
+    /// Why who is here may not act.
+    no_act: Option<String>,
+}
+
+/// An org in the list.
+struct Row {
+    part: String,
+    id: String,
+    called: String,
+    timezone: String,
+    /// What the clock shows there, or why nobody knows.
+    now: Result<Markup, String>,
+    enabled: bool,
+    updated: Markup,
+    by: String,
+}
+
+impl Row {
+    fn of(org: &Org, clock: &Clock) -> Row {
+        let zone = Zone::get(&org.place.timezone);
+        Row {
+            part: url_part(org.id.as_str()),
+            id: org.id.to_string(),
+            called: called(org),
+            timezone: org.place.timezone.clone(),
+            now: zone.map(|zone| local_now(clock, &zone)).map_err(|error| error.to_string()),
+            enabled: org.place.enabled,
+            updated: clock.away(org.updated_at),
+            by: org.updated_by.clone(),
+        }
+    }
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    let call = visit.call();
+    let form = call.query(QUERY);
+    let (filter, request) = (orgs::filter(&form), page::request(&call)?);
+    let orgs = visit.orgs();
+    let (frame, page, counts) =
+        tokio::join!(visit.frame(Section::Orgs, "Orgs"), orgs.list(&filter, &request), orgs.counts());
+    let (page, counts, clock) = (page?, counts?, visit.clock());
+    let links = Links::new("/orgs", &visit.query);
+    let template = ListPage {
+        frame,
+        rows: page.items.iter().map(|org| Row::of(org, &clock)).collect(),
+        zones: Zone::names().collect(),
+        errored: counts.errored,
+        waiting: counts.waiting,
+        unreadable: page.unreadable,
+        first: form.has("cursor").then(|| links.here()),
+        next: page::next(&call, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor)),
+        no_act: visit.barred(Role::Operator),
+        links,
+    };
+    Reply::page(&template)
+}

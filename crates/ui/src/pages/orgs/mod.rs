@@ -1,0 +1,123 @@
+//! Orgs: tenants with their own zone. Who they are, when which job fires for each, and what changes that.
+
+pub(crate) mod delete;
+pub(crate) mod edit;
+pub(crate) mod enable;
+mod foreseen;
+pub(crate) mod import;
+pub(crate) mod list;
+pub(crate) mod of_job;
+pub(crate) mod org;
+pub(crate) mod run_now;
+mod stand;
+pub(crate) mod stop;
+pub(crate) mod time;
+mod what_if;
+pub(crate) mod wish;
+
+use everbell::Org;
+use everbell::core::store::OrgJob;
+use everbell_core::{UnknownZone, Zone};
+use jiff::Timestamp;
+
+use super::action::Refusal;
+use crate::choices::Face;
+use crate::clock::Clock;
+use crate::markup::{Markup, url_part};
+use crate::visit::Visit;
+use everbell_http::call::shown;
+use everbell_http::problem::{Kind, Problem};
+use everbell_wire::form::Fault;
+
+/// An org that is shown, or that something is about to be done to.
+pub(crate) struct OrgSubject {
+    pub(crate) id: String,
+    /// The id as a part of a path.
+    pub(crate) part: String,
+    /// Its name; its id if it has none.
+    pub(crate) called: String,
+    /// Its zone, or why that cannot be read any more.
+    pub(crate) zone: Result<Zone, UnknownZone>,
+    /// What was read, so that nothing is done to something else.
+    pub(crate) revision: u64,
+    pub(crate) org: Org,
+}
+
+impl OrgSubject {
+    /// The org that the path names.
+    pub(crate) async fn of(visit: &Visit) -> Result<OrgSubject, Problem> {
+        let id = visit.call().org()?;
+        Ok(OrgSubject::from(visit.orgs().get(&id).await?))
+    }
+
+    /// Where the org is shown.
+    pub(crate) fn place(&self) -> String {
+        place(&self.part)
+    }
+
+    /// A job that fires for orgs, as this one sees it: the one that the path names.
+    async fn job(&self, visit: &Visit) -> Result<OrgJob, Problem> {
+        let key = visit.part("jobKey");
+        let jobs = visit.orgs().jobs_of(&self.org.id).await?;
+        let found = jobs.into_iter().find(|row| row.job.definition.key.as_str() == key);
+        found.ok_or_else(|| Problem::new(Kind::NotFound, format!("No job `{}` fires for orgs.", shown(key))))
+    }
+
+    /// A time on the clock of the org, and how far away it is.
+    fn moment(&self, clock: &Clock, at: Timestamp) -> (Markup, Markup) {
+        (local(clock, at, self.zone.as_ref().ok()), clock.away(at))
+    }
+}
+
+impl From<Org> for OrgSubject {
+    fn from(org: Org) -> OrgSubject {
+        OrgSubject {
+            id: org.id.to_string(),
+            part: url_part(org.id.as_str()),
+            called: called(&org),
+            zone: Zone::get(&org.place.timezone),
+            revision: org.revision,
+            org,
+        }
+    }
+}
+
+/// Where the org with this id is shown, which is a part of a path already.
+fn place(part: &str) -> String {
+    format!("/orgs/{part}")
+}
+
+/// What people call an org.
+pub(crate) fn called(org: &Org) -> String {
+    if org.name.is_empty() { org.id.to_string() } else { org.name.clone() }
+}
+
+/// A time on the wall of a place, whatever whoever looks has chosen: orgs are about their own clocks.
+fn local(clock: &Clock, at: Timestamp, zone: Option<&Zone>) -> Markup {
+    clock.with(Face::Schedule).day(at, Some(zone.unwrap_or(&Zone::utc())))
+}
+
+/// What the clock on the wall of a place shows now, by the minute.
+fn local_now(clock: &Clock, zone: &Zone) -> Markup {
+    let minute = Timestamp::from_second(clock.now.as_second().div_euclid(60) * 60).unwrap_or(clock.now);
+    local(clock, minute, Some(zone))
+}
+
+/// A time in UTC.
+fn utc(clock: &Clock, at: Timestamp) -> Markup {
+    clock.with(Face::Utc).at(at, None)
+}
+
+/// One fault of one field.
+fn fault(name: &str, text: impl Into<String>) -> Problem {
+    Problem::body(vec![Fault::new(format!("/{name}"), "invalid", text)])
+}
+
+/// What is wrong with a form about an org.
+fn refusal(problem: Option<&Problem>, fields: &[&str]) -> Refusal {
+    if problem.is_some_and(|problem| problem.kind == Kind::RevisionMismatch) {
+        let text = "The org has changed meanwhile, and nothing was done. This is how it is now: look again, then send it again.";
+        return Refusal { faults: Vec::new(), whole: Some(text.to_owned()) };
+    }
+    Refusal::of(problem, fields)
+}

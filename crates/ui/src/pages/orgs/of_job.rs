@@ -1,0 +1,152 @@
+//! The orgs of a job: when it fires for each, whether it has today, and why not.
+
+use askama::Template;
+use everbell::core::org::{OrgTask, Sweep};
+use everbell::core::store::JobOrg;
+use everbell_core::{Job, Scope, Zone};
+
+use super::stand::Stand;
+use super::{called, local_now, place};
+use crate::clock::Clock;
+use crate::markup::{Markup, url_part};
+use crate::pages::action::Subject;
+use crate::{Frame, Links, Reply, Section, Visit};
+use everbell_http::access::Role;
+use everbell_http::api::org_jobs;
+use everbell_http::page;
+use everbell_http::problem::Problem;
+use everbell_wire::form::Field;
+
+/// The same as the API's.
+pub(crate) const QUERY: &[Field] = org_jobs::OF_JOB;
+
+#[derive(Template)]
+#[template(path = "orgs/of_job.html")]
+struct OfJobPage {
+    frame: Frame,
+    subject: Subject,
+    /// Whether it fires for orgs at all.
+    per_org: bool,
+    links: Links,
+    rows: Vec<Row>,
+    sweeps: Vec<UnderWay>,
+    /// Orgs of this page that cannot be read.
+    unreadable: Vec<String>,
+    first: Option<String>,
+    next: Option<String>,
+    /// Why who is here may not act.
+    no_act: Option<String>,
+}
+
+/// An org of the job.
+struct Row {
+    id: String,
+    part: String,
+    called: String,
+    timezone: String,
+    now: Option<Markup>,
+    stand: Stand,
+}
+
+/// Something that is being done for every org.
+pub(super) struct UnderWay {
+    pub(super) what: &'static str,
+    pub(super) seen: u64,
+    pub(super) by: String,
+    pub(super) since: Markup,
+    /// Which, if it may be stopped.
+    stoppable: Option<String>,
+}
+
+impl Row {
+    fn of(job: &Job, row: &JobOrg, clock: &Clock) -> Row {
+        let org = &row.org;
+        let zone = Zone::get(&org.place.timezone).ok();
+        Row {
+            id: org.id.to_string(),
+            part: url_part(org.id.as_str()),
+            called: called(org),
+            timezone: org.place.timezone.clone(),
+            now: zone.map(|zone| local_now(clock, &zone)),
+            stand: Stand::of_job(job, row, clock),
+        }
+    }
+
+    fn place(&self) -> String {
+        place(&self.part)
+    }
+}
+
+impl UnderWay {
+    pub(super) fn of(sweep: &Sweep, clock: &Clock) -> UnderWay {
+        let what = match sweep.work {
+            OrgTask::Arm => "Making timers",
+            OrgTask::Resume { .. } => "Waking timers",
+            OrgTask::RunNow { .. } => "Making runs by hand",
+            OrgTask::Backfill { .. } => "Making runs for slots that have gone by",
+        };
+        let stoppable = sweep.expect_stoppable().is_ok().then(|| sweep.id.to_string());
+        UnderWay { what, seen: sweep.seen, by: sweep.actor.clone(), since: clock.away(sweep.at), stoppable }
+    }
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    let subject = Subject::of(&visit).await?;
+    let (call, clock, orgs) = (visit.call(), visit.clock(), visit.orgs());
+    let form = call.query(QUERY);
+    let links = Links::new(format!("{}/orgs", subject.place()), &visit.query);
+    let mut shown = OfJobPage {
+        frame: visit.frame(Section::Jobs, format!("Orgs of {}", subject.key)).await,
+        per_org: subject.definition().scope == Scope::PerOrg,
+        rows: Vec::new(),
+        sweeps: Vec::new(),
+        unreadable: Vec::new(),
+        first: form.has("cursor").then(|| links.here()),
+        next: None,
+        no_act: visit.barred(Role::Operator),
+        subject,
+        links,
+    };
+    if shown.per_org {
+        let job = &shown.subject.row.job;
+        let (filter, request) = (org_jobs::filter(&form), page::request(&call)?);
+        let (page, sweeps) = tokio::join!(orgs.of_job(job.definition.id, &filter, &request), orgs.sweeps());
+        let page = page?;
+        shown.rows = page.items.iter().map(|row| Row::of(job, row, &clock)).collect();
+        let own = |sweep: &&Sweep| sweep.job_key == job.definition.key;
+        shown.sweeps = sweeps?.iter().filter(own).map(|sweep| UnderWay::of(sweep, &clock)).collect();
+        let cursor = page::next(&call, page.next.as_ref());
+        shown.unreadable = page.unreadable;
+        shown.next = cursor.map(|cursor| shown.links.with("cursor", &cursor));
+    }
+    Reply::page(&shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use everbell::JobKey;
+    use everbell_core::JobId;
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::choices::Choices;
+
+    #[test]
+    fn it_is_told_what_is_under_way_and_how_far_it_is() {
+        let at: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        let sweep = Sweep {
+            id: uuid::Uuid::nil(),
+            job: JobId::new(at, [7; 10]),
+            job_key: JobKey::new("brief").unwrap(),
+            work: OrgTask::RunNow { payload: None, overlap: None },
+            actor: "ana".to_owned(),
+            at,
+            reached: None,
+            seen: 12_500,
+        };
+        let clock = Choices::default().clock("2026-11-15T12:01:00Z".parse().unwrap());
+        let told = UnderWay::of(&sweep, &clock);
+        assert_eq!((told.what, told.seen, told.by.as_str()), ("Making runs by hand", 12_500, "ana"));
+        assert!(told.since.as_str().contains("1m ago"));
+    }
+}

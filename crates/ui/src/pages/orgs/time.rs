@@ -1,0 +1,182 @@
+//! Another local time of a job for an org.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use everbell::core::cron::Expression;
+use everbell::core::org::Override;
+use everbell::core::store::OrgJob;
+
+use super::wish::{Body, ROUTE, around};
+use super::{OrgSubject, refusal};
+use crate::equivalent::Equivalent;
+use crate::markup::url_part;
+use crate::pages::action::{Moment, Refusal, expect_operator, mendable, typed};
+use crate::visit::{Reply, Visit};
+use crate::{Frame, Section};
+use everbell_http::api::org_jobs::{hour_and_minute, with_time};
+use everbell_http::problem::Problem;
+use everbell_wire as wire;
+
+const FIELDS: [&str; 3] = ["localTime", "cronExpression", "reason"];
+
+#[derive(Template)]
+#[template(path = "orgs/time.html")]
+struct TimePage {
+    frame: Frame,
+    subject: OrgSubject,
+    refusal: Refusal,
+    key: String,
+    /// What holds for all.
+    usual: Option<(String, String)>,
+    /// Whether a time of the day says enough.
+    simple: bool,
+    said: Said,
+    effect: Effect,
+    reason: String,
+    same: Equivalent,
+}
+
+/// What the form says.
+struct Said {
+    /// `time` or `cron`.
+    how: &'static str,
+    time: String,
+    expression: String,
+}
+
+/// What would become of it.
+enum Effect {
+    /// Nothing is said yet.
+    None,
+    Wrong(String),
+    Fires {
+        words: String,
+        before: Vec<Moment>,
+        after: Vec<Moment>,
+    },
+}
+
+impl Said {
+    fn of(visit: &Visit, row: &OrgJob) -> Said {
+        let own = row.wish.as_ref().and_then(|wish| wish.expression.as_deref()).or_else(|| expression(row));
+        let own = own.unwrap_or_default();
+        if visit.sent.is_empty() {
+            let time = time_of(own);
+            let how = if time.is_some() { "time" } else { "cron" };
+            return Said { how, time: time.unwrap_or_default(), expression: own.to_owned() };
+        }
+        let how = if visit.sent("how") == Some("cron") { "cron" } else { "time" };
+        Said { how, time: typed(visit, "localTime"), expression: typed(visit, "cronExpression") }
+    }
+
+    /// The expression that is meant.
+    fn expression(&self, row: &OrgJob) -> Option<String> {
+        if self.how == "cron" {
+            return Some(self.expression.clone()).filter(|text| !text.is_empty());
+        }
+        let (hour, minute) = hour_and_minute(&self.time)?;
+        with_time(expression(row)?, hour, minute)
+    }
+
+    /// The body of the request.
+    fn body(&self) -> Body<'_> {
+        if self.how == "cron" {
+            Body { cron_expression: Some(&self.expression), ..Body::default() }
+        } else {
+            Body { local_time: Some(&self.time), ..Body::default() }
+        }
+    }
+}
+
+/// The expression that holds for all.
+fn expression(row: &OrgJob) -> Option<&str> {
+    Some(row.job.definition.spec.as_ref().ok()?.expression()?.as_str())
+}
+
+/// The time of the day at which an expression fires, if it has one of each.
+fn time_of(expression: &str) -> Option<String> {
+    let fields: Vec<&str> = expression.split_whitespace().collect();
+    let first = fields.len().checked_sub(5).filter(|first| *first <= 1)?;
+    let (minute, hour): (u8, u8) = (fields[first].parse().ok()?, fields[first + 1].parse().ok()?);
+    Some(format!("{hour:02}:{minute:02}"))
+}
+
+/// Also of what is typed, before it is sent.
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    form(&visit, None).await
+}
+
+async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem> {
+    let subject = OrgSubject::of(visit).await?;
+    let row = subject.job(visit).await?;
+    let (key, said) = (row.job.definition.key.to_string(), Said::of(visit, &row));
+    let usual = row.job.definition.spec.as_ref().ok().and_then(|spec| spec.expression());
+    let page = TimePage {
+        frame: visit.frame(Section::Orgs, format!("Another local time of {key} for {}", subject.called)).await,
+        refusal: refusal(problem, &FIELDS),
+        usual: usual.map(|own| (own.as_str().to_owned(), own.describe())),
+        simple: expression(&row).is_some_and(|own| with_time(own, 0, 0).is_some()),
+        effect: effect(visit, &subject, &row, said.expression(&row)),
+        reason: typed(visit, "reason"),
+        same: same(visit, &subject, &key, &said)?,
+        key,
+        said,
+        subject,
+    };
+    Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+}
+
+fn effect(visit: &Visit, subject: &OrgSubject, row: &OrgJob, wanted: Option<String>) -> Effect {
+    let Some(text) = wanted else { return Effect::None };
+    let words = match text.parse::<Expression>() {
+        Ok(expression) => expression.describe(),
+        Err(error) => return Effect::Wrong(error.to_string()),
+    };
+    let wish = Override {
+        job_key: row.job.definition.key.clone(),
+        enabled: true,
+        expression: Some(text),
+        updated_by: visit.actor.name.clone(),
+        updated_at: visit.now,
+    };
+    let (before, after) = around(visit, subject, row, Some(wish));
+    Effect::Fires { words, before, after }
+}
+
+fn same(visit: &Visit, subject: &OrgSubject, key: &str, said: &Said) -> Result<Equivalent, Problem> {
+    let path = format!("/orgs/{}/jobs/{}", subject.part, url_part(key));
+    let time = if said.how == "cron" { ["--cron", &said.expression] } else { ["--at", &said.time] };
+    let words = [&["orgs", "override", &subject.id, key][..], &time].concat();
+    Equivalent::with_body(&visit.api_base(), "PUT", &path, &said.body(), &words)
+}
+
+pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
+    expect_operator(&visit)?;
+    if visit.sent("do") == Some("preview") {
+        return form(&visit, None).await;
+    }
+    let subject = OrgSubject::of(&visit).await?;
+    let row = subject.job(&visit).await?;
+    let key = row.job.definition.key.to_string();
+    let (path, said) = ([("orgId", subject.id.as_str()), ("jobKey", &key)], Said::of(&visit, &row));
+    let body = Body { reason: visit.sent("reason"), ..said.body() };
+    match visit.perform::<wire::OrgOverride>(Method::PUT, ROUTE, &path, &body).await {
+        Ok(_) => Ok(Reply::done(subject.place(), format!("{key} fires for {} at a time of its own.", subject.id))),
+        Err(problem) => form(&visit, Some(&mendable(problem)?)).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_the_day_is_found_in_an_expression() {
+        assert_eq!(time_of("5 8 * * mon-fri").as_deref(), Some("08:05"));
+        assert_eq!(time_of("0 30 22 * * *").as_deref(), Some("22:30"));
+        for none in ["*/5 * * * *", "0 8,9 * * *", "@daily", ""] {
+            assert_eq!(time_of(none), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! [`WhatIf`]: what a move of an org to another zone would do, before it is made.
+
+use everbell::client::JobWhatIf;
+use everbell::core::org::{Day, Verdict};
+use everbell_core::{GapReason, Spec, UnknownZone, Zone};
+use jiff::Timestamp;
+
+use super::{OrgSubject, local, local_now, utc};
+use crate::clock::Clock;
+use crate::markup::{Markup, url_part};
+use crate::visit::Visit;
+use everbell_http::problem::Problem;
+
+/// How many fires of each job are told.
+const FIRES: usize = 3;
+/// How many jobs are.
+const JOBS: usize = 20;
+
+/// What a move would do.
+pub(super) enum WhatIf {
+    /// It is there already, or nothing is typed.
+    Stays,
+    /// There is no such zone.
+    Unknown(UnknownZone),
+    Moves(Moves),
+}
+
+/// What a move to a zone would do.
+pub(super) struct Moves {
+    pub(super) to: &'static str,
+    /// What the clock shows there.
+    pub(super) now: Markup,
+    pub(super) jobs: Vec<JobMoves>,
+    /// How many more jobs there are.
+    pub(super) more: usize,
+}
+
+/// The same for one job.
+pub(super) struct JobMoves {
+    pub(super) key: String,
+    pub(super) part: String,
+    /// Local, and in UTC.
+    pub(super) before: Vec<(Markup, Markup)>,
+    pub(super) after: Vec<(Markup, Markup)>,
+    pub(super) days: Vec<DayLine>,
+}
+
+/// What becomes of a local day.
+pub(super) struct DayLine {
+    /// The name of a sign.
+    pub(super) sign: &'static str,
+    pub(super) date: String,
+    pub(super) text: String,
+}
+
+impl WhatIf {
+    pub(super) async fn of(visit: &Visit, subject: &OrgSubject, timezone: &str) -> Result<WhatIf, Problem> {
+        if timezone.is_empty() || timezone == subject.org.place.timezone {
+            return Ok(WhatIf::Stays);
+        }
+        let zone = match Zone::get(timezone) {
+            Ok(zone) if zone.name() == subject.org.place.timezone => return Ok(WhatIf::Stays),
+            Ok(zone) => zone,
+            Err(unknown) => return Ok(WhatIf::Unknown(unknown)),
+        };
+        let told = visit.orgs().what_if(&subject.org.id, zone.name(), FIRES).await?;
+        let clock = visit.clock();
+        Ok(WhatIf::Moves(Moves {
+            to: zone.name(),
+            now: local_now(&clock, &zone),
+            more: told.len().saturating_sub(JOBS),
+            jobs: told.iter().take(JOBS).map(|job| JobMoves::of(job, &clock)).collect(),
+        }))
+    }
+}
+
+impl JobMoves {
+    fn of(told: &JobWhatIf, clock: &Clock) -> JobMoves {
+        let key = told.job.job.definition.key.to_string();
+        let fires = |times: &[Timestamp], spec: Option<&Spec>| {
+            times.iter().map(|at| (local(clock, *at, spec.map(Spec::zone)), utc(clock, *at))).collect()
+        };
+        let there = told.there.as_ref();
+        JobMoves {
+            part: url_part(&key),
+            key,
+            before: fires(&told.what_if.before, told.here.as_ref()),
+            after: fires(&told.what_if.after, there),
+            days: told.what_if.days.iter().map(|day| DayLine::of(day, there)).collect(),
+        }
+    }
+}
+
+impl DayLine {
+    fn of(day: &Day, spec: Option<&Spec>) -> DayLine {
+        let time =
+            day.at.zip(spec).map(|(at, spec)| spec.zone().as_jiff().to_datetime(at).strftime("%H:%M").to_string());
+        let (sign, text) = match day.verdict {
+            Verdict::RanAlready => ("ok", "ran already, does not fire again".to_owned()),
+            Verdict::Once => {
+                ("wait", time.map_or_else(|| "fires once".to_owned(), |time| format!("fires once, at {time}")))
+            }
+            Verdict::AtOnce => {
+                ("run", "fires at once, as soon as the org has moved: its time there has gone by".to_owned())
+            }
+            Verdict::Twice => ("warn", "fires twice".to_owned()),
+            Verdict::NotAtAll => ("skip", format!("does not fire{}", day.gap.map(why).unwrap_or_default())),
+        };
+        DayLine { sign, date: day.date.strftime("%a %-d %b %Y").to_string(), text }
+    }
+}
+
+/// Why a day gets no run.
+fn why(gap: GapReason) -> &'static str {
+    match gap {
+        GapReason::Missed => ": its time there has gone by, and the job catches nothing up",
+        GapReason::Coalesced => ": the move jumps over it, and another run stands for it",
+        GapReason::Paused => ": the job is off",
+        GapReason::DstGap => ": clocks jump over that time",
+        GapReason::Expired => ": its time there has gone by for longer than the job catches up",
+        GapReason::Errored => ": the job cannot fire",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::Date;
+
+    use super::*;
+
+    #[test]
+    fn every_verdict_is_told_in_words() {
+        let spec =
+            Spec::recurring("0 8 * * *".parse().unwrap(), Zone::get("Asia/Tokyo").unwrap(), Timestamp::UNIX_EPOCH);
+        let line = |verdict, at: Option<&str>, gap| {
+            let at = at.map(|at| at.parse().unwrap());
+            let line = DayLine::of(&Day { date: Date::constant(2026, 11, 15), verdict, at, gap }, Some(&spec));
+            format!("{} {}: {}", line.sign, line.date, line.text)
+        };
+        assert_eq!(line(Verdict::RanAlready, None, None), "ok Sun 15 Nov 2026: ran already, does not fire again");
+        let once = line(Verdict::Once, Some("2026-11-14T23:00:00Z"), None);
+        assert_eq!(once, "wait Sun 15 Nov 2026: fires once, at 08:00");
+        assert!(line(Verdict::AtOnce, Some("2026-11-15T12:00:00Z"), None).contains("fires at once"));
+        assert_eq!(line(Verdict::Twice, None, None), "warn Sun 15 Nov 2026: fires twice");
+        let jumped = line(Verdict::NotAtAll, None, Some(GapReason::Coalesced));
+        assert!(jumped.starts_with("skip Sun 15 Nov 2026: does not fire: the move jumps over it"), "{jumped}");
+        assert!(line(Verdict::NotAtAll, None, None).ends_with(": does not fire"));
+    }
+}

@@ -1,0 +1,284 @@
+//! One run: what it is, what happened to it when, what it was given and what it said.
+
+pub(crate) mod cancel;
+mod neighbours;
+pub(crate) mod rerun;
+mod steps;
+
+use askama::Template;
+use everbell::{JobRow, RunFilter, RunRecord, RunStatus};
+use everbell_core::store::{JobRef, PageRequest};
+use everbell_core::{SkipReason, Trigger, Zone};
+use jiff::{SignedDuration, Timestamp};
+
+use super::runs::period::spelled;
+use super::runs::row::{Hosts, JobName, OrgName};
+use crate::choices::Face;
+use crate::clock::Clock;
+use crate::markup::{Markup, url_part};
+use crate::pretty::pretty;
+use crate::visit::{Content, Flash, Reply, Visit};
+use crate::{Frame, Section, badge};
+use everbell_http::access::Role;
+use everbell_http::problem::{Kind, Problem};
+use everbell_wire::elapsed::took;
+use steps::Step;
+
+/// How far around a run its neighbours in time are shown.
+const AROUND: SignedDuration = SignedDuration::from_mins(10);
+
+#[derive(Template)]
+#[template(path = "run/run.html")]
+struct RunPage {
+    frame: Frame,
+    id: String,
+    job: Option<JobName>,
+    target: String,
+    /// The target as a part of a query.
+    target_part: String,
+    status: Markup,
+    active: bool,
+    running: bool,
+    skipped: bool,
+    told: Option<Told>,
+    facts: Facts,
+    steps: Vec<Step>,
+    payload: String,
+    result: Option<String>,
+    details: Option<String>,
+    output: Option<String>,
+    around: String,
+    previous: Option<String>,
+    next: Option<String>,
+    /// Why who is here may not act.
+    no_act: Option<String>,
+}
+
+/// What is said first.
+struct Told {
+    /// How it looks.
+    tone: &'static str,
+    code: Option<String>,
+    text: String,
+    /// The run in the way.
+    blocking: Option<String>,
+}
+
+/// What a run is.
+struct Facts {
+    trigger: String,
+    backfill: Option<String>,
+    org: Option<OrgName>,
+    /// In the zone of the job, in UTC, and the name of the zone.
+    slot: Option<(Markup, Markup, String)>,
+    /// When it was meant to start, if somebody moved it.
+    moved: Option<Markup>,
+    /// Slots that it stands for, too.
+    folded: u64,
+    caught_up: bool,
+    attempt: u32,
+    max_attempts: u32,
+    /// When it is tried again.
+    again: Option<Markup>,
+    timeout: Option<String>,
+    /// The id of the instance, and its name.
+    instance: Option<(String, String)>,
+    idempotency_key: String,
+}
+
+/// The run that the path names, and its job if that is still there.
+struct Found {
+    run: RunRecord,
+    row: Option<JobRow>,
+    zone: Option<Zone>,
+}
+
+impl Found {
+    async fn of(visit: &Visit) -> Result<Found, Problem> {
+        let run = visit.runs().get(visit.call().run()?).await?;
+        let row = match run.job_id {
+            Some(job) => Some(visit.app.bell.store().get_job(&JobRef::Id(job)).await?),
+            None => None,
+        };
+        let zone = visit.app.zone_of(&run).await?;
+        Ok(Found { run, row, zone })
+    }
+
+    /// The zone of its job, or of the org that it is for.
+    fn zone(&self) -> Option<Zone> {
+        self.zone.clone()
+    }
+
+    /// Where it is shown.
+    fn place(&self) -> String {
+        format!("/runs/{}", self.run.id)
+    }
+
+    /// The key of its job, or the target of a trial.
+    fn name(&self) -> String {
+        self.run.job_key.as_ref().map_or_else(|| self.run.target.to_string(), ToString::to_string)
+    }
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    let found = Found::of(&visit).await?;
+    let (run, zone, clock) = (&found.run, found.zone(), visit.clock());
+    let hosts = Hosts::of(&visit.app.bell.instances().await?);
+    let (previous, next) = neighbours::of(&visit, run).await?;
+    let shown = RunPage {
+        frame: visit.frame(Section::Runs, format!("Run of {}", found.name())).await,
+        id: run.id.to_string(),
+        job: JobName::of(run),
+        target: run.target.to_string(),
+        target_part: url_part(run.target.as_str()),
+        status: badge::run(run.status),
+        active: !run.status.is_terminal(),
+        running: run.status == RunStatus::Running,
+        skipped: run.status == RunStatus::Skipped,
+        told: told(&visit, run).await?,
+        facts: Facts::of(&found, &clock, &hosts),
+        steps: steps::of(run, &clock, zone.as_ref()),
+        payload: pretty(run.payload.as_str()),
+        result: run.result.as_ref().map(|result| pretty(result.as_str())),
+        details: run.failure.as_ref().and_then(|failure| failure.details.as_ref()).map(|json| pretty(json.as_str())),
+        output: run.output.clone(),
+        around: around(run.id.time(), &clock.zone(None)),
+        previous,
+        next,
+        no_act: visit.barred(Role::Operator),
+    };
+    Reply::page(&shown)
+}
+
+/// What it printed, as a file.
+pub(crate) async fn output(visit: Visit) -> Result<Reply, Problem> {
+    let run = visit.runs().get(visit.call().run()?).await?;
+    let Some(output) = run.output else {
+        return Err(Problem::new(Kind::NotFound, format!("Nothing is kept of what run {} printed.", run.id)));
+    };
+    let reply = Reply::of(Content::Text("text/plain; charset=utf-8", output));
+    Ok(reply.header("content-disposition", format!("attachment; filename=\"run-{}.txt\"", run.id)))
+}
+
+/// The runs around a time.
+fn around(at: Timestamp, zone: &Zone) -> String {
+    let bound = |at: Result<Timestamp, _>| at.ok().map(|at: Timestamp| url_part(&spelled(at, zone)));
+    let bounds = bound(at.checked_sub(AROUND)).zip(bound(at.checked_add(AROUND)));
+    bounds.map_or_else(|| "/runs".to_owned(), |(from, to)| format!("/runs?from={from}&to={to}"))
+}
+
+async fn told(visit: &Visit, run: &RunRecord) -> Result<Option<Told>, Problem> {
+    let plain = |tone, text: String| Told { tone, code: None, text, blocking: None };
+    if let Some(skip) = &run.skip {
+        return Ok(Some(match skip {
+            SkipReason::Overlap { blocking } => Told {
+                blocking: Some(blocking.to_string()),
+                ..plain("warn", "An earlier run was still active, so this one was never started.".to_owned())
+            },
+            other => plain("warn", format!("It was never started: {other}.")),
+        }));
+    }
+    let Some(failure) = &run.failure else {
+        return Ok(match run.status {
+            RunStatus::Pending if run.held => {
+                Some(plain("off", "It waits until the active runs of its job have ended.".to_owned()))
+            }
+            RunStatus::Running => match &run.cancel_by {
+                Some(by) => Some(plain("off", format!("{by} asked it to stop{}.", why(visit, run).await?))),
+                None => None,
+            },
+            _ => None,
+        });
+    };
+    let (code, text) = (Some(failure.code.as_str().to_owned()), failure.message.clone());
+    Ok(Some(match run.status {
+        RunStatus::Canceled => plain("off", format!("It was {text}{}.", why(visit, run).await?)),
+        RunStatus::Pending | RunStatus::Running => {
+            let attempt = run.attempt - u32::from(run.status == RunStatus::Running && run.attempt > 0);
+            Told { code, ..plain("warn", format!("Attempt {attempt} failed: {text}")) }
+        }
+        _ => Told { code, ..plain("bad", text) },
+    }))
+}
+
+/// Why somebody wanted its end. The trail is for operators.
+async fn why(visit: &Visit, run: &RunRecord) -> Result<String, Problem> {
+    if visit.barred(Role::Operator).is_some() {
+        return Ok(String::new());
+    }
+    let object = format!("run:{}", run.id);
+    let trail = visit.app.bell.store().list_audit(Some(&object), &PageRequest { limit: 20, after: None }).await?;
+    let reason = trail.items.into_iter().filter(|entry| entry.action == "run.cancel").find_map(|entry| entry.reason);
+    Ok(reason.map(|why| format!(": {why}")).unwrap_or_default())
+}
+
+impl Facts {
+    fn of(found: &Found, clock: &Clock, hosts: &Hosts) -> Facts {
+        let (run, zone) = (&found.run, found.zone());
+        let policies = found.row.as_ref().map(|row| &row.job.definition.policies);
+        let seconds = |time: std::time::Duration| took(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+        let (local, utc) = (clock.with(Face::Schedule), clock.with(Face::Utc));
+        let slot = run.slot_at.map(|at| {
+            let name = zone.as_ref().map_or("UTC", |zone| zone.name()).to_owned();
+            (local.day(at, Some(zone.as_ref().unwrap_or(&Zone::utc()))), utc.at(at, None), name)
+        });
+        Facts {
+            trigger: trigger(run),
+            backfill: match &run.trigger {
+                Trigger::Backfill(id) => Some(id.to_string()),
+                _ => None,
+            },
+            org: OrgName::of(run),
+            slot,
+            moved: run
+                .slot_at
+                .filter(|slot| *slot != run.scheduled_at)
+                .map(|_| clock.at(run.scheduled_at, zone.as_ref())),
+            folded: run.folded,
+            caught_up: run.catch_up,
+            attempt: run.attempt,
+            max_attempts: policies.map_or(1, |policies| policies.max_attempts),
+            again: run.next_attempt_at.map(|at| clock.at(at, zone.as_ref())),
+            timeout: policies.map(|policies| seconds(policies.timeout)),
+            instance: run.claimed.map(|(_, id)| (id.to_string(), hosts.name(&id.to_string()))),
+            idempotency_key: run.idempotency_key(),
+        }
+    }
+}
+
+/// What made it, in words.
+fn trigger(run: &RunRecord) -> String {
+    match &run.trigger {
+        Trigger::Schedule(expression) if expression == "once" => "its schedule, once".to_owned(),
+        Trigger::Schedule(expression) => format!("its schedule, {expression}"),
+        Trigger::Manual(actor) => format!("by hand, {actor}"),
+        Trigger::Backfill(_) => "a backfill".to_owned(),
+        Trigger::AdHoc(actor) => format!("a trial of the target, {actor}"),
+    }
+}
+
+/// The active runs of the job of a run. All active ones are few, those of a job are found among them.
+async fn active_beside(visit: &Visit, run: &RunRecord) -> Result<Vec<RunRecord>, Problem> {
+    let filter = RunFilter { status: vec![RunStatus::Pending, RunStatus::Running], ..RunFilter::default() };
+    let page = visit.runs().list(&filter, &PageRequest { limit: 1_000, after: None }).await?;
+    let beside = |other: &RunRecord| other.job_key.is_some() && other.job_key == run.job_key && other.org == run.org;
+    Ok(page.items.into_iter().filter(beside).collect())
+}
+
+/// Back to a run, with what could not be done.
+fn back(place: String, text: impl Into<String>) -> Reply {
+    Reply::of(Content::Go { to: place, flash: Some(Flash { good: false, text: text.into() }) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_around_a_time_are_a_filter() {
+        let at = "2026-11-15T12:00:00Z".parse().unwrap();
+        let paris = Zone::get("Europe/Paris").unwrap();
+        let expected = "/runs?from=2026-11-15T12%3A50%3A00%2B01%3A00&to=2026-11-15T13%3A10%3A00%2B01%3A00";
+        assert_eq!(around(at, &paris), expected);
+    }
+}

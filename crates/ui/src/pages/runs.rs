@@ -1,0 +1,187 @@
+//! View B, "Execution Jobs": what ran, when, and how it ended.
+
+pub(crate) mod export;
+mod looked;
+pub(crate) mod period;
+pub(crate) mod picked;
+pub(crate) mod row;
+
+use std::collections::BTreeSet;
+
+use askama::Template;
+use axum::http::StatusCode;
+use everbell::{RunFilter, RunStatus};
+use everbell_core::TriggerType;
+use everbell_core::store::{Instance, PageRequest};
+
+use super::action::Refusal;
+use crate::badge::run_words;
+use crate::markup::Markup;
+use crate::{Frame, Links, Reply, Section, Visit};
+use everbell_http::access::Role;
+use everbell_http::api::runs::{self, filter};
+use everbell_http::page;
+use everbell_http::problem::{Kind, Problem};
+use everbell_wire::form::Field;
+use row::{Hosts, Row};
+
+/// The same as the API's.
+pub(crate) const QUERY: &[Field] = runs::LIST;
+
+/// The filters that are shown as such, and what they are called.
+const FILTERS: [(&str, &str); 10] = [
+    ("status", "Status"),
+    ("target", "Target"),
+    ("jobKey", "Job"),
+    ("jobId", "Version"),
+    ("triggerType", "Trigger"),
+    ("instanceId", "Instance"),
+    ("failureCode", "Failure code"),
+    ("orgId", "Org"),
+    ("from", "From"),
+    ("to", "To"),
+];
+
+#[derive(Template)]
+#[template(path = "runs.html")]
+struct RunsPage {
+    frame: Frame,
+    links: Links,
+    exports: Links,
+    /// In which the period is typed and shown.
+    zone: String,
+    from: String,
+    to: String,
+    /// What is set: its name, what it is called, its value, the list without it.
+    set: Vec<(&'static str, &'static str, String, String)>,
+    /// What can be chosen: the word, and what it is called.
+    statuses: Vec<(&'static str, &'static str)>,
+    triggers: Vec<(&'static str, &'static str)>,
+    hosts: Hosts,
+    targets: BTreeSet<String>,
+    rows: Vec<Row>,
+    /// Whether some of them are for an org, or only such are looked for.
+    orgs: bool,
+    empty: Empty,
+    next: Option<String>,
+    /// What is older was not looked at.
+    back_to: Option<Markup>,
+    first: Option<String>,
+    refusal: Refusal,
+    /// Why who is here may not act.
+    no_act: Option<String>,
+}
+
+/// Why a list is empty, and what there is instead.
+#[derive(Default)]
+struct Empty {
+    title: String,
+    /// When the newest run was, and which.
+    last: Option<(Markup, String)>,
+}
+
+pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
+    let zone = visit.clock().zone(None);
+    if let Some(settled) = period::settled(&visit.query, &zone) {
+        return Ok(Reply::go(Links::new("/runs", &settled).here()));
+    }
+    let call = visit.call();
+    let read = match filter(&call) {
+        Ok(filter) => Ok((page::request(&call)?, filter)),
+        Err(problem) if problem.kind == Kind::InvalidInput => Err(problem),
+        Err(problem) => return Err(problem),
+    };
+    let instances = visit.app.bell.instances().await?;
+    let links = Links::new("/runs", &visit.query);
+    let typed = |name: &str| period::typed(&links.value(name), &zone);
+    let mut shown = RunsPage {
+        frame: visit.frame(Section::Runs, "Runs").await,
+        exports: Links::new("/runs/export", &visit.query),
+        zone: zone.name().to_owned(),
+        from: typed("from"),
+        to: typed("to"),
+        set: Vec::new(),
+        statuses: RunStatus::ALL.iter().map(|status| (status.as_str(), run_words(*status).1)).collect(),
+        triggers: TriggerType::ALL.iter().map(|trigger| (trigger.as_str(), row::trigger_label(*trigger))).collect(),
+        targets: targets(&instances),
+        hosts: Hosts::of(&instances),
+        rows: Vec::new(),
+        orgs: !links.value("orgId").is_empty(),
+        empty: Empty::default(),
+        next: None,
+        back_to: None,
+        first: visit.query.get("cursor").map(|_| links.here()),
+        refusal: Refusal::default(),
+        no_act: visit.barred(Role::Operator),
+        links,
+    };
+    shown.set = set(&shown);
+    match read {
+        Ok((request, filter)) => fill(&visit, &mut shown, &request, &filter).await?,
+        Err(problem) => {
+            shown.refusal = Refusal::of(Some(&problem), &FILTERS.map(|(name, _)| name));
+            return Reply::refused(&shown, StatusCode::BAD_REQUEST);
+        }
+    }
+    Reply::page(&shown)
+}
+
+async fn fill(visit: &Visit, shown: &mut RunsPage, request: &PageRequest, filter: &RunFilter) -> Result<(), Problem> {
+    let page = looked::look(&visit.app.bell, filter, request).await?;
+    let clock = visit.clock();
+    shown.back_to = page.back_to.map(|at| clock.at(at, None));
+    let mut zones = Vec::with_capacity(page.items.len());
+    for run in &page.items {
+        zones.push(visit.app.zone_of(run).await?);
+    }
+    // A column with times of several zones would not look sorted, so runs of several zones are shown in one.
+    let zone = zones.first().filter(|first| zones.iter().all(|zone| zone == *first)).cloned().flatten();
+    for run in &page.items {
+        shown.rows.push(Row::of(run, &clock, zone.as_ref(), &shown.hosts));
+    }
+    shown.orgs |= shown.rows.iter().any(|row| row.org.is_some());
+    let cursor = page::next(&visit.call(), page.next.as_ref());
+    shown.next = cursor.map(|cursor| shown.links.with("cursor", &cursor));
+    if shown.rows.is_empty() {
+        shown.empty = empty(visit, filter).await?;
+    }
+    Ok(())
+}
+
+/// What is said instead of rows. Only the newest run of all, or of a job, is looked for: an index has it.
+async fn empty(visit: &Visit, filter: &RunFilter) -> Result<Empty, Problem> {
+    let what = match filter.status.as_slice() {
+        [status] => format!("No {status} runs"),
+        _ => "No runs".to_owned(),
+    };
+    let title = match (filter.from.is_some() || filter.to.is_some(), filter == &RunFilter::default()) {
+        (true, _) => format!("{what} in this period"),
+        (_, true) => "No runs yet".to_owned(),
+        _ => what,
+    };
+    let wider = RunFilter { job_id: filter.job_id, job_key: filter.job_key.clone(), ..RunFilter::default() };
+    let newest = visit.runs().list(&wider, &PageRequest { limit: 1, after: None }).await?;
+    let last = newest.items.first().map(|run| (visit.clock().away(run.scheduled_at), run.id.to_string()));
+    Ok(Empty { title, last })
+}
+
+/// The targets that are served now, to choose from.
+fn targets(instances: &[Instance]) -> BTreeSet<String> {
+    instances.iter().flat_map(|instance| &instance.targets).map(ToString::to_string).collect()
+}
+
+/// The filters that are set, as people read them.
+fn set(page: &RunsPage) -> Vec<(&'static str, &'static str, String, String)> {
+    let shown = |name: &str, value: String| match name {
+        "from" => format!("{} {}", page.from.replace('T', " "), page.zone),
+        "to" => format!("{} {}", page.to.replace('T', " "), page.zone),
+        "instanceId" => page.hosts.name(&value),
+        "triggerType" => TriggerType::from_word(&value).map_or(value, |trigger| row::trigger_label(trigger).to_owned()),
+        _ => value,
+    };
+    FILTERS
+        .into_iter()
+        .filter(|(name, _)| !page.links.value(name).is_empty())
+        .map(|(name, label)| (name, label, shown(name, page.links.value(name)), page.links.without(name)))
+        .collect()
+}

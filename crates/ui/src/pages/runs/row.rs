@@ -1,0 +1,223 @@
+//! [`Row`]: a run in a list.
+
+use everbell::{RunRecord, RunStatus};
+use everbell_core::store::Instance;
+use everbell_core::{SkipReason, Trigger, TriggerType, Zone};
+use jiff::Timestamp;
+
+use crate::badge;
+use crate::clock::{Clock, lasted};
+use crate::markup::{Markup, url_part};
+use everbell_wire::elapsed::took;
+
+/// A start that is later than this is told.
+pub(crate) const LATE_MS: i64 = 1_000;
+/// How much of a reason is in a list; its run has all of it.
+const MOST_SIGNS: usize = 160;
+const MOST_TITLE: usize = 2_000;
+
+/// A run in a list.
+pub(crate) struct Row {
+    pub(crate) id: String,
+    pub(crate) target: String,
+    pub(crate) status: Markup,
+    /// What else is to be said about where it stands.
+    pub(crate) about: Option<String>,
+    pub(crate) scheduled: Markup,
+    pub(crate) started: Option<Markup>,
+    /// How late it started, if that is worth a word.
+    pub(crate) late: Option<String>,
+    pub(crate) finished: Option<Markup>,
+    pub(crate) duration: Markup,
+    pub(crate) reason: Option<Reason>,
+    pub(crate) job: Option<JobName>,
+    pub(crate) trigger: (&'static str, &'static str),
+    /// Who or what made it, beyond its kind.
+    pub(crate) maker: Option<String>,
+    /// Its id and its name.
+    pub(crate) instance: Option<(String, String)>,
+    pub(crate) lag: String,
+    /// For whom, of a job that fires for each org.
+    pub(crate) org: Option<OrgName>,
+}
+
+/// The org of a run.
+pub(crate) struct OrgName {
+    pub(crate) id: String,
+    /// The id as a part of a path.
+    pub(crate) part: String,
+    /// The local date that the run is for.
+    pub(crate) date: Option<String>,
+}
+
+impl OrgName {
+    pub(crate) fn of(run: &RunRecord) -> Option<OrgName> {
+        let id = run.org.as_ref()?.to_string();
+        Some(OrgName { part: url_part(&id), id, date: run.local_date.map(|date| date.to_string()) })
+    }
+}
+
+/// The job of a run.
+pub(crate) struct JobName {
+    pub(crate) key: String,
+    /// The key as a part of a path.
+    pub(crate) part: String,
+    pub(crate) version: u32,
+}
+
+/// Why a run did not succeed, on one line.
+pub(crate) struct Reason {
+    /// A word to filter by.
+    pub(crate) code: Option<String>,
+    pub(crate) text: String,
+    /// More of it.
+    pub(crate) title: String,
+    /// The run in the way.
+    pub(crate) blocking: Option<String>,
+}
+
+/// What instances are called: `host·pid`.
+#[derive(Default)]
+pub(crate) struct Hosts(pub(crate) Vec<(String, String)>);
+
+impl Hosts {
+    pub(crate) fn of(instances: &[Instance]) -> Hosts {
+        let name = |one: &Instance| (one.id.to_string(), format!("{}·{}", one.host, one.pid));
+        Hosts(instances.iter().map(name).collect())
+    }
+
+    /// The name of an instance; the end of its id if it is gone, which differs where beginnings are alike.
+    pub(crate) fn name(&self, id: &str) -> String {
+        let known = self.0.iter().find(|(own, _)| own == id).map(|(_, name)| name.clone());
+        known.unwrap_or_else(|| format!("…{}", id.get(id.len().saturating_sub(8)..).unwrap_or(id)))
+    }
+
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        self.0.iter().any(|(own, _)| own == id)
+    }
+}
+
+impl JobName {
+    pub(crate) fn of(run: &RunRecord) -> Option<JobName> {
+        let key = run.job_key.as_ref()?.to_string();
+        Some(JobName { part: url_part(&key), key, version: run.job_version.unwrap_or_default() })
+    }
+}
+
+impl Row {
+    pub(crate) fn of(run: &RunRecord, clock: &Clock, zone: Option<&Zone>, hosts: &Hosts) -> Row {
+        let beside = |at: Timestamp| clock.beside(at, run.scheduled_at, zone);
+        let lag = lag_ms(run);
+        let instance = run.claimed.map(|(_, instance)| instance.to_string());
+        Row {
+            id: run.id.to_string(),
+            target: run.target.to_string(),
+            status: badge::run(run.status),
+            about: about(run),
+            scheduled: clock.at(run.scheduled_at, zone),
+            started: run.started_at.map(beside),
+            late: lag.filter(|ms| *ms > LATE_MS && run.attempt <= 1).map(|ms| format!("+{} late", took(ms))),
+            finished: run.finished_at.map(beside),
+            duration: duration(run, clock),
+            reason: Reason::of(run),
+            job: JobName::of(run),
+            trigger: (run.trigger.kind().as_str(), trigger_label(run.trigger.kind())),
+            maker: maker(run),
+            instance: instance.map(|id| (id.clone(), hosts.name(&id))),
+            org: OrgName::of(run),
+            lag: lag.map_or_else(|| "–".to_owned(), took),
+        }
+    }
+}
+
+impl Reason {
+    fn of(run: &RunRecord) -> Option<Reason> {
+        let blocking = match &run.skip {
+            Some(SkipReason::Overlap { blocking }) => Some(blocking.to_string()),
+            _ => None,
+        };
+        let (code, whole) = match (&run.failure, &run.skip) {
+            (Some(failure), _) => (Some(failure.code.as_str().to_owned()), failure.message.clone()),
+            (None, Some(SkipReason::Overlap { .. })) => (None, "an earlier run".to_owned()),
+            (None, Some(skip)) => (None, skip.to_string()),
+            (None, None) => return None,
+        };
+        Some(Reason { code, text: one_line(&whole, MOST_SIGNS), title: cut(&whole, MOST_TITLE), blocking })
+    }
+}
+
+/// A text on one line, not longer than that.
+fn one_line(text: &str, most: usize) -> String {
+    cut(&text.split_whitespace().collect::<Vec<_>>().join(" "), most)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+fn about(run: &RunRecord) -> Option<String> {
+    let waits = match run.status {
+        RunStatus::Pending if run.held => Some("waits behind another run"),
+        RunStatus::Pending if run.attempt > 0 => Some("waits to be tried again"),
+        RunStatus::Running if run.cancel_by.is_some() => Some("was asked to stop"),
+        _ => None,
+    };
+    let attempt = (run.attempt > 1).then(|| format!("attempt {}", run.attempt));
+    let parts: Vec<String> = attempt.into_iter().chain(waits.map(str::to_owned)).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// How long the last attempt took, or is taking.
+fn duration(run: &RunRecord, clock: &Clock) -> Markup {
+    match run.started_at.filter(|_| run.status == RunStatus::Running) {
+        Some(at) => clock.since(at),
+        None => Markup::of(lasted(run.started_at, run.finished_at)),
+    }
+}
+
+/// How long after it was meant to it started.
+pub(crate) fn lag_ms(run: &RunRecord) -> Option<i64> {
+    let started = run.started_at?;
+    Some(((started.as_microsecond() - run.scheduled_at.as_microsecond()) / 1_000).max(0))
+}
+
+/// A kind of trigger for people.
+pub(crate) const fn trigger_label(trigger: TriggerType) -> &'static str {
+    match trigger {
+        TriggerType::Scheduled => "schedule",
+        TriggerType::Manual => "by hand",
+        TriggerType::AdHoc => "trial",
+    }
+}
+
+fn maker(run: &RunRecord) -> Option<String> {
+    match &run.trigger {
+        Trigger::Schedule(_) if run.catch_up => Some("caught up".to_owned()),
+        Trigger::Schedule(_) => None,
+        Trigger::Manual(actor) | Trigger::AdHoc(actor) => Some(actor.clone()),
+        Trigger::Backfill(_) => Some("backfill".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_one_line() {
+        assert_eq!(one_line("a\n\tb  c", 10), "a b c");
+        assert_eq!(one_line("\u{1f4a5}\u{1f4a5}\u{1f4a5}", 2), "\u{1f4a5}\u{1f4a5}…");
+        assert_eq!(cut("abc", 3), "abc");
+    }
+
+    #[test]
+    fn an_instance_that_is_gone_has_a_name() {
+        let hosts = Hosts(vec![("019a".to_owned(), "node-a·7".to_owned())]);
+        assert_eq!(hosts.name("019a"), "node-a·7");
+        assert_eq!(hosts.name("019a0000-0000-7000-8000-00000000abcd"), "…0000abcd");
+        assert_eq!(hosts.name("é"), "…é");
+    }
+}

@@ -1,0 +1,209 @@
+//! Who is in front of the browser: a session that the server knows, by a secret in a cookie that no script can read.
+//!
+//! The database holds the hash of the secret, the token that the person signed in with and when the session ends. Signing out
+//! deletes it; a token that is revoked, expires or changes its role ends its sessions at once, on every instance. The value
+//! that every form must send back is derived from the secret, so it belongs to the session.
+
+use axum::http::{HeaderMap, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use everbell_core::storable_text;
+use everbell_core::store::{MAX_SESSION_AGE, NewSession};
+use hmac::{Hmac, KeyInit, Mac};
+use jiff::Timestamp;
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+use super::markup::url_part;
+use everbell_http::access::{Actor, new_session_secret, token_hash};
+use everbell_http::trail;
+use everbell_wire::secret::Secret;
+
+/// Browsers keep the cookie for this many seconds. Whether its session has ended is known by the server.
+const LIFE: u32 = MAX_SESSION_AGE.as_secs() as u32;
+/// A longer name of a browser is cut.
+const MAX_USER_AGENT: usize = 200;
+/// What was chosen stays for a year.
+const MEMORY: u32 = 365 * 24 * 3_600;
+
+/// The cookies of a request, and how to answer with others.
+///
+/// Browsers send cookies of one host to all its ports, so the port is a part of each name: two servers on one machine do
+/// not sign each other's people out.
+#[derive(Clone, Debug)]
+pub(crate) struct Cookies {
+    given: Vec<(String, String)>,
+    suffix: String,
+    /// Came through TLS.
+    secure: bool,
+}
+
+/// A cookie that is known here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cookie {
+    Session,
+    /// What was chosen, each by itself: two choices that are made at once must not undo each other.
+    Theme,
+    Face,
+    Mine,
+    Live,
+    /// What the next page says first.
+    Flash,
+}
+
+impl Cookie {
+    const fn name(self) -> &'static str {
+        match self {
+            Cookie::Session => "everbell-session",
+            Cookie::Theme => "everbell-theme",
+            Cookie::Face => "everbell-face",
+            Cookie::Mine => "everbell-mine",
+            Cookie::Live => "everbell-live",
+            Cookie::Flash => "everbell-flash",
+        }
+    }
+
+    const fn life(self) -> u32 {
+        match self {
+            Cookie::Session => LIFE,
+            Cookie::Theme | Cookie::Face | Cookie::Mine | Cookie::Live => MEMORY,
+            Cookie::Flash => 60,
+        }
+    }
+}
+
+impl Cookies {
+    pub(crate) fn of(headers: &HeaderMap, secure: bool) -> Cookies {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let lines = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        let host = text(header::HOST).unwrap_or("");
+        let port = host.rsplit_once(':').map(|(_, port)| port).filter(|port| port.bytes().all(|b| b.is_ascii_digit()));
+        Cookies {
+            given: pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            suffix: port.map_or_else(String::new, |port| format!("-{port}")),
+            secure,
+        }
+    }
+
+    /// The value of a cookie, decoded.
+    pub(crate) fn get(&self, cookie: Cookie) -> Option<String> {
+        let name = self.name(cookie);
+        let value = self.given.iter().find(|(own, _)| *own == name).map(|(_, value)| value)?;
+        everbell_wire::form::decoded(value)
+    }
+
+    /// A `Set-Cookie` header.
+    pub(crate) fn set(&self, cookie: Cookie, value: &str) -> String {
+        self.written(cookie, &url_part(value), cookie.life())
+    }
+
+    /// A `Set-Cookie` header that forgets.
+    pub(crate) fn forget(&self, cookie: Cookie) -> String {
+        self.written(cookie, "", 0)
+    }
+
+    fn written(&self, cookie: Cookie, value: &str, life: u32) -> String {
+        let secure = if self.secure { "; Secure" } else { "" };
+        let name = self.name(cookie);
+        format!("{name}={value}; Path=/; Max-Age={life}; HttpOnly; SameSite=Lax{secure}")
+    }
+
+    /// A browser takes a name that begins with `__Host-` only from this very host, and only through TLS.
+    fn name(&self, cookie: Cookie) -> String {
+        let prefix = if self.secure { "__Host-" } else { "" };
+        format!("{prefix}{}{}", cookie.name(), self.suffix)
+    }
+}
+
+/// The secret of a session, as a cookie brings it.
+#[derive(Clone)]
+pub(crate) struct Session {
+    secret: Secret,
+}
+
+impl Session {
+    pub(crate) fn new() -> Session {
+        Session { secret: new_session_secret() }
+    }
+
+    pub(crate) fn of(cookies: &Cookies) -> Option<Session> {
+        let value = cookies.get(Cookie::Session).filter(|value| !value.is_empty())?;
+        Some(Session { secret: Secret::new(value) })
+    }
+
+    /// The value of its cookie.
+    pub(crate) fn value(&self) -> &str {
+        self.secret.reveal()
+    }
+
+    /// This session of who just signed in with a token, to be stored.
+    pub(crate) fn begun(&self, actor: &Actor, headers: &HeaderMap, now: Timestamp) -> Option<NewSession> {
+        let end = now.checked_add(MAX_SESSION_AGE).unwrap_or(now);
+        let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+        Some(NewSession {
+            id: trail::id(now),
+            hash: token_hash(self.secret.reveal()),
+            token_hash: actor.token_hash()?,
+            actor: actor.name.clone(),
+            role: actor.role.as_str().to_owned(),
+            created_at: now,
+            expires_at: actor.expires_at.map_or(end, |at| at.min(end)),
+            address: actor.origin.address.clone(),
+            user_agent: agent.map(|agent| storable_text(agent, MAX_USER_AGENT)),
+        })
+    }
+
+    /// What every form sends back: nobody else can know it.
+    pub(crate) fn seal(&self) -> String {
+        // Any length is a key.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.secret.reveal().as_bytes()) else {
+            return String::new();
+        };
+        mac.update(b"form");
+        URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
+    }
+
+    /// Whether a form was made for this session.
+    pub(crate) fn sealed(&self, brought: &str) -> bool {
+        let own = self.seal();
+        !own.is_empty() && bool::from(own.as_bytes().ct_eq(brought.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn cookies(host: &str, line: &str) -> Cookies {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
+        headers.insert(header::COOKIE, HeaderValue::from_str(line).unwrap());
+        Cookies::of(&headers, host.starts_with("proxied"))
+    }
+
+    #[test]
+    fn a_session_comes_back_as_it_went() {
+        let session = Session::new();
+        let set = cookies("localhost:7070", "").set(Cookie::Session, session.value());
+        assert!(set.starts_with("everbell-session-7070=evs_") && set.contains("HttpOnly; SameSite=Lax"), "{set}");
+        assert!(!set.contains("Secure"), "{set}");
+        let line = set.split(';').next().unwrap();
+        let back = Session::of(&cookies("localhost:7070", &format!("a=b; {line}; c=d"))).unwrap();
+        assert_eq!((back.value(), back.seal()), (session.value(), session.seal()));
+        assert!(back.sealed(&session.seal()) && !back.sealed(&Session::new().seal()) && !back.sealed(""));
+        // That of another port is not this one's.
+        assert!(Session::of(&cookies("localhost:7071", line)).is_none());
+        let secure = cookies("proxied.example", "").set(Cookie::Flash, "a b;c");
+        assert!(secure.starts_with("__Host-everbell-flash=") && secure.ends_with("; Secure"), "{secure}");
+    }
+
+    #[test]
+    fn what_is_no_session_is_none() {
+        for line in ["", "everbell-session=", "everbell-session=%zz"] {
+            assert!(Session::of(&cookies("host", line)).is_none(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! A job that exists, as the body that would make it; and what a merge patch makes of that.
+
+use everbell_core::{Definition, When};
+use serde_json::{Map, Value, json};
+
+use crate::Policies;
+
+/// Fields that say when a job fires.
+const TIMING: [&str; 7] = ["scheduleType", "cronExpression", "runAt", "timezone", "startAt", "endAt", "policies.dst"];
+
+/// A definition as the body that would make it, without its payload.
+pub fn document(job: &Definition) -> Value {
+    let mut body = Map::new();
+    let mut put = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
+    put("jobKey", json!(job.key.as_str()));
+    put("target", json!(job.target.as_str()));
+    match &job.spec {
+        Ok(spec) => {
+            match spec.when() {
+                When::Cron(expression) | When::Every { expression, .. } => {
+                    put("cronExpression", json!(expression.as_str()));
+                }
+                When::Once(at) => put("runAt", json!(at.to_string())),
+            }
+            put("timezone", json!(spec.zone().name()));
+            put("startAt", json!(spec.start_at().map(|at| at.to_string())));
+            put("endAt", json!(spec.end_at().map(|at| at.to_string())));
+        }
+        Err(broken) => {
+            put("cronExpression", json!(broken.expression));
+            put("timezone", json!(broken.timezone));
+        }
+    }
+    put("scope", json!(job.scope.as_str()));
+    put("policies", json!(Policies::from(job)));
+    put("description", json!(job.description));
+    put("labels", json!(job.labels));
+    Value::Object(body)
+}
+
+/// Whether an edit says anything about when the job fires. If not, a fixed rate keeps its anchor.
+pub fn changes_timing(edit: &Value) -> bool {
+    TIMING.iter().any(|path| {
+        let mut names = path.split('.');
+        names.try_fold(edit, |value, name| value.get(name)).is_some()
+    })
+}
+
+/// What the document becomes by a merge patch (RFC 7396): `null` clears, absent keeps.
+pub fn merge(document: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *document = patch.clone();
+        return;
+    };
+    if !document.is_object() {
+        *document = Value::Object(Map::new());
+    }
+    let Value::Object(members) = document else { return };
+    for (name, value) in patch {
+        if value.is_null() {
+            members.remove(name);
+        } else {
+            merge(members.entry(name.clone()).or_insert(Value::Null), value);
+        }
+    }
+    // The other kind of schedule goes when one of them comes.
+    for (came, gone) in [("runAt", "cronExpression"), ("cronExpression", "runAt")] {
+        if patch.get(came).is_some_and(|value| !value.is_null()) && !patch.contains_key(gone) {
+            members.remove(gone);
+        }
+    }
+}

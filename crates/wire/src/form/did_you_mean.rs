@@ -1,0 +1,73 @@
+//! Which of the known names somebody meant, and what to say if that cannot be told.
+
+use everbell_core::{distance, nearest};
+
+/// So many names of a long list are told.
+const TOLD: usize = 5;
+/// Longer ones are no name of ours, and are not compared.
+const LONGEST: usize = 64;
+
+/// The known name that was meant: the nearest, if a third of its letters differ at the most, or if one begins or ends with
+/// the other. Another guess would only lead astray.
+pub fn did_you_mean<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if typed.chars().count() > LONGEST {
+        return None;
+    }
+    let typed = typed.to_lowercase();
+    let near = |name: &&str| is_near(&typed, &name.to_lowercase());
+    nearest(&typed, known.into_iter().filter(near), 1).first().copied()
+}
+
+fn is_near(typed: &str, name: &str) -> bool {
+    let (short, long) = if typed.len() < name.len() { (typed, name) } else { (name, typed) };
+    let is_part = short.chars().count() >= 3 && (long.starts_with(short) || long.ends_with(short));
+    let most = (name.chars().count() / 3).max(1);
+    // So many letters less cannot be few letters away.
+    is_part || (long.len() - short.len() <= 4 * most && distance(typed, name) <= most)
+}
+
+/// The nearest names of many, and how many more there are: `a`, `b` and 3 more.
+pub fn format_suggestions<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let all: Vec<&str> = known.into_iter().collect();
+    let names: Vec<String> = nearest(typed, all.iter().copied(), TOLD)
+        .into_iter()
+        .map(|name| format!("`{}`", crate::time_input::shown(name)))
+        .collect();
+    let more = all.len() - names.len();
+    if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_near_is_meant() {
+        let known = ["scope", "startAt", "jobKey", "cronExpression", "timezone", "status2", "url", "runAt"];
+        for (typed, name) in [
+            ("foo", None),
+            ("status", Some("status2")),
+            ("stauts2", Some("status2")),
+            ("ulr", Some("url")),
+            ("cron", Some("cronExpression")),
+            ("zone", Some("timezone")),
+            ("job_key", Some("jobKey")),
+            ("tmezone", Some("timezone")),
+            ("at", None),
+            ("", None),
+        ] {
+            assert_eq!(did_you_mean(typed, known), name, "{typed}");
+        }
+        assert_eq!(did_you_mean("status", ["startAt", "scope"]), None);
+        assert_eq!(did_you_mean(&"runAt".repeat(20), known), None);
+    }
+
+    #[test]
+    fn a_long_list_says_how_long_it_is() {
+        assert_eq!(format_suggestions("fax", ["print", "fix"]), "`fix`, `print`");
+        let many: Vec<String> = (0..8).map(|n| format!("target-{n}")).collect();
+        let told = format_suggestions("target-7", many.iter().map(String::as_str));
+        assert!(told.starts_with("`target-7`, ") && told.ends_with(" and 3 more"), "{told}");
+        assert_eq!(format_suggestions("x", []), "");
+    }
+}

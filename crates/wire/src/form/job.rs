@@ -1,0 +1,278 @@
+//! A job as the API and the configuration file write it down.
+
+use everbell_core::cron::{Expression, ParseError};
+use everbell_core::{Draft, Invalid, Scope, Timing, Zone};
+use jiff::Timestamp;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{Fault, Field, Form, Kind, Naming, TEXT, optional, required};
+use crate::policies::fields as policies;
+use crate::time_input::{Refusal, TimeReader};
+
+/// The key of a job.
+pub(crate) const KEY: Kind = Kind::Text { min: 1, max: 200 };
+/// Longer ones are no expressions, and are refused before anybody looks at them.
+pub const EXPRESSION: Kind = Kind::Text { min: 1, max: 1_000 };
+/// The name of a time zone.
+pub const ZONE: Kind = Kind::Text { min: 1, max: 100 };
+
+macro_rules! with_job_fields {
+    ($($own:expr),* ; $need:ident) => {
+        &[
+            $($own,)*
+            $need("target", TEXT, "The target that the job runs."),
+            optional("scheduleType", Kind::Word(&["recurring", "one_time"]), "Whether the job fires repeatedly or once. Default: `one_time` if only `runAt` is given, otherwise `recurring`."),
+            optional("cronExpression", EXPRESSION, "When a recurring job fires: five fields, six with leading seconds, a macro such as `@daily`, or `@every 90s`."),
+            optional("runAt", Kind::Time, "When a one-time job fires. A time without an offset is in `timezone`."),
+            optional("timezone", ZONE, "The IANA time zone of the schedule. Default: UTC."),
+            optional("scope", Kind::Word(&["global", "per_org"]), "Whether the job fires once for each slot, or for each org in the time zone of the org. Default: `global`."),
+            optional("payload", Kind::Json, "The input of the target. Default: {}."),
+            optional("startAt", Kind::Time, "The job does not fire before this time."),
+            optional("endAt", Kind::Time, "The job does not fire after this time."),
+            optional("policies", Kind::Component("PoliciesInput", policies::FIELDS), "Rules for late slots, overlapping runs, retries and daylight saving time."),
+            optional("description", Kind::Text { min: 0, max: 10_000 }, "A description for people."),
+            optional("labels", Kind::Texts, "Names and values to filter jobs by."),
+        ]
+    };
+}
+
+/// A whole job.
+pub const JOB: &[Field] =
+    with_job_fields!(required("jobKey", KEY, "The unique name of the job, which all its versions share."); required);
+
+/// What the next version does differently: absent keeps, `null` clears.
+pub const EDIT: &[Field] = with_job_fields!(
+    optional("reason", Kind::Text { min: 3, max: 500 }, "The reason, for the audit trail."),
+    optional("activate", Kind::Flag, "Activate the new version even if the job is paused.");
+    optional
+);
+
+/// A job, as far as it could be read, and what is wrong with it.
+#[derive(Debug)]
+pub struct JobForm {
+    /// The job; fields that could not be read have their defaults.
+    pub draft: Draft,
+    /// Everything that is wrong with the document.
+    pub faults: Vec<Fault>,
+}
+
+/// Reads a job. `payload` is its JSON as it was written, so that no number loses a digit.
+pub fn read(value: &Value, payload: Option<&RawValue>, naming: Naming) -> JobForm {
+    let mut form = Form::read(value, JOB, naming);
+    if !value.is_object() {
+        // It says nothing about a job, so nothing more is wrong with that.
+        return JobForm { draft: Draft::new("any", daily()), faults: form.faults() };
+    }
+    let zone = form.text("timezone").and_then(|name| Zone::get(name).ok()).unwrap_or_else(Zone::utc);
+    let timing = timing(&mut form, &zone);
+    let mut draft = Draft {
+        // A target that is missing is a fault of the form already.
+        target: Some(form.text("target").unwrap_or("any").to_owned()),
+        timezone: form.text("timezone").map(str::to_owned),
+        payload: payload.map(|payload| Ok(payload.get().to_owned())),
+        start_at: time(&mut form, "startAt", &zone),
+        end_at: time(&mut form, "endAt", &zone),
+        description: form.text("description").unwrap_or_default().to_owned(),
+        labels: form.texts("labels").map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        scope: form.word("scope", Scope::from_word).unwrap_or_default(),
+        ..Draft::new(form.text("jobKey").unwrap_or("any"), timing)
+    };
+    policies::read(&form, &mut draft);
+    if form.has("jobKey") && form.text("jobKey") == form.text("policies.dependsOn.jobKey") {
+        form.fault("policies.dependsOn.jobKey", "invalid", "is the job itself, which would wait for itself for ever");
+    }
+    for invalid in draft.check().err().unwrap_or_default() {
+        refuse(&mut form, &invalid);
+    }
+    JobForm { draft, faults: form.faults() }
+}
+
+/// The timing of a job without one, so that everything else can be checked too.
+fn daily() -> Timing {
+    Timing::Cron("@daily".to_owned())
+}
+
+/// Reads when the job fires, and returns some timing in any case.
+fn timing(form: &mut Form<'_>, zone: &Zone) -> Timing {
+    let run_at = time(form, "runAt", zone);
+    let expression = form.text("cronExpression").map(str::to_owned);
+    let once = match form.text("scheduleType") {
+        Some(word) => word == "one_time",
+        None => form.has("runAt") && !form.has("cronExpression"),
+    };
+    let (wanted, other) = if once { ("runAt", "cronExpression") } else { ("cronExpression", "runAt") };
+    let kind = if once { "one-time" } else { "recurring" };
+    if !form.has(wanted) {
+        form.fault(wanted, "required", format!("is required for a {kind} job"));
+    }
+    if form.has(other) {
+        form.fault(other, "invalid", format!("a {kind} job has `{}` instead", form.spell(wanted)));
+    }
+    if once {
+        // A year that every spec can hold, so that nothing but the missing time is told.
+        return Timing::Once(run_at.unwrap_or(Timestamp::UNIX_EPOCH));
+    }
+    expression.map_or_else(daily, Timing::Cron)
+}
+
+/// A time, which is noted if it cannot be read.
+pub fn time(form: &mut Form<'_>, path: &str, zone: &Zone) -> Option<Timestamp> {
+    let text = form.text(path)?.to_owned();
+    let read = TimeReader { now: Timestamp::UNIX_EPOCH, zone }.absolute(&text);
+    let told = |Refusal { reason, hint }| match hint {
+        Some(hint) => format!("{reason}; {hint}"),
+        None => reason,
+    };
+    read.map_err(|refusal| form.fault(path, "invalid", told(refusal))).ok()
+}
+
+/// What core refused, with what the API says more about expressions and zones.
+fn refuse(form: &mut Form<'_>, invalid: &Invalid) {
+    match (invalid.field, form.text("cronExpression").map(Expression::parse)) {
+        ("cronExpression", Some(Err(error))) => {
+            form.fault("cronExpression", error.code(), expression_fault(&error));
+        }
+        ("timezone", _) => form.fault("timezone", "unknown_zone", invalid.reason.clone()),
+        _ => form.refuse(invalid),
+    }
+}
+
+/// What is wrong with an expression, and what is allowed.
+pub fn expression_fault(error: &ParseError) -> String {
+    let told = format!("{error}; allowed: {}", error.allowed());
+    error.hint().map_or_else(|| told.clone(), |hint| format!("{told}; {hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use everbell_core::{Definition, JobId, Made, Source};
+    use serde_json::json;
+
+    use super::super::definition::{changes_timing, document, merge};
+    use super::*;
+
+    fn told(value: &Value) -> Vec<String> {
+        let faults = read(value, None, Naming::Camel).faults;
+        faults.into_iter().map(|fault| format!("{} {}", fault.pointer, fault.code)).collect()
+    }
+
+    fn definition(value: &Value) -> Definition {
+        let read = read(value, None, Naming::Camel);
+        assert_eq!(read.faults, [], "{value}");
+        let at = "2026-11-15T12:00:00Z".parse().unwrap();
+        read.draft.definition(&Made { id: JobId::new(at, [7; 10]), source: Source::Api, by: "ana", at }).unwrap()
+    }
+
+    fn full() -> Value {
+        json!({
+            "jobKey": "daily", "target": "brief", "cronExpression": "0 8 * * mon-fri", "timezone": "Europe/Paris",
+            "startAt": "2027-01-01T00:00:00Z", "endAt": "2028-01-01T00:00:00Z", "description": "d", "labels": {"a": "b"},
+            "policies": {
+                "overlap": "queue", "maxConcurrentRuns": 2, "catchUp": "all", "catchUpLimit": 5, "catchUpWindow": "PT2H",
+                "grace": "PT30S", "timeout": "PT1H", "jitter": "PT5S", "onLeaseLoss": "continue", "pauseAfterFailures": 3,
+                "retry": {"maxAttempts": 4, "initial": "PT1S", "max": "PT1M"},
+                "dependsOn": {"jobKey": "etl", "within": "PT24H"}, "dst": {"gap": "skip", "fold": "both"},
+            },
+        })
+    }
+
+    #[test]
+    fn a_definition_is_what_its_document_says_and_back() {
+        for body in [
+            full(),
+            json!({"jobKey": "a", "target": "t", "cronExpression": "@every 90s"}),
+            json!({"jobKey": "a", "target": "t", "runAt": "2027-03-13T09:00:00", "timezone": "Asia/Tokyo"}),
+        ] {
+            let made = definition(&body);
+            let again = definition(&document(&made));
+            assert_eq!(made.content_hash(), again.content_hash(), "{body}");
+        }
+        let mut document = document(&definition(&full()));
+        assert_eq!(document["policies"], full()["policies"]);
+        merge(&mut document, &json!({"policies": {"catchUpWindow": null}, "timezone": null, "labels": {"c": "d"}}));
+        let merged = definition(&document);
+        assert_eq!((merged.policies.catch_up_window, merged.labels.len()), (None, 2));
+        assert_eq!(merged.spec.unwrap().zone().name(), "UTC");
+    }
+
+    #[test]
+    fn one_kind_of_schedule_takes_the_place_of_the_other() {
+        let mut body = document(&definition(&full()));
+        merge(&mut body, &json!({"runAt": "2027-03-13T09:00:00Z"}));
+        assert!(definition(&body).is_one_time());
+        merge(&mut body, &json!({"cronExpression": "@daily"}));
+        assert!(!definition(&body).is_one_time());
+    }
+
+    #[test]
+    fn everything_is_told_at_once() {
+        let body = json!({
+            "cronExpression": "61 * * * *", "timezone": "../../etc/passwd", "labels": {"": "x"}, "runAt": "tomorrow",
+            "startAt": "9999-01-01T00:00:00Z", "policies": {"timeout": "PT0S", "retry": {"max": "P9D"}}, "crn": 1,
+        });
+        let mut told = told(&body);
+        told.sort();
+        let expected = [
+            "/crn unknown_field",
+            "/cronExpression out_of_range",
+            "/jobKey required",
+            "/labels invalid",
+            "/policies/retry/max invalid",
+            "/policies/timeout invalid",
+            "/runAt invalid",
+            "/startAt invalid",
+            "/target required",
+            "/timezone unknown_zone",
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_job_does_not_depend_on_itself() {
+        let mut body = full();
+        body["policies"]["dependsOn"]["jobKey"] = json!("daily");
+        assert_eq!(told(&body), ["/policies/dependsOn/jobKey invalid"]);
+    }
+
+    #[test]
+    fn what_is_no_object_has_one_fault() {
+        for value in [json!([]), json!(null), json!("daily"), json!(7)] {
+            assert_eq!(told(&value), [" wrong_type"], "{value}");
+        }
+    }
+
+    #[test]
+    fn a_job_fires_once_or_again_and_again() {
+        let base = |more: &Value| {
+            let mut body = json!({"jobKey": "a", "target": "t"});
+            for (name, value) in more.as_object().unwrap() {
+                body[name] = value.clone();
+            }
+            body
+        };
+        for (more, expected) in [
+            (json!({}), vec!["/cronExpression required"]),
+            (json!({"scheduleType": "one_time"}), vec!["/runAt required"]),
+            (
+                json!({"scheduleType": "one_time", "cronExpression": "@daily"}),
+                vec!["/runAt required", "/cronExpression invalid"],
+            ),
+            (json!({"cronExpression": "@daily", "runAt": "2027-01-01T00:00:00Z"}), vec!["/runAt invalid"]),
+            // 02:30 does not exist in New York on that day, 01:30 happens twice on the other.
+            (json!({"runAt": "2027-03-14T02:30:00", "timezone": "America/New_York"}), vec!["/runAt invalid"]),
+            (json!({"runAt": "2027-11-07T01:30:00", "timezone": "America/New_York"}), vec!["/runAt invalid"]),
+            (json!({"cronExpression": "x".repeat(10_000)}), vec!["/cronExpression out_of_range"]),
+        ] {
+            assert_eq!(told(&base(&more)), expected, "{more}");
+        }
+    }
+
+    #[test]
+    fn an_edit_of_something_else_leaves_the_timing_alone() {
+        assert!(!changes_timing(&json!({"payload": 1, "policies": {"timeout": "1m"}})));
+        for edit in [json!({"timezone": null}), json!({"policies": {"dst": {"gap": "skip"}}}), json!({"endAt": "x"})] {
+            assert!(changes_timing(&edit), "{edit}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! From the text behind `?` to a value that a [`Form`](super::Form) can read.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
+
+use super::{Field, Kind};
+
+/// The most parameters of a query or a form: as many as rows can be picked, and what goes with them.
+const MOST: usize = 1_100;
+
+/// A query that cannot be read at all.
+#[derive(Debug, PartialEq, Eq)]
+pub struct QueryError(pub String);
+
+/// The parameters as an object. Lists may be repeated or separated by commas; numbers and flags are read as what their
+/// field says, and stay text, which the form refuses, if they are none.
+pub fn query(text: &str, fields: &[Field]) -> Result<Value, QueryError> {
+    let mut members = Map::new();
+    for (name, value) in pairs(text)? {
+        let kind = fields.iter().find(|field| field.name == name).map(|field| &field.kind);
+        let given = match kind {
+            Some(Kind::List { of, .. }) => {
+                let items = value.split(',').filter(|item| !item.is_empty()).map(|item| typed(item, of));
+                let list = members.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+                if let Value::Array(list) = list {
+                    list.extend(items);
+                }
+                continue;
+            }
+            Some(kind) => typed(&value, kind),
+            None => Value::String(value),
+        };
+        if members.insert(name.clone(), given).is_some() {
+            return Err(QueryError(format!("the parameter `{}` is there twice", name.escape_debug())));
+        }
+    }
+    Ok(Value::Object(members))
+}
+
+/// Names and values as they were sent, by a query or by the form of a page.
+pub fn pairs(text: &str) -> Result<Vec<(String, String)>, QueryError> {
+    let parts: Vec<&str> = text.split('&').filter(|part| !part.is_empty()).collect();
+    if parts.len() > MOST {
+        return Err(QueryError(format!("there are more than {MOST} parameters")));
+    }
+    let pair = |part: &&str| {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        Ok((decode(name)?, decode(value)?))
+    };
+    parts.iter().map(pair).collect()
+}
+
+/// A text that was encoded for a query; nothing if it was not.
+pub fn decoded(text: &str) -> Option<String> {
+    decode(text).ok()
+}
+
+/// A text as the value that its field holds; it stays text if it is none.
+pub fn typed(text: &str, kind: &Kind) -> Value {
+    match kind {
+        Kind::Integer { .. } => text.parse::<i64>().map_or_else(|_| Value::String(text.to_owned()), Value::from),
+        Kind::Flag => match text {
+            "" | "1" | "true" => Value::Bool(true),
+            "0" | "false" => Value::Bool(false),
+            _ => Value::String(text.to_owned()),
+        },
+        _ => Value::String(text.to_owned()),
+    }
+}
+
+fn decode(text: &str) -> Result<String, QueryError> {
+    // The crate would keep a stray `%` as it is.
+    let has_digits = |rest: &str| rest.as_bytes().get(..2).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
+    if !text.split('%').skip(1).all(has_digits) {
+        return Err(QueryError("`%` must be followed by two hexadecimal digits".to_owned()));
+    }
+    let spaced = text.replace('+', " ");
+    let decoded = percent_decode_str(&spaced).decode_utf8();
+    decoded.map(Cow::into_owned).map_err(|_| QueryError("the query is not valid UTF-8".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::{TEXT, optional};
+    use super::*;
+
+    const FIELDS: &[Field] = &[
+        optional("status", Kind::List { of: &TEXT, max: 10 }, "which"),
+        optional("limit", Kind::Integer { min: 1, max: 200 }, "how many"),
+        optional("exact", Kind::Flag, "count all"),
+        optional("q", TEXT, "text"),
+    ];
+
+    #[test]
+    fn parameters_are_what_their_field_says() {
+        let read = query("status=active,paused&status=x&limit=5&exact&q=a%2Bb+%C3%A9&other=1", FIELDS);
+        let expected =
+            json!({"status": ["active", "paused", "x"], "limit": 5, "exact": true, "q": "a+b é", "other": "1"});
+        assert_eq!(read, Ok(expected));
+        assert_eq!(query("limit=many&exact=perhaps", FIELDS), Ok(json!({"limit": "many", "exact": "perhaps"})));
+        assert_eq!(query("", FIELDS), Ok(json!({})));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told() {
+        for (text, reason) in [
+            ("q=%ff", "not valid UTF-8"),
+            ("q=%f", "two hexadecimal digits"),
+            ("q=%zz", "two hexadecimal digits"),
+            ("q=1&q=2", "`q` is there twice"),
+        ] {
+            let QueryError(told) = query(text, FIELDS).unwrap_err();
+            assert!(told.contains(reason), "{text}: {told}");
+        }
+        let many: String = (0..1_200).map(|n| format!("p{n}=1")).collect::<Vec<_>>().join("&");
+        assert!(query(&many, FIELDS).is_err());
+    }
+}

@@ -1,0 +1,303 @@
+//! [`Form`]: a value held against its fields.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use everbell_core::Invalid;
+use serde_json::{Map, Value};
+
+use super::did_you_mean::did_you_mean;
+use super::span::parse_span;
+use super::{Field, Kind, Naming};
+
+/// A refused request lists this many faults and counts the others.
+pub const MAX_LISTED_FAULTS: usize = 20;
+/// An object with more members is refused as a whole: no object here has nearly as many fields.
+const MAX_MEMBERS: usize = 200;
+
+/// Something that is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// A JSON pointer without its `#`: `/policies/timeout`; empty for the whole.
+    pub pointer: String,
+    /// A stable word.
+    pub code: &'static str,
+    /// What is wrong and what is allowed.
+    pub detail: String,
+}
+
+impl Fault {
+    /// A fault of the member at a JSON pointer.
+    pub fn new(pointer: impl Into<String>, code: &'static str, detail: impl Into<String>) -> Fault {
+        Fault { pointer: pointer.into(), code, detail: detail.into() }
+    }
+}
+
+/// An object and the fields it may have. What is absent, `null` or wrong reads as nothing.
+#[derive(Debug)]
+pub struct Form<'v> {
+    members: Cow<'v, Map<String, Value>>,
+    naming: Naming,
+    faults: Vec<Fault>,
+}
+
+impl<'v> Form<'v> {
+    /// Holds a value against its fields and notes everything that does not fit.
+    pub fn read(value: &'v Value, fields: &[Field], naming: Naming) -> Form<'v> {
+        let mut faults = Vec::new();
+        let members = match value {
+            Value::Object(members) => {
+                check_members(members, fields, "", naming, &mut faults);
+                Cow::Borrowed(members)
+            }
+            other => {
+                let detail = format!("must be {}, not {}", naming.object(), naming.kind_of(other));
+                faults.push(Fault::new("", "wrong_type", detail));
+                Cow::Owned(Map::new())
+            }
+        };
+        Form { members, naming, faults }
+    }
+
+    /// What was wrong so far.
+    pub fn faults(self) -> Vec<Fault> {
+        self.faults
+    }
+
+    /// Returns the faults for a caller that adds or changes some.
+    pub fn faults_mut(&mut self) -> &mut Vec<Fault> {
+        &mut self.faults
+    }
+
+    /// Notes something that the fields alone could not tell. The first fault of a place counts.
+    pub fn note(&mut self, fault: Fault) {
+        if !self.faults.iter().any(|known| known.pointer == fault.pointer) {
+            self.faults.push(fault);
+        }
+    }
+
+    /// Notes a fault of the member at this path of names.
+    pub fn fault(&mut self, path: &str, code: &'static str, detail: impl Into<String>) {
+        let spelled: Vec<_> = path.split('.').map(|name| self.naming.spell(name)).collect();
+        self.note(Fault::new(format!("/{}", spelled.join("/")), code, detail));
+    }
+
+    /// Notes what core refused. Its fields are spelled with dots.
+    pub fn refuse(&mut self, invalid: &Invalid) {
+        self.fault(invalid.field, "invalid", invalid.reason.clone());
+    }
+
+    /// The name as it stands in the document.
+    pub fn spell<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        self.naming.spell(name)
+    }
+
+    /// The member at this path of names, unless it is `null`.
+    fn get(&self, path: &str) -> Option<&Value> {
+        let mut names = path.split('.');
+        let first = self.members.get(&*self.naming.spell(names.next()?))?;
+        let found = names.try_fold(first, |value, name| value.get(&*self.naming.spell(name)))?;
+        Some(found).filter(|value| !value.is_null())
+    }
+
+    /// Whether the member is present and not `null`.
+    pub fn has(&self, path: &str) -> bool {
+        self.get(path).is_some()
+    }
+
+    /// Returns the member as it was written.
+    pub fn value(&self, path: &str) -> Option<&Value> {
+        self.get(path)
+    }
+
+    /// Returns the member if it is a text.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        self.get(path)?.as_str()
+    }
+
+    /// A word that names a choice.
+    pub fn word<T>(&self, path: &str, choice: impl Fn(&str) -> Option<T>) -> Option<T> {
+        choice(self.text(path)?)
+    }
+
+    pub(crate) fn integer(&self, path: &str) -> Option<i64> {
+        self.get(path)?.as_i64()
+    }
+
+    /// A number whose field has no bounds beyond these.
+    pub fn count(&self, path: &str) -> Option<u32> {
+        self.integer(path).and_then(|number| u32::try_from(number).ok())
+    }
+
+    /// Returns whether the member is `true`.
+    pub fn flag(&self, path: &str) -> bool {
+        self.get(path).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// Yes, no, or nothing said.
+    pub fn answer(&self, path: &str) -> Option<bool> {
+        self.get(path)?.as_bool()
+    }
+
+    /// Returns the member as a duration.
+    pub fn span(&self, path: &str) -> Option<Duration> {
+        parse_span(self.text(path)?).ok()
+    }
+
+    /// The texts of a list.
+    pub fn list(&self, path: &str) -> Vec<&str> {
+        self.get(path).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    /// The texts of an object.
+    pub fn texts(&self, path: &str) -> impl Iterator<Item = (&str, &str)> {
+        let members = self.get(path).and_then(Value::as_object).into_iter().flatten();
+        members.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
+    }
+}
+
+fn check_members(members: &Map<String, Value>, fields: &[Field], at: &str, naming: Naming, faults: &mut Vec<Fault>) {
+    if let Some(fault) = too_many(members, at) {
+        return faults.push(fault);
+    }
+    for (name, value) in members {
+        let pointer = format!("{at}/{}", escape(name));
+        match fields.iter().find(|field| naming.spell(field.name) == *name) {
+            // What is only counted needs no suggestion.
+            None if faults.len() >= MAX_LISTED_FAULTS => {
+                faults.push(Fault::new(pointer, "unknown_field", "is not known here"));
+            }
+            None => faults.push(unknown(pointer, name, fields, naming)),
+            Some(field) if value.is_null() && !field.required => {}
+            Some(field) => check_value(value, &field.kind, &pointer, naming, faults),
+        }
+    }
+    for field in fields.iter().filter(|field| field.required) {
+        let name = naming.spell(field.name);
+        if !members.contains_key(&*name) {
+            faults.push(Fault::new(format!("{at}/{name}"), "required", format!("is required: {}", field.doc)));
+        }
+    }
+}
+
+/// Refuses an object whose members are too many to be checked one by one.
+fn too_many(members: &Map<String, Value>, at: &str) -> Option<Fault> {
+    let detail = || format!("has {} members; at most {MAX_MEMBERS} are allowed here", members.len());
+    (members.len() > MAX_MEMBERS).then(|| Fault::new(at, "out_of_range", detail()))
+}
+
+fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults: &mut Vec<Fault>) {
+    let mut fault = |code, detail: String| faults.push(Fault::new(pointer, code, detail));
+    let wrong = |wanted: &str| format!("must be {wanted}, not {}", naming.kind_of(value));
+    match (kind, value) {
+        (Kind::Json, _) | (Kind::Flag, Value::Bool(_)) => {}
+        (Kind::Text { min, max }, Value::String(text)) => {
+            let length = text.chars().count();
+            if text.contains('\0') {
+                fault("invalid", "must not contain NUL".to_owned());
+            } else if !(*min..=*max).contains(&length) {
+                let bounds = if min == max { min.to_string() } else { format!("{min} to {max}") };
+                let is_blank = length > 0 && text.trim().is_empty();
+                let found = if is_blank { "is blank".to_owned() } else { format!("has {length}") };
+                fault("out_of_range", format!("must be {bounds} characters, this {found}"));
+            }
+        }
+        (Kind::Word(words), Value::String(text)) => {
+            if !words.contains(&text.as_str()) {
+                fault("invalid", format!("must be one of {}", words.join(", ")));
+            }
+        }
+        (Kind::Integer { min, max }, Value::Number(number)) => match number.as_i64() {
+            Some(number) if (*min..=*max).contains(&number) => {}
+            Some(number) => fault("out_of_range", format!("must be from {min} to {max}, not {number}")),
+            None => fault("out_of_range", format!("must be a whole number from {min} to {max}")),
+        },
+        // Its meaning may depend on a zone, so it is read where that is known.
+        (Kind::Time, Value::String(text)) if text.chars().count() <= 100 && !text.contains('\0') => {}
+        (Kind::Time, Value::String(_)) => fault("invalid", "is not a time".to_owned()),
+        (Kind::Span, Value::String(text)) => {
+            if let Err(reason) = parse_span(text) {
+                fault("invalid", reason);
+            }
+        }
+        (Kind::Texts | Kind::Map(_), Value::Object(members)) => {
+            if let Some(fault) = too_many(members, pointer) {
+                return faults.push(fault);
+            }
+            for (name, value) in members {
+                let pointer = format!("{pointer}/{}", escape(name));
+                match kind {
+                    Kind::Map(of) => check_value(value, of, &pointer, naming, faults),
+                    _ if value.is_string() || value.is_null() => {}
+                    _ => {
+                        let detail = format!("must be a text, not {}", naming.kind_of(value));
+                        faults.push(Fault::new(pointer, "wrong_type", detail));
+                    }
+                }
+            }
+        }
+        (Kind::Secret, value) => faults.extend(bad_secret(value, pointer)),
+        (Kind::Component(_, fields), _) => check_value(value, &Kind::Object(fields), pointer, naming, faults),
+        (Kind::Object(fields), Value::Object(members)) => check_members(members, fields, pointer, naming, faults),
+        (Kind::List { of, max }, Value::Array(items)) => check_items(items, (of, *max), pointer, naming, faults),
+        (Kind::ListOr { word, .. }, Value::String(text)) if text == word => {}
+        (Kind::ListOr { of, max, .. }, Value::Array(items)) if !items.is_empty() => {
+            check_items(items, (of, *max), pointer, naming, faults);
+        }
+        (Kind::ListOr { word, .. }, _) => fault("invalid", format!("must be \"{word}\", or a list that is not empty")),
+        (Kind::Text { .. } | Kind::Word(_), _) => fault("wrong_type", wrong("a text")),
+        (Kind::Integer { .. }, _) => fault("wrong_type", wrong("a whole number")),
+        (Kind::Flag, _) => fault("wrong_type", wrong("true or false")),
+        (Kind::Time, _) => fault("wrong_type", wrong("a time as text, such as \"2027-03-13T09:00:00Z\"")),
+        (Kind::Span, _) => fault("wrong_type", wrong("a duration as text, such as \"15m\" or \"PT15M\"")),
+        (Kind::Texts | Kind::Map(_) | Kind::Object(_), _) => fault("wrong_type", wrong(naming.object())),
+        (Kind::List { .. }, _) => fault("wrong_type", wrong("a list")),
+    }
+}
+
+/// At most so many of a kind.
+fn check_items(items: &[Value], (of, max): (&Kind, usize), pointer: &str, naming: Naming, faults: &mut Vec<Fault>) {
+    if items.len() > max {
+        let detail = format!("must be at most {max}, these are {}", items.len());
+        faults.push(Fault::new(pointer, "out_of_range", detail));
+    }
+    for (n, item) in items.iter().take(max).enumerate() {
+        check_value(item, of, &format!("{pointer}/{n}"), naming, faults);
+    }
+}
+
+/// Why this is no secret. The text itself is never repeated.
+fn bad_secret(value: &Value, pointer: &str) -> Option<Fault> {
+    const FORMS: &str = "must be a text, `{ env = \"NAME\" }` or `{ file = \"PATH\" }`";
+    let fault = |code, detail: &str| Some(Fault::new(pointer, code, detail));
+    match value {
+        Value::String(text) if text.contains('\0') => fault("invalid", "must not contain NUL"),
+        Value::String(_) => None,
+        Value::Object(members) => {
+            let place = members.iter().next().filter(|_| members.len() == 1);
+            let is_place = |(name, value): (&String, &Value)| {
+                matches!(name.as_str(), "env" | "file") && value.as_str().is_some_and(|place| !place.is_empty())
+            };
+            if place.is_some_and(is_place) { None } else { fault("invalid", FORMS) }
+        }
+        _ => fault("wrong_type", FORMS),
+    }
+}
+
+fn unknown(pointer: String, name: &str, fields: &[Field], naming: Naming) -> Fault {
+    let names: Vec<_> = fields.iter().map(|field| naming.spell(field.name)).collect();
+    let detail = match did_you_mean(name, names.iter().map(AsRef::as_ref)) {
+        Some(near) => format!("is not known here; did you mean `{near}`?"),
+        None if names.is_empty() => "is not known here; nothing is taken".to_owned(),
+        None => format!("is not known here; known: {}", names.join(", ")),
+    };
+    Fault::new(pointer, "unknown_field", detail)
+}
+
+/// A name as a part of a JSON pointer, cut to a printable length.
+pub fn escape(name: &str) -> String {
+    name.chars().take(100).collect::<String>().replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests;

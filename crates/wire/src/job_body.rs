@@ -1,0 +1,124 @@
+//! A job as the body that would make it, wherever it comes from: two of them can be compared.
+
+use everbell_core::{Definition, Draft, Invalid, JobId, Made, Source};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+
+use crate::form::job::{self, JOB};
+use crate::form::{Naming, definition};
+
+/// A body, whose payload is sent as it was written, so that no number loses a digit.
+#[derive(Default, Serialize)]
+pub struct JobBody {
+    /// Every member except the payload.
+    #[serde(flatten)]
+    pub members: Map<String, Value>,
+    /// The payload as it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Box<RawValue>>,
+}
+
+impl JobBody {
+    /// Sets a member.
+    pub fn put(&mut self, name: &str, value: impl Into<Value>) {
+        self.members.insert(name.to_owned(), value.into());
+    }
+
+    /// Sets a member of `policies`, or of an object in it.
+    pub fn put_policy(&mut self, path: &str, value: impl Into<Value>) {
+        let mut object = self.members.entry("policies").or_insert_with(|| json!({}));
+        let mut names = path.split('.').peekable();
+        while let Some(name) = names.next() {
+            if names.peek().is_none() {
+                object[name] = value.into();
+                return;
+            }
+            if !object[name].is_object() {
+                object[name] = json!({});
+            }
+            object = &mut object[name];
+        }
+    }
+}
+
+/// The definition of a job that a server has shown, or why it cannot be read.
+pub fn shown(document: &Value, now: Timestamp) -> Result<Definition, String> {
+    let own = JOB.iter().map(|field| field.name).filter(|name| !["payload", "scheduleType"].contains(name));
+    let members = own.filter_map(|name| Some((name.to_owned(), document.get(name)?.clone())));
+    let body = Value::Object(members.collect::<Map<_, _>>());
+    let payload = document.get("payload").and_then(|payload| to_raw_value(payload).ok());
+    let read = job::read(&body, payload.as_deref(), Naming::Camel);
+    match read.faults.first() {
+        Some(fault) => Err(format!("{}: {}", fault.pointer.trim_start_matches('/'), fault.detail)),
+        None => declared(&read.draft, now),
+    }
+}
+
+/// The definition that a draft would make.
+pub fn declared(draft: &Draft, now: Timestamp) -> Result<Definition, String> {
+    let made = Made { id: JobId::new(now, [0; 10]), source: Source::Api, by: "", at: now };
+    let told = |problems: Vec<Invalid>| problems.first().map(ToString::to_string).unwrap_or_default();
+    draft.definition(&made).map_err(told)
+}
+
+/// The body that would make it, with its payload and without what says nothing.
+pub fn body(own: &Definition) -> Value {
+    let mut body = definition::document(own);
+    body["payload"] = serde_json::from_str(own.payload.as_str()).unwrap_or_default();
+    without_nothing(&mut body);
+    body
+}
+
+/// The same without what says as much as its absence: the shortest text that makes this job.
+pub fn essential(own: &Definition, now: Timestamp) -> Result<Value, String> {
+    const ALWAYS: [&str; 4] = ["jobKey", "target", "cronExpression", "runAt"];
+    let mut body = body(own);
+    let plain = plain(&body, now)?;
+    if let Some(policies) = body.get_mut("policies") {
+        without_usual(policies, &plain["policies"]);
+    }
+    if let Value::Object(members) = &mut body {
+        let empty = json!({});
+        members.retain(|name, member| {
+            let usual = if name == "policies" { Some(&empty) } else { plain.get(name) };
+            ALWAYS.contains(&name.as_str()) || usual != Some(&*member)
+        });
+    }
+    Ok(body)
+}
+
+/// The body of a job of the same key, target and time that says nothing else.
+fn plain(whole: &Value, now: Timestamp) -> Result<Value, String> {
+    let mut bare = json!({ "jobKey": whole["jobKey"], "target": whole["target"] });
+    for name in ["cronExpression", "runAt"] {
+        if let Some(value) = whole.get(name) {
+            bare[name] = value.clone();
+        }
+    }
+    let read = job::read(&bare, None, Naming::Camel);
+    Ok(body(&declared(&read.draft, now)?))
+}
+
+/// Takes out what is usual, at every depth.
+fn without_usual(value: &mut Value, usual: &Value) {
+    let Value::Object(members) = value else { return };
+    members.retain(|name, member| {
+        let usual = usual.get(name);
+        if let Some(usual) = usual.filter(|usual| usual.is_object()) {
+            without_usual(member, usual);
+            return member.as_object().is_none_or(|left| !left.is_empty());
+        }
+        usual != Some(&*member)
+    });
+}
+
+/// Takes out members that are `null`, but not those of payloads, where that means something.
+fn without_nothing(body: &mut Value) {
+    let Value::Object(members) = body else { return };
+    for (_, member) in members.iter_mut().filter(|(name, _)| *name != "payload") {
+        without_nothing(member);
+    }
+    members.retain(|name, member| name == "payload" || !member.is_null());
+}

@@ -1,0 +1,65 @@
+//! What crosses everbell's HTTP API.
+//!
+//! Each document of the API is a type here. The server writes it and describes it in OpenAPI, the command line and other
+//! clients read it: a renamed member is a compile error on every side. JSON members are in `camelCase`; times are RFC 3339
+//! in UTC.
+//!
+//! A reader is tolerant. A choice that it does not know, such as a status of a newer server, becomes `Other`; a member that
+//! it does not know is ignored.
+
+mod text;
+mod words;
+
+/// The media type of JSON lines.
+pub const JSON_LINES: &str = "application/x-ndjson";
+
+pub mod access;
+pub mod backfill;
+pub mod bulk;
+pub mod cluster;
+pub mod crontab;
+pub mod elapsed;
+pub mod event;
+pub mod example;
+pub mod form;
+pub mod gap;
+pub mod job;
+pub mod job_body;
+pub mod job_toml;
+pub mod org;
+pub mod org_csv;
+pub mod org_job;
+pub mod page;
+pub mod percent;
+pub mod policies;
+pub mod preview;
+pub mod problem;
+mod raw;
+pub mod run;
+pub mod secret;
+pub mod stats;
+pub mod template;
+pub mod time_input;
+pub mod what_if;
+
+pub use access::{AuditEntry, EndedSessions, NewToken, Session, Token};
+pub use backfill::{Backfill, BackfillOrgs, BackfillReport, BackfillSlot, StoppedBackfill};
+pub use bulk::{Bulk, BulkItem};
+pub use cluster::{Instance, Status, Target, Targets};
+pub use event::RunEvent;
+pub use example::Example;
+pub use gap::{Explanation, Gap};
+pub use job::{ChangedField, Job, LastRun, NewVersion, Paused, Resumed, Resumption, Superseded};
+pub use job_body::JobBody;
+pub use org::{Imported, Org};
+pub use org_job::{JobOrgs, OrgJob, OrgOverride, Override, Sweep, SweepBegun};
+pub use page::{Items, Page};
+pub use policies::Policies;
+pub use preview::{Fire, Fires, Preview, Warning};
+pub use problem::{Fault, Problem};
+pub use raw::Raw;
+pub use run::{Canceled, OrgRun, Run, RunNow, RunNowOrgs, RunsNow};
+pub use stats::Stats;
+pub use template::Template;
+pub use text::{clock_face, printable, shell};
+pub use what_if::{JobWhatIf, WhatIf, WhatIfDay};

@@ -1,0 +1,230 @@
+//! A job and an org together.
+
+use everbell_core::cron::Expression;
+use everbell_core::org::{self, Org, OrgFacts};
+use everbell_core::{Job, Timer, Zone, store};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::job::Schedule;
+use crate::words::words;
+
+words!(
+    /// Whether a job fires for an org.
+    Standing {
+        /// It fires.
+        Eligible = "eligible",
+        /// It does not fire for now.
+        Off = "off",
+        /// It cannot fire, because something cannot be read.
+        Errored = "errored",
+        /// It never fires again.
+        Over = "over",
+    }
+);
+
+words!(
+    /// The work of an org update.
+    SweepWork {
+        /// Timers are set.
+        Arm = "arm",
+        /// Timers are set after a pause.
+        Resume = "resume",
+        /// Runs are created.
+        RunNow = "run_now",
+        /// Runs of a backfill are created.
+        Backfill = "backfill",
+    }
+);
+
+/// A job and an org: whether, when and how the job fires for it.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OrgJob {
+    /// The org.
+    pub org_id: String,
+    /// The name of the org.
+    pub org_name: String,
+    /// The id of the job's version.
+    pub job_id: String,
+    /// The key of the job.
+    pub job_key: String,
+    /// The version of the job.
+    pub job_version: u32,
+    /// The target of its runs.
+    pub target: String,
+    /// Whether the job fires for the org.
+    pub standing: Standing,
+    /// Why it is off (`job_paused`, `job_errored`, `org_disabled`, `override_off`), or what cannot be read.
+    pub why: Option<String>,
+    /// The expression for this org.
+    pub cron_expression: Option<String>,
+    /// The schedule for this org in words.
+    pub schedule_text: String,
+    /// The zone of the org.
+    pub timezone: String,
+    /// When the job fires next for the org; null if it does not.
+    pub next_run_at: Option<Timestamp>,
+    /// The next fire in the zone of the org.
+    pub next_run_at_local: Option<String>,
+    /// The slot whose fire was moved to `nextRunAt`.
+    pub rescheduled_from: Option<Timestamp>,
+    /// The last local date of the org that got a run.
+    #[schema(format = Date)]
+    pub last_local_date: Option<String>,
+    /// The org's override of the job.
+    pub r#override: Option<Override>,
+}
+
+/// An org's override of a job.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Override {
+    /// Whether the job fires for the org.
+    pub enabled: bool,
+    /// Another local time; null for that of the job.
+    pub cron_expression: Option<String>,
+    /// The actor that changed it last.
+    pub updated_by: String,
+    /// When it was changed last.
+    pub updated_at: Timestamp,
+}
+
+/// An org's override of a job, and its effect.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OrgOverride {
+    /// The org.
+    pub org_id: String,
+    /// The key of the job.
+    pub job_key: String,
+    /// The override; null for none.
+    pub r#override: Option<Override>,
+    /// The job of this key; null while there is none that fires for orgs.
+    pub job: Option<OrgJob>,
+    /// In the response to a change: whether it fires now, because today's time has passed and today has no run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fires_now: Option<bool>,
+}
+
+/// The orgs of a job.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobOrgs {
+    /// The orgs of this page.
+    pub items: Vec<OrgJob>,
+    /// Where the next page begins; null at the end.
+    #[schema(required = true)]
+    pub next_cursor: Option<String>,
+    /// Ids of orgs that cannot be read and are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub unreadable: Vec<String>,
+    /// The org updates of this job that are in progress.
+    pub sweeps: Vec<Sweep>,
+}
+
+/// An org update: work for every org of a job, a few orgs at a time.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Sweep {
+    /// Its id.
+    pub id: String,
+    /// Its work.
+    pub work: SweepWork,
+    /// The actor that requested it.
+    pub asked_by: String,
+    /// When it was requested.
+    pub asked_at: Timestamp,
+    /// How many orgs are done.
+    pub seen: u64,
+    /// The last of them.
+    pub reached: Option<String>,
+}
+
+/// An org update that was started.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct SweepBegun {
+    /// Its id.
+    pub id: String,
+    /// Whether all orgs are done.
+    pub done: bool,
+}
+
+impl OrgJob {
+    /// A job of an org.
+    pub fn from_org(org: &Org, row: &store::OrgJob) -> OrgJob {
+        OrgJob::new(&row.job, org, row.wish.as_ref(), row.timer.as_ref(), row.error.as_deref())
+    }
+
+    /// An org of a job.
+    pub fn from_job(job: &Job, row: &store::JobOrg) -> OrgJob {
+        OrgJob::new(job, &row.org, row.wish.as_ref(), row.timer.as_ref(), row.error.as_deref())
+    }
+
+    fn new(job: &Job, org: &Org, wish: Option<&org::Override>, timer: Option<&Timer>, error: Option<&str>) -> OrgJob {
+        let definition = &job.definition;
+        let facts = OrgFacts { life: (&job.state).into(), place: org.place.clone(), wish: wish.cloned() };
+        let (standing, why) = match org::eligibility(definition, &facts) {
+            org::Eligibility::Eligible(_) => (Standing::Eligible, error.map(str::to_owned)),
+            org::Eligibility::Off(off) => (Standing::Off, Some(off.as_str().to_owned())),
+            org::Eligibility::Over(_) => (Standing::Over, None),
+            org::Eligibility::Broken(reason) => (Standing::Errored, Some(reason)),
+        };
+        // What rests may have a time until somebody looks at it, but does not fire.
+        let timer = timer.filter(|_| standing == Standing::Eligible);
+        let next = timer.and_then(|timer| timer.next_run_at);
+        let zone = Zone::get(&org.place.timezone).ok();
+        let own = Schedule::from(&**definition);
+        let (expression, words) = match org::spec_for(definition, &facts) {
+            Ok(spec) => {
+                let expression = spec.expression();
+                (expression.map(|own| own.as_str().to_owned()), expression.map_or(own.text, Expression::describe))
+            }
+            Err(_) => (wish.and_then(|wish| wish.expression.clone()).or(own.expression), own.text),
+        };
+        OrgJob {
+            org_id: org.id.to_string(),
+            org_name: org.name.clone(),
+            job_id: definition.id.to_string(),
+            job_key: definition.key.to_string(),
+            job_version: definition.version,
+            target: definition.target.to_string(),
+            standing,
+            why,
+            cron_expression: expression,
+            schedule_text: words,
+            timezone: org.place.timezone.clone(),
+            next_run_at: next,
+            next_run_at_local: next.zip(zone).map(|(at, zone)| at.to_zoned(zone.as_jiff().clone()).to_string()),
+            rescheduled_from: timer.and_then(|timer| timer.rescheduled_from),
+            last_local_date: timer.and_then(|timer| timer.last_local_date).map(|date| date.to_string()),
+            r#override: wish.map(Override::from),
+        }
+    }
+}
+
+impl From<&org::Override> for Override {
+    fn from(wish: &org::Override) -> Override {
+        Override {
+            enabled: wish.enabled,
+            cron_expression: wish.expression.clone(),
+            updated_by: wish.updated_by.clone(),
+            updated_at: wish.updated_at,
+        }
+    }
+}
+
+impl From<&org::Sweep> for Sweep {
+    fn from(sweep: &org::Sweep) -> Sweep {
+        Sweep {
+            id: sweep.id.to_string(),
+            work: SweepWork::from_word(sweep.work.as_str()),
+            asked_by: sweep.actor.clone(),
+            asked_at: sweep.at,
+            seen: sweep.seen,
+            reached: sweep.reached.as_ref().map(ToString::to_string),
+        }
+    }
+}

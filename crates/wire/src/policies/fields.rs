@@ -1,0 +1,115 @@
+//! The policies of a job as the API and the configuration file take them.
+
+use everbell_core::cron::{Dst, DstFold, DstGap};
+use everbell_core::{Backoff, CatchUp, Draft, OnLeaseLoss, Overlap, PolicyValues};
+
+use crate::form::job::KEY;
+use crate::form::{Field, Form, Kind, optional, required};
+
+const RETRY: &[Field] = &[
+    optional("maxAttempts", Kind::Integer { min: 1, max: 100 }, "How many attempts a run has. Default: 1."),
+    optional(
+        "initial",
+        Kind::Span,
+        "The wait before the second attempt, which doubles with each further attempt. Default: PT10S.",
+    ),
+    optional("max", Kind::Span, "The longest wait between attempts. Default: PT1H."),
+];
+
+const DEPENDS_ON: &[Field] = &[
+    required("jobKey", KEY, "The key of the job that must have succeeded."),
+    required("within", Kind::Span, "How long ago its last success may be."),
+];
+
+/// How changes to and from daylight saving time are treated.
+pub const DST: &[Field] = &[
+    optional(
+        "gap",
+        Kind::Word(&["shift", "skip"]),
+        "How local times are handled that are skipped when clocks go forward.",
+    ),
+    optional(
+        "fold",
+        Kind::Word(&["first", "last", "both"]),
+        "Which of two equal local times fires when clocks go back.",
+    ),
+];
+
+/// The members of `policies`.
+pub(crate) const FIELDS: &[Field] = &[
+    optional(
+        "overlap",
+        Kind::Word(&["skip", "queue", "replace", "allow"]),
+        "How a slot is handled while an earlier run is active.",
+    ),
+    optional(
+        "maxConcurrentRuns",
+        Kind::Integer { min: 1, max: 1_000 },
+        "How many runs may be active before `overlap` applies.",
+    ),
+    optional(
+        "catchUp",
+        Kind::Word(&["once", "none", "all"]),
+        "How slots are handled that were missed because no instance was running.",
+    ),
+    optional(
+        "catchUpLimit",
+        Kind::Integer { min: 1, max: 1_000 },
+        "How many missed slots are run at most, with `catchUp` `all`.",
+    ),
+    optional("catchUpWindow", Kind::Span, "Missed slots older than this are not run."),
+    optional("grace", Kind::Span, "How late a slot may start before it counts as missed."),
+    optional("timeout", Kind::Span, "How long an attempt may take before it is stopped."),
+    optional("jitter", Kind::Span, "Delay each start by up to this duration, spread over jobs."),
+    optional("retry", Kind::Component("RetryInput", RETRY), "How failed runs are retried."),
+    optional(
+        "onLeaseLoss",
+        Kind::Word(&["stop", "continue"]),
+        "Whether to stop a run whose instance cannot reach the database for so long that another instance may start the next run. Default: `stop`, or `continue` if `overlap` is `allow`.",
+    ),
+    optional(
+        "pauseAfterFailures",
+        Kind::Integer { min: 1, max: 1_000 },
+        "Pause the job after this many consecutive failures.",
+    ),
+    optional(
+        "dependsOn",
+        Kind::Component("DependsOnInput", DEPENDS_ON),
+        "Skip slots unless another job succeeded recently.",
+    ),
+    optional("dst", Kind::Component("DstInput", DST), "How changes to and from daylight saving time are treated."),
+];
+
+/// Reads `policies` into a draft. Members that are absent or could not be read get their defaults.
+pub(crate) fn read(form: &Form<'_>, draft: &mut Draft) {
+    let defaults = PolicyValues::default();
+    let count = |name: &str, default: u32| form.count(&format!("policies.{name}")).unwrap_or(default);
+    let span = |name: &str| form.span(&format!("policies.{name}"));
+    draft.policies = PolicyValues {
+        overlap: form.word("policies.overlap", Overlap::from_word).unwrap_or_default(),
+        max_concurrent_runs: count("maxConcurrentRuns", defaults.max_concurrent_runs),
+        catch_up: form.word("policies.catchUp", CatchUp::from_word).unwrap_or_default(),
+        catch_up_limit: count("catchUpLimit", defaults.catch_up_limit),
+        catch_up_window: span("catchUpWindow"),
+        grace: span("grace").unwrap_or(defaults.grace),
+        timeout: span("timeout").unwrap_or(defaults.timeout),
+        jitter: span("jitter").unwrap_or(defaults.jitter),
+        max_attempts: count("retry.maxAttempts", defaults.max_attempts),
+        backoff: Backoff {
+            initial: span("retry.initial").unwrap_or(defaults.backoff.initial),
+            max: span("retry.max").unwrap_or(defaults.backoff.max),
+        },
+        on_lease_loss: form.word("policies.onLeaseLoss", OnLeaseLoss::from_word),
+        pause_after_failures: form.count("policies.pauseAfterFailures"),
+        // Its key is checked with the draft.
+        depends_on: None,
+    };
+    draft.depends_on = form
+        .text("policies.dependsOn.jobKey")
+        .zip(span("dependsOn.within"))
+        .map(|(key, within)| (key.to_owned(), within));
+    draft.dst = Dst {
+        gap: form.word("policies.dst.gap", DstGap::from_word).unwrap_or_default(),
+        fold: form.word("policies.dst.fold", DstFold::from_word).unwrap_or_default(),
+    };
+}

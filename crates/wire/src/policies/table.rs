@@ -1,0 +1,322 @@
+//! Every policy of a job, with everything that forms, the command line and snippets write about it.
+
+use std::time::Duration;
+
+use everbell_core::PolicyValues;
+use everbell_core::cron::Dst;
+
+use super::{Flag, FlagValue, Policy, PolicyKind, Summary};
+
+const OVERLAPS: &str = "While an earlier run is active";
+const MISSED: &str = "When slots were missed";
+const LIMITS: &str = "Timeout and retries";
+const DEPENDENCY: &str = "Only after another job";
+const CLOCKS: &str = "When clocks change";
+
+/// The titles of the groups of policies, in the order of a form.
+pub const GROUPS: [&str; 5] = [OVERLAPS, MISSED, LIMITS, DEPENDENCY, CLOCKS];
+
+/// Every policy, in the order of the command line.
+pub const POLICIES: &[Policy] = &[
+    Policy {
+        path: "policies.timeout",
+        kind: PolicyKind::Duration,
+        usual: "15m",
+        group: LIMITS,
+        label: "Timeout",
+        note: "An attempt that takes longer is stopped and fails.",
+        flag: Some(flag("timeout", "Stop an attempt that takes longer")),
+        summary: Summary::Always("timeout {}"),
+        rust: |policies, _| Some(format!(".timeout({})", duration(policies.timeout))),
+    },
+    Policy {
+        path: "policies.overlap",
+        kind: PolicyKind::Words(&[
+            ("skip", "Skip the slot"),
+            ("queue", "Let it wait for its turn"),
+            ("replace", "Cancel the active run and take its place"),
+            ("allow", "Let both run"),
+        ]),
+        usual: "skip",
+        group: OVERLAPS,
+        label: "A slot comes while a run is active",
+        note: "A skipped slot is recorded, with the run that was in the way.",
+        flag: Some(flag("overlap", "How to handle a slot while an earlier run is active")),
+        summary: Summary::Always("overlap {}"),
+        rust: |policies, _| Some(format!(".overlap(Overlap::{:?})", policies.overlap)),
+    },
+    Policy {
+        path: "policies.maxConcurrentRuns",
+        kind: PolicyKind::Number { min: 1, max: 1_000 },
+        usual: "1",
+        group: OVERLAPS,
+        label: "Runs at the same time",
+        note: "This many runs may be active before the rule above applies.",
+        flag: Some(flag("max-concurrent-runs", "How many runs may be active before `--overlap` applies")),
+        summary: Summary::Changed("up to {} runs at once"),
+        rust: |policies, _| Some(format!(".max_concurrent_runs({})", policies.max_concurrent_runs)),
+    },
+    Policy {
+        path: "policies.catchUp",
+        kind: PolicyKind::Words(&[
+            ("once", "Run once, for the latest"),
+            ("none", "Let them pass"),
+            ("all", "Run each, the oldest first"),
+        ]),
+        usual: "once",
+        group: MISSED,
+        label: "No instance was running when slots came",
+        note: "Missed slots that get no run are recorded as a gap.",
+        flag: Some(flag("catch-up", "How to handle slots that were missed because no instance was running")),
+        summary: Summary::Always("catch-up {}"),
+        rust: |policies, _| Some(format!(".catch_up(CatchUp::{:?})", policies.catch_up)),
+    },
+    Policy {
+        path: "policies.catchUpLimit",
+        kind: PolicyKind::Number { min: 1, max: 1_000 },
+        usual: "100",
+        group: MISSED,
+        label: "At most this many runs",
+        note: "For “run each”: the newest are kept.",
+        flag: Some(flag("catch-up-limit", "How many missed slots `--catch-up all` runs at most")),
+        summary: Summary::Changed("catch-up limit {}"),
+        rust: |policies, _| Some(format!(".catch_up_limit({})", policies.catch_up_limit)),
+    },
+    Policy {
+        path: "policies.catchUpWindow",
+        kind: PolicyKind::Duration,
+        usual: "any age",
+        group: MISSED,
+        label: "Only slots younger than",
+        note: "Older slots are not run.",
+        flag: Some(flag("catch-up-window", "Do not run missed slots that are older than this")),
+        summary: Summary::Changed("catch-up window {}"),
+        rust: |policies, _| policies.catch_up_window.map(|window| format!(".catch_up_window({})", duration(window))),
+    },
+    Policy {
+        path: "policies.grace",
+        kind: PolicyKind::Duration,
+        usual: "1m",
+        group: MISSED,
+        label: "On time within",
+        note: "A slot younger than this is late, not missed.",
+        flag: Some(flag("grace", "How late a slot may start before it counts as missed")),
+        summary: Summary::Changed("grace {}"),
+        rust: |policies, _| Some(format!(".grace({})", duration(policies.grace))),
+    },
+    Policy {
+        path: "policies.retry.maxAttempts",
+        kind: PolicyKind::Number { min: 1, max: 100 },
+        usual: "1",
+        group: LIMITS,
+        label: "Attempts",
+        note: "How many attempts a run has, the first included.",
+        flag: Some(Flag { value: FlagValue::Retries, ..flag("retries", "Retry a failed run up to this many times") }),
+        summary: Summary::Always("retries {}"),
+        rust: |policies, _| Some(retry(policies)),
+    },
+    Policy {
+        path: "policies.retry.initial",
+        kind: PolicyKind::Duration,
+        usual: "10s",
+        group: LIMITS,
+        label: "Wait before the second attempt",
+        note: "The wait doubles before each further attempt.",
+        flag: Some(flag("retry-initial", "Wait this long before the second attempt, then twice as long each time")),
+        summary: Summary::Changed("first retry after {}"),
+        rust: |policies, _| Some(retry(policies)),
+    },
+    Policy {
+        path: "policies.retry.max",
+        kind: PolicyKind::Duration,
+        usual: "1h",
+        group: LIMITS,
+        label: "Longest wait",
+        note: "Waits between attempts grow no longer than this.",
+        flag: Some(flag("retry-max", "The longest wait between attempts")),
+        summary: Summary::Changed("at most {} between attempts"),
+        rust: |policies, _| Some(retry(policies)),
+    },
+    Policy {
+        path: "policies.jitter",
+        kind: PolicyKind::Duration,
+        usual: "none",
+        group: LIMITS,
+        label: "Jitter",
+        note: "Each start is delayed by a share of this, to spread the load.",
+        flag: Some(flag("jitter", "Delay each start by up to this duration, always the same for the same slot")),
+        summary: Summary::Changed("jitter {}"),
+        rust: |policies, _| Some(format!(".jitter({})", duration(policies.jitter))),
+    },
+    Policy {
+        path: "policies.onLeaseLoss",
+        kind: PolicyKind::Words(&[
+            ("", "Stop it, unless both may run"),
+            ("stop", "Stop it before the next run may start"),
+            ("continue", "Let it continue, even beside the next run"),
+        ]),
+        usual: "",
+        group: OVERLAPS,
+        label: "An instance cannot reach the database",
+        note: "After 45 s by default. Its runs are retried if attempts are left. With SQLite nothing is stopped. A called service that ignores a closed connection, or a Rust handler that blocks its thread, cannot be stopped.",
+        flag: Some(flag(
+            "on-lease-loss",
+            "Stop a run whose instance cannot renew its lease, or let it continue beside the next one",
+        )),
+        summary: Summary::Changed("on lease loss {}"),
+        rust: |policies, _| policies.on_lease_loss.map(|choice| format!(".on_lease_loss(OnLeaseLoss::{choice:?})")),
+    },
+    Policy {
+        path: "policies.pauseAfterFailures",
+        kind: PolicyKind::Number { min: 1, max: 1_000 },
+        usual: "never",
+        group: LIMITS,
+        label: "Pause after failures in a row",
+        note: "Pause the job after this many consecutive failures.",
+        flag: Some(flag("pause-after-failures", "Pause the job after this many consecutive failures")),
+        summary: Summary::Changed("pauses after {} failures"),
+        rust: |policies, _| policies.pause_after_failures.map(|count| format!(".pause_after_failures({count})")),
+    },
+    Policy {
+        path: "policies.dependsOn.jobKey",
+        kind: PolicyKind::JobKey,
+        usual: "no job",
+        group: DEPENDENCY,
+        label: "That job must have succeeded",
+        note: "Otherwise the slot is skipped.",
+        flag: Some(Flag {
+            value: FlagValue::JobAndDuration,
+            ..flag("depends-on", "Skip a slot unless that job succeeded within this duration")
+        }),
+        summary: Summary::Changed("depends on {}"),
+        rust: depends_on,
+    },
+    Policy {
+        path: "policies.dependsOn.within",
+        kind: PolicyKind::Duration,
+        usual: "",
+        group: DEPENDENCY,
+        label: "Within the last",
+        note: "Such as 24h.",
+        flag: None,
+        summary: Summary::Changed("dependency window {}"),
+        rust: depends_on,
+    },
+    Policy {
+        path: "policies.dst.gap",
+        kind: PolicyKind::Words(&[("shift", "Fire right after the gap"), ("skip", "Do not fire")]),
+        usual: "shift",
+        group: CLOCKS,
+        label: "A local time does not exist",
+        note: "When clocks go forward.",
+        flag: Some(Flag {
+            heading: "When it fires",
+            ..flag("dst-gap", "How to handle local times that do not exist when clocks go forward")
+        }),
+        summary: Summary::Changed("missing local times: {}"),
+        rust: |_, dst| Some(format!(".dst_gap(DstGap::{:?})", dst.gap)),
+    },
+    Policy {
+        path: "policies.dst.fold",
+        kind: PolicyKind::Words(&[
+            ("first", "Fire the first time"),
+            ("last", "Fire the second time"),
+            ("both", "Fire both times"),
+        ]),
+        usual: "first",
+        group: CLOCKS,
+        label: "A local time happens twice",
+        note: "When clocks go back.",
+        flag: Some(Flag {
+            heading: "When it fires",
+            ..flag("dst-fold", "Which of two equal local times fires when clocks go back")
+        }),
+        summary: Summary::Changed("repeated local times: {}"),
+        rust: |_, dst| Some(format!(".dst_fold(DstFold::{:?})", dst.fold)),
+    },
+];
+
+const fn flag(name: &'static str, help: &'static str) -> Flag {
+    Flag { name, help, heading: "Policies", value: FlagValue::Plain }
+}
+
+fn retry(policies: &PolicyValues) -> String {
+    let (initial, max) = (duration(policies.backoff.initial), duration(policies.backoff.max));
+    format!(".retry({}, Backoff {{ initial: {initial}, max: {max} }})", policies.max_attempts)
+}
+
+fn depends_on(policies: &PolicyValues, _: Dst) -> Option<String> {
+    let on = policies.depends_on.as_ref()?;
+    Some(format!(".depends_on({:?}, {})", on.job_key.as_str(), duration(on.within)))
+}
+
+fn duration(span: Duration) -> String {
+    match span.subsec_millis() {
+        0 => format!("Duration::from_secs({})", span.as_secs()),
+        _ => format!("Duration::from_millis({})", span.as_millis()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::form::{Field, Kind, iso, parse_span};
+    use crate::policies::Policies;
+    use crate::policies::fields::FIELDS;
+    use crate::policies::policy::at;
+
+    fn leaves(path: &str, fields: &[Field], all: &mut Vec<(String, Kind)>) {
+        for field in fields {
+            let path = format!("{path}.{}", field.name);
+            match field.kind {
+                Kind::Object(inner) | Kind::Component(_, inner) => leaves(&path, inner, all),
+                kind => all.push((path, kind)),
+            }
+        }
+    }
+
+    #[test]
+    fn table_lists_every_field_with_its_values() {
+        let mut fields = Vec::new();
+        leaves("policies", FIELDS, &mut fields);
+        assert_eq!(fields.len(), POLICIES.len());
+        for (path, kind) in fields {
+            let policy = POLICIES.iter().find(|policy| policy.path == path).unwrap_or_else(|| panic!("{path}"));
+            match (policy.kind, kind) {
+                (PolicyKind::Words(_), Kind::Word(words)) => assert_eq!(policy.words().collect::<Vec<_>>(), words),
+                (PolicyKind::Number { min, max }, Kind::Integer { min: least, max: greatest }) => {
+                    assert_eq!((min, max), (least, greatest), "{path}");
+                }
+                (PolicyKind::Duration, Kind::Span) | (PolicyKind::JobKey, Kind::Text { .. }) => {}
+                (own, other) => panic!("{path} is {own:?} in the table and {other:?} in the form"),
+            }
+        }
+    }
+
+    #[test]
+    fn usual_values_are_the_defaults() {
+        let defaults = json!({ "policies": Policies::default() });
+        for policy in POLICIES {
+            let usual = match (policy.kind, policy.usual) {
+                (PolicyKind::Words(words), usual) => {
+                    assert_eq!(words[0].0, usual, "{}", policy.path);
+                    if usual.is_empty() { Value::Null } else { json!(usual) }
+                }
+                (PolicyKind::Number { .. }, "never")
+                | (PolicyKind::Duration, "any age" | "")
+                | (PolicyKind::JobKey, _) => Value::Null,
+                (PolicyKind::Number { .. }, usual) => json!(usual.parse::<u32>().unwrap()),
+                (PolicyKind::Duration, "none") => json!("PT0S"),
+                (PolicyKind::Duration, usual) => json!(iso(parse_span(usual).unwrap())),
+            };
+            assert_eq!(at(&defaults, policy.path), &usual, "{}", policy.path);
+        }
+    }
+
+    #[test]
+    fn groups_hold_every_policy() {
+        assert!(POLICIES.iter().all(|policy| GROUPS.contains(&policy.group)));
+    }
+}

@@ -1,0 +1,104 @@
+//! Schedules before they are jobs: what an expression means, and when it fires.
+
+mod notes;
+
+use everbell_core::{Spec, cron};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+pub use notes::note;
+
+/// The meaning of a cron expression.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Preview {
+    /// Whether it can be read: always true, because errors are problems.
+    pub valid: bool,
+    /// The expression.
+    pub expression: String,
+    /// The expression in its shortest form.
+    pub normalized: String,
+    /// The expression in words.
+    pub description: String,
+    /// The IANA time zone.
+    pub timezone: String,
+    /// The next times at which it fires.
+    pub next: Vec<Fire>,
+    /// Warnings about the schedule.
+    pub warnings: Vec<Warning>,
+}
+
+/// A time at which a schedule fires.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Fire {
+    /// The time.
+    pub at: Timestamp,
+    /// The time in the zone of the schedule.
+    pub local: String,
+    /// The effect of daylight saving, if there is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub note: Option<String>,
+}
+
+/// The next times at which a job fires.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Fires {
+    /// The times, earliest first.
+    pub items: Vec<Fire>,
+}
+
+/// A warning about a schedule.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Warning {
+    /// A stable word for programs.
+    pub code: String,
+    /// The explanation.
+    pub detail: String,
+    /// The local date on which it happens next.
+    #[schema(format = Date)]
+    pub local_date: Option<String>,
+    /// When it happens next.
+    pub at: Option<Timestamp>,
+}
+
+impl Fire {
+    /// The fire of a schedule at this instant.
+    pub fn new(spec: &Spec, at: Timestamp) -> Fire {
+        Fire { at, local: at.to_zoned(spec.zone().as_jiff().clone()).to_string(), note: note(spec, at) }
+    }
+
+    /// The next fires, fewer if the schedule ends.
+    pub fn after(spec: &Spec, from: Timestamp, count: u16) -> Vec<Fire> {
+        spec.slots_after(from).take(usize::from(count)).map(|at| Fire::new(spec, at)).collect()
+    }
+}
+
+impl Preview {
+    /// The meaning of a schedule and its next times after `from`; `None` for one that fires once.
+    pub fn new(spec: &Spec, from: Timestamp, count: u16) -> Option<Preview> {
+        let expression = spec.expression()?;
+        Some(Preview {
+            valid: true,
+            expression: expression.as_str().to_owned(),
+            normalized: expression.normalized().to_owned(),
+            description: expression.describe(),
+            timezone: spec.zone().name().to_owned(),
+            next: Fire::after(spec, from, count),
+            warnings: spec.warnings(from).iter().map(Warning::from).collect(),
+        })
+    }
+}
+
+impl From<&cron::Warning> for Warning {
+    fn from(warning: &cron::Warning) -> Warning {
+        Warning {
+            code: warning.code.as_str().to_owned(),
+            detail: warning.detail.clone(),
+            local_date: warning.local_date.map(|date| date.to_string()),
+            at: warning.at,
+        }
+    }
+}
