@@ -38,8 +38,7 @@ fn a_job_is_made_with_a_live_preview_and_seen_to_fire() {
     browser.see("Every day at 02:30");
     browser.see("does not exist");
     browser.fill("Expression", "61 2 * * *");
-    browser.see("minute");
-    browser.see("0-59");
+    browser.see("61 is outside 0-59");
     browser.flawless();
     browser.fill("Expression", "* * * * * *");
     browser.see("Every second");
