@@ -98,13 +98,13 @@ async fn one(name: &str, store: Arc<dyn Store>, place: Place<'_>, orgs: u32) -> 
     let briefing = job("briefing", "brief", "0 9 * * *", Scope::PerOrg, created_at)?;
     store.create_job(&change::create(briefing), &audit(created_at)).await?;
     let begun = Stopwatch::start();
-    while store.sweep_orgs(created_at, STEP).await?.more {}
+    while store.reconcile_orgs(created_at, STEP).await?.more {}
     let made = rate(orgs, &begun);
 
     let begun = Stopwatch::start();
     let mover = OrgWrite { timezone: Some("Europe/Lisbon".to_owned()), ..OrgWrite::of(org_id(orgs - 1)?) };
     store.write_orgs(&[mover], &audit(created_at)).await?;
-    while store.sweep_orgs(created_at, STEP).await?.more {}
+    while store.reconcile_orgs(created_at, STEP).await?.more {}
     let followed = begun.seconds();
 
     let others = job("template", "noop", "5,10 3 * * *", Scope::Global, created_at)?;

@@ -3,9 +3,9 @@
 mod check;
 pub(crate) mod import;
 mod list;
+mod org_updates;
 mod overrides;
 mod show;
-mod sweeps;
 mod write;
 
 use clap::{Args, Subcommand};
@@ -54,11 +54,11 @@ enum OrgsCommand {
     #[command(before_help = overrides::EXAMPLES)]
     Override(overrides::OverrideArgs),
     /// Rebuild the timers of a job for every org
-    #[command(before_help = sweeps::REBUILD_EXAMPLES)]
-    Rebuild(sweeps::SweepArgs),
+    #[command(before_help = org_updates::REBUILD_EXAMPLES)]
+    Rebuild(org_updates::OrgUpdateArgs),
     /// Stop creating runs for every org of a job; existing runs stay
-    #[command(before_help = sweeps::STOP_EXAMPLES)]
-    Stop(sweeps::SweepArgs),
+    #[command(before_help = org_updates::STOP_EXAMPLES)]
+    Stop(org_updates::OrgUpdateArgs),
     /// Delete an org; its runs stay
     #[command(before_help = write::DELETE_EXAMPLES)]
     Delete(write::DeleteArgs),
@@ -73,8 +73,8 @@ pub(crate) fn run(args: &OrgsArgs, now: Timestamp, output: &mut Output) -> Resul
         Some(OrgsCommand::Check(args)) => check::run(args, now, output),
         Some(OrgsCommand::Import(args)) => import::run(args, now, output),
         Some(OrgsCommand::Override(args)) => overrides::run(args, now, output),
-        Some(OrgsCommand::Rebuild(args)) => sweeps::rebuild(args, now, output),
-        Some(OrgsCommand::Stop(args)) => sweeps::stop(args, now, output),
+        Some(OrgsCommand::Rebuild(args)) => org_updates::rebuild(args, now, output),
+        Some(OrgsCommand::Stop(args)) => org_updates::stop(args, now, output),
         Some(OrgsCommand::Delete(args)) => write::delete(args, now, output),
     }
 }

@@ -185,9 +185,9 @@ pub fn entry_id(action: &str, job: JobId, org: Option<&OrgId>, at: Timestamp) ->
     time_ordered(at, &slot_hash(action.as_bytes(), job, org, at)[..10])
 }
 
-/// The id of the run by hand that a sweep over orgs makes for one of them: the same however often it is made.
-pub(crate) fn sweep_run_id(sweep: Uuid, job: JobId, org: &OrgId, at: Timestamp) -> RunId {
-    RunId(time_ordered(at, &slot_hash(sweep.as_bytes(), job, Some(org), at)[..10]))
+/// The id of the run by hand that an org update over orgs makes for one of them: the same however often it is made.
+pub(crate) fn org_update_run_id(org_update: Uuid, job: JobId, org: &OrgId, at: Timestamp) -> RunId {
+    RunId(time_ordered(at, &slot_hash(org_update.as_bytes(), job, Some(org), at)[..10]))
 }
 
 /// 48 bits of time, then `tail`, in the form of a version 8 UUID (RFC 9562): sorts by time like version 7, but does not

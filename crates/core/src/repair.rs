@@ -18,7 +18,7 @@ crate::policy::words!(Repair { Arm = "armed", EndError = "error_ended" });
 
 /// What a job needs so that it fires again; `None` if it fires, or rightly does not.
 ///
-/// `timer` is the one of a job that fires for no org. The timers of orgs are brought in line by sweeps.
+/// `timer` is the one of a job that fires for no org. The timers of orgs are brought in line by org updates.
 pub fn needed(job: &Job, timer: Option<&Timer>) -> Option<Repair> {
     let spec = job.definition.spec.as_ref().ok().filter(|_| job.state.status == JobStatus::Active)?;
     let resting = |timer: &Timer| timer.next_run_at.is_none();

@@ -49,8 +49,8 @@ use serde_json::json;
 use access::Role::{Admin, Operator, Viewer};
 pub use admission::Limits;
 use api::{
-    actions, audit, backfills, bulk, compat, cron, edits, events, instances, jobs, org_jobs, orgs, probes, questions,
-    runs, sessions, sweeps, targets, tokens,
+    actions, audit, backfills, bulk, compat, cron, edits, events, instances, jobs, org_jobs, org_updates, orgs, probes,
+    questions, runs, sessions, targets, tokens,
 };
 pub use app::{ApiOptions, ApiSettings, App, Served, is_local};
 use pipeline::Mounted;
@@ -130,11 +130,11 @@ fn job_action_routes() -> Vec<Route> {
         route(post.clone(), "/jobs/{jobId}/backfills/{backfillId}/stop", Role(Operator), backfills::stop).does("stopBackfill", "Stop a backfill")
             .details("Cancels its runs that have not started. Runs that have started continue.")
             .answers::<wire::StoppedBackfill>(200, "The number of canceled runs").problems(&[NotFound]),
-        route(post.clone(), "/jobs/{jobId}/orgs/rebuild", Role(Admin), sweeps::rebuild).does("rebuildOrgTimers", "Rebuild the timers of a job for every org").body("ReasonRequest", sweeps::WHY)
-            .answers::<wire::SweepBegun>(202, "The org update, which handles a few orgs at a time").problems(&[NotFound, JobRetired]),
-        route(post, "/jobs/{jobId}/sweeps/{sweepId}/stop", Role(Operator), sweeps::stop).does("stopOrgUpdate", "Stop an org update").body("ReasonRequest", sweeps::WHY)
+        route(post.clone(), "/jobs/{jobId}/orgs/rebuild", Role(Admin), org_updates::rebuild).does("rebuildOrgTimers", "Rebuild the timers of a job for every org").body("ReasonRequest", org_updates::WHY)
+            .answers::<wire::OrgUpdateStarted>(202, "The org update, which handles a few orgs at a time").problems(&[NotFound, JobRetired]),
+        route(post, "/jobs/{jobId}/sweeps/{sweepId}/stop", Role(Operator), org_updates::stop).does("stopOrgUpdate", "Stop an org update").body("ReasonRequest", org_updates::WHY)
             .details("Stops an update that creates runs for every org of a job. Runs that it has created stay.")
-            .answers::<wire::Sweep>(200, "The progress of the update").problems(&[NotFound]),
+            .answers::<wire::OrgUpdate>(200, "The progress of the update").problems(&[NotFound]),
     ]
 }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::SweepBegun;
+use crate::OrgUpdateStarted;
 use crate::run::RunStatus;
 use crate::words::words;
 
@@ -43,7 +43,8 @@ pub struct Backfill {
     /// Its org, for a job with scope `per_org`.
     pub org_id: Option<String>,
     /// The org update that creates its runs, if it is for all orgs.
-    pub sweep: Option<SweepBegun>,
+    #[serde(rename = "sweep")]
+    pub org_update: Option<OrgUpdateStarted>,
     /// How many slots get a run. For all orgs: the most that a dry run expects, because some may have a run; otherwise null.
     pub to_create: Option<u64>,
     /// The orgs that a dry run for all orgs counted.

@@ -52,7 +52,7 @@ pub use gap::{Explanation, Gap};
 pub use job::{ChangedField, Job, LastRun, NewVersion, Paused, Resumed, Resumption, Superseded};
 pub use job_body::JobBody;
 pub use org::{Imported, Org};
-pub use org_job::{JobOrgs, OrgJob, OrgOverride, Override, Sweep, SweepBegun};
+pub use org_job::{JobOrgs, OrgJob, OrgOverride, OrgUpdate, OrgUpdateStarted, Override};
 pub use page::{Items, Page};
 pub use policies::Policies;
 pub use preview::{Fire, Fires, Preview, Warning};

@@ -26,7 +26,7 @@ words!(
 
 words!(
     /// The work of an org update.
-    SweepWork {
+    OrgUpdateWork {
         /// Timers are set.
         Arm = "arm",
         /// Timers are set after a pause.
@@ -122,17 +122,18 @@ pub struct JobOrgs {
     #[schema(required = false)]
     pub unreadable: Vec<String>,
     /// The org updates of this job that are in progress.
-    pub sweeps: Vec<Sweep>,
+    #[serde(rename = "sweeps")]
+    pub org_updates: Vec<OrgUpdate>,
 }
 
 /// An org update: work for every org of a job, a few orgs at a time.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Sweep {
+pub struct OrgUpdate {
     /// Its id.
     pub id: String,
     /// Its work.
-    pub work: SweepWork,
+    pub work: OrgUpdateWork,
     /// The actor that requested it.
     pub asked_by: String,
     /// When it was requested.
@@ -145,7 +146,7 @@ pub struct Sweep {
 
 /// An org update that was started.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct SweepBegun {
+pub struct OrgUpdateStarted {
     /// Its id.
     pub id: String,
     /// Whether all orgs are done.
@@ -216,15 +217,15 @@ impl From<&org::Override> for Override {
     }
 }
 
-impl From<&org::Sweep> for Sweep {
-    fn from(sweep: &org::Sweep) -> Sweep {
-        Sweep {
-            id: sweep.id.to_string(),
-            work: SweepWork::from_word(sweep.work.as_str()),
-            asked_by: sweep.actor.clone(),
-            asked_at: sweep.at,
-            seen: sweep.seen,
-            reached: sweep.reached.as_ref().map(ToString::to_string),
+impl From<&org::OrgUpdate> for OrgUpdate {
+    fn from(org_update: &org::OrgUpdate) -> OrgUpdate {
+        OrgUpdate {
+            id: org_update.id.to_string(),
+            work: OrgUpdateWork::from_word(org_update.work.as_str()),
+            asked_by: org_update.actor.clone(),
+            asked_at: org_update.at,
+            seen: org_update.seen,
+            reached: org_update.reached.as_ref().map(ToString::to_string),
         }
     }
 }

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::raw::parsed;
 use crate::words::words;
-use crate::{Raw, SweepBegun};
+use crate::{OrgUpdateStarted, Raw};
 
 words!(
     /// The state of a run.
@@ -200,7 +200,8 @@ pub struct RunNowOrgs {
     /// One entry for each org that was named.
     pub items: Vec<OrgRun>,
     /// The org update that creates the runs, if they are for all orgs.
-    pub sweep: Option<SweepBegun>,
+    #[serde(rename = "sweep")]
+    pub org_update: Option<OrgUpdateStarted>,
 }
 
 /// A requested run for one of several orgs.

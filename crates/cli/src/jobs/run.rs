@@ -99,7 +99,7 @@ pub(super) fn run(args: &RunArgs, now: Timestamp, output: &mut Output) -> Result
 
 /// What became of runs for several orgs. One that was refused makes the command fail.
 fn told_for_orgs(session: &mut Session<'_>, answer: &Answer<wire::RunNowOrgs>) -> Result<Exit, CliError> {
-    let wire::RunNowOrgs { items, sweep } = &answer.document;
+    let wire::RunNowOrgs { items, org_update } = &answer.document;
     let failed = items.iter().any(|item| item.outcome == RunNowOutcome::Refused);
     let exit = if failed { Exit::Failed } else { Exit::Success };
     match session.format {
@@ -116,8 +116,8 @@ fn told_for_orgs(session: &mut Session<'_>, answer: &Answer<wire::RunNowOrgs>) -
                 };
                 session.done(mark, &format!("{} {outcome}: {more}", printable(org_id)))?;
             }
-            if let Some(sweep) = sweep {
-                let how = if sweep.done { "has a run" } else { "gets a run within moments" };
+            if let Some(org_update) = org_update {
+                let how = if org_update.done { "has a run" } else { "gets a run within moments" };
                 session.done(Mark::Arrow, &format!("Every org that the job is not off for {how}"))?;
             }
         }

@@ -14,8 +14,8 @@
 //! run are facts, and are kept as long as the org and the job are there.
 
 mod eligibility;
+mod org_update;
 mod reconcile;
-mod sweep;
 mod what_if;
 mod write;
 
@@ -23,8 +23,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 pub use eligibility::{Eligibility, JobLifecycle, Off, OrgFacts, eligibility, plan, spec_for};
+pub use org_update::{OrgTask, OrgUpdate, OrgUpdateStep, backfill_size, take_step};
 pub use reconcile::{OrgTimer, OrgView, TimerChange, TimerChanges, reconcile};
-pub use sweep::{OrgTask, Sweep, SweepStep, backfill_size, take_step};
 pub use what_if::{Day, Verdict, WhatIf, what_if};
 pub use write::{MAX_ORGS_AT_ONCE, OrgWrite, OverrideWrite, Written, deleted, override_of, written};
 

@@ -55,7 +55,7 @@ pub use job_store::JobStore;
 pub use lags::{Durations, Lags};
 pub use lease::LeaseTerms;
 pub use org_store::OrgStore;
-pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgWritten, Swept};
+pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgUpdateProgress, OrgWritten};
 pub use recent_runs::{RecentRuns, RunSummary};
 pub use requests::{
     AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, LastAdmin, NewToken, Origin, PageRequest, PruneBefore,

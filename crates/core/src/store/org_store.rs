@@ -6,11 +6,11 @@ use uuid::Uuid;
 
 use super::interceptor::{Call, Interceptor, audit_entry, verbs};
 use super::{
-    AuditEntry, Changed, DecideFn, JobOrg, JobOrgFilter, JobRef, OrgCounts, OrgFilter, OrgJob, OrgWritten, Page,
-    PageRequest, StoreResult, Swept,
+    AuditEntry, Changed, DecideFn, JobOrg, JobOrgFilter, JobRef, OrgCounts, OrgFilter, OrgJob, OrgUpdateProgress,
+    OrgWritten, Page, PageRequest, StoreResult,
 };
 use crate::ids::{JobId, JobKey, OrgId};
-use crate::org::{Org, OrgWrite, Override, OverrideWrite, Sweep};
+use crate::org::{Org, OrgUpdate, OrgWrite, Override, OverrideWrite};
 
 verbs! {
     /// Writes and finds orgs and their overrides, and keeps the timers of orgs in line with them.
@@ -62,17 +62,17 @@ verbs! {
         ) -> StoreResult<Changed>;
 
         /// Brings the timers of orgs in line with jobs, orgs and overrides, for at most `limit` orgs: first of orgs
-        /// that changed ([`reconcile`](crate::org::reconcile)), then a step of the sweep that waits longest
+        /// that changed ([`reconcile`](crate::org::reconcile)), then a step of the org update that waits longest
         /// ([`take_step`](crate::org::take_step)). One short transaction; several instances do not wait for each other.
         /// What becomes errored is told in the audit trail as by [`RunStore::plan_due`](super::RunStore::plan_due).
-        async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept>;
+        async fn reconcile_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<OrgUpdateProgress>;
 
-        /// Sweeps that are not at their end, the oldest first; at most 1,000. One that cannot be read is left out; its
+        /// Org updates that are not at their end, the oldest first; at most 1,000. One that cannot be read is left out; its
         /// job is errored when its turn comes.
-        async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>>;
+        async fn list_org_updates(&self) -> StoreResult<Vec<OrgUpdate>>;
 
-        /// Ends a sweep that makes runs before it is at its end, and tells how far it was. The runs that it made stay.
-        /// One that timers depend on is refused ([`Sweep::expect_stoppable`]).
-        async fn stop_sweep(&self, sweep: Uuid, audit: &AuditEntry) -> StoreResult<Sweep>;
+        /// Ends an org update that makes runs before it is at its end, and tells how far it was. The runs that it made stay.
+        /// One that timers depend on is refused ([`OrgUpdate::expect_stoppable`]).
+        async fn stop_org_update(&self, org_update: Uuid, audit: &AuditEntry) -> StoreResult<OrgUpdate>;
     }
 }

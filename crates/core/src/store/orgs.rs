@@ -74,13 +74,13 @@ pub struct OrgCounts {
     pub errored: u32,
     /// Orgs that changed and whose timers nobody has looked at yet.
     pub waiting: u32,
-    /// Sweeps that are not at their end.
-    pub sweeps: u32,
+    /// Org updates that are not at their end.
+    pub org_updates: u32,
 }
 
-/// What a step of a sweep did.
+/// What a step of an org update did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct OrgUpdateProgress {
     /// Timers that were made, moved or removed, and runs and gaps that were written with them.
     pub planned: Planned,
     /// Orgs that were looked at.

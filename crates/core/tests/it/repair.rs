@@ -63,7 +63,7 @@ fn who_rightly_has_no_next_fire_is_left_alone() {
     assert_eq!(needs(&damaged(Definition { spec: Ok(once), ..base.clone() })), None, "it had its slot");
     let later = Spec::once(at("12:00"), Zone::get("UTC").unwrap()).unwrap();
     assert_eq!(needs(&damaged(Definition { spec: Ok(later), ..base.clone() })), Some(Repair::Arm));
-    assert_eq!(needs(&damaged(Definition { scope: Scope::PerOrg, ..base })), None, "sweeps look after its timers");
+    assert_eq!(needs(&damaged(Definition { scope: Scope::PerOrg, ..base })), None, "org updates look after its timers");
 
     let mut view = hourly();
     let pause = Pause { reason: "SMTP down".to_owned(), by: "ana".to_owned(), at: at("11:10"), until: None };

@@ -82,13 +82,13 @@ pub struct BackfillReport {
     /// Its runs by their status.
     pub runs: BTreeMap<&'static str, u64>,
     /// It is for all orgs, and not all of them have got their runs yet.
-    pub sweeping: bool,
+    pub updating_orgs: bool,
 }
 
 impl BackfillReport {
     /// Whether all its runs are made, and none of them is pending or running.
     pub fn is_done(&self) -> bool {
-        !self.sweeping
+        !self.updating_orgs
             && [RunStatus::Pending, RunStatus::Running].iter().all(|status| !self.runs.contains_key(status.as_str()))
     }
 }
@@ -234,7 +234,7 @@ impl Jobs {
     pub async fn backfills(&self, job: impl IntoJobRef) -> StoreResult<Vec<BackfillReport>> {
         let job = self.get(job).await?;
         let object = format!("job:{}", job.job.definition.key);
-        let sweeps = self.context.parts.store.list_sweeps().await?;
+        let org_updates = self.context.parts.store.list_org_updates().await?;
         let mut reports = Vec::new();
         let mut page = PageRequest { limit: PAGE, after: None };
         for _ in 0..MOST_PAGES {
@@ -250,9 +250,10 @@ impl Jobs {
                     }
                 })
                 .await?;
-                let sweeping =
-                    sweeps.iter().any(|sweep| matches!(sweep.work, OrgTask::Backfill { id: own, .. } if own == id));
-                reports.push(BackfillReport { id, asked: entry, from, to, runs, sweeping });
+                let updating_orgs = org_updates
+                    .iter()
+                    .any(|org_update| matches!(org_update.work, OrgTask::Backfill { id: own, .. } if own == id));
+                reports.push(BackfillReport { id, asked: entry, from, to, runs, updating_orgs });
                 if reports.len() == MOST_LISTED {
                     return Ok(reports);
                 }
@@ -272,7 +273,7 @@ impl Jobs {
         let reports = self.backfills(&JobRef::Id(job.job.definition.id)).await?;
         let report = reports.into_iter().find(|report| report.id == id);
         let report = report.ok_or_else(|| StoreError::not_found("backfill", id))?;
-        if report.sweeping {
+        if report.updating_orgs {
             self.stop_making(id).await?;
         }
         let key = job.job.definition.key.clone();

@@ -1,6 +1,6 @@
 //! A backfill for every org: a walk over them that makes the runs of each.
 
-use everbell_core::org::{self, OrgFacts, OrgTask, Sweep};
+use everbell_core::org::{self, OrgFacts, OrgTask, OrgUpdate};
 use everbell_core::store::{JobOrgFilter, JobRef, JobRow, PageRequest, StoreError, StoreResult};
 use everbell_core::{BackfillId, Invalid};
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use super::backfill::{ACTION, PAGE, bounded, facts_of};
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
 use super::org_jobs::expect_per_org;
-use super::sweeps::{self, SweepBegun};
+use super::org_updates::{self, OrgUpdateStarted};
 use crate::engine::random;
 
 /// A backfill for all orgs that was begun.
@@ -18,7 +18,7 @@ pub struct BackfillOfAll {
     /// Which.
     pub id: BackfillId,
     /// The walk over the orgs that makes its runs.
-    pub sweep: SweepBegun,
+    pub org_update: OrgUpdateStarted,
 }
 
 /// How much a backfill for all orgs would do.
@@ -52,8 +52,9 @@ impl Jobs {
         let id = before.unwrap_or_else(|| BackfillId::new(now, random()));
         let after = facts_of(id, from, to);
         let work = OrgTask::Backfill { id, from, to };
-        let sweep = sweeps::begin(&self.context, JobRef::Id(definition.id), None, ACTION, after, &work).await?;
-        Ok(BackfillOfAll { id, sweep })
+        let org_update =
+            org_updates::begin(&self.context, JobRef::Id(definition.id), None, ACTION, after, &work).await?;
+        Ok(BackfillOfAll { id, org_update })
     }
 
     /// What [`Jobs::backfill_for_all`] would do. Only the first thousand orgs are looked at.
@@ -85,10 +86,11 @@ impl Jobs {
 
     /// Makes no more runs of a backfill.
     pub(super) async fn stop_making(&self, id: BackfillId) -> StoreResult<()> {
-        let sweeps = self.context.parts.store.list_sweeps().await?;
-        let is_its = |sweep: &&Sweep| matches!(sweep.work, OrgTask::Backfill { id: own, .. } if own == id);
-        for sweep in sweeps.iter().filter(is_its) {
-            match sweeps::stop(&self.context.repeatable(), sweep).await {
+        let org_updates = self.context.parts.store.list_org_updates().await?;
+        let is_its =
+            |org_update: &&OrgUpdate| matches!(org_update.work, OrgTask::Backfill { id: own, .. } if own == id);
+        for org_update in org_updates.iter().filter(is_its) {
+            match org_updates::stop(&self.context.repeatable(), org_update).await {
                 // It came to its end meanwhile.
                 Ok(_) | Err(StoreError::NotFound { .. }) => {}
                 Err(error) => return Err(error),

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use super::changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping};
 use super::names::IntoJobRef;
+use super::org_updates::OrgUpdateStarted;
 use super::run_now::{OrgRunNow, RunNowRequest};
-use super::sweeps::SweepBegun;
 use super::{Context, facts, is_in_doubt, refusal};
 use crate::engine::random;
 use crate::schedule::Schedule;
@@ -173,7 +173,7 @@ impl Jobs {
     }
 
     /// The same for every org that the job is not off for, a few at a time.
-    pub async fn run_now_for_all(&self, job: impl IntoJobRef) -> StoreResult<SweepBegun> {
+    pub async fn run_now_for_all(&self, job: impl IntoJobRef) -> StoreResult<OrgUpdateStarted> {
         self.run_now(job).for_all_orgs().await
     }
 }

@@ -11,11 +11,11 @@ mod jobs;
 mod names;
 mod once;
 mod org_jobs;
+mod org_updates;
 mod orgs;
 mod run_now;
 mod runs;
 mod served;
-mod sweeps;
 mod trail;
 mod what_if;
 
@@ -34,13 +34,13 @@ pub use changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Sk
 pub use explain::Explanation;
 pub use jobs::Jobs;
 pub use names::IntoJobRef;
+pub use org_updates::OrgUpdateStarted;
 pub use orgs::Orgs;
 pub use run_now::{OrgRunNow, RunNow, RunNowRequest};
 pub use runs::Runs;
 pub(crate) use runs::ad_hoc;
 pub(crate) use served::{NAMED, listed};
 pub use served::{ServedTarget, TargetReport, UnservedTarget};
-pub use sweeps::SweepBegun;
 pub(crate) use trail::{Facts, audit_entry, facts};
 pub use what_if::JobWhatIf;
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::org_jobs::expect_per_org;
-use super::sweeps::{self, SweepBegun};
+use super::org_updates::{self, OrgUpdateStarted};
 use super::{Context, Facts, is_in_doubt, payload_of};
 use crate::clock::BoxFuture;
 use crate::engine::random;
@@ -115,7 +115,7 @@ impl RunNowRequest {
     }
 
     /// For every org that the job is not off for, a few at a time: the answer says whether that is done already.
-    pub async fn for_all_orgs(self) -> StoreResult<SweepBegun> {
+    pub async fn for_all_orgs(self) -> StoreResult<OrgUpdateStarted> {
         let RunNowRequest { context, job, if_revision, payload, overlap, org: _ } = self;
         let (job, payload) = (job?, payload?);
         let mut after = Facts::from_iter([("payloadOverridden".to_owned(), json!(payload.is_some()))]);
@@ -123,7 +123,7 @@ impl RunNowRequest {
             after.insert("overlap".to_owned(), json!(overlap.as_str()));
         }
         let work = OrgTask::RunNow { payload, overlap };
-        sweeps::begin(&context, job, if_revision, "job.run_now", after, &work).await
+        org_updates::begin(&context, job, if_revision, "job.run_now", after, &work).await
     }
 
     pub(super) fn stored_payload(self, payload: Json) -> RunNowRequest {

@@ -58,7 +58,7 @@ pub(crate) use output_saver::Scribe;
 pub(crate) use planner::{Keys, Planner, decide, told};
 pub(crate) use pruner::Pruner;
 pub(crate) use reaper::Reaper;
-pub(crate) use reconciler::{BATCH as SWEEP_BATCH, Reconciler};
+pub(crate) use reconciler::{BATCH as ORG_UPDATE_BATCH, Reconciler};
 pub(crate) use recorder::Recorder;
 pub(crate) use repairer::Repairer;
 pub(crate) use resumer::Resumer;

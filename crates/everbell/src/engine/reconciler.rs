@@ -33,13 +33,13 @@ impl Reconciler {
     /// Looks at a few orgs; tells whether there are more to look at.
     pub(crate) async fn look(&self, now: Timestamp) -> StoreResult<bool> {
         let Shared { store, signals, events, .. } = &*self.shared;
-        let swept = store.sweep_orgs(now, BATCH).await?;
-        if swept.planned.timers > 0 {
+        let progress = store.reconcile_orgs(now, BATCH).await?;
+        if progress.planned.timers > 0 {
             signals.plan.notify_one();
             signals.claim.notify_one();
         }
-        told(swept.planned, &Keys::new()).for_each(|event| events.tell(event));
-        Ok(swept.more)
+        told(progress.planned, &Keys::new()).for_each(|event| events.tell(event));
+        Ok(progress.more)
     }
 }
 
@@ -60,6 +60,6 @@ impl Step for Reconciler {
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {
-        Some(&shared.signals.sweep)
+        Some(&shared.signals.org_update)
     }
 }

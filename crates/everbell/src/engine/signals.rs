@@ -19,7 +19,7 @@ pub(crate) struct Signals {
     pub(crate) record: Notify,
     pub(crate) beat: Notify,
     pub(crate) resume: Notify,
-    pub(crate) sweep: Notify,
+    pub(crate) org_update: Notify,
     /// When runs that will be tried again may start.
     retries: Mutex<BTreeSet<Timestamp>>,
 }
@@ -37,7 +37,7 @@ impl Signals {
         self.claim.notify_one();
         self.beat.notify_one();
         self.resume.notify_one();
-        self.sweep.notify_one();
+        self.org_update.notify_one();
     }
 
     /// A run may start then, and not before.

@@ -210,7 +210,7 @@ impl TestBell {
             let beat = engine.heartbeat.step().await;
             let resumed = engine.resumer.step().await;
             // Not as a loop would, which waits a moment between two looks.
-            let swept = engine
+            let progress = engine
                 .reconciler
                 .look(engine.shared.now())
                 .await
@@ -227,7 +227,7 @@ impl TestBell {
                 Ok(Wait::For(time)) => time.is_zero(),
                 Ok(Wait::ForSignal) => false,
             };
-            if [&beat, &resumed, &swept, &planned, &claimed, &recorded, &reaped].into_iter().any(again) {
+            if [&beat, &resumed, &progress, &planned, &claimed, &recorded, &reaped].into_iter().any(again) {
                 continue;
             }
             self.crashed &= self.has_orphans().await;

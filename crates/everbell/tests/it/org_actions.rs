@@ -93,12 +93,12 @@ async fn a_backfill_is_for_one_org_or_for_all(stored: Stored) {
     assert_eq!((size.looked_at, size.more, size.with_slots, size.slots), (3, false, 3, 8), "three of acme are there");
     assert!(jobs.plan_backfill_for_all("plain", from, to).await.unwrap_err().to_string().contains("global"));
     let all = jobs.backfill_for_all("briefing", from, to).await.unwrap();
-    assert!(all.sweep.done);
+    assert!(all.org_update.done);
     let of = |runs: &[RunRecord], org: &str| runs.iter().filter(|run| run.org == Some(id(org))).count();
     let made = runs(&bell).await;
     assert_eq!((of(&made, "acme"), of(&made, "bolt"), of(&made, "cove")), (3, 2, 3), "those of acme were there");
     let reports = jobs.backfills("briefing").await.unwrap();
-    let told: Vec<_> = reports.iter().map(|report| (report.id, report.runs["pending"], report.sweeping)).collect();
+    let told: Vec<_> = reports.iter().map(|report| (report.id, report.runs["pending"], report.updating_orgs)).collect();
     assert_eq!(told, [(all.id, 5, false), (begun.id, 3, false)]);
     assert_eq!(jobs.stop_backfill("briefing", all.id).await.unwrap(), 5);
 
@@ -139,7 +139,7 @@ async fn the_next_fire_of_one_org_is_moved_or_skipped(stored: Stored) {
     let gaps = bell.runs().gaps(&filter, &page()).await.unwrap().items;
     assert_eq!((gaps.len(), gaps[0].2.reason), (1, GapReason::Paused));
     assert!(bell.orgs().rebuild("briefing").await.unwrap().done);
-    assert!(bell.orgs().sweeps().await.unwrap().is_empty());
+    assert!(bell.orgs().org_updates().await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -170,24 +170,24 @@ async fn what_is_done_for_all_orgs_is_stopped() {
     assert!(!begun.done);
     let orgs = bell.orgs().by("ana").because("too many");
     assert!(
-        matches!(orgs.stop_sweep("plain", begun.id).await, Err(StoreError::NotFound { .. })),
+        matches!(orgs.stop_org_update("plain", begun.id).await, Err(StoreError::NotFound { .. })),
         "it is of another job"
     );
-    let seen = orgs.stop_sweep("briefing", begun.id).await.unwrap().seen;
+    let seen = orgs.stop_org_update("briefing", begun.id).await.unwrap().seen;
     let wanted =
         format!(r#"ana job.stop_sweep job:briefing (too many) -> {{"sweepId":"{}","work":"run_now"}}"#, begun.id);
     assert_eq!(last_entry(&*stored.store).await, wanted);
-    assert!(seen > 0 && orgs.sweeps().await.unwrap().is_empty());
+    assert!(seen > 0 && orgs.org_updates().await.unwrap().is_empty());
     let made = bell.runs().count(&RunFilter::default(), 10_000).await.unwrap();
     assert_eq!(u64::from(made), seen, "the runs that were made stay");
 
     // A backfill that is stopped makes no more runs, and those that wait are canceled.
     let (from, to) = (time("2026-11-10T00:00:00Z"), time("2026-11-10T12:00:00Z"));
     let all = jobs.backfill_for_all("briefing", from, to).await.unwrap();
-    assert!(!all.sweep.done);
+    assert!(!all.org_update.done);
     let made = jobs.backfills("briefing").await.unwrap()[0].runs["pending"];
     assert_eq!(jobs.stop_backfill("briefing", all.id).await.unwrap(), made);
-    assert!(orgs.sweeps().await.unwrap().is_empty());
+    assert!(orgs.org_updates().await.unwrap().is_empty());
 }
 
 async fn what_fires_at_once_after_a_change_is_known(stored: Stored) {

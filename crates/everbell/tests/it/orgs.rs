@@ -128,7 +128,7 @@ async fn timers_follow_what_is_written_at_once(stored: Stored) {
     bell.jobs().retire("briefing").await.unwrap();
     assert!(armed(&bell, "briefing").await.is_empty());
     let counts = orgs.counts().await.unwrap();
-    assert_eq!((counts.orgs, counts.waiting, counts.sweeps, counts.errored), (1, 0, 0, 0));
+    assert_eq!((counts.orgs, counts.waiting, counts.org_updates, counts.errored), (1, 0, 0, 0));
 }
 
 async fn many_orgs_are_written_or_none(stored: Stored) {

@@ -12,7 +12,7 @@ use everbell_wire::run::RunNowOutcome as Outcome;
 use super::jobs::{etag, shown};
 use super::questions::zone_for;
 use crate::call::{Answer, Call};
-use crate::convert::begun_sweep;
+use crate::convert::begun_org_update;
 use crate::problem::{Kind, Problem};
 use crate::unavailable::unavailable;
 use everbell_wire::form::job::time;
@@ -177,7 +177,7 @@ pub(crate) async fn run_now(call: Call) -> Result<Answer, Problem> {
 async fn ran_for_orgs(call: &Call, form: &Form<'_>, request: RunNowRequest) -> Result<Answer, Problem> {
     if form.text("orgs").is_some() {
         let begun = request.for_all_orgs().await?;
-        let document = wire::RunNowOrgs { items: Vec::new(), sweep: Some(begun_sweep(&begun)) };
+        let document = wire::RunNowOrgs { items: Vec::new(), org_update: Some(begun_org_update(&begun)) };
         return Answer::json(StatusCode::ACCEPTED, &document);
     }
     let mut orgs = Vec::new();
@@ -202,7 +202,7 @@ async fn ran_for_orgs(call: &Call, form: &Form<'_>, request: RunNowRequest) -> R
         };
         items.push(wire::OrgRun { org_id: org.to_string(), outcome, run, detail });
     }
-    Answer::json(StatusCode::ACCEPTED, &wire::RunNowOrgs { items, sweep: None })
+    Answer::json(StatusCode::ACCEPTED, &wire::RunNowOrgs { items, org_update: None })
 }
 
 /// The org of a body.

@@ -56,12 +56,12 @@ pub async fn of_job(call: Call) -> Result<Answer, Problem> {
     let row = call.jobs().get(call.job()?).await?;
     let id = row.job.definition.id;
     let page = call.orgs().of_job(id, &filter, &page::request(&call)?).await.map_err(of_query)?;
-    let sweeps = call.orgs().sweeps().await?;
+    let org_updates = call.orgs().org_updates().await?;
     let document = wire::JobOrgs {
         items: page.items.iter().map(|own| wire::OrgJob::from_job(&row.job, own)).collect(),
         next_cursor: page::next(&call, page.next.as_ref()),
         unreadable: page.unreadable,
-        sweeps: sweeps.iter().filter(|sweep| sweep.job == id).map(wire::Sweep::from).collect(),
+        org_updates: org_updates.iter().filter(|org_update| org_update.job == id).map(wire::OrgUpdate::from).collect(),
     };
     let path = format!("/jobs/{}/orgs", page::encoded(call.part("jobId")));
     Ok(page::linked(&call, &path, document.next_cursor.as_deref(), Answer::ok(&document)?))

@@ -5,7 +5,7 @@ use everbell_wire as wire;
 use everbell_wire::backfill::{BackfillStatus, SlotAction};
 use jiff::Timestamp;
 
-use super::begun_sweep;
+use super::begun_org_update;
 
 /// What a backfill would do.
 pub fn backfill_plan(plan: &BackfillPlan, from: Timestamp, to: Timestamp) -> wire::Backfill {
@@ -23,7 +23,7 @@ pub fn backfill_plan(plan: &BackfillPlan, from: Timestamp, to: Timestamp) -> wir
         from,
         to,
         org_id: plan.org.as_ref().map(ToString::to_string),
-        sweep: None,
+        org_update: None,
         to_create: Some(plan.wanted().len() as u64),
         orgs: None,
         slots: plan.slots.iter().map(slot).collect(),
@@ -50,7 +50,7 @@ pub fn begun_backfill_of_all(begun: &BackfillOfAll, from: Timestamp, to: Timesta
         from,
         to,
         org_id: None,
-        sweep: Some(begun_sweep(&begun.sweep)),
+        org_update: Some(begun_org_update(&begun.org_update)),
         to_create: None,
         orgs: None,
         slots: Vec::new(),
@@ -66,7 +66,7 @@ pub fn backfill_size(size: BackfillSize, from: Timestamp, to: Timestamp) -> wire
         from,
         to,
         org_id: None,
-        sweep: None,
+        org_update: None,
         to_create: Some(slots),
         orgs: Some(wire::BackfillOrgs { looked_at, more, with_slots }),
         slots: Vec::new(),

@@ -4,7 +4,7 @@ mod backfill;
 mod explanation;
 mod what_if;
 
-use everbell::client::SweepBegun;
+use everbell::client::OrgUpdateStarted;
 use everbell_wire as wire;
 
 pub use backfill::{backfill_plan, backfill_report, backfill_size, begun_backfill, begun_backfill_of_all};
@@ -12,6 +12,6 @@ pub use explanation::{explanation, in_words};
 pub use what_if::what_if;
 
 /// An update of every org that was begun.
-pub fn begun_sweep(begun: &SweepBegun) -> wire::SweepBegun {
-    wire::SweepBegun { id: begun.id.to_string(), done: begun.done }
+pub fn begun_org_update(begun: &OrgUpdateStarted) -> wire::OrgUpdateStarted {
+    wire::OrgUpdateStarted { id: begun.id.to_string(), done: begun.done }
 }

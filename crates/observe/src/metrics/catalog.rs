@@ -72,7 +72,7 @@ catalog! {
     ORGS = Gauge "everbell_orgs" [] "Orgs; no more than 10,000 are counted.";
     ORG_TIMERS_ERRORED = Gauge "everbell_org_timers_errored" [] "Jobs that cannot fire for an org, counted for each org; no more than 10,000.";
     ORGS_WAITING = Gauge "everbell_orgs_waiting" [] "Orgs that changed and whose timers have not followed yet; no more than 10,000.";
-    ORG_SWEEPS = Gauge "everbell_org_sweeps" [] "Walks over all orgs of a job that are not at their end.";
+    ORG_UPDATES = Gauge "everbell_org_sweeps" [] "Walks over all orgs of a job that are not at their end.";
     RUNS_ACTIVE = Gauge "everbell_runs_active" ["target", "status"] "Runs that are pending or running.";
     DUE_BACKLOG = Gauge "everbell_due_backlog" [] "Timers that are due and not planned.";
     OLDEST_DUE_AGE = Gauge "everbell_oldest_due_age_seconds" [] "How long the oldest of them has been due; 0 without any.";

@@ -113,7 +113,7 @@ fn render_orgs(orgs: &OrgCounts, text: &mut Text) {
     text.gauge(&c::ORGS, f64::from(orgs.orgs));
     text.gauge(&c::ORG_TIMERS_ERRORED, f64::from(orgs.errored));
     text.gauge(&c::ORGS_WAITING, f64::from(orgs.waiting));
-    text.gauge(&c::ORG_SWEEPS, f64::from(orgs.sweeps));
+    text.gauge(&c::ORG_UPDATES, f64::from(orgs.org_updates));
 }
 
 /// How long ago; nothing if that is to come.

@@ -16,8 +16,8 @@ macro_rules! conformance_cases_of_orgs {
                 the_next_version_keeps_the_pause_or_ends_it,
                 retiring_a_paused_job_cancels_what_waits,
                 nothing_starts_after_a_pause_was_answered,
-                a_pause_holds_runs_that_a_sweep_has_yet_to_make,
-                a_pause_and_a_sweep_at_once_start_nothing,
+                a_pause_holds_runs_that_an_org_update_has_yet_to_make,
+                a_pause_and_an_org_update_at_once_start_nothing,
             }
             sessions {
                 a_session_is_found_by_its_hash,
@@ -76,12 +76,12 @@ macro_rules! conformance_cases_of_orgs {
                 a_pause_stops_all_orgs_at_once_and_a_resume_wakes_them,
                 a_resume_runs_once_for_each_org_that_missed_something,
                 a_new_version_takes_over_without_firing_twice_on_a_date,
-                versions_that_follow_each_other_faster_than_sweeps_lose_nothing,
+                versions_that_follow_each_other_faster_than_org_updates_lose_nothing,
                 a_retired_job_leaves_no_timers,
                 a_deleted_org_leaves_no_timers_and_keeps_its_runs,
                 what_was_deleted_is_forgotten_in_the_end,
-                a_sweep_goes_on_where_it_was,
-                an_org_that_changes_before_a_sweep_comes_by_is_seen_by_it,
+                an_org_update_goes_on_where_it_was,
+                an_org_that_changes_before_an_org_update_comes_by_is_seen_by_it,
                 the_set_of_timers_can_be_made_anew,
             }
             org_actions {
@@ -89,7 +89,7 @@ macro_rules! conformance_cases_of_orgs {
                 a_run_by_hand_for_all_orgs_is_made_once_for_each,
                 a_backfill_for_all_orgs_has_the_slots_of_each,
                 the_backlog_of_an_org_starves_nobody,
-                a_sweep_that_makes_runs_is_stopped_and_no_other,
+                an_org_update_that_makes_runs_is_stopped_and_no_other,
                 orgs_that_a_job_cannot_fire_for_are_one_entry,
             }
             org_model {

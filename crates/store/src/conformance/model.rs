@@ -59,7 +59,7 @@ pub async fn more_random_sequences_of_everything(fresh: Fresh) {
     compare(&fresh, Flavor::Everything, 4_500).await;
 }
 
-/// Many sequences, one after the other on the same store: each uses keys of its own, and sweeps up at its end.
+/// Many sequences, one after the other on the same store: each uses keys of its own, and org updates up at its end.
 async fn compare(fresh: &Fresh, flavor: Flavor, seed: u64) {
     let pair = Pair { store: fresh.store(), model: Arc::new(MemoryStore::new()) };
     let mut now = at("00:00");
@@ -87,11 +87,11 @@ impl Pair {
             self.both(&operation, seed, &mut done).await;
         }
         for round in 0.. {
-            let operations = generator.sweep();
+            let operations = generator.clear();
             if operations.is_empty() {
                 break;
             }
-            assert!(round < 100, "seed {seed}: sweeping does not end");
+            assert!(round < 100, "seed {seed}: pruning does not end");
             for operation in operations {
                 let answer = self.both(&operation, seed, &mut done).await;
                 generator.learn(&operation, answer);

@@ -41,13 +41,13 @@ pub async fn a_run_by_hand_for_all_orgs_is_made_once_for_each(fresh: Fresh) {
     set_enabled(&world, "la", false, "00:30").await;
     let work = OrgTask::RunNow { payload: None, overlap: None };
     world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
-    world.sweep(at("01:00")).await;
+    world.org_update(at("01:00")).await;
     let runs = world.runs().await;
     let mut orgs: Vec<_> = runs.iter().map(|run| run.org.as_ref().unwrap().to_string()).collect();
     orgs.sort();
     assert_eq!(orgs, ["tokyo", "utc"], "not for who is off");
     assert!(runs.iter().all(|run| run.trigger.kind() == TriggerType::Manual && run.status == RunStatus::Pending));
-    assert_eq!(world.store.list_sweeps().await.unwrap(), []);
+    assert_eq!(world.store.list_org_updates().await.unwrap(), []);
 }
 
 pub async fn a_backfill_for_all_orgs_has_the_slots_of_each(fresh: Fresh) {
@@ -56,11 +56,11 @@ pub async fn a_backfill_for_all_orgs_has_the_slots_of_each(fresh: Fresh) {
     world.pause("brief", at("01:00")).await;
     world.plan(later).await;
     world.resume("brief", Missed::Skip, later).await;
-    world.sweep(later).await;
+    world.org_update(later).await;
     let work =
         OrgTask::Backfill { id: BackfillId::new(later, [7; 10]), from: at("00:00"), to: at("2026-11-17T12:00:00Z") };
     world.try_change("brief", later, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
-    world.sweep(later).await;
+    world.org_update(later).await;
     assert_eq!(dates(&world, "utc").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
     assert_eq!(dates(&world, "la").await, ["2026-11-15", "2026-11-16"]);
     assert_eq!(dates(&world, "tokyo").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
@@ -74,7 +74,7 @@ pub async fn the_backlog_of_an_org_starves_nobody(fresh: Fresh) {
         values.catch_up_limit = 500;
     });
     world.create(often).await;
-    world.sweep(at("00:00")).await;
+    world.org_update(at("00:00")).await;
     set_enabled(&world, "other", false, "00:00:30").await;
     world.plan(at("05:00")).await;
     assert!(world.runs().await.len() >= 300);
@@ -85,28 +85,28 @@ pub async fn the_backlog_of_an_org_starves_nobody(fresh: Fresh) {
     assert_eq!(orgs, ["busy", "other"], "a backlog waits for itself");
 }
 
-pub async fn a_sweep_that_makes_runs_is_stopped_and_no_other(fresh: Fresh) {
+pub async fn an_org_update_that_makes_runs_is_stopped_and_no_other(fresh: Fresh) {
     let (world, id) = three(&fresh).await;
     let work = OrgTask::RunNow { payload: None, overlap: None };
     world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
-    world.store.sweep_orgs(at("01:00"), 1).await.unwrap();
-    let sweep = world.store.list_sweeps().await.unwrap().remove(0);
+    world.store.reconcile_orgs(at("01:00"), 1).await.unwrap();
+    let org_update = world.store.list_org_updates().await.unwrap().remove(0);
     let entry = audit("job.stop_sweep", "job:brief", at("01:01"));
-    let stopped = world.store.stop_sweep(sweep.id, &entry).await.unwrap();
-    assert_eq!((&stopped, stopped.seen), (&sweep, 1), "it tells how far it was");
-    world.sweep(at("01:01")).await;
+    let stopped = world.store.stop_org_update(org_update.id, &entry).await.unwrap();
+    assert_eq!((&stopped, stopped.seen), (&org_update, 1), "it tells how far it was");
+    world.org_update(at("01:01")).await;
     let runs = world.runs().await;
     assert_eq!(runs.iter().map(|run| run.org.as_ref().unwrap().as_str()).collect::<Vec<_>>(), ["la"], "it stays");
     assert_eq!(world.actions(Some("job:brief")).await[0], "job.stop_sweep");
-    let gone = world.store.stop_sweep(sweep.id, &entry).await;
+    let gone = world.store.stop_org_update(org_update.id, &entry).await;
     assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{gone:?}");
 
     // Timers have to follow their job.
     world.try_change("brief", at("02:00"), |view| change::for_all_orgs(view, OrgTask::Arm)).await.unwrap();
-    let arming = world.store.list_sweeps().await.unwrap().remove(0);
+    let arming = world.store.list_org_updates().await.unwrap().remove(0);
     let entry = audit("job.stop_sweep", "job:brief", at("02:01"));
-    assert_refused(world.store.stop_sweep(arming.id, &entry).await, "invalid");
-    assert_eq!(world.store.list_sweeps().await.unwrap(), [arming]);
+    assert_refused(world.store.stop_org_update(arming.id, &entry).await, "invalid");
+    assert_eq!(world.store.list_org_updates().await.unwrap(), [arming]);
     assert_eq!(next(&world, id, "utc").await, Some(at("09:00")));
 }
 
@@ -129,8 +129,8 @@ pub async fn orgs_that_a_job_cannot_fire_for_are_one_entry(fresh: Fresh) {
     // A run by hand leaves the timers as they are, and tells nobody again.
     let work = OrgTask::RunNow { payload: None, overlap: None };
     world.try_change("brief", day, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
-    let swept = world.store.sweep_orgs(day, 100).await.unwrap();
-    assert_eq!((swept.planned.runs.len(), swept.planned.org_errors.len()), (3, 0));
+    let progress = world.store.reconcile_orgs(day, 100).await.unwrap();
+    assert_eq!((progress.planned.runs.len(), progress.planned.org_errors.len()), (3, 0));
     let actions = trail().await.into_iter().filter(|entry| entry.action == "org.errored").count();
     assert_eq!((actions, world.store.count_orgs().await.unwrap().errored), (1, 3));
 }

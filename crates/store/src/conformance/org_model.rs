@@ -1,4 +1,4 @@
-//! Orgs, overrides, sweeps and plans in random order, on a store and on the model: both tell the same story.
+//! Orgs, overrides, org updates and plans in random order, on a store and on the model: both tell the same story.
 
 use everbell_core::change::{self, Edit};
 use everbell_core::org::{OrgTask, OrgWrite, OverrideWrite};
@@ -42,8 +42,8 @@ enum Event {
     NewVersion(&'static str, &'static str, u32),
     Retire(&'static str),
     ForAll(&'static str, OrgTask),
-    Sweep(u32),
-    SweepAll,
+    OrgUpdate(u32),
+    OrgUpdateAll,
     Plan,
 }
 
@@ -86,8 +86,8 @@ impl Story {
             14 => Event::ForAll(key, OrgTask::RunNow { payload: Some(Json::empty()), overlap: None }),
             15 => Event::Resume(key, Missed::Skip),
             16..20 => Event::Plan,
-            20..24 => Event::Sweep(1 + self.dice.below(4) as u32),
-            _ => Event::SweepAll,
+            20..24 => Event::OrgUpdate(1 + self.dice.below(4) as u32),
+            _ => Event::OrgUpdateAll,
         }
     }
 
@@ -145,15 +145,17 @@ async fn happen(store: &dyn Store, event: &Event, entry: &everbell_core::store::
             let decide = |view: &change::JobView| change::for_all_orgs(view, work.clone());
             told(store.change_job(&job(key), None, &decide, entry).await)
         }
-        Event::Sweep(limit) => told(store.sweep_orgs(now, *limit).await.map(|swept| (swept.orgs, swept.more))),
-        Event::SweepAll => {
+        Event::OrgUpdate(limit) => {
+            told(store.reconcile_orgs(now, *limit).await.map(|progress| (progress.orgs, progress.more)))
+        }
+        Event::OrgUpdateAll => {
             let (mut orgs, mut rounds) = (0, 0);
-            while let Ok(swept) = store.sweep_orgs(now, 3).await
+            while let Ok(progress) = store.reconcile_orgs(now, 3).await
                 && rounds < 500
             {
-                orgs += swept.orgs;
+                orgs += progress.orgs;
                 rounds += 1;
-                if !swept.more {
+                if !progress.more {
                     break;
                 }
             }
@@ -171,7 +173,7 @@ async fn look(store: &dyn Store) -> Vec<String> {
     let mut seen = vec![
         told(store.list_orgs(&OrgFilter::default(), &page(1_000)).await),
         told(store.count_orgs().await),
-        told(store.list_sweeps().await),
+        told(store.list_org_updates().await),
     ];
     let jobs = JobFilter { sort: JobSort::Key, ..JobFilter::default() };
     for row in store.list_jobs(&jobs, &page(1_000)).await.unwrap().items {

@@ -141,8 +141,8 @@ pub async fn a_deleted_org_is_gone_with_what_it_overrides(fresh: Fresh) {
     let again = world.put(&[org("acme", "Asia/Tokyo")], at("10:00")).await;
     assert!(again[0].created && again[0].org.place.moved.is_none());
     assert_eq!(world.store.list_overrides(&acme).await.unwrap(), []);
-    world.sweep(at("10:00")).await;
-    assert_eq!(ids(&world, &OrgFilter::default()).await, ["acme"], "it is not swept away with what it was");
+    world.org_update(at("10:00")).await;
+    assert_eq!(ids(&world, &OrgFilter::default()).await, ["acme"], "it is not removed with what it was");
 }
 
 pub async fn an_override_is_written_listed_and_taken_back(fresh: Fresh) {
@@ -177,7 +177,7 @@ pub async fn a_job_and_an_org_see_each_other(fresh: Fresh) {
     world.create(job("global", "0 12 * * *")).await;
     let acme = org_id("acme");
     world.store.write_override(&acme, &wish(false, None), &audit("o", "org:acme", at("00:01"))).await.unwrap();
-    world.sweep(at("00:02")).await;
+    world.org_update(at("00:02")).await;
     let jobs = world.store.org_jobs(&acme).await.unwrap();
     let keys: Vec<_> = jobs.iter().map(|row| row.job.definition.key.as_str()).collect();
     assert_eq!(keys, ["audit", "brief"]);

@@ -154,13 +154,13 @@ pub async fn nothing_starts_after_a_pause_was_answered(fresh: Fresh) {
 }
 
 /// Runs by hand for all orgs are made in steps. The steps after a pause make runs that wait as well.
-pub async fn a_pause_holds_runs_that_a_sweep_has_yet_to_make(fresh: Fresh) {
+pub async fn a_pause_holds_runs_that_an_org_update_has_yet_to_make(fresh: Fresh) {
     let (world, _) = three(&fresh).await;
     let work = OrgTask::RunNow { payload: None, overlap: None };
     world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
-    world.store.sweep_orgs(at("01:00"), 1).await.unwrap();
+    world.store.reconcile_orgs(at("01:00"), 1).await.unwrap();
     world.pause("brief", at("01:01")).await;
-    world.sweep(at("01:02")).await;
+    world.org_update(at("01:02")).await;
     assert_eq!(world.runs().await.len(), 3, "for each org, also after the pause");
     assert_eq!(world.start(at("01:03")).await, []);
     assert_eq!(world.resume("brief", Missed::Skip, at("01:10")).await.pending, 3);
@@ -169,15 +169,15 @@ pub async fn a_pause_holds_runs_that_a_sweep_has_yet_to_make(fresh: Fresh) {
     world.pause("brief", at("01:20")).await;
     let again = |view: &JobView| change::for_all_orgs(view, work.clone());
     world.try_change("brief", at("01:21"), again).await.unwrap();
-    world.sweep(at("01:21")).await;
+    world.org_update(at("01:21")).await;
     let pending = RunFilter { status: vec![RunStatus::Pending], ..RunFilter::default() };
     let skipped = RunFilter { status: vec![RunStatus::Skipped], ..RunFilter::default() };
     let (pending, skipped) = (world.runs_like(&pending).await.len(), world.runs_like(&skipped).await.len());
     assert_eq!((pending, skipped), (0, 3), "the first ones are still at work");
 }
 
-/// A pause that comes while a sweep makes runs holds them, whoever commits first.
-pub async fn a_pause_and_a_sweep_at_once_start_nothing(fresh: Fresh) {
+/// A pause that comes while an org update makes runs holds them, whoever commits first.
+pub async fn a_pause_and_an_org_update_at_once_start_nothing(fresh: Fresh) {
     let (world, _) = three(&fresh).await;
     let second = World { store: fresh.reconnect().await };
     for round in 0..40_u64 {
@@ -185,14 +185,15 @@ pub async fn a_pause_and_a_sweep_at_once_start_nothing(fresh: Fresh) {
         let work = OrgTask::RunNow { payload: None, overlap: Some(Overlap::Allow) };
         world.try_change("brief", now, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
         let reconciler = second.clone();
-        let sweeping = tokio::spawn(async move { while reconciler.store.sweep_orgs(now, 1).await.unwrap().more {} });
+        let reconciling =
+            tokio::spawn(async move { while reconciler.store.reconcile_orgs(now, 1).await.unwrap().more {} });
         let pause = |view: &JobView| change::pause(view, pause_of(now));
         world.try_change("brief", now, pause).await.unwrap();
         assert_eq!(world.start(now).await, [], "round {round}: nothing starts after the answer");
-        sweeping.await.unwrap();
+        reconciling.await.unwrap();
         assert_eq!(world.start(now).await, [], "round {round}: nor what was made meanwhile");
         assert_eq!(world.resume("brief", Missed::Skip, now).await.pending, 3, "round {round}");
-        world.sweep(now).await;
+        world.org_update(now).await;
         let claims = world.start(now).await;
         assert_eq!(claims.len(), 3, "round {round}");
         world.finish(&claims, &success(), now).await;

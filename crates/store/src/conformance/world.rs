@@ -40,7 +40,7 @@ impl World {
         self.put(&[given::org(org, zone)], definition.created_at).await;
         let now = definition.created_at;
         let row = self.create(given::per_org(definition)).await;
-        self.sweep(now).await;
+        self.org_update(now).await;
         row
     }
 
@@ -50,8 +50,8 @@ impl World {
     }
 
     /// Looks after the timers of orgs until nothing is left to do.
-    pub(super) async fn sweep(&self, now: Timestamp) {
-        while self.store.sweep_orgs(now, 100).await.unwrap().more {}
+    pub(super) async fn org_update(&self, now: Timestamp) {
+        while self.store.reconcile_orgs(now, 100).await.unwrap().more {}
     }
 
     pub(super) async fn insert(&self, new: &NewJob) -> JobRow {

@@ -35,8 +35,8 @@ impl State {
         if let Some(successor) = &change.successor {
             self.insert_job(successor, audit);
         }
-        if let Some(work) = change.sweep {
-            self.begin_sweep(id, &view.job.definition.key, work, audit);
+        if let Some(work) = change.org_update {
+            self.begin_org_update(id, &view.job.definition.key, work, audit);
         }
         let lanes = [Some(id), change.successor.as_ref().map(|new| new.definition.id)];
         let lanes = lanes.into_iter().flatten();

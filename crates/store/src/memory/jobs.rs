@@ -143,7 +143,7 @@ impl State {
             Some(timer) => {
                 self.timers.insert((id, timer.org.clone()), timer_to_keep(timer));
             }
-            None => self.begin_sweep(id, &new.definition.key, OrgTask::Arm, audit),
+            None => self.begin_org_update(id, &new.definition.key, OrgTask::Arm, audit),
         }
     }
 

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use everbell_core::org::{self, OrgFacts, OrgTask, OrgTimer, OrgView, Sweep, SweepStep, TimerChange, TimerChanges};
+use everbell_core::org::{
+    self, OrgFacts, OrgTask, OrgTimer, OrgUpdate, OrgUpdateStep, OrgView, TimerChange, TimerChanges,
+};
 use everbell_core::plan::Plan;
-use everbell_core::store::{AuditEntry, PlannedRun, Swept};
+use everbell_core::store::{AuditEntry, OrgUpdateProgress, PlannedRun};
 use everbell_core::{Definition, Job, JobId, JobKey, OrgId, SkipReason};
 use jiff::Timestamp;
 
 use super::jobs::timer_to_keep;
-use super::state::{EVERBELL, Owner, State, StoredSweep, micros};
+use super::state::{EVERBELL, Owner, State, StoredOrgUpdate, micros};
 
 impl State {
     /// What decides about the timer of an org. `None` where there is no org.
@@ -21,9 +23,9 @@ impl State {
         Some(OrgFacts { life: (&job.state).into(), place, wish })
     }
 
-    pub(super) fn begin_sweep(&mut self, job: JobId, key: &JobKey, work: OrgTask, audit: &AuditEntry) {
+    pub(super) fn begin_org_update(&mut self, job: JobId, key: &JobKey, work: OrgTask, audit: &AuditEntry) {
         let at = micros(audit.at);
-        let sweep = Sweep {
+        let org_update = OrgUpdate {
             id: audit.id,
             job,
             job_key: key.clone(),
@@ -33,68 +35,72 @@ impl State {
             reached: None,
             seen: 0,
         };
-        self.sweeps.entry(audit.id).or_insert(StoredSweep { sweep, stepped_at: at });
+        self.org_updates.entry(audit.id).or_insert(StoredOrgUpdate { org_update, stepped_at: at });
     }
 
-    /// Orgs that changed: the timers of every job that no sweep is about to come by with anyway.
-    pub(super) fn look_at_waiting(&mut self, now: Timestamp, limit: u32, swept: &mut Swept) -> bool {
+    /// Orgs that changed: the timers of every job that no org update is about to come by with anyway.
+    pub(super) fn look_at_waiting(&mut self, now: Timestamp, limit: u32, progress: &mut OrgUpdateProgress) -> bool {
         let jobs: Vec<Job> = self.org_wide_jobs().cloned().collect();
         let most = (limit as usize / jobs.len().max(1)).max(1);
         let waiting: Vec<OrgId> =
             self.orgs.iter().filter(|(_, stored)| stored.waiting).map(|(id, _)| id.clone()).take(most).collect();
         for org in &waiting {
             for job in &jobs {
-                if self.sweeps.values().any(|stored| stored.sweep.is_ahead_of(&job.definition.key, org)) {
+                if self.org_updates.values().any(|stored| stored.org_update.is_ahead_of(&job.definition.key, org)) {
                     continue;
                 }
                 if let Some(view) = self.org_view(job, org, false) {
                     let decided = org::reconcile(&view, None);
-                    self.write_reconciled(&view, &decided, now, swept);
+                    self.write_reconciled(&view, &decided, now, progress);
                 }
             }
             if let Some(stored) = self.orgs.get_mut(org) {
                 stored.waiting = false;
             }
         }
-        swept.orgs += waiting.len() as u32;
+        progress.orgs += waiting.len() as u32;
         !waiting.is_empty()
     }
 
-    /// A step of the sweep that waits longest, if it is the first of its job key.
-    pub(super) fn step(&mut self, now: Timestamp, limit: u32, swept: &mut Swept) -> bool {
-        let first = |sweep: &Sweep| {
-            !self.sweeps.values().any(|other| other.sweep.job_key == sweep.job_key && other.sweep.id < sweep.id)
+    /// A step of the org update that waits longest, if it is the first of its job key.
+    pub(super) fn step(&mut self, now: Timestamp, limit: u32, progress: &mut OrgUpdateProgress) -> bool {
+        let first = |org_update: &OrgUpdate| {
+            !self
+                .org_updates
+                .values()
+                .any(|other| other.org_update.job_key == org_update.job_key && other.org_update.id < org_update.id)
         };
-        let next = self.sweeps.values().filter(|stored| first(&stored.sweep));
-        let Some(sweep) = next.min_by_key(|stored| (stored.stepped_at, stored.sweep.id)).map(|s| s.sweep.clone())
+        let next = self.org_updates.values().filter(|stored| first(&stored.org_update));
+        let Some(org_update) =
+            next.min_by_key(|stored| (stored.stepped_at, stored.org_update.id)).map(|s| s.org_update.clone())
         else {
             return false;
         };
-        let behind = |org: &&OrgId| sweep.reached.as_ref().is_none_or(|reached| *org > reached);
+        let behind = |org: &&OrgId| org_update.reached.as_ref().is_none_or(|reached| *org > reached);
         let orgs: Vec<OrgId> = self.orgs.keys().filter(behind).take(limit as usize).cloned().collect();
-        let before = swept.planned.runs.len();
-        if let Some(job) = self.jobs.get(&sweep.job).cloned() {
+        let before = progress.planned.runs.len();
+        if let Some(job) = self.jobs.get(&org_update.job).cloned() {
             for org in &orgs {
-                if let Some(view) = self.org_view(&job, org, sweep.work == OrgTask::Arm) {
-                    let decided = org::take_step(&view, SweepStep { sweep: &sweep, now });
-                    self.write_reconciled(&view, &decided, now, swept);
+                if let Some(view) = self.org_view(&job, org, org_update.work == OrgTask::Arm) {
+                    let decided = org::take_step(&view, OrgUpdateStep { org_update: &org_update, now });
+                    self.write_reconciled(&view, &decided, now, progress);
                 }
             }
-            if sweep.is_held_by(&job.state) {
-                for run in &swept.planned.runs[before..] {
+            if org_update.is_held_by(&job.state) {
+                for run in &progress.planned.runs[before..] {
                     self.active.get_mut(&run.id).into_iter().for_each(|active| active.paused = true);
                 }
             }
         }
-        swept.orgs += orgs.len() as u32;
+        progress.orgs += orgs.len() as u32;
         match orgs.last() {
             Some(last) if orgs.len() == limit as usize => {
-                let (reached, seen) = (Some(last.clone()), sweep.seen + orgs.len() as u64);
-                let stored = StoredSweep { sweep: Sweep { reached, seen, ..sweep }, stepped_at: now };
-                self.sweeps.insert(stored.sweep.id, stored);
+                let (reached, seen) = (Some(last.clone()), org_update.seen + orgs.len() as u64);
+                let stored = StoredOrgUpdate { org_update: OrgUpdate { reached, seen, ..org_update }, stepped_at: now };
+                self.org_updates.insert(stored.org_update.id, stored);
             }
             _ => {
-                self.sweeps.remove(&sweep.id);
+                self.org_updates.remove(&org_update.id);
             }
         }
         true
@@ -121,11 +127,17 @@ impl State {
         Some(OrgTimer { timer, error: self.timer_errors.get(owner).cloned(), active: self.active_of(owner) })
     }
 
-    fn write_reconciled(&mut self, view: &OrgView, decided: &TimerChanges, now: Timestamp, swept: &mut Swept) {
+    fn write_reconciled(
+        &mut self,
+        view: &OrgView,
+        decided: &TimerChanges,
+        now: Timestamp,
+        progress: &mut OrgUpdateProgress,
+    ) {
         let org = Some(view.org.clone());
         if let (Some(plan), Some((before, _))) = (&decided.before, &view.before) {
             let owner = (before.id, org.clone());
-            self.write_swept(&owner, before, plan, now, swept);
+            self.write_org_plan(&owner, before, plan, now, progress);
             self.remove_timer(&owner);
             self.move_active(&owner, view.job.id);
         }
@@ -135,12 +147,12 @@ impl State {
             TimerChange::Write(plan) => {
                 self.timers.entry(owner.clone()).or_insert_with(|| timer_to_keep(&plan.timer));
                 self.timer_errors.remove(&owner);
-                self.write_swept(&owner, &view.job, plan, now, swept);
+                self.write_org_plan(&owner, &view.job, plan, now, progress);
                 let error = view.new_error(plan).map(|reason| (view.job.id, view.org.clone(), reason));
-                swept.planned.org_errors.extend(error);
+                progress.planned.org_errors.extend(error);
             }
             TimerChange::Remove(plan) => {
-                self.write_swept(&owner, &view.job, plan, now, swept);
+                self.write_org_plan(&owner, &view.job, plan, now, progress);
                 self.remove_timer(&owner);
             }
         }
@@ -151,9 +163,16 @@ impl State {
         self.timer_errors.remove(owner);
     }
 
-    fn write_swept(&mut self, owner: &Owner, job: &Arc<Definition>, plan: &Plan, now: Timestamp, swept: &mut Swept) {
+    fn write_org_plan(
+        &mut self,
+        owner: &Owner,
+        job: &Arc<Definition>,
+        plan: &Plan,
+        now: Timestamp,
+        progress: &mut OrgUpdateProgress,
+    ) {
         let written = self.write_plan(owner, plan, EVERBELL, now);
-        let planned = &mut swept.planned;
+        let planned = &mut progress.planned;
         planned.timers += 1;
         planned.runs.extend(written.runs.iter().filter_map(|id| self.run(*id)).map(|run| PlannedRun {
             id: run.id,

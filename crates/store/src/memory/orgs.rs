@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use everbell_core::org::{self, Org, OrgWrite, Override, OverrideWrite, Sweep};
+use everbell_core::org::{self, Org, OrgUpdate, OrgWrite, Override, OverrideWrite};
 use everbell_core::store::{
-    AuditEntry, Changed, DecideFn, JobOrg, JobOrgFilter, JobRef, OrgCounts, OrgFilter, OrgJob, OrgStore, OrgWritten,
-    Page, PageRequest, StoreError, StoreResult, Swept,
+    AuditEntry, Changed, DecideFn, JobOrg, JobOrgFilter, JobRef, OrgCounts, OrgFilter, OrgJob, OrgStore,
+    OrgUpdateProgress, OrgWritten, Page, PageRequest, StoreError, StoreResult,
 };
 use everbell_core::{Job, JobId, JobKey, JobStatus, OrgId, Scope};
 use jiff::Timestamp;
@@ -71,7 +71,7 @@ impl OrgStore for MemoryStore {
                 orgs: counted(state.living_orgs().count()),
                 errored: counted(state.timer_errors.len()),
                 waiting: counted(state.orgs.values().filter(|stored| stored.waiting).count()),
-                sweeps: counted(state.sweeps.len()),
+                org_updates: counted(state.org_updates.len()),
             })
         })
     }
@@ -155,14 +155,14 @@ impl OrgStore for MemoryStore {
         self.once(audit, |state| state.change_job(job, Some(org), expected_revision, decide, audit))
     }
 
-    async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {
-        let swept = self.with(|state| {
+    async fn reconcile_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<OrgUpdateProgress> {
+        let progress = self.with(|state| {
             let now = micros(now);
-            let mut swept = Swept::default();
-            let waiting = state.look_at_waiting(now, limit, &mut swept);
-            let stepped = !waiting && state.step(now, limit, &mut swept);
+            let mut progress = OrgUpdateProgress::default();
+            let waiting = state.look_at_waiting(now, limit, &mut progress);
+            let stepped = !waiting && state.step(now, limit, &mut progress);
             let mut removed = false;
-            if !waiting && !stepped && state.sweeps.is_empty() {
+            if !waiting && !stepped && state.org_updates.is_empty() {
                 let gone = |org: &&OrgId| state.orgs.get(*org).is_some_and(|stored| stored.org.place.deleted);
                 let gone: Vec<OrgId> = state.orgs.keys().filter(gone).take(limit as usize).cloned().collect();
                 removed = gone.len() == limit as usize;
@@ -170,30 +170,30 @@ impl OrgStore for MemoryStore {
                     state.orgs.remove(&org);
                 }
             }
-            state.write_org_errors(&swept.planned, now);
-            swept.more = waiting || stepped || removed;
-            Ok(swept)
+            state.write_org_errors(&progress.planned, now);
+            progress.more = waiting || stepped || removed;
+            Ok(progress)
         });
-        if swept.as_ref().map_or(true, |swept| swept.planned.timers > 0) {
+        if progress.as_ref().map_or(true, |progress| progress.planned.timers > 0) {
             self.notify.notify_waiters();
         }
-        swept
+        progress
     }
 
-    async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>> {
+    async fn list_org_updates(&self) -> StoreResult<Vec<OrgUpdate>> {
         self.with(|state| {
-            Ok(state.sweeps.values().take(MOST_LISTED as usize).map(|stored| stored.sweep.clone()).collect())
+            Ok(state.org_updates.values().take(MOST_LISTED as usize).map(|stored| stored.org_update.clone()).collect())
         })
     }
 
-    async fn stop_sweep(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
+    async fn stop_org_update(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<OrgUpdate> {
         self.once(audit, |state| {
-            let stored = state.sweeps.get(&id).ok_or_else(|| StoreError::not_found("sweep", id))?;
-            stored.sweep.expect_stoppable()?;
-            let sweep = stored.sweep.clone();
-            state.sweeps.remove(&id);
+            let stored = state.org_updates.get(&id).ok_or_else(|| StoreError::not_found("org update", id))?;
+            stored.org_update.expect_stoppable()?;
+            let org_update = stored.org_update.clone();
+            state.org_updates.remove(&id);
             state.write_audit(audit);
-            Ok(sweep)
+            Ok(org_update)
         })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use everbell_core::org::{Org, Override, Sweep};
+use everbell_core::org::{Org, OrgUpdate, Override};
 use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Outcome, Settling, settle};
 use everbell_core::store::{AuditEntry, Deed, Instance, Session, Token};
@@ -37,7 +37,7 @@ pub(super) struct State {
     pub(super) timer_errors: BTreeMap<Owner, String>,
     pub(super) orgs: BTreeMap<OrgId, StoredOrg>,
     pub(super) overrides: BTreeMap<(OrgId, JobKey), Override>,
-    pub(super) sweeps: BTreeMap<Uuid, StoredSweep>,
+    pub(super) org_updates: BTreeMap<Uuid, StoredOrgUpdate>,
     /// Pending and running.
     pub(super) active: BTreeMap<RunId, Active>,
     /// Terminal.
@@ -74,8 +74,8 @@ pub(super) struct StoredOrg {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct StoredSweep {
-    pub(super) sweep: Sweep,
+pub(super) struct StoredOrgUpdate {
+    pub(super) org_update: OrgUpdate,
     /// When it last made a step.
     pub(super) stepped_at: Timestamp,
 }

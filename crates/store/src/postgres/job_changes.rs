@@ -74,7 +74,7 @@ impl PostgresStore {
         let view = self.lock(&mut *tx, id, org).await?;
         let Job { definition, state } = &view.job;
         StoreError::expect_revision("job", &definition.key, expected_revision, Some(state.revision))?;
-        let JobChange { state, plan, successor, sweep, pending } = decide(&view)?;
+        let JobChange { state, plan, successor, org_update, pending } = decide(&view)?;
         let mut batch = PlanBatch::default();
         let (gaps, wanted): (Vec<Gap>, Vec<Uuid>) =
             (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect());
@@ -87,7 +87,7 @@ impl PostgresStore {
         if let Some(new) = &successor {
             jobs::insert_job(&mut *tx, what, new, audit).await?;
         }
-        if let Some(work) = &sweep {
+        if let Some(work) = &org_update {
             org_timers::begin(&mut *tx, what, &view.job.definition, work, audit).await?;
         }
         let successor = successor.map(|new| new.definition.id.as_uuid());

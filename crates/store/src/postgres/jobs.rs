@@ -126,7 +126,7 @@ pub(super) async fn find<'e>(executor: impl PgExecutor<'e>, job: &JobRef) -> Sto
     found.ok_or_else(|| StoreError::not_found("job", name))
 }
 
-/// Writes a job and its timer, or begins the sweep that makes one for each org.
+/// Writes a job and its timer, or begins the org update that makes one for each org.
 pub(super) async fn insert_job(conn: Conn<'_, '_>, what: &str, job: &NewJob, audit: &AuditEntry) -> StoreResult<()> {
     let values = JobValues::new(&job.definition, &job.state);
     let target = values.columns.target.clone();

@@ -1,9 +1,9 @@
-//! Timers of orgs, brought in line with orgs, overrides and jobs, a step at a time. Locks go in the order of `sweeps`, `orgs`,
+//! Timers of orgs, brought in line with orgs, overrides and jobs, a step at a time. Locks go in the order of `org_updates`, `orgs`,
 //! `timers`, and then on as everywhere.
 
 use std::collections::{HashMap, HashSet};
 
-use everbell_core::org::{OrgFacts, OrgSettings, OrgTask, Sweep, SweepStep};
+use everbell_core::org::{OrgFacts, OrgSettings, OrgTask, OrgUpdate, OrgUpdateStep};
 use everbell_core::store::{AuditEntry, StoreError, StoreResult};
 use everbell_core::{ActiveRun, Definition, Job, OrgId};
 use jiff::Timestamp;
@@ -14,17 +14,18 @@ use super::connect::{Conn, on};
 use super::job_changes::move_active;
 use super::timers::{column, upstream_of, write};
 use crate::micros::Micros;
-use crate::rows::orgs::{FactsColumns, OrgTimerColumns};
-use crate::rows::sweeps::{
-    OrgWishColumns, ReconcileInput, StandColumns, SweepBatch, SweepColumns, TakenOver, readable_sweeps, stands,
+use crate::rows::org_updates::{
+    OrgUpdateBatch, OrgUpdateColumns, OrgWishColumns, ReconcileInput, StandColumns, TakenOver, readable_org_updates,
+    stands,
 };
+use crate::rows::orgs::{FactsColumns, OrgTimerColumns};
 use crate::rows::{JobColumns, Owner, active_by_owner, org_text};
 
 pub(super) const RECONCILING: &str = "looking after the timers of orgs";
 
 /// What a step did, before it is told.
 pub(super) struct Stepped {
-    pub(super) batch: SweepBatch,
+    pub(super) batch: OrgUpdateBatch,
     pub(super) inserted: HashSet<Uuid>,
     pub(super) orgs: usize,
     pub(super) more: bool,
@@ -32,7 +33,7 @@ pub(super) struct Stepped {
 
 impl Stepped {
     fn nothing(more: bool) -> Stepped {
-        Stepped { batch: SweepBatch::default(), inserted: HashSet::new(), orgs: 0, more }
+        Stepped { batch: OrgUpdateBatch::default(), inserted: HashSet::new(), orgs: 0, more }
     }
 
     /// Whether somebody has to look again because of it.
@@ -42,7 +43,7 @@ impl Stepped {
 }
 
 impl PostgresStore {
-    pub(super) async fn sweep_in(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Stepped> {
+    pub(super) async fn org_update_in(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Stepped> {
         if let Some(done) = self.look_at_waiting(&mut *tx, now, limit).await? {
             return Ok(done);
         }
@@ -68,38 +69,38 @@ impl PostgresStore {
         }
         let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
         let orgs = stands(rows);
-        // After the orgs are locked, so that a sweep that has seen them before their change is seen to be past them.
-        let sweeps = sweeps(&mut *tx).await?;
+        // After the orgs are locked, so that an org update that has seen them before their change is seen to be past them.
+        let org_updates = org_updates(&mut *tx).await?;
         let mut looked = look(&mut *tx, jobs.iter().map(|job| &*job.definition), &orgs).await?;
-        let mut batch = SweepBatch::default();
-        batch.reconcile(&jobs, &sweeps, &orgs, &mut looked);
-        let inserted = write_sweep(&mut *tx, &batch, now).await?;
+        let mut batch = OrgUpdateBatch::default();
+        batch.reconcile(&jobs, &org_updates, &orgs, &mut looked);
+        let inserted = write_org_update(&mut *tx, &batch, now).await?;
         on(RECONCILING, sqlx::query(include_str!("sql/clear_waiting.sql")).bind(ids).execute(&mut *tx)).await?;
         Ok(Some(Stepped { batch, inserted, orgs: orgs.len(), more: true }))
     }
 
-    /// A step of the sweep that waits longest.
+    /// A step of the org update that waits longest.
     async fn step(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Option<Stepped>> {
-        let query = sqlx::query_as(include_str!("sql/lock_sweep.sql"));
-        let row: Option<SweepColumns> = on(RECONCILING, query.fetch_optional(&mut *tx)).await?;
+        let query = sqlx::query_as(include_str!("sql/lock_org_update.sql"));
+        let row: Option<OrgUpdateColumns> = on(RECONCILING, query.fetch_optional(&mut *tx)).await?;
         let Some(row) = row else { return Ok(None) };
         let (id, job_id) = (row.id, row.job_id);
         let read = match row.read() {
-            Ok(sweep) => self.job_of(&mut *tx, &sweep).await.map(|(job, before)| (sweep, job, before)),
+            Ok(org_update) => self.job_of(&mut *tx, &org_update).await.map(|(job, before)| (org_update, job, before)),
             Err(error) => Err(error),
         };
-        let (sweep, job, before) = match read {
+        let (org_update, job, before) = match read {
             Err(why @ StoreError::Corrupt { .. }) => {
-                let mut batch = SweepBatch::default();
+                let mut batch = OrgUpdateBatch::default();
                 batch.give_up(job_id, &why);
-                let inserted = write_sweep(&mut *tx, &batch, now).await?;
-                on(RECONCILING, sqlx::query(include_str!("sql/end_sweep.sql")).bind(id).execute(&mut *tx)).await?;
+                let inserted = write_org_update(&mut *tx, &batch, now).await?;
+                on(RECONCILING, sqlx::query(include_str!("sql/end_org_update.sql")).bind(id).execute(&mut *tx)).await?;
                 return Ok(Some(Stepped { batch, inserted, orgs: 0, more: true }));
             }
             read => read?,
         };
         let query = sqlx::query_as(include_str!("sql/orgs_behind.sql"))
-            .bind(org_text(sweep.reached.as_ref()).to_owned())
+            .bind(org_text(org_update.reached.as_ref()).to_owned())
             .bind(i64::from(limit));
         let rows: Vec<StandColumns> = on(RECONCILING, query.fetch_all(&mut *tx)).await?;
         let last = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.clone());
@@ -107,49 +108,56 @@ impl PostgresStore {
         let both = [Some(&job.definition), before.as_ref()];
         let mut looked = look(&mut *tx, both.into_iter().flatten().map(|job| &**job), &orgs).await?;
         // A pause that comes now waits for these runs and holds them; one that came before is seen here.
-        let query = sqlx::query_as(include_str!("sql/share_job.sql")).bind(sweep.job.as_uuid());
+        let query = sqlx::query_as(include_str!("sql/share_job.sql")).bind(org_update.job.as_uuid());
         let row: JobColumns = on(RECONCILING, query.fetch_one(&mut *tx)).await?;
         let job = row.read(&self.known)?;
-        let mut batch = SweepBatch::default();
+        let mut batch = OrgUpdateBatch::default();
         let now = Micros::from(now).into();
-        batch.step(SweepStep { sweep: &sweep, now }, &job, before.as_ref(), &orgs, &mut looked);
-        let inserted = write_sweep(&mut *tx, &batch, now).await?;
+        batch.step(OrgUpdateStep { org_update: &org_update, now }, &job, before.as_ref(), &orgs, &mut looked);
+        let inserted = write_org_update(&mut *tx, &batch, now).await?;
         if batch.paused && !inserted.is_empty() {
             let ids: Vec<Uuid> = inserted.iter().copied().collect();
             on(RECONCILING, sqlx::query(include_str!("sql/pause_new_runs.sql")).bind(ids).execute(&mut *tx)).await?;
         }
         match last {
             Some(last) => {
-                let query = sqlx::query(include_str!("sql/move_sweep.sql"))
-                    .bind(sweep.id)
+                let query = sqlx::query(include_str!("sql/move_org_update.sql"))
+                    .bind(org_update.id)
                     .bind(last)
-                    .bind((sweep.seen + orgs.len() as u64) as i64)
+                    .bind((org_update.seen + orgs.len() as u64) as i64)
                     .bind(Micros::from(now));
                 on(RECONCILING, query.execute(&mut *tx)).await?;
             }
             None => {
-                on(RECONCILING, sqlx::query(include_str!("sql/end_sweep.sql")).bind(sweep.id).execute(&mut *tx))
-                    .await?;
+                on(
+                    RECONCILING,
+                    sqlx::query(include_str!("sql/end_org_update.sql")).bind(org_update.id).execute(&mut *tx),
+                )
+                .await?;
             }
         }
         Ok(Some(Stepped { batch, inserted, orgs: orgs.len(), more: true }))
     }
 
-    /// The job of a sweep, and the version before it if that may still have timers.
-    async fn job_of(&self, tx: Conn<'_, '_>, sweep: &Sweep) -> StoreResult<(Job, Option<std::sync::Arc<Definition>>)> {
-        let query = sqlx::query_as(include_str!("sql/read_jobs.sql")).bind(vec![sweep.job.as_uuid()]);
+    /// The job of an org update, and the version before it if that may still have timers.
+    async fn job_of(
+        &self,
+        tx: Conn<'_, '_>,
+        org_update: &OrgUpdate,
+    ) -> StoreResult<(Job, Option<std::sync::Arc<Definition>>)> {
+        let query = sqlx::query_as(include_str!("sql/read_jobs.sql")).bind(vec![org_update.job.as_uuid()]);
         let row: JobColumns = on(RECONCILING, query.fetch_one(&mut *tx)).await?;
         let job = row.read(&self.known)?;
-        let before = job.definition.supersedes.filter(|_| sweep.work == OrgTask::Arm);
+        let before = job.definition.supersedes.filter(|_| org_update.work == OrgTask::Arm);
         let learned = self.learn(tx, before.into_iter()).await?;
         let before = before.and_then(|id| learned.get(id));
         Ok((job, before))
     }
 }
 
-pub(super) async fn sweeps(conn: Conn<'_, '_>) -> StoreResult<Vec<Sweep>> {
-    let query = sqlx::query_as(include_str!("sql/list_sweeps.sql")).bind(i64::MAX);
-    Ok(readable_sweeps(on(RECONCILING, query.fetch_all(&mut *conn)).await?))
+pub(super) async fn org_updates(conn: Conn<'_, '_>) -> StoreResult<Vec<OrgUpdate>> {
+    let query = sqlx::query_as(include_str!("sql/list_org_updates.sql")).bind(i64::MAX);
+    Ok(readable_org_updates(on(RECONCILING, query.fetch_all(&mut *conn)).await?))
 }
 
 /// Everything that is known of these jobs and these orgs together; their timers are locked.
@@ -174,7 +182,7 @@ async fn look<'a>(
     Ok(looked)
 }
 
-async fn write_sweep(conn: Conn<'_, '_>, batch: &SweepBatch, now: Timestamp) -> StoreResult<HashSet<Uuid>> {
+async fn write_org_update(conn: Conn<'_, '_>, batch: &OrgUpdateBatch, now: Timestamp) -> StoreResult<HashSet<Uuid>> {
     if !batch.timers.is_empty() {
         let t = &batch.timers;
         let query = sqlx::query(include_str!("sql/upsert_timers.sql"))
@@ -201,7 +209,7 @@ async fn write_sweep(conn: Conn<'_, '_>, batch: &SweepBatch, now: Timestamp) -> 
     Ok(inserted)
 }
 
-/// Begins a sweep, as part of what makes it necessary.
+/// Begins an org update, as part of what makes it necessary.
 pub(super) async fn begin(
     conn: Conn<'_, '_>,
     what: &str,
@@ -209,15 +217,15 @@ pub(super) async fn begin(
     work: &OrgTask,
     audit: &AuditEntry,
 ) -> StoreResult<()> {
-    let sweep = SweepColumns::new(job, work, audit);
-    let query = sqlx::query(include_str!("sql/insert_sweep.sql"))
-        .bind(sweep.id)
-        .bind(sweep.job_id)
-        .bind(sweep.job_key)
-        .bind(sweep.work)
-        .bind(sweep.detail)
-        .bind(sweep.actor)
-        .bind(sweep.at);
+    let org_update = OrgUpdateColumns::new(job, work, audit);
+    let query = sqlx::query(include_str!("sql/insert_org_update.sql"))
+        .bind(org_update.id)
+        .bind(org_update.job_id)
+        .bind(org_update.job_key)
+        .bind(org_update.work)
+        .bind(org_update.detail)
+        .bind(org_update.actor)
+        .bind(org_update.at);
     on(what, query.execute(&mut *conn)).await.map(drop)
 }
 

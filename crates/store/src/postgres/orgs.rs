@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use everbell_core::org::{self, Org, OrgWrite, Override, OverrideWrite, Sweep};
+use everbell_core::org::{self, Org, OrgUpdate, OrgWrite, Override, OverrideWrite};
 use everbell_core::store::{
-    AuditEntry, Changed, DecideFn, JobOrg, JobOrgFilter, JobRef, OrgCounts, OrgFilter, OrgJob, OrgStore, OrgWritten,
-    Page, PageRequest, StoreError, StoreResult, Swept,
+    AuditEntry, Changed, DecideFn, JobOrg, JobOrgFilter, JobRef, OrgCounts, OrgFilter, OrgJob, OrgStore,
+    OrgUpdateProgress, OrgWritten, Page, PageRequest, StoreError, StoreResult,
 };
 use everbell_core::{JobId, JobKey, OrgId};
 use jiff::Timestamp;
@@ -19,11 +19,11 @@ use super::job_changes::Wanted;
 use super::org_timers::{RECONCILING, Stepped};
 use super::timers::column;
 use crate::micros::Micros;
+use crate::rows::org_updates::{OrgUpdateColumns, readable_org_updates};
 use crate::rows::orgs::{
     JobOrgColumns, MOST_COUNTED, MOST_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, WishColumns, decide_writes,
     page_of,
 };
-use crate::rows::sweeps::{SweepColumns, readable_sweeps};
 use crate::rows::{check_limit, readable};
 
 #[async_trait]
@@ -156,14 +156,14 @@ impl OrgStore for PostgresStore {
         self.decide_change(Wanted { job, org: Some(org), expected_revision }, decide, audit).await
     }
 
-    async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {
+    async fn reconcile_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<OrgUpdateProgress> {
         // Nothing to do is the usual answer.
-        let query = sqlx::query_scalar(include_str!("sql/sweep_needed.sql"));
+        let query = sqlx::query_scalar(include_str!("sql/org_update_needed.sql"));
         if !self.within(RECONCILING, query.fetch_one(&self.loops)).await? {
-            return Ok(Swept::default());
+            return Ok(OrgUpdateProgress::default());
         }
         let mut tx = self.begin_loop(RECONCILING).await?;
-        let done = self.sweep_in(&mut tx, now, limit).await;
+        let done = self.org_update_in(&mut tx, now, limit).await;
         let done = self.finish_transaction(RECONCILING, tx, done, Stepped::is_news).await?;
         if done.is_news() {
             self.wake.notify_waiters();
@@ -171,23 +171,23 @@ impl OrgStore for PostgresStore {
         Ok(done.batch.told(&done.inserted, done.orgs, done.more))
     }
 
-    async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>> {
-        let query = sqlx::query_as(include_str!("sql/list_sweeps.sql")).bind(i64::from(MOST_LISTED));
-        Ok(readable_sweeps(self.within("listing sweeps", query.fetch_all(&self.pool)).await?))
+    async fn list_org_updates(&self) -> StoreResult<Vec<OrgUpdate>> {
+        let query = sqlx::query_as(include_str!("sql/list_org_updates.sql")).bind(i64::from(MOST_LISTED));
+        Ok(readable_org_updates(self.within("listing org updates", query.fetch_all(&self.pool)).await?))
     }
 
-    async fn stop_sweep(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
-        const WHAT: &str = "stopping a sweep";
+    async fn stop_org_update(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<OrgUpdate> {
+        const WHAT: &str = "stopping an org update";
         let mut tx = self.begin(WHAT).await?;
         let done = async {
             // Waits for a step that is under way.
-            let query = sqlx::query_as(include_str!("sql/get_sweep.sql")).bind(id);
-            let row: Option<SweepColumns> = on(WHAT, query.fetch_optional(&mut tx)).await?;
-            let sweep = row.ok_or_else(|| StoreError::not_found("sweep", id))?.read()?;
-            sweep.expect_stoppable()?;
-            on(WHAT, sqlx::query(include_str!("sql/end_sweep.sql")).bind(id).execute(&mut tx)).await?;
+            let query = sqlx::query_as(include_str!("sql/get_org_update.sql")).bind(id);
+            let row: Option<OrgUpdateColumns> = on(WHAT, query.fetch_optional(&mut tx)).await?;
+            let org_update = row.ok_or_else(|| StoreError::not_found("org update", id))?.read()?;
+            org_update.expect_stoppable()?;
+            on(WHAT, sqlx::query(include_str!("sql/end_org_update.sql")).bind(id).execute(&mut tx)).await?;
             insert_audit(&mut tx, audit).await?;
-            Ok(sweep)
+            Ok(org_update)
         };
         let done = done.await;
         self.finish_transaction(WHAT, tx, done, |_| true).await

@@ -10,6 +10,7 @@ mod due;
 pub(crate) mod errored;
 mod job;
 pub(crate) mod job_list;
+pub(crate) mod org_updates;
 pub(crate) mod orgs;
 mod pages;
 mod place;
@@ -20,7 +21,6 @@ pub(crate) mod scan;
 mod sessions;
 mod small_tables;
 pub(crate) mod summary;
-pub(crate) mod sweeps;
 
 pub(crate) use batch::{GapValues, PlanBatch, Recording, TimerValues};
 pub(crate) use counts::{ActiveCountColumns, DueColumns, JobCountColumns, counts, job_counts, target_counts};

@@ -15,7 +15,7 @@ use crate::micros::Micros;
 
 /// How far orgs are counted.
 pub(crate) const MOST_COUNTED: u32 = 10_000;
-/// How many jobs of an org, or sweeps, are listed.
+/// How many jobs of an org, or org updates, are listed.
 pub(crate) const MOST_LISTED: u32 = 1_000;
 
 /// An org to be written, and whether timers care.
@@ -292,7 +292,7 @@ pub(crate) struct OrgCountColumns {
     orgs: i64,
     errored: i64,
     waiting: i64,
-    sweeps: i64,
+    org_updates: i64,
 }
 
 impl OrgCountColumns {
@@ -302,7 +302,7 @@ impl OrgCountColumns {
             orgs: number(self.orgs),
             errored: number(self.errored),
             waiting: number(self.waiting),
-            sweeps: number(self.sweeps),
+            org_updates: number(self.org_updates),
         }
     }
 }

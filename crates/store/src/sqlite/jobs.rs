@@ -129,7 +129,7 @@ pub(super) async fn find(tx: &mut Tx<'_>, job: &JobRef) -> StoreResult<Uuid> {
     found.map(|(id,)| id).ok_or_else(|| StoreError::not_found("job", name))
 }
 
-/// Writes a job and its timer, or begins the sweep that makes one for each org.
+/// Writes a job and its timer, or begins the org update that makes one for each org.
 pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob, audit: &AuditEntry) -> StoreResult<()> {
     let values = JobValues::new(&job.definition, &job.state);
     let target = values.columns.target.clone();

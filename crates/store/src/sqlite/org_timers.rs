@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use everbell_core::org::{OrgFacts, OrgSettings, OrgTask, Sweep, SweepStep};
+use everbell_core::org::{OrgFacts, OrgSettings, OrgTask, OrgUpdate, OrgUpdateStep};
 use everbell_core::store::{AuditEntry, StoreError, StoreResult};
 use everbell_core::{ActiveRun, Definition, Job, OrgId};
 use jiff::Timestamp;
@@ -16,17 +16,18 @@ use super::timers::{upstream_of, write};
 use super::transaction::Tx;
 use super::{EVERBELL, SqliteStore};
 use crate::micros::Micros;
-use crate::rows::orgs::{FactsColumns, OrgTimerColumns};
-use crate::rows::sweeps::{
-    OrgTimerValues, OrgWishColumns, ReconcileInput, StandColumns, SweepBatch, SweepColumns, TakenOver, readable_sweeps,
-    stands,
+use crate::rows::org_updates::{
+    OrgTimerValues, OrgUpdateBatch, OrgUpdateColumns, OrgWishColumns, ReconcileInput, StandColumns, TakenOver,
+    readable_org_updates, stands,
 };
+use crate::rows::orgs::{FactsColumns, OrgTimerColumns};
 use crate::rows::{JobColumns, Owner, active_by_owner, org_text};
 
 impl SqliteStore {
-    pub(super) async fn needs_sweep(&self) -> StoreResult<bool> {
+    pub(super) async fn needs_org_update(&self) -> StoreResult<bool> {
         let mut held = self.reader("looking for orgs that changed").await?;
-        let (needed,): (bool,) = held.begin().await?.one(sqlx::query(include_str!("sql/sweep_needed.sql"))).await?;
+        let (needed,): (bool,) =
+            held.begin().await?.one(sqlx::query(include_str!("sql/org_update_needed.sql"))).await?;
         Ok(needed)
     }
 
@@ -35,7 +36,7 @@ impl SqliteStore {
         &self,
         tx: &mut Tx<'_>,
         limit: u32,
-        batch: &mut SweepBatch,
+        batch: &mut OrgUpdateBatch,
     ) -> StoreResult<Option<usize>> {
         let jobs: Vec<JobColumns> = tx.all(sqlx::query(include_str!("sql/org_wide_jobs.sql"))).await?;
         // A job that cannot be read is errored when it is due; here it is nobody's.
@@ -48,70 +49,70 @@ impl SqliteStore {
         }
         let ids = batch::rows(rows.iter().map(|row| &row.id));
         let orgs = stands(rows);
-        let sweeps = sweeps(tx, i64::MAX).await?;
+        let org_updates = org_updates(tx, i64::MAX).await?;
         let mut looked = look(tx, jobs.iter().map(|job| &*job.definition), &orgs).await?;
-        batch.reconcile(&jobs, &sweeps, &orgs, &mut looked);
+        batch.reconcile(&jobs, &org_updates, &orgs, &mut looked);
         tx.run(sqlx::query(include_str!("sql/clear_waiting.sql")).bind(ids)).await?;
         Ok(Some(orgs.len()))
     }
 
-    /// A step of the sweep that waits longest, if there is one; how many orgs it saw.
+    /// A step of the org update that waits longest, if there is one; how many orgs it saw.
     pub(super) async fn step(
         &self,
         tx: &mut Tx<'_>,
         now: Timestamp,
         limit: u32,
-        batch: &mut SweepBatch,
+        batch: &mut OrgUpdateBatch,
     ) -> StoreResult<Option<usize>> {
-        let row: Option<SweepColumns> = tx.first(sqlx::query(include_str!("sql/lock_sweep.sql"))).await?;
+        let row: Option<OrgUpdateColumns> = tx.first(sqlx::query(include_str!("sql/lock_org_update.sql"))).await?;
         let Some(row) = row else { return Ok(None) };
         let (id, job_id) = (row.id, row.job_id);
         let read = match row.read() {
-            Ok(sweep) => self.job_of(tx, &sweep).await.map(|(job, before)| (sweep, job, before)),
+            Ok(org_update) => self.job_of(tx, &org_update).await.map(|(job, before)| (org_update, job, before)),
             Err(error) => Err(error),
         };
-        let (sweep, job, before) = match read {
+        let (org_update, job, before) = match read {
             Err(why @ StoreError::Corrupt { .. }) => {
                 batch.give_up(job_id, &why);
-                tx.run(sqlx::query(include_str!("sql/end_sweep.sql")).bind(id)).await?;
+                tx.run(sqlx::query(include_str!("sql/end_org_update.sql")).bind(id)).await?;
                 return Ok(Some(0));
             }
             read => read?,
         };
         let query = sqlx::query(include_str!("sql/orgs_behind.sql"));
-        let query = query.bind(org_text(sweep.reached.as_ref()).to_owned()).bind(limit);
+        let query = query.bind(org_text(org_update.reached.as_ref()).to_owned()).bind(limit);
         let rows: Vec<StandColumns> = tx.all(query).await?;
         let last = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.clone());
         let orgs = stands(rows);
         let both = [Some(&job.definition), before.as_ref()];
         let mut looked = look(tx, both.into_iter().flatten().map(|job| &**job), &orgs).await?;
-        batch.step(SweepStep { sweep: &sweep, now }, &job, before.as_ref(), &orgs, &mut looked);
+        batch.step(OrgUpdateStep { org_update: &org_update, now }, &job, before.as_ref(), &orgs, &mut looked);
         let query = match last {
-            Some(last) => sqlx::query(include_str!("sql/move_sweep.sql"))
-                .bind(sweep.id)
+            Some(last) => sqlx::query(include_str!("sql/move_org_update.sql"))
+                .bind(org_update.id)
                 .bind(last)
-                .bind((sweep.seen + orgs.len() as u64) as i64)
+                .bind((org_update.seen + orgs.len() as u64) as i64)
                 .bind(Micros::from(now)),
-            None => sqlx::query(include_str!("sql/end_sweep.sql")).bind(sweep.id),
+            None => sqlx::query(include_str!("sql/end_org_update.sql")).bind(org_update.id),
         };
         tx.run(query).await?;
         Ok(Some(orgs.len()))
     }
 
-    /// The job of a sweep, and the version before it if that may still have timers.
-    async fn job_of(&self, tx: &mut Tx<'_>, sweep: &Sweep) -> StoreResult<(Job, Option<Arc<Definition>>)> {
-        let query = sqlx::query(include_str!("sql/read_jobs.sql")).bind(batch::ids([sweep.job.as_uuid()]));
+    /// The job of an org update, and the version before it if that may still have timers.
+    async fn job_of(&self, tx: &mut Tx<'_>, org_update: &OrgUpdate) -> StoreResult<(Job, Option<Arc<Definition>>)> {
+        let query = sqlx::query(include_str!("sql/read_jobs.sql")).bind(batch::ids([org_update.job.as_uuid()]));
         let row: JobColumns = tx.one(query).await?;
         let job = row.read(&self.known)?;
-        let before = job.definition.supersedes.filter(|_| sweep.work == OrgTask::Arm);
+        let before = job.definition.supersedes.filter(|_| org_update.work == OrgTask::Arm);
         let learned = self.learn(tx, before.into_iter()).await?;
         let before = before.and_then(|id| learned.get(id));
         Ok((job, before))
     }
 }
 
-pub(super) async fn sweeps(tx: &mut Tx<'_>, most: i64) -> StoreResult<Vec<Sweep>> {
-    Ok(readable_sweeps(tx.all(sqlx::query(include_str!("sql/list_sweeps.sql")).bind(most)).await?))
+pub(super) async fn org_updates(tx: &mut Tx<'_>, most: i64) -> StoreResult<Vec<OrgUpdate>> {
+    Ok(readable_org_updates(tx.all(sqlx::query(include_str!("sql/list_org_updates.sql")).bind(most)).await?))
 }
 
 /// Everything that is known of these jobs and these orgs together.
@@ -135,7 +136,11 @@ async fn look<'a>(
     Ok(looked)
 }
 
-pub(super) async fn write_sweep(tx: &mut Tx<'_>, batch: &SweepBatch, now: Timestamp) -> StoreResult<HashSet<Uuid>> {
+pub(super) async fn write_org_update(
+    tx: &mut Tx<'_>,
+    batch: &OrgUpdateBatch,
+    now: Timestamp,
+) -> StoreResult<HashSet<Uuid>> {
     if !batch.timers.is_empty() {
         let rows = batch::rows(batch.timers.iter().map(timer_row));
         tx.run(sqlx::query(include_str!("sql/upsert_timers.sql")).bind(rows)).await?;
@@ -160,17 +165,17 @@ fn timer_row(t: &OrgTimerValues) -> impl Serialize + '_ {
     (Hex(timer.job_id), &timer.org_id, target, timer.next_run_at, mark, moved, &timer.last_local_date, error)
 }
 
-/// Begins a sweep, as part of what makes it necessary.
+/// Begins an org update, as part of what makes it necessary.
 pub(super) async fn begin(tx: &mut Tx<'_>, job: &Definition, work: &OrgTask, audit: &AuditEntry) -> StoreResult<()> {
-    let sweep = SweepColumns::new(job, work, audit);
-    let query = sqlx::query(include_str!("sql/insert_sweep.sql"))
-        .bind(sweep.id)
-        .bind(sweep.job_id)
-        .bind(sweep.job_key)
-        .bind(sweep.work)
-        .bind(sweep.detail)
-        .bind(sweep.actor)
-        .bind(sweep.at);
+    let org_update = OrgUpdateColumns::new(job, work, audit);
+    let query = sqlx::query(include_str!("sql/insert_org_update.sql"))
+        .bind(org_update.id)
+        .bind(org_update.job_id)
+        .bind(org_update.job_key)
+        .bind(org_update.work)
+        .bind(org_update.detail)
+        .bind(org_update.actor)
+        .bind(org_update.at);
     tx.run(query).await.map(drop)
 }
 

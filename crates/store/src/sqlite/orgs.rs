@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use everbell_core::org::{self, Org, OrgWrite, Override, OverrideWrite, Sweep};
+use everbell_core::org::{self, Org, OrgUpdate, OrgWrite, Override, OverrideWrite};
 use everbell_core::store::{
-    AuditEntry, Changed, DecideFn, JobOrg, JobOrgFilter, JobRef, OrgCounts, OrgFilter, OrgJob, OrgStore, OrgWritten,
-    Page, PageRequest, StoreError, StoreResult, Swept,
+    AuditEntry, Changed, DecideFn, JobOrg, JobOrgFilter, JobRef, OrgCounts, OrgFilter, OrgJob, OrgStore,
+    OrgUpdateProgress, OrgWritten, Page, PageRequest, StoreError, StoreResult,
 };
 use everbell_core::{JobId, JobKey, OrgId};
 use jiff::Timestamp;
@@ -14,15 +14,15 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::audit::insert_audit;
-use super::org_timers::{sweeps, write_sweep};
+use super::org_timers::{org_updates, write_org_update};
 use super::transaction::Tx;
 use super::{SqliteStore, batch};
 use crate::micros::Micros;
+use crate::rows::org_updates::{OrgUpdateBatch, OrgUpdateColumns};
 use crate::rows::orgs::{
     JobOrgColumns, MOST_COUNTED, MOST_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, WishColumns, decide_writes,
     page_of,
 };
-use crate::rows::sweeps::{SweepBatch, SweepColumns};
 use crate::rows::{check_limit, readable};
 
 #[async_trait]
@@ -152,15 +152,15 @@ impl OrgStore for SqliteStore {
         self.decide_change(job, Some(org), expected_revision, decide, audit).await
     }
 
-    async fn sweep_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<Swept> {
+    async fn reconcile_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<OrgUpdateProgress> {
         let now: Timestamp = Micros::from(now).into();
         // Nothing to do is the usual answer, and needs no right to write.
-        if !self.needs_sweep().await? {
-            return Ok(Swept::default());
+        if !self.needs_org_update().await? {
+            return Ok(OrgUpdateProgress::default());
         }
         let mut held = self.writer("looking after the timers of orgs").await?;
         let mut tx = held.begin().await?;
-        let mut batch = SweepBatch::default();
+        let mut batch = OrgUpdateBatch::default();
         let stepped = match self.look_at_waiting(&mut tx, limit, &mut batch).await? {
             None => self.step(&mut tx, now, limit, &mut batch).await?,
             some => some,
@@ -169,9 +169,9 @@ impl OrgStore for SqliteStore {
             let query = sqlx::query(include_str!("sql/remove_orgs.sql")).bind(limit);
             let removed = tx.run(query).await?;
             tx.commit().await?;
-            return Ok(Swept { more: removed >= u64::from(limit), ..Swept::default() });
+            return Ok(OrgUpdateProgress { more: removed >= u64::from(limit), ..OrgUpdateProgress::default() });
         };
-        let inserted = write_sweep(&mut tx, &batch, now).await?;
+        let inserted = write_org_update(&mut tx, &batch, now).await?;
         if batch.timers.is_empty() && inserted.is_empty() {
             tx.commit().await?;
         } else {
@@ -180,21 +180,22 @@ impl OrgStore for SqliteStore {
         Ok(batch.told(&inserted, orgs, true))
     }
 
-    async fn list_sweeps(&self) -> StoreResult<Vec<Sweep>> {
-        let mut held = self.reader("listing sweeps").await?;
-        sweeps(&mut held.begin().await?, i64::from(MOST_LISTED)).await
+    async fn list_org_updates(&self) -> StoreResult<Vec<OrgUpdate>> {
+        let mut held = self.reader("listing org updates").await?;
+        org_updates(&mut held.begin().await?, i64::from(MOST_LISTED)).await
     }
 
-    async fn stop_sweep(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<Sweep> {
-        let mut held = self.writer("stopping a sweep").await?;
+    async fn stop_org_update(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<OrgUpdate> {
+        let mut held = self.writer("stopping an org update").await?;
         let mut tx = held.begin().await?;
-        let row: Option<SweepColumns> = tx.first(sqlx::query(include_str!("sql/get_sweep.sql")).bind(id)).await?;
-        let sweep = row.ok_or_else(|| StoreError::not_found("sweep", id))?.read()?;
-        sweep.expect_stoppable()?;
-        tx.run(sqlx::query(include_str!("sql/end_sweep.sql")).bind(id)).await?;
+        let row: Option<OrgUpdateColumns> =
+            tx.first(sqlx::query(include_str!("sql/get_org_update.sql")).bind(id)).await?;
+        let org_update = row.ok_or_else(|| StoreError::not_found("org update", id))?.read()?;
+        org_update.expect_stoppable()?;
+        tx.run(sqlx::query(include_str!("sql/end_org_update.sql")).bind(id)).await?;
         insert_audit(&mut tx, audit).await?;
         tx.commit_and_wake().await?;
-        Ok(sweep)
+        Ok(org_update)
     }
 }
 

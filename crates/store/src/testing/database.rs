@@ -69,11 +69,11 @@ impl TestDatabase {
 
 /// Connects to a server, and removes what dead tests left there.
 async fn connect(server: &str) -> PgConnection {
-    static SWEPT: OnceLock<()> = OnceLock::new();
+    static CLEANED: OnceLock<()> = OnceLock::new();
     let mut connection = PgConnection::connect(server).await.expect("connect to the test server");
     // A private server goes as a whole.
-    if super::given_url().is_some() && SWEPT.set(()).is_ok() {
-        sweep(&mut connection).await;
+    if super::given_url().is_some() && CLEANED.set(()).is_ok() {
+        drop_leftovers(&mut connection).await;
     }
     connection
 }
@@ -169,7 +169,7 @@ fn own_prefix() -> String {
 }
 
 /// Drops what dead processes of this machine left on a server that outlives the tests.
-async fn sweep(connection: &mut PgConnection) {
+async fn drop_leftovers(connection: &mut PgConnection) {
     let prefix = own_prefix();
     let names: Vec<String> = sqlx::query_scalar("select datname::text from pg_database where starts_with(datname, $1)")
         .bind(&prefix)

@@ -8,7 +8,7 @@ use everbell_core::store::{
 use everbell_core::{InstanceId, JobKey, OrgId, Pause, change};
 
 use super::broken::{Broken, on_both};
-use super::org_isolation::{orgs, per_org, sweep};
+use super::org_isolation::{org_update, orgs, per_org};
 use super::sqlite_world::{at, audit, create, plan_due, target};
 
 on_both!(
@@ -17,7 +17,7 @@ on_both!(
     a_gap_among_gaps,
     an_entry_of_the_audit_trail_among_others,
     an_instance_among_instances,
-    a_sweep_among_sweeps,
+    an_org_update_among_org_updates,
     a_token_among_tokens,
     an_org_among_orgs,
     an_org_among_those_of_a_job,
@@ -143,16 +143,16 @@ async fn an_instance_among_instances(database: Broken) {
     assert_eq!(hosts, ["good"]);
 }
 
-async fn a_sweep_among_sweeps(database: Broken) {
+async fn an_org_update_among_org_updates(database: Broken) {
     let store = database.open().await;
     orgs(&*store).await;
     let bad = per_org(&*store, "bad").await;
     per_org(&*store, "good").await;
     database.run("update sweeps set detail = '{' where job_key = 'bad'").await;
-    let sweeps = store.list_sweeps().await.unwrap();
-    assert_eq!(sweeps.iter().map(|sweep| sweep.job_key.as_str()).collect::<Vec<_>>(), ["good"]);
-    is_corrupt(store.stop_sweep(audit(bad.as_uuid().as_u128()).id, &audit(3)).await);
-    sweep(&*store).await;
+    let org_updates = store.list_org_updates().await.unwrap();
+    assert_eq!(org_updates.iter().map(|org_update| org_update.job_key.as_str()).collect::<Vec<_>>(), ["good"]);
+    is_corrupt(store.stop_org_update(audit(bad.as_uuid().as_u128()).id, &audit(3)).await);
+    org_update(&*store).await;
     let error = store.get_job(&JobRef::Id(bad)).await.unwrap().job.state.error;
     assert!(error.is_some_and(|why| why.contains("sweeps")), "it is shown");
 }
@@ -188,7 +188,7 @@ async fn an_org_among_those_of_a_job(database: Broken) {
     let store = database.open().await;
     orgs(&*store).await;
     let job = per_org(&*store, "brief").await;
-    sweep(&*store).await;
+    org_update(&*store).await;
     database.run("update orgs set settings = '{' where id = 'b'").await;
     database.run("update timers set last_local_date = 'soon' where org_id = 'c'").await;
     for limit in LIMITS {
@@ -207,7 +207,7 @@ async fn a_job_among_those_of_an_org(database: Broken) {
     for key in ["bad", "good", "worse"] {
         per_org(&*store, key).await;
     }
-    sweep(&*store).await;
+    org_update(&*store).await;
     database.run("update jobs set policies = '{' where job_key = 'bad'").await;
     database
         .run("update timers set last_local_date = 'soon' where job_id = (select id from jobs where job_key = 'worse')")

@@ -10,11 +10,11 @@ use super::sqlite_world::{at, audit, create, job, plan_due};
 
 on_both!(
     an_org_that_is_nowhere_is_errored_alone,
-    a_job_that_cannot_be_read_stops_no_other_sweep,
+    a_job_that_cannot_be_read_stops_no_other_org_update,
     a_timer_that_cannot_be_read_is_made_anew,
     a_timer_that_cannot_be_read_is_disarmed_alone,
     a_timer_of_an_org_that_cannot_be_read_is_errored_alone,
-    an_org_whose_id_cannot_be_read_keeps_no_sweep_busy,
+    an_org_whose_id_cannot_be_read_keeps_no_org_update_busy,
 );
 
 pub(super) async fn per_org(store: &dyn Store, key: &str) -> JobId {
@@ -28,13 +28,13 @@ pub(super) async fn orgs(store: &dyn Store) {
     store.write_orgs(&[write("a"), write("b"), write("c")], &audit(1)).await.unwrap();
 }
 
-pub(super) async fn sweep(store: &dyn Store) {
+pub(super) async fn org_update(store: &dyn Store) {
     for _ in 0..100 {
-        if !store.sweep_orgs(at("00:00:00"), 2).await.unwrap().more {
+        if !store.reconcile_orgs(at("00:00:00"), 2).await.unwrap().more {
             return;
         }
     }
-    panic!("a sweep without an end");
+    panic!("an org update without an end");
 }
 
 async fn armed(store: &dyn Store, job: JobId) -> usize {
@@ -46,7 +46,7 @@ async fn an_org_that_is_nowhere_is_errored_alone(database: Broken) {
     let store = database.open().await;
     orgs(&*store).await;
     let id = per_org(&*store, "brief").await;
-    sweep(&*store).await;
+    org_update(&*store).await;
     database.run("delete from orgs where id = 'b'").await;
     let planned = plan_due(&*store, at("01:00:00"), 10).await.unwrap();
     assert_eq!(planned.runs.len(), 2);
@@ -55,16 +55,16 @@ async fn an_org_that_is_nowhere_is_errored_alone(database: Broken) {
     assert!(why.contains("cannot be read"), "{why}");
 }
 
-async fn a_job_that_cannot_be_read_stops_no_other_sweep(database: Broken) {
+async fn a_job_that_cannot_be_read_stops_no_other_org_update(database: Broken) {
     let store = database.open().await;
     orgs(&*store).await;
     let bad = per_org(&*store, "bad").await;
     let good = per_org(&*store, "good").await;
     database.run("update jobs set policies = '{' where job_key = 'bad'").await;
     let store = database.open().await;
-    sweep(&*store).await;
+    org_update(&*store).await;
     assert_eq!(armed(&*store, good).await, 3);
-    assert_eq!(store.list_sweeps().await.unwrap(), []);
+    assert_eq!(store.list_org_updates().await.unwrap(), []);
     database.run("update jobs set policies = '{}' where job_key = 'bad'").await;
     let error = store.get_job(&JobRef::Id(bad)).await.unwrap().job.state.error;
     assert!(error.is_some_and(|why| why.contains("policies")), "it is shown");
@@ -74,10 +74,10 @@ async fn a_timer_that_cannot_be_read_is_made_anew(database: Broken) {
     let store = database.open().await;
     orgs(&*store).await;
     let id = per_org(&*store, "brief").await;
-    sweep(&*store).await;
+    org_update(&*store).await;
     database.run("update timers set last_local_date = 'never', next_run_at = null where org_id = 'b'").await;
     database.run("update orgs set waiting = true").await;
-    sweep(&*store).await;
+    org_update(&*store).await;
     assert_eq!(armed(&*store, id).await, 3);
 }
 
@@ -103,7 +103,7 @@ async fn a_timer_of_an_org_that_cannot_be_read_is_errored_alone(database: Broken
     let store = database.open().await;
     orgs(&*store).await;
     let id = per_org(&*store, "brief").await;
-    sweep(&*store).await;
+    org_update(&*store).await;
     database.run("update timers set last_local_date = 'soon' where org_id = 'b'").await;
     database.run("update timers set org_id = ' ' where org_id = 'c'").await;
     let planned = plan_due(&*store, at("01:00:00"), 10).await.unwrap();
@@ -115,14 +115,14 @@ async fn a_timer_of_an_org_that_cannot_be_read_is_errored_alone(database: Broken
     assert_eq!((planned.timers, planned.runs.len()), (1, 1), "the job goes on for the others");
 }
 
-async fn an_org_whose_id_cannot_be_read_keeps_no_sweep_busy(database: Broken) {
+async fn an_org_whose_id_cannot_be_read_keeps_no_org_update_busy(database: Broken) {
     let store = database.open().await;
     orgs(&*store).await;
     let id = per_org(&*store, "brief").await;
-    sweep(&*store).await;
+    org_update(&*store).await;
     database.run("update timers set next_run_at = null").await;
     database.run("update orgs set id = ' ' where id = 'a'").await;
     database.run("update orgs set waiting = true").await;
-    sweep(&*store).await;
+    org_update(&*store).await;
     assert_eq!(armed(&*store, id).await, 2);
 }

@@ -191,7 +191,7 @@ impl Example for Backfill {
             from: at("2027-02-28T23:00:00Z"),
             to: at("2027-03-01T23:00:00Z"),
             org_id: None,
-            sweep: None,
+            org_update: None,
             to_create: Some(1),
             orgs: None,
             slots: vec![slot],

@@ -2,11 +2,12 @@
 
 use serde_json::json;
 
-use super::{ACTOR, CREATED_AT, Example, NOW, ORG_JOB_ID, SWEEP_ID, at, raw};
-use crate::org_job::{Standing, SweepWork};
+use super::{ACTOR, CREATED_AT, Example, NOW, ORG_JOB_ID, ORG_UPDATE_ID, at, raw};
+use crate::org_job::{OrgUpdateWork, Standing};
 use crate::what_if::Verdict;
 use crate::{
-    Fire, Imported, JobOrgs, JobWhatIf, Org, OrgJob, OrgOverride, Override, Sweep, SweepBegun, WhatIf, WhatIfDay,
+    Fire, Imported, JobOrgs, JobWhatIf, Org, OrgJob, OrgOverride, OrgUpdate, OrgUpdateStarted, Override, WhatIf,
+    WhatIfDay,
 };
 
 impl Example for Org {
@@ -95,15 +96,15 @@ impl Example for OrgOverride {
 
 impl Example for JobOrgs {
     fn example() -> JobOrgs {
-        JobOrgs { items: vec![OrgJob::example()], next_cursor: None, unreadable: Vec::new(), sweeps: Vec::new() }
+        JobOrgs { items: vec![OrgJob::example()], next_cursor: None, unreadable: Vec::new(), org_updates: Vec::new() }
     }
 }
 
-impl Example for Sweep {
-    fn example() -> Sweep {
-        Sweep {
-            id: SWEEP_ID.to_owned(),
-            work: SweepWork::RunNow,
+impl Example for OrgUpdate {
+    fn example() -> OrgUpdate {
+        OrgUpdate {
+            id: ORG_UPDATE_ID.to_owned(),
+            work: OrgUpdateWork::RunNow,
             asked_by: ACTOR.to_owned(),
             asked_at: at(NOW),
             seen: 40,
@@ -112,9 +113,9 @@ impl Example for Sweep {
     }
 }
 
-impl Example for SweepBegun {
-    fn example() -> SweepBegun {
-        SweepBegun { id: SWEEP_ID.to_owned(), done: false }
+impl Example for OrgUpdateStarted {
+    fn example() -> OrgUpdateStarted {
+        OrgUpdateStarted { id: ORG_UPDATE_ID.to_owned(), done: false }
     }
 }
 

@@ -46,8 +46,8 @@ fn examples_read_back() {
     check::<OrgJob>();
     check::<OrgOverride>();
     check::<JobOrgs>();
-    check::<Sweep>();
-    check::<SweepBegun>();
+    check::<OrgUpdate>();
+    check::<OrgUpdateStarted>();
     check::<WhatIf>();
     check::<Targets>();
     check::<Items<Instance>>();

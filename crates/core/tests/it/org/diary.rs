@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use everbell_core::change::{self, JobView};
 use everbell_core::org::{
-    self, JobLifecycle, Org, OrgFacts, OrgTask, OrgTimer, OrgView, OrgWrite, Override, OverrideWrite, SweepStep,
+    self, JobLifecycle, Org, OrgFacts, OrgTask, OrgTimer, OrgUpdateStep, OrgView, OrgWrite, Override, OverrideWrite,
     TimerChange, Written,
 };
 use everbell_core::plan::{Missed, Plan, PlanContext};
@@ -69,12 +69,12 @@ impl Diary {
         let org = OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::of(acme()) };
         let Ok(Written::New(org, true)) = org::written(None, &org, "test", now) else { panic!("{zone} is no zone") };
         let new = change::create(definition);
-        assert_eq!(new.timer, None, "timers are made by a sweep");
+        assert_eq!(new.timer, None, "timers are made by an org update");
         let job = Job { definition: new.definition, state: new.state };
         let mut diary =
             Diary { job, org: *org, wish: None, timer: None, lines: Vec::new(), now, asleep_until: Timestamp::MIN };
         if job_made == now {
-            diary.sweep(OrgTask::Arm);
+            diary.org_update(OrgTask::Arm);
         } else {
             diary.reconcile();
         }
@@ -201,8 +201,8 @@ impl Diary {
         let view = JobView { job: self.job.clone(), timer, org: None, active: Vec::new(), upstream_succeeded_at: None };
         let change = decide(&view).unwrap();
         self.set_state(change.state);
-        if let Some(work) = change.sweep {
-            self.sweep(work);
+        if let Some(work) = change.org_update {
+            self.org_update(work);
         }
     }
 
@@ -234,8 +234,8 @@ impl Diary {
         }
     }
 
-    pub(super) fn sweep(&mut self, work: OrgTask) {
-        let sweep = org::Sweep {
+    pub(super) fn org_update(&mut self, work: OrgTask) {
+        let org_update = org::OrgUpdate {
             id: Uuid::nil(),
             job: self.job.definition.id,
             job_key: self.job.definition.key.clone(),
@@ -245,7 +245,7 @@ impl Diary {
             reached: None,
             seen: 0,
         };
-        self.become_(org::take_step(&self.view(), SweepStep { sweep: &sweep, now: self.now }));
+        self.become_(org::take_step(&self.view(), OrgUpdateStep { org_update: &org_update, now: self.now }));
     }
 
     fn become_(&mut self, decided: org::TimerChanges) {

@@ -192,12 +192,12 @@ proptest! {
     fn a_set_of_timers_that_is_made_anew_is_the_same(life in life()) {
         let mut diary = lived(life);
         let before = diary.timer.clone();
-        diary.sweep(OrgTask::Arm);
+        diary.org_update(OrgTask::Arm);
         prop_assert_eq!(&diary.timer, &before, "nothing to do");
         // What can be computed is lost, what are facts is not.
         let lost = before.clone().map(|old| OrgTimer { timer: plan::disarm(&old.timer), ..old });
         diary.timer = lost;
-        diary.sweep(OrgTask::Arm);
+        diary.org_update(OrgTask::Arm);
         prop_assert_eq!(&diary.timer, &before);
         prop_assert_eq!(org::reconcile(&diary.view(), None).fate, TimerChange::Keep);
     }

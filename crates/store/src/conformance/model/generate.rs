@@ -45,7 +45,7 @@ pub(super) struct Generator {
     pub(super) claims: Vec<Claim>,
     pub(super) tokens: Vec<(String, [u8; 32])>,
     pub(super) made: u32,
-    pub(super) swept: u32,
+    pub(super) pruned: u32,
 }
 
 impl Generator {
@@ -63,7 +63,7 @@ impl Generator {
             claims: Vec::new(),
             tokens: Vec::new(),
             made: 0,
-            swept: 0,
+            pruned: 0,
         }
     }
 

@@ -27,7 +27,7 @@ impl Generator {
             3 => Operation::RemoveInstances(now.checked_sub(SignedDuration::from_mins(10)).unwrap()),
             4 => {
                 let name = format!("{}-{}", self.prefix, if self.dice.one_in(4) { 0 } else { number });
-                // Tokens stay after the sweep, so hashes of other sequences are taken.
+                // Tokens stay after the org update, so hashes of other sequences are taken.
                 let mut hash = [number as u8; 32];
                 hash[1..9].copy_from_slice(&self.seed.to_be_bytes());
                 let expires_at = self.dice.one_in(2).then(|| now + Duration::from_mins(20));
@@ -176,11 +176,11 @@ impl Generator {
     }
 
     /// Ends everything and deletes what has ended, so that the next sequence begins with little.
-    pub(super) fn sweep(&mut self) -> Vec<Operation> {
-        self.swept += 1;
+    pub(super) fn clear(&mut self) -> Vec<Operation> {
+        self.pruned += 1;
         self.now = self.now.checked_add(SignedDuration::from_hours(2)).unwrap();
         let now = self.now;
-        match self.swept {
+        match self.pruned {
             1 => {
                 let living = self.jobs.iter().filter(|(_, _, status)| *status != JobStatus::Retired);
                 let retire = |(_, key, _): &(JobId, String, JobStatus)| Operation::Change {

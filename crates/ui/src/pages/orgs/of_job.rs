@@ -1,7 +1,7 @@
 //! The orgs of a job: when it fires for each, whether it has today, and why not.
 
 use askama::Template;
-use everbell::core::org::{OrgTask, Sweep};
+use everbell::core::org::{OrgTask, OrgUpdate};
 use everbell::core::store::JobOrg;
 use everbell_core::{Job, Scope, Zone};
 
@@ -29,7 +29,7 @@ struct OfJobPage {
     per_org: bool,
     links: Links,
     rows: Vec<Row>,
-    sweeps: Vec<UnderWay>,
+    org_updates: Vec<UnderWay>,
     /// Orgs of this page that cannot be read.
     unreadable: Vec<String>,
     first: Option<String>,
@@ -78,15 +78,21 @@ impl Row {
 }
 
 impl UnderWay {
-    pub(super) fn of(sweep: &Sweep, clock: &Clock) -> UnderWay {
-        let what = match sweep.work {
+    pub(super) fn of(org_update: &OrgUpdate, clock: &Clock) -> UnderWay {
+        let what = match org_update.work {
             OrgTask::Arm => "Making timers",
             OrgTask::Resume { .. } => "Waking timers",
             OrgTask::RunNow { .. } => "Making runs by hand",
             OrgTask::Backfill { .. } => "Making runs for slots that have gone by",
         };
-        let stoppable = sweep.expect_stoppable().is_ok().then(|| sweep.id.to_string());
-        UnderWay { what, seen: sweep.seen, by: sweep.actor.clone(), since: clock.away(sweep.at), stoppable }
+        let stoppable = org_update.expect_stoppable().is_ok().then(|| org_update.id.to_string());
+        UnderWay {
+            what,
+            seen: org_update.seen,
+            by: org_update.actor.clone(),
+            since: clock.away(org_update.at),
+            stoppable,
+        }
     }
 }
 
@@ -99,7 +105,7 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         frame: visit.frame(Section::Jobs, format!("Orgs of {}", subject.key)).await,
         per_org: subject.definition().scope == Scope::PerOrg,
         rows: Vec::new(),
-        sweeps: Vec::new(),
+        org_updates: Vec::new(),
         unreadable: Vec::new(),
         first: form.has("cursor").then(|| links.here()),
         next: None,
@@ -110,11 +116,12 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
     if shown.per_org {
         let job = &shown.subject.row.job;
         let (filter, request) = (org_jobs::filter(&form), page::request(&call)?);
-        let (page, sweeps) = tokio::join!(orgs.of_job(job.definition.id, &filter, &request), orgs.sweeps());
+        let (page, org_updates) = tokio::join!(orgs.of_job(job.definition.id, &filter, &request), orgs.org_updates());
         let page = page?;
         shown.rows = page.items.iter().map(|row| Row::of(job, row, &clock)).collect();
-        let own = |sweep: &&Sweep| sweep.job_key == job.definition.key;
-        shown.sweeps = sweeps?.iter().filter(own).map(|sweep| UnderWay::of(sweep, &clock)).collect();
+        let own = |org_update: &&OrgUpdate| org_update.job_key == job.definition.key;
+        shown.org_updates =
+            org_updates?.iter().filter(own).map(|org_update| UnderWay::of(org_update, &clock)).collect();
         let cursor = page::next(&call, page.next.as_ref());
         shown.unreadable = page.unreadable;
         shown.next = cursor.map(|cursor| shown.links.with("cursor", &cursor));
@@ -134,7 +141,7 @@ mod tests {
     #[test]
     fn it_is_told_what_is_under_way_and_how_far_it_is() {
         let at: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
-        let sweep = Sweep {
+        let org_update = OrgUpdate {
             id: uuid::Uuid::nil(),
             job: JobId::new(at, [7; 10]),
             job_key: JobKey::new("brief").unwrap(),
@@ -145,7 +152,7 @@ mod tests {
             seen: 12_500,
         };
         let clock = Choices::default().clock("2026-11-15T12:01:00Z".parse().unwrap());
-        let told = UnderWay::of(&sweep, &clock);
+        let told = UnderWay::of(&org_update, &clock);
         assert_eq!((told.what, told.seen, told.by.as_str()), ("Making runs by hand", 12_500, "ana"));
         assert!(told.since.as_str().contains("1m ago"));
     }

@@ -123,8 +123,8 @@ pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
 /// Back to the orgs, with what became of it.
 fn reply(subject: &Subject, answer: &wire::RunNowOrgs) -> Reply {
     let place = format!("{}/orgs", subject.place());
-    if let Some(sweep) = &answer.sweep {
-        let text = if sweep.done { "has its run now" } else { "gets its run, a few at a time" };
+    if let Some(org_update) = &answer.org_update {
+        let text = if org_update.done { "has its run now" } else { "gets its run, a few at a time" };
         return Reply::done(place, format!("Every org that {} is not off for {text}.", subject.key));
     }
     let flash = summary(&subject.key, &answer.items);

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
-use everbell::core::org::{OrgTask, Sweep};
+use everbell::core::org::{OrgTask, OrgUpdate};
 
 use super::of_job::UnderWay;
 use crate::equivalent::Equivalent;
@@ -20,7 +20,7 @@ struct StopPage {
     frame: Frame,
     subject: Subject,
     refusal: Refusal,
-    sweep: UnderWay,
+    org_update: UnderWay,
     /// Whether its runs are those of a backfill, which can be stopped with the runs that wait.
     is_backfill: bool,
     reason: String,
@@ -34,16 +34,16 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
 
 async fn form(visit: &Visit, refusal: Refusal, status: StatusCode) -> Result<Reply, Problem> {
     let subject = Subject::of(visit).await?;
-    let sweep = found(visit, &subject).await?;
-    let path = format!("/jobs/{}/sweeps/{}/stop", subject.name, sweep.id);
+    let org_update = found(visit, &subject).await?;
+    let path = format!("/jobs/{}/sweeps/{}/stop", subject.name, org_update.id);
     let page = StopPage {
         frame: visit.frame(Section::Jobs, format!("Stop making runs of {}", subject.key)).await,
         same: {
             let (body, words) = (Reason { reason: None }, ["orgs", "stop", &subject.key]);
             Equivalent::with_body(&visit.api_base(), "POST", &path, &body, &words)?
         },
-        is_backfill: matches!(sweep.work, OrgTask::Backfill { .. }),
-        sweep: UnderWay::of(&sweep, &visit.clock()),
+        is_backfill: matches!(org_update.work, OrgTask::Backfill { .. }),
+        org_update: UnderWay::of(&org_update, &visit.clock()),
         reason: typed(visit, "reason"),
         subject,
         refusal,
@@ -51,12 +51,13 @@ async fn form(visit: &Visit, refusal: Refusal, status: StatusCode) -> Result<Rep
     Reply::refused(&page, status)
 }
 
-/// The sweep that the path names, while it goes on.
-async fn found(visit: &Visit, subject: &Subject) -> Result<Sweep, Problem> {
+/// The org update that the path names, while it goes on.
+async fn found(visit: &Visit, subject: &Subject) -> Result<OrgUpdate, Problem> {
     let id = visit.part("id");
-    let own = |sweep: &Sweep| sweep.id.to_string() == id && sweep.job_key == subject.definition().key;
-    let sweep = visit.orgs().sweeps().await?.into_iter().find(own);
-    sweep.ok_or_else(|| {
+    let own =
+        |org_update: &OrgUpdate| org_update.id.to_string() == id && org_update.job_key == subject.definition().key;
+    let org_update = visit.orgs().org_updates().await?.into_iter().find(own);
+    org_update.ok_or_else(|| {
         Problem::new(Kind::NotFound, "It is not going on any more: every org had its turn, or it was stopped.")
     })
 }
@@ -66,7 +67,7 @@ pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
     let subject = Subject::of(&visit).await?;
     let path = [("jobId", subject.name.as_str()), ("sweepId", visit.part("id"))];
     match visit.perform(Method::POST, ROUTE, &path, &Reason::sent(&visit)).await {
-        Ok(wire::Sweep { seen, .. }) => {
+        Ok(wire::OrgUpdate { seen, .. }) => {
             let orgs = if seen == 1 { "1 org".to_owned() } else { format!("{seen} orgs") };
             let text = format!("Stopped after {orgs}. The runs that were made stay.");
             Ok(Reply::done(format!("{}/orgs", subject.place()), text))

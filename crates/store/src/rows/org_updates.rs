@@ -1,14 +1,14 @@
-//! Sweeps over orgs: their rows, and what a step reads, decides and writes, the same for both databases.
+//! Org updates over orgs: their rows, and what a step reads, decides and writes, the same for both databases.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use everbell_core::org::{
-    self, JobLifecycle, OrgFacts, OrgSettings, OrgTask, OrgTimer, OrgView, Override, Sweep, SweepStep, TimerChange,
-    TimerChanges,
+    self, JobLifecycle, OrgFacts, OrgSettings, OrgTask, OrgTimer, OrgUpdate, OrgUpdateStep, OrgView, Override,
+    TimerChange, TimerChanges,
 };
 use everbell_core::plan::{Missed, Plan};
-use everbell_core::store::{AuditEntry, StoreError, StoreResult, Swept};
+use everbell_core::store::{AuditEntry, OrgUpdateProgress, StoreError, StoreResult};
 use everbell_core::{ActiveRun, Definition, GapReason, Invalid, Job, JobId, JobKey, OrgId, Overlap};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -19,9 +19,9 @@ use super::orgs::{OrgTimerColumns, PlaceColumns, WishColumns};
 use super::{PlanBatch, TimerColumns, corrupt, count, json, word};
 use crate::micros::Micros;
 
-/// A row of `sweeps`.
+/// A row of `org_updates`.
 #[derive(Clone, Debug, FromRow)]
-pub(crate) struct SweepColumns {
+pub(crate) struct OrgUpdateColumns {
     pub(crate) id: Uuid,
     pub(crate) job_id: Uuid,
     pub(crate) job_key: String,
@@ -33,9 +33,9 @@ pub(crate) struct SweepColumns {
     pub(crate) seen: i64,
 }
 
-impl SweepColumns {
-    pub(crate) fn new(job: &Definition, work: &OrgTask, audit: &AuditEntry) -> SweepColumns {
-        SweepColumns {
+impl OrgUpdateColumns {
+    pub(crate) fn new(job: &Definition, work: &OrgTask, audit: &AuditEntry) -> OrgUpdateColumns {
+        OrgUpdateColumns {
             id: audit.id,
             job_id: job.id.as_uuid(),
             job_key: job.key.to_string(),
@@ -48,9 +48,9 @@ impl SweepColumns {
         }
     }
 
-    pub(crate) fn read(self) -> StoreResult<Sweep> {
+    pub(crate) fn read(self) -> StoreResult<OrgUpdate> {
         let bad = |why| corrupt("sweeps", self.id, why);
-        Ok(Sweep {
+        Ok(OrgUpdate {
             id: self.id,
             job: JobId::from_uuid(self.job_id),
             job_key: JobKey::new(&self.job_key).map_err(bad)?,
@@ -63,7 +63,7 @@ impl SweepColumns {
     }
 }
 
-/// What a sweep must know besides its name, as JSON.
+/// What an org update must know besides its name, as JSON.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Detail {
@@ -140,7 +140,7 @@ impl Detail {
     }
 }
 
-/// An org, as far as a sweep cares.
+/// An org, as far as an org update cares.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct StandColumns {
     pub(crate) id: String,
@@ -161,8 +161,8 @@ pub(crate) fn stands(rows: Vec<StandColumns>) -> Vec<(OrgId, OrgSettings)> {
     rows.into_iter().filter_map(|row| Some((OrgId::new(&row.id).ok()?, row.place.read()))).collect()
 }
 
-/// Sweeps that can be read. One that cannot keeps nobody from looking after an org.
-pub(crate) fn readable_sweeps(rows: Vec<SweepColumns>) -> Vec<Sweep> {
+/// Org updates that can be read. One that cannot keeps nobody from looking after an org.
+pub(crate) fn readable_org_updates(rows: Vec<OrgUpdateColumns>) -> Vec<OrgUpdate> {
     rows.into_iter().filter_map(|row| row.read().ok()).collect()
 }
 
@@ -233,7 +233,7 @@ pub(crate) struct OrgTimerValues {
 
 /// Everything that a step wants written.
 #[derive(Default)]
-pub(crate) struct SweepBatch {
+pub(crate) struct OrgUpdateBatch {
     pub(crate) plans: PlanBatch,
     pub(crate) timers: Vec<OrgTimerValues>,
     pub(crate) removed: Vec<(Uuid, String)>,
@@ -251,18 +251,18 @@ pub(crate) struct TakenOver {
     pub(crate) orgs: Vec<String>,
 }
 
-impl SweepBatch {
-    /// Orgs that changed: the timers of every job that no sweep is about to come by with anyway.
+impl OrgUpdateBatch {
+    /// Orgs that changed: the timers of every job that no org update is about to come by with anyway.
     pub(crate) fn reconcile(
         &mut self,
         jobs: &[Job],
-        sweeps: &[Sweep],
+        org_updates: &[OrgUpdate],
         orgs: &[(OrgId, OrgSettings)],
         looked: &mut ReconcileInput,
     ) {
         for (org, place) in orgs {
             for job in jobs {
-                if !sweeps.iter().any(|sweep| sweep.is_ahead_of(&job.definition.key, org)) {
+                if !org_updates.iter().any(|org_update| org_update.is_ahead_of(&job.definition.key, org)) {
                     let view = looked.view(job, None, org, place);
                     self.add(&view, org::reconcile(&view, None));
                 }
@@ -270,16 +270,16 @@ impl SweepBatch {
         }
     }
 
-    /// A sweep that cannot be read, or whose job cannot: it ends, and the job is errored. Who mends and resumes it begins
+    /// An org update that cannot be read, or whose job cannot: it ends, and the job is errored. Who mends and resumes it begins
     /// another one, which makes what is missing.
     pub(crate) fn give_up(&mut self, job: Uuid, why: &StoreError) {
         self.plans.errors.push((job, why.to_string()));
     }
 
-    /// A step of a sweep.
+    /// A step of an org update.
     pub(crate) fn step(
         &mut self,
-        step: SweepStep<'_>,
+        step: OrgUpdateStep<'_>,
         job: &Job,
         before: Option<&Arc<Definition>>,
         orgs: &[(OrgId, OrgSettings)],
@@ -289,7 +289,7 @@ impl SweepBatch {
             let view = looked.view(job, before, org, place);
             self.add(&view, org::take_step(&view, step));
         }
-        self.paused = step.sweep.is_held_by(&job.state);
+        self.paused = step.org_update.is_held_by(&job.state);
     }
 
     fn add(&mut self, view: &OrgView, decided: TimerChanges) {
@@ -320,9 +320,9 @@ impl SweepBatch {
     }
 
     /// What happened, when only these runs were new.
-    pub(crate) fn told(self, inserted: &std::collections::HashSet<Uuid>, orgs: usize, more: bool) -> Swept {
+    pub(crate) fn told(self, inserted: &std::collections::HashSet<Uuid>, orgs: usize, more: bool) -> OrgUpdateProgress {
         let timers = (self.timers.len() + self.removed.len()) as u32;
         let planned = self.plans.told(inserted, None);
-        Swept { planned: everbell_core::store::Planned { timers, ..planned }, orgs: orgs as u32, more }
+        OrgUpdateProgress { planned: everbell_core::store::Planned { timers, ..planned }, orgs: orgs as u32, more }
     }
 }

@@ -42,14 +42,14 @@ fn timers_are_made_anew_on_postgres() {
 fn runs_that_are_being_made_for_all_orgs_are_stopped() {
     let server = halfway();
     let under_way = || server.get("/jobs/key:brief/orgs?limit=1").expect(200)["sweeps"].clone();
-    let sweep = under_way()[0].clone();
-    assert_eq!((&sweep["work"], sweep["seen"].as_u64() > Some(0)), (&json!("run_now"), true), "{sweep}");
-    let path = format!("/jobs/key:brief/sweeps/{}/stop", sweep["id"].as_str().unwrap());
+    let org_update = under_way()[0].clone();
+    assert_eq!((&org_update["work"], org_update["seen"].as_u64() > Some(0)), (&json!("run_now"), true), "{org_update}");
+    let path = format!("/jobs/key:brief/sweeps/{}/stop", org_update["id"].as_str().unwrap());
     let stopped = server.post(&path, &json!({ "reason": "the wrong payload" })).expect(200);
-    assert_eq!((&stopped["id"], &stopped["seen"], under_way()), (&sweep["id"], &sweep["seen"], json!([])));
+    assert_eq!((&stopped["id"], &stopped["seen"], under_way()), (&org_update["id"], &org_update["seen"], json!([])));
     let entry = server.get("/audit?object=job:brief&limit=1").expect(200)["items"][0].clone();
     assert_eq!((&entry["action"], &entry["reason"]), (&json!("job.stop_sweep"), &json!("the wrong payload")));
-    assert_eq!(entry["after"], json!({ "sweepId": sweep["id"], "work": "run_now" }));
+    assert_eq!(entry["after"], json!({ "sweepId": org_update["id"], "work": "run_now" }));
     assert_eq!(server.get("/runs?orgId=org-0000").expect(200)["items"].as_array().unwrap().len(), 1, "it stays");
     for gone in [path.as_str(), "/jobs/key:brief/sweeps/nothing/stop"] {
         server.post(gone, &json!({})).problem(404, "NotFound");

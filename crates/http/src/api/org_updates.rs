@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::actions::REASON;
 use crate::call::{Answer, Call, shown};
-use crate::convert::begun_sweep;
+use crate::convert::begun_org_update;
 use crate::problem::Problem;
 use everbell_wire::form::{Field, optional};
 
@@ -16,15 +16,15 @@ pub(crate) const WHY: &[Field] = &[optional("reason", REASON, "The reason, for t
 pub async fn rebuild(call: Call) -> Result<Answer, Problem> {
     let orgs = call.orgs_because(call.body(WHY).text("reason"));
     let begun = orgs.rebuild(call.job()?).await?;
-    Answer::json(StatusCode::ACCEPTED, &begun_sweep(&begun))
+    Answer::json(StatusCode::ACCEPTED, &begun_org_update(&begun))
 }
 
 /// Ends what makes runs before every org had its turn.
 pub async fn stop(call: Call) -> Result<Answer, Problem> {
     let name = call.part("sweepId");
-    let missing = || Problem::not_found("sweep", &shown(name));
+    let missing = || Problem::not_found("org update", &shown(name));
     let id = Uuid::try_parse(name).map_err(|_| missing())?;
     let orgs = call.orgs_because(call.body(WHY).text("reason"));
-    let stopped = orgs.stop_sweep(call.job()?, id).await?;
-    Answer::ok(&wire::Sweep::from(&stopped))
+    let stopped = orgs.stop_org_update(call.job()?, id).await?;
+    Answer::ok(&wire::OrgUpdate::from(&stopped))
 }

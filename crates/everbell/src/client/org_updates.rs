@@ -1,7 +1,7 @@
-//! What is done for every org of a job: a sweep in small steps, by whichever instance comes first.
+//! What is done for every org of a job: an org update in small steps, by whichever instance comes first.
 
 use everbell_core::change::{self, JobView};
-use everbell_core::org::{OrgTask, Sweep};
+use everbell_core::org::{OrgTask, OrgUpdate};
 use everbell_core::store::{Changed, JobRef, JobRow, StoreError, StoreResult};
 use everbell_core::{Definition, Scope};
 use serde_json::json;
@@ -12,14 +12,14 @@ use super::names::IntoJobRef;
 use super::orgs::Orgs;
 use super::{Context, Facts};
 use crate::bell::Parts;
-use crate::engine::{Keys, SWEEP_BATCH, told};
+use crate::engine::{Keys, ORG_UPDATE_BATCH, told};
 
 /// How many steps are taken on the spot. What is left is for the engine.
 const ROUNDS: usize = 4;
 
 /// Something that is done for every org of a job, or was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SweepBegun {
+pub struct OrgUpdateStarted {
     /// Which: also the id of its entry in the audit trail.
     pub id: Uuid,
     /// The job.
@@ -30,13 +30,13 @@ pub struct SweepBegun {
 
 impl Orgs {
     /// What is being done for all orgs of a job, the oldest first.
-    pub async fn sweeps(&self) -> StoreResult<Vec<Sweep>> {
-        self.context.parts.store.list_sweeps().await
+    pub async fn org_updates(&self) -> StoreResult<Vec<OrgUpdate>> {
+        self.context.parts.store.list_org_updates().await
     }
 
     /// Has the timers of a job made anew for every org. They come out as they should be already: this is for whoever
     /// does not believe it.
-    pub async fn rebuild(&self, job: impl IntoJobRef) -> StoreResult<SweepBegun> {
+    pub async fn rebuild(&self, job: impl IntoJobRef) -> StoreResult<OrgUpdateStarted> {
         begin(&self.context, job.into_job_ref()?, None, "job.rebuild", Facts::new(), &OrgTask::Arm).await
     }
 }
@@ -44,23 +44,23 @@ impl Orgs {
 impl Orgs {
     /// Ends what is being done for every org of a job before every org had its turn, and tells how far it was. The runs that
     /// were made stay. Refused for what timers depend on.
-    pub async fn stop_sweep(&self, job: impl IntoJobRef, sweep: Uuid) -> StoreResult<Sweep> {
+    pub async fn stop_org_update(&self, job: impl IntoJobRef, org_update: Uuid) -> StoreResult<OrgUpdate> {
         let row = self.context.parts.store.get_job(&job.into_job_ref()?).await?;
         let key = &row.job.definition.key;
-        let own = self.sweeps().await?.into_iter().find(|own| own.id == sweep && own.job_key == *key);
-        stop(&self.context, &own.ok_or_else(|| StoreError::not_found("sweep", sweep))?).await
+        let own = self.org_updates().await?.into_iter().find(|own| own.id == org_update && own.job_key == *key);
+        stop(&self.context, &own.ok_or_else(|| StoreError::not_found("org update", org_update))?).await
     }
 }
 
-/// Ends a sweep in the name of whoever acts.
-pub(super) async fn stop(context: &Context, sweep: &Sweep) -> StoreResult<Sweep> {
+/// Ends an org update in the name of whoever acts.
+pub(super) async fn stop(context: &Context, org_update: &OrgUpdate) -> StoreResult<OrgUpdate> {
     let after = Facts::from_iter([
-        ("sweepId".to_owned(), json!(sweep.id.to_string())),
-        ("work".to_owned(), json!(sweep.work.as_str())),
+        ("sweepId".to_owned(), json!(org_update.id.to_string())),
+        ("work".to_owned(), json!(org_update.work.as_str())),
     ]);
-    let object = format!("job:{}", sweep.job_key);
+    let object = format!("job:{}", org_update.job_key);
     let audit = context.entry("job.stop_sweep", object, context.now(), None, Some(&after));
-    context.parts.store.stop_sweep(sweep.id, &audit).await
+    context.parts.store.stop_org_update(org_update.id, &audit).await
 }
 
 /// Has something done for every org of a job, and does the first of it on the spot.
@@ -71,12 +71,12 @@ pub(super) async fn begin(
     action: &str,
     mut after: Facts,
     work: &OrgTask,
-) -> StoreResult<SweepBegun> {
+) -> StoreResult<OrgUpdateStarted> {
     let store = &context.parts.store;
     if let Some(deed) = context.done_before().await? {
         let job = store.get_job(&deed.job.map_or(job, JobRef::Id)).await?;
-        let done = store.list_sweeps().await?.iter().all(|sweep| sweep.id != deed.entry);
-        return Ok(SweepBegun { id: deed.entry, job, done });
+        let done = store.list_org_updates().await?.iter().all(|org_update| org_update.id != deed.entry);
+        return Ok(OrgUpdateStarted { id: deed.entry, job, done });
     }
     let row = store.get_job(&job).await?;
     after.insert("orgs".to_owned(), json!("all"));
@@ -85,8 +85,8 @@ pub(super) async fn begin(
     let decide = |view: &JobView| change::for_all_orgs(view, work.clone());
     let changed = store.change_job(&JobRef::Id(row.job.definition.id), if_revision, &decide, &audit).await?;
     context.parts.follow().await;
-    let done = store.list_sweeps().await?.iter().all(|sweep| sweep.id != audit.id);
-    Ok(SweepBegun { id: audit.id, job: changed.job, done })
+    let done = store.list_org_updates().await?.iter().all(|org_update| org_update.id != audit.id);
+    Ok(OrgUpdateStarted { id: audit.id, job: changed.job, done })
 }
 
 impl Parts {
@@ -94,15 +94,15 @@ impl Parts {
     /// when they look. What fails here is done by the engine.
     pub(crate) async fn follow(&self) {
         for _ in 0..ROUNDS {
-            match self.store.sweep_orgs(self.clock.now(), SWEEP_BATCH).await {
-                Ok(swept) => {
-                    told(swept.planned, &Keys::new()).for_each(|event| self.events.tell(event));
-                    if !swept.more {
+            match self.store.reconcile_orgs(self.clock.now(), ORG_UPDATE_BATCH).await {
+                Ok(progress) => {
+                    told(progress.planned, &Keys::new()).for_each(|event| self.events.tell(event));
+                    if !progress.more {
                         return;
                     }
                 }
                 Err(error) => {
-                    warn!(%error, "timers of orgs are not moved yet; the next sweep does it");
+                    warn!(%error, "timers of orgs are not moved yet; the reconciler does it");
                     return;
                 }
             }

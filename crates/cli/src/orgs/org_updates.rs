@@ -2,7 +2,7 @@
 
 use clap::Args;
 use everbell_wire as wire;
-use everbell_wire::org_job::SweepWork;
+use everbell_wire::org_job::OrgUpdateWork;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ Examples:
   everbell orgs stop org-briefing -o json";
 
 #[derive(Debug, Args)]
-pub(crate) struct SweepArgs {
+pub(crate) struct OrgUpdateArgs {
     /// The key or id of the job.
     #[arg(value_name = "JOB")]
     job: String,
@@ -35,16 +35,16 @@ pub(crate) struct SweepArgs {
     online: OnlineArgs,
 }
 
-impl SweepArgs {
+impl OrgUpdateArgs {
     fn body(&self) -> Value {
         self.reason.as_ref().map_or_else(|| json!({}), |reason| json!({ "reason": reason }))
     }
 }
 
-pub(super) fn rebuild(args: &SweepArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+pub(super) fn rebuild(args: &OrgUpdateArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let answer =
-        session.client.post::<wire::SweepBegun>(&format!("{}/orgs/rebuild", job_path(&args.job)), &args.body());
+        session.client.post::<wire::OrgUpdateStarted>(&format!("{}/orgs/rebuild", job_path(&args.job)), &args.body());
     let answer = answer.asked(|| format!("rebuild the timers of job `{}`", args.job)).or_list()?;
     let Some(begun) = session.for_people(answer, |begun| &begun.id)? else { return Ok(Exit::Success) };
     let how = if begun.done { "are rebuilt" } else { "are being rebuilt, a few orgs at a time" };
@@ -53,16 +53,17 @@ pub(super) fn rebuild(args: &SweepArgs, now: Timestamp, output: &mut Output) -> 
 }
 
 /// Stops whatever makes runs for every org of the job. Nothing to stop is no failure.
-pub(super) fn stop(args: &SweepArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+pub(super) fn stop(args: &OrgUpdateArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let path = job_path(&args.job);
     let what = || format!("stop what is done for the orgs of job `{}`", args.job);
     let found = session.client.get::<wire::JobOrgs>(&format!("{path}/orgs"), &[("limit", "1".to_owned())]);
     let found = found.asked(what).or_list()?.document;
-    let makes_runs = |sweep: &&wire::Sweep| matches!(sweep.work, SweepWork::RunNow | SweepWork::Backfill);
-    let mut stopped: Vec<WithJson<wire::Sweep>> = Vec::new();
-    for sweep in found.sweeps.iter().filter(makes_runs) {
-        let answer = session.client.post(&format!("{path}/sweeps/{}/stop", sweep.id), &args.body());
+    let makes_runs =
+        |org_update: &&wire::OrgUpdate| matches!(org_update.work, OrgUpdateWork::RunNow | OrgUpdateWork::Backfill);
+    let mut stopped: Vec<WithJson<wire::OrgUpdate>> = Vec::new();
+    for org_update in found.org_updates.iter().filter(makes_runs) {
+        let answer = session.client.post(&format!("{path}/sweeps/{}/stop", org_update.id), &args.body());
         match answer.asked(what) {
             Ok(answer) => stopped.push(answer.document),
             // It came to its end meanwhile.
@@ -72,19 +73,19 @@ pub(super) fn stop(args: &SweepArgs, now: Timestamp, output: &mut Output) -> Res
     }
     match session.format {
         Some(Format::Json) => {
-            let items: Vec<&Value> = stopped.iter().map(|sweep| &sweep.json).collect();
+            let items: Vec<&Value> = stopped.iter().map(|org_update| &org_update.json).collect();
             session.out.json(&json!({ "items": items }))?;
         }
-        Some(Format::Jsonl) => stopped.iter().try_for_each(|sweep| session.out.json(&sweep.json))?,
-        Some(Format::Name) => stopped.iter().try_for_each(|sweep| session.out.line(&sweep.document.id))?,
+        Some(Format::Jsonl) => stopped.iter().try_for_each(|org_update| session.out.json(&org_update.json))?,
+        Some(Format::Name) => stopped.iter().try_for_each(|org_update| session.out.line(&org_update.document.id))?,
         Some(Format::Table | Format::Plain) | None => told(&mut session, &args.job, &stopped)?,
     }
     Ok(Exit::Success)
 }
 
-fn told(session: &mut Session<'_>, job: &str, stopped: &[WithJson<wire::Sweep>]) -> Result<(), CliError> {
-    for WithJson { document: sweep, .. } in stopped {
-        let words = format!("Stopped {} of {} after {} orgs", sweep.work, printable(job), sweep.seen);
+fn told(session: &mut Session<'_>, job: &str, stopped: &[WithJson<wire::OrgUpdate>]) -> Result<(), CliError> {
+    for WithJson { document: org_update, .. } in stopped {
+        let words = format!("Stopped {} of {} after {} orgs", org_update.work, printable(job), org_update.seen);
         session.done(Mark::Ended, &words)?;
     }
     if stopped.is_empty() {

@@ -1,11 +1,11 @@
-//! A [`Sweep`]: a walk over all orgs of a job, in small steps, each a transaction that also remembers how far it came.
+//! A [`OrgUpdate`]: a walk over all orgs of a job, in small steps, each a transaction that also remembers how far it came.
 
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::reconcile::{OrgView, TimerChange, TimerChanges, reconcile};
 use super::{Eligibility, OrgFacts, eligibility, spec_for};
-use crate::ids::{BackfillId, Invalid, JobId, JobKey, OrgId, RunId, sweep_run_id};
+use crate::ids::{BackfillId, Invalid, JobId, JobKey, OrgId, RunId, org_update_run_id};
 use crate::job::{Definition, JobState, Timer};
 use crate::json::Json;
 use crate::plan::{self, Backfill, MAX_BACKFILLED, Missed, Plan, PlanContext, RunNow};
@@ -14,7 +14,7 @@ use crate::run::GapReason;
 
 /// Something that is to be done for every org of a job. Those of one job key are done one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sweep {
+pub struct OrgUpdate {
     /// Which: the id of the entry in the audit trail.
     pub id: Uuid,
     /// For which job.
@@ -33,7 +33,7 @@ pub struct Sweep {
     pub seen: u64,
 }
 
-impl Sweep {
+impl OrgUpdate {
     /// Whether it looks after timers and has yet to come by this org with a job of this key. What changed about the org is
     /// then its to see.
     pub fn is_ahead_of(&self, key: &JobKey, org: &OrgId) -> bool {
@@ -59,7 +59,7 @@ impl Sweep {
     }
 }
 
-/// What a sweep does for each org.
+/// What an org update does for each org.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrgTask {
     /// Makes, moves and removes timers: the job is new, replaced or retired, or somebody wants the set made anew.
@@ -110,19 +110,19 @@ impl OrgTask {
     }
 }
 
-/// One step of a sweep: an org.
+/// One step of an org update: an org.
 #[derive(Clone, Copy, Debug)]
-pub struct SweepStep<'a> {
-    /// The sweep.
-    pub sweep: &'a Sweep,
+pub struct OrgUpdateStep<'a> {
+    /// The org update.
+    pub org_update: &'a OrgUpdate,
     /// When.
     pub now: Timestamp,
 }
 
-/// Decides what a sweep does for one org. The same answer each time, with the same ids of runs.
-pub fn take_step(view: &OrgView, step: SweepStep<'_>) -> TimerChanges {
-    let plan = match &step.sweep.work {
-        // What is over is swept up by the sweep that ended it, which hands on what is to be remembered.
+/// Decides what an org update does for one org. The same answer each time, with the same ids of runs.
+pub fn take_step(view: &OrgView, step: OrgUpdateStep<'_>) -> TimerChanges {
+    let plan = match &step.org_update.work {
+        // What is over is swept up by the org update that ended it, which hands on what is to be remembered.
         OrgTask::Resume { .. } if matches!(view.eligibility(), Eligibility::Over(_)) => None,
         work @ (OrgTask::Arm | OrgTask::Resume { .. }) => return reconcile(view, Some(work)),
         OrgTask::RunNow { payload, overlap } => run_now(view, step, payload.as_ref(), *overlap),
@@ -134,15 +134,15 @@ pub fn take_step(view: &OrgView, step: SweepStep<'_>) -> TimerChanges {
     TimerChanges { before: None, fate }
 }
 
-fn run_now(view: &OrgView, step: SweepStep<'_>, payload: Option<&Json>, overlap: Option<Overlap>) -> Option<Plan> {
+fn run_now(view: &OrgView, step: OrgUpdateStep<'_>, payload: Option<&Json>, overlap: Option<Overlap>) -> Option<Plan> {
     // A paused job may be run by hand; one that the org does not take part in is not run for it.
     let wanted = view.facts.place.enabled && view.facts.wish.as_ref().is_none_or(|wish| wish.enabled);
     if matches!(view.eligibility(), Eligibility::Over(_)) || !wanted {
         return None;
     }
     let old = view.timer.as_ref()?;
-    let id: RunId = sweep_run_id(step.sweep.id, view.job.id, &view.org, step.sweep.at);
-    let request = RunNow { id, actor: &step.sweep.actor, payload: payload.cloned(), overlap };
+    let id: RunId = org_update_run_id(step.org_update.id, view.job.id, &view.org, step.org_update.at);
+    let request = RunNow { id, actor: &step.org_update.actor, payload: payload.cloned(), overlap };
     Some(plan::run_now(&view.job, &old.timer, &view.seen(&old.active), &request, step.now))
 }
 
