@@ -1,7 +1,7 @@
-//! What operators do to a job: each a pure function from the job as it is to the change to be written.
+//! Changes that operators make to a job: each is a pure function from the current job to the change to be written.
 //!
-//! A store reads [`JobView`] under a lock, asks one of these, and commits the [`JobChange`] in the same transaction. So a
-//! pause, an edit or a run by hand can race with a claim and neither loses nor doubles a slot.
+//! A store reads [`JobView`] under a lock, calls one of these functions, and commits the [`JobChange`] in the same
+//! transaction. So a pause, an edit or a run by hand can race with a claim and neither loses nor doubles a slot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct JobView {
     /// Its timer, or the timer of the org that is asked about. Of a job with one for each org that is asked about as a
     /// whole: one that is not stored.
     pub timer: Timer,
-    /// What decides about that org.
+    /// The facts about that org that decide whether and when the job fires for it.
     pub org: Option<OrgFacts>,
     /// Its pending and running runs, oldest first.
     pub active: Vec<ActiveRun>,
@@ -35,7 +35,7 @@ pub struct JobView {
 }
 
 impl JobView {
-    /// What a plan must know besides the job and its timer.
+    /// Returns the context that a plan needs besides the job and its timer.
     fn seen<'a>(&'a self, org_spec: Option<&'a Spec>) -> PlanContext<'a> {
         PlanContext { active: &self.active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec }
     }
@@ -77,11 +77,11 @@ impl JobView {
 /// A job to be inserted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewJob {
-    /// What never changes.
+    /// The immutable part of the job.
     pub definition: Arc<Definition>,
-    /// How it begins.
+    /// The initial state.
     pub state: JobState,
-    /// Its timer, armed unless the job begins paused. `None` for a job with one for each org: they are made by an org update.
+    /// Its timer, armed unless the job starts paused. `None` for a per-org job: an org update creates those timers.
     pub timer: Option<Timer>,
 }
 
@@ -99,22 +99,22 @@ impl NewJob {
     }
 }
 
-/// What is to be written about a job, in one transaction.
+/// A change of a job, to be written in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobChange {
-    /// The state as it shall be.
+    /// The new state.
     pub state: JobState,
-    /// Runs, gaps, cancellations and the timer as it shall be.
+    /// Runs, gaps and cancellations to write, and the new timer.
     pub plan: Plan,
     /// The version that takes over.
     pub successor: Option<NewJob>,
-    /// What is to be done for each org afterwards.
+    /// A task to carry out for each org afterwards.
     pub org_update: Option<OrgTask>,
-    /// What happens to the runs that have not begun, of all orgs.
+    /// The effect on the runs that have not started, of all orgs.
     pub pending: PendingRuns,
 }
 
-/// What a change does to the runs of a job that have not begun.
+/// The effect of a change on the runs of a job that have not started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PendingRuns {
     /// They stay as they are.
@@ -236,12 +236,12 @@ fn reason_to_end(view: &JobView) -> GapReason {
     }
 }
 
-/// What the next version does differently. `None` keeps what is.
+/// The differences between a version and the next one. `None` keeps the current value.
 #[derive(Clone, Debug, Default)]
 pub struct Edit {
-    /// Another label.
+    /// The new target.
     pub target: Option<Target>,
-    /// Another payload.
+    /// The new payload.
     pub payload: Option<Json>,
     /// Another schedule.
     pub spec: Option<Spec>,

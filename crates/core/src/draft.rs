@@ -33,7 +33,7 @@ pub struct Draft {
     pub policies: PolicyValues,
     /// The key of the job that must have succeeded, and how recently.
     pub depends_on: Option<(String, Duration)>,
-    /// What happens when clocks change.
+    /// The behavior when clocks change.
     pub dst: Dst,
     /// No slot before this.
     pub start_at: Option<Timestamp>,
@@ -63,15 +63,15 @@ pub enum Timing {
 pub struct Made<'a> {
     /// The id of the version.
     pub id: JobId,
-    /// Who owns it.
+    /// Its owner.
     pub source: Source,
-    /// Who made it.
+    /// Its author.
     pub by: &'a str,
-    /// When. Its slots begin after this.
+    /// The time of the request. Slots count from here on.
     pub at: Timestamp,
 }
 
-/// What was refused so far.
+/// The problems found so far.
 #[derive(Default)]
 struct Problems(Vec<Invalid>);
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 pub struct Invalid {
     /// The field, as the API spells it, such as `jobKey` or `policies.timeout`.
     pub field: &'static str,
-    /// What is wrong and what is allowed.
+    /// The error, and the values that are allowed.
     pub reason: String,
 }
 

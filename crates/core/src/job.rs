@@ -24,11 +24,11 @@ pub struct Definition {
     pub version: u32,
     /// The label of what to do.
     pub target: Target,
-    /// What the handler gets.
+    /// The JSON that the handler receives.
     pub payload: Json,
     /// When it fires; or why a stored schedule can no longer be read.
     pub spec: Result<Spec, Unschedulable>,
-    /// What it wants when something is late, overlaps or fails.
+    /// Its policies: lateness, overlap, retries and the like.
     pub policies: Policies,
     /// One timer, or one for each org.
     pub scope: Scope,
@@ -145,7 +145,7 @@ pub enum JobStatus {
 }
 words!(JobStatus { Active = "active", Paused = "paused", Retired = "retired" });
 
-/// What operators and the engine change about a job.
+/// The part of a job that operators and the engine change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobState {
     /// Active, paused or retired.
@@ -160,7 +160,7 @@ pub struct JobState {
     pub consecutive_failures: u32,
     /// Who changed it last.
     pub updated_by: String,
-    /// When.
+    /// When its state last changed.
     pub updated_at: Timestamp,
 }
 
@@ -171,7 +171,7 @@ pub struct Pause {
     pub reason: String,
     /// Who paused it.
     pub by: String,
-    /// When.
+    /// When it was paused.
     pub at: Timestamp,
     /// When it resumes by itself, if ever.
     pub until: Option<Timestamp>,
@@ -180,9 +180,9 @@ pub struct Pause {
 /// A definition together with its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// What never changes.
+    /// The immutable part.
     pub definition: Arc<Definition>,
-    /// What does.
+    /// The changing part.
     pub state: JobState,
 }
 

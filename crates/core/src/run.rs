@@ -56,7 +56,7 @@ pub enum TriggerType {
 }
 words!(TriggerType { Scheduled = "scheduled", Manual = "manual", AdHoc = "ad_hoc" });
 
-/// What made a run.
+/// The cause of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// A slot; the expression is kept as text, `once` for a one-time job.
@@ -108,7 +108,7 @@ pub enum SkipReason {
     },
     /// Somebody asked to skip this slot.
     Operator {
-        /// Who.
+        /// The actor who canceled it.
         actor: String,
     },
 }
@@ -136,7 +136,7 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// What a plan wants inserted: a run that will start, or a skipped one.
+/// A run to be inserted: one that will start, or a skipped one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRun {
     /// See [`RunId::for_slot`].
@@ -145,9 +145,9 @@ pub struct NewRun {
     pub slot_at: Option<Timestamp>,
     /// When it was meant to start: the slot, or where an operator moved it.
     pub scheduled_at: Timestamp,
-    /// What made it.
+    /// Its cause.
     pub trigger: Trigger,
-    /// Why it will not start, if so.
+    /// Why it is skipped, if it is.
     pub skip: Option<SkipReason>,
     /// It must wait until fewer than `maxConcurrentRuns` of its job and org are active.
     pub held: bool,
@@ -164,22 +164,22 @@ pub struct NewRun {
 /// A run that is pending or running, as far as the overlap check cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActiveRun {
-    /// Which.
+    /// Its id.
     pub id: RunId,
-    /// Waits behind others.
+    /// Whether it waits behind others.
     pub held: bool,
-    /// Somebody asked it to stop.
+    /// Whether cancellation was requested.
     pub cancel_requested: bool,
 }
 
 /// Everything that is known about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Which.
+    /// Its id.
     pub id: RunId,
-    /// The version that made it; `None` for a trial of a target.
+    /// The version that created it; `None` for a trial of a target.
     pub job_id: Option<JobId>,
-    /// The job's name at that time.
+    /// The key of the job at that time.
     pub job_key: Option<JobKey>,
     /// The job's version.
     pub job_version: Option<u32>,
@@ -187,13 +187,13 @@ pub struct Run {
     pub org: Option<OrgId>,
     /// The org-local date of the slot.
     pub local_date: Option<Date>,
-    /// What to do.
+    /// The target that it runs.
     pub target: Target,
-    /// What the handler gets.
+    /// The JSON that the handler receives.
     pub payload: Json,
-    /// What made it.
+    /// Its cause.
     pub trigger: Trigger,
-    /// The nominal instant, unless it was by hand.
+    /// The nominal instant; `None` for a run by hand.
     pub slot_at: Option<Timestamp>,
     /// When it was meant to start.
     pub scheduled_at: Timestamp,
@@ -223,7 +223,7 @@ pub struct Run {
     pub cancel_by: Option<String>,
     /// Why it failed.
     pub failure: Option<Failure>,
-    /// What the handler returned.
+    /// The handler's result.
     pub result: Option<Json>,
     /// When the next attempt may begin, of a run that waits for one after a failure.
     pub next_attempt_at: Option<Timestamp>,
@@ -360,9 +360,9 @@ pub struct Gap {
     pub last_slot_at: Timestamp,
     /// How many slots of the schedule lie in this range and have no other outcome.
     pub slots: u64,
-    /// Why.
+    /// The reason.
     pub reason: GapReason,
-    /// Who, for what people did.
+    /// The actor, if a person caused it.
     pub actor: Option<String>,
 }
 

@@ -106,7 +106,7 @@ impl Spec {
         Ok(self)
     }
 
-    /// What kind of schedule this is.
+    /// Returns the kind of the schedule.
     pub fn when(&self) -> &When {
         &self.when
     }
@@ -124,7 +124,7 @@ impl Spec {
         &self.zone
     }
 
-    /// What happens when clocks change.
+    /// Returns the behavior when clocks change.
     pub fn dst(&self) -> Dst {
         self.dst
     }
@@ -227,7 +227,7 @@ impl Spec {
             .map_or_else(Vec::new, |slots| slots.skipped(from, until).into_iter().map(zone::instant).collect())
     }
 
-    /// What may surprise the writer: the expression's own warnings, and DST changes in the year after `from`.
+    /// Returns warnings: the expression's own, and those about DST changes in the year after `from`.
     pub fn warnings(&self, from: Timestamp) -> Vec<Warning> {
         let mut all = self.expression().map_or_else(Vec::new, Expression::warnings);
         if let Some(slots) = self.cron_slots() {

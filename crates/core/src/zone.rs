@@ -210,7 +210,7 @@ impl fmt::Debug for Zone {
 /// A name that is no IANA time zone, with the nearest names that are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownZone {
-    /// What was asked for, cut to a printable length.
+    /// The requested name, cut to a printable length.
     pub name: String,
     /// Up to three valid names that look alike, the nearest first.
     pub nearest: Vec<&'static str>,

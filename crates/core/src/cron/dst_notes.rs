@@ -1,6 +1,6 @@
-//! What the next clock changes do to a schedule, said before it happens.
+//! Notes on how the next clock changes affect a schedule.
 //!
-//! Only schedules that name times of day are touched: a wildcard schedule follows elapsed time. Any change of the
+//! Only schedules that name times of day are affected: a wildcard schedule follows elapsed time. Any change of the
 //! offset counts, whether daylight saving or a new law.
 
 use jiff::Timestamp;

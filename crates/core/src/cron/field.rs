@@ -9,7 +9,7 @@ pub(crate) const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 pub(crate) const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
-/// What one field says.
+/// One field of an expression, as a set of bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Field {
     /// Bit `n` is set when the value `n` matches; Sunday is bit 0 only.
@@ -30,7 +30,7 @@ pub(crate) struct Field {
     pub(crate) normalized: String,
 }
 
-/// What is wrong, and where in the text of the whole expression.
+/// An error, and its position in the text of the whole expression.
 pub(crate) type Fault = (Range<usize>, ParseErrorKind);
 
 impl Field {

@@ -1,4 +1,4 @@
-//! What may surprise the writer of a schedule.
+//! Warnings about schedules that may surprise their writer.
 
 use jiff::Timestamp;
 use jiff::civil::Date;

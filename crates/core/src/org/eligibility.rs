@@ -10,7 +10,7 @@ use crate::run::{Gap, GapReason};
 use crate::spec::Spec;
 use crate::zone::Zone;
 
-/// What of a job's state decides whether it fires for anybody.
+/// The part of a job's state that decides whether it fires at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobLifecycle {
     /// Active, paused or retired.
@@ -27,18 +27,18 @@ impl From<&JobState> for JobLifecycle {
     }
 }
 
-/// What decides whether and when a job fires for an org, besides its definition. Read together.
+/// The facts that decide, besides the job's definition, whether and when the job fires for an org. Read together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrgFacts {
     /// The state of the job.
     pub life: JobLifecycle,
-    /// The org.
+    /// The org's settings.
     pub place: OrgSettings,
-    /// What the org wants of the job.
+    /// The org's override of the job.
     pub wish: Option<Override>,
 }
 
-/// How a job stands with an org.
+/// Whether a job fires for an org.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Eligibility {
     /// Job active, org enabled, override not off: fires by this schedule.

@@ -36,13 +36,13 @@ use crate::spec::Spec;
 /// A tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Org {
-    /// Which.
+    /// Its id.
     pub id: OrgId,
-    /// For people; may be empty.
+    /// A display name; may be empty.
     pub name: String,
-    /// Whatever its owner wants to keep here: an object.
+    /// An object for the caller's own use.
     pub settings: Json,
-    /// Where it is, and whether it takes part.
+    /// Its time zone, and whether it is enabled.
     pub place: OrgSettings,
     /// Grows with every change; the ETag.
     pub revision: u64,
@@ -50,22 +50,22 @@ pub struct Org {
     pub created_at: Timestamp,
     /// Who changed it last.
     pub updated_by: String,
-    /// When.
+    /// When it was last changed.
     pub updated_at: Timestamp,
 }
 
-/// What of an org decides when its jobs fire.
+/// The settings of an org that decide when its jobs fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrgSettings {
     /// The IANA name as it is stored: it was valid when it was written, and stays as it is should it cease to be.
     pub timezone: String,
-    /// Takes part.
+    /// Whether jobs fire for it.
     pub enabled: bool,
-    /// Is to be forgotten as soon as its timers are.
+    /// Deleted once its timers are.
     pub deleted: bool,
-    /// When it, or something that it overrides, last changed so that timers care.
+    /// When it or one of its overrides last changed in a way that affects timers.
     pub changed_at: Timestamp,
-    /// Where it was before.
+    /// The previous zone.
     pub moved: Option<Moved>,
 }
 
@@ -74,22 +74,22 @@ pub struct OrgSettings {
 pub struct Moved {
     /// The zone before.
     pub from: String,
-    /// When.
+    /// When the zone changed.
     pub at: Timestamp,
 }
 
-/// What an org wants of a job: not at all, or at another local time.
+/// An org's override of a job: off, or at another local time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// Of which job, in all its versions.
+    /// The job, in all its versions.
     pub job_key: JobKey,
-    /// Off is `false`.
+    /// `false` turns the job off for the org.
     pub enabled: bool,
-    /// Another local time, as a cron expression; `None` is the job's.
+    /// Another local time, as a cron expression; `None` uses the job's own.
     pub expression: Option<String>,
     /// Who wrote it.
     pub updated_by: String,
-    /// When.
+    /// When it was last changed.
     pub updated_at: Timestamp,
 }
 

@@ -39,23 +39,23 @@ pub struct OrgView {
     pub upstream_succeeded_at: Option<Timestamp>,
 }
 
-/// What is to be written about a job and an org, in one transaction.
+/// The changes of a job's timer for an org, to be written in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimerChanges {
-    /// The last plan of the version before. Its timer goes.
+    /// The last plan of the previous version, whose timer is removed.
     pub before: Option<Plan>,
-    /// What becomes of the timer.
+    /// The change of the timer.
     pub fate: TimerChange,
 }
 
-/// What becomes of a timer.
+/// A change of a timer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TimerChange {
-    /// It is as it should be, or there is none and should be none.
+    /// No change: it is as it should be, or there is none and should be none.
     Keep,
-    /// It is made or moved, and this is written with it.
+    /// Creates or moves it, and writes this plan with it.
     Write(Box<Plan>),
-    /// It goes, and this is written with it.
+    /// Removes it, and writes this plan with it.
     Remove(Box<Plan>),
 }
 

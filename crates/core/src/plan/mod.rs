@@ -11,7 +11,7 @@
 //! behind the last of them. Nothing here reads a clock or a database: the same arguments give the same plan, so a crash
 //! before the commit costs nothing, and after it the unique slot key makes a repetition harmless.
 //!
-//! What operators do to a schedule is decided in `operator`, and how a version ends in `succession`, with the same parts.
+//! `operator` decides what operators do to a schedule, and `succession` how a version ends, with the same parts.
 
 mod backfill;
 mod operator;
@@ -39,7 +39,7 @@ use crate::spec::{Spec, When};
 /// The most runs that one plan makes. What is left stays due and is planned next.
 pub const MAX_RUNS_PER_PLAN: usize = 1_000;
 
-/// What a plan must know about the world besides the job and its timer. Read in the same transaction.
+/// The context that a plan needs besides the job and its timer. Read in the same transaction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlanContext<'a> {
     /// The pending and running runs of this job (and org), oldest first.
@@ -50,7 +50,7 @@ pub struct PlanContext<'a> {
     pub org_spec: Option<&'a Spec>,
 }
 
-/// What is to be written, in one transaction.
+/// A decision about a timer, to be written in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Runs to insert, in the order of their slots.
@@ -65,7 +65,7 @@ pub struct Plan {
     pub retire: bool,
     /// The schedule cannot be read: the job is errored, with this reason.
     pub error: Option<String>,
-    /// What belongs to the org cannot be read: its timer is errored, with this reason, and no other.
+    /// Why the org's settings cannot be read. Its timer alone becomes errored, with this reason.
     pub org_error: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What operators do to a schedule: arm, resume, move, skip, run by hand. Decided with the parts of [`super::plan`].
+//! Operator actions on a schedule: arm, resume, move, skip, run by hand. Decided with the parts of [`super::plan`].
 
 use jiff::Timestamp;
 
@@ -15,13 +15,13 @@ use crate::run::{GapReason, NewRun, SkipReason, Trigger};
 /// The most slots that one skip-next passes over.
 const MAX_SKIPPED: u32 = 100;
 
-/// What to do with the slots of a pause when it ends.
+/// How the slots missed during a pause are treated when it ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missed {
-    /// They stay a gap; on from now.
+    /// They stay a gap, and the schedule continues from now on.
     #[default]
     Skip,
-    /// One run for the latest of them.
+    /// They get one run, for the latest of them.
     RunOnce,
 }
 

@@ -4,7 +4,7 @@ use crate::ids::RunId;
 use crate::policy::{Overlap, Policies};
 use crate::run::{ActiveRun, SkipReason};
 
-/// What a run may do.
+/// Whether a run may start.
 pub(super) enum Admission {
     Start,
     /// Pending, but not before others have ended.

@@ -17,7 +17,7 @@ verbs! {
         /// The database's own clock, which every instance anchors itself on. For SQLite that is the host's.
         async fn now(&self) -> StoreResult<Timestamp>;
 
-        /// What it is, which schema it has, how large it is, and what may slow it down.
+        /// Returns its product, schema version and size, and anything that slows it down.
         async fn status(&self) -> StoreResult<StoreStatus>;
 
         /// Closes the database in good order: what was committed is in its file afterwards, where it has one. Calls

@@ -18,8 +18,9 @@ impl Default for LeaseTerms {
     }
 }
 
-/// What an instance derives from its lease, measured on its own monotonic clock from the moment at which it *sent* the last
-/// request that granted or renewed the lease. The database counts the lease from the same moment or later.
+/// The deadlines that an instance derives from its lease, measured on its own monotonic clock from the moment at which
+/// it *sent* the last request that granted or renewed the lease. The database counts the lease from the same moment or
+/// later.
 ///
 /// ```text
 ///   sent      claim_within      fence_after           gone_after      duration

@@ -64,11 +64,11 @@ verbs! {
         /// Brings the timers of orgs in line with jobs, orgs and overrides, for at most `limit` orgs: first of orgs
         /// that changed ([`reconcile`](crate::org::reconcile)), then a step of the org update that waits longest
         /// ([`take_step`](crate::org::take_step)). One short transaction; several instances do not wait for each other.
-        /// What becomes errored is told in the audit trail as by [`RunStore::plan_due`](super::RunStore::plan_due).
+        /// Errors of timers are written to the audit trail as by [`RunStore::plan_due`](super::RunStore::plan_due).
         async fn reconcile_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<OrgUpdateProgress>;
 
-        /// Org updates that are not at their end, the oldest first; at most 1,000. One that cannot be read is left out; its
-        /// job is errored when its turn comes.
+        /// Lists the org updates that are not finished, oldest first; at most 1,000. Leaves out those that cannot be
+        /// read; their jobs become errored when their turn comes.
         async fn list_org_updates(&self) -> StoreResult<Vec<OrgUpdate>>;
 
         /// Ends an org update that makes runs before it is at its end, and tells how far it was. The runs that it made stay.

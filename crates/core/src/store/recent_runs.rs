@@ -78,21 +78,21 @@ impl RecentRuns {
 /// A run of a job as far as a chart shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
-    /// Which.
+    /// Its id.
     pub id: RunId,
-    /// The version that made it.
+    /// The version that created it.
     pub job_id: JobId,
-    /// The job's name.
+    /// The key of the job.
     pub job_key: JobKey,
     /// The job's version.
     pub job_version: u32,
-    /// Where it stands.
+    /// Its current status.
     pub status: RunStatus,
-    /// What made it.
+    /// Its cause.
     pub trigger: TriggerType,
     /// When it was meant to start.
     pub scheduled_at: Timestamp,
-    /// When it was written down.
+    /// When it was written.
     pub created_at: Timestamp,
     /// When the last attempt began.
     pub started_at: Option<Timestamp>,

@@ -1,4 +1,4 @@
-//! What a store is asked.
+//! Requests to a store.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -68,7 +68,7 @@ pub enum JobSort {
     LastRun,
 }
 
-/// What is old enough to be deleted, by its kind.
+/// The ages from which rows are deleted, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PruneBefore {
     /// Runs that ended, and gaps.
@@ -152,49 +152,49 @@ pub struct Cursor {
 /// A request for work.
 #[derive(Clone, Copy, Debug)]
 pub struct StartRuns<'a> {
-    /// Who asks.
+    /// The instance that asks.
     pub instance: InstanceId,
-    /// What it serves, and how much more of each it takes.
+    /// The targets that it serves, with the free capacity of each.
     pub targets: &'a [TargetRoom],
-    /// How much it takes in all.
+    /// The free capacity in total.
     pub limit: u32,
-    /// When.
+    /// The current time.
     pub now: Timestamp,
-    /// Until when it must be heard of again.
+    /// When the leases end unless they are renewed.
     pub lease_until: Timestamp,
 }
 
 /// A target and how many more of its runs an instance takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetRoom {
-    /// Which.
+    /// The target.
     pub target: Target,
-    /// How many.
+    /// The number of runs that it can take.
     pub room: u32,
-    /// Whether runs of a backfill are among those that it takes.
+    /// Whether runs of a backfill may be among them.
     pub backfills: bool,
 }
 
-/// What somebody did, for the audit trail.
+/// An action of a person or a component, for the audit trail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
     /// Time-ordered.
     pub id: Uuid,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// Who, such as `token:ops`.
+    /// The actor, such as `token:ops`.
     pub actor: String,
-    /// What, such as `job.pause`.
+    /// The action, such as `job.pause`.
     pub action: String,
-    /// To what, such as `job:daily-briefing`.
+    /// The object, such as `job:daily-briefing`.
     pub object: String,
-    /// Why, if that was said.
+    /// The reason, if one was given.
     pub reason: Option<String>,
-    /// How it was, as far as it changed.
+    /// The changed members before.
     pub before: Option<Json>,
-    /// How it is, as far as it changed.
+    /// The changed members after.
     pub after: Option<Json>,
-    /// The request that is carried out thereby, if it may be sent again. Written beside the entry; entries that are read back
+    /// The request that this carries out, if it can be retried. Written beside the entry; entries that are read back
     /// have none.
     pub request: Option<RequestKey>,
     /// Where the request came from; nothing for what everbell does by itself.
@@ -230,8 +230,8 @@ pub struct NewToken {
     pub hash: [u8; 32],
     /// `viewer`, `operator` or `admin`.
     pub role: String,
-    /// When.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it ends by itself, if ever.
+    /// When it expires, if ever.
     pub expires_at: Option<Timestamp>,
 }

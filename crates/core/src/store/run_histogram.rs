@@ -8,9 +8,9 @@ use super::lags::{Durations, Lags};
 use crate::ids::{Invalid, JobKey, RunId, Target};
 use crate::run::{Run, RunStatus};
 
-/// What to count, and in which spans of time.
+/// The runs to count, and the spans of time to count them in.
 ///
-/// The spans are given by their bounds, so a day is what the caller says, wherever it has 23 or 24.5 hours.
+/// The caller gives the bounds of the spans, so a day may have 23 or 24.5 hours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunHistogram {
     bounds: Vec<Timestamp>,

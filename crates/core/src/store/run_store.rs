@@ -83,7 +83,7 @@ verbs! {
         async fn list_gaps(&self, filter: &GapFilter, page: &PageRequest)
         -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>>;
 
-        /// What became of a slot, if anything is written about it.
+        /// Returns the outcome of a slot, if one is recorded.
         async fn slot_outcome(&self, job: JobId, org: Option<&OrgId>, slot: Timestamp) -> StoreResult<Option<SlotOutcome>>;
     }
 }

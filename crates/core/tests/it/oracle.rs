@@ -51,7 +51,7 @@ const ZONES: [(&str, i16); 25] = [
     ("UTC", 2027),
 ];
 
-/// What was compared, so that a test that compares nothing fails.
+/// Counts of compared cases, so that a test that compares nothing fails.
 #[derive(Default)]
 struct RunHistogram {
     cases: usize,
@@ -126,7 +126,7 @@ struct Window {
     zone: Zone,
     timeline: Timeline,
     near_change: bool,
-    /// What schedules are aimed at: the change, if there is one.
+    /// The instant that schedules are aimed at: the change, if there is one.
     aim: i64,
     start: i64,
     end: i64,

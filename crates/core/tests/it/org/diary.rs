@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::given;
 
-/// What became of a slot.
+/// The outcome of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     /// The local date of the slot, in the zone of that time.

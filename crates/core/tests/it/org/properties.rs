@@ -1,4 +1,4 @@
-//! What holds for every life of an org: no local date has two runs, and none is lost without a gap.
+//! Properties of every life of an org: no local date has two runs, and none is lost without a gap.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,7 +94,7 @@ fn lived((schedule, policies, zone, start, events): (&str, &str, &str, i64, Vec<
     diary
 }
 
-/// What happens to an org that is made when the job has long been there: it moves, and wants other times.
+/// Events of an org that is created long after the job: it moves, and gets overrides.
 fn wishes() -> impl Strategy<Value = (&'static str, &'static str, i64, Vec<(i64, Change)>)> {
     let change = prop_oneof![
         2 => prop::sample::select(&ZONES[..]).prop_map(Change::Move),
