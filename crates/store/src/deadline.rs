@@ -73,7 +73,7 @@ pub(crate) enum Stage {
 }
 
 impl Late {
-    /// What a driver's error holds of it.
+    /// Finds it in a driver's error.
     pub(crate) fn of(error: &sqlx::Error) -> Option<Late> {
         let sqlx::Error::Io(error) = error else { return None };
         error.get_ref()?.downcast_ref::<Late>().copied()

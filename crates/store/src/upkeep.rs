@@ -27,11 +27,11 @@ pub struct Inspection {
     pub size_bytes: Option<u64>,
     /// The beginning of the oldest open transaction of somebody else.
     pub oldest_transaction_at: Option<Timestamp>,
-    /// What is in it, if its schema is the one that this binary needs.
+    /// Its content, if it has the schema that this binary needs.
     pub content: Option<Content>,
 }
 
-/// What is in a database.
+/// The content of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
     /// Jobs of each status and kind.

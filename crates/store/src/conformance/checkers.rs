@@ -1,6 +1,6 @@
-//! What must be true of a store whatever happened before: reusable by every test that drives one.
+//! Invariants of a store, whatever happened before: for every test that drives one.
 //!
-//! Each checker answers with complaints, so that a simulation can print its seed beside all of them. They read through the
+//! Each checker returns complaints, so that a simulation can print its seed beside all of them. They read through the
 //! contract only. History must not have been pruned: a slot without an outcome is what they look for.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +63,7 @@ impl Snapshot {
         }
     }
 
-    /// What every checker says.
+    /// Returns the complaints of all checkers.
     pub fn complaints(&self) -> Vec<String> {
         let mut complaints = self.runs_per_slot();
         complaints.extend(self.unaccounted_slots());

@@ -13,7 +13,7 @@ use everbell_core::{
 use jiff::Timestamp;
 use uuid::Uuid;
 
-/// What jobs of the suite do, unless they say otherwise.
+/// The target of the suite's jobs, unless they name another.
 pub(super) const LOG: &str = "log";
 /// A second target.
 pub(super) const MAIL: &str = "mail";
@@ -176,12 +176,12 @@ pub(super) fn page(limit: u32) -> PageRequest {
     PageRequest { limit, after: None }
 }
 
-/// What the engine asks about a timer that is due.
+/// Plans a timer that is due, as the engine does.
 pub(super) fn core_plan(due: &Due, now: Timestamp) -> Plan {
     due.plan(now)
 }
 
-/// What the engine asks `settle` about a claim.
+/// Describes a claim to `settle`, as the engine does.
 pub(super) fn settling(claim: &Claim) -> Settling {
     let policies = claim.job.as_ref().map(|job| &job.policies);
     Settling {
@@ -193,7 +193,7 @@ pub(super) fn settling(claim: &Claim) -> Settling {
     }
 }
 
-/// What kind of error it is: one word for each.
+/// Returns the kind of an error, in one word.
 pub(super) fn kind(error: &StoreError) -> &'static str {
     match error {
         StoreError::Unavailable { .. } => "unavailable",

@@ -1,4 +1,4 @@
-//! What people do for one org, or for all of them: runs by hand, backfills. And what they owe each other.
+//! Actions for one org, or for all of them: runs by hand, backfills, and how they affect each other.
 
 use everbell_core::change;
 use everbell_core::org::OrgTask;

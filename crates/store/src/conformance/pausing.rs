@@ -114,7 +114,7 @@ pub async fn retiring_a_paused_job_cancels_what_waits(fresh: Fresh) {
     assert_eq!(world.start(at("05:33")).await, []);
 }
 
-/// Whoever starts runs and whoever pauses meet in the middle: nothing starts after the pause was answered.
+/// A pause and a claim may race: no run starts after the pause was answered.
 pub async fn nothing_starts_after_a_pause_was_answered(fresh: Fresh) {
     let world = World::new(&fresh);
     let second = World { store: fresh.reconnect().await };

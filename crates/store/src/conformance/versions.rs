@@ -1,4 +1,4 @@
-//! What goes on from one version of a job to the next: whose turn it is, failures, and the last run.
+//! Continuity from one version of a job to the next: waiting runs, failures, and the last run.
 
 use everbell_core::change::{self, Edit, JobView};
 use everbell_core::store::{JobFilter, JobSort, Recorded, RunFilter};

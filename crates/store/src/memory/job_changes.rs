@@ -1,4 +1,4 @@
-//! What operators do to a job: read, decide, commit.
+//! Changes that operators make to a job: read, decide, commit.
 
 use everbell_core::change::{JobView, PendingRuns};
 use everbell_core::store::{AuditEntry, Changed, DecideFn, Deed, JobRef, StoreError, StoreResult};

@@ -14,7 +14,7 @@ use super::jobs::timer_to_keep;
 use super::state::{EVERBELL, Owner, State, StoredOrgUpdate, micros};
 
 impl State {
-    /// What decides about the timer of an org. `None` where there is no org.
+    /// Returns the facts that decide about the timer of an org. `None` if there is no org.
     pub(super) fn org_facts(&self, (job, org): &Owner) -> Option<OrgFacts> {
         let org = org.as_ref()?;
         let job = self.jobs.get(job)?;

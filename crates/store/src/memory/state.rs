@@ -42,7 +42,7 @@ pub(super) struct State {
     pub(super) active: BTreeMap<RunId, Active>,
     /// Terminal.
     pub(super) ended: BTreeMap<RunId, Run>,
-    /// What the last attempts of runs printed.
+    /// The output of the last attempts of runs.
     pub(super) outputs: BTreeMap<RunId, String>,
     /// The unique slot key, of active and ended runs.
     pub(super) slots: BTreeMap<(Owner, Timestamp), RunId>,
@@ -97,12 +97,12 @@ pub(super) struct StoredToken {
 pub(super) struct StoredRequest {
     pub(super) fingerprint: [u8; 32],
     pub(super) at: Timestamp,
-    /// What it did, if it changed something.
+    /// Its effects, if it changed something.
     pub(super) deed: Option<Deed>,
     pub(super) answer: Option<(u16, String)>,
 }
 
-/// What is written down about an owner by a plan.
+/// The rows that a plan wrote for an owner.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) runs: Vec<RunId>,

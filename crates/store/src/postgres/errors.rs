@@ -1,4 +1,4 @@
-//! What PostgreSQL says when something is wrong, in words that a caller can act on.
+//! Errors of PostgreSQL, translated into errors that a caller can act on.
 //!
 //! Classified by kind first: after a restart or a terminated backend the error carries no code at all.
 
@@ -46,7 +46,7 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
     StoreError::Unavailable { what, reason, maybe_done: false, source }
 }
 
-/// What stands in the way, and what helps.
+/// Returns the reason of an error, and advice.
 fn explain(code: &str, error: &sqlx::Error) -> (UnavailableReason, &'static str) {
     if let Some(late) = Late::of(error) {
         return (UnavailableReason::TimedOut(late.after), "");

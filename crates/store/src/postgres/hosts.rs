@@ -227,7 +227,7 @@ impl Refusal {
         Refusal { code: Some("25006".to_owned()), said }
     }
 
-    /// What a driver's error holds of it.
+    /// Finds it in a driver's error.
     pub(super) fn of(error: &sqlx::Error) -> Option<&Refusal> {
         let sqlx::Error::Io(error) = error else { return None };
         error.get_ref()?.downcast_ref::<Refusal>()

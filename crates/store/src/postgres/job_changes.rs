@@ -1,4 +1,4 @@
-//! What operators do to a job: lock it, ask the decision, write the answer.
+//! Changes that operators make to a job: lock it, call the decision, write the change.
 
 use std::collections::HashSet;
 
@@ -133,7 +133,7 @@ impl PostgresStore {
     }
 }
 
-/// What a change wrote, to be read back.
+/// The rows that a change wrote, to be read back.
 pub(super) struct Decided {
     id: Uuid,
     successor: Option<Uuid>,
@@ -153,7 +153,7 @@ impl Decided {
         self.wanted.iter().copied().filter(|id| self.inserted.contains(id)).collect()
     }
 
-    /// What it did, for who asks for it again.
+    /// Returns the effects of the change, so that a repeated request can be answered.
     fn deed(&self) -> Deed {
         Deed {
             job: Some(JobId::from_uuid(self.id)),

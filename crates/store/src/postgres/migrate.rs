@@ -92,7 +92,7 @@ async fn exists(tx: Conn<'_, '_>) -> StoreResult<bool> {
     on("looking for the schema", query.fetch_one(tx)).await
 }
 
-/// What met another instance's migration is over when that is.
+/// Turns a conflict with another instance's migration into an error that passes when that migration is over.
 fn transient(error: StoreError) -> StoreError {
     match error {
         StoreError::Conflict { what } => {

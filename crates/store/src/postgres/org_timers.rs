@@ -23,7 +23,7 @@ use crate::rows::{JobColumns, Owner, active_by_owner, org_text};
 
 pub(super) const RECONCILING: &str = "looking after the timers of orgs";
 
-/// What a step did, before it is told.
+/// The effects of a step, before they are reported.
 pub(super) struct Stepped {
     pub(super) batch: OrgUpdateBatch,
     pub(super) inserted: HashSet<Uuid>,
@@ -229,7 +229,7 @@ pub(super) async fn begin(
     on(what, query.execute(&mut *conn)).await.map(drop)
 }
 
-/// What decides about these timers of orgs.
+/// Returns the facts that decide about these timers of orgs.
 pub(super) async fn facts_of(conn: Conn<'_, '_>, owners: &[Owner]) -> StoreResult<HashMap<Owner, OrgFacts>> {
     let query = sqlx::query_as(include_str!("sql/read_org_facts.sql"))
         .bind(column(owners, |(job, _)| *job))

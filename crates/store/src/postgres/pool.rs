@@ -46,7 +46,7 @@ const MAX_AGE: Duration = Duration::from_mins(30);
 #[derive(Clone)]
 pub(super) struct Connections(Arc<PoolInner>);
 
-/// What the callers of a pool share.
+/// The state that the callers of a pool share.
 struct PoolInner {
     hosts: Arc<Hosts>,
     settings: Vec<(&'static str, String)>,

@@ -30,13 +30,13 @@ pub(super) struct Pool {
     behind_pooler: bool,
 }
 
-/// What a transaction tells every instance when it commits.
+/// The notification that a transaction sends to every instance when it commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     None,
     /// Timers became runs, as they do all the time: look again.
     Planned,
-    /// Somebody changed something, perhaps in the past: look again everywhere.
+    /// A change by a caller, perhaps about the past: look again everywhere.
     Changes,
 }
 
@@ -131,7 +131,8 @@ impl<'t> Session<'t> {
         }
     }
 
-    /// What an error means for this session and those after it.
+    /// Marks the connection after an error that affects it, and recognizes a statement that was canceled by its time
+    /// budget.
     fn judge(&self, error: sqlx::Error) -> sqlx::Error {
         if let Work::Own(connection) = &self.work {
             connection.note(&error);

@@ -121,14 +121,14 @@ impl PlanBatch {
         self.timers.push((timer, 0..0));
     }
 
-    /// What the audit trail says of it, besides what somebody did.
+    /// Returns the audit entries about orgs whose timers became errored.
     pub(crate) fn entries(&self, now: Timestamp) -> Vec<AuditEntry> {
         let named = self.org_errors.iter().filter_map(|error| Some((error, OrgId::new(&error.org).ok()?)));
         let named: Vec<_> = named.collect();
         errored::of_orgs(named.iter().map(|(error, org)| (&*error.job, org, &error.why)), now)
     }
 
-    /// What happened, when only these runs were new.
+    /// Returns the result of the plans, given the runs that were really inserted.
     pub(crate) fn told(self, inserted: &HashSet<Uuid>, next_due_at: Option<Micros>) -> Planned {
         let new = self.planned.into_iter().filter(|(_, run)| inserted.contains(&run.id.as_uuid()));
         Planned {
@@ -164,7 +164,7 @@ impl OrgError {
     }
 }
 
-/// What `record` will tell, put together as the statements answer.
+/// The answers of `record`, collected while its statements return.
 pub(crate) struct Recording {
     answers: Vec<Option<Applied>>,
 }

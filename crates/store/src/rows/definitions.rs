@@ -38,7 +38,7 @@ impl Definitions {
         definition
     }
 
-    /// What is known of these jobs; the others are to be read.
+    /// Returns the jobs that are cached, and the ids of the others, which have to be read.
     pub(crate) fn look_up(&self, ids: impl Iterator<Item = JobId>) -> LoadedJobs {
         let known = self.known();
         let mut learned = LoadedJobs { found: HashMap::with_capacity(ids.size_hint().0), ..LoadedJobs::default() };

@@ -15,7 +15,7 @@ use crate::micros::Micros;
 /// A job and an org, or the empty text for none.
 pub(crate) type Owner = (Uuid, String);
 
-/// What plans need to know besides the timers and their jobs.
+/// The context that plans need besides the timers and their jobs.
 #[derive(Default)]
 pub(crate) struct PlanContext {
     /// Pending and running runs, oldest first.

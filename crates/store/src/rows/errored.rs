@@ -1,4 +1,4 @@
-//! What the audit trail says of jobs that cannot fire any more, at all or for some orgs, in the name of everbell.
+//! Audit entries about jobs that can no longer fire, at all or for some orgs, in the name of everbell.
 
 use everbell_core::store::AuditEntry;
 use everbell_core::{Definition, JobId, Json, OrgId, entry_id};

@@ -63,7 +63,7 @@ impl OrgUpdateColumns {
     }
 }
 
-/// What an org update must know besides its name, as JSON.
+/// The parameters of an org update's task, as JSON.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Detail {
@@ -148,7 +148,7 @@ pub(crate) struct StandColumns {
     pub(crate) place: PlaceColumns,
 }
 
-/// What an org overrides, with the org.
+/// An override, with its org.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct OrgWishColumns {
     pub(crate) org_id: String,
@@ -166,7 +166,7 @@ pub(crate) fn readable_org_updates(rows: Vec<OrgUpdateColumns>) -> Vec<OrgUpdate
     rows.into_iter().filter_map(|row| row.read().ok()).collect()
 }
 
-/// What was read about jobs and orgs, to see them together.
+/// The rows about jobs and orgs that a step has read.
 #[derive(Default)]
 pub(crate) struct ReconcileInput {
     wishes: HashMap<(String, String), Override>,
@@ -319,7 +319,7 @@ impl OrgUpdateBatch {
         self.plans.add_effects(job, plan);
     }
 
-    /// What happened, when only these runs were new.
+    /// Returns the progress of a step, given the runs that were really inserted.
     pub(crate) fn told(self, inserted: &std::collections::HashSet<Uuid>, orgs: usize, more: bool) -> OrgUpdateProgress {
         let timers = (self.timers.len() + self.removed.len()) as u32;
         let planned = self.plans.told(inserted, None);

@@ -86,7 +86,7 @@ pub(crate) struct OrgColumns {
     pub(crate) updated_at: Micros,
 }
 
-/// What of a row of `orgs` decides when its jobs fire.
+/// The columns of `orgs` that decide when its jobs fire.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct PlaceColumns {
     pub(crate) timezone: String,
@@ -149,7 +149,7 @@ impl From<&Org> for OrgColumns {
     }
 }
 
-/// What an org overrides, of a row of `org_overrides`; all empty where a join found none.
+/// The columns of a row of `org_overrides`; all `None` where a join found no row.
 #[derive(Clone, Debug, Default, FromRow)]
 pub(crate) struct WishColumns {
     pub(crate) for_job: Option<String>,
@@ -236,7 +236,7 @@ impl OrgJobColumns {
     }
 }
 
-/// What decides about a timer of an org that is due.
+/// The facts that decide about a timer of an org that is due.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct FactsColumns {
     pub(crate) job_id: Uuid,

@@ -109,7 +109,7 @@ impl RunColumns {
     }
 }
 
-/// What is written when a run is planned: `runs`, and `active_runs` unless it is skipped.
+/// The values of a planned run: a row in `runs`, and one in `active_runs` unless it is skipped.
 #[derive(Clone, Debug)]
 pub(crate) struct RunValues {
     pub(crate) id: Uuid,

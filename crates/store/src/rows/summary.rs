@@ -81,7 +81,7 @@ impl GlimpseColumns {
     }
 }
 
-/// What can be read, in order; the newest so many of each key.
+/// Returns the readable summaries in order, the newest `each` of each key.
 pub(crate) fn glimpses(rows: Vec<GlimpseColumns>, each: u32) -> Vec<RunSummary> {
     let (mut runs, _) = readable(rows, |row| row.id, GlimpseColumns::read);
     runs.sort_by(|a, b| (&a.job_key, Reverse(a.id)).cmp(&(&b.job_key, Reverse(b.id))));

@@ -156,7 +156,7 @@ impl SqliteStore {
     }
 }
 
-/// What both kinds of connections have in common.
+/// Returns the options that both kinds of connections share.
 pub(super) fn options() -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .busy_timeout(PATIENCE)

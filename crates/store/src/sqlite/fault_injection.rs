@@ -20,7 +20,7 @@ pub enum Fault {
 #[derive(Debug, Default)]
 pub(super) struct Faults(Mutex<Option<(u32, Fault)>>);
 
-/// What a call is: only after a commit one can wonder whether it happened.
+/// The kind of a call: only the effect of a commit can be in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Statement,

@@ -1,4 +1,4 @@
-//! What operators do to a job: read it, ask the decision, write the answer.
+//! Changes that operators make to a job: read it, call the decision, write the change.
 
 use everbell_core::change::{JobChange, JobView, PendingRuns};
 use everbell_core::store::{AuditEntry, Changed, DecideFn, Deed, JobRef, StoreError, StoreResult};

@@ -179,7 +179,7 @@ pub(super) async fn begin(tx: &mut Tx<'_>, job: &Definition, work: &OrgTask, aud
     tx.run(query).await.map(drop)
 }
 
-/// What decides about these timers of orgs.
+/// Returns the facts that decide about these timers of orgs.
 pub(super) async fn facts_of(tx: &mut Tx<'_>, owners: &[Owner]) -> StoreResult<HashMap<Owner, OrgFacts>> {
     if owners.is_empty() {
         return Ok(HashMap::new());

@@ -36,7 +36,7 @@ pub(super) struct VersionColumns {
     runs: String,
 }
 
-/// What the statement tells of a run: an array in this order.
+/// A run as the statement returns it: an array in this order.
 #[derive(Deserialize)]
 struct Told {
     id: Hex,

@@ -77,7 +77,7 @@ pub(super) async fn upstream_of(tx: &mut Tx<'_>, mut keys: Vec<String>) -> Store
     Ok(successes_by_key(tx.all(query).await?))
 }
 
-/// What of a batch was new.
+/// The rows of a batch that were new.
 #[derive(Default)]
 pub(super) struct Written {
     pub(super) runs: HashSet<Uuid>,

@@ -12,7 +12,7 @@ use super::programs::{Programs, User};
 
 const WATCHDOG: &str = include_str!("watchdog.sh");
 
-/// What a crash of the machine may cost.
+/// How much a crash of the machine may lose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// Everything: nothing waits for the disk. For tests.

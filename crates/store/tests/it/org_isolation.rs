@@ -1,4 +1,4 @@
-//! What somebody broke about one org or one job stops none of the others.
+//! A broken org or job does not stop the others.
 
 use everbell_core::change;
 use everbell_core::org::OrgWrite;

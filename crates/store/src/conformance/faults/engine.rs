@@ -18,7 +18,7 @@ pub(super) struct Engine {
     store: Arc<dyn Store>,
     instance: InstanceId,
     dice: Dice,
-    /// What is done but not recorded yet.
+    /// Transitions that are decided but not recorded yet.
     outbox: Vec<Transition>,
 }
 
@@ -85,7 +85,8 @@ impl Engine {
         self.deliver(now).await;
     }
 
-    /// What could not be recorded is tried again at the next step: a transition is fenced, so that is always safe.
+    /// Records the outbox. A transition that fails is tried again at the next step: it is fenced, so that is always
+    /// safe.
     async fn deliver(&mut self, now: Timestamp) {
         for _ in 0..TRIES {
             match self.store.record(&self.outbox, now).await {

@@ -17,10 +17,10 @@ use super::super::plain::Plain;
 use super::super::world::{by_key, room};
 use super::operation::{Change, Operation};
 
-/// What a store answered, and what the generator learns from it.
+/// The answer of a store, and what the generator learns from it.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    /// All of it, as text.
+    /// The whole answer, as text.
     pub(super) text: String,
     /// Runs that were started.
     pub(super) claims: Vec<Claim>,

@@ -1,4 +1,4 @@
-//! What a sequence does beside the way of a run: access, looking, and sweeping up.
+//! Operations beside the way of a run: access, reading, and cleaning up.
 
 use std::time::Duration;
 

@@ -48,7 +48,7 @@ pub(super) enum Operation {
     Prune { before: Timestamp, limit: u32 },
 }
 
-/// What an operator does, as data.
+/// An operator's action, as data.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Pause,
