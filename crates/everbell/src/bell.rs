@@ -26,7 +26,7 @@ pub struct Everbell {
     synced: Arc<SyncPlan>,
 }
 
-/// What everything is made of.
+/// The parts that an instance is made of.
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -78,17 +78,17 @@ impl Everbell {
         &self.parts.options
     }
 
-    /// What people and programs do with jobs.
+    /// Lists, creates and changes jobs.
     pub fn jobs(&self) -> Jobs {
         Jobs::new(Context::new(&self.parts))
     }
 
-    /// What people and programs do with runs.
+    /// Lists, cancels and repeats runs.
     pub fn runs(&self) -> Runs {
         Runs::new(Context::new(&self.parts))
     }
 
-    /// What people and programs do with orgs: tenants, for whom a job fires at each one's own local time.
+    /// Lists and changes orgs: tenants, for each of whom a job fires at the org's own local time.
     pub fn orgs(&self) -> Orgs {
         Orgs::new(Context::new(&self.parts))
     }
@@ -113,28 +113,28 @@ impl Everbell {
         self.parts.alive_since()
     }
 
-    /// What happens on the instances of this program from now on, without [`Event::Round`]. Who is too slow misses some
-    /// of it; [`Builder::observe`](crate::Builder::observe) does not.
+    /// Subscribes to the events of this program's instances from now on, without [`Event::Round`]. A slow receiver
+    /// misses some of them; [`Builder::observe`](crate::Builder::observe) does not.
     pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
         self.parts.events.listen()
     }
 
-    /// What the builder did with the schedules of the program.
+    /// Returns what the builder did with the schedules of the program.
     pub fn synced(&self) -> &SyncPlan {
         &self.synced
     }
 
-    /// Where everything is kept.
+    /// Returns the store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.parts.store
     }
 
-    /// What tells the time.
+    /// Returns the clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.parts.clock
     }
 
-    /// What time it is, for everybody with the same database.
+    /// Returns the current time, which all instances on the same database share.
     pub fn now(&self) -> Timestamp {
         self.parts.clock.now()
     }

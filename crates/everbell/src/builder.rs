@@ -51,7 +51,7 @@ struct Registered {
     erase: Box<dyn FnOnce(Arc<States>) -> Action + Send>,
 }
 
-/// What is needed to begin, known to be good.
+/// The parts of a builder after all checks.
 struct Checked {
     keeping: Keeping,
     targets: Targets,
@@ -144,7 +144,7 @@ impl Builder {
         self
     }
 
-    /// What becomes of jobs that the program declared once and does not any more: default [`Removed::Keep`].
+    /// Sets how jobs are treated that the program no longer declares: default [`Removed::Keep`].
     pub fn removed(mut self, removed: Removed) -> Builder {
         self.removed = removed;
         self
@@ -178,7 +178,7 @@ impl Builder {
         Ok(Everbell::new(parts, done))
     }
 
-    /// What [`Builder::build`] would do with the declared jobs, without doing it. The schema is brought up to date.
+    /// Returns what [`Builder::build`] would do with the declared jobs, without doing it. Migrates the schema.
     pub async fn plan(self) -> Result<SyncPlan, BuildError> {
         let (parts, syncer) = self.open().await?;
         Ok(syncer.plan(&parts).await?)
@@ -279,9 +279,9 @@ impl fmt::Debug for Builder {
 ///
 /// Its debug form is its text, because that is what a `main` that returns it shows.
 pub enum BuildError {
-    /// What the program describes is not possible: every problem there is.
+    /// The program asks for something impossible: all problems.
     Invalid(Vec<String>),
-    /// The database could not be opened or asked.
+    /// The database could not be opened or read.
     Store(StoreError),
 }
 

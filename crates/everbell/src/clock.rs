@@ -27,12 +27,12 @@ use jiff::{SignedDuration, Timestamp};
 /// A future on the heap: what a trait object can return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What time it is, and how long something takes.
+/// A source of the time of day, and of elapsed time.
 ///
 /// [`Clock::now`] is for slots and records. Everything that waits or measures uses [`Clock::sleep`] and
 /// [`Clock::monotonic`], which go on whatever happens to the time of day.
 pub trait Clock: Debug + Send + Sync {
-    /// Now. Goes back only when the database's clock was set back by more than two seconds.
+    /// The current time. It goes back only when the database's clock was set back by more than two seconds.
     fn now(&self) -> Timestamp;
 
     /// Time since some moment, which only grows and also counts the time in which the machine was suspended. Unlike
@@ -56,9 +56,9 @@ pub struct ClockStep {
     pub by: SignedDuration,
 }
 
-/// What a host has to tell about time. A seam for tests: the real one is [`Host`].
+/// The clocks of a host. A seam for tests: the real one is [`Host`].
 pub trait HostTime: Debug + Send + Sync {
-    /// What people set, and what may be wrong.
+    /// The wall clock, which people set and which may be wrong.
     fn wall(&self) -> Timestamp;
 
     /// Time since some moment, which only grows, and also while the machine is suspended.
@@ -139,7 +139,7 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// What an answer proves: the database read its clock between the question and the answer.
+    /// The bounds that an answer proves: the database read its clock between the question and the answer.
     fn from_answer(time: Timestamp, asked: Duration, answered: Duration) -> Bounds {
         let time = time.duration_since(Timestamp::UNIX_EPOCH);
         let since = |monotonic: Duration| time.saturating_sub(signed(monotonic));

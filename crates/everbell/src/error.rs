@@ -145,9 +145,9 @@ impl fmt::Display for RunError {
     }
 }
 
-/// What a handler may return as its error: a [`RunError`], every standard error, a boxed one, an `anyhow::Error`, a text.
+/// A handler's error type: a [`RunError`], every standard error, a boxed one, an `anyhow::Error`, a text.
 pub trait IntoRunError {
-    /// Why the run failed.
+    /// Returns the failure of the run.
     fn into_run_error(self) -> RunError;
 }
 

@@ -1,4 +1,4 @@
-//! What a handler can ask for: its payload, its run, and what the program gave to the builder.
+//! Arguments that a handler can ask for: its payload, its run, and state given to the builder.
 
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ pub trait FromRun: Sized {
     /// Takes it out of the run, or tells why the run fails.
     fn from_run(run: &Run, states: &States) -> Result<Self, RunError>;
 
-    /// What is missing for that, if it is known before any run: then nothing is started at all.
+    /// Returns what is missing, if that is known before any run: then the instance does not start.
     fn check(states: &States) -> Option<String> {
         let _ = states;
         None
@@ -49,7 +49,7 @@ impl<T: DeserializeOwned> FromRun for Payload<T> {
     }
 }
 
-/// What the program gave to [`Builder::state`](crate::Builder::state): a pool, a client, a configuration.
+/// State given to [`Builder::state`](crate::Builder::state): a pool, a client, a configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State<T>(pub T);
 
@@ -69,12 +69,12 @@ fn missing<T>() -> String {
     format!("there is no state of the type `{name}`; give one with `.state(..)`")
 }
 
-/// What a program gave to its handlers, one value of each type.
+/// The state that a program gives to its handlers, one value of each type.
 #[derive(Default)]
 pub struct States(HashMap<TypeId, (&'static str, Box<dyn Any + Send + Sync>)>);
 
 impl States {
-    /// The value of this type.
+    /// Returns the value of this type.
     pub fn get<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
         self.0.get(&TypeId::of::<T>())?.1.downcast_ref::<T>().cloned()
     }

@@ -72,7 +72,7 @@ impl Run {
         &self.0.claim.run.target
     }
 
-    /// What made this run: a slot, a person, a backfill.
+    /// Returns the cause of this run: a slot, a person, a backfill.
     pub fn trigger(&self) -> &Trigger {
         &self.0.claim.run.trigger
     }

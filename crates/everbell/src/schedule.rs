@@ -64,7 +64,7 @@ impl Schedule {
         self.0.target.as_deref()
     }
 
-    /// What to do: the label of a target.
+    /// Sets the target that the job runs.
     #[must_use]
     pub fn target(mut self, target: impl Into<String>) -> Schedule {
         self.0.target = Some(target.into());
@@ -91,14 +91,14 @@ impl Schedule {
         self
     }
 
-    /// What the handler gets: default `{}`.
+    /// Sets the payload that the handler receives: default `{}`.
     #[must_use]
     pub fn payload(mut self, payload: impl Serialize) -> Schedule {
         self.0.payload = Some(crate::storable::text(&payload));
         self
     }
 
-    /// What happens to a slot while earlier runs are still active: default [`Overlap::Skip`].
+    /// Sets how a slot is treated while earlier runs are still active: default [`Overlap::Skip`].
     #[must_use]
     pub fn overlap(mut self, overlap: Overlap) -> Schedule {
         self.0.policies.overlap = overlap;
@@ -112,7 +112,7 @@ impl Schedule {
         self
     }
 
-    /// What happens to slots that were missed because nothing was running: default [`CatchUp::Once`].
+    /// Sets how slots are treated that were missed because no scheduler was running: default [`CatchUp::Once`].
     #[must_use]
     pub fn catch_up(mut self, catch_up: CatchUp) -> Schedule {
         self.0.policies.catch_up = catch_up;
@@ -162,8 +162,8 @@ impl Schedule {
         self
     }
 
-    /// What happens to a handler whose instance cannot renew its lease: default [`OnLeaseLoss::Stop`] where `overlap` forbids
-    /// two runs at once, else [`OnLeaseLoss::Continue`].
+    /// Sets how a handler is treated whose instance cannot renew its lease: default [`OnLeaseLoss::Stop`] where
+    /// `overlap` forbids two runs at once, else [`OnLeaseLoss::Continue`].
     #[must_use]
     pub fn on_lease_loss(mut self, choice: OnLeaseLoss) -> Schedule {
         self.0.policies.on_lease_loss = Some(choice);
@@ -184,14 +184,14 @@ impl Schedule {
         self
     }
 
-    /// What happens to local times that do not exist when clocks go forward: default [`DstGap::Shift`].
+    /// Sets how local times are treated that do not exist when clocks go forward: default [`DstGap::Shift`].
     #[must_use]
     pub fn dst_gap(mut self, gap: DstGap) -> Schedule {
         self.0.dst.gap = gap;
         self
     }
 
-    /// What happens to local times that exist twice when clocks go back: default [`DstFold::First`].
+    /// Sets how local times are treated that exist twice when clocks go back: default [`DstFold::First`].
     #[must_use]
     pub fn dst_fold(mut self, fold: DstFold) -> Schedule {
         self.0.dst.fold = fold;

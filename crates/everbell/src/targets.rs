@@ -11,7 +11,7 @@ use everbell_core::settle::Outcome;
 use crate::clock::BoxFuture;
 use crate::run::Run;
 
-/// What a label does, whatever its handler looked like: a run goes in, an outcome comes out.
+/// A handler with its types erased: takes a run, returns an outcome.
 pub type Action = Arc<dyn Fn(Run) -> BoxFuture<'static, Outcome> + Send + Sync>;
 
 /// How the runs of a target are executed.

@@ -28,7 +28,7 @@ const MOST_PAGES: usize = 50;
 /// The most backfills that are listed.
 const MOST_LISTED: usize = 100;
 
-/// What a backfill of a range does, or did.
+/// The effect of a backfill of a range, planned or carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackfillPlan {
     /// The job.
@@ -51,29 +51,29 @@ impl BackfillPlan {
 /// A slot of a backfill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackfillSlot {
-    /// Which.
+    /// The slot.
     pub slot: Timestamp,
-    /// The run that it has already, so that it is left out.
+    /// The run that it already has, so that it is left out.
     pub existing: Option<(RunId, RunStatus)>,
 }
 
 /// A backfill that was begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackfillBegun {
-    /// Which.
+    /// Its id.
     pub id: BackfillId,
-    /// What was found.
+    /// The slots of the range.
     pub plan: BackfillPlan,
-    /// The runs that were made, oldest first.
+    /// The runs that were created, oldest first.
     pub runs: Vec<RunRecord>,
 }
 
 /// How far a backfill is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackfillReport {
-    /// Which.
+    /// Its id.
     pub id: BackfillId,
-    /// When it was asked for, by whom, and why.
+    /// The audit entry of the request: when, by whom, and why.
     pub asked: AuditEntry,
     /// The range.
     pub from: Timestamp,
@@ -94,8 +94,8 @@ impl BackfillReport {
 }
 
 impl Jobs {
-    /// What a backfill of the slots in `[from, to]` would do. Slots of any version that have a run, whatever became of it,
-    /// are left out; [`Runs::rerun`](super::Runs::rerun) repeats a run.
+    /// Returns the effect that a backfill of the slots in `[from, to]` would have. It leaves out slots that have a run
+    /// of any version and status; [`Runs::rerun`](super::Runs::rerun) repeats a run.
     pub async fn plan_backfill(
         &self,
         job: impl IntoJobRef,
@@ -220,7 +220,7 @@ impl Jobs {
         Ok(None)
     }
 
-    /// What the request found and made. Its own runs do not count as having been there.
+    /// Returns the plan and the runs of a request that was carried out before. Its own runs do not count as existing.
     async fn begun_before(&self, mut plan: BackfillPlan, id: BackfillId) -> StoreResult<BackfillBegun> {
         let runs = self.context.changed_before().await?.map(|changed| changed.runs).unwrap_or_default();
         let own: BTreeSet<RunId> = runs.iter().map(|run| run.id).collect();
@@ -348,7 +348,7 @@ pub(super) fn bounded(spec: &Spec, mark: Timestamp, from: Timestamp, to: Timesta
     Ok(spec.slots_after(after).take_while(|slot| *slot <= until).collect())
 }
 
-/// What the entry of a backfill says, so that it can be found again.
+/// The facts in the audit entry of a backfill, by which it is found again.
 pub(super) fn facts_of(id: BackfillId, from: Timestamp, to: Timestamp) -> Facts {
     Facts::from_iter([
         ("backfillId".to_owned(), json!(id.to_string())),
@@ -357,7 +357,7 @@ pub(super) fn facts_of(id: BackfillId, from: Timestamp, to: Timestamp) -> Facts 
     ])
 }
 
-/// What the entry of a backfill says.
+/// Reads the audit entry of a backfill.
 fn asked_for(entry: &AuditEntry) -> Option<(BackfillId, Timestamp, Timestamp)> {
     let after: Value = serde_json::from_str(entry.after.as_ref()?.as_str()).ok()?;
     let text = |name: &str| after.get(name).and_then(Value::as_str);

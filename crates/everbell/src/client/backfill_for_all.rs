@@ -15,9 +15,9 @@ use crate::engine::random;
 /// A backfill for all orgs that was begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackfillOfAll {
-    /// Which.
+    /// Its id.
     pub id: BackfillId,
-    /// The walk over the orgs that makes its runs.
+    /// The org update that creates its runs.
     pub org_update: OrgUpdateStarted,
 }
 
@@ -57,7 +57,7 @@ impl Jobs {
         Ok(BackfillOfAll { id, org_update })
     }
 
-    /// What [`Jobs::backfill_for_all`] would do. Only the first thousand orgs are looked at.
+    /// Returns the effect that [`Jobs::backfill_for_all`] would have, for the first thousand orgs.
     pub async fn plan_backfill_for_all(
         &self,
         job: impl IntoJobRef,

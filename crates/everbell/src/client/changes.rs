@@ -1,4 +1,4 @@
-//! What changes a job: read it, decide, commit with what was read, and again if somebody was faster.
+//! Changes of a job: read it, decide, commit against what was read, and retry if someone else was faster.
 
 use std::fmt::Debug;
 use std::future::IntoFuture;
@@ -29,7 +29,7 @@ pub struct Change<V> {
     verb: V,
 }
 
-/// What is done to a job: one of those of this crate.
+/// A change of a job: one of this crate's own.
 pub trait Verb: Clone + Debug + Send + Sync + sealed::Decide + 'static {}
 
 mod sealed {
@@ -128,7 +128,7 @@ impl<V: Verb> IntoFuture for Change<V> {
     }
 }
 
-/// What the audit trail says about a change of a job that is as it was read.
+/// Returns the facts before and after a change, for the audit trail, of a job that is still as it was read.
 pub(crate) fn before_and_after(row: &JobRow, decide: &DecideFn<'_>) -> Result<(Facts, Facts), Invalid> {
     let planned = decide(&view_of(row))?;
     let after = match &planned.successor {

@@ -15,7 +15,7 @@ const MOST_FIRES: usize = 1_000;
 /// The most versions that are asked about one slot.
 const MOST_VERSIONS: usize = 100;
 
-/// What became of a time.
+/// The outcome of a job at a given time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Explanation {
     /// The job does not fire at this time.
@@ -80,7 +80,7 @@ impl Jobs {
         Ok(fires(&read.row, &spec, read.timer.as_ref(), self.context.now(), count.min(MOST_FIRES)))
     }
 
-    /// What became of this time: of the version that was alive then, if the job is named by its key.
+    /// Explains what happened at this time: to the version that was current then, if the job is named by its key.
     pub async fn explain(&self, job: impl IntoJobRef, time: Timestamp) -> StoreResult<Explanation> {
         let Some(Lives { row, others, created_at }) = self.alive_at(job.into_job_ref()?, time).await? else {
             return Ok(Explanation::Unknown);
@@ -110,7 +110,8 @@ impl Jobs {
         self.or_by_others(told, &others, Some(org), time).await
     }
 
-    /// What another version did with a slot that this one knows nothing of: it skipped the slot ahead, or took it over.
+    /// Returns the outcome of the slot under another version, if this one has none: that one skipped it ahead, or took
+    /// it over.
     async fn or_by_others(
         &self,
         told: Explanation,

@@ -65,9 +65,9 @@ impl Jobs {
         Ok(row)
     }
 
-    /// What [`Jobs::create`] writes, for whoever wants to write it together with something else.
+    /// Returns the rows that [`Jobs::create`] writes, so that a caller can write them together with something else.
     ///
-    /// A key whose every version is retired goes on with the next version.
+    /// A key whose versions are all retired continues with the next version.
     pub async fn prepare(&self, schedule: &Schedule) -> StoreResult<(NewJob, AuditEntry)> {
         let Context { parts, actor, .. } = &self.context;
         let now = self.context.now();

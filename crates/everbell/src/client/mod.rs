@@ -1,7 +1,7 @@
-//! What people and programs do with jobs, runs and orgs: [`Jobs`], [`Runs`] and [`Orgs`].
+//! Actions on jobs, runs and orgs: [`Jobs`], [`Runs`] and [`Orgs`].
 //!
-//! Each action is a decision of core, committed by one call of the store together with an entry of the audit trail that
-//! says who did it, why, and what changed. The HTTP API, the command line and the web pages do nothing else.
+//! Each action is a decision of core, committed by one call of the store together with an audit entry: actor, reason,
+//! and what changed. The HTTP API, the command line and the web pages do nothing else.
 
 mod backfill;
 mod backfill_for_all;

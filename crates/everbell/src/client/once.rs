@@ -52,7 +52,7 @@ impl Context {
         Context { request: None, ..self.clone() }
     }
 
-    /// What was done for this request before.
+    /// Returns the effects of this request, if it was carried out before.
     pub(super) async fn done_before(&self) -> StoreResult<Option<Deed>> {
         let Some(request) = &self.request else { return Ok(None) };
         let what = match self.parts.store.find_request(request, self.now()).await? {
@@ -65,7 +65,7 @@ impl Context {
         Err(StoreError::Conflict { what: what.to_owned() })
     }
 
-    /// What a change did that was made before.
+    /// Returns the result of a change that this request made before.
     pub(super) async fn changed_before(&self) -> StoreResult<Option<Changed>> {
         let Some(deed) = self.done_before().await? else { return Ok(None) };
         let store = &self.parts.store;

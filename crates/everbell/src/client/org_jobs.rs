@@ -140,7 +140,7 @@ impl JobOfOrg {
         }
     }
 
-    /// What the audit trail says about its timer.
+    /// The facts about its timer in the audit trail.
     pub(super) fn timer_facts(timer: &Timer) -> Facts {
         let next = timer.next_run_at.map_or(Value::Null, |at| json!(at.to_string()));
         Facts::from_iter([("nextRunAt".to_owned(), next)])

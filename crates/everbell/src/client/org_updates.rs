@@ -1,4 +1,4 @@
-//! What is done for every org of a job: an org update in small steps, by whichever instance comes first.
+//! Org updates: tasks for every org of a job, in small steps, each by the first instance that is free.
 
 use everbell_core::change::{self, JobView};
 use everbell_core::org::{OrgTask, OrgUpdate};
@@ -29,7 +29,7 @@ pub struct OrgUpdateStarted {
 }
 
 impl Orgs {
-    /// What is being done for all orgs of a job, the oldest first.
+    /// Lists the org updates that are under way, oldest first.
     pub async fn org_updates(&self) -> StoreResult<Vec<OrgUpdate>> {
         self.context.parts.store.list_org_updates().await
     }

@@ -17,7 +17,7 @@ const LONGEST_TEXT: usize = 4_096;
 /// Orgs, for whoever acts: tenants with their own zone, for whom a job with [`Schedule::per_org`](crate::Schedule::per_org)
 /// fires at each one's own local time.
 ///
-/// What is written here is followed by timers at once if it is little; else within moments, while an engine runs.
+/// If a write affects few timers they follow at once; else within moments, while an engine runs.
 #[derive(Clone, Debug)]
 pub struct Orgs {
     pub(super) context: Context,
@@ -87,7 +87,7 @@ impl Orgs {
         Ok(written)
     }
 
-    /// What [`Orgs::import`] would do, in the same order; nothing is written.
+    /// Returns the effect that [`Orgs::import`] would have, in the same order, without writing.
     pub async fn plan_import(&self, writes: &[OrgWrite]) -> StoreResult<Vec<OrgWritten>> {
         expect_few(writes)?;
         let mut seen = BTreeSet::new();
@@ -102,7 +102,7 @@ impl Orgs {
         Ok(planned)
     }
 
-    /// What a write comes to. The store decides the same again when it writes.
+    /// Decides the effect of a write. The store decides the same again when it writes.
     fn decide(&self, there: Option<&Org>, write: &OrgWrite) -> StoreResult<OrgWritten> {
         if there.is_none() && write.only_existing {
             return Err(StoreError::not_found("org", &write.id));

@@ -16,10 +16,10 @@ use super::{Context, Facts, is_in_doubt, payload_of};
 use crate::clock::BoxFuture;
 use crate::engine::random;
 
-/// What became of a run by hand.
+/// The result of a run by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunNow {
-    /// It waits for an executor, and nothing else.
+    /// It waits for an executor, and for nothing else.
     Started(RunRecord),
     /// It waits until the active runs of its job have ended.
     Queued(RunRecord),
@@ -56,10 +56,10 @@ pub struct RunNowRequest {
 /// The most orgs that are named at once.
 const MOST_ORGS: usize = 100;
 
-/// What became of a run by hand for one of several orgs.
+/// The result of a run by hand for one of several orgs.
 #[derive(Debug)]
 pub struct OrgRunNow {
-    /// Which.
+    /// The org.
     pub org: OrgId,
     /// The run, or why there is none.
     pub outcome: StoreResult<RunNow>,

@@ -15,12 +15,12 @@ const TOLD: usize = 5;
 /// How many jobs without a live target are told by name, of all targets together.
 pub(crate) const NAMED: u32 = 1_000;
 
-/// What is served, and what is not although jobs need it.
+/// The targets that live instances serve, and those that jobs need but no live instance serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetReport {
-    /// The labels that live instances serve.
+    /// The targets that live instances serve.
     pub served: Vec<ServedTarget>,
-    /// The labels that living jobs name and nobody serves: those jobs do not fire.
+    /// The targets that current jobs name but no live instance serves: those jobs do not fire.
     pub unserved: Vec<UnservedTarget>,
 }
 

@@ -1,4 +1,4 @@
-//! What the audit trail says about a job: its facts, and which of them changed.
+//! Facts about a job in the audit trail, and which of them changed.
 
 use everbell_core::store::{AuditEntry, JobRow};
 use everbell_core::{Definition, JobState, Json, RunId, When, storable_text};
@@ -84,7 +84,7 @@ pub(super) fn facts_of(row: &JobRow) -> Facts {
     facts(&row.job.definition, &row.job.state, next_run_at)
 }
 
-/// What is different, before and after.
+/// Returns the facts that differ, before and after.
 fn changed(before: Option<&Facts>, after: Option<&Facts>) -> (Option<Json>, Option<Json>) {
     let differs = |own: &Facts, other: Option<&Facts>| -> Option<Json> {
         let differs = |name: &str, value: &Value| match other {

@@ -1,4 +1,4 @@
-//! What a move of an org to another zone would do.
+//! Predictions of a move of an org to another zone.
 
 use everbell_core::org::{self, OrgFacts, OrgSettings, OrgTimer, OrgView, WhatIf};
 use everbell_core::store::{OrgJob, StoreResult};
@@ -10,7 +10,7 @@ use super::orgs::Orgs;
 /// The most fires of each job that are told.
 const MOST_FIRES: usize = 100;
 
-/// What a move would do to one job of an org.
+/// The effect of a move on one job of an org.
 #[derive(Clone, Debug)]
 pub struct JobWhatIf {
     /// The job, as the org sees it.
@@ -19,13 +19,13 @@ pub struct JobWhatIf {
     pub here: Option<Spec>,
     /// Its schedule after the move.
     pub there: Option<Spec>,
-    /// What would happen.
+    /// The predicted effect.
     pub what_if: WhatIf,
 }
 
 impl Orgs {
-    /// What would happen if the org moved to this zone now, for every job that fires for orgs: the next fires before and
-    /// after, at most 100 of each, and how often each local day would fire. Nothing is written.
+    /// Predicts the effect of moving the org to this zone now, on every per-org job: the next fires before and after,
+    /// at most 100 of each, and how often each local day would fire. Writes nothing.
     pub async fn what_if(&self, org: &OrgId, timezone: &str, count: usize) -> StoreResult<Vec<JobWhatIf>> {
         let zone = Zone::get(timezone).map_err(|error| Invalid::new("timezone", error.to_string()))?;
         let (now, count) = (self.context.now(), count.min(MOST_FIRES));

@@ -20,7 +20,7 @@ const BATCH: u32 = 500;
 /// An older anchor proves nothing about a clock that may have been set since.
 const MAX_ANCHOR_AGE: Duration = Duration::from_secs(5);
 
-/// What this instance knows about the database's clock. All times are monotonic.
+/// This instance's knowledge of the database's clock. All times are monotonic.
 #[derive(Debug, Default)]
 pub(crate) struct Anchoring(Mutex<State>);
 

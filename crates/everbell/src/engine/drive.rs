@@ -29,7 +29,7 @@ pub(crate) trait Step: Send + 'static {
     /// Looks, decides, commits.
     fn step(&mut self) -> impl Future<Output = StoreResult<Wait>> + Send;
 
-    /// What wakes it before its time.
+    /// The signal that wakes it early.
     fn signal(shared: &Shared) -> Option<&Notify>;
 }
 

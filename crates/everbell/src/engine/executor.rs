@@ -64,7 +64,7 @@ pub(super) fn start(shared: &Arc<Shared>, claim: Claim, begun: Duration) {
     shared.inflight.supervised(attempt, supervisor.abort_handle());
 }
 
-/// What may end a handler before its time.
+/// The signals that may end a handler early.
 struct Orders {
     asked: watch::Receiver<Option<Stop>>,
     lease: Lease,

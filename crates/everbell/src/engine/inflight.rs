@@ -45,13 +45,13 @@ struct Entry {
     renewed: watch::Sender<Duration>,
     on_lease_loss: OnLeaseLoss,
     supervisor: Option<AbortHandle>,
-    /// What its handler prints into.
+    /// The buffer that its handler prints into.
     prints: Option<Printing>,
-    /// The handler has ended; what came out waits to be recorded.
+    /// Whether the handler has ended and its outcome waits to be recorded.
     ended: bool,
 }
 
-/// What the executor of a run hears.
+/// The signals that the executor of a run receives.
 #[derive(Debug)]
 pub(super) struct Begun {
     pub(super) asked: watch::Receiver<Option<Stop>>,
@@ -169,7 +169,7 @@ impl Inflight {
         }
     }
 
-    /// What to abort when nobody cares any more.
+    /// Remembers the task to abort if the run is abandoned.
     pub(super) fn supervised(&self, attempt: Attempt, supervisor: AbortHandle) {
         if let Some(entry) = self.runs().get_mut(&attempt) {
             entry.supervisor = Some(supervisor);
@@ -197,7 +197,7 @@ impl Inflight {
         unsaved_outputs.into_iter().take(most).map(|(printing, bytes)| (printing.run.clone(), bytes)).collect()
     }
 
-    /// What an attempt had printed is kept.
+    /// Notes that the output of an attempt is saved up to this byte.
     pub(super) fn kept(&self, attempt: Attempt, bytes: u64, at: Duration) {
         if let Some(printing) = self.runs().get_mut(&attempt).and_then(|entry| entry.prints.as_mut()) {
             (printing.kept_at, printing.kept) = (at, bytes);
@@ -241,12 +241,12 @@ impl Inflight {
         }
     }
 
-    /// What is held.
+    /// The attempts that this instance holds.
     pub(super) fn attempts(&self) -> Vec<Attempt> {
         self.runs().keys().copied().collect()
     }
 
-    /// Whose handlers have not ended.
+    /// The attempts whose handlers have not ended.
     pub(crate) fn working(&self) -> Vec<Attempt> {
         self.runs().iter().filter(|(_, entry)| !entry.ended).map(|(attempt, _)| *attempt).collect()
     }

@@ -73,7 +73,7 @@ use crate::targets::Targets;
 /// Who acts when nobody asked.
 pub(crate) const EVERBELL: &str = "everbell";
 
-/// What the loops of an instance share.
+/// The state that the loops of an instance share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
@@ -112,7 +112,7 @@ pub(crate) struct Engine {
     guard: AbortAll,
 }
 
-/// Whoever drops an engine without a shutdown wants it gone: handlers too. Their leases run out.
+/// Aborts all handlers of an engine that is dropped without a shutdown. Their leases expire.
 #[derive(Debug)]
 struct AbortAll(Option<Arc<Shared>>);
 
@@ -201,7 +201,7 @@ impl Shared {
         self.events.tell(Event::Round { instance: self.instance, round, at, begun, claimed, took });
     }
 
-    /// What other instances shall know about this one.
+    /// The row by which other instances know this one.
     pub(crate) fn instance(&self, now: Timestamp) -> Instance {
         Instance {
             id: self.instance,
@@ -227,7 +227,7 @@ pub(crate) fn random() -> [u8; 10] {
     bits
 }
 
-/// What this instance did by itself, for the audit trail.
+/// Creates an audit entry for an action of this instance itself.
 pub(crate) fn audit(action: &str, object: String, reason: Option<String>, at: Timestamp) -> AuditEntry {
     AuditEntry {
         id: everbell_core::RunId::by_hand(at, random()).as_uuid(),

@@ -31,9 +31,9 @@ pub struct EngineOptions {
     pub max_pending_runs: u32,
     /// How long the first outcome of a group waits for others while handlers are at work: default 2 ms.
     pub linger: Duration,
-    /// What this instance is to others: default `scheduler`.
+    /// The roles that it is listed with: default `scheduler`.
     pub roles: Vec<String>,
-    /// The name of its machine.
+    /// Its host name.
     pub host: String,
 }
 
@@ -57,7 +57,7 @@ impl Default for EngineOptions {
 }
 
 impl EngineOptions {
-    /// What is not possible: every problem at once, each with its field, such as `engine.poll`.
+    /// Returns all invalid options at once, each with its field, such as `engine.poll`.
     pub fn problems(&self) -> Vec<Invalid> {
         let mut problems = Vec::new();
         let mut must = |holds: bool, field, reason: &str| {
@@ -89,7 +89,7 @@ impl EngineOptions {
     }
 }
 
-/// What the machine calls itself.
+/// Returns the host name of the machine.
 fn host_name() -> String {
     let told = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
     let name = told.as_deref().map(str::trim).filter(|name| !name.is_empty()).unwrap_or("unknown");

@@ -52,7 +52,7 @@ async fn pause(
     }
 }
 
-/// What a handler wrote, as a reason that is never refused: it must be neither too short nor too long.
+/// Turns a handler's text into a valid reason: neither too short nor too long.
 fn presentable(reason: &str) -> String {
     let clean: String = storable_text(reason.trim(), usize::MAX).chars().take(MAX_REASON_CHARS).collect();
     let clean = clean.trim();

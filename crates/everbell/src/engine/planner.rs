@@ -84,7 +84,7 @@ fn noting_keys(due: &Due, plan: Plan, keys: &Mutex<Keys>) -> Plan {
     plan
 }
 
-/// What a round of plans did, for whoever listens.
+/// Returns the events of a round of planning.
 pub(crate) fn told(planned: Planned, keys: &Keys) -> impl Iterator<Item = Event> {
     let fired = planned.runs.into_iter().map(|run| Event::Fired {
         run: run.id,

@@ -1,8 +1,8 @@
-//! The recorder: writes down what became of runs, in groups.
+//! The recorder: writes the outcomes of runs, in groups.
 //!
-//! What comes in while a group is being written is the next group. The first outcome of a group waits a moment for
-//! others, but only while handlers are at work: a lone one is written at once. While the database is away outcomes stay
-//! here; there are never more of them than runs in flight.
+//! Outcomes that arrive while a group is being written form the next group. The first outcome of a group waits a moment
+//! for others, but only while handlers are at work: a lone one is written at once. While the database is away outcomes
+//! stay here; there are never more of them than runs in flight.
 
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl Recorder {
         Ok(recorded)
     }
 
-    /// What follows from an outcome: events, another look by the claimer, a pause.
+    /// Follows up on an outcome: publishes events, wakes the claimer, pauses the job.
     async fn tell(&self, done: Done, applied: bool) {
         let Shared { events, signals, .. } = &*self.shared;
         let Done { run, job, started_at, transition, pause } = done;
@@ -175,7 +175,7 @@ async fn is_written(shared: &Shared, done: &Done) -> bool {
     }
 }
 
-/// What can be written in any case.
+/// Returns a plain failure, which can always be written.
 fn plain_failure(transition: &Transition, error: &StoreError, now: Timestamp) -> Transition {
     let message = format!("its outcome could not be recorded: {error}");
     let failure = Some(Failure::new(FailureCode::HANDLER_ERROR, &message));

@@ -25,7 +25,7 @@ pub(crate) struct Repairer {
     shared: Arc<Shared>,
     /// How far this round came.
     after: Option<Cursor>,
-    /// What this round has repaired.
+    /// The repairs of this round.
     repaired: Vec<(JobKey, Repair)>,
 }
 

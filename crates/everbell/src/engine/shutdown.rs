@@ -36,7 +36,7 @@ impl fmt::Display for EngineFailed {
 
 impl std::error::Error for EngineFailed {}
 
-/// What can be stopped: first what takes work, at the end what keeps it.
+/// The two groups of loops, stopped in this order: those that take work, then those that keep it alive.
 struct Stops {
     taking: watch::Sender<bool>,
     keeping: watch::Sender<bool>,

@@ -29,15 +29,15 @@ pub(crate) struct Syncer {
     pub(crate) adopt: bool,
 }
 
-/// What is known at one moment.
+/// The declared and the existing jobs, read at one moment.
 struct Seen {
     declared: BTreeMap<JobKey, Declared>,
-    /// The living jobs of this source, and whatever has a declared key.
+    /// The current jobs of this source, and every job with a declared key.
     existing: BTreeMap<JobKey, JobRow>,
 }
 
 impl Syncer {
-    /// What would be done.
+    /// Returns the plan without carrying it out.
     pub(crate) async fn plan(&self, parts: &Parts) -> StoreResult<SyncPlan> {
         let (actor, seen) = (self.actor(), self.look(parts).await?);
         let keys = seen.declared.keys().chain(seen.existing.keys().filter(|key| !seen.declared.contains_key(*key)));

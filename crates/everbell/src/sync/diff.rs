@@ -1,4 +1,4 @@
-//! What is to be done about one job: a pure function of what is declared and what is there.
+//! The decision about one job: a pure function of the declared and the existing job.
 
 use everbell_core::change::{self, Edit, JobView, NewJob};
 use everbell_core::store::JobRow;
@@ -11,18 +11,18 @@ use super::plan::SyncAction;
 /// A declared job: the definition it would have if it were made now.
 pub(crate) type Declared = Definition;
 
-/// What a sync may do.
+/// The rules of a sync.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules<'a> {
-    /// Whose jobs these are.
+    /// The owner of the jobs.
     pub(crate) source: Source,
-    /// Who writes.
+    /// The actor who writes.
     pub(crate) actor: &'a str,
     pub(crate) removed: Removed,
     pub(crate) adopt: bool,
 }
 
-/// What is to be done about a key. Neither declared nor there: nothing.
+/// Decides the action for a key. `None` if it is neither declared nor there.
 pub(crate) fn diff(declared: Option<&Declared>, existing: Option<&JobRow>, rules: &Rules<'_>) -> Option<SyncAction> {
     match (declared, existing) {
         (None, None) => None,
@@ -91,7 +91,7 @@ fn living(wanted: &Declared, row: &JobRow, rules: &Rules<'_>) -> SyncAction {
     SyncAction::NewVersion { from: version, changed, old_next_run_at: next_run_at, next_run_at: next, paused }
 }
 
-/// What the next version does differently. A schedule that is the same keeps the anchor of a fixed rate.
+/// Returns the differences of the next version. An unchanged schedule keeps the anchor of a fixed rate.
 pub(super) fn edit(is: &Definition, wanted: &Declared) -> Edit {
     Edit {
         target: Some(wanted.target.clone()),
@@ -132,7 +132,8 @@ fn undeclared(job: &Job, rules: &Rules<'_>) -> Option<SyncAction> {
     })
 }
 
-/// What differs. Nothing if the content hashes are equal, whatever a release adds to definitions.
+/// Returns the names of the parts that differ. Empty if the content hashes are equal, whatever a release adds to
+/// definitions.
 fn changed(is: &Definition, wanted: &Declared) -> Vec<&'static str> {
     let mut changed = Vec::new();
     if is.content_hash() != wanted.content_hash() {

@@ -5,26 +5,26 @@ use std::fmt;
 use everbell_core::{JobKey, Source};
 use jiff::Timestamp;
 
-/// What is done with each job, in the order of their keys.
+/// The actions of a sync, in the order of the job keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncPlan {
-    /// One for each job that is declared, or was.
+    /// One step for each job that is, or was, declared.
     pub steps: Vec<SyncStep>,
 }
 
-/// What is done with one job.
+/// The action for one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncStep {
-    /// Which.
+    /// The key of the job.
     pub key: JobKey,
-    /// What.
+    /// The action.
     pub action: SyncAction,
 }
 
-/// What can be done with a job.
+/// An action of a sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SyncAction {
-    /// It is made: version 1, or the next one of a key whose versions are all retired.
+    /// Creates the job: version 1, or the next one of a key whose versions are all retired.
     Create {
         /// The new version.
         version: u32,
@@ -35,11 +35,11 @@ pub enum SyncAction {
     NewVersion {
         /// The version that is retired.
         from: u32,
-        /// What is different: `schedule`, `target`, `payload`, `policies`, `description`, `labels`, `source`.
+        /// The parts that differ: `schedule`, `target`, `payload`, `policies`, `description`, `labels`, `source`.
         changed: Vec<&'static str>,
         /// When the old version would have fired.
         old_next_run_at: Option<Timestamp>,
-        /// When the new one fires; nothing if a pause goes on.
+        /// When the new one fires; `None` if it stays paused.
         next_run_at: Option<Timestamp>,
         /// A pause goes on.
         paused: bool,
@@ -118,12 +118,12 @@ impl SyncPlan {
         self.steps.iter().filter(|step| step.action.is_change()).count()
     }
 
-    /// What is done with this job.
+    /// Returns the action for this job.
     pub fn get(&self, key: &str) -> Option<&SyncAction> {
         self.steps.iter().find(|step| step.key.as_str() == key).map(|step| &step.action)
     }
 
-    /// The jobs that belong to somebody else: they keep everything else from happening.
+    /// Returns the jobs that belong to another owner: they block the whole sync.
     pub fn conflicts(&self) -> impl Iterator<Item = &SyncStep> {
         self.steps.iter().filter(|step| matches!(step.action, SyncAction::Conflict { .. }))
     }

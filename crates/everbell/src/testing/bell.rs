@@ -61,7 +61,7 @@ pub struct TestBell {
 }
 
 impl TestBell {
-    /// What the builder describes, at this time. Its database and clock are replaced.
+    /// Starts an instance from this builder, at this time. Replaces its database and clock.
     pub async fn start(builder: Builder, now: impl IntoTime) -> TestBell {
         let now = now.into_time();
         let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(now)));
@@ -74,34 +74,34 @@ impl TestBell {
         test
     }
 
-    /// What is tested.
+    /// Returns the instance under test.
     pub fn bell(&self) -> &Everbell {
         &self.bell
     }
 
-    /// What people and programs do with jobs.
+    /// Lists, creates and changes jobs.
     pub fn jobs(&self) -> Jobs {
         self.bell.jobs()
     }
 
-    /// What people and programs do with runs.
+    /// Lists, cancels and repeats runs.
     pub fn runs(&self) -> Runs {
         self.bell.runs()
     }
 
-    /// What people and programs do with orgs.
+    /// Lists and changes orgs.
     pub fn orgs(&self) -> Orgs {
         self.bell.orgs()
     }
 
-    /// Makes an org in this zone, or moves it there.
+    /// Creates an org in this zone, or moves it there.
     pub async fn org(&self, id: &str, timezone: &str) -> Org {
         let id = OrgId::new(id).unwrap_or_else(|error| panic!("{error}"));
         let write = OrgWrite { timezone: Some(timezone.to_owned()), ..OrgWrite::of(id) };
         self.orgs().set(write).await.unwrap_or_else(|error| panic!("{error}")).org
     }
 
-    /// What time it is.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }

@@ -1,4 +1,4 @@
-//! What a test asks about runs.
+//! Assertions about runs, for tests.
 
 use std::fmt;
 

@@ -98,7 +98,7 @@ pub(super) struct Lab {
     pub(super) clock: Arc<ManualClock>,
     pub(super) engine: Engine,
     pub(super) events: broadcast::Receiver<Arc<Event>>,
-    /// What handlers did, in order: `<target> <slot>`.
+    /// The work of handlers, in order: `<target> <slot>`.
     pub(super) log: Arc<Mutex<Vec<String>>>,
 }
 
@@ -214,7 +214,7 @@ impl Lab {
         page.items.into_iter().rev().collect()
     }
 
-    /// What the first run of a job printed, as far as that is kept.
+    /// Returns the output of a job's first run, as far as it is saved.
     pub(super) async fn printed(&self, key: &str) -> Option<String> {
         let first = self.records(key).await[0].id;
         self.store.get_run(first).await.unwrap().output

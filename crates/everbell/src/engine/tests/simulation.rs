@@ -24,7 +24,7 @@ use world::World;
 /// How many things happen before everything is mended.
 const ACTIONS: usize = 1_500;
 
-/// What the world is like afterwards, and what is wrong with it.
+/// Plays a seed; returns the final state, and the complaints about it.
 async fn play(seed: u64, steps: bool) -> (Snapshot, Vec<String>) {
     let mut world = World::new(seed, steps).await;
     for _ in 0..ACTIONS {

@@ -1,4 +1,4 @@
-//! What people do while everything else goes wrong.
+//! Actions of operators while everything else goes wrong.
 
 use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::plan::{Missed, RunNow};

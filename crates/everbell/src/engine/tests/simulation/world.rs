@@ -24,7 +24,7 @@ use crate::engine::{Claimer, Engine, Step, Wait};
 use crate::events::Events;
 use crate::testing::ManualClock;
 
-/// What must hold at every moment, or over time.
+/// Invariants that hold at every moment, or over time.
 #[derive(Default)]
 pub(super) struct Witnesses {
     /// The high-water marks as they were seen last.
@@ -35,7 +35,7 @@ pub(super) struct Witnesses {
 }
 
 impl Witnesses {
-    /// What changed that must not.
+    /// Complains about changes that must not happen.
     fn look(&mut self, snapshot: &Snapshot, steps: bool) {
         for row in &snapshot.jobs {
             let (id, mark) = (row.job.definition.id, row.timer.as_ref().map(|timer| timer.last_slot_at));
