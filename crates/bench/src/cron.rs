@@ -111,7 +111,7 @@ fn differences(expression: &str, zone: &str, rivals: &[Rival]) -> Vec<String> {
     notes
 }
 
-/// What catching up asks after a long time: how many slots were missed, and which was the last?
+/// Measures the two questions of catching up after a long time: how many slots were missed, and which was the last?
 fn many_seconds() {
     let instant = |second| Timestamp::from_second(second).expect("a second of our century");
     let (from, until) = (instant(1_500_000_000), instant(1_500_000_000 + 10 * 31_556_952));

@@ -12,7 +12,7 @@ const SAMPLE_S: f64 = 10.0;
 /// Growth of memory in the second half, for an hour, that still counts as flat.
 const FLAT_MB_PER_HOUR: f64 = 12.0;
 
-/// What a process uses.
+/// The resources that a process uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
     pub(crate) rss_mb: f64,
@@ -37,7 +37,7 @@ impl Usage {
     }
 }
 
-/// What the command line asks for.
+/// Options of the command line.
 struct Soak {
     minutes: f64,
     rate: usize,

@@ -20,23 +20,23 @@ const MAX_OVERDUE: Duration = Duration::from_secs(15);
 /// For how long a step of the clock is shown.
 const STEP_SHOWN_FOR: Duration = Duration::from_hours(1);
 
-/// What this process is meant to do.
+/// The duties of this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Duties {
     /// Whether it plans: its role says so, and it serves a target. Without any there is nothing to look for.
     pub schedules: bool,
-    /// How often it looks at least.
+    /// The longest time between two looks.
     pub poll: Duration,
     /// How often it writes a heartbeat at least.
     pub heartbeat: Duration,
 }
 
-/// What `/readyz` tells.
+/// The content of `/readyz`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Whether every check is.
+    /// Whether every check passed.
     pub ok: bool,
-    /// The single checks, each with its result.
+    /// The checks, each with its result.
     pub checks: Vec<Check>,
 }
 

@@ -75,7 +75,7 @@ struct Inner {
     pulse: Pulse,
     /// For the gauges of single jobs, where they are wanted.
     successes: Option<Successes>,
-    /// What the database said last. Whoever reads it anew holds the lock, so that many who ask are one who reads.
+    /// The last reading of the database. Holds the lock while refreshing, so concurrent callers share one read.
     reading: Mutex<Option<Reading>>,
 }
 
@@ -131,12 +131,12 @@ impl Metrics {
         }))
     }
 
-    /// What is known about the loops of this process, for [`readiness`](super::health::readiness).
+    /// Returns the pulse of this process's loops, for [`readiness`](super::health::readiness).
     pub fn pulse(&self) -> &Pulse {
         &self.0.pulse
     }
 
-    /// Counts an event. Quick, as the loops wait for it.
+    /// Counts an event. It is quick, as the loops wait for it.
     pub fn observe(&self, event: &Event) {
         let Inner { runs, run_duration, pulse, .. } = &*self.0;
         pulse.observe(event);

@@ -57,7 +57,7 @@ impl Notifier {
         self.send("WATCHDOG=1");
     }
 
-    /// What `systemctl status` shows.
+    /// Sets the text that `systemctl status` shows.
     pub fn status(&self, text: &str) {
         // A line end would begin another variable.
         self.send(&format!("STATUS={}", text.replace(['\n', '\r'], " ")));

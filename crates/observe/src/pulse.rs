@@ -29,7 +29,7 @@ struct State {
     pruning_held: Option<Timestamp>,
 }
 
-/// What is known about the clock.
+/// The state of the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockNews {
     pub step: Option<(SignedDuration, Duration)>,
@@ -78,7 +78,7 @@ impl Pulse {
         (state.beat, state.beat_error.clone())
     }
 
-    /// What is known about the clock.
+    /// Returns the state of the clock.
     pub fn clock(&self) -> ClockNews {
         let state = self.locked();
         ClockNews { step: state.step, future: state.future, pruning_held: state.pruning_held }

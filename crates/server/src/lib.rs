@@ -1,4 +1,4 @@
-//! What the `everbell` binary is made of: server, scheduler, targets and command line.
+//! The parts of the `everbell` binary: server, scheduler, targets and command line.
 
 mod commands;
 mod config;

@@ -99,7 +99,7 @@ pub(crate) fn ready_in_silence(cluster: &Cluster, from: f64, to: f64) -> Vec<u32
     answers.into_iter().filter(|(_, (ready, others))| *ready > 0 && *others == 0).map(|(pid, _)| pid).collect()
 }
 
-/// What the rows say of slots without exactly one outcome.
+/// Returns complaints about slots without exactly one outcome in the rows.
 pub(crate) fn complaints(snapshot: &Snapshot) -> Vec<String> {
     snapshot.complaints()
 }

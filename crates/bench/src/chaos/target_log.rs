@@ -1,5 +1,5 @@
-//! What the targets saw: each program appends its start and its end to one file, with the true time. This is the truth that
-//! the rows of the database are compared with.
+//! A log of the targets: each program appends its start and its end to one file, with the true time. This is the truth
+//! that the rows of the database are compared with.
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What it costs to have many jobs and nothing to do.
+//! The cost of having many jobs and nothing to do.
 
 use std::time::Duration;
 

@@ -82,13 +82,13 @@ fn jobs(padded: &str, number: &str, later: &str) -> String {
     )
 }
 
-/// What a run was made by, how it ended and where, by its number.
+/// The cause, status, failure code and output of a run, by its number.
 const TRIGGER: &str = "case nonce % 50 when 7 then 'manual:ann' when 8 then 'ad_hoc:ann' else 'schedule:0 0 1 1 *' end";
 const STATUS: &str = "case when kind in (10, 60) then 'failed' when kind = 30 then 'canceled' else 'succeeded' end";
 const CODE: &str = "case kind when 10 then 'handler_error' when 60 then 'timeout' when 30 then 'canceled' end";
 const OUTPUT: &str = "case when kind % 5 = 0 then 'begun, worked on what there was, and ended as it should' end";
 
-/// What each timer knows of its last run.
+/// Sets the last run of each timer.
 const LAST_RUNS: &str = "update timers set (last_run_at, last_run_id) = (
     select r.at, r.id from runs r where r.job_id = timers.job_id order by r.at desc, r.id desc limit 1)";
 

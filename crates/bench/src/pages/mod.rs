@@ -1,4 +1,4 @@
-//! What the pages of the web UI ask the stores, with many jobs and a long history.
+//! The queries of the web UI's pages, with many jobs and a long history.
 
 mod fill;
 mod questions;

@@ -127,7 +127,7 @@ const RESET: &str = "truncate runs, active_runs, outcomes;
     from jobs j where j.id = t.job_id and j.job_key <> 'template';
     analyze;";
 
-/// What plain SQL has to know of the schedule: all jobs have the same.
+/// The part of the schedule that plain SQL needs: all jobs have the same one.
 #[derive(Clone, Debug)]
 struct Schedule {
     spec: Spec,

@@ -65,7 +65,7 @@ impl Claimed<'_> {
     }
 }
 
-/// What the rounds of a store and of plain SQL gave.
+/// The results of the rounds of a store and of plain SQL.
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     pub(super) store: Vec<Rate>,

@@ -23,7 +23,7 @@ pub(super) struct Case {
     pub(super) runs: u32,
 }
 
-/// What the command line asks for; everything, unless it says less.
+/// Options of the command line; the default is everything.
 pub(super) struct Wanted {
     pub(super) postgres: bool,
     pub(super) sqlite: bool,

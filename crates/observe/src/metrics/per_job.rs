@@ -17,7 +17,7 @@ const PAGE: u32 = 250;
 #[derive(Debug, Default)]
 pub(super) struct Successes(Mutex<BTreeMap<JobKey, Timestamp>>);
 
-/// What is told about a job.
+/// The gauges of a job.
 #[derive(Debug)]
 pub(super) struct JobGauges {
     key: JobKey,

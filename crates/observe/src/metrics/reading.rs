@@ -15,7 +15,7 @@ const GOOD_FOR: Duration = Duration::from_secs(1);
 /// How long the database may take, well below the patience of whoever asks.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What was read, and when, by the monotonic clock.
+/// A reading of the database, and when it was taken, by the monotonic clock.
 #[derive(Debug)]
 pub(super) struct Reading {
     read: Duration,

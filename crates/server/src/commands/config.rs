@@ -137,12 +137,12 @@ struct Job {
     definition: Definition,
     next: Option<Zoned>,
     warnings: Vec<Warning>,
-    /// What it depends on, if no job of the configuration is that.
+    /// The job that it depends on, if the configuration has no such job.
     misses: Option<String>,
 }
 
 impl Job {
-    /// Nothing for a schedule that cannot be a job, which a configuration does not have.
+    /// Returns `None` for a schedule that cannot be a job, which a configuration never has.
     fn new(schedule: &everbell::Schedule, now: Timestamp) -> Option<Job> {
         let made = Made { id: JobId::new(now, [0; 10]), source: Source::Config, by: "config", at: now };
         let definition = schedule.definition(&made).ok()?;

@@ -15,9 +15,9 @@ pub(super) struct Document {
     pub(super) value: Value,
     /// From a JSON pointer to the line of the key, or of the item of a list.
     lines: BTreeMap<String, usize>,
-    /// What is no TOML at all, each with its line.
+    /// Syntax errors, each with its line.
     pub(super) broken: Vec<(usize, String)>,
-    /// What TOML can say and JSON cannot.
+    /// Values that TOML can express and JSON cannot.
     pub(super) faults: Vec<Fault>,
 }
 
@@ -75,7 +75,7 @@ impl Document {
     }
 }
 
-/// What a block of this kind is called.
+/// Returns the name of a block of this kind.
 fn name_of<'v>(kind: &str, block: Option<&'v Value>) -> Option<&'v str> {
     let name = match kind {
         "job" => "job_key",

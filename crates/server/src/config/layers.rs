@@ -45,9 +45,9 @@ impl Origin {
     }
 }
 
-/// What holds in the end.
+/// The effective values.
 pub(super) struct Layers {
-    /// As the file was named; nothing if there is none.
+    /// The file as it was named; `None` if there is none.
     file: Option<String>,
     pub(super) document: Document,
     /// The sections, without the blocks.
@@ -85,7 +85,7 @@ impl Layers {
         layers
     }
 
-    /// What the file alone can tell.
+    /// Notes the syntax errors of the file.
     fn note_broken(&mut self) {
         for (line, message) in std::mem::take(&mut self.document.broken) {
             self.broken.push(line);

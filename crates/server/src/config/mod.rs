@@ -49,7 +49,7 @@ const FILE: &str = "everbell.toml";
 /// Longer files are no configuration.
 const LONGEST_FILE: u64 = 1 << 24;
 
-/// What a first start shows when there is no file: a job that says hello every minute.
+/// The configuration of a first start without a file: a job that says hello every minute.
 const DEMO: &str = r#"
 [[target]]
 label = "log"
@@ -62,7 +62,7 @@ cron_expression = "* * * * *"
 payload = { message = "hello world" }
 "#;
 
-/// What flags say. They outweigh everything else.
+/// The values of flags. They override everything else.
 #[derive(Clone, Default)]
 pub(crate) struct ServeFlags {
     /// The file. It must exist.
@@ -115,7 +115,7 @@ pub(crate) struct Config {
     pub(crate) file: Option<String>,
     /// Every value without its secrets, and who said it.
     pub(crate) sources: Vec<Shown>,
-    /// What is possible, and may surprise.
+    /// Warnings about settings that are valid but may surprise.
     pub(crate) warnings: Vec<String>,
 }
 

@@ -35,7 +35,7 @@ impl Secrets<'_> {
     }
 }
 
-/// What a file holds, without the white space around it.
+/// Returns the content of a file, without surrounding white space.
 pub(super) fn in_file(path: &str) -> Result<Secret, String> {
     let text = read_text(path, LONGEST).map_err(|reason| format!("the file `{}` {reason}", shown(path)))?;
     match text.trim() {

@@ -17,10 +17,10 @@ use everbell_wire::secret::Secret;
 /// The types, and what each of them has.
 const TYPES: [&str; 3] = ["log", "http", "command"];
 
-/// What the blocks say.
+/// The content of the target blocks.
 pub(super) struct Targets {
     pub(super) settings: Vec<TargetSettings>,
-    /// Also those of blocks that cannot be used, so that no job is told that its target is unknown for that.
+    /// All labels, also of blocks that cannot be used, so that their jobs are not reported for an unknown target.
     pub(super) labels: Vec<String>,
 }
 

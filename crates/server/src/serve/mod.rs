@@ -184,7 +184,7 @@ async fn watchdog(notifier: Arc<Notifier>) {
     }
 }
 
-/// What this process does besides answering, until it is told to stop.
+/// Runs the scheduler, if this process has that role, until it is asked to stop.
 async fn work(config: &Config, bell: &Everbell, stopping: impl Future<Output = ()>) -> Result<(), CliError> {
     if !config.server.role.schedules() {
         bell.announce_until(&["api"], stopping).await;

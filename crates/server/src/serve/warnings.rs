@@ -1,4 +1,4 @@
-//! What a person should change about the way the server runs.
+//! Warnings about the way the server runs, which a person should change.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! What the server can do for a job: print, call over HTTP, run a command.
+//! Targets: print, call over HTTP, run a command.
 //!
 //! Targets come from the configuration file only. The API names them by their label and can never define a URL or a
 //! command.
@@ -49,7 +49,7 @@ impl TargetSettings {
         label.into_iter().chain(kind).collect()
     }
 
-    /// What the target does with a run; or the first problem of the settings, the label aside.
+    /// Returns the action of the target; or the first problem of the settings, the label aside.
     pub(crate) fn action(&self, metrics: &Metrics, supervisor: &Supervisor) -> Result<Action, Problem> {
         match &self.kind {
             Kind::Log => Ok(log::action()),
@@ -59,7 +59,7 @@ impl TargetSettings {
     }
 }
 
-/// What a target does.
+/// The kinds of targets.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     /// Prints the payload.

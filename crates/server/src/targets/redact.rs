@@ -106,7 +106,7 @@ impl Redactor {
 /// Bytes that arrive in pieces. Where they are split makes no difference to what comes out.
 pub(super) struct RedactedStream {
     secrets: Arc<[Vec<u8>]>,
-    /// What may be the beginning of a secret.
+    /// Bytes that may be the start of a secret.
     held: Vec<u8>,
     /// How many bytes from the beginning of `held` belong to a secret that began before.
     hide: usize,

@@ -81,7 +81,7 @@ pub(crate) struct Server {
     pub(crate) address: String,
     /// Of the first admin.
     pub(crate) token: String,
-    /// What it printed before it was ready.
+    /// Its output before it was ready.
     pub(crate) greeting: String,
     pub(crate) folder: Folder,
     // After the process that uses it.
@@ -168,12 +168,12 @@ impl Server {
         assert!(logged.is_some(), "`{text}` was never logged: {}", self.log());
     }
 
-    /// What it logged so far.
+    /// Returns its log so far.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
 
-    /// Where a browser finds this path.
+    /// Returns the URL of this path for a browser.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }

@@ -110,7 +110,7 @@ fn carry_answers(
 }
 
 impl Shared {
-    /// What every request waits for.
+    /// Waits for the latency of a request.
     fn delay(&self) {
         pause(Duration::from_millis(self.latency.load(Ordering::Relaxed)));
     }

@@ -16,7 +16,7 @@ use crate::table::{Table, thousands};
 
 /// How often each page is asked for, after once to warm up.
 const TIMES: usize = 7;
-/// What a page may take, in milliseconds.
+/// The longest time of a page, in milliseconds.
 const BOUND: f64 = 100.0;
 
 /// A page, and its milliseconds on one database.

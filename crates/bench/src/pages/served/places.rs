@@ -10,7 +10,7 @@ use crate::engine::Outcome;
 pub(super) struct Place {
     pub(super) name: String,
     path: String,
-    /// What a form sends.
+    /// The body of a form.
     body: Option<String>,
 }
 

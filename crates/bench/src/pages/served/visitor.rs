@@ -26,7 +26,7 @@ impl Visitor<'_> {
         self.answered("GET", path, "")
     }
 
-    /// What a form leads to, which must be a page.
+    /// Sends a form and returns the page that it leads to.
     pub(super) fn send(&self, path: &str, body: &str) -> Outcome<String> {
         self.answered("POST", path, body)
     }

@@ -18,9 +18,9 @@ use everbell_http::trail;
 use everbell_wire::form::parse_span;
 use everbell_wire::secret::Secret;
 
-/// What is younger may still be looked at: a server does not prune it either.
+/// The shortest age at which rows are deleted, as in a server: younger ones may still be in use.
 const LEAST: Duration = Duration::from_hours(1);
-/// How much is deleted at once, and the pause after it, in which others get at the database.
+/// The number of rows deleted at once, and the pause after it, in which others can use the database.
 const BITE: u32 = 1_000;
 const BREATH: Duration = Duration::from_millis(20);
 

@@ -174,7 +174,7 @@ fn variables_and_flags_are_named() {
     assert_eq!(said, expected);
 }
 
-/// Whatever somebody writes, there is an answer, with lines that the file has.
+/// Any text gets an answer, with lines that the file has.
 #[track_caller]
 fn assert_answered(text: &str) {
     if let Err(error) = read_with(text, &[], &ServeFlags::default()) {

@@ -1,15 +1,16 @@
 //! [`Group`]: a program and everything that it started.
 //!
-//! A program leads a process group of its own, and signals go to all of it. Three rules keep them from reaching anybody
-//! else, because the number of a process is given away again:
+//! A program leads its own process group, and signals go to all of it. Three rules keep them from reaching a stranger,
+//! because the system reuses the ids of processes:
 //!
-//! - The program is noticed to have ended without being reaped (`waitid` with `WNOWAIT`). Until it is, its number and so
-//!   the number of its group belong to it.
-//! - Whatever it left behind is killed before it is reaped.
-//! - After that, no signal is sent any more.
+//! - The end of the program is noticed without reaping it (`waitid` with `WNOWAIT`). Until it is reaped, its id and so
+//!   the id of its group belong to it.
+//! - Processes that it left behind are killed before it is reaped.
+//! - After that, no signal is sent.
 //!
-//! Whoever drops a group kills it: a handler that is dropped leaves nothing behind. If this process is killed itself, or
-//! frozen until the lease of the run nearly ends, its [supervisor](super::supervisor) does that. Only what made a group or session of its own gets away.
+//! Dropping a group kills it: a handler that is dropped leaves nothing behind. If this process is killed itself, or
+//! frozen until the lease of the run nearly ends, its [supervisor](super::supervisor) kills the group. Only processes
+//! that created their own group or session escape.
 
 use std::io;
 use std::process::ExitStatus;

@@ -36,7 +36,7 @@ impl Identity {
     }
 }
 
-/// What is wrong with the names themselves.
+/// Returns the problems of the names themselves.
 pub(super) fn problems(settings: &CommandSettings) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for (field, name) in [("user", &settings.user), ("group", &settings.group)] {

@@ -113,7 +113,7 @@ impl Program {
     }
 }
 
-/// What a program prints to one of its pipes.
+/// The output of a program to one of its pipes.
 struct Printed {
     last: LastLine,
     stream: RedactedStream,

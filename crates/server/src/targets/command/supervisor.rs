@@ -121,7 +121,7 @@ impl Drop for TrackedGroup {
     }
 }
 
-/// What a line says about a group.
+/// A message about a group.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Keep(Option<Deadline>),

@@ -1,4 +1,4 @@
-//! What became of a call that was answered.
+//! Evaluation of the response to a call.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

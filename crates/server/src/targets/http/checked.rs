@@ -13,10 +13,10 @@ use super::signature::Key;
 use crate::targets::{HttpSettings, Problem};
 use everbell_wire::secret::Secret;
 
-/// What a target may be called with.
+/// The methods that a target may be called with.
 const METHODS: [Method; 6] = [Method::POST, Method::PUT, Method::PATCH, Method::GET, Method::HEAD, Method::DELETE];
 
-/// Headers that belong to the connection, and those that tell about the run.
+/// Headers that belong to the connection, and those that describe the run.
 const RESERVED: [&str; 14] = [
     "host",
     "content-length",

@@ -1,4 +1,4 @@
-//! What went wrong before there was an answer.
+//! Failures of a call before there was a response.
 //!
 //! Messages name the scheme, host and port of the target and nothing else of its URL: the rest may hold secrets.
 

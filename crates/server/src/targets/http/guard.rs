@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// What may be called besides the public internet.
+/// The addresses that may be called besides the public internet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Guard {
     pub(super) allow_private: bool,

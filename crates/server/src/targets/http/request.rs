@@ -1,7 +1,7 @@
-//! What a target gets to know about a run: an event as `CloudEvents` has it, signed as a Standard Webhook.
+//! The request to a target: an event in the format of `CloudEvents`, signed as a Standard Webhook.
 //!
-//! Every value that comes from people is percent-encoded in headers as `CloudEvents` asks for, so nothing can break out of
-//! one, whatever a job is called.
+//! Every value that comes from people is percent-encoded in headers as `CloudEvents` asks for, so nothing can break out
+//! of one, whatever a job is called.
 
 use everbell::core::{JobKey, OrgId};
 use everbell::{FailureCode, Run, RunError, Timestamp};

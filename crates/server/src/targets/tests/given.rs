@@ -51,7 +51,7 @@ pub(super) async fn bell(kind: Kind, schedule: impl FnOnce(Schedule) -> Schedule
     builder.action("target", action, TargetOptions::default()).schedule(job).build().await.unwrap()
 }
 
-/// What becomes of one run.
+/// Performs one run.
 pub(super) async fn perform(kind: Kind) -> RunRecord {
     perform_with(kind, serde_json::json!({}), |schedule| schedule).await
 }
@@ -69,7 +69,7 @@ pub(super) async fn perform_with(
     bell.runs().get(asked).await.unwrap()
 }
 
-/// What becomes of the run of a slot: 8 o'clock in Paris, 7 in UTC.
+/// Performs the run of a slot: 8 o'clock in Paris, 7 in UTC.
 pub(super) async fn fired(kind: Kind, key: &str, payload: impl Serialize) -> RunRecord {
     let action = action(kind).unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
     let job = Schedule::cron(key, "0 8 * * *").tz("Europe/Paris").target("target").payload(payload);
