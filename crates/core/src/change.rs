@@ -109,7 +109,7 @@ pub struct JobChange {
     /// The version that takes over.
     pub successor: Option<NewJob>,
     /// A task to carry out for each org afterwards.
-    pub org_update: Option<OrgTask>,
+    pub org_task: Option<OrgTask>,
     /// The effect on the runs that have not started, of all orgs.
     pub pending: PendingRuns,
 }
@@ -162,7 +162,7 @@ pub fn create(definition: Definition) -> NewJob {
 pub fn pause(view: &JobView, pause: Pause) -> Result<JobChange, Invalid> {
     let state = view.job.state.paused(pause)?;
     let pending = PendingRuns::Hold;
-    Ok(JobChange { state, plan: Plan::nothing(&plan::disarm(&view.timer)), successor: None, org_update: None, pending })
+    Ok(JobChange { state, plan: Plan::nothing(&plan::disarm(&view.timer)), successor: None, org_task: None, pending })
 }
 
 /// Stops firing, and cancels the runs that have not begun.
@@ -182,11 +182,11 @@ pub fn resume(view: &JobView, missed: Missed, by: &str, now: Timestamp) -> Resul
         if let Err(broken) = &view.job().spec {
             return Err(Invalid::new("schedule", broken.reason.clone()));
         }
-        let org_update = Some(OrgTask::Resume { at: now, missed, reason });
-        return Ok(JobChange { state, plan: Plan::nothing(&view.timer), successor: None, org_update, pending });
+        let org_task = Some(OrgTask::Resume { at: now, missed, reason });
+        return Ok(JobChange { state, plan: Plan::nothing(&view.timer), successor: None, org_task, pending });
     }
     let plan = plan::resume(view.job(), &view.timer, &view.seen(None), missed, reason, now)?;
-    Ok(JobChange { state, plan, successor: None, org_update: None, pending })
+    Ok(JobChange { state, plan, successor: None, org_task: None, pending })
 }
 
 /// Brings a job back that would never fire again: see [`repair::needed`].
@@ -201,7 +201,7 @@ pub fn repair(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Inv
                 state: touched(view, by, now),
                 plan: Plan::nothing(&timer),
                 successor: None,
-                org_update: None,
+                org_task: None,
                 pending: PendingRuns::Leave,
             })
         }
@@ -212,12 +212,12 @@ pub fn repair(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Inv
 /// canceled: nothing would ever release them.
 pub fn retire(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
     let state = view.job.state.retired(by, now)?;
-    let org_update = view.is_of_all_orgs().then_some(OrgTask::Arm);
+    let org_task = view.is_of_all_orgs().then_some(OrgTask::Arm);
     let pending = match view.job.state.status {
         JobStatus::Paused => PendingRuns::End,
         JobStatus::Active | JobStatus::Retired => PendingRuns::Leave,
     };
-    Ok(JobChange { state, plan: last_plan(view, now), successor: None, org_update, pending })
+    Ok(JobChange { state, plan: last_plan(view, now), successor: None, org_task, pending })
 }
 
 fn last_plan(view: &JobView, now: Timestamp) -> Plan {
@@ -309,8 +309,8 @@ pub fn new_version(
         successor.timer = successor.timer.as_ref().map(plan::disarm);
     }
     // The org update of a successor for orgs takes over what this one leaves; another one does not.
-    let org_update = (view.is_of_all_orgs() && successor.timer.is_some()).then_some(OrgTask::Arm);
-    Ok(JobChange { state, plan, successor: Some(successor), org_update, pending })
+    let org_task = (view.is_of_all_orgs() && successor.timer.is_some()).then_some(OrgTask::Arm);
+    Ok(JobChange { state, plan, successor: Some(successor), org_task, pending })
 }
 
 /// Moves the next fire, and only that.
@@ -323,7 +323,7 @@ pub fn reschedule(view: &JobView, to: Timestamp, by: &str, now: Timestamp) -> Re
         state: touched(view, by, now),
         plan: Plan::nothing(&timer),
         successor: None,
-        org_update: None,
+        org_task: None,
         pending: PendingRuns::Leave,
     })
 }
@@ -334,13 +334,7 @@ pub fn skip_next(view: &JobView, count: u32, by: &str, now: Timestamp) -> Result
     view.expect_one_timer()?;
     let spec = view.org_spec()?;
     let plan = plan::skip_next(view.job(), &view.timer, &view.seen(spec.as_ref()), count, by, now)?;
-    Ok(JobChange {
-        state: touched(view, by, now),
-        plan,
-        successor: None,
-        org_update: None,
-        pending: PendingRuns::Leave,
-    })
+    Ok(JobChange { state: touched(view, by, now), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
 }
 
 /// Refuses `more` runs for a job, or for an org of a job, that would then have more than `limit` that are pending or running.
@@ -357,13 +351,7 @@ pub fn run_now(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<J
     view.expect_living()?;
     view.expect_one_or_all()?;
     let plan = plan::run_now(view.job(), &view.timer, &view.seen(None), request, now);
-    Ok(JobChange {
-        state: view.job.state.clone(),
-        plan,
-        successor: None,
-        org_update: None,
-        pending: PendingRuns::Leave,
-    })
+    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
 }
 
 /// Enqueues runs for slots that have gone by. A paused job may be backfilled; a retired one not.
@@ -372,17 +360,11 @@ pub fn backfill(view: &JobView, request: &plan::Backfill<'_>) -> Result<JobChang
     view.expect_one_or_all()?;
     let spec = view.org_spec()?;
     let plan = plan::backfill(view.job(), &view.timer, &view.seen(spec.as_ref()), request)?;
-    Ok(JobChange {
-        state: view.job.state.clone(),
-        plan,
-        successor: None,
-        org_update: None,
-        pending: PendingRuns::Leave,
-    })
+    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
 }
 
 /// Has something done for every org, in small steps: a run by hand, a backfill, or the timers made anew.
-pub fn for_all_orgs(view: &JobView, work: OrgTask) -> Result<JobChange, Invalid> {
+pub fn for_all_orgs(view: &JobView, task: OrgTask) -> Result<JobChange, Invalid> {
     view.expect_living()?;
     if !view.is_of_all_orgs() {
         return Err(Invalid::new("orgId", "this job does not fire for orgs: its scope is `global`"));
@@ -392,7 +374,7 @@ pub fn for_all_orgs(view: &JobView, work: OrgTask) -> Result<JobChange, Invalid>
         state: view.job.state.clone(),
         plan,
         successor: None,
-        org_update: Some(work),
+        org_task: Some(task),
         pending: PendingRuns::Leave,
     })
 }

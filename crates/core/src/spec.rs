@@ -231,7 +231,7 @@ impl Spec {
     pub fn warnings(&self, from: Timestamp) -> Vec<Warning> {
         let mut all = self.expression().map_or_else(Vec::new, Expression::warnings);
         if let Some(slots) = self.cron_slots() {
-            let until = (floor(from) + dst_notes::AHEAD).clamp(MIN_SECOND, MAX_SECOND - 1);
+            let until = (floor(from) + dst_notes::LOOKAHEAD_SECONDS).clamp(MIN_SECOND, MAX_SECOND - 1);
             let (from, until) = self.clip(from, zone::instant(until));
             all.extend(dst_notes::of_slots(&slots, from, until));
         }

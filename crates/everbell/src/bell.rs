@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tokio::sync::broadcast;
 
 use crate::builder::Builder;
-use crate::client::{Context, Jobs, NAMED, Orgs, Runs, TargetReport};
+use crate::client::{Context, Jobs, MAX_NAMED_JOBS, Orgs, Runs, TargetReport};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFailed, EngineOptions};
 use crate::events::{Event, Events};
@@ -95,12 +95,12 @@ impl Everbell {
 
     /// Which targets live instances serve, and which jobs name one that nobody serves.
     pub async fn targets(&self) -> StoreResult<TargetReport> {
-        self.parts.target_report(NAMED).await
+        self.parts.target_report(MAX_NAMED_JOBS).await
     }
 
     /// The same with the names of no more than so many jobs, at most 1,000: for who wants the counts, or some examples.
     pub async fn targets_naming(&self, jobs: u32) -> StoreResult<TargetReport> {
-        self.parts.target_report(jobs.min(NAMED)).await
+        self.parts.target_report(jobs.min(MAX_NAMED_JOBS)).await
     }
 
     /// Every instance that is known, the oldest first; also those that were not heard of lately.

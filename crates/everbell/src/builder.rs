@@ -19,7 +19,7 @@ use crate::sync::{Removed, SyncPlan, Syncer};
 use crate::targets::{Action, TargetOptions, Targets};
 
 /// How many known targets a problem names.
-const TOLD: usize = 5;
+const MAX_NAMED_TARGETS: usize = 5;
 
 /// Describes an [`Everbell`]. Nothing happens before [`Builder::build`].
 #[must_use = "nothing happens until it is built"]
@@ -253,7 +253,7 @@ impl Builder {
             let found = schedule.check().err().unwrap_or_default();
             problems.extend(found.iter().map(|problem| format!("schedule `{key}`: {problem}")));
             if let Some(target) = schedule.target_name().filter(|target| !known.contains(*target)) {
-                let names = listed(&nearest(target, known.iter().map(String::as_str), TOLD));
+                let names = listed(&nearest(target, known.iter().map(String::as_str), MAX_NAMED_TARGETS));
                 let target = target.escape_debug();
                 problems.push(format!("schedule `{key}` names unknown target `{target}`; known: {names}"));
             }

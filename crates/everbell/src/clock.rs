@@ -110,7 +110,7 @@ pub async fn sleep_on(host: &impl HostTime, time: Duration) {
         if left.is_zero() {
             return;
         }
-        tokio::time::sleep(left.min(LONGEST_SLEEP)).await;
+        tokio::time::sleep(left.min(MAX_SLEEP)).await;
     }
 }
 
@@ -148,7 +148,7 @@ impl Bounds {
 
     /// The same after a while: two clocks run at slightly different speeds.
     fn widened(self, age: Duration) -> Bounds {
-        let drift = signed(DRIFT_PER_SECOND.saturating_mul(u32::try_from(age.as_secs()).unwrap_or(u32::MAX)));
+        let drift = signed(MAX_DRIFT_PER_SECOND.saturating_mul(u32::try_from(age.as_secs()).unwrap_or(u32::MAX)));
         Bounds { low: self.low.saturating_sub(drift), high: self.high.saturating_add(drift) }
     }
 
@@ -165,13 +165,13 @@ impl Bounds {
 }
 
 /// Clocks of machines drift apart by less than a millisecond in a second.
-const DRIFT_PER_SECOND: Duration = Duration::from_millis(1);
+const MAX_DRIFT_PER_SECOND: Duration = Duration::from_millis(1);
 
 /// The largest step back that `now` waits out, and the largest step of any direction that is not reported.
 pub const MAX_HOLD: Duration = Duration::from_secs(2);
 
 /// A sleep is not longer than this before the clock is looked at again.
-const LONGEST_SLEEP: Duration = Duration::from_secs(5);
+const MAX_SLEEP: Duration = Duration::from_secs(5);
 
 impl DatabaseClock {
     /// The clock of a store, anchored.

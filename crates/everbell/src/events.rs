@@ -20,10 +20,10 @@ use tokio::sync::broadcast;
 use tracing::{debug, error, info, trace, warn};
 
 /// The most jobs that a log line names.
-const MAX_NAMED: usize = 20;
+const MAX_NAMED_JOBS: usize = 20;
 
 /// The number of events that a listener may fall behind before it misses some.
-const BACKLOG: usize = 4_096;
+const MAX_LISTENER_BACKLOG: usize = 4_096;
 
 /// An event on this instance.
 #[derive(Clone, Debug)]
@@ -265,16 +265,16 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) fn new(observers: Vec<Observer>) -> Events {
-        Events { listeners: broadcast::channel(BACKLOG).0, observers: observers.into() }
+        Events { listeners: broadcast::channel(MAX_LISTENER_BACKLOG).0, observers: observers.into() }
     }
 
     pub(crate) fn listen(&self) -> broadcast::Receiver<Arc<Event>> {
         self.listeners.subscribe()
     }
 
-    pub(crate) fn tell(&self, event: Event) {
+    pub(crate) fn publish(&self, event: Event) {
         log(&event);
-        self.show(&event);
+        self.notify_observers(&event);
         // An error means that nobody listens.
         if self.listeners.receiver_count() > 0 && !event.is_routine() {
             drop(self.listeners.send(Arc::new(event)));
@@ -282,19 +282,19 @@ impl Events {
     }
 
     /// Publishes the runs and gaps of a change of a job.
-    pub(crate) fn tell_change(&self, changed: &Changed) {
+    pub(crate) fn publish_change(&self, changed: &Changed) {
         let definition = &changed.job.job.definition;
         for run in &changed.runs {
             let skipped = run.skip.as_ref().map(SkipReason::as_str);
-            self.tell(Event::Fired { run: run.id, job: Arc::clone(definition), slot: run.slot_at, skipped });
+            self.publish(Event::Fired { run: run.id, job: Arc::clone(definition), slot: run.slot_at, skipped });
         }
         for gap in &changed.gaps {
-            self.tell(Event::Gap { job: definition.id, key: Some(definition.key.clone()), gap: gap.clone() });
+            self.publish(Event::Gap { job: definition.id, key: Some(definition.key.clone()), gap: gap.clone() });
         }
     }
 
     /// Calls the observers. One that panics must not stop the loop that publishes the event.
-    fn show(&self, event: &Event) {
+    fn notify_observers(&self, event: &Event) {
         for observer in &*self.observers {
             if catch_unwind(AssertUnwindSafe(|| observer(event))).is_err() {
                 error!("an observer of events panicked; it is shown the next one all the same");
@@ -383,7 +383,8 @@ fn log_repaired(jobs: &[(JobKey, Repair)]) {
     if jobs.is_empty() {
         return trace!("no job needs a repair");
     }
-    let named: Vec<String> = jobs.iter().take(MAX_NAMED).map(|(key, repair)| format!("{key} ({repair})")).collect();
+    let named: Vec<String> =
+        jobs.iter().take(MAX_NAMED_JOBS).map(|(key, repair)| format!("{key} ({repair})")).collect();
     warn!(
         jobs = jobs.len(),
         named = named.join(", "),

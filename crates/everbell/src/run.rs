@@ -181,7 +181,11 @@ impl Run {
 
     /// Tells how far it is, from 0 to 1, to whoever is watching.
     pub fn progress(&self, done: f64, message: impl Into<String>) {
-        self.0.events.tell(Event::Progress { run: self.info(), done: done.clamp(0.0, 1.0), message: message.into() });
+        self.0.events.publish(Event::Progress {
+            run: self.info(),
+            done: done.clamp(0.0, 1.0),
+            message: message.into(),
+        });
     }
 
     /// The output so far.

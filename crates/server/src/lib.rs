@@ -20,7 +20,7 @@ use everbell_cli::{CliError, Exit, Output, clock};
 /// Reads the command line, runs one command, and tells the exit code.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
-    if everbell_cli::answer_completions(PROGRAM, &args) || targets::answered(&args) {
+    if everbell_cli::answer_completions(PROGRAM, &args) || targets::ran_as_supervisor(&args) {
         return ExitCode::SUCCESS;
     }
     let is_healthcheck = args.get(1).is_some_and(|word| word == "healthcheck");

@@ -74,7 +74,7 @@ pub(crate) enum Stage {
 
 impl Late {
     /// Finds it in a driver's error.
-    pub(crate) fn of(error: &sqlx::Error) -> Option<Late> {
+    pub(crate) fn find_in(error: &sqlx::Error) -> Option<Late> {
         let sqlx::Error::Io(error) = error else { return None };
         error.get_ref()?.downcast_ref::<Late>().copied()
     }
@@ -110,7 +110,7 @@ mod tests {
     async fn late(limit: Duration) -> Late {
         let error = Budget::new(limit).spend(Stage::Sent, never()).await.unwrap_err();
         assert!(error.to_string().contains("no answer within"), "{error}");
-        Late::of(&error).unwrap()
+        Late::find_in(&error).unwrap()
     }
 
     #[tokio::test]

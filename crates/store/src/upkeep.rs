@@ -12,7 +12,7 @@ use crate::url::Address;
 use crate::{postgres, sqlite};
 
 /// How many runs are counted at the most, so that looking at a database stays cheap.
-pub const MOST_COUNTED: u64 = 100_000;
+pub const MAX_COUNTED_RUNS: u64 = 100_000;
 
 /// A database as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct Inspection {
 pub struct Content {
     /// Jobs of each status and kind.
     pub jobs: Vec<JobCount>,
-    /// Runs, or [`MOST_COUNTED`] if there are more.
+    /// Runs, or [`MAX_COUNTED_RUNS`] if there are more.
     pub runs: u64,
     /// Whether there are more.
     pub more_runs: bool,
@@ -47,7 +47,7 @@ pub struct Content {
 impl Content {
     /// `runs` was counted to one more than the most.
     pub(crate) fn new(jobs: Vec<JobCount>, runs: u64, oldest_run_at: Option<Timestamp>) -> Content {
-        Content { jobs, runs: runs.min(MOST_COUNTED), more_runs: runs > MOST_COUNTED, oldest_run_at }
+        Content { jobs, runs: runs.min(MAX_COUNTED_RUNS), more_runs: runs > MAX_COUNTED_RUNS, oldest_run_at }
     }
 }
 

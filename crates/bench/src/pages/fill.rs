@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, SqliteConnec
 
 use super::Amount;
 use crate::engine::Outcome;
-use crate::population::Place;
+use crate::population::Database;
 
 /// When a history ends whose times do not matter: just before the next fires.
 pub(super) const END: Timestamp = Timestamp::constant(1_794_700_800, 0);
@@ -28,9 +28,9 @@ fn runs_of_job(number: &str, Amount { jobs, runs, .. }: Amount) -> String {
 
 /// Jobs of all kinds, and their runs: of a hundred one is skipped, two failed, one is canceled, two are by hand and two of
 /// no job; a hundred are at work and a hundred wait.
-pub(super) async fn history(place: Place<'_>, amount: Amount) -> Outcome<()> {
+pub(super) async fn history(place: Database<'_>, amount: Amount) -> Outcome<()> {
     match place {
-        Place::Postgres(url) => {
+        Database::Postgres(url) => {
             let mut connection = PgConnection::connect(url).await?;
             let number = "substr(job_key, 6)::integer";
             let later = format!("next_run_at + interval '1 hour' + interval '1 s' * ({number} * 7919 % 2592000)");
@@ -39,7 +39,7 @@ pub(super) async fn history(place: Place<'_>, amount: Amount) -> Outcome<()> {
             sqlx::raw_sql(AssertSqlSafe(postgres(amount))).execute(&mut connection).await?;
             sqlx::raw_sql("vacuum analyze").execute(&mut connection).await?;
         }
-        Place::Sqlite(path) => {
+        Database::Sqlite(path) => {
             let mut connection: SqliteConnection = SqliteConnectOptions::new().filename(path).connect().await?;
             let number = "cast(substr(job_key, 6) as integer)";
             let later = format!("next_run_at + 1000000 * (3600 + {number} * 7919 % 2592000)");

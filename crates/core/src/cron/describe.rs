@@ -55,5 +55,5 @@ fn describe_fields(fields: &Fields, budget: usize) -> String {
 
 /// Returns the separator before a continuation: a comma if the text ends with a remark that a comma sets off.
 fn separator(text: &str) -> &'static str {
-    if text.contains(time::ANEW) { ", " } else { " " }
+    if text.contains(time::RESTARTING_EACH) { ", " } else { " " }
 }

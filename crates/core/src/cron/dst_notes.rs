@@ -14,7 +14,7 @@ use super::slots::{DstFold, DstGap, Slots};
 use super::warn::{Warning, WarningCode};
 
 /// How far ahead changes are looked for.
-pub(crate) const AHEAD: i64 = 366 * DAY;
+pub(crate) const LOOKAHEAD_SECONDS: i64 = 366 * DAY;
 
 const DAY: i64 = 86_400;
 const MAX_NOTES: usize = 10;

@@ -31,11 +31,11 @@ impl From<&JobState> for JobLifecycle {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrgFacts {
     /// The state of the job.
-    pub life: JobLifecycle,
+    pub lifecycle: JobLifecycle,
     /// The org's settings.
     pub place: OrgSettings,
     /// The org's override of the job.
-    pub wish: Option<Override>,
+    pub override_: Option<Override>,
 }
 
 /// Whether a job fires for an org.
@@ -72,23 +72,23 @@ crate::policy::words!(Off {
 
 /// Whether the job fires for the org, and how.
 pub fn eligibility(job: &Definition, facts: &OrgFacts) -> Eligibility {
-    let OrgFacts { life, place, wish } = facts;
-    if life.status == JobStatus::Retired {
-        return Eligibility::Over(life.changed_at);
+    let OrgFacts { lifecycle, place, override_ } = facts;
+    if lifecycle.status == JobStatus::Retired {
+        return Eligibility::Over(lifecycle.changed_at);
     }
     if place.deleted {
         return Eligibility::Over(place.changed_at);
     }
-    if life.status == JobStatus::Paused {
+    if lifecycle.status == JobStatus::Paused {
         return Eligibility::Off(Off::JobPaused);
     }
-    if life.errored || job.spec.is_err() {
+    if lifecycle.errored || job.spec.is_err() {
         return Eligibility::Off(Off::JobErrored);
     }
     if !place.enabled {
         return Eligibility::Off(Off::OrgDisabled);
     }
-    if wish.as_ref().is_some_and(|wish| !wish.enabled) {
+    if override_.as_ref().is_some_and(|override_| !override_.enabled) {
         return Eligibility::Off(Off::Overridden);
     }
     match spec_for(job, facts) {
@@ -101,7 +101,7 @@ pub fn eligibility(job: &Definition, facts: &OrgFacts) -> Eligibility {
 pub fn spec_for(job: &Definition, facts: &OrgFacts) -> Result<Spec, String> {
     let spec = job.spec.as_ref().map_err(|broken| broken.reason.clone())?;
     let zone = Zone::get(&facts.place.timezone).map_err(|error| error.to_string())?;
-    match facts.wish.as_ref().and_then(|wish| wish.expression.as_deref()) {
+    match facts.override_.as_ref().and_then(|override_| override_.expression.as_deref()) {
         None => Ok(spec.in_zone(zone)),
         Some(text) => {
             let expression: Expression = text.parse().map_err(|error| format!("override `{text}`: {error}"))?;
@@ -183,8 +183,8 @@ pub(super) fn past_the_move(spec: &Spec, timer: &mut Timer, place: &OrgSettings)
 /// The day of a move, if it got no run and another local time was wanted afterwards that had gone by before the move: the mark
 /// is past that slot, so no plan would ever meet it.
 pub(super) fn lost_today(spec: &Spec, timer: &Timer, facts: &OrgFacts) -> Option<Gap> {
-    let (moved, wish) = (facts.place.moved.as_ref()?, facts.wish.as_ref()?);
-    if timer.last_slot_at != plan::just_after(moved.at) || wish.updated_at <= moved.at {
+    let (moved, override_) = (facts.place.moved.as_ref()?, facts.override_.as_ref()?);
+    if timer.last_slot_at != plan::just_after(moved.at) || override_.updated_at <= moved.at {
         return None;
     }
     let slot = spec.prev_at_or_before(moved.at).filter(|_| spec.at_most_daily())?;

@@ -23,7 +23,7 @@ pub struct OrgUpdate {
     /// The key of that job.
     pub job_key: JobKey,
     /// The task.
-    pub work: OrgTask,
+    pub task: OrgTask,
     /// The actor who asked for it.
     pub actor: String,
     /// When it was asked for.
@@ -38,7 +38,7 @@ impl OrgUpdate {
     /// Whether it maintains timers and has not yet reached this org for a job of this key. If so, it will see what
     /// changed about the org.
     pub fn is_ahead_of(&self, key: &JobKey, org: &OrgId) -> bool {
-        matches!(self.work, OrgTask::Arm | OrgTask::Resume { .. })
+        matches!(self.task, OrgTask::Arm | OrgTask::Resume { .. })
             && self.job_key == *key
             && self.reached.as_ref().is_none_or(|reached| reached < org)
     }
@@ -51,7 +51,7 @@ impl OrgUpdate {
 
     /// Refuses to stop an org update that timers depend on.
     pub fn expect_stoppable(&self) -> Result<(), Invalid> {
-        match self.work {
+        match self.task {
             OrgTask::RunNow { .. } | OrgTask::Backfill { .. } => Ok(()),
             OrgTask::Arm | OrgTask::Resume { .. } => {
                 Err(Invalid::new("sweepId", "is about timers, which have to follow their job: it ends by itself"))
@@ -123,22 +123,22 @@ pub struct OrgUpdateStep<'a> {
 
 /// Decides what an org update does for one org. Always returns the same decision, with the same run ids.
 pub fn take_step(view: &OrgView, step: OrgUpdateStep<'_>) -> TimerChanges {
-    let plan = match &step.org_update.work {
+    let plan = match &step.org_update.task {
         // What is over is swept up by the org update that ended it, which hands on what is to be remembered.
         OrgTask::Resume { .. } if matches!(view.eligibility(), Eligibility::Over(_)) => None,
-        work @ (OrgTask::Arm | OrgTask::Resume { .. }) => return reconcile(view, Some(work)),
+        task @ (OrgTask::Arm | OrgTask::Resume { .. }) => return reconcile(view, Some(task)),
         OrgTask::RunNow { payload, overlap } => run_now(view, step, payload.as_ref(), *overlap),
         OrgTask::Backfill { id, from, to } => backfill(view, *id, *from, *to),
     };
     // Runs beside the schedule leave the timer as it is.
     let org_error = view.timer.as_ref().and_then(|old| old.error.clone());
-    let fate = plan.map_or(TimerChange::Keep, |plan| TimerChange::Write(Box::new(Plan { org_error, ..plan })));
-    TimerChanges { before: None, fate }
+    let change = plan.map_or(TimerChange::Keep, |plan| TimerChange::Write(Box::new(Plan { org_error, ..plan })));
+    TimerChanges { before: None, change }
 }
 
 fn run_now(view: &OrgView, step: OrgUpdateStep<'_>, payload: Option<&Json>, overlap: Option<Overlap>) -> Option<Plan> {
     // A paused job may be run by hand; one that the org does not take part in is not run for it.
-    let wanted = view.facts.place.enabled && view.facts.wish.as_ref().is_none_or(|wish| wish.enabled);
+    let wanted = view.facts.place.enabled && view.facts.override_.as_ref().is_none_or(|override_| override_.enabled);
     if matches!(view.eligibility(), Eligibility::Over(_)) || !wanted {
         return None;
     }

@@ -90,7 +90,7 @@ struct Fire {
 fn imagine(view: &OrgView, count: usize, now: Timestamp) -> Lived {
     let mut lived = Lived::default();
     let reconciled = reconcile(view, None);
-    let mut timer = match (reconciled.fate, &view.timer) {
+    let mut timer = match (reconciled.change, &view.timer) {
         (TimerChange::Write(plan), _) => {
             lived.keep(&plan, now);
             plan.timer

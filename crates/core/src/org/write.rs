@@ -35,7 +35,7 @@ pub struct OrgWrite {
 
 impl OrgWrite {
     /// A write that changes nothing yet.
-    pub fn of(id: OrgId) -> OrgWrite {
+    pub fn new(id: OrgId) -> OrgWrite {
         OrgWrite {
             id,
             name: None,

@@ -55,7 +55,7 @@ verbs! {
         /// The audit trail, a page at a time, newest first, of one object or of all.
         async fn list_audit(&self, object: Option<&str>, page: &PageRequest) -> StoreResult<Page<AuditEntry>>;
 
-        /// Looks for an earlier request of this key that was begun at most [`REQUEST_KEPT`](super::REQUEST_KEPT) before
+        /// Looks for an earlier request of this key that was begun at most [`REQUEST_RETENTION`](super::REQUEST_RETENTION) before
         /// `now`.
         async fn find_request(&self, request: &RequestKey, now: Timestamp) -> StoreResult<Remembered>;
 

@@ -93,4 +93,4 @@ pub type Wakeup<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 pub const FUTURE_TOLERANCE: Duration = Duration::from_secs(5);
 
 /// How long the answer to a request with an idempotency key is remembered, from its beginning.
-pub const REQUEST_KEPT: Duration = Duration::from_hours(24);
+pub const REQUEST_RETENTION: Duration = Duration::from_hours(24);

@@ -45,7 +45,7 @@ pub struct JobOrg {
     /// The org.
     pub org: Org,
     /// Its override of the job.
-    pub wish: Option<Override>,
+    pub override_: Option<Override>,
     /// The timer of the job for this org.
     pub timer: Option<Timer>,
     /// Why the job cannot fire for it.
@@ -58,7 +58,7 @@ pub struct OrgJob {
     /// The job.
     pub job: Job,
     /// The org's override of it.
-    pub wish: Option<Override>,
+    pub override_: Option<Override>,
     /// Its timer for the org.
     pub timer: Option<Timer>,
     /// Why it cannot fire for the org.

@@ -21,13 +21,13 @@ pub struct RunHistogram {
 
 impl RunHistogram {
     /// The most bounds: one more than spans.
-    pub const MOST_BOUNDS: usize = 400;
+    pub const MAX_BOUNDS: usize = 400;
 
     /// All runs between these bounds, which must increase. Bucket `i` has the runs whose time ([`RunId::time`]) lies in
     /// `[bounds[i], bounds[i + 1])`.
     pub fn new(bounds: Vec<Timestamp>) -> Result<RunHistogram, Invalid> {
-        if !(2..=RunHistogram::MOST_BOUNDS).contains(&bounds.len()) {
-            let reason = format!("must be from 2 to {}, not {}", RunHistogram::MOST_BOUNDS, bounds.len());
+        if !(2..=RunHistogram::MAX_BOUNDS).contains(&bounds.len()) {
+            let reason = format!("must be from 2 to {}, not {}", RunHistogram::MAX_BOUNDS, bounds.len());
             return Err(Invalid::new("bounds", reason));
         }
         if !bounds.is_sorted_by(|a, b| a < b) {

@@ -23,10 +23,10 @@ use crate::engine::random;
 /// How its entries in the audit trail are called.
 pub(super) const ACTION: &str = "job.backfill";
 /// How much history is looked at, in pages.
-pub(super) const PAGE: u32 = 1_000;
-const MOST_PAGES: usize = 50;
+pub(super) const PAGE_ROWS: u32 = 1_000;
+const MAX_PAGES: usize = 50;
 /// The most backfills that are listed.
-const MOST_LISTED: usize = 100;
+const MAX_LISTED_BACKFILLS: usize = 100;
 
 /// The effect of a backfill of a range, planned or carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,7 +189,7 @@ impl Jobs {
         };
         let runs = match changed {
             Ok(changed) => {
-                self.context.parts.events.tell_change(&changed);
+                self.context.parts.events.publish_change(&changed);
                 changed.runs
             }
             Err(error) if is_in_doubt(&error) => {
@@ -206,8 +206,8 @@ impl Jobs {
     pub(super) async fn backfill_before(&self, job: &Definition) -> StoreResult<Option<BackfillId>> {
         let Some(deed) = self.context.done_before().await? else { return Ok(None) };
         let object = format!("job:{}", job.key);
-        let mut page = PageRequest { limit: PAGE, after: None };
-        for _ in 0..MOST_PAGES {
+        let mut page = PageRequest { limit: PAGE_ROWS, after: None };
+        for _ in 0..MAX_PAGES {
             let entries = self.context.parts.store.list_audit(Some(&object), &page).await?;
             if let Some(entry) = entries.items.iter().find(|entry| entry.id == deed.entry) {
                 return Ok(asked_for(entry).map(|(id, _, _)| id));
@@ -236,8 +236,8 @@ impl Jobs {
         let object = format!("job:{}", job.job.definition.key);
         let org_updates = self.context.parts.store.list_org_updates().await?;
         let mut reports = Vec::new();
-        let mut page = PageRequest { limit: PAGE, after: None };
-        for _ in 0..MOST_PAGES {
+        let mut page = PageRequest { limit: PAGE_ROWS, after: None };
+        for _ in 0..MAX_PAGES {
             let entries = self.context.parts.store.list_audit(Some(&object), &page).await?;
             for entry in entries.items.into_iter().filter(|entry| entry.action == ACTION) {
                 let Some((id, from, to)) = asked_for(&entry) else { continue };
@@ -252,9 +252,9 @@ impl Jobs {
                 .await?;
                 let updating_orgs = org_updates
                     .iter()
-                    .any(|org_update| matches!(org_update.work, OrgTask::Backfill { id: own, .. } if own == id));
+                    .any(|org_update| matches!(org_update.task, OrgTask::Backfill { id: own, .. } if own == id));
                 reports.push(BackfillReport { id, asked: entry, from, to, runs, updating_orgs });
-                if reports.len() == MOST_LISTED {
+                if reports.len() == MAX_LISTED_BACKFILLS {
                     return Ok(reports);
                 }
             }
@@ -317,8 +317,8 @@ impl Jobs {
 
     /// Looks at every run, newest first, as far as there is a bound to it.
     async fn each_run(&self, filter: RunFilter, mut look: impl FnMut(RunRecord)) -> StoreResult<()> {
-        let mut page = PageRequest { limit: PAGE, after: None };
-        for _ in 0..MOST_PAGES {
+        let mut page = PageRequest { limit: PAGE_ROWS, after: None };
+        for _ in 0..MAX_PAGES {
             let runs = self.context.parts.store.list_runs(&filter, &page).await?;
             runs.items.into_iter().for_each(&mut look);
             page.after = runs.next;

@@ -5,7 +5,7 @@ use everbell_core::store::{JobOrgFilter, JobRef, JobRow, PageRequest, StoreError
 use everbell_core::{BackfillId, Invalid};
 use jiff::Timestamp;
 
-use super::backfill::{ACTION, PAGE, bounded, facts_of};
+use super::backfill::{ACTION, PAGE_ROWS, bounded, facts_of};
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
 use super::org_jobs::expect_per_org;
@@ -51,9 +51,9 @@ impl Jobs {
         }
         let id = before.unwrap_or_else(|| BackfillId::new(now, random()));
         let after = facts_of(id, from, to);
-        let work = OrgTask::Backfill { id, from, to };
+        let task = OrgTask::Backfill { id, from, to };
         let org_update =
-            org_updates::begin(&self.context, JobRef::Id(definition.id), None, ACTION, after, &work).await?;
+            org_updates::begin(&self.context, JobRef::Id(definition.id), None, ACTION, after, &task).await?;
         Ok(BackfillOfAll { id, org_update })
     }
 
@@ -68,11 +68,14 @@ impl Jobs {
         expect_per_org(&row)?;
         expect_few(&row, from, to, self.context.now())?;
         let definition = &row.job.definition;
-        let page = PageRequest { limit: PAGE, after: None };
+        let page = PageRequest { limit: PAGE_ROWS, after: None };
         let found = self.context.parts.store.job_orgs(definition.id, &JobOrgFilter::default(), &page).await?;
         let sizes = found.items.iter().map(|own| {
-            let facts =
-                OrgFacts { life: (&row.job.state).into(), place: own.org.place.clone(), wish: own.wish.clone() };
+            let facts = OrgFacts {
+                lifecycle: (&row.job.state).into(),
+                place: own.org.place.clone(),
+                override_: own.override_.clone(),
+            };
             org::backfill_size(definition, &facts, own.timer.as_ref(), (from, to))
         });
         let sizes: Vec<u64> = sizes.collect();
@@ -88,7 +91,7 @@ impl Jobs {
     pub(super) async fn stop_making(&self, id: BackfillId) -> StoreResult<()> {
         let org_updates = self.context.parts.store.list_org_updates().await?;
         let is_its =
-            |org_update: &&OrgUpdate| matches!(org_update.work, OrgTask::Backfill { id: own, .. } if own == id);
+            |org_update: &&OrgUpdate| matches!(org_update.task, OrgTask::Backfill { id: own, .. } if own == id);
         for org_update in org_updates.iter().filter(is_its) {
             match org_updates::stop(&self.context.repeatable(), org_update).await {
                 // It came to its end meanwhile.

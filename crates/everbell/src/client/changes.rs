@@ -14,7 +14,7 @@ use super::jobs::Jobs;
 use super::names::IntoJobRef;
 use super::org_jobs::JobOfOrg;
 use super::trail::{Facts, facts, facts_of};
-use super::{ATTEMPTS, Context};
+use super::{Context, MAX_ATTEMPTS};
 use crate::clock::BoxFuture;
 
 /// A change that happens when it is awaited.
@@ -60,7 +60,7 @@ impl<V: Verb> Change<V> {
 
     async fn commit(self) -> StoreResult<Changed> {
         let job = self.job.clone()?;
-        for _ in 1..ATTEMPTS {
+        for _ in 1..MAX_ATTEMPTS {
             match self.attempt(&job).await {
                 Err(error) if error.is_conflict() && self.if_revision.is_none() => {}
                 answer => return answer,
@@ -91,7 +91,7 @@ impl<V: Verb> Change<V> {
         let object = format!("job:{}", definition.key);
         let audit = self.jobs.context.entry(V::ACTION, object, now, Some(&before), Some(&after));
         let changed = parts.store.change_job(&JobRef::Id(definition.id), Some(revision), &decide, &audit).await?;
-        parts.events.tell_change(&changed);
+        parts.events.publish_change(&changed);
         parts.follow_change(&changed).await;
         Ok(changed)
     }
@@ -114,7 +114,7 @@ impl<V: Verb> Change<V> {
         let audit = context.entry(V::ACTION, object, now, Some(&before), Some(&after));
         let job = JobRef::Id(definition.id);
         let changed = context.parts.store.change_org_job(&job, org, self.if_revision, &decide, &audit).await?;
-        context.parts.events.tell_change(&changed);
+        context.parts.events.publish_change(&changed);
         Ok(changed)
     }
 }

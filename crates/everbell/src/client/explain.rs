@@ -10,10 +10,10 @@ use super::names::IntoJobRef;
 use super::org_jobs::JobOfOrg;
 
 /// The most fires that are told at once.
-const MOST_FIRES: usize = 1_000;
+const MAX_FIRES: usize = 1_000;
 
 /// The most versions that are asked about one slot.
-const MOST_VERSIONS: usize = 100;
+const MAX_VERSIONS: usize = 100;
 
 /// The outcome of a job at a given time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Jobs {
     pub async fn next_fires(&self, job: impl IntoJobRef, count: usize) -> StoreResult<Vec<Zoned>> {
         let row = self.get(job).await?;
         let Ok(spec) = &row.job.definition.spec else { return Ok(Vec::new()) };
-        Ok(fires(&row, spec, row.timer.as_ref(), self.context.now(), count.min(MOST_FIRES)))
+        Ok(fires(&row, spec, row.timer.as_ref(), self.context.now(), count.min(MAX_FIRES)))
     }
 
     /// The same for one org of a job that fires for each, in its zone. None either where the job is off for it.
@@ -77,7 +77,7 @@ impl Jobs {
         else {
             return Ok(Vec::new());
         };
-        Ok(fires(&read.row, &spec, read.timer.as_ref(), self.context.now(), count.min(MOST_FIRES)))
+        Ok(fires(&read.row, &spec, read.timer.as_ref(), self.context.now(), count.min(MAX_FIRES)))
     }
 
     /// Explains what happened at this time: to the version that was current then, if the job is named by its key.
@@ -120,7 +120,7 @@ impl Jobs {
         time: Timestamp,
     ) -> StoreResult<Explanation> {
         if matches!(told, Explanation::Ahead | Explanation::Unknown) {
-            for version in others.iter().take(MOST_VERSIONS) {
+            for version in others.iter().take(MAX_VERSIONS) {
                 let outcome = self.context.parts.store.slot_outcome(*version, org, time).await?;
                 if let Some(run @ SlotOutcome::Run(_)) = outcome {
                     return Ok(Explanation::Settled(run));

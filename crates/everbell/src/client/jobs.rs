@@ -14,7 +14,7 @@ use crate::engine::random;
 use crate::schedule::Schedule;
 
 /// The most versions of a job that are listed.
-const MOST_VERSIONS: u32 = 1_000;
+const MAX_VERSIONS: u32 = 1_000;
 
 /// Jobs, for whoever acts: `bell.jobs().by("ana").pause("daily-briefing", "the mail server is down").await?`.
 #[derive(Clone, Debug)]
@@ -123,7 +123,7 @@ impl Jobs {
     /// All versions of a job, the newest first.
     pub async fn versions(&self, key: &str) -> StoreResult<Vec<JobRow>> {
         let filter = JobFilter { key: Some(JobKey::new(key)?), ..JobFilter::default() };
-        let page = PageRequest { limit: MOST_VERSIONS, after: None };
+        let page = PageRequest { limit: MAX_VERSIONS, after: None };
         let versions = self.list(&filter, &page).await?.items;
         if versions.is_empty() { Err(StoreError::not_found("job", key)) } else { Ok(versions) }
     }

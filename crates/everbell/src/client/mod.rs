@@ -39,7 +39,7 @@ pub use orgs::Orgs;
 pub use run_now::{OrgRunNow, RunNow, RunNowRequest};
 pub use runs::Runs;
 pub(crate) use runs::ad_hoc;
-pub(crate) use served::{NAMED, listed};
+pub(crate) use served::{MAX_NAMED_JOBS, listed};
 pub use served::{ServedTarget, TargetReport, UnservedTarget};
 pub(crate) use trail::{Facts, audit_entry, facts};
 pub use what_if::JobWhatIf;
@@ -47,7 +47,7 @@ pub use what_if::JobWhatIf;
 use crate::bell::Parts;
 
 /// How often something is tried again after somebody else was faster.
-pub(crate) const ATTEMPTS: u32 = 10;
+pub(crate) const MAX_ATTEMPTS: u32 = 10;
 
 /// The longest name of an actor and the longest reason, in bytes.
 const MAX_ACTOR_BYTES: usize = 200;

@@ -19,7 +19,7 @@ impl Orgs {
         if let Some(same) = there.as_ref().filter(|own| same_wish(own, &wanted)) {
             return Ok(same.clone());
         }
-        let (before, after) = (there.as_ref().map(wish_facts), wish_facts(&wanted));
+        let (before, after) = (there.as_ref().map(override_facts), override_facts(&wanted));
         let audit = self.context.entry("org.override", object(org), now, before.as_ref(), Some(&after));
         let written = self.context.parts.store.write_override(org, write, &audit).await?;
         self.context.parts.follow().await;
@@ -29,7 +29,7 @@ impl Orgs {
     /// The org wants of the job what all want.
     pub async fn clear_override(&self, org: &OrgId, job: &JobKey) -> StoreResult<()> {
         let there = self.find_override(org, job).await?.ok_or_else(|| StoreError::not_found("override", job))?;
-        let (now, before) = (self.context.now(), wish_facts(&there));
+        let (now, before) = (self.context.now(), override_facts(&there));
         let audit = self.context.entry("org.override_clear", object(org), now, Some(&before), None);
         self.context.parts.store.delete_override(org, job, &audit).await?;
         self.context.parts.follow().await;
@@ -42,7 +42,7 @@ impl Orgs {
     }
 
     async fn find_override(&self, org: &OrgId, job: &JobKey) -> StoreResult<Option<Override>> {
-        Ok(self.overrides(org).await?.into_iter().find(|wish| wish.job_key == *job))
+        Ok(self.overrides(org).await?.into_iter().find(|override_| override_.job_key == *job))
     }
 
     /// The living jobs that fire for each org, as this one sees them, by key; at most 1,000.
@@ -69,9 +69,9 @@ fn same_wish(is: &Override, wanted: &Override) -> bool {
 }
 
 /// One fact for each job, so that the entry tells which.
-fn wish_facts(wish: &Override) -> Facts {
-    let value = json!({ "enabled": wish.enabled, "cronExpression": wish.expression });
-    Facts::from_iter([(format!("override:{}", wish.job_key), value)])
+fn override_facts(override_: &Override) -> Facts {
+    let value = json!({ "enabled": override_.enabled, "cronExpression": override_.expression });
+    Facts::from_iter([(format!("override:{}", override_.job_key), value)])
 }
 
 /// Whether the job fires for each org.
@@ -88,7 +88,7 @@ pub(super) fn expect_per_org(row: &JobRow) -> Result<(), Invalid> {
 pub(super) struct JobOfOrg {
     pub(super) row: JobRow,
     pub(super) org: Org,
-    pub(super) wish: Option<Override>,
+    pub(super) override_: Option<Override>,
     /// The timer of the job for the org.
     pub(super) timer: Option<Timer>,
 }
@@ -103,15 +103,19 @@ impl JobOfOrg {
             && let Some(found) =
                 store.org_jobs(org).await?.into_iter().find(|own| own.job.definition.id == row.job.definition.id)
         {
-            return Ok(JobOfOrg { row, org: place, wish: found.wish, timer: found.timer });
+            return Ok(JobOfOrg { row, org: place, override_: found.override_, timer: found.timer });
         }
-        let wishes = store.list_overrides(org).await?;
-        let wish = wishes.into_iter().find(|wish| wish.job_key == row.job.definition.key);
-        Ok(JobOfOrg { row, org: place, wish, timer: None })
+        let overrides = store.list_overrides(org).await?;
+        let override_ = overrides.into_iter().find(|override_| override_.job_key == row.job.definition.key);
+        Ok(JobOfOrg { row, org: place, override_, timer: None })
     }
 
     pub(super) fn facts(&self) -> OrgFacts {
-        OrgFacts { life: (&self.row.job.state).into(), place: self.org.place.clone(), wish: self.wish.clone() }
+        OrgFacts {
+            lifecycle: (&self.row.job.state).into(),
+            place: self.org.place.clone(),
+            override_: self.override_.clone(),
+        }
     }
 
     /// The schedule of the job in the zone of the org, at the local time that the org wants.

@@ -12,10 +12,10 @@ use super::names::IntoJobRef;
 use super::orgs::Orgs;
 use super::{Context, Facts};
 use crate::bell::Parts;
-use crate::engine::{Keys, ORG_UPDATE_BATCH, told};
+use crate::engine::{Keys, MAX_ORGS_PER_STEP, into_events};
 
 /// How many steps are taken on the spot. What is left is for the engine.
-const ROUNDS: usize = 4;
+const MAX_STEPS_AT_ONCE: usize = 4;
 
 /// Something that is done for every org of a job, or was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Orgs {
 pub(super) async fn stop(context: &Context, org_update: &OrgUpdate) -> StoreResult<OrgUpdate> {
     let after = Facts::from_iter([
         ("sweepId".to_owned(), json!(org_update.id.to_string())),
-        ("work".to_owned(), json!(org_update.work.as_str())),
+        ("work".to_owned(), json!(org_update.task.as_str())),
     ]);
     let object = format!("job:{}", org_update.job_key);
     let audit = context.entry("job.stop_sweep", object, context.now(), None, Some(&after));
@@ -70,7 +70,7 @@ pub(super) async fn begin(
     if_revision: Option<u64>,
     action: &str,
     mut after: Facts,
-    work: &OrgTask,
+    task: &OrgTask,
 ) -> StoreResult<OrgUpdateStarted> {
     let store = &context.parts.store;
     if let Some(deed) = context.done_before().await? {
@@ -82,7 +82,7 @@ pub(super) async fn begin(
     after.insert("orgs".to_owned(), json!("all"));
     let object = format!("job:{}", row.job.definition.key);
     let audit = context.entry(action, object, context.now(), None, Some(&after));
-    let decide = |view: &JobView| change::for_all_orgs(view, work.clone());
+    let decide = |view: &JobView| change::for_all_orgs(view, task.clone());
     let changed = store.change_job(&JobRef::Id(row.job.definition.id), if_revision, &decide, &audit).await?;
     context.parts.follow().await;
     let done = store.list_org_updates().await?.iter().all(|org_update| org_update.id != audit.id);
@@ -93,10 +93,10 @@ impl Parts {
     /// Lets the timers of orgs follow what was just written, as far as that is little, so that who wrote it finds them
     /// when they look. What fails here is done by the engine.
     pub(crate) async fn follow(&self) {
-        for _ in 0..ROUNDS {
-            match self.store.reconcile_orgs(self.clock.now(), ORG_UPDATE_BATCH).await {
+        for _ in 0..MAX_STEPS_AT_ONCE {
+            match self.store.reconcile_orgs(self.clock.now(), MAX_ORGS_PER_STEP).await {
                 Ok(progress) => {
-                    told(progress.planned, &Keys::new()).for_each(|event| self.events.tell(event));
+                    into_events(progress.planned, &Keys::new()).for_each(|event| self.events.publish(event));
                     if !progress.more {
                         return;
                     }

@@ -7,12 +7,12 @@ use everbell_core::store::{OrgCounts, OrgFilter, OrgWritten, Page, PageRequest, 
 use everbell_core::{Invalid, OrgId, storable_text};
 use serde_json::{Value, json};
 
-use super::{ATTEMPTS, Context, Facts, is_in_doubt};
+use super::{Context, Facts, MAX_ATTEMPTS, is_in_doubt};
 
 /// How many orgs of an import are named in the audit trail.
-const NAMED: usize = 20;
+const MAX_NAMED_ORGS: usize = 20;
 /// A longer text is cut in the audit trail.
-const LONGEST_TEXT: usize = 4_096;
+const MAX_TEXT_BYTES: usize = 4_096;
 
 /// Orgs, for whoever acts: tenants with their own zone, for whom a job with [`Schedule::per_org`](crate::Schedule::per_org)
 /// fires at each one's own local time.
@@ -49,7 +49,7 @@ impl Orgs {
     /// Makes or changes an org: what the write leaves out stays as it is, or has its default in a new one. A zone that does
     /// not exist is refused with the names nearest to it.
     pub async fn set(&self, write: OrgWrite) -> StoreResult<OrgWritten> {
-        for _ in 1..ATTEMPTS {
+        for _ in 1..MAX_ATTEMPTS {
             match self.try_set(&write).await {
                 // Written again after a commit that may have happened it is the same.
                 Err(error) if (error.is_conflict() || is_in_doubt(&error)) && write.expected_revision.is_none() => {}
@@ -79,7 +79,7 @@ impl Orgs {
     /// Makes and changes orgs, all of them or none. At most 10,000 at once.
     pub async fn import(&self, writes: &[OrgWrite]) -> StoreResult<Vec<OrgWritten>> {
         expect_few(writes)?;
-        let ids: Vec<&str> = writes.iter().take(NAMED).map(|write| write.id.as_str()).collect();
+        let ids: Vec<&str> = writes.iter().take(MAX_NAMED_ORGS).map(|write| write.id.as_str()).collect();
         let after = Facts::from_iter([("orgs".to_owned(), json!(writes.len())), ("first".to_owned(), json!(ids))]);
         let audit = self.context.entry("org.import", "orgs".to_owned(), self.context.now(), None, Some(&after));
         let written = self.context.parts.store.write_orgs(writes, &audit).await?;
@@ -179,7 +179,7 @@ fn facts(org: &Org) -> Facts {
         "name": org.name,
         "timezone": org.place.timezone,
         "enabled": org.place.enabled,
-        "settings": storable_text(org.settings.as_str(), LONGEST_TEXT),
+        "settings": storable_text(org.settings.as_str(), MAX_TEXT_BYTES),
     });
     match facts {
         Value::Object(facts) => facts,

@@ -54,7 +54,7 @@ pub struct RunNowRequest {
 }
 
 /// The most orgs that are named at once.
-const MOST_ORGS: usize = 100;
+const MAX_ORGS: usize = 100;
 
 /// The result of a run by hand for one of several orgs.
 #[derive(Debug)]
@@ -97,9 +97,9 @@ impl RunNowRequest {
 
     /// For each of these orgs, at most 100, one after the other. One fails by itself.
     pub async fn for_orgs(self, orgs: &[OrgId]) -> StoreResult<Vec<OrgRunNow>> {
-        if orgs.is_empty() || orgs.len() > MOST_ORGS {
+        if orgs.is_empty() || orgs.len() > MAX_ORGS {
             let reason =
-                format!("must be 1 to {MOST_ORGS} orgs, these are {}; all of them is another request", orgs.len());
+                format!("must be 1 to {MAX_ORGS} orgs, these are {}; all of them is another request", orgs.len());
             return Err(Invalid::new("orgs", reason).into());
         }
         let job = self.job.clone()?;
@@ -122,8 +122,8 @@ impl RunNowRequest {
         if let Some(overlap) = overlap {
             after.insert("overlap".to_owned(), json!(overlap.as_str()));
         }
-        let work = OrgTask::RunNow { payload, overlap };
-        org_updates::begin(&context, job, if_revision, "job.run_now", after, &work).await
+        let task = OrgTask::RunNow { payload, overlap };
+        org_updates::begin(&context, job, if_revision, "job.run_now", after, &task).await
     }
 
     pub(super) fn stored_payload(self, payload: Json) -> RunNowRequest {
@@ -167,7 +167,7 @@ impl RunNowRequest {
         };
         let run = match changed {
             Ok(changed) => {
-                context.parts.events.tell_change(&changed);
+                context.parts.events.publish_change(&changed);
                 changed.runs.into_iter().find(|run| run.id == id)
             }
             Err(error) if is_in_doubt(&error) => Some(store.get_run(id).await.map_err(|_| error)?),

@@ -11,9 +11,9 @@ use crate::bell::Parts;
 use crate::clock::earlier;
 
 /// How many names a refusal tells.
-const TOLD: usize = 5;
+const MAX_NAMED_TARGETS: usize = 5;
 /// How many jobs without a live target are told by name, of all targets together.
-pub(crate) const NAMED: u32 = 1_000;
+pub(crate) const MAX_NAMED_JOBS: u32 = 1_000;
 
 /// The targets that live instances serve, and those that jobs need but no live instance serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl Parts {
 }
 
 fn unknown(target: &Target, known: &BTreeSet<Target>) -> Invalid {
-    let names = nearest(target.as_str(), known.iter().map(Target::as_str), TOLD);
+    let names = nearest(target.as_str(), known.iter().map(Target::as_str), MAX_NAMED_TARGETS);
     let more = match known.len() - names.len() {
         0 => String::new(),
         more => format!(" and {more} more"),

@@ -11,7 +11,7 @@ use crate::engine::random;
 pub(crate) type Facts = Map<String, Value>;
 
 /// A longer text is cut: an entry tells what changed, the version has the whole of it.
-const LONGEST_TEXT: usize = 4_096;
+const MAX_TEXT_BYTES: usize = 4_096;
 
 /// An entry about something that changes.
 pub(crate) fn audit_entry(
@@ -60,7 +60,7 @@ pub(crate) fn facts(job: &Definition, state: &JobState, next_run_at: Option<Time
         "pausedUntil": time(state.pause.as_ref().and_then(|pause| pause.until)),
         "nextRunAt": time(next_run_at),
         "target": job.target.as_str(),
-        "payload": storable_text(job.payload.as_str(), LONGEST_TEXT),
+        "payload": storable_text(job.payload.as_str(), MAX_TEXT_BYTES),
         "schedule": schedule,
         "timezone": timezone,
         "dstGap": spec.map(|spec| spec.dst().gap.as_str()),
@@ -68,7 +68,7 @@ pub(crate) fn facts(job: &Definition, state: &JobState, next_run_at: Option<Time
         "startAt": time(spec.and_then(everbell_core::Spec::start_at)),
         "endAt": time(spec.and_then(everbell_core::Spec::end_at)),
         "policies": policies,
-        "description": storable_text(&job.description, LONGEST_TEXT),
+        "description": storable_text(&job.description, MAX_TEXT_BYTES),
         "labels": job.labels,
         "source": job.source.as_str(),
     });

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::orgs::Orgs;
 
 /// The most fires of each job that are told.
-const MOST_FIRES: usize = 100;
+const MAX_FIRES: usize = 100;
 
 /// The effect of a move on one job of an org.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl Orgs {
     /// at most 100 of each, and how often each local day would fire. Writes nothing.
     pub async fn what_if(&self, org: &OrgId, timezone: &str, count: usize) -> StoreResult<Vec<JobWhatIf>> {
         let zone = Zone::get(timezone).map_err(|error| Invalid::new("timezone", error.to_string()))?;
-        let (now, count) = (self.context.now(), count.min(MOST_FIRES));
+        let (now, count) = (self.context.now(), count.min(MAX_FIRES));
         let place = self.get(org).await?.place;
         let mut told = Vec::new();
         for job in self.jobs_of(org).await? {
@@ -68,7 +68,7 @@ fn view(org: &OrgId, place: &OrgSettings, job: &OrgJob) -> OrgView {
     OrgView {
         job: Arc::clone(&job.job.definition),
         org: org.clone(),
-        facts: OrgFacts { life: (&job.job.state).into(), place: place.clone(), wish: job.wish.clone() },
+        facts: OrgFacts { lifecycle: (&job.job.state).into(), place: place.clone(), override_: job.override_.clone() },
         timer: job.timer.clone().map(|timer| OrgTimer { timer, error: job.error.clone(), active: Vec::new() }),
         before: None,
         upstream_succeeded_at: None,

@@ -33,8 +33,8 @@ pub(crate) trait Step: Send + 'static {
     fn signal(shared: &Shared) -> Option<&Notify>;
 }
 
-const FIRST_BACKOFF: Duration = Duration::from_millis(100);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Repeats a step until it is told to stop, which it notices between two steps only: a step that was begun is finished,
 /// so nothing is taken from the store without being known here. A shutdown waits a bounded time for that.
@@ -87,7 +87,7 @@ async fn woken(signal: Option<&Notify>) {
 
 /// Twice as long after each failure, and never the same on two instances: between a half and the whole of it.
 fn backoff(failures: u32, dice: u8) -> Duration {
-    let longest = FIRST_BACKOFF.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(LONGEST_BACKOFF);
+    let longest = MIN_BACKOFF.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(MAX_BACKOFF);
     longest.mul_f64(0.5 + f64::from(dice) / 512.0)
 }
 
@@ -100,6 +100,6 @@ mod tests {
         assert_eq!(backoff(1, 0), Duration::from_millis(50));
         assert!(backoff(1, 255) < Duration::from_millis(100));
         assert_eq!(backoff(3, 0), Duration::from_millis(200));
-        assert!(backoff(u32::MAX, 255) < LONGEST_BACKOFF);
+        assert!(backoff(u32::MAX, 255) < MAX_BACKOFF);
     }
 }

@@ -23,7 +23,7 @@ use crate::run::{self, Run};
 use crate::targets::Served;
 
 /// How long an aborted handler may take to let go. One that does not is blocking its thread.
-const STUCK: Duration = Duration::from_secs(1);
+const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A handler that has ended, and what is to be written about its run.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ async fn work(shared: &Shared, claim: Claim, begun: Duration, orders: Orders) ->
     let settling = settling(&claim);
     let job = claim.job.clone();
     let lag = between(claim.run.scheduled_at, started_at);
-    shared.events.tell(Event::Started { run: info.clone(), lag });
+    shared.events.publish(Event::Started { run: info.clone(), lag });
     let (outcome, output) = match (&claim.run.cancel_by, shared.targets.get(&claim.run.target)) {
         // Asked to stop while it waited for another attempt.
         (Some(by), _) => (Some(Outcome::Canceled { by: by.clone() }), String::new()),
@@ -151,7 +151,7 @@ async fn supervise(
 /// Drops a handler at its next await.
 async fn end(handler: &mut Handler, run: &Run) {
     handler.0.abort();
-    if tokio::time::timeout(STUCK, &mut handler.0).await.is_err() {
+    if tokio::time::timeout(ABORT_TIMEOUT, &mut handler.0).await.is_err() {
         let (run, target_label) = (run.id(), run.target());
         error!(%run, %target_label, "a handler blocks its thread and cannot be stopped: use spawn_blocking for such work");
     }

@@ -17,7 +17,7 @@ use crate::clock::later;
 use crate::events::Event;
 
 /// Heartbeats that a signal asks for are at least so far apart.
-const CLOSEST: Duration = Duration::from_secs(1);
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Heartbeat {
@@ -114,7 +114,7 @@ impl Step for Heartbeat {
         if let Some(beat_at) = self.beat_at {
             // Woken before its time: a cancellation perhaps, which matters to whoever has something to cancel.
             let is_urgent = self.shared.inflight.is_working() || self.shared.claims.were_dropped();
-            let soonest = if is_urgent { CLOSEST.min(every) } else { every };
+            let soonest = if is_urgent { MIN_INTERVAL.min(every) } else { every };
             let left = soonest.saturating_sub(begun.saturating_sub(beat_at));
             if !left.is_zero() {
                 return Ok(Wait::For(left));
@@ -122,7 +122,7 @@ impl Step for Heartbeat {
         }
         let written = self.beat(now, begun).await;
         let error = written.as_ref().err().map(ToString::to_string);
-        self.shared.events.tell(Event::Heartbeat { begun, error });
+        self.shared.events.publish(Event::Heartbeat { begun, error });
         written?;
         self.beat_at = Some(begun);
         Ok(Wait::For(every.saturating_sub(self.shared.clock.monotonic().saturating_sub(begun))))

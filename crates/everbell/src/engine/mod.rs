@@ -55,10 +55,10 @@ pub(crate) use inflight::{Attempt, Inflight};
 pub use options::EngineOptions;
 pub(crate) use outage::Outage;
 pub(crate) use output_saver::Scribe;
-pub(crate) use planner::{Keys, Planner, decide, told};
+pub(crate) use planner::{Keys, Planner, decide, into_events};
 pub(crate) use pruner::Pruner;
 pub(crate) use reaper::Reaper;
-pub(crate) use reconciler::{BATCH as ORG_UPDATE_BATCH, Reconciler};
+pub(crate) use reconciler::{MAX_ORGS_PER_STEP, Reconciler};
 pub(crate) use recorder::Recorder;
 pub(crate) use repairer::Repairer;
 pub(crate) use resumer::Resumer;
@@ -189,7 +189,7 @@ impl Shared {
 
     pub(crate) fn set_draining(&self, draining: bool) {
         if self.draining.swap(draining, Ordering::Relaxed) != draining {
-            self.events.tell(Event::Draining(draining));
+            self.events.publish(Event::Draining(draining));
             self.signals.wake_all();
         }
     }
@@ -198,7 +198,7 @@ impl Shared {
     pub(crate) fn looked(&self, round: Round, at: Timestamp, begun: Duration, claimed: Option<usize>) {
         let took = self.clock.monotonic().saturating_sub(begun);
         let claimed = claimed.map(|claimed| u32::try_from(claimed).unwrap_or(u32::MAX));
-        self.events.tell(Event::Round { instance: self.instance, round, at, begun, claimed, took });
+        self.events.publish(Event::Round { instance: self.instance, round, at, begun, claimed, took });
     }
 
     /// The row by which other instances know this one.

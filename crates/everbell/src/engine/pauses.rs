@@ -42,9 +42,9 @@ async fn pause(
     let entry = audit("job.pause", format!("job:{key}"), Some(audited.to_owned()), now);
     match shared.store.change_job(&JobRef::Id(job), None, &decide, &entry).await {
         Ok(changed) => {
-            shared.events.tell_change(&changed);
+            shared.events.publish_change(&changed);
             let reason = changed.job.job.state.pause.map_or_else(String::new, |pause| pause.reason);
-            shared.events.tell(Event::Paused { job, key: key.clone(), reason });
+            shared.events.publish(Event::Paused { job, key: key.clone(), reason });
         }
         // It succeeded since, or somebody was faster.
         Err(StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::Stale { .. }) => {}

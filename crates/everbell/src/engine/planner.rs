@@ -52,8 +52,8 @@ impl Step for Planner {
         }
         let full = planned.timers >= limit;
         let next = planned.next_due_at;
-        for event in told(planned, &keys.into_inner().unwrap_or_else(PoisonError::into_inner)) {
-            events.tell(event);
+        for event in into_events(planned, &keys.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+            events.publish(event);
         }
         if full {
             return Ok(Wait::No);
@@ -85,7 +85,7 @@ fn noting_keys(due: &Due, plan: Plan, keys: &Mutex<Keys>) -> Plan {
 }
 
 /// Returns the events of a round of planning.
-pub(crate) fn told(planned: Planned, keys: &Keys) -> impl Iterator<Item = Event> {
+pub(crate) fn into_events(planned: Planned, keys: &Keys) -> impl Iterator<Item = Event> {
     let fired = planned.runs.into_iter().map(|run| Event::Fired {
         run: run.id,
         job: run.job,

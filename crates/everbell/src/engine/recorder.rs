@@ -84,7 +84,7 @@ impl Recorder {
                 Some(Recorded::LeaseLost) | None => false,
             };
             self.shared.inflight.remove(done.attempt());
-            self.tell(done, applied).await;
+            self.follow_up(done, applied).await;
         }
         Ok(())
     }
@@ -110,13 +110,13 @@ impl Recorder {
     }
 
     /// Follows up on an outcome: publishes events, wakes the claimer, pauses the job.
-    async fn tell(&self, done: Done, applied: bool) {
+    async fn follow_up(&self, done: Done, applied: bool) {
         let Shared { events, signals, .. } = &*self.shared;
         let Done { run, job, started_at, transition, pause } = done;
         match transition.map(|transition| transition.to).filter(|_| applied) {
             Some(Next::Finish { status, finished_at, failure, .. }) => {
                 let (code, message) = failure.map(|failure| (failure.code, failure.message)).unzip();
-                events.tell(Event::Finished { run, status, code, message, took: between(started_at, finished_at) });
+                events.publish(Event::Finished { run, status, code, message, took: between(started_at, finished_at) });
                 match (job.filter(|_| status == RunStatus::Failed), pause) {
                     (Some(job), Some(reason)) => {
                         pauses::pause_asked(&self.shared, job.id, &job.key, &reason).await;
@@ -129,9 +129,9 @@ impl Recorder {
             }
             Some(Next::Retry { not_before, failure }) => {
                 signals.claim_at(not_before);
-                events.tell(Event::Retrying { run, code: failure.code, not_before });
+                events.publish(Event::Retrying { run, code: failure.code, not_before });
             }
-            None => events.tell(Event::LeaseLost { run }),
+            None => events.publish(Event::LeaseLost { run }),
         }
     }
 }

@@ -14,11 +14,11 @@ use super::{EVERBELL, Shared, Step, Wait, audit};
 use crate::events::Event;
 
 /// How many jobs are read at once.
-const PAGE: u32 = 200;
+const PAGE_JOBS: u32 = 200;
 /// The pause between two pages.
-const BREATH: Duration = Duration::from_millis(200);
+const PAGE_PAUSE: Duration = Duration::from_millis(200);
 /// How often all of them are looked at.
-const EVERY: Duration = Duration::from_mins(5);
+const REPAIR_INTERVAL: Duration = Duration::from_mins(5);
 
 #[derive(Debug)]
 pub(crate) struct Repairer {
@@ -45,7 +45,7 @@ impl Repairer {
         let decide = |view: &JobView| change::repair(view, EVERBELL, now);
         match store.change_job(&JobRef::Id(row.job.definition.id), None, &decide, &entry).await {
             Ok(changed) => {
-                events.tell_change(&changed);
+                events.publish_change(&changed);
                 signals.plan.notify_one();
                 self.repaired.push((key.clone(), repair));
                 Ok(())
@@ -67,7 +67,7 @@ impl Step for Repairer {
 
     async fn step(&mut self) -> StoreResult<Wait> {
         let filter = JobFilter { status: vec![JobStatus::Active], scheduled: Some(false), ..JobFilter::default() };
-        let page = PageRequest { limit: PAGE, after: self.after.clone() };
+        let page = PageRequest { limit: PAGE_JOBS, after: self.after.clone() };
         let page = self.shared.store.list_jobs(&filter, &page).await?;
         for row in &page.items {
             if let Some(repair) = repair::needed(&row.job, row.timer.as_ref()) {
@@ -76,10 +76,10 @@ impl Step for Repairer {
         }
         self.after = page.next;
         if self.after.is_some() {
-            return Ok(Wait::For(BREATH));
+            return Ok(Wait::For(PAGE_PAUSE));
         }
-        self.shared.events.tell(Event::Repaired { jobs: std::mem::take(&mut self.repaired) });
-        Ok(Wait::For(EVERY))
+        self.shared.events.publish(Event::Repaired { jobs: std::mem::take(&mut self.repaired) });
+        Ok(Wait::For(REPAIR_INTERVAL))
     }
 
     fn signal(_: &Shared) -> Option<&Notify> {

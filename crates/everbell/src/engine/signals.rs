@@ -19,16 +19,16 @@ pub(crate) struct Signals {
     pub(crate) record: Notify,
     pub(crate) beat: Notify,
     pub(crate) resume: Notify,
-    pub(crate) org_update: Notify,
+    pub(crate) reconcile: Notify,
     /// When runs that will be tried again may start.
     retries: Mutex<BTreeSet<Timestamp>>,
 }
 
 /// The pause between two wake-ups: a busy database has more to tell than anybody can look at.
-const BREATH: Duration = Duration::from_millis(2);
+const WAKE_DEBOUNCE: Duration = Duration::from_millis(2);
 
 /// So many retries are known by their time; more of them are found by polling.
-const MOST_RETRIES: usize = 10_000;
+const MAX_KNOWN_RETRIES: usize = 10_000;
 
 impl Signals {
     /// Somebody did something that may concern everybody.
@@ -37,13 +37,13 @@ impl Signals {
         self.claim.notify_one();
         self.beat.notify_one();
         self.resume.notify_one();
-        self.org_update.notify_one();
+        self.reconcile.notify_one();
     }
 
     /// A run may start then, and not before.
     pub(crate) fn claim_at(&self, at: Timestamp) {
         let mut retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
-        if retries.len() < MOST_RETRIES {
+        if retries.len() < MAX_KNOWN_RETRIES {
             retries.insert(at);
         }
         drop(retries);
@@ -70,7 +70,7 @@ impl Signals {
             woken = listening(store).await;
             self.wake_all();
             // What happens now is heard together.
-            tokio::time::sleep(BREATH).await;
+            tokio::time::sleep(WAKE_DEBOUNCE).await;
         }
     }
 }

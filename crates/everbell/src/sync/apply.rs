@@ -12,11 +12,11 @@ use super::diff::{edit, first};
 use super::{Declared, Removed, Rules, SyncAction, SyncPlan, SyncStep, diff};
 use crate::bell::Parts;
 use crate::builder::BuildError;
-use crate::client::{ATTEMPTS, audit_entry, before_and_after, facts, is_in_doubt, refusal};
+use crate::client::{MAX_ATTEMPTS, audit_entry, before_and_after, facts, is_in_doubt, refusal};
 use crate::engine::random;
 use crate::schedule::Schedule;
 
-const PAGE: u32 = 1_000;
+const PAGE_JOBS: u32 = 1_000;
 const NO_LONGER_DECLARED: &str = "no longer declared";
 
 /// Brings a database up to these schedules.
@@ -73,7 +73,7 @@ impl Syncer {
     async fn settle(&self, parts: &Parts, key: &JobKey) -> Result<Option<SyncStep>, BuildError> {
         for attempt in 1.. {
             match self.settle_once(parts, key).await {
-                Err(error) if attempt < ATTEMPTS && is_worth_a_look(&error) => {}
+                Err(error) if attempt < MAX_ATTEMPTS && is_worth_a_look(&error) => {}
                 Ok(Some(step)) if matches!(step.action, SyncAction::Conflict { .. }) => {
                     return Err(BuildError::Invalid(vec![conflict(&step)]));
                 }
@@ -124,7 +124,7 @@ impl Syncer {
     async fn own_jobs(&self, parts: &Parts) -> StoreResult<BTreeMap<JobKey, JobRow>> {
         let status = vec![JobStatus::Active, JobStatus::Paused];
         let filter = JobFilter { status, source: Some(self.source), ..JobFilter::default() };
-        let mut page = PageRequest { limit: PAGE, after: None };
+        let mut page = PageRequest { limit: PAGE_JOBS, after: None };
         let mut jobs = BTreeMap::new();
         loop {
             let found = parts.store.list_jobs(&filter, &page).await?;
@@ -223,7 +223,7 @@ impl Write<'_> {
         let audit = audit_entry(self.actor, action, self.object(), reason, self.now, facts);
         let job = JobRef::Id(row.job.definition.id);
         let changed = self.parts.store.change_job(&job, Some(row.job.state.revision), decide, &audit).await?;
-        self.parts.events.tell_change(&changed);
+        self.parts.events.publish_change(&changed);
         self.parts.follow_change(&changed).await;
         Ok(())
     }

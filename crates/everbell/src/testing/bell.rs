@@ -26,7 +26,7 @@ use crate::lease::Lease;
 use crate::run::Run;
 
 /// How long a handler may take, in real time, before the clock moves on without it.
-const PATIENCE: Duration = Duration::from_secs(1);
+const HANDLER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A time in a test: a [`Timestamp`], or its text.
 pub trait IntoTime {
@@ -97,7 +97,7 @@ impl TestBell {
     /// Creates an org in this zone, or moves it there.
     pub async fn org(&self, id: &str, timezone: &str) -> Org {
         let id = OrgId::new(id).unwrap_or_else(|error| panic!("{error}"));
-        let write = OrgWrite { timezone: Some(timezone.to_owned()), ..OrgWrite::of(id) };
+        let write = OrgWrite { timezone: Some(timezone.to_owned()), ..OrgWrite::new(id) };
         self.orgs().set(write).await.unwrap_or_else(|error| panic!("{error}")).org
     }
 
@@ -256,7 +256,7 @@ impl TestBell {
                 self.engine.shared.signals.record.notified().await;
             }
         };
-        if busy(&self.slow, inflight.working()) && tokio::time::timeout(PATIENCE, wait).await.is_err() {
+        if busy(&self.slow, inflight.working()) && tokio::time::timeout(HANDLER_TIMEOUT, wait).await.is_err() {
             self.slow.extend(inflight.working());
         }
     }

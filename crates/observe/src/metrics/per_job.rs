@@ -10,8 +10,8 @@ use super::text::Text;
 use super::{catalog as c, seconds};
 
 /// The first of them by key.
-const MOST_JOBS: usize = 1_000;
-const PAGE: u32 = 250;
+const MAX_JOBS: usize = 1_000;
+const PAGE_JOBS: u32 = 250;
 
 /// When jobs last succeeded, as far as it was seen: the last run of a job tells, unless another one has begun since.
 #[derive(Debug, Default)]
@@ -30,9 +30,9 @@ impl Successes {
     /// Living jobs, a bounded number of them.
     pub(super) async fn read(&self, store: &dyn Store) -> StoreResult<Vec<JobGauges>> {
         let filter = JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
-        let mut page = PageRequest { limit: PAGE, after: None };
+        let mut page = PageRequest { limit: PAGE_JOBS, after: None };
         let mut jobs = Vec::new();
-        while jobs.len() < MOST_JOBS {
+        while jobs.len() < MAX_JOBS {
             let found = store.list_jobs(&filter, &page).await?;
             jobs.extend(found.items);
             page.after = found.next;
@@ -40,7 +40,7 @@ impl Successes {
                 break;
             }
         }
-        jobs.truncate(MOST_JOBS);
+        jobs.truncate(MAX_JOBS);
         Ok(self.learn(&jobs))
     }
 

@@ -81,7 +81,7 @@ fn check(args: &ConfigArgs, environment: &Environment, now: Timestamp, output: &
     output.flush()?;
     config.warnings.iter().for_each(warn);
     for job in &jobs {
-        job.told().iter().for_each(|told| warn(format!("job \"{}\": {told}", job.definition.key.as_str())));
+        job.remarks().iter().for_each(|remark| warn(format!("job \"{}\": {remark}", job.definition.key.as_str())));
     }
     Ok(Exit::Success)
 }
@@ -194,7 +194,7 @@ impl Job {
         self.warnings.iter().map(wire::Warning::from).chain(misses).collect()
     }
 
-    fn told(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<String> {
         let over = (self.next.is_none() && !self.is_per_org()).then(|| "it does not fire any more".to_owned());
         let misses = self.misses.as_deref().map(|key| {
             format!("it depends on `{key}`, which is no job of this configuration: unless it is made elsewhere, every slot is skipped")

@@ -47,7 +47,7 @@ pub(crate) use variables::Environment;
 const FILE: &str = "everbell.toml";
 
 /// Longer files are no configuration.
-const LONGEST_FILE: u64 = 1 << 24;
+const MAX_FILE_BYTES: u64 = 1 << 24;
 
 /// The configuration of a first start without a file: a job that says hello every minute.
 const DEMO: &str = r#"
@@ -127,7 +127,7 @@ impl Config {
         let Some(file) = file else {
             return Config::read(None, DEMO, flags, environment);
         };
-        let text = secrets::read_text(&file, LONGEST_FILE).map_err(|reason| {
+        let text = secrets::read_text(&file, MAX_FILE_BYTES).map_err(|reason| {
             let message = format!("the configuration file {reason}");
             ConfigError::new(vec![Problem { file: Some(file.clone()), line: None, key: String::new(), message }])
         })?;

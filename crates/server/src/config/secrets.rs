@@ -10,7 +10,7 @@ use everbell_wire::secret::Secret;
 use everbell_wire::time_input::shown;
 
 /// No secret is longer, so that a wrong path does not fill the memory.
-const LONGEST: u64 = 1 << 16;
+const MAX_SECRET_BYTES: u64 = 1 << 16;
 
 /// Finds secrets. No message repeats one.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ impl Secrets<'_> {
 
 /// Returns the content of a file, without surrounding white space.
 pub(super) fn in_file(path: &str) -> Result<Secret, String> {
-    let text = read_text(path, LONGEST).map_err(|reason| format!("the file `{}` {reason}", shown(path)))?;
+    let text = read_text(path, MAX_SECRET_BYTES).map_err(|reason| format!("the file `{}` {reason}", shown(path)))?;
     match text.trim() {
         "" => Err(format!("the file `{}` is empty", shown(path))),
         text => Ok(Secret::new(text)),

@@ -24,7 +24,7 @@ use everbell_observe::{Metrics, Notifier, Timed, logs};
 use everbell_ui::Ui;
 
 /// How long requests that are being answered may take to end when everything else has.
-const LAST_ANSWERS: Duration = Duration::from_secs(6);
+const LAST_REQUESTS_TIMEOUT: Duration = Duration::from_secs(6);
 /// How long closing the database may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the last lines of the log may take to be read.
@@ -105,17 +105,17 @@ async fn serve(
     let watchdog = tokio::spawn(watchdog(Arc::clone(&notifier)));
 
     let stopping = async {
-        signals::told(signals.clone(), 1).await;
+        signals::received(signals.clone(), 1).await;
         tracing::info!("stopping: taking no more work; a second signal ends at once");
         app.metrics.pulse().stop();
         notifier.stopping();
     };
     let worked = tokio::select! {
-        () = signals::told(signals.clone(), 2) => return Ok(Exit::Interrupted),
+        () = signals::received(signals.clone(), 2) => return Ok(Exit::Interrupted),
         worked = work(config, &bell, stopping) => worked,
     };
     end.send_replace(true);
-    let last = tokio::time::Instant::now() + LAST_ANSWERS;
+    let last = tokio::time::Instant::now() + LAST_REQUESTS_TIMEOUT;
     for mut task in [serving, watching] {
         match tokio::time::timeout_at(last, &mut task).await {
             Ok(Ok(())) => {}

@@ -40,7 +40,7 @@ fn is_hangup_ignored() -> bool {
 }
 
 /// Resolves after so many signals.
-pub(super) async fn told(mut counted: watch::Receiver<u32>, times: u32) {
+pub(super) async fn received(mut counted: watch::Receiver<u32>, times: u32) {
     if counted.wait_for(|count| *count >= times).await.is_err() {
         // Nobody is left who could tell.
         std::future::pending::<()>().await;

@@ -21,7 +21,7 @@ use everbell::{Action, Target, TargetOptions};
 use everbell_observe::Metrics;
 use everbell_wire::secret::Secret;
 
-pub(crate) use self::command::supervisor::{Supervisor, answered};
+pub(crate) use self::command::supervisor::{Supervisor, ran_as_supervisor};
 
 /// A field of the settings, and what is wrong with it. Never shows a secret.
 pub(crate) type Problem = (&'static str, String);

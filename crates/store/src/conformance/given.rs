@@ -79,7 +79,7 @@ pub(super) fn org_id(name: &str) -> OrgId {
 
 /// An org in this zone.
 pub(super) fn org(name: &str, zone: &str) -> OrgWrite {
-    OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::of(org_id(name)) }
+    OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::new(org_id(name)) }
 }
 
 pub(super) fn job_id(key: &str, version: u32) -> JobId {

@@ -101,7 +101,7 @@ impl Pair {
         generator.now().checked_add(SignedDuration::from_secs(dice.below(90_000) as i64)).unwrap()
     }
 
-    async fn both(&self, operation: &Operation, seed: u64, done: &mut Vec<String>) -> apply::Answer {
+    async fn both(&self, operation: &Operation, seed: u64, done: &mut Vec<String>) -> apply::Observation {
         done.push(format!("{operation:?}"));
         let expected = operation.apply(&*self.model).await;
         let answer = operation.apply(&*self.store).await;

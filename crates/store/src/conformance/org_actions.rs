@@ -41,7 +41,7 @@ pub async fn a_run_by_hand_for_all_orgs_is_made_once_for_each(fresh: Fresh) {
     set_enabled(&world, "la", false, "00:30").await;
     let work = OrgTask::RunNow { payload: None, overlap: None };
     world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
-    world.org_update(at("01:00")).await;
+    world.reconcile_orgs(at("01:00")).await;
     let runs = world.runs().await;
     let mut orgs: Vec<_> = runs.iter().map(|run| run.org.as_ref().unwrap().to_string()).collect();
     orgs.sort();
@@ -56,11 +56,11 @@ pub async fn a_backfill_for_all_orgs_has_the_slots_of_each(fresh: Fresh) {
     world.pause("brief", at("01:00")).await;
     world.plan(later).await;
     world.resume("brief", Missed::Skip, later).await;
-    world.org_update(later).await;
+    world.reconcile_orgs(later).await;
     let work =
         OrgTask::Backfill { id: BackfillId::new(later, [7; 10]), from: at("00:00"), to: at("2026-11-17T12:00:00Z") };
     world.try_change("brief", later, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
-    world.org_update(later).await;
+    world.reconcile_orgs(later).await;
     assert_eq!(dates(&world, "utc").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
     assert_eq!(dates(&world, "la").await, ["2026-11-15", "2026-11-16"]);
     assert_eq!(dates(&world, "tokyo").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
@@ -74,7 +74,7 @@ pub async fn the_backlog_of_an_org_starves_nobody(fresh: Fresh) {
         values.catch_up_limit = 500;
     });
     world.create(often).await;
-    world.org_update(at("00:00")).await;
+    world.reconcile_orgs(at("00:00")).await;
     set_enabled(&world, "other", false, "00:00:30").await;
     world.plan(at("05:00")).await;
     assert!(world.runs().await.len() >= 300);
@@ -94,7 +94,7 @@ pub async fn an_org_update_that_makes_runs_is_stopped_and_no_other(fresh: Fresh)
     let entry = audit("job.stop_sweep", "job:brief", at("01:01"));
     let stopped = world.store.stop_org_update(org_update.id, &entry).await.unwrap();
     assert_eq!((&stopped, stopped.seen), (&org_update, 1), "it tells how far it was");
-    world.org_update(at("01:01")).await;
+    world.reconcile_orgs(at("01:01")).await;
     let runs = world.runs().await;
     assert_eq!(runs.iter().map(|run| run.org.as_ref().unwrap().as_str()).collect::<Vec<_>>(), ["la"], "it stays");
     assert_eq!(world.actions(Some("job:brief")).await[0], "job.stop_sweep");

@@ -160,7 +160,7 @@ pub async fn a_pause_holds_runs_that_an_org_update_has_yet_to_make(fresh: Fresh)
     world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     world.store.reconcile_orgs(at("01:00"), 1).await.unwrap();
     world.pause("brief", at("01:01")).await;
-    world.org_update(at("01:02")).await;
+    world.reconcile_orgs(at("01:02")).await;
     assert_eq!(world.runs().await.len(), 3, "for each org, also after the pause");
     assert_eq!(world.start(at("01:03")).await, []);
     assert_eq!(world.resume("brief", Missed::Skip, at("01:10")).await.pending, 3);
@@ -169,7 +169,7 @@ pub async fn a_pause_holds_runs_that_an_org_update_has_yet_to_make(fresh: Fresh)
     world.pause("brief", at("01:20")).await;
     let again = |view: &JobView| change::for_all_orgs(view, work.clone());
     world.try_change("brief", at("01:21"), again).await.unwrap();
-    world.org_update(at("01:21")).await;
+    world.reconcile_orgs(at("01:21")).await;
     let pending = RunFilter { status: vec![RunStatus::Pending], ..RunFilter::default() };
     let skipped = RunFilter { status: vec![RunStatus::Skipped], ..RunFilter::default() };
     let (pending, skipped) = (world.runs_like(&pending).await.len(), world.runs_like(&skipped).await.len());
@@ -193,7 +193,7 @@ pub async fn a_pause_and_an_org_update_at_once_start_nothing(fresh: Fresh) {
         reconciling.await.unwrap();
         assert_eq!(world.start(now).await, [], "round {round}: nor what was made meanwhile");
         assert_eq!(world.resume("brief", Missed::Skip, now).await.pending, 3, "round {round}");
-        world.org_update(now).await;
+        world.reconcile_orgs(now).await;
         let claims = world.start(now).await;
         assert_eq!(claims.len(), 3, "round {round}");
         world.finish(&claims, &success(), now).await;

@@ -71,7 +71,7 @@ pub async fn orgs_are_any_printable_text(fresh: Fresh) {
     let orgs: Vec<_> = visible().map(|name| org(name, "UTC")).collect();
     world.put(&orgs, at("00:00")).await;
     world.create(per_org(job("brief", "0 1 * * *"))).await;
-    world.org_update(at("00:00")).await;
+    world.reconcile_orgs(at("00:00")).await;
     world.plan(at("01:00")).await;
     let runs = world.runs().await;
     for name in visible() {

@@ -40,7 +40,7 @@ impl World {
         self.put(&[given::org(org, zone)], definition.created_at).await;
         let now = definition.created_at;
         let row = self.create(given::per_org(definition)).await;
-        self.org_update(now).await;
+        self.reconcile_orgs(now).await;
         row
     }
 
@@ -50,7 +50,7 @@ impl World {
     }
 
     /// Looks after the timers of orgs until nothing is left to do.
-    pub(super) async fn org_update(&self, now: Timestamp) {
+    pub(super) async fn reconcile_orgs(&self, now: Timestamp) {
         while self.store.reconcile_orgs(now, 100).await.unwrap().more {}
     }
 

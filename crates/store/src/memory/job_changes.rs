@@ -35,8 +35,8 @@ impl State {
         if let Some(successor) = &change.successor {
             self.insert_job(successor, audit);
         }
-        if let Some(work) = change.org_update {
-            self.begin_org_update(id, &view.job.definition.key, work, audit);
+        if let Some(task) = change.org_task {
+            self.begin_org_update(id, &view.job.definition.key, task, audit);
         }
         let lanes = [Some(id), change.successor.as_ref().map(|new| new.definition.id)];
         let lanes = lanes.into_iter().flatten();
@@ -56,7 +56,7 @@ impl State {
         Ok(Changed { job: self.job_row(id)?, successor, runs, gaps: written.gaps, pending })
     }
 
-    /// Holds, releases or cancels the runs of a version that have not begun, and counts them. Runs at work are marked too:
+    /// Holds, releases or cancels the runs of a version that have not begun, and counts them. Runs at task are marked too:
     /// they wait before their next attempt.
     fn change_pending(&mut self, lane: JobId, pending: PendingRuns, audit: &AuditEntry) -> u64 {
         if pending == PendingRuns::Leave {

@@ -19,17 +19,17 @@ impl State {
         let org = org.as_ref()?;
         let job = self.jobs.get(job)?;
         let place = self.orgs.get(org)?.org.place.clone();
-        let wish = self.overrides.get(&(org.clone(), job.definition.key.clone())).cloned();
-        Some(OrgFacts { life: (&job.state).into(), place, wish })
+        let override_ = self.overrides.get(&(org.clone(), job.definition.key.clone())).cloned();
+        Some(OrgFacts { lifecycle: (&job.state).into(), place, override_ })
     }
 
-    pub(super) fn begin_org_update(&mut self, job: JobId, key: &JobKey, work: OrgTask, audit: &AuditEntry) {
+    pub(super) fn begin_org_update(&mut self, job: JobId, key: &JobKey, task: OrgTask, audit: &AuditEntry) {
         let at = micros(audit.at);
         let org_update = OrgUpdate {
             id: audit.id,
             job,
             job_key: key.clone(),
-            work: work_to_keep(work),
+            task: task_to_keep(task),
             actor: audit.actor.clone(),
             at,
             reached: None,
@@ -81,7 +81,7 @@ impl State {
         let before = progress.planned.runs.len();
         if let Some(job) = self.jobs.get(&org_update.job).cloned() {
             for org in &orgs {
-                if let Some(view) = self.org_view(&job, org, org_update.work == OrgTask::Arm) {
+                if let Some(view) = self.org_view(&job, org, org_update.task == OrgTask::Arm) {
                     let decided = org::take_step(&view, OrgUpdateStep { org_update: &org_update, now });
                     self.write_reconciled(&view, &decided, now, progress);
                 }
@@ -142,7 +142,7 @@ impl State {
             self.move_active(&owner, view.job.id);
         }
         let owner = (view.job.id, org);
-        match &decided.fate {
+        match &decided.change {
             TimerChange::Keep => {}
             TimerChange::Write(plan) => {
                 self.timers.entry(owner.clone()).or_insert_with(|| timer_to_keep(&plan.timer));
@@ -184,10 +184,10 @@ impl State {
     }
 }
 
-fn work_to_keep(work: OrgTask) -> OrgTask {
-    match work {
+fn task_to_keep(task: OrgTask) -> OrgTask {
+    match task {
         OrgTask::Resume { at, missed, reason } => OrgTask::Resume { at: micros(at), missed, reason },
         OrgTask::Backfill { id, from, to } => OrgTask::Backfill { id, from: micros(from), to: micros(to) },
-        work @ (OrgTask::Arm | OrgTask::RunNow { .. }) => work,
+        task @ (OrgTask::Arm | OrgTask::RunNow { .. }) => task,
     }
 }

@@ -24,14 +24,14 @@ use crate::url::PostgresAddress;
 const LOOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long anybody waits for a lock.
-const LONGEST_LOCK_TIMEOUT: Duration = Duration::from_secs(3);
+const MAX_LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long a start waits for a server that is starting, or that has no connection left: others give back those that they
 /// do not need after a minute.
-const START_PATIENCE: Duration = Duration::from_secs(75);
+const START_TIMEOUT: Duration = Duration::from_secs(75);
 
 /// The time between two tries.
-const START_PAUSE: Duration = Duration::from_secs(1);
+const START_RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a look at a database from outside may take.
 const LOOK_TIMEOUT: Duration = Duration::from_mins(1);
@@ -43,7 +43,7 @@ const LOOK_TIMEOUT: Duration = Duration::from_mins(1);
 /// While a table is empty, every plan for it costs the same, so a statement must leave one way only, by the keys of its
 /// rows: `key = any(array(…))`, or for a join `key = any(array[given.key])`, because for `key = given.key` the whole index
 /// may be read instead. What must not be looked for in an index is said with `is true`. `plans.rs` has the proof.
-pub(super) const STEADY: [(&str, &str); 6] = [
+pub(super) const LOOP_SETTINGS: [(&str, &str); 6] = [
     ("enable_seqscan", "off"),
     ("enable_bitmapscan", "off"),
     ("enable_hashjoin", "off"),
@@ -54,23 +54,28 @@ pub(super) const STEADY: [(&str, &str); 6] = [
 
 /// How the statements of everybody else run: they read a little by an index, or a small table. What the planner takes for
 /// much work is not, and starting helpers or compiling would take longer than all of it.
-const READING: [(&str, &str); 2] = [("jit", "off"), ("max_parallel_workers_per_gather", "0")];
+const READ_SETTINGS: [(&str, &str); 2] = [("jit", "off"), ("max_parallel_workers_per_gather", "0")];
 
 /// The server ends by itself what a client that is frozen or cut off has left behind: others skip the rows that it locked.
-const ABANDONED: (&str, &str) = ("idle_in_transaction_session_timeout", "5000");
+const IDLE_IN_TRANSACTION_TIMEOUT: (&str, &str) = ("idle_in_transaction_session_timeout", "5000");
 
 /// The server asks a client that is silent whether it is still there.
-pub(super) const KEEPALIVE: [(&str, &str); 3] =
+pub(super) const KEEPALIVE_SETTINGS: [(&str, &str); 3] =
     [("tcp_keepalives_idle", "10"), ("tcp_keepalives_interval", "3"), ("tcp_keepalives_count", "3")];
 
 /// The settings of a session whose verbs may take this long. Behind a pooler its connections to the server are its own.
 fn settings(own: &[(&'static str, &str)], limit: Duration, behind_pooler: bool) -> Vec<(&'static str, String)> {
-    let keepalive = KEEPALIVE.into_iter().filter(|_| !behind_pooler);
-    let mut settings: Vec<(&str, String)> =
-        own.iter().copied().chain([ABANDONED]).chain(keepalive).map(|(name, value)| (name, value.to_owned())).collect();
+    let keepalive = KEEPALIVE_SETTINGS.into_iter().filter(|_| !behind_pooler);
+    let mut settings: Vec<(&str, String)> = own
+        .iter()
+        .copied()
+        .chain([IDLE_IN_TRANSACTION_TIMEOUT])
+        .chain(keepalive)
+        .map(|(name, value)| (name, value.to_owned()))
+        .collect();
     settings.push(("statement_timeout", limit.as_millis().to_string()));
     // Who waits for a lock is told so before its time is over.
-    let lock_timeout = (limit * 2 / 5).min(LONGEST_LOCK_TIMEOUT);
+    let lock_timeout = (limit * 2 / 5).min(MAX_LOCK_TIMEOUT);
     settings.push(("lock_timeout", lock_timeout.as_millis().to_string()));
     settings
 }
@@ -109,8 +114,8 @@ impl PostgresStore {
         let readers = (others * 2 / 5).max(1);
         let pool_of = |own: &[(&'static str, &str)], limit, most| pool(&hosts, own, limit, most);
         let (readers, loops) = (
-            pool_of(&READING, options.request_timeout, readers),
-            pool_of(&STEADY, LOOP_TIMEOUT, (others - readers).max(1)),
+            pool_of(&READ_SETTINGS, options.request_timeout, readers),
+            pool_of(&LOOP_SETTINGS, LOOP_TIMEOUT, (others - readers).max(1)),
         );
         patiently(|| migrate::run(&readers)).await?;
         // One of each is there from the start, so that the first verbs do not meet a server that is full.
@@ -232,8 +237,8 @@ async fn patiently<W: Future<Output = StoreResult<()>>>(step: impl Fn() -> W) ->
     let begun = Instant::now();
     loop {
         match step().await {
-            Err(error) if errors::is_full(&error) && begun.elapsed() < START_PATIENCE => {
-                tokio::time::sleep(START_PAUSE).await;
+            Err(error) if errors::is_full(&error) && begun.elapsed() < START_TIMEOUT => {
+                tokio::time::sleep(START_RETRY_PAUSE).await;
             }
             answer => return answer,
         }

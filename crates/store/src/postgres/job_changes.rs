@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::connect::{Conn, on};
 use super::org_timers::{self, facts_of, org_active_of};
-use super::outcomes::DEADLOCKS;
+use super::outcomes::MAX_DEADLOCK_ATTEMPTS;
 use super::timers::{active_of, cancel, upstream_of, write};
 use super::{PostgresStore, audit, errors, jobs};
 use crate::micros::Micros;
@@ -55,7 +55,7 @@ impl PostgresStore {
             let mut tx = self.begin(what).await?;
             let done = self.decide_in(&mut tx, what, wanted, decide, audit).await;
             match self.finish_transaction(what, tx, done, |_| true).await {
-                Err(error) if errors::is_deadlock(&error) && attempt < DEADLOCKS => attempt += 1,
+                Err(error) if errors::is_deadlock(&error) && attempt < MAX_DEADLOCK_ATTEMPTS => attempt += 1,
                 answer => return answer,
             }
         }
@@ -74,7 +74,7 @@ impl PostgresStore {
         let view = self.lock(&mut *tx, id, org).await?;
         let Job { definition, state } = &view.job;
         StoreError::expect_revision("job", &definition.key, expected_revision, Some(state.revision))?;
-        let JobChange { state, plan, successor, org_update, pending } = decide(&view)?;
+        let JobChange { state, plan, successor, org_task, pending } = decide(&view)?;
         let mut batch = PlanBatch::default();
         let (gaps, wanted): (Vec<Gap>, Vec<Uuid>) =
             (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect());
@@ -87,8 +87,8 @@ impl PostgresStore {
         if let Some(new) = &successor {
             jobs::insert_job(&mut *tx, what, new, audit).await?;
         }
-        if let Some(work) = &org_update {
-            org_timers::begin(&mut *tx, what, &view.job.definition, work, audit).await?;
+        if let Some(task) = &org_task {
+            org_timers::begin(&mut *tx, what, &view.job.definition, task, audit).await?;
         }
         let successor = successor.map(|new| new.definition.id.as_uuid());
         let lanes: Vec<Uuid> = [id].into_iter().chain(successor).collect();

@@ -22,8 +22,8 @@ pub(crate) const MIGRATIONS: [&str; 6] = [
 const LOCK_TIMEOUT: &str = "set local lock_timeout = '2s'";
 /// A large table takes its time.
 const STATEMENT_TIMEOUT: &str = "set local statement_timeout = '10min'";
-const TIMEOUT: Duration = Duration::from_mins(10);
-const ATTEMPTS: u32 = 30;
+const MIGRATION_TIMEOUT: Duration = Duration::from_mins(10);
+const MAX_ATTEMPTS: u32 = 30;
 
 /// The schema that this binary needs.
 pub(super) const fn latest() -> u32 {
@@ -37,7 +37,7 @@ pub(super) async fn run(pool: &Pool) -> StoreResult<()> {
             Ok(true) => {}
             Ok(false) => return Ok(()),
             // Somebody holds a lock that the migration needs; it gives way and comes back.
-            Err(error) if error.is_transient() && attempt < ATTEMPTS => {
+            Err(error) if error.is_transient() && attempt < MAX_ATTEMPTS => {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
             Err(error) => return Err(error),
@@ -49,7 +49,7 @@ pub(super) async fn run(pool: &Pool) -> StoreResult<()> {
 /// Applies the next migration, if there is one. Whoever comes second waits for the table and then finds it done.
 async fn step(pool: &Pool) -> StoreResult<bool> {
     const WHAT: &str = "migrating the schema";
-    let mut tx = on(WHAT, pool.begin_within(TIMEOUT)).await?;
+    let mut tx = on(WHAT, pool.begin_within(MIGRATION_TIMEOUT)).await?;
     for setting in [LOCK_TIMEOUT, STATEMENT_TIMEOUT] {
         on(WHAT, sqlx::query(setting).execute(&mut tx)).await?;
     }

@@ -20,7 +20,7 @@ use crate::rows::Recording;
 /// How often outcomes are recorded anew when two who record the same runs wait for each other. A statement locks its rows in
 /// the order that its plan reads them, and two sessions may have different plans; the one that is sent away has changed
 /// nothing. Locking them in order first would cost every outcome what only a lost lease can need.
-pub(super) const DEADLOCKS: u32 = 5;
+pub(super) const MAX_DEADLOCK_ATTEMPTS: u32 = 5;
 
 impl PostgresStore {
     pub(super) async fn record_once(
@@ -36,12 +36,12 @@ impl PostgresStore {
         let mut tx = self.begin_loop(what).await?;
         let done = self.record_in(&mut tx, what, transitions, now).await;
         let recording = self.finish_transaction(what, tx, done, |_| false).await?;
-        Ok(recording.told())
+        Ok(recording.into_recorded())
     }
 
     /// The usual case, in one statement that is its own transaction: different runs, each of which succeeded.
     async fn record_successes(&self, what: &str, transitions: &[Transition]) -> StoreResult<Vec<Recorded>> {
-        let ended = transitions.iter().filter_map(Ended::of).collect::<Vec<_>>();
+        let ended = transitions.iter().filter_map(Ended::from_transition).collect::<Vec<_>>();
         let (runs, _) = self.alone(what, end_runs(&ended, true).fetch_one(&self.loops)).await?;
         let applied = Recorded::Applied { consecutive_failures: 0 };
         if runs.len() == transitions.len() {
@@ -105,7 +105,7 @@ struct Ended<'a> {
 }
 
 impl<'a> Ended<'a> {
-    fn of(transition: &'a Transition) -> Option<Ended<'a>> {
+    fn from_transition(transition: &'a Transition) -> Option<Ended<'a>> {
         let Next::Finish { status, finished_at, failure, result } = &transition.to else { return None };
         Some(Ended {
             transition,
@@ -143,7 +143,7 @@ async fn end(
     transitions: &[&Transition],
     only_successes: bool,
 ) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
-    let ended: Vec<Ended<'_>> = transitions.iter().copied().filter_map(Ended::of).collect();
+    let ended: Vec<Ended<'_>> = transitions.iter().copied().filter_map(Ended::from_transition).collect();
     if ended.is_empty() {
         return Ok(HashMap::new());
     }

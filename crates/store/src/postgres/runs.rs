@@ -14,14 +14,14 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::connect::{Conn, on};
-use super::outcomes::DEADLOCKS;
+use super::outcomes::MAX_DEADLOCK_ATTEMPTS;
 use super::pooler::News;
 use super::run_lists::{count_sql, list_sql};
 use super::run_statistics::{counting, counting_of_jobs};
 use super::timers::{PLANNING, TIMERS, cancel, column, insert_runs};
 use super::{PostgresStore, audit, errors};
 use crate::micros::Micros;
-use crate::rows::summary::{self, GlimpseColumns};
+use crate::rows::summary::{self, RunSummaryColumns};
 use crate::rows::{
     ClaimColumns, GapColumns, PlanBatch, Recording, RunColumns, RunValues, WholeRun, check_cap, check_limit,
     cursor_time, org_text, page_of, scan,
@@ -56,7 +56,7 @@ impl RunStore for PostgresStore {
         if news(&batch, &inserted) {
             self.wake.notify_waiters();
         }
-        Ok(batch.told(&inserted, next))
+        Ok(batch.into_planned(&inserted, next))
     }
 
     async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
@@ -103,7 +103,7 @@ impl RunStore for PostgresStore {
             return Ok(Vec::new());
         }
         let end_alone = self.started.remove(transitions) && Recording::only_successes(transitions);
-        for _ in 1..DEADLOCKS {
+        for _ in 1..MAX_DEADLOCK_ATTEMPTS {
             match self.record_once(WHAT, transitions, now, end_alone).await {
                 Err(error) if errors::is_deadlock(&error) => {}
                 answer => return answer,
@@ -183,8 +183,8 @@ impl RunStore for PostgresStore {
             .bind(i64::from(recent_runs.each()))
             .bind(from)
             .bind(to);
-        let rows: Vec<GlimpseColumns> = self.within("glancing at runs", query.fetch_all(&self.pool)).await?;
-        Ok(summary::glimpses(rows, recent_runs.each()))
+        let rows: Vec<RunSummaryColumns> = self.within("reading recent runs", query.fetch_all(&self.pool)).await?;
+        Ok(summary::summaries(rows, recent_runs.each()))
     }
 
     async fn count_runs_by_time(&self, histogram: &RunHistogram) -> StoreResult<Vec<Bucket>> {

@@ -14,12 +14,12 @@ use everbell_core::store::Claim;
 pub(super) struct Started(Mutex<HashSet<RunId>>);
 
 /// When there are more, all are forgotten, so that nothing grows without bound.
-const MOST_STARTED: usize = 50_000;
+const MAX_STARTED: usize = 50_000;
 
 impl Started {
     pub(super) fn add(&self, claims: &[Claim]) {
         let mut started = self.started();
-        if started.len() >= MOST_STARTED {
+        if started.len() >= MAX_STARTED {
             started.clear();
         }
         started.extend(claims.iter().filter(|claim| ends_alone(claim)).map(|claim| claim.run.id));

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::audit::insert_audit;
 use super::connect::{Conn, on};
-use super::floors::{Look, MANY_DEAD_ROWS};
+use super::floors::{Look, MIN_DEAD_ROWS};
 use super::org_timers::{facts_of, org_active_of};
 use crate::micros::Micros;
 use crate::rows::{
@@ -75,7 +75,7 @@ impl PostgresStore {
     pub(super) async fn find_timer_floor(&self, look: Look, now: Timestamp) {
         let oldest = async {
             let (_, dead) = self.count_dead_rows().await?;
-            if dead < MANY_DEAD_ROWS {
+            if dead < MIN_DEAD_ROWS {
                 return Ok((false, None));
             }
             let query = sqlx::query_scalar(include_str!("sql/oldest_timer.sql")).bind(look.since);

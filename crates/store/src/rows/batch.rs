@@ -129,7 +129,7 @@ impl PlanBatch {
     }
 
     /// Returns the result of the plans, given the runs that were really inserted.
-    pub(crate) fn told(self, inserted: &HashSet<Uuid>, next_due_at: Option<Micros>) -> Planned {
+    pub(crate) fn into_planned(self, inserted: &HashSet<Uuid>, next_due_at: Option<Micros>) -> Planned {
         let new = self.planned.into_iter().filter(|(_, run)| inserted.contains(&run.id.as_uuid()));
         Planned {
             timers: self.timers.len() as u32,
@@ -143,7 +143,7 @@ impl PlanBatch {
                 .collect(),
             gaps: self.planned_gaps,
             errored: self.errors.into_iter().map(|(id, error)| (JobId::from_uuid(id), error)).collect(),
-            org_errors: self.org_errors.into_iter().filter_map(OrgError::told).collect(),
+            org_errors: self.org_errors.into_iter().filter_map(OrgError::into_reported).collect(),
             next_due_at: next_due_at.map(Into::into),
         }
     }
@@ -159,7 +159,7 @@ pub(crate) struct OrgError {
 
 impl OrgError {
     /// An org whose id cannot be read has no name to be told by; its timer shows why.
-    fn told(self) -> Option<(JobId, OrgId, String)> {
+    fn into_reported(self) -> Option<(JobId, OrgId, String)> {
         Some((self.job.id, OrgId::new(&self.org).ok()?, self.why))
     }
 }
@@ -248,12 +248,12 @@ impl Recording {
         now
     }
 
-    pub(crate) fn told(self) -> Vec<Recorded> {
-        let tell = |answer: Option<Applied>| match answer {
+    pub(crate) fn into_recorded(self) -> Vec<Recorded> {
+        let recorded = |answer: Option<Applied>| match answer {
             Some(Applied { failures, .. }) => Recorded::Applied { consecutive_failures: failures },
             None => Recorded::LeaseLost,
         };
-        self.answers.into_iter().map(tell).collect()
+        self.answers.into_iter().map(recorded).collect()
     }
 }
 

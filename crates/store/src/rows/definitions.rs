@@ -14,7 +14,7 @@ use super::job::JobColumns;
 pub(crate) struct Definitions(Mutex<HashMap<JobId, Arc<Definition>>>);
 
 /// When there are more, all are forgotten: reading them again is cheap, and nothing grows without bound.
-const MOST_DEFINITIONS: usize = 50_000;
+const MAX_DEFINITIONS: usize = 50_000;
 
 impl Definitions {
     fn known(&self) -> MutexGuard<'_, HashMap<JobId, Arc<Definition>>> {
@@ -29,7 +29,7 @@ impl Definitions {
     pub(crate) fn keep(&self, definition: Definition) -> Arc<Definition> {
         let definition = Arc::new(definition);
         let mut known = self.known();
-        if known.len() >= MOST_DEFINITIONS {
+        if known.len() >= MAX_DEFINITIONS {
             known.clear();
         }
         if definition.spec.is_ok() {
@@ -126,7 +126,7 @@ mod tests {
         known.keep(first.clone());
         let learned = known.look_up([first.id, definition(1).id, definition(1).id].into_iter());
         assert_eq!(learned.missing(), [definition(1).id.as_uuid()]);
-        for number in 1..=MOST_DEFINITIONS {
+        for number in 1..=MAX_DEFINITIONS {
             known.keep(Definition { id: definition(number).id, ..first.clone() });
         }
         assert_eq!(known.get(first.id), None, "forgotten");

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::orgs::{OrgTimerColumns, PlaceColumns, WishColumns};
+use super::orgs::{OrgSettingsColumns, OrgTimerColumns, OverrideColumns};
 use super::{PlanBatch, TimerColumns, corrupt, count, json, word};
 use crate::micros::Micros;
 
@@ -34,13 +34,13 @@ pub(crate) struct OrgUpdateColumns {
 }
 
 impl OrgUpdateColumns {
-    pub(crate) fn new(job: &Definition, work: &OrgTask, audit: &AuditEntry) -> OrgUpdateColumns {
+    pub(crate) fn new(job: &Definition, task: &OrgTask, audit: &AuditEntry) -> OrgUpdateColumns {
         OrgUpdateColumns {
             id: audit.id,
             job_id: job.id.as_uuid(),
             job_key: job.key.to_string(),
-            work: work.as_str().to_owned(),
-            detail: Detail::of(work).write(),
+            work: task.as_str().to_owned(),
+            detail: Detail::from_task(task).write(),
             actor: audit.actor.clone(),
             at: audit.at.into(),
             reached: None,
@@ -54,7 +54,7 @@ impl OrgUpdateColumns {
             id: self.id,
             job: JobId::from_uuid(self.job_id),
             job_key: JobKey::new(&self.job_key).map_err(bad)?,
-            work: Detail::read(&self.detail).and_then(|detail| detail.work(&self.work)).map_err(bad)?,
+            task: Detail::read(&self.detail).and_then(|detail| detail.into_task(&self.work)).map_err(bad)?,
             actor: self.actor,
             at: self.at.into(),
             reached: self.reached.as_deref().map(OrgId::new).transpose().map_err(bad)?,
@@ -86,9 +86,9 @@ struct Detail {
 }
 
 impl Detail {
-    fn of(work: &OrgTask) -> Detail {
+    fn from_task(task: &OrgTask) -> Detail {
         let micros = |t: &Timestamp| Some(Micros::from(*t).0);
-        match work {
+        match task {
             OrgTask::Arm => Detail::default(),
             OrgTask::Resume { at, missed, reason } => Detail {
                 at: micros(at),
@@ -116,7 +116,7 @@ impl Detail {
         serde_json::from_str(text).map_err(|error| Invalid::new("detail", error.to_string()))
     }
 
-    fn work(self, name: &str) -> Result<OrgTask, Invalid> {
+    fn into_task(self, name: &str) -> Result<OrgTask, Invalid> {
         let missing = || Invalid::new("detail", "something is missing");
         let time = |micros: Option<i64>| micros.map(|micros| Micros(micros).into()).ok_or_else(missing);
         match name {
@@ -142,22 +142,22 @@ impl Detail {
 
 /// An org, as far as an org update cares.
 #[derive(Clone, Debug, FromRow)]
-pub(crate) struct StandColumns {
+pub(crate) struct SteppedOrgColumns {
     pub(crate) id: String,
     #[sqlx(flatten)]
-    pub(crate) place: PlaceColumns,
+    pub(crate) place: OrgSettingsColumns,
 }
 
 /// An override, with its org.
 #[derive(Clone, Debug, FromRow)]
-pub(crate) struct OrgWishColumns {
+pub(crate) struct OrgOverrideColumns {
     pub(crate) org_id: String,
     #[sqlx(flatten)]
-    pub(crate) wish: WishColumns,
+    pub(crate) override_: OverrideColumns,
 }
 
 /// The orgs of a step, in the order of their ids. One whose id cannot be read has no timers.
-pub(crate) fn stands(rows: Vec<StandColumns>) -> Vec<(OrgId, OrgSettings)> {
+pub(crate) fn stepped_orgs(rows: Vec<SteppedOrgColumns>) -> Vec<(OrgId, OrgSettings)> {
     rows.into_iter().filter_map(|row| Some((OrgId::new(&row.id).ok()?, row.place.read()))).collect()
 }
 
@@ -169,28 +169,28 @@ pub(crate) fn readable_org_updates(rows: Vec<OrgUpdateColumns>) -> Vec<OrgUpdate
 /// The rows about jobs and orgs that a step has read.
 #[derive(Default)]
 pub(crate) struct ReconcileInput {
-    wishes: HashMap<(String, String), Override>,
+    overrides: HashMap<(String, String), Override>,
     timers: HashMap<(Uuid, String), OrgTimer>,
     /// When upstream jobs last succeeded.
     pub(crate) upstream: HashMap<String, Timestamp>,
 }
 
 impl ReconcileInput {
-    pub(crate) fn new(wishes: Vec<OrgWishColumns>, timers: Vec<OrgTimerColumns>) -> StoreResult<ReconcileInput> {
-        let mut looked = ReconcileInput::default();
-        for row in wishes {
-            if let Some(wish) = row.wish.read()? {
-                looked.wishes.insert((row.org_id, wish.job_key.to_string()), wish);
+    pub(crate) fn new(overrides: Vec<OrgOverrideColumns>, timers: Vec<OrgTimerColumns>) -> StoreResult<ReconcileInput> {
+        let mut input = ReconcileInput::default();
+        for row in overrides {
+            if let Some(override_) = row.override_.read()? {
+                input.overrides.insert((row.org_id, override_.job_key.to_string()), override_);
             }
         }
         for row in timers {
             let owner = (row.job_id, row.org_id.clone());
             // One that cannot be read is made anew, with the mark that is stored.
             if let Ok(timer) = row.read() {
-                looked.timers.insert(owner, timer);
+                input.timers.insert(owner, timer);
             }
         }
-        Ok(looked)
+        Ok(input)
     }
 
     /// Whose active runs have to be known.
@@ -208,7 +208,7 @@ impl ReconcileInput {
 
     fn view(&mut self, job: &Job, before: Option<&Arc<Definition>>, org: &OrgId, place: &OrgSettings) -> OrgView {
         let definition = &job.definition;
-        let wish = self.wishes.get(&(org.to_string(), definition.key.to_string())).cloned();
+        let override_ = self.overrides.get(&(org.to_string(), definition.key.to_string())).cloned();
         let on = definition.policies.depends_on.as_ref();
         let before = before.and_then(|before| {
             Some((Arc::clone(before), self.timers.remove(&(before.id.as_uuid(), org.to_string()))?))
@@ -216,7 +216,7 @@ impl ReconcileInput {
         OrgView {
             job: Arc::clone(definition),
             org: org.clone(),
-            facts: OrgFacts { life: JobLifecycle::from(&job.state), place: place.clone(), wish },
+            facts: OrgFacts { lifecycle: JobLifecycle::from(&job.state), place: place.clone(), override_ },
             timer: self.timers.remove(&(definition.id.as_uuid(), org.to_string())),
             before,
             upstream_succeeded_at: on.and_then(|on| self.upstream.get(on.job_key.as_str()).copied()),
@@ -258,12 +258,12 @@ impl OrgUpdateBatch {
         jobs: &[Job],
         org_updates: &[OrgUpdate],
         orgs: &[(OrgId, OrgSettings)],
-        looked: &mut ReconcileInput,
+        input: &mut ReconcileInput,
     ) {
         for (org, place) in orgs {
             for job in jobs {
                 if !org_updates.iter().any(|org_update| org_update.is_ahead_of(&job.definition.key, org)) {
-                    let view = looked.view(job, None, org, place);
+                    let view = input.view(job, None, org, place);
                     self.add(&view, org::reconcile(&view, None));
                 }
             }
@@ -283,10 +283,10 @@ impl OrgUpdateBatch {
         job: &Job,
         before: Option<&Arc<Definition>>,
         orgs: &[(OrgId, OrgSettings)],
-        looked: &mut ReconcileInput,
+        input: &mut ReconcileInput,
     ) {
         for (org, place) in orgs {
-            let view = looked.view(job, before, org, place);
+            let view = input.view(job, before, org, place);
             self.add(&view, org::take_step(&view, step));
         }
         self.paused = step.org_update.is_held_by(&job.state);
@@ -299,7 +299,7 @@ impl OrgUpdateBatch {
             let taken = self.taken_over.get_or_insert(TakenOver { from, to, orgs: Vec::new() });
             taken.orgs.push(view.org.to_string());
         }
-        match decided.fate {
+        match decided.change {
             TimerChange::Keep => {}
             TimerChange::Write(plan) => {
                 self.timers.push(OrgTimerValues {
@@ -320,9 +320,14 @@ impl OrgUpdateBatch {
     }
 
     /// Returns the progress of a step, given the runs that were really inserted.
-    pub(crate) fn told(self, inserted: &std::collections::HashSet<Uuid>, orgs: usize, more: bool) -> OrgUpdateProgress {
+    pub(crate) fn into_progress(
+        self,
+        inserted: &std::collections::HashSet<Uuid>,
+        orgs: usize,
+        more: bool,
+    ) -> OrgUpdateProgress {
         let timers = (self.timers.len() + self.removed.len()) as u32;
-        let planned = self.plans.told(inserted, None);
+        let planned = self.plans.into_planned(inserted, None);
         OrgUpdateProgress { planned: everbell_core::store::Planned { timers, ..planned }, orgs: orgs as u32, more }
     }
 }

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::place::by_place;
+use super::by_position::by_position;
 use super::{LoadedJobs, corrupt, count, json, org, word};
 use crate::micros::Micros;
 
@@ -219,7 +219,7 @@ pub(crate) struct ClaimColumns {
     pub(crate) attempt: i32,
     pub(crate) cancel_by: Option<String>,
 }
-by_place!(ClaimColumns {
+by_position!(ClaimColumns {
     id,
     job_id,
     org_id,

@@ -9,14 +9,14 @@ use jiff::Timestamp;
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::place::by_place;
+use super::by_position::by_position;
 use super::run::{skip, trigger};
 use super::{corrupt, count, readable, word};
 use crate::micros::Micros;
 
 /// A run as a list of recent runs shows it.
 #[derive(Clone, Debug)]
-pub(crate) struct GlimpseColumns {
+pub(crate) struct RunSummaryColumns {
     pub(crate) id: Uuid,
     pub(crate) job_id: Uuid,
     pub(crate) job_key: String,
@@ -34,7 +34,7 @@ pub(crate) struct GlimpseColumns {
 }
 
 // There may be many thousands of them.
-by_place!(GlimpseColumns {
+by_position!(RunSummaryColumns {
     id,
     job_id,
     job_key,
@@ -51,7 +51,7 @@ by_place!(GlimpseColumns {
     failure_code,
 });
 
-impl GlimpseColumns {
+impl RunSummaryColumns {
     fn read(self) -> StoreResult<RunSummary> {
         let id = self.id;
         self.try_read().map_err(|why| corrupt("runs", id, why))
@@ -82,8 +82,8 @@ impl GlimpseColumns {
 }
 
 /// Returns the readable summaries in order, the newest `each` of each key.
-pub(crate) fn glimpses(rows: Vec<GlimpseColumns>, each: u32) -> Vec<RunSummary> {
-    let (mut runs, _) = readable(rows, |row| row.id, GlimpseColumns::read);
+pub(crate) fn summaries(rows: Vec<RunSummaryColumns>, each: u32) -> Vec<RunSummary> {
+    let (mut runs, _) = readable(rows, |row| row.id, RunSummaryColumns::read);
     runs.sort_by(|a, b| (&a.job_key, Reverse(a.id)).cmp(&(&b.job_key, Reverse(b.id))));
     let (mut key, mut place) = (None, 0);
     runs.retain(|run| {

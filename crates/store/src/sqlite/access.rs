@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use everbell_core::store::{
     AccessStore, AuditEntry, Cursor, LastAdmin, MAX_LISTED_SESSIONS, MAX_SESSIONS_PER_TOKEN, NewSession, NewToken,
-    Page, PageRequest, REQUEST_KEPT, Remembered, RequestKey, Session, SessionFilter, StoreError, StoreResult, Token,
+    Page, PageRequest, REQUEST_RETENTION, Remembered, RequestKey, Session, SessionFilter, StoreError, StoreResult,
+    Token,
 };
 use jiff::Timestamp;
 
@@ -175,7 +176,7 @@ impl AccessStore for SqliteStore {
         let mut tx = held.begin().await?;
         let query = sqlx::query(include_str!("sql/find_request.sql"))
             .bind(request.key.clone())
-            .bind(Micros::earlier(now, REQUEST_KEPT));
+            .bind(Micros::earlier(now, REQUEST_RETENTION));
         let row: Option<RequestRow> = tx.first(query).await?;
         remembered(request, row)
     }
@@ -192,7 +193,7 @@ impl AccessStore for SqliteStore {
             .bind(Micros::from(now))
             .bind(status)
             .bind(body.to_owned())
-            .bind(Micros::earlier(now, REQUEST_KEPT));
+            .bind(Micros::earlier(now, REQUEST_RETENTION));
         self.write("remembering an answer", query).await.map(drop)
     }
 }

@@ -17,7 +17,7 @@ use super::{connect, errors, files, upkeep};
 /// How a database begins.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 /// How often it is told how far the copy is.
-const TOLD_EVERY: Duration = Duration::from_millis(250);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(crate) async fn write(from: &Path, to: &Path, told: &(dyn Fn(u64, u64) + Send + Sync)) -> StoreResult<u64> {
     upkeep::exists(from)?;
@@ -38,7 +38,7 @@ async fn copy(connection: &mut SqliteConnection, to: &Path, tick: &(dyn Fn() + S
     let Some(name) = to.to_str() else { return Err(in_the_way(to, "is not valid UTF-8; name another file")) };
     let mut copying = Box::pin(sqlx::query("vacuum into ?1").bind(name.to_owned()).execute(connection));
     loop {
-        match tokio::time::timeout(TOLD_EVERY, &mut copying).await {
+        match tokio::time::timeout(PROGRESS_INTERVAL, &mut copying).await {
             Ok(done) => return done.map(drop).map_err(|error| errors::from_sqlx(&what, error)),
             Err(_) => tick(),
         }

@@ -41,7 +41,7 @@ impl SqliteStore {
         let view = self.view(tx, id, org).await?;
         let Job { definition, state } = &view.job;
         StoreError::expect_revision("job", &definition.key, expected_revision, Some(state.revision))?;
-        let JobChange { state, plan, successor, org_update, pending } = decide(&view)?;
+        let JobChange { state, plan, successor, org_task, pending } = decide(&view)?;
         let mut batch = PlanBatch::default();
         let (gaps, runs) = (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect::<Vec<_>>());
         batch.add(&view.job.definition, plan);
@@ -51,8 +51,8 @@ impl SqliteStore {
         if let Some(new) = &successor {
             jobs::insert_job(tx, new, audit).await?;
         }
-        if let Some(work) = &org_update {
-            org_timers::begin(tx, &view.job.definition, work, audit).await?;
+        if let Some(task) = &org_task {
+            org_timers::begin(tx, &view.job.definition, task, audit).await?;
         }
         let new: Vec<Uuid> = runs.into_iter().filter(|id| written.runs.contains(id)).collect();
         let gaps = gaps.into_iter().zip(&batch.gaps).filter(|(_, row)| written.gaps.contains(&row.id));

@@ -22,7 +22,7 @@ use crate::rows::job_list::{self, cursor, key_of, label_text, micros_of};
 use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap, check_limit, target_counts};
 
 /// How many jobs are looked at together when SQLite cannot compare the text itself.
-const STRIDE: u32 = 1_000;
+const SCAN_PAGE_ROWS: u32 = 1_000;
 
 #[async_trait]
 impl JobStore for SqliteStore {
@@ -163,10 +163,10 @@ async fn listed(
     let mut found = Vec::new();
     let mut after = after.cloned();
     loop {
-        let query = listing(filter, ascii_part(&text), after.as_ref(), STRIDE)?;
+        let query = listing(filter, ascii_part(&text), after.as_ref(), SCAN_PAGE_ROWS)?;
         let rows: Vec<JobListColumns> = tx.all(query).await?;
         after = rows.last().map(|row| cursor(filter.sort, row));
-        let at_end = rows.len() < STRIDE as usize;
+        let at_end = rows.len() < SCAN_PAGE_ROWS as usize;
         found.extend(rows.into_iter().filter(|row| contains(row, &text)));
         if at_end || found.len() >= limit as usize {
             found.truncate(limit as usize);

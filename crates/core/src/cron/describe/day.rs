@@ -84,7 +84,7 @@ fn dates(days: &Days, month: &str, budget: usize) -> String {
     let plain = members(u64::from(days.dom));
     let special = special_dates(days, budget);
     if special.is_empty()
-        && let Some(run) = Progression::of(plain.iter().copied())
+        && let Some(run) = Progression::from_values(plain.iter().copied())
         && run.is_run()
     {
         let Progression { first, last, step, .. } = run;

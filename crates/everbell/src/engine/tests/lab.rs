@@ -205,7 +205,7 @@ impl Lab {
 
     /// Every run of a job, oldest first: `<slot> <status> [<failure code or skip reason>]`.
     pub(super) async fn runs(&self, key: &str) -> Vec<String> {
-        self.records(key).await.iter().map(told).collect()
+        self.records(key).await.iter().map(summary).collect()
     }
 
     pub(super) async fn records(&self, key: &str) -> Vec<Record> {
@@ -231,7 +231,7 @@ impl Lab {
     }
 }
 
-pub(super) fn told(run: &Record) -> String {
+pub(super) fn summary(run: &Record) -> String {
     let time = run.scheduled_at.strftime("%H:%M:%S");
     let why = run.failure.as_ref().map(|failure| failure.code.as_str().to_owned());
     let why = why.or_else(|| run.skip.as_ref().map(|skip| skip.as_str().to_owned()));

@@ -16,7 +16,7 @@ fn damaged(view: &JobView) -> JobChange {
         state: view.job.state.clone(),
         plan: Plan::nothing(&disarm(&view.timer)),
         successor: None,
-        org_update: None,
+        org_task: None,
         pending: PendingRuns::Leave,
     }
 }

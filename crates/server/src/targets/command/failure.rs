@@ -15,7 +15,7 @@ use crate::targets::CommandSettings;
 const SPAWN_FAILED: &str = "spawn_failed";
 
 /// The longest last line of what a program complained about that the message of its failure shows.
-pub(super) const MAX_COMPLAINT: usize = 500;
+pub(super) const MAX_LAST_LINE_BYTES: usize = 500;
 
 /// Errors that pass: the machine is short of something, or the program is just being replaced. Another attempt may
 /// start.

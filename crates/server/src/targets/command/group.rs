@@ -45,7 +45,7 @@ impl Group {
         let child = command.spawn()?;
         let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let leader = leader.ok_or_else(|| io::Error::other("the program has no process id"))?;
-        Ok(Group { child, leader, kept: Some(supervisor.keep(leader, deadline(lease))), changes })
+        Ok(Group { child, leader, kept: Some(supervisor.track(leader, deadline(lease))), changes })
     }
 
     /// The ends of its pipes.

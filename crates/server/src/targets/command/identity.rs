@@ -19,7 +19,7 @@ pub(super) struct Identity {
 impl Identity {
     /// Looks up the user and the group of the settings, if they name a user. Names come from `/etc/passwd` and
     /// `/etc/group`; numbers need no entry there.
-    pub(super) fn of(settings: &CommandSettings) -> Result<Option<Identity>, String> {
+    pub(super) fn resolve(settings: &CommandSettings) -> Result<Option<Identity>, String> {
         let Some(user) = &settings.user else { return Ok(None) };
         let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"));
         let groups = if settings.group.is_some() { read("/etc/group")? } else { String::new() };

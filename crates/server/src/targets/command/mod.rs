@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, Command};
 
 use self::environment::{environment, name_problem};
-use self::failure::{MAX_COMPLAINT, failed, no_identity, not_started, unknown_end};
+use self::failure::{MAX_LAST_LINE_BYTES, failed, no_identity, not_started, unknown_end};
 use self::group::Group;
 use self::identity::Identity;
 use self::last_line::LastLine;
@@ -30,7 +30,7 @@ use super::redact::{RedactedStream, Redactor};
 use super::{CommandSettings, Problem, result};
 
 /// How long pipes are read after the program has ended. Its group is gone by then, so whoever still holds them got away.
-const DRAIN: Duration = Duration::from_millis(500);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(super) fn action(settings: &CommandSettings, supervisor: &Supervisor) -> Result<Action, Problem> {
     if let Some(problem) = problems(settings).into_iter().next() {
@@ -92,14 +92,14 @@ impl Program {
         if let Some(folder) = &settings.cwd {
             command.current_dir(folder);
         }
-        if let Some(identity) = Identity::of(settings).map_err(|why| no_identity(program, &why))? {
+        if let Some(identity) = Identity::resolve(settings).map_err(|why| no_identity(program, &why))? {
             identity.apply(settings, &mut command);
         }
         let lease = run.lease();
         let group = Group::start(&mut command, &self.supervisor, &lease);
         let group = group.map_err(|error| not_started(program, settings, &error))?;
         let printed = |most| Printed { last: LastLine::new(most), stream: self.redactor.stream() };
-        let (mut said, mut complained) = (printed(result::MAX_BYTES), printed(MAX_COMPLAINT));
+        let (mut said, mut complained) = (printed(result::MAX_BYTES), printed(MAX_LAST_LINE_BYTES));
         let status = attend(group, run, lease, (&mut said, &mut complained)).await;
         let status = status.map_err(|error| unknown_end(program, &error))?;
         // The supervisor ends programs of a server that stood still for too long. Whether one was done before, nobody can tell.
@@ -154,7 +154,7 @@ async fn attend(
     let status = group.reap().await;
     if !drained {
         // What is read until then counts, whether or not all of it came.
-        let _late = tokio::time::timeout(DRAIN, pipes).await;
+        let _late = tokio::time::timeout(DRAIN_TIMEOUT, pipes).await;
     }
     status
 }

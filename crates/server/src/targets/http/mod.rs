@@ -10,11 +10,11 @@
 //! A call is what is written in the configuration and nothing else: no redirect is followed, no proxy of the environment
 //! is used, and no answer is read without a bound.
 
-mod answer;
 mod checked;
 mod failure;
 mod guard;
 mod request;
+mod response;
 mod signature;
 
 use std::sync::Arc;
@@ -26,15 +26,15 @@ use reqwest::{Client, ClientBuilder, Request};
 use rustls::crypto::{CryptoProvider, ring};
 use tracing::debug;
 
-use self::answer::{Answer, Success};
 use self::checked::Checked;
+use self::response::{BoundedResponse, Success};
 use super::redact::Redactor;
 use super::{HttpSettings, Problem};
 use everbell_observe::Metrics;
 
 /// How long a connection waits for another call. Shorter than any server keeps one, so that no call begins on a connection
 /// that the other side is just closing.
-const IDLE: Duration = Duration::from_secs(2);
+const MAX_IDLE_TIME: Duration = Duration::from_secs(2);
 
 /// A URL that can be called.
 #[derive(Debug)]
@@ -83,8 +83,8 @@ impl Http {
         answer.judge(success, origin, run.started_at())
     }
 
-    async fn exchange(&self, request: Request) -> Result<Answer, reqwest::Error> {
-        Ok(Answer::read(self.client.execute(request).await?).await?.redacted(&self.redactor))
+    async fn exchange(&self, request: Request) -> Result<BoundedResponse, reqwest::Error> {
+        Ok(BoundedResponse::read(self.client.execute(request).await?).await?.redacted(&self.redactor))
     }
 }
 
@@ -97,7 +97,7 @@ fn client(checked: &Checked) -> Result<Client, reqwest::Error> {
         .redirect(Policy::none())
         .no_proxy()
         .referer(false)
-        .pool_idle_timeout(IDLE)
+        .pool_idle_timeout(MAX_IDLE_TIME)
         .dns_resolver(checked.guard);
     // Without TLS there is no need for the certificates of the machine, which may have none.
     let builder = if checked.url.scheme() == "https" {

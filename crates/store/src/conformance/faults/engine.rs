@@ -12,7 +12,7 @@ use super::super::given::{LOG, MAIL, core_plan, page, settling};
 use super::super::world::{LEASE, room, targets};
 
 /// How often a verb is asked again before the loop goes on without it, as a poll would.
-const TRIES: usize = 3;
+const MAX_TRIES: usize = 3;
 
 pub(super) struct Engine {
     store: Arc<dyn Store>,
@@ -62,7 +62,7 @@ impl Engine {
     }
 
     async fn plan(&self, now: Timestamp) {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             match self.store.plan_due(now, 100, &targets(), &core_plan).await {
                 Ok(_) => return,
                 Err(error) => assert!(error.is_transient(), "{error}"),
@@ -88,7 +88,7 @@ impl Engine {
     /// Records the outbox. A transition that fails is tried again at the next step: it is fenced, so that is always
     /// safe.
     async fn deliver(&mut self, now: Timestamp) {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             match self.store.record(&self.outbox, now).await {
                 Ok(recorded) => {
                     assert_eq!(recorded.len(), self.outbox.len());

@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::dice::Dice;
 use super::super::given::{LOG, MAIL, audit, by_hand, instance_id, job_at, job_id, settling, to, with};
-use super::apply::Answer;
+use super::apply::Observation;
 use super::operation::{Change, Operation};
 
 /// The emphasis of a sequence.
@@ -71,7 +71,7 @@ impl Generator {
         self.now
     }
 
-    pub(super) fn learn(&mut self, operation: &Operation, answer: Answer) {
+    pub(super) fn learn(&mut self, operation: &Operation, answer: Observation) {
         self.runs.extend(&answer.runs);
         self.alive.extend(answer.runs);
         self.alive.retain(|run| !answer.ended.contains(run));

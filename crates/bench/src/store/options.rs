@@ -24,7 +24,7 @@ pub(super) struct Case {
 }
 
 /// Options of the command line; the default is everything.
-pub(super) struct Wanted {
+pub(super) struct Options {
     pub(super) postgres: bool,
     pub(super) sqlite: bool,
     pub(super) rounds: u32,
@@ -32,9 +32,9 @@ pub(super) struct Wanted {
     connections: Option<usize>,
 }
 
-impl Wanted {
-    pub(super) fn read(arguments: &[&str]) -> Result<Wanted, String> {
-        let mut wanted = Wanted { postgres: true, sqlite: true, rounds: 3, batch: None, connections: None };
+impl Options {
+    pub(super) fn read(arguments: &[&str]) -> Result<Options, String> {
+        let mut wanted = Options { postgres: true, sqlite: true, rounds: 3, batch: None, connections: None };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let mut number = || {
