@@ -57,7 +57,7 @@ impl JobView {
         if self.is_of_all_orgs() { Err(Invalid::new("orgId", refusal)) } else { Ok(()) }
     }
 
-    /// The same, where all of them could be meant.
+    /// Like `expect_one_timer`, for actions that can also be asked for all orgs.
     fn expect_one_or_all(&self) -> Result<(), Invalid> {
         if self.is_of_all_orgs() { Err(Invalid::for_whom()) } else { Ok(()) }
     }
@@ -170,7 +170,7 @@ pub fn pause_and_cancel(view: &JobView, reason: Pause) -> Result<JobChange, Inva
     Ok(JobChange { pending: PendingRuns::Cancel, ..pause(view, reason)? })
 }
 
-/// Fires again, from now on. What went by is a gap, or one run if that is asked for.
+/// Resumes the job from now on. Missed slots become a gap, or one run if that is asked for.
 pub fn resume(view: &JobView, missed: Missed, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
     let reason = if view.job.state.error.is_some() { GapReason::Errored } else { GapReason::Paused };
     if view.job.state.status == JobStatus::Active && view.job.state.error.is_none() {
@@ -227,7 +227,7 @@ fn last_plan(view: &JobView, now: Timestamp) -> Plan {
     plan::close(view.job(), &view.timer, &view.seen(None), reason_to_end(view), now)
 }
 
-/// Why slots that have gone by when a version ends have no run.
+/// Why past slots have no run when a version ends.
 fn reason_to_end(view: &JobView) -> GapReason {
     match (&view.job.state.error, view.job.state.status) {
         (Some(_), _) => GapReason::Errored,
@@ -354,7 +354,7 @@ pub fn run_now(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<J
     Ok(JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
 }
 
-/// Enqueues runs for slots that have gone by. A paused job may be backfilled; a retired one not.
+/// Enqueues runs for past slots. A paused job may be backfilled; a retired one may not.
 pub fn backfill(view: &JobView, request: &plan::Backfill<'_>) -> Result<JobChange, Invalid> {
     view.expect_living()?;
     view.expect_one_or_all()?;
@@ -363,7 +363,7 @@ pub fn backfill(view: &JobView, request: &plan::Backfill<'_>) -> Result<JobChang
     Ok(JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
 }
 
-/// Has something done for every org, in small steps: a run by hand, a backfill, or the timers made anew.
+/// Starts a task for every org, in small steps: a run by hand, a backfill, or a rebuild of the timers.
 pub fn for_all_orgs(view: &JobView, task: OrgTask) -> Result<JobChange, Invalid> {
     view.expect_living()?;
     if !view.is_of_all_orgs() {

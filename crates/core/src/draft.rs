@@ -16,7 +16,7 @@ const MAX_DESCRIPTION_BYTES: usize = 10_000;
 const MAX_LABELS: usize = 64;
 const MAX_LABEL_BYTES: usize = 200;
 
-/// A job as somebody wrote it down. Only data: nothing is checked before it becomes a definition.
+/// A job as it was written down. Only data: nothing is checked before it becomes a definition.
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// The name that all versions share.
@@ -58,7 +58,7 @@ pub enum Timing {
     Once(Timestamp),
 }
 
-/// Who made a definition, when, and under which id.
+/// The author, time and id of a definition.
 #[derive(Clone, Debug)]
 pub struct Made<'a> {
     /// The id of the version.

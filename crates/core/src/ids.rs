@@ -180,7 +180,7 @@ pub(crate) fn gap_id(reason: &str, job: JobId, org: Option<&OrgId>, first_slot: 
     time_ordered(first_slot, &slot_hash(reason.as_bytes(), job, org, first_slot)[..10])
 }
 
-/// The id of an entry in the audit trail about a job (and an org) that nobody asked for: the same however often it is made.
+/// The id of an audit entry about a job (and an org) that everbell writes by itself. The same input gives the same id.
 pub fn entry_id(action: &str, job: JobId, org: Option<&OrgId>, at: Timestamp) -> Uuid {
     time_ordered(at, &slot_hash(action.as_bytes(), job, org, at)[..10])
 }

@@ -138,7 +138,7 @@ pub struct PolicyValues {
     pub max_attempts: u32,
     /// The waits between attempts: from 1 s to 1 day.
     pub backoff: Backoff,
-    /// So many failures in a row pause the job: default never, 1 to 1,000.
+    /// The number of consecutive failures that pauses the job: default never, 1 to 1,000.
     pub pause_after_failures: Option<u32>,
     /// Another job that must have succeeded: default none, within 1 s to 366 days.
     pub depends_on: Option<Dependency>,
@@ -230,7 +230,7 @@ impl Policies {
         })
     }
 
-    /// So many failures in a row: the reason to pause the job with, if that is wished.
+    /// Returns the reason to pause the job after this many consecutive failures, if the policy says so.
     pub fn pause_reason(&self, consecutive_failures: u32) -> Option<String> {
         let limit = self.pause_after_failures?;
         (consecutive_failures >= limit).then(|| format!("paused after {consecutive_failures} failures in a row"))

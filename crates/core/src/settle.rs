@@ -1,4 +1,4 @@
-//! [`settle`]: what becomes of a run when its handler is done with it. The second of the two decisions.
+//! [`settle`]: the next state of a run after its handler has ended. The second of the two decisions.
 //!
 //! ```text
 //!              Succeeded ─────────────────────────────► succeeded
@@ -56,7 +56,7 @@ pub enum Outcome {
     TimedOut(Duration),
     /// Its lease ran out. What is known of the lease becomes the details of the failure.
     Lost(Option<Json>),
-    /// Somebody stopped it.
+    /// It was canceled.
     Canceled {
         /// The actor who canceled it.
         by: String,
@@ -140,7 +140,8 @@ impl Transition {
     }
 }
 
-/// Decides what becomes of a run. `None`: nothing, because it is terminal or the outcome is not possible where it stands.
+/// Decides the next state of a run. `None`: no change, because the run is terminal or its status does not allow the
+/// outcome.
 pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transition> {
     let to = match (run.status, outcome) {
         (RunStatus::Running, Outcome::Succeeded { result }) => {

@@ -98,7 +98,7 @@ impl Zone {
         self.0.name
     }
 
-    /// The same zone for jiff, to show local times.
+    /// Returns the zone for jiff, to show local times.
     pub fn as_jiff(&self) -> &TimeZone {
         &self.0.tz
     }

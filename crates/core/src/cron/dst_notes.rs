@@ -18,7 +18,7 @@ pub(crate) const LOOKAHEAD_SECONDS: i64 = 366 * DAY;
 
 const DAY: i64 = 86_400;
 const MAX_NOTES: usize = 10;
-/// So many times are named; of more, the first two and their number.
+/// The most times that are named; of more, only the first two and their number.
 const MAX_TIMES: u64 = 3;
 
 /// Notes about the clock changes that move slots in `[from, until)`.

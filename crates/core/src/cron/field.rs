@@ -26,7 +26,7 @@ pub(crate) struct Field {
     pub(crate) nth: u64,
     /// Bit `d`: `dL`, the last of a weekday.
     pub(crate) last_dow: u8,
-    /// The same field in plain numbers, with single spaces nowhere and nothing redundant.
+    /// The field in plain numbers, without spaces and redundant parts.
     pub(crate) normalized: String,
 }
 
@@ -37,7 +37,7 @@ impl Field {
     /// Reads the field `text`, which begins at byte `at` of the expression.
     pub(crate) fn parse(name: FieldName, text: &str, at: usize) -> Result<Field, Fault> {
         let day_field = matches!(name, FieldName::DayOfMonth | FieldName::DayOfWeek);
-        // `?` is another `*`, but only alone: in a list it could not be told apart from a restriction.
+        // `?` means `*`, but only alone: in a list it would look like a restriction.
         let text = if text == "?" && day_field { "*" } else { text };
         let mut field = Field { star: text.starts_with('*'), ..Field::default() };
         let mut start = at;

@@ -116,7 +116,7 @@ impl Expression {
         &self.source
     }
 
-    /// The same expression in numbers, without macros, names or redundant steps.
+    /// Returns the expression in numbers, without macros, names or redundant steps.
     pub fn normalized(&self) -> &str {
         &self.normalized
     }

@@ -43,7 +43,7 @@ pub struct OrgFacts {
 pub enum Eligibility {
     /// Job active, org enabled, override not off: fires by this schedule.
     Eligible(Spec),
-    /// Does not fire for now. What goes by is a `paused` gap.
+    /// Does not fire for now. Missed slots become a `paused` gap.
     Off(Off),
     /// Does not fire any more, from this time on: the job is retired or the org is gone.
     Over(Timestamp),
@@ -110,7 +110,7 @@ pub fn spec_for(job: &Definition, facts: &OrgFacts) -> Result<Spec, String> {
     }
 }
 
-/// Decides what happens to the slots of an org's timer that are due at `now`: the same as [`plan::plan`], for who is
+/// Decides what happens to the slots of an org's timer that are due at `now`: like [`plan::plan`], for an org that is
 /// eligible now.
 pub fn plan(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, facts: &OrgFacts, now: Timestamp) -> Plan {
     if timer.next_run_at.is_none_or(|next| next > now) {
@@ -142,7 +142,8 @@ pub(super) fn close(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, fac
     plan::close(job, timer, &PlanContext { org_spec: Some(&spec), ..*seen }, reason_to_end(timer), at)
 }
 
-/// The same for a timer that the next version of the job replaces at `at`, and the timer of that one.
+/// Like [`close`], for a timer that the next version of the job replaces at `at`. Also returns the timer of that
+/// version.
 pub(super) fn succeed(
     job: &Definition,
     timer: &Timer,
@@ -180,8 +181,8 @@ pub(super) fn past_the_move(spec: &Spec, timer: &mut Timer, place: &OrgSettings)
     }
 }
 
-/// The day of a move, if it got no run and another local time was wanted afterwards that had gone by before the move: the mark
-/// is past that slot, so no plan would ever meet it.
+/// Returns the day of a move as a gap, if it got no run and a later override wants a local time that was already past
+/// at the move: the mark is past that slot, so no plan would ever see it.
 pub(super) fn lost_today(spec: &Spec, timer: &Timer, facts: &OrgFacts) -> Option<Gap> {
     let (moved, override_) = (facts.place.moved.as_ref()?, facts.override_.as_ref()?);
     if timer.last_slot_at != plan::just_after(moved.at) || override_.updated_at <= moved.at {

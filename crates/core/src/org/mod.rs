@@ -5,10 +5,10 @@
 //!        (what is stored)                  off: its timer rests    over: its timer goes    broken: shown, alone
 //! ```
 //!
-//! A job with [`Scope::PerOrg`](crate::Scope) has a timer for each org that is eligible. Two pure decisions keep them
-//! right, and every computation with a zone is in them: [`plan`], asked when such a timer is due, and [`reconcile`],
-//! asked when the org, the job or what the org overrides has changed. Both begin with [`eligibility`], so a timer that is due
-//! is judged by what holds now, even when nobody has moved it yet.
+//! A job with [`Scope::PerOrg`](crate::Scope) has a timer for each org that is eligible. Two pure decisions maintain
+//! them, and every computation with a zone is in them: [`plan`] for a timer that is due, and [`reconcile`] after a
+//! change of the org, the job or an override. Both start with [`eligibility`], so a timer that is due is judged by the
+//! current state, even if it has not been moved yet.
 //!
 //! Presence and next fire of a timer can always be computed again. Its high-water mark and the last local date that got a
 //! run are facts, and are kept as long as the org and the job are there.
@@ -46,9 +46,9 @@ pub struct Org {
     pub place: OrgSettings,
     /// Grows with every change; the ETag.
     pub revision: u64,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// Who changed it last.
+    /// The actor who changed it last.
     pub updated_by: String,
     /// When it was last changed.
     pub updated_at: Timestamp,
@@ -87,7 +87,7 @@ pub struct Override {
     pub enabled: bool,
     /// Another local time, as a cron expression; `None` uses the job's own.
     pub expression: Option<String>,
-    /// Who wrote it.
+    /// The actor who changed it last.
     pub updated_by: String,
     /// When it was last changed.
     pub updated_at: Timestamp,
@@ -98,8 +98,8 @@ pub fn local_date(spec: &Spec, slot: Timestamp) -> Date {
     spec.zone().as_jiff().to_datetime(slot).date()
 }
 
-/// Since when slots of an org count that begins at `at`: since the beginning of that local day, if the schedule fires at most
-/// once a day. So a day whose time has gone by is late and not lost.
+/// Returns since when the slots count of an org that starts at `at`: since the start of that local day, if the schedule
+/// fires at most once a day. So a day whose time is already past is late and not lost.
 pub(crate) fn begins(spec: &Spec, at: Timestamp) -> Timestamp {
     let midnight = at.to_zoned(spec.zone().as_jiff().clone()).start_of_day();
     match midnight {

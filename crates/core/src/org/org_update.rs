@@ -124,7 +124,7 @@ pub struct OrgUpdateStep<'a> {
 /// Decides what an org update does for one org. Always returns the same decision, with the same run ids.
 pub fn take_step(view: &OrgView, step: OrgUpdateStep<'_>) -> TimerChanges {
     let plan = match &step.org_update.task {
-        // What is over is swept up by the org update that ended it, which hands on what is to be remembered.
+        // The org update that ended the job or org removes the timer, and passes on what has to be remembered.
         OrgTask::Resume { .. } if matches!(view.eligibility(), Eligibility::Over(_)) => None,
         task @ (OrgTask::Arm | OrgTask::Resume { .. }) => return reconcile(view, Some(task)),
         OrgTask::RunNow { payload, overlap } => run_now(view, step, payload.as_ref(), *overlap),
@@ -148,7 +148,8 @@ fn run_now(view: &OrgView, step: OrgUpdateStep<'_>, payload: Option<&Json>, over
     Some(plan::run_now(&view.job, &old.timer, &view.seen(&old.active), &request, step.now))
 }
 
-/// How many slots of a range a backfill finds for an org: it makes at most so many runs, because some may be there.
+/// Counts the slots of a range that a backfill finds for an org: the upper bound of its runs, because some slots may
+/// have one.
 pub fn backfill_size(
     job: &Definition,
     facts: &OrgFacts,

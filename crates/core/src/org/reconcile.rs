@@ -92,9 +92,10 @@ impl OrgView {
     }
 }
 
-/// Decides what the timer has to be. `work` says what happened to the job as a whole; `None`: to the org.
+/// Decides how the timer has to change. `task` says what happened to the job as a whole; `None` means that the org
+/// changed.
 ///
-/// Asked again, it finds nothing to do; asked of every org, it makes the whole set anew.
+/// Called again, it finds nothing to do; called for every org, it rebuilds the whole set.
 pub fn reconcile(view: &OrgView, task: Option<&OrgTask>) -> TimerChanges {
     let since = task.and_then(OrgTask::resumed_at).map_or(view.since(), |at| at.max(view.since()));
     let (before, successor_timer) =
@@ -125,7 +126,7 @@ pub fn reconcile(view: &OrgView, task: Option<&OrgTask>) -> TimerChanges {
             write(&Timer { last_local_date: carried, ..view.new_timer(view.since()) }, Some(reason))
         }
         (Eligibility::Eligible(spec), None) => {
-            // What went by in a pause is paused, and what went by before the job was there never was.
+            // Slots missed in a pause are paused; slots before the job existed do not count.
             let begins = match task {
                 Some(OrgTask::Resume { .. }) => since,
                 _ => super::begins(&spec, since).max(view.job.created_at),
@@ -166,13 +167,13 @@ fn ended(view: &OrgView, since: Timestamp) -> Option<(Plan, Option<Timer>)> {
     Some((close(job, &old.timer, &seen, &view.facts, at), None))
 }
 
-/// Whether a timer comes back from a rest, and then: since when it may fire again, what to do about what went by, and why
-/// it rested.
+/// Returns how a timer comes back from a rest, if it does: since when it may fire again, how to treat missed slots, and
+/// why it rested.
 fn return_of(old: &OrgTimer, task: Option<&OrgTask>, changed_at: Timestamp) -> Option<(Timestamp, Missed, GapReason)> {
     let rested = old.timer.next_run_at.is_none();
     let because = |reason| if old.error.is_some() { GapReason::Errored } else { reason };
     match task {
-        // What came due during the pause and nobody looked at is paused all the same.
+        // Slots that became due during the pause but were not planned count as paused, too.
         Some(OrgTask::Resume { at, missed, reason }) if old.timer.next_run_at.is_none_or(|next| next <= *at) => {
             let at = if rested { changed_at.max(*at) } else { *at };
             Some((at, *missed, because(*reason)))

@@ -44,7 +44,7 @@ pub enum Verdict {
     RanAlready,
     /// Once, at its time.
     Once,
-    /// Once, as soon as the move is made: its time has gone by.
+    /// Once, as soon as the move is made: its time is already past.
     AtOnce,
     /// More than once.
     Twice,
@@ -98,7 +98,7 @@ fn imagine(view: &OrgView, count: usize, now: Timestamp) -> Lived {
         (TimerChange::Keep, Some(old)) => old.timer.clone(),
         (TimerChange::Keep, None) | (TimerChange::Remove(_), _) => return lived,
     };
-    // Runs that are active now will have ended: who asks wants to know of days, not of overlaps.
+    // Assumes that active runs will have ended: the prediction is about days, not about overlaps.
     let seen = PlanContext { active: &[] as &[ActiveRun], upstream_succeeded_at: Some(now), org_spec: None };
     // Every wakening makes a fire or a gap, and gaps without a fire between them are few.
     for _ in 0..count * 4 {

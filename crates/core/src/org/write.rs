@@ -1,4 +1,4 @@
-//! Orgs and overrides as somebody wants them written: checked, and compared with what is there.
+//! Requested changes of orgs and overrides: checked, and compared with the current state.
 
 use jiff::Timestamp;
 

@@ -1,4 +1,4 @@
-//! Runs for slots that have gone by, because somebody wants them.
+//! Backfills: runs for past slots, on request.
 
 use jiff::Timestamp;
 

@@ -160,7 +160,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The slot that an operator moved. Slots that went by while it waited are folded into it.
+    /// Plans the slot that an operator moved. Slots missed while it waited are folded into it.
     fn rescheduled(&mut self, slot: Timestamp, moved_to: Timestamp) {
         let late = self.is_late(moved_to);
         if late && self.job.policies.catch_up == CatchUp::None {
@@ -325,8 +325,8 @@ impl<'a> Planner<'a> {
         fire_at(self.spec, self.job.id, self.org, slot, self.job.policies.jitter)
     }
 
-    /// When a run of this slot was meant to begin: what jitter adds is wanted and no delay. One that is wanted now does not
-    /// wait for it.
+    /// Returns when a run of this slot should start. Jitter is intended, so it is not a delay; a slot that is planned
+    /// before its jittered time counts from now.
     fn meant_at(&self, slot: Timestamp) -> Timestamp {
         self.fire_at(slot).min(self.now).max(slot)
     }

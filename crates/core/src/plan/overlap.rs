@@ -47,7 +47,7 @@ impl Overlaps {
         }
     }
 
-    /// The same active runs under another policy, for a caller that asked for it.
+    /// Returns the same active runs under another policy, for a caller that asked for it.
     pub(super) fn with_policy(self, policy: Overlap) -> Overlaps {
         Overlaps { policy, ..self }
     }

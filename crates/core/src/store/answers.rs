@@ -94,7 +94,7 @@ pub struct JobRow {
 }
 
 impl JobRow {
-    /// When it fires next; a job with a timer for each org, for the org that is first.
+    /// Returns when it fires next; for a per-org job, the earliest fire of any org.
     pub fn next_run_at(&self) -> Option<Timestamp> {
         let own = self.timer.as_ref().and_then(|timer| timer.next_run_at);
         own.or_else(|| self.next_for_org.as_ref().map(|(at, _)| *at))
@@ -139,7 +139,7 @@ impl Due {
         match (&self.org, &self.timer.org) {
             (Some(facts), _) => org::plan(&self.job, &self.timer, &seen, facts, now),
             (None, None) => plan::plan(&self.job, &self.timer, &seen, now),
-            // Nobody knows where it is, so nobody knows when.
+            // Without the facts of the org there is no zone, and so no next fire.
             (None, Some(org)) => Plan {
                 org_error: Some(format!("org `{org}` cannot be read")),
                 ..Plan::nothing(&plan::disarm(&self.timer))
@@ -192,7 +192,7 @@ impl fmt::Display for Rearmed {
 pub struct ClockTrace {
     /// The last time that was trusted: see [`ClusterStore::write_trusted_time`](super::ClusterStore::write_trusted_time).
     pub trusted_at: Option<Timestamp>,
-    /// When the youngest run, job or audit entry was written.
+    /// When the newest run, job or audit entry was written.
     pub newest_at: Option<Timestamp>,
 }
 
@@ -305,8 +305,8 @@ pub struct Instance {
     pub draining: bool,
     /// How far its host's clock is from the database's.
     pub clock_skew_ms: i64,
-    /// Which process of which machine it is, in words that only instances of the same machine compare; `None` where that
-    /// cannot be told.
+    /// Identifies the process and its machine, in a form that only instances of the same machine compare; `None` if
+    /// unknown.
     pub process: Option<String>,
 }
 
@@ -317,13 +317,13 @@ pub struct Token {
     pub name: String,
     /// `viewer`, `operator` or `admin`.
     pub role: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it ends by itself, if ever.
+    /// When it expires, if ever.
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
-    /// When it was used last, to the minute.
+    /// When it was last used, to the minute.
     pub last_used_at: Option<Timestamp>,
 }
 
@@ -362,7 +362,7 @@ pub struct Pruned {
 pub struct Page<T> {
     /// The rows.
     pub items: Vec<T>,
-    /// Where to go on; `None` at the end.
+    /// The cursor of the next page; `None` at the end.
     pub next: Option<Cursor>,
     /// Ids of rows that could not be read and were left out, as texts: those of orgs are.
     pub unreadable: Vec<String>,

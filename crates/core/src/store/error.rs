@@ -132,7 +132,7 @@ impl StoreError {
         }
     }
 
-    /// Whether somebody else was faster: who reads again and decides anew may succeed.
+    /// Whether another writer was faster: reading and deciding again may succeed.
     pub fn is_conflict(&self) -> bool {
         matches!(self, StoreError::Conflict { .. } | StoreError::Stale { .. })
     }
@@ -142,7 +142,7 @@ impl StoreError {
         matches!(self, StoreError::Unavailable { reason: UnavailableReason::TimedOut(_), .. })
     }
 
-    /// Whether the same call may succeed later without anybody's help.
+    /// Whether the same call may succeed later without intervention.
     pub fn is_transient(&self) -> bool {
         matches!(self, StoreError::Unavailable { .. })
     }

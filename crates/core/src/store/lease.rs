@@ -34,12 +34,13 @@ impl LeaseTerms {
         (self.duration / 4).min(Duration::from_secs(5))
     }
 
-    /// When an instance that could not renew a lease asks the handler to stop.
+    /// The time after which an instance that could not renew a lease asks the handler to stop.
     pub fn fence_after(&self) -> Duration {
         self.duration / 4 * 3
     }
 
-    /// When it drops a handler that has not stopped. The rest of the lease is for clocks that differ a little.
+    /// The time after which it drops a handler that has not stopped. The rest of the lease allows for small clock
+    /// differences.
     pub fn gone_after(&self) -> Duration {
         self.duration / 12 * 11
     }

@@ -78,7 +78,7 @@ pub type PlanFn<'a> = dyn Fn(&Due, Timestamp) -> Plan + Send + Sync + 'a;
 /// The decision about a change of a job, which a store calls: one of [`crate::change`].
 pub type DecideFn<'a> = dyn Fn(&JobView) -> Result<JobChange, Invalid> + Send + Sync + 'a;
 
-/// Where jobs, timers, runs and everything about them live: all families of verbs together.
+/// The database of jobs, timers, runs and everything about them: all families of verbs together.
 ///
 /// Every type that implements the families is a `Store`. Callers have an `Arc<dyn Store>` and need to import nothing
 /// else.

@@ -31,7 +31,7 @@ verbs! {
         /// Orgs, a page at a time, by id.
         async fn list_orgs(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>>;
 
-        /// How many there are, and how many of them somebody should look at.
+        /// Counts orgs, and those that need attention.
         async fn count_orgs(&self) -> StoreResult<OrgCounts>;
 
         /// Writes what an org wants of a job, which need not be there yet.
@@ -51,7 +51,7 @@ verbs! {
         /// read is left out; [`JobStore::list_jobs`](super::JobStore::list_jobs) names it.
         async fn org_jobs(&self, org: &OrgId) -> StoreResult<Vec<OrgJob>>;
 
-        /// The same as [`JobStore::change_job`](super::JobStore::change_job), for the timer of one org.
+        /// Like [`JobStore::change_job`](super::JobStore::change_job), for the timer of one org.
         async fn change_org_job(
             &self,
             job: &JobRef,
@@ -71,8 +71,8 @@ verbs! {
         /// read; their jobs become errored when their turn comes.
         async fn list_org_updates(&self) -> StoreResult<Vec<OrgUpdate>>;
 
-        /// Ends an org update that makes runs before it is at its end, and tells how far it was. The runs that it made stay.
-        /// One that timers depend on is refused ([`OrgUpdate::expect_stoppable`]).
+        /// Stops an org update that creates runs, and returns how far it got. Its runs stay. Refuses one that timers
+        /// depend on ([`OrgUpdate::expect_stoppable`]).
         async fn stop_org_update(&self, org_update: Uuid, audit: &AuditEntry) -> StoreResult<OrgUpdate>;
     }
 }

@@ -72,7 +72,7 @@ pub struct OrgCounts {
     pub orgs: u32,
     /// Timers of orgs that are errored.
     pub errored: u32,
-    /// Orgs that changed and whose timers nobody has looked at yet.
+    /// Orgs that changed and whose timers are not reconciled yet.
     pub waiting: u32,
     /// Org updates that are not at their end.
     pub org_updates: u32,

@@ -24,8 +24,8 @@ impl RecentRuns {
     /// The most runs in all: jobs times runs of each.
     pub const MAX_RUNS: usize = 20_000;
 
-    /// The newest `each` runs of all versions of each of these jobs. The same key twice is one; a key that nobody has is
-    /// no error.
+    /// Asks for the newest `each` runs of all versions of each of these jobs. Duplicate keys count once; an unknown key
+    /// is no error.
     pub fn new(mut keys: Vec<JobKey>, each: u32) -> Result<RecentRuns, Invalid> {
         keys.sort_unstable();
         keys.dedup();
@@ -45,7 +45,7 @@ impl RecentRuns {
         Ok(RecentRuns { keys, each, from: None, to: None })
     }
 
-    /// As many runs of each job as a list of so many jobs can have.
+    /// Returns the most runs of each job that a list of this many jobs can have.
     pub fn most_each(keys: usize) -> u32 {
         (RecentRuns::MAX_RUNS / keys.max(1)).clamp(1, RecentRuns::MAX_RUNS_PER_KEY as usize) as u32
     }
@@ -93,11 +93,11 @@ pub struct RunSummary {
     pub status: RunStatus,
     /// Its cause.
     pub trigger: TriggerType,
-    /// When it was meant to start.
+    /// When it should start.
     pub scheduled_at: Timestamp,
     /// When it was written.
     pub created_at: Timestamp,
-    /// When the last attempt began.
+    /// When the last attempt started.
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub finished_at: Option<Timestamp>,

@@ -41,7 +41,7 @@ pub struct JobFilter {
     pub failing: Option<bool>,
     /// Fires once.
     pub one_time: Option<bool>,
-    /// Has a next fire. An active job without one waits for nothing.
+    /// Has a next fire. An active job without one is finished.
     pub scheduled: Option<bool>,
     /// Has this label, with this value if one is given.
     pub label: Option<(String, Option<String>)>,
@@ -61,10 +61,10 @@ pub enum JobSort {
     CreatedAt,
     /// By target.
     Target,
-    /// The newest last run first, by its slot or the time of its request; those that never ran last.
+    /// By the newest last run first, by its slot or the time of its request; jobs that never ran come last.
     ///
-    /// A job that runs while somebody turns pages moves to the front. So a page that was not read yet lacks it, the
-    /// first one has it when it is read again, and no page shows it twice.
+    /// A job that runs while a client reads pages moves to the front. So a later page lacks it, the first page has it
+    /// when it is read again, and no page shows it twice.
     LastRun,
 }
 
@@ -107,7 +107,7 @@ pub struct RunFilter {
     pub failure_code: Option<String>,
     /// The slot, or the time of the request of a run by hand ([`RunId::time`](crate::RunId::time)), at or after this.
     pub from: Option<Timestamp>,
-    /// The same before this.
+    /// The same time, before this.
     pub to: Option<Timestamp>,
 }
 
@@ -197,27 +197,27 @@ pub struct AuditEntry {
     /// The request that this carries out, if it can be retried. Written beside the entry; entries that are read back
     /// have none.
     pub request: Option<RequestKey>,
-    /// Where the request came from; nothing for what everbell does by itself.
+    /// The origin of the request; empty for everbell's own actions.
     pub origin: Origin,
 }
 
 /// Whether a token may be revoked when no other valid admin token remains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastAdmin {
-    /// It is refused: nobody could create tokens afterwards.
+    /// It is refused: afterwards no token could create tokens.
     Refuse,
     /// It is revoked all the same.
     Revoke,
 }
 
-/// Where a request came from.
+/// The origin of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The address of the client.
     pub address: Option<String>,
     /// The id of the request, which is in its answer and in the log.
     pub request_id: Option<String>,
-    /// The role of who asked: `viewer`, `operator` or `admin`.
+    /// The role of the caller: `viewer`, `operator` or `admin`.
     pub role: Option<String>,
 }
 

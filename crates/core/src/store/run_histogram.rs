@@ -48,8 +48,8 @@ impl RunHistogram {
         RunHistogram { target: Some(target), ..self }
     }
 
-    /// Also how late runs began and how long they took. Of all jobs that costs several times as much, because each run
-    /// has to be read; without, indexes tell.
+    /// Also asks for lags and durations. For all jobs that costs several times as much, because each run has to be
+    /// read; without, indexes suffice.
     #[must_use]
     pub fn with_times(self) -> RunHistogram {
         RunHistogram { times: true, ..self }
@@ -65,7 +65,7 @@ impl RunHistogram {
         (self.bounds[0], self.bounds[self.bounds.len() - 1])
     }
 
-    /// Whose runs, unless all.
+    /// The job whose runs are counted; `None` for all.
     pub fn job_key(&self) -> Option<&JobKey> {
         self.job_key.as_ref()
     }
@@ -80,7 +80,7 @@ impl RunHistogram {
         self.times
     }
 
-    /// Whether only how runs ended is asked for, whatever their target: what indexes tell.
+    /// Whether only final statuses are asked for, of any target: indexes suffice then.
     pub fn is_plain(&self) -> bool {
         self.target.is_none() && !self.times
     }
@@ -151,7 +151,7 @@ impl Bucket {
         }
     }
 
-    /// So many more of a status.
+    /// Adds this many runs of a status.
     pub fn add(&mut self, status: RunStatus, runs: u64) {
         *match status {
             RunStatus::Pending => &mut self.pending,

@@ -56,7 +56,7 @@ impl State {
         Ok(Changed { job: self.job_row(id)?, successor, runs, gaps: written.gaps, pending })
     }
 
-    /// Holds, releases or cancels the runs of a version that have not begun, and counts them. Runs at task are marked too:
+    /// Holds, releases or cancels the runs of a version that have not begun, and counts them. Runs at work are marked too:
     /// they wait before their next attempt.
     fn change_pending(&mut self, lane: JobId, pending: PendingRuns, audit: &AuditEntry) -> u64 {
         if pending == PendingRuns::Leave {

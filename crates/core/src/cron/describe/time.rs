@@ -8,12 +8,12 @@ pub(super) const RESTARTING_EACH: &str = ", starting anew each ";
 
 const DAY: u32 = 86_400;
 const ALL_HOURS: u32 = 0xff_ffff;
-/// So many times of day are listed one by one.
+/// The most times of day that are listed one by one.
 const MAX_TIMES: u64 = 8;
-/// So many windows "from … to …" are listed.
+/// The most windows "from … to …" that are listed.
 const MAX_WINDOWS: usize = 3;
 
-/// When on a matching day.
+/// The times on a matching day, in words.
 pub(super) enum TimeText {
     /// A few times: `09:00 and 12:00`.
     At(String),
