@@ -45,10 +45,10 @@ impl Everbell {
         Everbell { parts, synced: Arc::new(synced) }
     }
 
-    /// Works until `shutdown` resolves: fires schedules and runs handlers. Then it takes no more work, lets handlers finish
+    /// Fires schedules and runs handlers until `shutdown` resolves. Then it takes no more work, lets handlers finish
     /// for a while, stops the others, and records everything. Dropping the future ends all of it at once.
     ///
-    /// It may be called again after it has ended, and several times at once: each call is an instance of its own.
+    /// It may be called again after it has ended, and several times at once: each call is a separate instance.
     pub async fn run_until(&self, shutdown: impl Future<Output = ()>) -> Result<(), EngineFailed> {
         // A large future, which others are put into.
         Box::pin(self.engine().run_until(shutdown)).await
@@ -93,22 +93,23 @@ impl Everbell {
         Orgs::new(Context::new(&self.parts))
     }
 
-    /// Which targets live instances serve, and which jobs name one that nobody serves.
+    /// Returns the targets that live instances serve, and the jobs whose target no live instance serves.
     pub async fn targets(&self) -> StoreResult<TargetReport> {
         self.parts.target_report(MAX_NAMED_JOBS).await
     }
 
-    /// The same with the names of no more than so many jobs, at most 1,000: for who wants the counts, or some examples.
+    /// Like [`Everbell::targets`], with the names of at most this many jobs, up to 1,000: for callers that need only
+    /// counts or examples.
     pub async fn targets_naming(&self, jobs: u32) -> StoreResult<TargetReport> {
         self.parts.target_report(jobs.min(MAX_NAMED_JOBS)).await
     }
 
-    /// Every instance that is known, the oldest first; also those that were not heard of lately.
+    /// Lists all known instances, oldest first; also those that sent no heartbeat lately.
     pub async fn instances(&self) -> StoreResult<Vec<Instance>> {
         self.parts.store.list_instances().await
     }
 
-    /// Since when an instance must have been heard of to count as alive: within the time of a lease.
+    /// The time since which an instance must have sent a heartbeat to count as alive: the length of a lease ago.
     pub fn alive_since(&self) -> Timestamp {
         self.parts.alive_since()
     }

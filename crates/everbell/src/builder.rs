@@ -37,7 +37,7 @@ pub struct Builder {
     problems: Vec<String>,
 }
 
-/// Where everything is kept.
+/// The database.
 enum Keeping {
     At(String),
     In(Arc<dyn Store>),
@@ -75,7 +75,7 @@ impl Builder {
         }
     }
 
-    /// Where everything is kept: `sqlite:PATH`, `sqlite::memory:`, or `postgres://user:password@host/database`.
+    /// Sets the database: `sqlite:PATH`, `sqlite::memory:`, or `postgres://user:password@host/database`.
     pub fn database(mut self, url: impl Into<String>) -> Builder {
         self.keeping = Some(Keeping::At(url.into()));
         self
@@ -107,7 +107,7 @@ impl Builder {
         self.target_with(name, handler, TargetOptions::default())
     }
 
-    /// Serves a label with a function, so many at once or only so long.
+    /// Serves a target with a function, with limits on concurrency and time.
     pub fn target_with<A: 'static, H: Handler<A>>(
         mut self,
         name: impl Into<String>,
@@ -119,7 +119,7 @@ impl Builder {
         self
     }
 
-    /// Serves a label with something that is no function of the program: for those who bring targets of their own.
+    /// Serves a target with an [`Action`] that is no function of the program: for crates that bring their own targets.
     pub fn action(mut self, name: impl Into<String>, action: Action, options: TargetOptions) -> Builder {
         let (check, erase) = (|_: &States| Vec::new(), Box::new(move |_| action));
         self.targets.push(Registered { name: name.into(), options, check, erase });
@@ -138,7 +138,7 @@ impl Builder {
         self
     }
 
-    /// Who declares the schedules: default [`Source::Code`]. A sync leaves the jobs of other owners alone.
+    /// Sets the owner of the schedules: default [`Source::Code`]. A sync leaves the jobs of other owners alone.
     pub fn source(mut self, source: Source) -> Builder {
         self.source = source;
         self
@@ -171,7 +171,7 @@ impl Builder {
 
     /// Checks everything, opens the database and brings its schema and the declared jobs up to date.
     ///
-    /// All problems are told at once, before anything is opened.
+    /// Reports all problems at once, before anything is opened.
     pub async fn build(self) -> Result<Everbell, BuildError> {
         let (parts, syncer) = self.open().await?;
         let done = syncer.apply(&parts).await?;

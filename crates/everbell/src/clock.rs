@@ -1,7 +1,7 @@
 //! [`Clock`]: the only source of time.
 //!
 //! In production time comes from the database: `now` is the database's time at the last anchor plus the monotonic time
-//! since. A host clock that is wrong or jumps therefore changes nothing; how far it is off is only told
+//! since. A host clock that is wrong or jumps therefore changes nothing; its error is only reported
 //! ([`Clock::host_skew`]). With SQLite the database's time is the host's.
 //!
 //! ```text
@@ -146,7 +146,7 @@ impl Bounds {
         Bounds { low: since(answered), high: since(asked) }
     }
 
-    /// The same after a while: two clocks run at slightly different speeds.
+    /// Returns the bounds after a while: two clocks run at slightly different speeds.
     fn widened(self, age: Duration) -> Bounds {
         let drift = signed(MAX_DRIFT_PER_SECOND.saturating_mul(u32::try_from(age.as_secs()).unwrap_or(u32::MAX)));
         Bounds { low: self.low.saturating_sub(drift), high: self.high.saturating_add(drift) }
@@ -181,7 +181,7 @@ impl DatabaseClock {
 }
 
 impl<H: HostTime> DatabaseClock<H> {
-    /// The same with other clocks of the machine.
+    /// Like [`DatabaseClock::start`], with other clocks of the machine.
     pub async fn start_on(host: H, store: &dyn Store) -> StoreResult<DatabaseClock<H>> {
         let never = Anchor { ahead: None, monotonic: host.monotonic(), last: Timestamp::MIN };
         let clock = DatabaseClock { host, anchor: Mutex::new(never) };
@@ -345,7 +345,7 @@ pub(crate) mod tests {
         // Asked at 0, answered at 30: the database read its clock at some moment between.
         let slow = bounds(1_000, 0, 30);
         assert_eq!(slow, Bounds { low: seconds(970), high: seconds(1_000) });
-        // A quick answer tells more, and one more slow answer does not make that worse.
+        // A quick answer narrows the bounds, and another slow answer does not widen them.
         let quick = slow.narrowed(bounds(1_020, 40, 40)).unwrap();
         assert_eq!(quick, Bounds { low: seconds(980), high: seconds(980) });
         assert_eq!(quick.narrowed(bounds(1_030, 41, 71)), Ok(quick));

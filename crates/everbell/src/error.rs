@@ -35,9 +35,9 @@ impl RunError {
         RunError::from_error(&*error.into())
     }
 
-    /// A failure with a code of its own, 1 to 64 of `a-z`, `0-9` and `_`, for programs that tell failures apart.
+    /// A failure with its own code, 1 to 64 of `a-z`, `0-9` and `_`, for programs that distinguish failures.
     ///
-    /// A code that is not like that becomes `handler_error`, and the message mentions it.
+    /// An invalid code becomes `handler_error`, and the message mentions it.
     pub fn fail(code: &str, message: impl fmt::Display) -> RunError {
         let message = message.to_string();
         let impossible = |_| {
@@ -49,7 +49,7 @@ impl RunError {
         RunError { failure, then: Then::RETRY }
     }
 
-    /// Not to be tried again, whatever the job's policy says: another attempt would fail the same way.
+    /// Forbids a retry, whatever the job's policy says: another attempt would fail the same way.
     #[must_use]
     pub fn fatal(self) -> RunError {
         RunError { then: Then::GiveUp, ..self }
@@ -62,8 +62,8 @@ impl RunError {
         if self.is_retryable() { RunError { then: Then::Retry { after: wait }, ..self } } else { self }
     }
 
-    /// Not to be tried again, and the job is to be paused with this reason: every run of it would fail the same way until
-    /// somebody does something about it. A run without a job just fails.
+    /// Forbids a retry and pauses the job with this reason: every run of it would fail the same way until someone fixes
+    /// the cause. A run without a job just fails.
     #[must_use]
     pub fn pausing(self, reason: impl Into<String>) -> RunError {
         RunError { then: Then::Pause(reason.into()), ..self }

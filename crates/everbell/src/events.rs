@@ -156,7 +156,7 @@ pub enum Event {
     ClockStepped {
         /// How far it was set forward; negative if it was set back.
         by: SignedDuration,
-        /// When that was noticed, by [`Clock::monotonic`](crate::clock::Clock::monotonic).
+        /// When it was noticed, by [`Clock::monotonic`](crate::clock::Clock::monotonic).
         noticed: Duration,
     },
     /// A clock that was ahead had moved timers into the future; they are armed from the present again.
@@ -275,7 +275,7 @@ impl Events {
     pub(crate) fn publish(&self, event: Event) {
         log(&event);
         self.notify_observers(&event);
-        // An error means that nobody listens.
+        // Sending fails only if no listener is left.
         if self.listeners.receiver_count() > 0 && !event.is_routine() {
             drop(self.listeners.send(Arc::new(event)));
         }

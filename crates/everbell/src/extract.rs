@@ -14,7 +14,7 @@ use crate::run::Run;
 ///
 /// Implement it for what several handlers take out of a run in the same way.
 pub trait FromRun: Sized {
-    /// Takes it out of the run, or tells why the run fails.
+    /// Extracts it from the run, or returns why the run fails.
     fn from_run(run: &Run, states: &States) -> Result<Self, RunError>;
 
     /// Returns what is missing, if that is known before any run: then the instance does not start.
@@ -79,7 +79,7 @@ impl States {
         self.0.get(&TypeId::of::<T>())?.1.downcast_ref::<T>().cloned()
     }
 
-    /// Tells whether there was none of its type.
+    /// Adds a value. Returns whether there was none of its type.
     pub(crate) fn add<T: Clone + Send + Sync + 'static>(&mut self, value: T) -> bool {
         self.0.insert(TypeId::of::<T>(), (type_name::<T>(), Box::new(value))).is_none()
     }

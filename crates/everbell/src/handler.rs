@@ -30,7 +30,7 @@ use crate::targets::Action;
 /// everbell::Everbell::builder().target("heartbeat", heartbeat).target("remind", remind);
 /// ```
 pub trait Handler<Arguments>: Send + Sync + 'static {
-    /// The same, whatever it looked like.
+    /// Erases the types of its arguments.
     fn into_action(self, states: Arc<States>) -> Action;
 
     /// Returns what its arguments lack.

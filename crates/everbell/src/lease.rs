@@ -15,7 +15,7 @@ use crate::clock::Clock;
 /// this one, as with SQLite. A target that starts something outside of this process can use it to end that by itself.
 #[derive(Clone, Debug)]
 pub struct Lease {
-    /// When the request that renewed it last was sent.
+    /// When the request that last renewed it was sent.
     renewed: watch::Receiver<Duration>,
     terms: LeaseTerms,
     stops: bool,
@@ -50,8 +50,8 @@ impl Lease {
         }
     }
 
-    /// Whether too little of it is left to start anything, whatever the job says about its loss. A target looks at it right
-    /// before it starts something outside of this process, which may have stood still since the handler began.
+    /// Whether too little of it is left to start anything, whatever the job's policy says. A target checks this right
+    /// before it starts something outside of this process, which may have been suspended since the handler started.
     pub fn is_nearly_over(&self) -> bool {
         self.left(self.terms.fence_after()).is_zero()
     }

@@ -107,12 +107,12 @@ impl Run {
         self.0.claim.run.slot_at
     }
 
-    /// When it was meant to start: the slot, or where an operator moved it.
+    /// Returns when it should start: the slot, or the time that an operator moved it to.
     pub fn scheduled_at(&self) -> Timestamp {
         self.0.claim.run.scheduled_at
     }
 
-    /// When this attempt started.
+    /// Returns when this attempt started.
     pub fn started_at(&self) -> Timestamp {
         self.0.claim.run.started_at.unwrap_or(self.0.claim.run.scheduled_at)
     }
@@ -138,7 +138,8 @@ impl Run {
         self.attempt()
     }
 
-    /// The same for the same slot on every instance and for every attempt: give it to whoever must do a thing once.
+    /// Returns a key that is the same for the same slot on every instance and for every attempt: pass it to services
+    /// that must act only once.
     pub fn idempotency_key(&self) -> String {
         self.0.claim.run.idempotency_key()
     }
@@ -148,8 +149,8 @@ impl Run {
         self.0.lease.clone()
     }
 
-    /// Whether this run shall stop: it took too long, somebody canceled it, its lease is lost, or its instance shuts
-    /// down. Some time after that it is dropped at its next `.await`.
+    /// Whether this run should stop: it took too long, it was canceled, its lease is lost, or its instance shuts down.
+    /// Some time after that it is dropped at its next `.await`.
     pub fn is_canceled(&self) -> bool {
         *self.0.stop.borrow()
     }
@@ -157,7 +158,7 @@ impl Run {
     /// Resolves when this run shall stop.
     pub async fn canceled(&self) {
         let mut stop = self.0.stop.clone();
-        // An error means that nobody is left who could ask.
+        // The sender is gone, so no request to stop can come.
         if stop.wait_for(|stop| *stop).await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -179,7 +180,7 @@ impl Run {
         self.tail().push(bytes);
     }
 
-    /// Tells how far it is, from 0 to 1, to whoever is watching.
+    /// Reports the progress, from 0 to 1, to listeners of events.
     pub fn progress(&self, done: f64, message: impl Into<String>) {
         self.0.events.publish(Event::Progress {
             run: self.info(),

@@ -1,5 +1,5 @@
-//! [`Schedule`]: a job as a program writes it down. Only data: nothing is checked before it becomes a definition, and then
-//! every problem is told at once.
+//! [`Schedule`]: a job as a program declares it. Only data: nothing is checked before it becomes a definition, and then
+//! every problem is reported at once.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use everbell_core::{Backoff, CatchUp, Definition, Draft, Invalid, Made, OnLeaseL
 use jiff::Timestamp;
 use serde::Serialize;
 
-/// When something happens, and what.
+/// A job as a program declares it: when it fires, and its target.
 ///
 /// ```
 /// use std::time::Duration;
@@ -170,7 +170,7 @@ impl Schedule {
         self
     }
 
-    /// So many failures in a row pause the job: default never.
+    /// Pauses the job after this many consecutive failures: default never.
     #[must_use]
     pub fn pause_after_failures(mut self, failures: u32) -> Schedule {
         self.0.policies.pause_after_failures = Some(failures);

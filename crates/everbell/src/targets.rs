@@ -25,7 +25,7 @@ pub struct TargetOptions {
 }
 
 impl TargetOptions {
-    /// So many at once on this instance.
+    /// Sets the most concurrent runs on this instance.
     #[must_use]
     pub fn concurrency(self, runs: u32) -> TargetOptions {
         TargetOptions { concurrency: Some(runs), ..self }
@@ -56,7 +56,7 @@ impl fmt::Debug for Served {
 pub(crate) struct Targets(BTreeMap<Target, Served>);
 
 impl Targets {
-    /// Serves a label. Tells whether it was free.
+    /// Serves a target. Returns whether the label was free.
     pub(crate) fn add(&mut self, target: Target, action: Action, options: TargetOptions) -> bool {
         self.0.insert(target, Served { action, options }).is_none()
     }

@@ -1,7 +1,7 @@
-//! Runs for slots that have gone by.
+//! Backfills: runs for past slots.
 //!
-//! A backfill is nothing but its runs, which carry its id, and its entry in the audit trail, which says what was asked for:
-//! there is no state of its own that could disagree with them.
+//! A backfill is nothing but its runs, which carry its id, and its audit entry, which records the request. It has no
+//! further state that could disagree with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ pub struct BackfillPlan {
     pub job: JobRow,
     /// For this org.
     pub org: Option<OrgId>,
-    /// Where the slots are local times.
+    /// The zone of the slots' local times.
     pub zone: Zone,
     /// Every slot of the range, oldest first.
     pub slots: Vec<BackfillSlot>,
@@ -110,7 +110,7 @@ impl Jobs {
         self.plan_slots(job, None, &spec, slots, (from, to)).await
     }
 
-    /// The same for one org of a job that fires for each.
+    /// Like [`Jobs::plan_backfill`], for one org of a per-org job.
     pub async fn plan_backfill_for(
         &self,
         job: impl IntoJobRef,
@@ -152,7 +152,7 @@ impl Jobs {
         self.begin_backfill(plan, from, to).await
     }
 
-    /// The same for one org of a job that fires for each.
+    /// Like [`Jobs::backfill`], for one org of a per-org job.
     pub async fn backfill_for(
         &self,
         job: impl IntoJobRef,
@@ -266,8 +266,8 @@ impl Jobs {
         Ok(reports)
     }
 
-    /// Cancels the runs of a backfill that have not begun, and tells how many. Those that are running go on. If it is for all
-    /// orgs and still makes runs, it makes no more.
+    /// Cancels the runs of a backfill that have not started, and returns their number. Running ones continue. If it is
+    /// for all orgs and still creates runs, it creates no more.
     pub async fn stop_backfill(&self, job: impl IntoJobRef, id: BackfillId) -> StoreResult<u64> {
         let job = self.get(job).await?;
         let reports = self.backfills(&JobRef::Id(job.job.definition.id)).await?;
@@ -335,7 +335,7 @@ fn range(from: Timestamp, to: Timestamp) -> RunFilter {
     RunFilter { from: Some(from), to: Some(to), ..RunFilter::default() }
 }
 
-/// The slots of a range that have gone by, if they are not too many.
+/// Returns the past slots of a range, if they are not too many.
 pub(super) fn bounded(spec: &Spec, mark: Timestamp, from: Timestamp, to: Timestamp) -> Result<Vec<Timestamp>, Invalid> {
     if to < from {
         return Err(Invalid::new("to", "must not be before `from`"));

@@ -30,7 +30,7 @@ pub struct BackfillSize {
     pub more: bool,
     /// How many of them have slots in the range.
     pub with_slots: u64,
-    /// How many slots these are together: at most so many runs are made, because some may be there already.
+    /// The number of these slots: the upper bound of the runs, because some slots may already have one.
     pub slots: u64,
 }
 
@@ -103,7 +103,7 @@ impl Jobs {
     }
 }
 
-/// Whether the range has few enough slots in the zone of the job, which stands for those of all orgs.
+/// Refuses a range with too many slots in the zone of the job, which represents the zones of all orgs.
 fn expect_few(row: &JobRow, from: Timestamp, to: Timestamp, now: Timestamp) -> Result<(), Invalid> {
     let spec = row.job.definition.spec.as_ref().map_err(|broken| Invalid::new("schedule", broken.reason.clone()))?;
     bounded(spec, now, from, to).map(drop)

@@ -69,7 +69,8 @@ impl<V: Verb> Change<V> {
         self.attempt(&job).await
     }
 
-    /// The audit trail tells what changed, so the job is read before, and must still be as it was read.
+    /// Tries the change once. The audit entry says what changed, so the job is read first, and must not have changed
+    /// since.
     async fn attempt(&self, job: &JobRef) -> StoreResult<Changed> {
         if let Some(changed) = self.jobs.context.changed_before().await? {
             return Ok(changed);
@@ -96,7 +97,7 @@ impl<V: Verb> Change<V> {
         Ok(changed)
     }
 
-    /// The same for the timer of an org.
+    /// Like `attempt`, for the timer of an org.
     async fn attempt_for(&self, job: &JobRef, org: &OrgId) -> StoreResult<Changed> {
         let context = &self.jobs.context;
         let read = JobOfOrg::read(context, job, org).await?;
@@ -138,7 +139,7 @@ pub(crate) fn before_and_after(row: &JobRow, decide: &DecideFn<'_>) -> Result<(F
     Ok((facts_of(row), after))
 }
 
-/// A job as it was read, without its active runs: they decide what becomes of a run, never what becomes of the job.
+/// A job as it was read, without its active runs: they affect runs, never the job.
 fn view_of(row: &JobRow) -> JobView {
     let definition = &row.job.definition;
     let timer = row.timer.clone().unwrap_or_else(|| Timer {
@@ -200,7 +201,7 @@ impl Decide for Resuming {
 }
 
 impl Change<Resuming> {
-    /// With one run for the latest slot that went by.
+    /// Creates one run for the latest missed slot.
     pub fn run_missed_once(self) -> Change<Resuming> {
         Change { verb: Resuming { missed: Missed::RunOnce }, ..self }
     }

@@ -1,4 +1,4 @@
-//! When a job fires next, and what became of a time that has gone by.
+//! The next fires of a job, and explanations of a given time.
 
 use everbell_core::org::{self, Eligibility, Off};
 use everbell_core::store::{JobRef, JobRow, SlotOutcome, StoreResult};
@@ -9,7 +9,7 @@ use super::jobs::Jobs;
 use super::names::IntoJobRef;
 use super::org_jobs::JobOfOrg;
 
-/// The most fires that are told at once.
+/// The most fires that are returned at once.
 const MAX_FIRES: usize = 1_000;
 
 /// The most versions that are asked about one slot.
@@ -27,12 +27,12 @@ pub enum Explanation {
     },
     /// The job did not exist yet: its slots begin after its creation.
     BeforeCreation {
-        /// When the first version was made.
+        /// When the first version was created.
         created_at: Timestamp,
     },
     /// A slot that is still to come, or is being planned.
     Ahead,
-    /// A slot without a fire of its own: an operator moved the next fire, and the moved fire stands for this slot too.
+    /// A slot without its own fire: an operator moved the next fire, and the moved fire covers this slot too.
     Moved {
         /// The slot whose fire was moved.
         from: Timestamp,
@@ -43,13 +43,13 @@ pub enum Explanation {
     Folded {
         /// The gap that the slot is part of.
         gap: Gap,
-        /// The run that stands for it.
+        /// The run that covers it.
         run: Box<Run>,
     },
-    /// A slot that went by while the job is paused: it becomes a gap, or a run, when the job is resumed.
+    /// A slot that was missed while the job is paused: it becomes a gap, or a run, when the job is resumed.
     Paused(Pause),
-    /// A time since which the job cannot fire, for this reason. If it is a slot it becomes a gap when that is repaired; of a
-    /// schedule that cannot be read nobody knows.
+    /// A time since which the job cannot fire, for this reason. If it is a slot, it becomes a gap after the repair;
+    /// while the schedule cannot be read, slots are unknown.
     Errored(String),
     /// A slot that got a run or a gap.
     Settled(SlotOutcome),
@@ -67,7 +67,7 @@ impl Jobs {
         Ok(fires(&row, spec, row.timer.as_ref(), self.context.now(), count.min(MAX_FIRES)))
     }
 
-    /// The same for one org of a job that fires for each, in its zone. None either where the job is off for it.
+    /// Like [`Jobs::next_fires`], for one org of a per-org job, in its zone. Empty where the job is off for it.
     pub async fn next_fires_for(&self, job: impl IntoJobRef, org: &OrgId, count: usize) -> StoreResult<Vec<Zoned>> {
         let read = JobOfOrg::read(&self.context, &job.into_job_ref()?, org).await?;
         // While the job is paused its orgs are off too, and it may resume by itself.
@@ -92,8 +92,8 @@ impl Jobs {
         self.or_by_others(told, &others, None, time).await
     }
 
-    /// The same for one org of a job that fires for each. The slots are those of its zone and wishes as they are now; what
-    /// is written down counts in any case.
+    /// Like [`Jobs::explain`], for one org of a per-org job. The slots are those of its current zone and override;
+    /// recorded outcomes count in any case.
     pub async fn explain_for(&self, job: impl IntoJobRef, org: &OrgId, time: Timestamp) -> StoreResult<Explanation> {
         let Some(Lives { row, others, created_at }) = self.alive_at(job.into_job_ref()?, time).await? else {
             return Ok(Explanation::Unknown);
@@ -178,8 +178,8 @@ impl Jobs {
         })
     }
 
-    /// Of a job whose schedule cannot be read nobody knows which times are slots. What is written down counts; the rest since
-    /// then is errored.
+    /// Explains a time of a job whose schedule cannot be read, so that its slots are unknown. Recorded outcomes count;
+    /// every later time is errored.
     async fn explain_unreadable(
         &self,
         row: &JobRow,
@@ -202,8 +202,8 @@ impl Jobs {
         })
     }
 
-    /// A gap of folded slots together with the run that stands for them, if that is still there: the run of the slot
-    /// behind the gap, or of the one before it when an operator had moved that fire.
+    /// Returns a gap of folded slots together with the run that covers them, if that still exists: the run of the slot
+    /// after the gap, or of the one before it when an operator had moved that fire.
     async fn with_the_run_that_stands_for_it(
         &self,
         row: &JobRow,

@@ -16,7 +16,7 @@ use crate::schedule::Schedule;
 /// The most versions of a job that are listed.
 const MAX_VERSIONS: u32 = 1_000;
 
-/// Jobs, for whoever acts: `bell.jobs().by("ana").pause("daily-briefing", "the mail server is down").await?`.
+/// Actions on jobs: `bell.jobs().by("ana").pause("daily-briefing", "the mail server is down").await?`.
 #[derive(Clone, Debug)]
 pub struct Jobs {
     pub(super) context: Context,
@@ -45,10 +45,10 @@ impl Jobs {
         Jobs { context: self.context.because(reason) }
     }
 
-    /// Makes a job. Its slots begin now, and nothing fires at once. A living job of the same key is a conflict, and a
-    /// target that nobody serves is refused.
+    /// Creates a job. Its slots start now, and nothing fires at once. Refuses a key that a current job has, and a
+    /// target that no live instance serves.
     ///
-    /// It belongs to nobody's declarations: a sync neither edits nor removes it.
+    /// No declaration owns the job: a sync neither edits nor removes it.
     pub async fn create(&self, schedule: Schedule) -> StoreResult<JobRow> {
         if let Some(job) = self.context.done_before().await?.and_then(|deed| deed.job) {
             return self.get(job).await;
@@ -167,12 +167,12 @@ impl Jobs {
         RunNowRequest::new(self.context.clone(), job.into_job_ref())
     }
 
-    /// The same for each of these orgs, at most 100, of a job that fires for orgs. One fails by itself.
+    /// Like [`Jobs::run_now`], for each of these orgs, at most 100, of a per-org job. Each succeeds or fails by itself.
     pub async fn run_now_for(&self, job: impl IntoJobRef, orgs: &[OrgId]) -> StoreResult<Vec<OrgRunNow>> {
         self.run_now(job).for_orgs(orgs).await
     }
 
-    /// The same for every org that the job is not off for, a few at a time.
+    /// Like [`Jobs::run_now`], for every org that the job is not off for, a few at a time.
     pub async fn run_now_for_all(&self, job: impl IntoJobRef) -> StoreResult<OrgUpdateStarted> {
         self.run_now(job).for_all_orgs().await
     }

@@ -46,14 +46,14 @@ pub use what_if::JobWhatIf;
 
 use crate::bell::Parts;
 
-/// How often something is tried again after somebody else was faster.
+/// The number of attempts while other writers are faster.
 pub(crate) const MAX_ATTEMPTS: u32 = 10;
 
 /// The longest name of an actor and the longest reason, in bytes.
 const MAX_ACTOR_BYTES: usize = 200;
 const MAX_REASON_BYTES: usize = 2_000;
 
-/// Who acts, why, and with what.
+/// The actor and reason of an action, and the parts that it needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) parts: Arc<Parts>,
@@ -100,7 +100,7 @@ impl Context {
     }
 }
 
-/// A payload that somebody brings.
+/// Converts a caller's payload to JSON.
 fn payload_of(payload: &impl Serialize) -> Result<Json, Invalid> {
     crate::storable::json("payload", payload).map_err(|reason| Invalid::new("payload", reason))
 }
@@ -116,7 +116,7 @@ pub(crate) fn refusal(problems: Vec<Invalid>) -> StoreError {
     StoreError::Invalid(first)
 }
 
-/// Whether the answer to a commit was lost: it may have happened, so whoever knows the id reads it back.
+/// Whether the answer to a commit was lost: it may have taken effect, so a caller that knows the id reads it back.
 pub(crate) fn is_in_doubt(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable { maybe_done: true, .. })
 }

@@ -9,7 +9,8 @@ use everbell_core::store::{Changed, Deed, JobRef, Remembered, RequestKey, StoreE
 use super::{Context, Jobs, Orgs, Runs};
 
 impl Jobs {
-    /// Carries out this request, once: what was done for it before is read back. Each request needs a key of its own.
+    /// Carries out this request once: if it was carried out before, its result is read back. Each request needs its own
+    /// key.
     #[must_use]
     pub fn once(self, request: Option<&RequestKey>) -> Jobs {
         Jobs { context: self.context.once(request) }
@@ -22,7 +23,8 @@ impl Jobs {
 }
 
 impl Runs {
-    /// Carries out this request, once: what was done for it before is read back. Each request needs a key of its own.
+    /// Carries out this request once: if it was carried out before, its result is read back. Each request needs its own
+    /// key.
     #[must_use]
     pub fn once(self, request: Option<&RequestKey>) -> Runs {
         Runs { context: self.context.once(request) }
@@ -30,7 +32,8 @@ impl Runs {
 }
 
 impl Orgs {
-    /// Carries out this request, once: what was done for it before is read back. Each request needs a key of its own.
+    /// Carries out this request once: if it was carried out before, its result is read back. Each request needs its own
+    /// key.
     #[must_use]
     pub fn once(self, request: Option<&RequestKey>) -> Orgs {
         Orgs { context: self.context.once(request) }
@@ -42,12 +45,12 @@ impl Context {
         Context { request: request.cloned(), ..self }
     }
 
-    /// The same for one part of a request that is carried out in several transactions.
+    /// Returns the context for one part of a request that needs several transactions.
     pub(super) fn part(&self, name: &str) -> Context {
         Context { request: self.request.as_ref().map(|request| request.part(name)), ..self.clone() }
     }
 
-    /// The same for steps that do no harm when they are taken again.
+    /// Returns the context for steps that are harmless when repeated.
     pub(super) fn repeatable(&self) -> Context {
         Context { request: None, ..self.clone() }
     }

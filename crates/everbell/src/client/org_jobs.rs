@@ -68,7 +68,7 @@ fn same_wish(is: &Override, wanted: &Override) -> bool {
     is.enabled == wanted.enabled && is.expression == wanted.expression
 }
 
-/// One fact for each job, so that the entry tells which.
+/// One fact for each job, so that the entry names the job.
 fn override_facts(override_: &Override) -> Facts {
     let value = json!({ "enabled": override_.enabled, "cronExpression": override_.expression });
     Facts::from_iter([(format!("override:{}", override_.job_key), value)])
@@ -124,7 +124,7 @@ impl JobOfOrg {
         spec.map_err(|reason| Invalid::new("timezone", reason))
     }
 
-    /// Without its active runs: they decide what becomes of a run, never what becomes of the timer.
+    /// The job without its active runs: they affect runs, never the timer.
     pub(super) fn view(&self) -> JobView {
         let definition = &self.row.job.definition;
         let timer = self.timer.clone().unwrap_or_else(|| Timer {

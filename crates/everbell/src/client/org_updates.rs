@@ -34,16 +34,16 @@ impl Orgs {
         self.context.parts.store.list_org_updates().await
     }
 
-    /// Has the timers of a job made anew for every org. They come out as they should be already: this is for whoever
-    /// does not believe it.
+    /// Rebuilds the timers of a job for every org. They should be right already: this is for operators who want to make
+    /// sure.
     pub async fn rebuild(&self, job: impl IntoJobRef) -> StoreResult<OrgUpdateStarted> {
         begin(&self.context, job.into_job_ref()?, None, "job.rebuild", Facts::new(), &OrgTask::Arm).await
     }
 }
 
 impl Orgs {
-    /// Ends what is being done for every org of a job before every org had its turn, and tells how far it was. The runs that
-    /// were made stay. Refused for what timers depend on.
+    /// Stops an org update of a job before every org had its turn, and returns how far it got. Its runs stay. Refused
+    /// if timers depend on it.
     pub async fn stop_org_update(&self, job: impl IntoJobRef, org_update: Uuid) -> StoreResult<OrgUpdate> {
         let row = self.context.parts.store.get_job(&job.into_job_ref()?).await?;
         let key = &row.job.definition.key;
@@ -52,7 +52,7 @@ impl Orgs {
     }
 }
 
-/// Ends an org update in the name of whoever acts.
+/// Stops an org update in the name of the actor.
 pub(super) async fn stop(context: &Context, org_update: &OrgUpdate) -> StoreResult<OrgUpdate> {
     let after = Facts::from_iter([
         ("sweepId".to_owned(), json!(org_update.id.to_string())),
@@ -63,7 +63,7 @@ pub(super) async fn stop(context: &Context, org_update: &OrgUpdate) -> StoreResu
     context.parts.store.stop_org_update(org_update.id, &audit).await
 }
 
-/// Has something done for every org of a job, and does the first of it on the spot.
+/// Starts a task for every org of a job, and carries out the first steps at once.
 pub(super) async fn begin(
     context: &Context,
     job: JobRef,
@@ -90,8 +90,8 @@ pub(super) async fn begin(
 }
 
 impl Parts {
-    /// Lets the timers of orgs follow what was just written, as far as that is little, so that who wrote it finds them
-    /// when they look. What fails here is done by the engine.
+    /// Reconciles the timers of orgs with a change that was just written, if that is little work, so that the writer
+    /// finds them up to date. The engine does the rest.
     pub(crate) async fn follow(&self) {
         for _ in 0..MAX_STEPS_AT_ONCE {
             match self.store.reconcile_orgs(self.clock.now(), MAX_ORGS_PER_STEP).await {
@@ -109,14 +109,14 @@ impl Parts {
         }
     }
 
-    /// The same after a job was made, if it has timers for orgs.
+    /// Like `follow`, after a job was created, if it is a per-org job.
     pub(crate) async fn follow_job(&self, job: &Definition) {
         if job.scope == Scope::PerOrg {
             self.follow().await;
         }
     }
 
-    /// The same after a job was changed or replaced.
+    /// Like `follow`, after a job was changed or replaced.
     pub(crate) async fn follow_change(&self, changed: &Changed) {
         let mut rows = [Some(&changed.job), changed.successor.as_ref()].into_iter().flatten();
         if rows.any(|row| row.job.definition.scope == Scope::PerOrg) {

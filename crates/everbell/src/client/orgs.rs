@@ -14,8 +14,8 @@ const MAX_NAMED_ORGS: usize = 20;
 /// A longer text is cut in the audit trail.
 const MAX_TEXT_BYTES: usize = 4_096;
 
-/// Orgs, for whoever acts: tenants with their own zone, for whom a job with [`Schedule::per_org`](crate::Schedule::per_org)
-/// fires at each one's own local time.
+/// Actions on orgs: tenants with their own zone, for each of whom a job with
+/// [`Schedule::per_org`](crate::Schedule::per_org) fires at the org's own local time.
 ///
 /// If a write affects few timers they follow at once; else within moments, while an engine runs.
 #[derive(Clone, Debug)]
@@ -59,7 +59,8 @@ impl Orgs {
         self.try_set(&write).await
     }
 
-    /// The audit trail tells what changed, so the org is read before, and must still be as it was read.
+    /// Tries the write once. The audit entry says what changed, so the org is read first, and must not have changed
+    /// since.
     async fn try_set(&self, write: &OrgWrite) -> StoreResult<OrgWritten> {
         let (store, now) = (&self.context.parts.store, self.context.now());
         let there = self.find(&write.id).await?;
@@ -147,7 +148,7 @@ impl Orgs {
         self.context.parts.store.list_orgs(filter, page).await
     }
 
-    /// How many orgs there are, and how many of them somebody should look at. No more than 10,000 of each are counted.
+    /// Counts orgs, and those that need attention; at most 10,000 of each.
     pub async fn counts(&self) -> StoreResult<OrgCounts> {
         self.context.parts.store.count_orgs().await
     }
@@ -173,7 +174,7 @@ pub(super) fn object(org: &OrgId) -> String {
     format!("org:{org}")
 }
 
-/// Everything about an org that somebody can change.
+/// The facts about an org that can change.
 fn facts(org: &Org) -> Facts {
     let facts = json!({
         "name": org.name,

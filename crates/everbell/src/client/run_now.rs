@@ -33,7 +33,7 @@ pub enum RunNow {
 }
 
 impl RunNow {
-    /// The run, whatever became of it.
+    /// Returns the run, in any case.
     pub fn run(&self) -> &RunRecord {
         match self {
             RunNow::Started(run) | RunNow::Queued(run) | RunNow::Skipped { recorded: run, .. } => run,
@@ -75,7 +75,7 @@ impl RunNowRequest {
         RunNowRequest { payload: payload_of(&payload).map(Some), ..self }
     }
 
-    /// Starts whatever else is active.
+    /// Starts it even if other runs are active.
     pub fn force(self) -> RunNowRequest {
         RunNowRequest { overlap: Some(Overlap::Allow), ..self }
     }
@@ -90,7 +90,7 @@ impl RunNowRequest {
         RunNowRequest { if_revision: Some(revision), ..self }
     }
 
-    /// For this org, of a job that fires for each. Also for one that the job is off for: who names it means it.
+    /// Runs it for this org, of a per-org job; also for an org that the job is off for, because it was named.
     pub fn for_org(self, org: &OrgId) -> RunNowRequest {
         RunNowRequest { org: Some(org.clone()), ..self }
     }

@@ -13,7 +13,7 @@ use super::run_now::{RunNow, RunNowRequest};
 use super::{Context, Facts, is_in_doubt, payload_of};
 use crate::engine::random;
 
-/// Runs, for whoever acts: `bell.runs().by("ana").cancel(id).await?`.
+/// Actions on runs: `bell.runs().by("ana").cancel(id).await?`.
 #[derive(Clone, Debug)]
 pub struct Runs {
     pub(super) context: Context,

@@ -1,4 +1,4 @@
-//! Which targets somebody serves, and which jobs wait for one that nobody does.
+//! Targets that live instances serve, and jobs that wait for one that no instance serves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use crate::bell::Parts;
 use crate::clock::earlier;
 
-/// How many names a refusal tells.
+/// The most targets that a refusal names.
 const MAX_NAMED_TARGETS: usize = 5;
-/// How many jobs without a live target are told by name, of all targets together.
+/// The most jobs without a served target that are named, of all targets together.
 pub(crate) const MAX_NAMED_JOBS: u32 = 1_000;
 
 /// The targets that live instances serve, and those that jobs need but no live instance serves.
@@ -24,7 +24,7 @@ pub struct TargetReport {
     pub unserved: Vec<UnservedTarget>,
 }
 
-/// A label and who serves it.
+/// A target, and the instances that serve it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedTarget {
     /// The label.
@@ -35,7 +35,7 @@ pub struct ServedTarget {
     pub jobs: u64,
 }
 
-/// A label and who needs it.
+/// A target, and the jobs that need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnservedTarget {
     /// The label.
@@ -51,14 +51,14 @@ impl Parts {
         earlier(self.clock.now(), self.options.lease.duration)
     }
 
-    /// Instances that were heard of within a lease, the oldest first.
+    /// Returns the instances that sent a heartbeat within a lease, oldest first.
     pub(crate) async fn live_instances(&self) -> StoreResult<Vec<Instance>> {
         let since = self.alive_since();
         let instances = self.store.list_instances().await?;
         Ok(instances.into_iter().filter(|instance| instance.heartbeat_at >= since).collect())
     }
 
-    /// With the names of so many waiting jobs at the most, of all targets together.
+    /// Returns the report with at most this many waiting jobs by name, of all targets together.
     pub(crate) async fn target_report(&self, named: u32) -> StoreResult<TargetReport> {
         let mut served: BTreeMap<Target, Vec<InstanceId>> = BTreeMap::new();
         for instance in self.live_instances().await? {

@@ -10,7 +10,7 @@ use crate::engine::random;
 /// Names and values, as the API spells them.
 pub(crate) type Facts = Map<String, Value>;
 
-/// A longer text is cut: an entry tells what changed, the version has the whole of it.
+/// Longer texts are cut: an entry shows what changed, the version has all of it.
 const MAX_TEXT_BYTES: usize = 4_096;
 
 /// An entry about something that changes.
@@ -37,7 +37,7 @@ pub(crate) fn audit_entry(
     }
 }
 
-/// Everything about a job that somebody can change.
+/// The facts about a job that can change.
 pub(crate) fn facts(job: &Definition, state: &JobState, next_run_at: Option<Timestamp>) -> Facts {
     let (schedule, timezone) = match &job.spec {
         Ok(spec) => match spec.when() {
@@ -78,7 +78,7 @@ pub(crate) fn facts(job: &Definition, state: &JobState, next_run_at: Option<Time
     }
 }
 
-/// The same of a row.
+/// Like [`facts`], of a row.
 pub(super) fn facts_of(row: &JobRow) -> Facts {
     let next_run_at = row.timer.as_ref().and_then(|timer| timer.next_run_at);
     facts(&row.job.definition, &row.job.state, next_run_at)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::orgs::Orgs;
 
-/// The most fires of each job that are told.
+/// The most fires of each job that are returned.
 const MAX_FIRES: usize = 100;
 
 /// The effect of a move on one job of an org.
@@ -43,8 +43,8 @@ impl Orgs {
         Ok(told)
     }
 
-    /// The jobs that fire for the org at once after a change of it, because today's time has gone by and today has no run.
-    /// `before` are its jobs before the change; none for a new org.
+    /// Returns the jobs that fire for the org at once after a change of it, because today's time is past and today has
+    /// no run. `before` are its jobs before the change; none for a new org.
     pub async fn fires_now(&self, org: &OrgId, before: &[OrgJob]) -> StoreResult<Vec<JobKey>> {
         let (now, place) = (self.context.now(), self.get(org).await?.place);
         let mut keys = Vec::new();

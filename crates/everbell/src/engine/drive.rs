@@ -10,14 +10,14 @@ use tracing::error;
 
 use super::{Shared, random};
 
-/// When a loop wants to look again.
+/// The time at which a loop looks again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// At once: there is more.
     No,
     /// After this much time, or when it is woken.
     For(Duration),
-    /// When it is woken.
+    /// As soon as it is signaled.
     ForSignal,
 }
 
@@ -36,8 +36,8 @@ pub(crate) trait Step: Send + 'static {
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
-/// Repeats a step until it is told to stop, which it notices between two steps only: a step that was begun is finished,
-/// so nothing is taken from the store without being known here. A shutdown waits a bounded time for that.
+/// Repeats a step until it is asked to stop, which it notices between two steps only: a started step is finished, so
+/// nothing is taken from the store without being known here. A shutdown waits a bounded time for that.
 pub(super) async fn drive<S: Step>(mut work: S, shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let mut failures = 0;
     while !*stop.borrow() {

@@ -1,6 +1,6 @@
-//! The executor: runs a handler under its timeout, stops it when it must, and decides what became of the run.
+//! The executor: runs a handler under its timeout, stops it when it must, and settles the run.
 //!
-//! The only place where code of users runs, each in a task of its own, so whatever it does, it does to itself.
+//! This is the only place where code of users runs. Each handler has its own task, so it can harm only itself.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) struct Done {
     pub(super) run: RunInfo,
     pub(super) job: Option<Arc<Definition>>,
     pub(super) started_at: Timestamp,
-    /// `None` when the run belongs to somebody else by now.
+    /// `None` if the run belongs to another instance by now.
     pub(super) transition: Option<Transition>,
     /// Why its handler wants the job paused.
     pub(super) pause: Option<String>,
@@ -136,8 +136,8 @@ async fn supervise(
         () = lease.must_stop() => Some(fenced()),
         () = shared.clock.sleep(timeout) => Some(Outcome::TimedOut(timeout)),
     };
-    // It has its grace to stop by itself, and is dropped then. What it says meanwhile does not count: whether it stopped
-    // half-way or was done after all, nobody can tell.
+    // The handler has its grace period to stop, then it is dropped. What it returns meanwhile does not count: it may
+    // have stopped half-way or finished.
     tell.send_replace(true);
     tokio::select! {
         biased;
@@ -157,7 +157,7 @@ async fn end(handler: &mut Handler, run: &Run) {
     }
 }
 
-/// A handler's task, which does not outlive whoever waits for it.
+/// A handler's task, which is aborted when it is dropped.
 struct Handler(JoinHandle<Option<Outcome>>);
 
 impl Drop for Handler {
@@ -169,7 +169,7 @@ impl Drop for Handler {
 async fn stop(asked: &mut watch::Receiver<Option<Stop>>) -> Stop {
     match asked.wait_for(Option::is_some).await.map(|stop| stop.clone()) {
         Ok(Some(stop)) => stop,
-        // Nobody is left who could ask.
+        // The sender is gone, so no request can come.
         _ => std::future::pending().await,
     }
 }

@@ -21,7 +21,7 @@ pub(crate) type Attempt = (RunId, u32);
 /// Why a handler shall stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Somebody wants it.
+    /// Its cancellation was asked for.
     Canceled { by: String },
     /// The run does not belong to this instance any more.
     LeaseLost,
@@ -69,8 +69,8 @@ impl Entry {
 #[derive(Debug)]
 struct Printing {
     run: Run,
-    /// When it began, or when what it printed was kept last, by the monotonic clock, and how many bytes of that were printed
-    /// by then.
+    /// When it started, or when its output was last saved, by the monotonic clock, and the number of bytes printed by
+    /// then.
     kept_at: Duration,
     kept: u64,
 }
@@ -130,7 +130,8 @@ impl Inflight {
         rooms
     }
 
-    /// A run was claimed, with a request that was sent at `sent`. Tells when it shall stop, and when its lease is renewed.
+    /// Adds a run that was claimed with a request sent at `sent`. Returns the signals to stop it and of its renewed
+    /// lease.
     pub(super) fn begin(&self, claim: &Claim, sent: Duration, on_lease_loss: OnLeaseLoss) -> Begun {
         let (stop, asked) = watch::channel(None);
         let (renew, renewed) = watch::channel(sent);
@@ -176,7 +177,7 @@ impl Inflight {
         }
     }
 
-    /// Where its handler will print, from `begun` on.
+    /// Notes where its handler will print, from `begun` on.
     pub(super) fn prints(&self, attempt: Attempt, run: Run, begun: Duration) {
         if let Some(entry) = self.runs().get_mut(&attempt) {
             entry.prints = Some(Printing { kept_at: begun, kept: 0, run });

@@ -70,7 +70,7 @@ use crate::clock::Clock;
 use crate::events::{Event, Events, Round};
 use crate::targets::Targets;
 
-/// Who acts when nobody asked.
+/// The actor of everbell's own actions.
 pub(crate) const EVERBELL: &str = "everbell";
 
 /// The state that the loops of an instance share.
@@ -88,7 +88,7 @@ pub(crate) struct Shared {
     pub(crate) signals: Signals,
     pub(crate) outage: Outage,
     pub(crate) anchoring: Anchoring,
-    /// Which process of the machine this is, if that can be told.
+    /// This process, if the machine can identify it.
     process: Option<Process>,
     done: mpsc::UnboundedSender<Done>,
     draining: AtomicBool,
@@ -194,7 +194,7 @@ impl Shared {
         }
     }
 
-    /// Tells how a look for work went that began at `at`, and at `begun` of the monotonic clock.
+    /// Publishes the result of a look for work that began at `at`, and at `begun` of the monotonic clock.
     pub(crate) fn looked(&self, round: Round, at: Timestamp, begun: Duration, claimed: Option<usize>) {
         let took = self.clock.monotonic().saturating_sub(begun);
         let claimed = claimed.map(|claimed| u32::try_from(claimed).unwrap_or(u32::MAX));

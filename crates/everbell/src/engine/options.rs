@@ -11,7 +11,7 @@ use everbell_core::store::LeaseTerms;
 pub struct EngineOptions {
     /// How many runs are in flight at once, from the claim until their outcome is recorded: default 256.
     pub concurrency: u32,
-    /// How often to look when nothing is known to be due and nobody wakes: default 5 s.
+    /// The longest wait between two looks for work, when nothing is known to be due and no signal comes: default 5 s.
     pub poll: Duration,
     /// How long an instance may be silent before its runs are lost: default 60 s, with a heartbeat every 5 s. An
     /// instance that cannot renew its leases stops handlers after three quarters of this time.
@@ -26,8 +26,8 @@ pub struct EngineOptions {
     pub audit_retention: Option<Duration>,
     /// How many timers, claims or outcomes go into one transaction: default 500.
     pub batch: u32,
-    /// How many runs of a job may be pending or running when somebody asks for more, by a run by hand or a backfill; for a
-    /// job that fires for each org, of each org: default 10,000.
+    /// The most pending and running runs of a job when more are asked for, by a run by hand or a backfill; for a
+    /// per-org job, of each org: default 10,000.
     pub max_pending_runs: u32,
     /// How long the first outcome of a group waits for others while handlers are at work: default 2 ms.
     pub linger: Duration,

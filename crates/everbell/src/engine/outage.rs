@@ -1,4 +1,4 @@
-//! [`Outage`]: the database is away, told once when it begins and once when it ends.
+//! [`Outage`]: the database is away, reported once when that starts and once when it ends.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};

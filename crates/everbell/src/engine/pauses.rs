@@ -24,7 +24,7 @@ pub(super) async fn pause_asked(shared: &Shared, job: JobId, key: &JobKey, reaso
     pause(shared, job, key, &reason, &|_| Some(reason.clone())).await;
 }
 
-/// Pauses a job if there is a reason and it is active: a pause that somebody else made keeps its own.
+/// Pauses a job if there is a reason and it is active: an existing pause stays as it is.
 async fn pause(
     shared: &Shared,
     job: JobId,
@@ -46,7 +46,7 @@ async fn pause(
             let reason = changed.job.job.state.pause.map_or_else(String::new, |pause| pause.reason);
             shared.events.publish(Event::Paused { job, key: key.clone(), reason });
         }
-        // It succeeded since, or somebody was faster.
+        // It succeeded since, or another writer was faster.
         Err(StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::Stale { .. }) => {}
         Err(error) => error!(job_id = %job, %error, "could not pause a job that fails; the next failure tries again"),
     }

@@ -72,7 +72,7 @@ pub(crate) fn decide(due: &Due, now: Timestamp) -> Plan {
     due.plan(now)
 }
 
-/// The keys of jobs about which more is told than their runs.
+/// The keys of jobs with events besides their runs.
 pub(crate) type Keys = HashMap<JobId, JobKey>;
 
 /// Remembers the key of a job whose plan has gaps or errors: what a store returns about them has only its id.

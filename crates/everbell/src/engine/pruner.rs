@@ -1,4 +1,4 @@
-//! The pruner: deletes history and answers to requests that nobody wants any more, a little at a time.
+//! The pruner: deletes history and remembered answers past their retention, a little at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +72,7 @@ impl Step for Pruner {
             return Ok(Wait::For(FIRST_PRUNE_AFTER));
         };
         let now = self.trusted_now(trusted).await?;
-        // Who keeps everything has nothing from before the beginning.
+        // Without a retention everything is kept: nothing is older than the epoch.
         let before = |keep: Option<Duration>| keep.map_or(Timestamp::UNIX_EPOCH, |keep| earlier(now, keep));
         let before = PruneBefore {
             history: before(self.shared.options.retention),

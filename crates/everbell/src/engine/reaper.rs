@@ -1,7 +1,7 @@
-//! The reaper: ends runs whose instance was not heard of until the lease ran out.
+//! The reaper: ends runs whose instance sent no heartbeat until the lease expired.
 //!
-//! On a store that no instance can be cut off from, all instances are processes of one machine. There the reaper need not
-//! wait for the leases of an instance whose process is certainly gone.
+//! On a store that no instance can be cut off from, all instances are processes of one machine. There the reaper need
+//! not wait for the leases of an instance whose process is certainly gone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::run::info_of;
 /// How many runs are ended at once.
 const MAX_REAPED_RUNS: u32 = 100;
 
-/// An instance is forgotten after so many leases of silence.
+/// The number of leases without a heartbeat after which an instance is forgotten.
 const FORGET_AFTER_LEASES: u32 = 10;
 
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Reaper {
         let expired = store.expired_leases(now, MAX_REAPED_RUNS).await?;
         let reached = self.shared.clock.monotonic();
         let since = *self.reachable_since.get_or_insert(reached);
-        // After a start, an outage or a step of the clock, everybody who lives gets the time to say so.
+        // After a start, an outage or a step of the clock, every live instance gets the time for a heartbeat.
         let since = since.max(self.shared.anchoring.last_step().unwrap_or_default());
         let left = (2 * options.lease.heartbeat).saturating_sub(reached.saturating_sub(since));
         let mut over = if left.is_zero() { expired } else { Vec::new() };
@@ -85,7 +85,7 @@ impl Reaper {
                 self.gone.remove(&instance);
             }
         }
-        // Nor is anybody forgotten before that: a step of the clock makes every heartbeat look old.
+        // No instance is forgotten before that either: a step of the clock makes every heartbeat look old.
         if left.is_zero() {
             store.remove_instances(earlier(now, FORGET_AFTER_LEASES * options.lease.duration)).await?;
         }

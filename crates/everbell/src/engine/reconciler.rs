@@ -13,7 +13,7 @@ use super::{Shared, Step, Wait};
 
 /// How many orgs are looked at in one transaction.
 pub(crate) const MAX_ORGS_PER_STEP: u32 = 500;
-/// How often to look when nobody wakes.
+/// The longest time between two looks when no signal comes.
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// Looks that a signal asks for are at least so far apart: most signals are about something else.
 const MIN_INTERVAL: Duration = Duration::from_millis(250);
@@ -30,7 +30,7 @@ impl Reconciler {
         Reconciler { shared: Arc::clone(shared), last: None }
     }
 
-    /// Looks at a few orgs; tells whether there are more to look at.
+    /// Reconciles a few orgs; returns whether there are more.
     pub(crate) async fn look(&self, now: Timestamp) -> StoreResult<bool> {
         let Shared { store, signals, events, .. } = &*self.shared;
         let progress = store.reconcile_orgs(now, MAX_ORGS_PER_STEP).await?;

@@ -25,7 +25,7 @@ pub(crate) struct Recorder {
     queue: mpsc::UnboundedReceiver<Done>,
     group: Vec<Done>,
     batch: BatchSize,
-    /// So many of the group, from its beginning, may have been written already: the answer to a commit was lost.
+    /// The number of outcomes at the start of the group that may already be written: the answer to a commit was lost.
     in_doubt: usize,
 }
 
@@ -170,7 +170,7 @@ async fn is_written(shared: &Shared, done: &Done) -> bool {
             let same_time = finished_at.is_some_and(|at| at.as_microsecond() == when.as_microsecond());
             attempt == transition.attempt && status == *wanted && same_time
         }
-        // Somebody may have started it again by now.
+        // Another instance may have started it again by now.
         Next::Retry { .. } => attempt > transition.attempt || status == RunStatus::Pending,
     }
 }

@@ -51,7 +51,7 @@ impl Repairer {
                 Ok(())
             }
             Err(error) if error.is_transient() => Err(error),
-            // Somebody was faster.
+            // Another writer was faster.
             Err(StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::Stale { .. }) => Ok(()),
             // One that cannot be repaired does not keep the others from it.
             Err(error) => {

@@ -16,7 +16,7 @@ use crate::events::Event;
 
 /// How many pauses are ended at once.
 const MAX_RESUMED_JOBS: u32 = 100;
-/// How often to look when no pause is known to end and nobody wakes.
+/// The longest time between two looks when no pause is known to end and no signal comes.
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// Looks that a signal asks for are at least so far apart: most signals are about something else.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ impl Resumer {
         Resumer { shared: Arc::clone(shared), last: None }
     }
 
-    /// Resumes one, if its pause still ends: somebody may have paused it anew, or resumed it by hand.
+    /// Resumes a job if its pause still ends: an operator may have paused it again, or resumed it.
     async fn resume(&self, job: JobId, now: Timestamp) -> StoreResult<()> {
         let decide = |view: &JobView| over(view, now);
         let key = self.shared.store.get_job(&JobRef::Id(job)).await?.job.definition.key.clone();

@@ -22,7 +22,7 @@ const RECORD_TIMEOUT: Duration = Duration::from_secs(6);
 /// How long the rest may take: the last steps, and saying that this instance is gone.
 const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A loop of the engine ended although nobody asked it to: a defect. The process should be started again.
+/// A loop of the engine ended without being asked to: a defect. The process should be restarted.
 #[derive(Debug)]
 pub struct EngineFailed {
     what: String,
@@ -43,10 +43,10 @@ struct Stops {
 }
 
 impl Engine {
-    /// Works until `shutdown` resolves, then takes no more work, lets handlers finish for a while, stops the others, and
-    /// records everything. Dropping the future ends all of it at once.
+    /// Runs the loops until `shutdown` resolves. Then it takes no more work, lets handlers finish for a while, stops
+    /// the others, and records everything. Dropping the future ends all of it at once.
     ///
-    /// The end takes at most the two graces of the options and 12 s, whatever the database does.
+    /// The end takes at most the two grace periods of the options and 12 s, whatever the database does.
     pub(crate) async fn run_until(mut self, shutdown: impl Future<Output = ()>) -> Result<(), EngineFailed> {
         let shared = Arc::clone(&self.shared);
         let _guard = AbortAll::new(&shared);
@@ -89,7 +89,7 @@ impl Engine {
     fn spawn(self, stops: &Stops) -> (JoinSet<()>, JoinSet<()>) {
         let Engine { planner, claimer, resumer, repairer, reconciler, pruner, shared, guard, .. } = self;
         let Engine { recorder, heartbeat, reaper, output_saver, anchor, .. } = self;
-        // Whoever waits for the loops holds a guard of its own.
+        // The waiting task holds its own guard.
         guard.disarm();
         let (mut taking, mut keeping) = (JoinSet::new(), JoinSet::new());
         let stop = || stops.taking.subscribe();

@@ -23,7 +23,7 @@ const NO_LONGER_DECLARED: &str = "no longer declared";
 #[derive(Clone, Debug)]
 pub(crate) struct Syncer {
     pub(crate) schedules: Vec<Schedule>,
-    /// Who declares them: jobs of other owners are left alone.
+    /// The owner of the declared jobs: jobs of other owners are left alone.
     pub(crate) source: Source,
     pub(crate) removed: Removed,
     pub(crate) adopt: bool,
@@ -51,7 +51,7 @@ impl Syncer {
         Ok(SyncPlan { steps })
     }
 
-    /// Does it. Jobs that belong to somebody else keep all of it from happening.
+    /// Carries out the plan. Jobs of another owner block all of it.
     pub(crate) async fn apply(&self, parts: &Parts) -> Result<SyncPlan, BuildError> {
         let plan = self.plan(parts).await?;
         let conflicts: Vec<String> = plan.conflicts().map(conflict).collect();
@@ -69,7 +69,7 @@ impl Syncer {
         Ok(SyncPlan { steps })
     }
 
-    /// Somebody else may be doing the same: then it is looked at again.
+    /// Syncs one job. If another instance is doing the same, it looks again.
     async fn settle(&self, parts: &Parts, key: &JobKey) -> Result<Option<SyncStep>, BuildError> {
         for attempt in 1.. {
             match self.settle_once(parts, key).await {
@@ -141,7 +141,7 @@ impl Syncer {
         schedule.definition(&made).map_err(refusal)
     }
 
-    /// Told apart from what a program does by itself: only what a sync did may a sync undo.
+    /// The actor of a sync, different from the program's own: a sync may undo only what a sync did.
     fn actor(&self) -> String {
         format!("sync:{}", self.source)
     }
@@ -151,7 +151,7 @@ impl Syncer {
     }
 }
 
-/// Somebody was faster, or the answer was lost: what is there now tells.
+/// Whether another writer was faster, or the answer was lost: reading again shows the truth.
 fn is_worth_a_look(error: &StoreError) -> bool {
     error.is_conflict() || is_in_doubt(error)
 }

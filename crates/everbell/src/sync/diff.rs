@@ -63,7 +63,7 @@ fn retired(wanted: &Declared, job: &Job, rules: &Rules<'_>) -> SyncAction {
     let Job { definition, state } = job;
     let own = definition.source == rules.source;
     let same = definition.content_hash() == wanted.content_hash();
-    // Who wrote last is who retired it: nothing is written about a retired job.
+    // The last writer is the one who retired it: nothing is written about a retired job.
     if own && same && state.updated_by != rules.actor {
         return SyncAction::StaysRetired { version: definition.version, by: state.updated_by.clone() };
     }
@@ -105,7 +105,7 @@ pub(super) fn edit(is: &Definition, wanted: &Declared) -> Edit {
     }
 }
 
-/// When the next version would fire. What is refused then will be refused when it is written.
+/// Returns when the next version would fire. Errors surface when it is written.
 fn next_after_edit(row: &JobRow, wanted: &Declared, by: &str, activate: bool) -> Option<Timestamp> {
     let view = JobView {
         job: row.job.clone(),

@@ -28,7 +28,7 @@ pub enum SyncAction {
     Create {
         /// The new version.
         version: u32,
-        /// When that fires.
+        /// When it fires.
         next_run_at: Option<Timestamp>,
     },
     /// It gets another version.
@@ -62,7 +62,7 @@ pub enum SyncAction {
     StaysRetired {
         /// The version.
         version: u32,
-        /// Who retired it; `everbell` for one that fired once and is done.
+        /// The actor who retired it; `everbell` for a one-time job that has fired.
         by: String,
     },
     /// It fires once, in the past, so it is not made.
@@ -85,11 +85,11 @@ pub enum SyncAction {
         /// The version.
         version: u32,
     },
-    /// It belongs to somebody else.
+    /// It belongs to another owner.
     Conflict {
         /// The version.
         version: u32,
-        /// Who owns it.
+        /// The owner.
         owner: Source,
     },
 }

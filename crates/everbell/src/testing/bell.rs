@@ -56,7 +56,7 @@ pub struct TestBell {
     engine: Engine,
     /// Handlers that go on while time passes.
     slow: BTreeSet<Attempt>,
-    /// Whether an instance died, so that somebody has to notice.
+    /// Whether an instance crashed, which the others have to notice.
     crashed: bool,
 }
 
@@ -119,12 +119,12 @@ impl TestBell {
         }
     }
 
-    /// The same for a duration.
+    /// Like [`TestBell::advance_to`], for a duration.
     pub async fn advance_by(&mut self, time: Duration) {
         self.advance_to(later(self.now(), time)).await;
     }
 
-    /// Does everything that can be done now, and tells how it ended.
+    /// Does everything that can be done now, and returns how the runs ended.
     pub async fn drain(&mut self) -> Drained {
         let before = self.ended().await;
         self.turn().await;
@@ -203,7 +203,7 @@ impl TestBell {
         self.store.fail_next(point);
     }
 
-    /// Does what the loops do, until nothing is left to do now; tells when there will be more.
+    /// Runs the loops until nothing is left to do now; returns when there will be more.
     async fn turn(&mut self) -> Timestamp {
         loop {
             let engine = &mut self.engine;
@@ -261,12 +261,12 @@ impl TestBell {
         }
     }
 
-    /// Whether no run is pending or running. Then nothing happens before the next fire, and nobody has to look now and then.
+    /// Whether no run is pending or running. Then nothing happens before the next fire, and no loop has to poll.
     async fn is_idle(&self) -> bool {
         self.store.counts(self.now()).await.is_ok_and(|counts| counts.active_runs.is_empty())
     }
 
-    /// When the next timer fires, now that none is due.
+    /// Returns when the next timer fires, if none is due now.
     async fn next_fire(&self) -> Option<Timestamp> {
         let targets: Vec<Target> = self.engine.shared.targets.names().cloned().collect();
         self.store.plan_due(self.now(), 1, &targets, &crate::engine::decide).await.ok()?.next_due_at

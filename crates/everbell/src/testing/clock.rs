@@ -37,7 +37,7 @@ impl Sleepers {
     }
 }
 
-/// One who waits, until it is dropped.
+/// A pending sleep, until it is dropped.
 struct Sleeper {
     sleepers: Arc<Sleepers>,
     until: Duration,
@@ -64,7 +64,7 @@ impl ManualClock {
         }
     }
 
-    /// Lets time pass until this time and wakes everybody whose wait is over. An earlier time changes nothing.
+    /// Lets time pass until this time and wakes every sleep that is over. An earlier time changes nothing.
     pub fn set(&self, to: Timestamp) {
         self.times.send_if_modified(|times| {
             let passed = between(times.now, to);

@@ -17,7 +17,7 @@ pub struct Ran {
 
 #[allow(clippy::return_self_not_must_use, reason = "the question is asked, whether or not another one follows")]
 impl Ran {
-    /// So many.
+    /// Asserts the number of runs.
     #[track_caller]
     pub fn times(self, times: usize) -> Ran {
         assert!(self.runs.len() == times, "job `{}` ran {} time(s), not {times}:{self}", self.key, self.runs.len());
@@ -35,7 +35,7 @@ impl Ran {
         self
     }
 
-    /// At these times: the slots, or when somebody asked for it.
+    /// Asserts the times of the runs: the slots, or when they were asked for.
     #[track_caller]
     pub fn at<T: IntoTime>(self, times: impl IntoIterator<Item = T>) -> Ran {
         let wanted: Vec<Timestamp> = times.into_iter().map(IntoTime::into_time).collect();
@@ -59,7 +59,7 @@ impl Ran {
         self
     }
 
-    /// The runs, to look at whatever else there is.
+    /// Returns the runs, for further assertions.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
@@ -84,6 +84,6 @@ pub struct Drained {
     pub succeeded: usize,
     /// Not well.
     pub failed: usize,
-    /// Stopped by somebody.
+    /// Canceled runs.
     pub canceled: usize,
 }

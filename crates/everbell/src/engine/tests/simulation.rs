@@ -21,7 +21,7 @@ use everbell_store::conformance::checkers::Snapshot;
 use super::lab::summary;
 use world::World;
 
-/// How many things happen before everything is mended.
+/// The number of random actions before all faults end.
 const ACTIONS: usize = 1_500;
 
 /// Plays a seed; returns the final state, and the complaints about it.

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::super::lab::entry;
 use super::world::World;
 
-/// Somebody does something; that it may be refused is part of it.
+/// Takes a random action of an operator, which may be refused.
 pub(super) async fn act(world: &mut World) {
     let now = world.now;
     let jobs = world.jobs().await;

@@ -258,7 +258,7 @@ impl World {
         }
     }
 
-    /// Everybody reaches the database again.
+    /// Connects all instances to the database again.
     fn heal(&mut self) {
         self.faults.outage.store(false, Ordering::Relaxed);
         for instance in self.instances.iter().flatten() {
@@ -266,7 +266,7 @@ impl World {
         }
     }
 
-    /// An instance is gone, with its handlers and whatever it has not said; another one takes its place.
+    /// Crashes an instance, with its handlers and everything unrecorded; another one takes its place.
     fn crash(&mut self) {
         let number = self.dice.below(self.instances.len());
         drop(self.instances[number].take());
