@@ -16,9 +16,9 @@ use crate::events::{Event, Events};
 use crate::sync::SyncPlan;
 use crate::targets::Targets;
 
-/// Durable cron inside of a program. Cheap to clone; all clones are the same.
+/// Durable cron inside of a program. Cheap to clone; all clones share one instance.
 ///
-/// Jobs can be made and changed at once; they fire while [`Everbell::run_until`] is at work, here or on another instance
+/// Jobs can be created and changed at once; they fire while [`Everbell::run_until`] runs, here or on another instance
 /// with the same database.
 #[derive(Clone, Debug)]
 pub struct Everbell {
@@ -36,7 +36,7 @@ pub(crate) struct Parts {
 }
 
 impl Everbell {
-    /// Begins to describe what there shall be.
+    /// Starts a builder.
     pub fn builder() -> Builder {
         Builder::new()
     }
@@ -54,8 +54,8 @@ impl Everbell {
         Box::pin(self.engine().run_until(shutdown)).await
     }
 
-    /// Is listed as an instance with these roles until `shutdown` resolves, takes no work and serves no target: for a
-    /// process that only answers requests.
+    /// Lists this process as an instance with these roles until `shutdown` resolves. It takes no work and serves no
+    /// target: for a process that only answers requests.
     pub async fn announce_until(&self, roles: &[&str], shutdown: impl Future<Output = ()>) {
         let Parts { store, clock, options, events, .. } = &*self.parts;
         let roles = roles.iter().map(|role| (*role).to_owned()).collect();
@@ -68,7 +68,7 @@ impl Everbell {
         self.engine_with(self.parts.options.clone())
     }
 
-    /// An instance that has not begun.
+    /// Creates an engine that has not started.
     pub(crate) fn engine_with(&self, options: EngineOptions) -> Engine {
         let Parts { store, clock, targets, events, .. } = &*self.parts;
         Engine::new(Arc::clone(store), Arc::clone(clock), targets.clone(), options, events.clone())
@@ -142,7 +142,7 @@ impl Everbell {
 }
 
 impl fmt::Debug for Parts {
-    /// Without the store, which may know a password.
+    /// Leaves out the store, which may hold a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let targets: Vec<&str> = self.targets.names().map(everbell_core::Target::as_str).collect();
         f.debug_struct("Parts").field("targets", &targets).field("options", &self.options).finish_non_exhaustive()

@@ -18,7 +18,7 @@ use crate::schedule::Schedule;
 use crate::sync::{Removed, SyncPlan, Syncer};
 use crate::targets::{Action, TargetOptions, Targets};
 
-/// How many known targets a problem names.
+/// The most known targets that a problem names.
 const MAX_NAMED_TARGETS: usize = 5;
 
 /// Describes an [`Everbell`]. Nothing happens before [`Builder::build`].
@@ -43,7 +43,7 @@ enum Keeping {
     In(Arc<dyn Store>),
 }
 
-/// A target whose handler waits for the states.
+/// A target whose handler waits for the state.
 struct Registered {
     name: String,
     options: TargetOptions,
@@ -81,19 +81,19 @@ impl Builder {
         self
     }
 
-    /// A store that is open already, instead of [`Builder::database`]: what is said last counts.
+    /// Sets a store that is already open, instead of [`Builder::database`]: the last call counts.
     pub fn store(mut self, store: Arc<dyn Store>) -> Builder {
         self.keeping = Some(Keeping::In(store));
         self
     }
 
-    /// Another source of time than the database: for tests.
+    /// Sets another source of time than the database: for tests.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Builder {
         self.clock = Some(clock);
         self
     }
 
-    /// Something that handlers take as [`State`](crate::State): one value of each type.
+    /// Adds a value that handlers take as [`State`](crate::State): one of each type.
     pub fn state<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Builder {
         if !self.states.add(value) {
             let name = crate::extract::short_name(std::any::type_name::<T>());
@@ -102,7 +102,7 @@ impl Builder {
         self
     }
 
-    /// Serves a label with a function.
+    /// Serves a target with a function.
     pub fn target<A: 'static>(self, name: impl Into<String>, handler: impl Handler<A>) -> Builder {
         self.target_with(name, handler, TargetOptions::default())
     }
@@ -126,7 +126,7 @@ impl Builder {
         self
     }
 
-    /// Declares a job. [`Builder::build`] brings the database up to it.
+    /// Declares a job. [`Builder::build`] syncs it into the database.
     pub fn schedule(mut self, schedule: Schedule) -> Builder {
         self.schedules.push(schedule);
         self
@@ -150,20 +150,20 @@ impl Builder {
         self
     }
 
-    /// Whether to take over jobs that were made elsewhere, by the API or a configuration file: default not.
+    /// Sets whether to take over jobs that another owner declared, the API or a configuration file: default no.
     pub fn adopt(mut self, adopt: bool) -> Builder {
         self.adopt = adopt;
         self
     }
 
-    /// How the engine works.
+    /// Sets the options of the engine.
     pub fn options(mut self, options: EngineOptions) -> Builder {
         self.options = options;
         self
     }
 
-    /// Shows every [`Event`] to a function, when it happens and where it happens: for metrics, which may miss none. The
-    /// loops wait for it, so it must be quick and must not block. There may be several.
+    /// Calls a function with every [`Event`], when and where it happens: for metrics, which must miss none. The loops
+    /// wait for it, so it must be quick and must not block. There may be several.
     pub fn observe(mut self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Builder {
         self.observers.push(Box::new(observer));
         self
@@ -275,9 +275,9 @@ impl fmt::Debug for Builder {
     }
 }
 
-/// Why there is no [`Everbell`].
+/// The reason why [`Builder::build`] failed.
 ///
-/// Its debug form is its text, because that is what a `main` that returns it shows.
+/// Its debug form is its text, because a `main` that returns it shows that.
 pub enum BuildError {
     /// The program asks for something impossible: all problems.
     Invalid(Vec<String>),

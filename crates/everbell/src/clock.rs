@@ -24,7 +24,7 @@ use std::time::Duration;
 use everbell_core::store::{Store, StoreResult};
 use jiff::{SignedDuration, Timestamp};
 
-/// A future on the heap: what a trait object can return.
+/// A boxed future, which a trait object can return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A source of the time of day, and of elapsed time.
@@ -42,14 +42,14 @@ pub trait Clock: Debug + Send + Sync {
     /// Resolves when this much monotonic time has passed.
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()>;
 
-    /// Learns from the database what time it is, and returns how far its clock was set since the last anchor.
+    /// Reads the database's clock, and returns how far it was set since the last anchor.
     fn anchor<'a>(&'a self, store: &'a dyn Store) -> BoxFuture<'a, StoreResult<Option<ClockStep>>>;
 
     /// How far the host's clock is ahead of this one.
     fn host_skew(&self) -> SignedDuration;
 }
 
-/// The database's clock was set, or another database with another clock answers.
+/// A step of the database's clock; or another database with another clock answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockStep {
     /// How far it was set forward; negative if it was set back.
@@ -101,8 +101,8 @@ impl HostTime for Host {
     }
 }
 
-/// Waits until `time` has passed on the monotonic clock of the machine. Timers of the runtime stand still while the machine
-/// is suspended, so the clock is looked at again every few seconds.
+/// Waits until `time` has passed on the monotonic clock of the machine. Timers of the runtime stop while the machine is
+/// suspended, so the clock is checked every few seconds.
 pub async fn sleep_on(host: &impl HostTime, time: Duration) {
     let end = host.monotonic().saturating_add(time);
     loop {
@@ -114,7 +114,7 @@ pub async fn sleep_on(host: &impl HostTime, time: Duration) {
     }
 }
 
-/// A clock that is anchored on the database.
+/// A clock that is anchored to the database.
 #[derive(Debug)]
 pub struct DatabaseClock<H = Host> {
     host: H,
@@ -152,7 +152,7 @@ impl Bounds {
         Bounds { low: self.low.saturating_sub(drift), high: self.high.saturating_add(drift) }
     }
 
-    /// Both together, or how far the second lies beyond the first if they do not meet.
+    /// Returns the intersection, or how far the second lies beyond the first if there is none.
     fn narrowed(self, new: Bounds) -> Result<Bounds, SignedDuration> {
         if new.low > self.high {
             Err(new.low.saturating_sub(self.high))
@@ -164,17 +164,17 @@ impl Bounds {
     }
 }
 
-/// Clocks of machines drift apart by less than a millisecond in a second.
+/// The drift of two clocks is less than a millisecond per second.
 const MAX_DRIFT_PER_SECOND: Duration = Duration::from_millis(1);
 
 /// The largest step back that `now` waits out, and the largest step of any direction that is not reported.
 pub const MAX_HOLD: Duration = Duration::from_secs(2);
 
-/// A sleep is not longer than this before the clock is looked at again.
+/// The longest sleep before the clock is checked again.
 const MAX_SLEEP: Duration = Duration::from_secs(5);
 
 impl DatabaseClock {
-    /// The clock of a store, anchored.
+    /// Creates a clock for a store, and anchors it.
     pub async fn start(store: &dyn Store) -> StoreResult<DatabaseClock> {
         DatabaseClock::start_on(Host::default(), store).await
     }
@@ -198,17 +198,17 @@ fn signed(time: Duration) -> SignedDuration {
     SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX)
 }
 
-/// `time` and a duration later; the end of time if that is beyond it.
+/// Returns a duration after `time`, at most the end of time.
 pub(crate) fn later(time: Timestamp, by: Duration) -> Timestamp {
     SignedDuration::try_from(by).ok().and_then(|by| time.checked_add(by).ok()).unwrap_or(Timestamp::MAX)
 }
 
-/// A duration before `time`; the beginning of time if that is before it.
+/// Returns a duration before `time`, at least the beginning of time.
 pub(crate) fn earlier(time: Timestamp, by: Duration) -> Timestamp {
     SignedDuration::try_from(by).ok().and_then(|by| time.checked_sub(by).ok()).unwrap_or(Timestamp::MIN)
 }
 
-/// From `from` to `to`; nothing if that is backwards.
+/// Returns the duration from `from` to `to`; zero if that is backwards.
 pub(crate) fn between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }

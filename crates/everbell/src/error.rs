@@ -8,11 +8,11 @@ use everbell_core::settle::{Outcome, Then};
 use everbell_core::{Failure, FailureCode, Json, storable_text};
 use serde::Serialize;
 
-/// Why a run failed.
+/// The failure of a run.
 ///
-/// Every error of the standard kind becomes one by `?`, with the failure code `handler_error` and all of its sources in
-/// the message. What is no [`Error`], such as a boxed one or one of the `anyhow` crate, goes through [`RunError::new`].
-/// For that it does not implement [`Error`] itself.
+/// Every standard error becomes one by `?`, with the failure code `handler_error` and all of its sources in the
+/// message. For errors that do not implement [`Error`], such as boxed ones or those of the `anyhow` crate, use
+/// [`RunError::new`]. To make that possible it does not implement [`Error`] itself.
 ///
 /// ```
 /// use everbell::RunError;
@@ -30,7 +30,7 @@ pub struct RunError {
 }
 
 impl RunError {
-    /// From anything that can be an error: a boxed one, an `anyhow::Error`, a text.
+    /// Converts anything that can be an error: a boxed one, an `anyhow::Error`, a text.
     pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> RunError {
         RunError::from_error(&*error.into())
     }
@@ -55,8 +55,8 @@ impl RunError {
         RunError { then: Then::GiveUp, ..self }
     }
 
-    /// To be tried again after so much time at the earliest, at most a day: what the other side asked for. The job's own
-    /// backoff counts too, and how often it is tried is still the job's policy. What is fatal stays fatal.
+    /// Delays the next attempt by at least this time, at most a day, for instance because a server asked for it. The
+    /// job's own backoff and number of attempts still apply. A fatal failure stays fatal.
     #[must_use]
     pub fn retry_after(self, wait: Duration) -> RunError {
         if self.is_retryable() { RunError { then: Then::Retry { after: wait }, ..self } } else { self }
@@ -69,7 +69,7 @@ impl RunError {
         RunError { then: Then::Pause(reason.into()), ..self }
     }
 
-    /// With more to know, for programs and people. What cannot be stored is left out, and the message says so.
+    /// Adds details, for programs and people. Details that cannot be stored are left out, and the message says so.
     #[must_use]
     pub fn details(mut self, details: impl Serialize) -> RunError {
         match storable("failureDetails", &details) {
@@ -82,22 +82,22 @@ impl RunError {
         self
     }
 
-    /// The code.
+    /// Returns the failure code.
     pub fn code(&self) -> &FailureCode {
         &self.failure.code
     }
 
-    /// For people.
+    /// Returns the message, for people.
     pub fn message(&self) -> &str {
         &self.failure.message
     }
 
-    /// Whether another attempt makes sense.
+    /// Whether it may be retried.
     pub fn is_retryable(&self) -> bool {
         matches!(self.then, Then::Retry { .. })
     }
 
-    /// Why the job is to be paused, if it is.
+    /// Returns the reason to pause the job, if there is one.
     pub fn pause_reason(&self) -> Option<&str> {
         match &self.then {
             Then::Pause(reason) => Some(reason),
@@ -163,7 +163,7 @@ impl IntoRunError for RunError {
     }
 }
 
-/// An error and its sources, the outermost first. A source that the text before already ends with is not repeated.
+/// Joins an error and its sources, the outermost first. A source that the text already ends with is not repeated.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -178,7 +178,7 @@ fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// A value as JSON that every store keeps; `null` is nothing. Or why it cannot be that.
+/// Converts a value to JSON that every store accepts; `null` becomes `None`. Or returns why that is impossible.
 pub(crate) fn storable(field: &'static str, value: &impl Serialize) -> Result<Option<Json>, String> {
     Ok(Some(crate::storable::json(field, value)?).filter(|json| json.as_str() != "null"))
 }

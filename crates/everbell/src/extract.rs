@@ -12,7 +12,7 @@ use crate::run::Run;
 
 /// An argument of a handler.
 ///
-/// Implement it for what several handlers take out of a run in the same way.
+/// Implement it for values that several handlers take from a run in the same way.
 pub trait FromRun: Sized {
     /// Extracts it from the run, or returns why the run fails.
     fn from_run(run: &Run, states: &States) -> Result<Self, RunError>;
@@ -30,7 +30,7 @@ impl FromRun for Run {
     }
 }
 
-/// The payload, read into a type. One that does not fit fails the run with `invalid_payload`, and is not tried again.
+/// The payload, read into a type. A payload that does not fit fails the run with `invalid_payload`, without a retry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Payload<T>(pub T);
 
@@ -91,7 +91,7 @@ impl fmt::Debug for States {
     }
 }
 
-/// A type without the modules and functions it lives in: `Vec<String>` for `alloc::vec::Vec<alloc::string::String>`.
+/// Returns a type's name without its modules: `Vec<String>` for `alloc::vec::Vec<alloc::string::String>`.
 pub(crate) fn short_name(full: &str) -> String {
     let full = full.replace("{{closure}}::", "");
     let mut short = String::new();

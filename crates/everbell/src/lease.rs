@@ -32,17 +32,19 @@ impl Lease {
         Lease { renewed, terms, stops, clock }
     }
 
-    /// How long until the handler is asked to stop unless the lease is renewed; `None` if it never is for this reason.
+    /// Returns how long until the handler is asked to stop unless the lease is renewed; `None` if a lost lease does not
+    /// stop it.
     pub fn stops_in(&self) -> Option<Duration> {
         self.stops.then(|| self.left(self.terms.fence_after()))
     }
 
-    /// How long until the handler is dropped unless the lease is renewed; `None` if it never is for this reason.
+    /// Returns how long until the handler is dropped unless the lease is renewed; `None` if a lost lease does not stop
+    /// it.
     pub fn gone_in(&self) -> Option<Duration> {
         self.stops.then(|| self.left(self.terms.gone_after()))
     }
 
-    /// Resolves when the lease is renewed, and never if the handler is not stopped with it.
+    /// Resolves when the lease is renewed; never if a lost lease does not stop the handler.
     pub async fn renewed(&mut self) {
         // An error means that the instance is gone.
         if !self.stops || self.renewed.changed().await.is_err() {

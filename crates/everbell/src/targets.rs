@@ -14,13 +14,13 @@ use crate::run::Run;
 /// A handler with its types erased: takes a run, returns an outcome.
 pub type Action = Arc<dyn Fn(Run) -> BoxFuture<'static, Outcome> + Send + Sync>;
 
-/// How the runs of a target are executed.
+/// Limits on the runs of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TargetOptions {
-    /// How many at once on this instance: as many as the instance takes, unless it is said.
+    /// The most concurrent runs on this instance: default as many as the instance takes.
     pub concurrency: Option<u32>,
-    /// How long a run may take, at the most: the job's timeout, unless this is shorter.
+    /// The longest time of a run: default the job's timeout; the shorter one counts.
     pub timeout: Option<Duration>,
 }
 
@@ -31,14 +31,14 @@ impl TargetOptions {
         TargetOptions { concurrency: Some(runs), ..self }
     }
 
-    /// At most so long.
+    /// Sets the longest time of a run.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> TargetOptions {
         TargetOptions { timeout: Some(timeout), ..self }
     }
 }
 
-/// A label's action and options.
+/// The action and options of a target.
 #[derive(Clone)]
 pub(crate) struct Served {
     pub(crate) action: Action,
@@ -51,7 +51,7 @@ impl fmt::Debug for Served {
     }
 }
 
-/// Everything that an instance serves.
+/// The targets that an instance serves.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Targets(BTreeMap<Target, Served>);
 

@@ -20,9 +20,9 @@ use super::{Facts, is_in_doubt};
 use crate::clock::{earlier, later};
 use crate::engine::random;
 
-/// How its entries in the audit trail are called.
+/// The action of its audit entries.
 pub(super) const ACTION: &str = "job.backfill";
-/// How much history is looked at, in pages.
+/// The page size and the most pages of history that are read.
 pub(super) const PAGE_ROWS: u32 = 1_000;
 const MAX_PAGES: usize = 50;
 /// The most backfills that are listed.
@@ -33,7 +33,7 @@ const MAX_LISTED_BACKFILLS: usize = 100;
 pub struct BackfillPlan {
     /// The job.
     pub job: JobRow,
-    /// For this org.
+    /// The org, if the backfill is for one.
     pub org: Option<OrgId>,
     /// The zone of the slots' local times.
     pub zone: Zone,
@@ -42,7 +42,7 @@ pub struct BackfillPlan {
 }
 
 impl BackfillPlan {
-    /// The slots that get a run.
+    /// Returns the slots that get a run.
     pub fn wanted(&self) -> Vec<Timestamp> {
         self.slots.iter().filter(|slot| slot.existing.is_none()).map(|slot| slot.slot).collect()
     }
@@ -57,7 +57,7 @@ pub struct BackfillSlot {
     pub existing: Option<(RunId, RunStatus)>,
 }
 
-/// A backfill that was begun.
+/// A backfill that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackfillBegun {
     /// Its id.
@@ -68,25 +68,25 @@ pub struct BackfillBegun {
     pub runs: Vec<RunRecord>,
 }
 
-/// How far a backfill is.
+/// The progress of a backfill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackfillReport {
     /// Its id.
     pub id: BackfillId,
     /// The audit entry of the request: when, by whom, and why.
     pub asked: AuditEntry,
-    /// The range.
+    /// The start of the range.
     pub from: Timestamp,
-    /// The range.
+    /// The end of the range.
     pub to: Timestamp,
-    /// Its runs by their status.
+    /// The number of its runs by status.
     pub runs: BTreeMap<&'static str, u64>,
-    /// It is for all orgs, and not all of them have got their runs yet.
+    /// Whether it is for all orgs, and some of them do not have their runs yet.
     pub updating_orgs: bool,
 }
 
 impl BackfillReport {
-    /// Whether all its runs are made, and none of them is pending or running.
+    /// Whether all its runs are created, and none of them is pending or running.
     pub fn is_done(&self) -> bool {
         !self.updating_orgs
             && [RunStatus::Pending, RunStatus::Running].iter().all(|status| !self.runs.contains_key(status.as_str()))
@@ -145,8 +145,8 @@ impl Jobs {
         Ok(BackfillPlan { slots: slots.collect(), zone: spec.zone().clone(), org, job })
     }
 
-    /// Makes a run for each slot in `[from, to]` that has none. They wait for each other and for what is active, as
-    /// `maxConcurrentRuns` of the job says, and take the job as it is now.
+    /// Creates a run for each slot in `[from, to]` that has none. The runs use the current version of the job, and wait
+    /// for each other and for active runs as its `maxConcurrentRuns` demands.
     pub async fn backfill(&self, job: impl IntoJobRef, from: Timestamp, to: Timestamp) -> StoreResult<BackfillBegun> {
         let plan = self.plan_backfill(job, from, to).await?;
         self.begin_backfill(plan, from, to).await
@@ -202,7 +202,7 @@ impl Jobs {
         Ok(BackfillBegun { id, plan, runs })
     }
 
-    /// The backfill that this request began before: its entry in the audit trail knows.
+    /// Returns the backfill that this request started before, by its audit entry.
     pub(super) async fn backfill_before(&self, job: &Definition) -> StoreResult<Option<BackfillId>> {
         let Some(deed) = self.context.done_before().await? else { return Ok(None) };
         let object = format!("job:{}", job.key);
@@ -230,7 +230,7 @@ impl Jobs {
         Ok(BackfillBegun { id, plan, runs })
     }
 
-    /// The backfills of a job, the newest first, and how far each is.
+    /// Lists the backfills of a job, newest first, with their progress.
     pub async fn backfills(&self, job: impl IntoJobRef) -> StoreResult<Vec<BackfillReport>> {
         let job = self.get(job).await?;
         let object = format!("job:{}", job.job.definition.key);
@@ -315,7 +315,7 @@ impl Jobs {
         Ok(runs)
     }
 
-    /// Looks at every run, newest first, as far as there is a bound to it.
+    /// Visits runs, newest first, up to a bound.
     async fn each_run(&self, filter: RunFilter, mut look: impl FnMut(RunRecord)) -> StoreResult<()> {
         let mut page = PageRequest { limit: PAGE_ROWS, after: None };
         for _ in 0..MAX_PAGES {

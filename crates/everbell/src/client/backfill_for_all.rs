@@ -12,7 +12,7 @@ use super::org_jobs::expect_per_org;
 use super::org_updates::{self, OrgUpdateStarted};
 use crate::engine::random;
 
-/// A backfill for all orgs that was begun.
+/// A backfill for all orgs that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackfillOfAll {
     /// Its id.
@@ -21,21 +21,22 @@ pub struct BackfillOfAll {
     pub org_update: OrgUpdateStarted,
 }
 
-/// How much a backfill for all orgs would do.
+/// The size of a backfill for all orgs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackfillSize {
-    /// How many orgs were looked at: the first by their id.
+    /// The number of orgs that were looked at: the first by id.
     pub looked_at: u64,
     /// Whether there are more.
     pub more: bool,
-    /// How many of them have slots in the range.
+    /// The number of them with slots in the range.
     pub with_slots: u64,
     /// The number of these slots: the upper bound of the runs, because some slots may already have one.
     pub slots: u64,
 }
 
 impl Jobs {
-    /// Makes a run for each slot in `[from, to]` that has none, for every org, a few at a time. How many slots that may be is judged in the job's own zone.
+    /// Creates a run for each slot in `[from, to]` that has none, for every org, a few at a time. The number of slots
+    /// is checked in the job's own zone.
     pub async fn backfill_for_all(
         &self,
         job: impl IntoJobRef,
@@ -87,7 +88,7 @@ impl Jobs {
         })
     }
 
-    /// Makes no more runs of a backfill.
+    /// Stops a backfill from creating more runs.
     pub(super) async fn stop_making(&self, id: BackfillId) -> StoreResult<()> {
         let org_updates = self.context.parts.store.list_org_updates().await?;
         let is_its =

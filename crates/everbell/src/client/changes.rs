@@ -17,14 +17,14 @@ use super::trail::{Facts, facts, facts_of};
 use super::{Context, MAX_ATTEMPTS};
 use crate::clock::BoxFuture;
 
-/// A change that happens when it is awaited.
+/// A change that is made when it is awaited.
 #[derive(Clone, Debug)]
 #[must_use = "nothing happens until it is awaited"]
 pub struct Change<V> {
     jobs: Jobs,
     job: Result<JobRef, Invalid>,
     if_revision: Option<u64>,
-    /// The org whose timer is meant.
+    /// The org whose timer is changed.
     org: Option<OrgId>,
     verb: V,
 }
@@ -40,7 +40,7 @@ mod sealed {
 
         fn decide(&self, view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid>;
 
-        /// A target that must be known.
+        /// The target that must be known.
         fn target(&self) -> Option<&Target> {
             None
         }
@@ -53,7 +53,7 @@ impl<V: Verb> Change<V> {
         Change { jobs, job: job.into_job_ref(), if_revision: None, org: None, verb }
     }
 
-    /// Only if the job is still at this revision; else it is [`StoreError::Stale`].
+    /// Makes the change only if the job is still at this revision; otherwise it fails with [`StoreError::Stale`].
     pub fn if_revision(self, revision: u64) -> Change<V> {
         Change { if_revision: Some(revision), ..self }
     }
@@ -173,12 +173,12 @@ impl Decide for Pausing {
 }
 
 impl Change<Pausing> {
-    /// Resumes by itself then.
+    /// Resumes the job automatically at this time.
     pub fn until(self, at: Timestamp) -> Change<Pausing> {
         Change { verb: Pausing { until: Some(at), ..self.verb }, ..self }
     }
 
-    /// Cancels the runs that have not begun. Without this they wait until the job is resumed.
+    /// Cancels the runs that have not started. Without this they wait until the job is resumed.
     pub fn cancel_pending(self) -> Change<Pausing> {
         Change { verb: Pausing { cancel_pending: true, ..self.verb }, ..self }
     }
@@ -230,7 +230,7 @@ impl Decide for Editing {
 }
 
 impl Change<Editing> {
-    /// The new version is active, also if the job is paused.
+    /// Makes the new version active, even if the job is paused.
     pub fn activate(self) -> Change<Editing> {
         Change { verb: Editing { activate: true, ..self.verb }, ..self }
     }
@@ -253,7 +253,7 @@ impl Decide for Rescheduling {
 }
 
 impl Change<Rescheduling> {
-    /// The next fire for this org, of a job that fires for each.
+    /// Moves the next fire for this org, of a per-org job.
     pub fn for_org(self, org: &OrgId) -> Change<Rescheduling> {
         Change { org: Some(org.clone()), ..self }
     }
@@ -276,7 +276,7 @@ impl Decide for Skipping {
 }
 
 impl Change<Skipping> {
-    /// The next slots for this org, of a job that fires for each.
+    /// Skips the next slots for this org, of a per-org job.
     pub fn for_org(self, org: &OrgId) -> Change<Skipping> {
         Change { org: Some(org.clone()), ..self }
     }

@@ -25,7 +25,7 @@ pub enum Explanation {
         /// The slot after.
         next: Option<Timestamp>,
     },
-    /// The job did not exist yet: its slots begin after its creation.
+    /// The job did not exist yet: its slots start after its creation.
     BeforeCreation {
         /// When the first version was created.
         created_at: Timestamp,
@@ -53,14 +53,14 @@ pub enum Explanation {
     Errored(String),
     /// A slot that got a run or a gap.
     Settled(SlotOutcome),
-    /// A slot of which nothing is known any more: its history was pruned, or its version ended before.
+    /// A slot without a record: its history was pruned, or its version ended before.
     Unknown,
 }
 
 impl Jobs {
-    /// The next times at which the job fires if nothing else happens, at most 1,000, in its zone.
+    /// Returns the next times at which the job fires if nothing changes, at most 1,000, in its zone.
     ///
-    /// None for a job that is retired or errored, or paused without an end.
+    /// Empty for a job that is retired or errored, or paused without an end.
     pub async fn next_fires(&self, job: impl IntoJobRef, count: usize) -> StoreResult<Vec<Zoned>> {
         let row = self.get(job).await?;
         let Ok(spec) = &row.job.definition.spec else { return Ok(Vec::new()) };
@@ -130,7 +130,8 @@ impl Jobs {
         Ok(told)
     }
 
-    /// The version that was alive at this time, or the first, and when the first was made. One that is named is itself.
+    /// Returns the version that was current at this time, or the first, and when the first was created. A named version
+    /// is itself.
     async fn alive_at(&self, job: JobRef, time: Timestamp) -> StoreResult<Option<Lives>> {
         let JobRef::Key(key) = job else {
             let row = self.get(job).await?;
@@ -228,13 +229,13 @@ impl Jobs {
     }
 }
 
-/// How a moved fire concerns a slot, if it does.
+/// Returns how a moved fire affects a slot, if it does.
 fn moved(timer: &Timer, slot: Timestamp) -> Option<Explanation> {
     let (from, to) = (timer.rescheduled_from?, timer.next_run_at?);
     (slot == from || (from..=to).contains(&slot)).then_some(Explanation::Moved { from, to })
 }
 
-/// The version that was alive at a time, the others, and when the first was made.
+/// The version that was current at a time, the others, and when the first was created.
 struct Lives {
     row: JobRow,
     others: Vec<JobId>,

@@ -27,19 +27,19 @@ impl Jobs {
         Jobs { context }
     }
 
-    /// In the name of this actor: default `code`.
+    /// Acts in the name of this actor: default `code`.
     #[must_use]
     pub fn by(self, actor: &str) -> Jobs {
         Jobs { context: self.context.by(actor) }
     }
 
-    /// From where the request came, for the audit trail.
+    /// Sets the origin of the request, for the audit trail.
     #[must_use]
     pub fn with_origin(self, origin: everbell_core::store::Origin) -> Jobs {
         Jobs { context: self.context.with_origin(origin) }
     }
 
-    /// For this reason, which the audit trail keeps.
+    /// Sets the reason, for the audit trail.
     #[must_use]
     pub fn because(self, reason: &str) -> Jobs {
         Jobs { context: self.context.because(reason) }
@@ -100,27 +100,27 @@ impl Jobs {
         Ok((new, audit))
     }
 
-    /// Whether this program or a live instance serves the target; if not, the refusal names those that are served.
+    /// Refuses a target that neither this program nor a live instance serves, and names those that are served.
     pub async fn check_target(&self, target: &str) -> StoreResult<()> {
         self.context.parts.expect_known(&Target::new(target)?).await
     }
 
-    /// The job, with its timer and last run.
+    /// Returns the job, with its timer and last run.
     pub async fn get(&self, job: impl IntoJobRef) -> StoreResult<JobRow> {
         self.context.parts.store.get_job(&job.into_job_ref()?).await
     }
 
-    /// Jobs, a page at a time.
+    /// Lists jobs, a page at a time.
     pub async fn list(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
         self.context.parts.store.list_jobs(filter, page).await
     }
 
-    /// How many jobs are like this. No more than `cap` are counted, which is 1 to 10,000: a heading says "10,000 or more".
+    /// Counts the jobs that match, up to `cap`, which is 1 to 10,000.
     pub async fn count(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
         self.context.parts.store.count_jobs(filter, cap).await
     }
 
-    /// All versions of a job, the newest first.
+    /// Lists all versions of a job, newest first.
     pub async fn versions(&self, key: &str) -> StoreResult<Vec<JobRow>> {
         let filter = JobFilter { key: Some(JobKey::new(key)?), ..JobFilter::default() };
         let page = PageRequest { limit: MAX_VERSIONS, after: None };
@@ -128,20 +128,20 @@ impl Jobs {
         if versions.is_empty() { Err(StoreError::not_found("job", key)) } else { Ok(versions) }
     }
 
-    /// Stops firing. The reason is kept and shown; slots that go by become a `paused` gap. Runs that have not begun wait until
-    /// the job is resumed, or are canceled ([`Change::cancel_pending`]).
+    /// Pauses the job. The reason is recorded and shown; missed slots become a `paused` gap. Runs that have not started
+    /// wait until the job is resumed, or are canceled ([`Change::cancel_pending`]).
     pub fn pause(&self, job: impl IntoJobRef, reason: impl Into<String>) -> Change<Pausing> {
         let reason = reason.into();
         let jobs = self.clone().because(&reason);
         Change::new(jobs, job, Pausing { reason, until: None, cancel_pending: false })
     }
 
-    /// Fires again, from now on.
+    /// Resumes the job from now on.
     pub fn resume(&self, job: impl IntoJobRef) -> Change<Resuming> {
         Change::new(self.clone(), job, Resuming::default())
     }
 
-    /// Replaces the job by its next version, which differs in what the edit says. Its slots begin now.
+    /// Replaces the job by its next version, with this edit. Its slots start now.
     pub fn new_version(&self, job: impl IntoJobRef, edit: Edit) -> Change<Editing> {
         let id = JobId::new(self.context.now(), random());
         Change::new(self.clone(), job, Editing { edit, id, activate: false })
@@ -152,7 +152,7 @@ impl Jobs {
         Change::new(self.clone(), job, Rescheduling { to })
     }
 
-    /// Passes over the next slots, 1 to 100 of them; each is recorded as skipped.
+    /// Skips the next slots, 1 to 100 of them; each is recorded as skipped.
     pub fn skip_next(&self, job: impl IntoJobRef, count: u32) -> Change<Skipping> {
         Change::new(self.clone(), job, Skipping { count })
     }

@@ -59,7 +59,7 @@ pub(crate) struct Context {
     pub(crate) parts: Arc<Parts>,
     pub(crate) actor: String,
     reason: Option<String>,
-    /// The request that is carried out, if it may be sent again.
+    /// The request that is carried out, if it can be retried.
     request: Option<RequestKey>,
     origin: Origin,
 }
@@ -86,7 +86,7 @@ impl Context {
         self.parts.clock.now()
     }
 
-    /// An entry of the audit trail about something that changes from `before` to `after`.
+    /// Creates an audit entry about a change from `before` to `after`.
     fn entry(
         &self,
         action: &str,
@@ -105,7 +105,7 @@ fn payload_of(payload: &impl Serialize) -> Result<Json, Invalid> {
     crate::storable::json("payload", payload).map_err(|reason| Invalid::new("payload", reason))
 }
 
-/// Many problems as one refusal: the field of the first, and all texts.
+/// Joins many problems into one: the field of the first, and all texts.
 pub(crate) fn refusal(problems: Vec<Invalid>) -> StoreError {
     let mut problems = problems.into_iter();
     let Some(mut first) = problems.next() else { return Invalid::new("schedule", "is refused").into() };

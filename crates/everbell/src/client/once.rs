@@ -16,7 +16,7 @@ impl Jobs {
         Jobs { context: self.context.once(request) }
     }
 
-    /// Whether the request was carried out before, and its answer is not known.
+    /// Whether the request was carried out before, but its answer is not known.
     pub async fn was_done(&self) -> StoreResult<bool> {
         Ok(self.context.done_before().await?.is_some())
     }
@@ -85,7 +85,7 @@ impl Context {
         Ok(Some(Changed { job, successor, runs, gaps: deed.gaps, pending: deed.pending }))
     }
 
-    /// The run that was inserted or canceled before.
+    /// Returns the run that was inserted or canceled before.
     pub(super) async fn run_before(&self) -> StoreResult<Option<RunId>> {
         Ok(self.done_before().await?.and_then(|deed| deed.runs.first().copied()))
     }

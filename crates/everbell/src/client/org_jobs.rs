@@ -11,7 +11,7 @@ use super::orgs::{Orgs, object};
 use super::{Context, Facts};
 
 impl Orgs {
-    /// Writes what an org wants of a job, which need not be there yet: not at all, or at another local time.
+    /// Writes an org's override of a job, which need not exist yet: off, or at another local time.
     pub async fn set_override(&self, org: &OrgId, write: &OverrideWrite) -> StoreResult<Override> {
         let now = self.context.now();
         let wanted = org::override_of(write, &self.context.actor, now)?;
@@ -26,7 +26,7 @@ impl Orgs {
         Ok(written)
     }
 
-    /// The org wants of the job what all want.
+    /// Removes an org's override of a job.
     pub async fn clear_override(&self, org: &OrgId, job: &JobKey) -> StoreResult<()> {
         let there = self.find_override(org, job).await?.ok_or_else(|| StoreError::not_found("override", job))?;
         let (now, before) = (self.context.now(), override_facts(&there));
@@ -36,7 +36,7 @@ impl Orgs {
         Ok(())
     }
 
-    /// Everything that an org overrides, by job key.
+    /// Lists the overrides of an org, by job key.
     pub async fn overrides(&self, org: &OrgId) -> StoreResult<Vec<Override>> {
         self.context.parts.store.list_overrides(org).await
     }
@@ -45,12 +45,12 @@ impl Orgs {
         Ok(self.overrides(org).await?.into_iter().find(|override_| override_.job_key == *job))
     }
 
-    /// The living jobs that fire for each org, as this one sees them, by key; at most 1,000.
+    /// Lists the current per-org jobs, as this org sees them, by key; at most 1,000.
     pub async fn jobs_of(&self, org: &OrgId) -> StoreResult<Vec<OrgJob>> {
         self.context.parts.store.org_jobs(org).await
     }
 
-    /// The orgs as a job sees them, a page at a time, by id. Refused for a job that does not fire for orgs.
+    /// Lists the orgs of a per-org job, a page at a time, by id.
     pub async fn of_job(
         &self,
         job: impl IntoJobRef,
@@ -74,7 +74,7 @@ fn override_facts(override_: &Override) -> Facts {
     Facts::from_iter([(format!("override:{}", override_.job_key), value)])
 }
 
-/// Whether the job fires for each org.
+/// Refuses a job that does not fire for each org.
 pub(super) fn expect_per_org(row: &JobRow) -> Result<(), Invalid> {
     if row.job.definition.scope == Scope::PerOrg {
         return Ok(());
@@ -118,7 +118,7 @@ impl JobOfOrg {
         }
     }
 
-    /// The schedule of the job in the zone of the org, at the local time that the org wants.
+    /// Returns the schedule of the job in the org's zone, with its override.
     pub(super) fn spec(&self) -> Result<Spec, Invalid> {
         let spec = org::spec_for(&self.row.job.definition, &self.facts());
         spec.map_err(|reason| Invalid::new("timezone", reason))

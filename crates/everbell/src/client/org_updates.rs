@@ -14,17 +14,17 @@ use super::{Context, Facts};
 use crate::bell::Parts;
 use crate::engine::{Keys, MAX_ORGS_PER_STEP, into_events};
 
-/// How many steps are taken on the spot. What is left is for the engine.
+/// The most steps that are carried out at once. The engine does the rest.
 const MAX_STEPS_AT_ONCE: usize = 4;
 
-/// Something that is done for every org of a job, or was.
+/// An org update that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrgUpdateStarted {
-    /// Which: also the id of its entry in the audit trail.
+    /// Its id, which is also the id of its audit entry.
     pub id: Uuid,
     /// The job.
     pub job: JobRow,
-    /// Whether every org had its turn already. If not, the engine goes on.
+    /// Whether every org has had its turn. If not, the engine continues.
     pub done: bool,
 }
 

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::{Context, Facts, MAX_ATTEMPTS, is_in_doubt};
 
-/// How many orgs of an import are named in the audit trail.
+/// The most orgs of an import that the audit trail names.
 const MAX_NAMED_ORGS: usize = 20;
-/// A longer text is cut in the audit trail.
+/// The longest text in the audit trail; longer ones are cut.
 const MAX_TEXT_BYTES: usize = 4_096;
 
 /// Actions on orgs: tenants with their own zone, for each of whom a job with
@@ -28,26 +28,26 @@ impl Orgs {
         Orgs { context }
     }
 
-    /// In the name of this actor: default `code`.
+    /// Acts in the name of this actor: default `code`.
     #[must_use]
     pub fn by(self, actor: &str) -> Orgs {
         Orgs { context: self.context.by(actor) }
     }
 
-    /// From where the request came, for the audit trail.
+    /// Sets the origin of the request, for the audit trail.
     #[must_use]
     pub fn with_origin(self, origin: everbell_core::store::Origin) -> Orgs {
         Orgs { context: self.context.with_origin(origin) }
     }
 
-    /// For this reason, which the audit trail keeps.
+    /// Sets the reason, for the audit trail.
     #[must_use]
     pub fn because(self, reason: &str) -> Orgs {
         Orgs { context: self.context.because(reason) }
     }
 
-    /// Makes or changes an org: what the write leaves out stays as it is, or has its default in a new one. A zone that does
-    /// not exist is refused with the names nearest to it.
+    /// Creates or changes an org: members that the write leaves out stay as they are, or have their default in a new
+    /// org. Refuses an unknown zone, and names similar ones.
     pub async fn set(&self, write: OrgWrite) -> StoreResult<OrgWritten> {
         for _ in 1..MAX_ATTEMPTS {
             match self.try_set(&write).await {
@@ -77,7 +77,7 @@ impl Orgs {
         answers.pop().ok_or_else(|| StoreError::not_found("org", &written.org.id))
     }
 
-    /// Makes and changes orgs, all of them or none. At most 10,000 at once.
+    /// Creates and changes orgs, all of them or none; at most 10,000 at once.
     pub async fn import(&self, writes: &[OrgWrite]) -> StoreResult<Vec<OrgWritten>> {
         expect_few(writes)?;
         let ids: Vec<&str> = writes.iter().take(MAX_NAMED_ORGS).map(|write| write.id.as_str()).collect();
@@ -120,7 +120,7 @@ impl Orgs {
         })
     }
 
-    /// Ends an org: no job fires for it any more. Its runs stay.
+    /// Deletes an org: no job fires for it any more. Its runs stay.
     pub async fn delete(&self, org: &OrgId, if_revision: Option<u64>) -> StoreResult<()> {
         let there = self.get(org).await?;
         let (now, before) = (self.context.now(), facts(&there));
@@ -130,7 +130,7 @@ impl Orgs {
         Ok(())
     }
 
-    /// One org.
+    /// Returns one org.
     pub async fn get(&self, org: &OrgId) -> StoreResult<Org> {
         self.context.parts.store.get_org(org).await
     }
@@ -143,7 +143,7 @@ impl Orgs {
         }
     }
 
-    /// Orgs, a page at a time, by id.
+    /// Lists orgs, a page at a time, by id.
     pub async fn list(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>> {
         self.context.parts.store.list_orgs(filter, page).await
     }
@@ -161,7 +161,7 @@ fn expect_few(writes: &[OrgWrite]) -> Result<(), Invalid> {
     Err(Invalid::new("orgs", format!("at most {MAX_ORGS_AT_ONCE} orgs at once, these are {}", writes.len())))
 }
 
-/// A refusal that says which of several orgs is meant, in the words of a store.
+/// A refusal that names the org in question, in the words of a store.
 fn of_several(error: StoreError, org: &OrgId) -> StoreError {
     match error {
         StoreError::Invalid(refused) => Invalid::new(refused.field, format!("org `{org}`: {}", refused.reason)).into(),
@@ -169,7 +169,7 @@ fn of_several(error: StoreError, org: &OrgId) -> StoreError {
     }
 }
 
-/// How an org is called in the audit trail.
+/// The object of an audit entry about an org.
 pub(super) fn object(org: &OrgId) -> String {
     format!("org:{org}")
 }

@@ -23,11 +23,11 @@ pub enum RunNow {
     Started(RunRecord),
     /// It waits until the active runs of its job have ended.
     Queued(RunRecord),
-    /// It will not start, because the job's policy is to skip.
+    /// It is skipped, because of the job's overlap policy.
     Skipped {
-        /// The run that says so.
+        /// The skipped run.
         recorded: RunRecord,
-        /// The run in the way.
+        /// The active run that blocks it.
         blocking: RunId,
     },
 }
@@ -41,7 +41,7 @@ impl RunNow {
     }
 }
 
-/// A run by hand that is made when it is awaited. See [`Jobs::run_now`](super::Jobs::run_now).
+/// A run by hand that is created when it is awaited. See [`Jobs::run_now`](super::Jobs::run_now).
 #[derive(Clone, Debug)]
 #[must_use = "nothing happens until it is awaited"]
 pub struct RunNowRequest {
@@ -53,7 +53,7 @@ pub struct RunNowRequest {
     org: Option<OrgId>,
 }
 
-/// The most orgs that are named at once.
+/// The most orgs in one request.
 const MAX_ORGS: usize = 100;
 
 /// The result of a run by hand for one of several orgs.
@@ -70,7 +70,7 @@ impl RunNowRequest {
         RunNowRequest { context, job, if_revision: None, payload: Ok(None), overlap: None, org: None }
     }
 
-    /// With another payload than the job's.
+    /// Sets another payload than the job's.
     pub fn payload(self, payload: impl Serialize) -> RunNowRequest {
         RunNowRequest { payload: payload_of(&payload).map(Some), ..self }
     }
@@ -80,12 +80,12 @@ impl RunNowRequest {
         RunNowRequest { overlap: Some(Overlap::Allow), ..self }
     }
 
-    /// Waits for the runs that are active instead of being skipped.
+    /// Waits for active runs instead of being skipped.
     pub fn queue(self) -> RunNowRequest {
         RunNowRequest { overlap: Some(Overlap::Queue), ..self }
     }
 
-    /// Only if the job is still at this revision; else it is [`StoreError::Stale`].
+    /// Creates the run only if the job is still at this revision; otherwise it fails with [`StoreError::Stale`].
     pub fn if_revision(self, revision: u64) -> RunNowRequest {
         RunNowRequest { if_revision: Some(revision), ..self }
     }
@@ -95,7 +95,7 @@ impl RunNowRequest {
         RunNowRequest { org: Some(org.clone()), ..self }
     }
 
-    /// For each of these orgs, at most 100, one after the other. One fails by itself.
+    /// Runs it for each of these orgs, at most 100, one after the other. Each succeeds or fails by itself.
     pub async fn for_orgs(self, orgs: &[OrgId]) -> StoreResult<Vec<OrgRunNow>> {
         if orgs.is_empty() || orgs.len() > MAX_ORGS {
             let reason =
@@ -114,7 +114,8 @@ impl RunNowRequest {
         Ok(answers)
     }
 
-    /// For every org that the job is not off for, a few at a time: the answer says whether that is done already.
+    /// Runs it for every org that the job is not off for, a few at a time; the answer says whether all of them had
+    /// their turn.
     pub async fn for_all_orgs(self) -> StoreResult<OrgUpdateStarted> {
         let RunNowRequest { context, job, if_revision, payload, overlap, org: _ } = self;
         let (job, payload) = (job?, payload?);

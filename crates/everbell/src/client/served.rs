@@ -27,22 +27,22 @@ pub struct TargetReport {
 /// A target, and the instances that serve it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedTarget {
-    /// The label.
+    /// The target.
     pub target: Target,
-    /// The live instances, the oldest first.
+    /// The live instances, oldest first.
     pub instances: Vec<InstanceId>,
-    /// How many living jobs name it.
+    /// The number of current jobs that name it.
     pub jobs: u64,
 }
 
 /// A target, and the jobs that need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnservedTarget {
-    /// The label.
+    /// The target.
     pub target: Target,
-    /// How many living jobs name it.
+    /// The number of current jobs that name it.
     pub count: u64,
-    /// Those jobs, in order; of many only the first, or none. [`count`](Self::count) has them all.
+    /// Those jobs, in order; of many only the first, or none. [`count`](Self::count) counts them all.
     pub jobs: Vec<JobKey>,
 }
 
@@ -84,7 +84,7 @@ impl Parts {
         Ok(TargetReport { served, unserved: unserved.collect() })
     }
 
-    /// The first of the living jobs that name these targets.
+    /// Returns the first of the current jobs that name these targets.
     async fn waiting_jobs(&self, target: Vec<Target>, named: u32) -> StoreResult<BTreeMap<Target, Vec<JobKey>>> {
         let mut waiting: BTreeMap<Target, Vec<JobKey>> = BTreeMap::new();
         if target.is_empty() || named == 0 {
@@ -109,7 +109,7 @@ impl Parts {
         if known.contains(target) { Ok(()) } else { Err(unknown(target, &known).into()) }
     }
 
-    /// Refuses a target that no live instance would work on now.
+    /// Refuses a target that no live instance serves now.
     pub(super) async fn expect_served(&self, target: &Target) -> StoreResult<()> {
         let live = self.live_instances().await?;
         let working = live.into_iter().filter(|instance| !instance.draining);
@@ -134,7 +134,7 @@ fn unknown(target: &Target, known: &BTreeSet<Target>) -> Invalid {
     Invalid::new("target", format!("unknown target `{target}`; known: {}{more}", listed(&names)))
 }
 
-/// Names for people: `a`, `b`.
+/// Formats names for people: `a`, `b`.
 pub(crate) fn listed(names: &[&str]) -> String {
     if names.is_empty() {
         return "none".to_owned();

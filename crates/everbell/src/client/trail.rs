@@ -13,7 +13,7 @@ pub(crate) type Facts = Map<String, Value>;
 /// Longer texts are cut: an entry shows what changed, the version has all of it.
 const MAX_TEXT_BYTES: usize = 4_096;
 
-/// An entry about something that changes.
+/// Creates an audit entry about a change.
 pub(crate) fn audit_entry(
     actor: &str,
     action: &str,

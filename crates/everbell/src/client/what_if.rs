@@ -15,7 +15,7 @@ const MAX_FIRES: usize = 100;
 pub struct JobWhatIf {
     /// The job, as the org sees it.
     pub job: OrgJob,
-    /// Its schedule as it is; `None` if it cannot be read.
+    /// Its current schedule; `None` if it cannot be read.
     pub here: Option<Spec>,
     /// Its schedule after the move.
     pub there: Option<Spec>,
@@ -63,7 +63,7 @@ impl Orgs {
     }
 }
 
-/// A job and an org, as they are.
+/// The state of a job and an org.
 fn view(org: &OrgId, place: &OrgSettings, job: &OrgJob) -> OrgView {
     OrgView {
         job: Arc::clone(&job.job.definition),

@@ -5,16 +5,16 @@ use std::time::Duration;
 use everbell_core::Invalid;
 use everbell_core::store::LeaseTerms;
 
-/// How an instance works. The defaults suit one that shares its machine and its database with others.
+/// Options of an instance. The defaults suit one that shares its machine and its database with others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EngineOptions {
-    /// How many runs are in flight at once, from the claim until their outcome is recorded: default 256.
+    /// The most runs in flight at once, from the claim until their outcome is recorded: default 256.
     pub concurrency: u32,
     /// The longest wait between two looks for work, when nothing is known to be due and no signal comes: default 5 s.
     pub poll: Duration,
-    /// How long an instance may be silent before its runs are lost: default 60 s, with a heartbeat every 5 s. An
-    /// instance that cannot renew its leases stops handlers after three quarters of this time.
+    /// How long an instance may send no heartbeat before its runs are lost: default 60 s, with a heartbeat every 5 s.
+    /// An instance that cannot renew its leases stops handlers after three quarters of this time.
     pub lease: LeaseTerms,
     /// How long a shutdown waits for handlers before it cancels them: default 30 s.
     pub shutdown_grace: Duration,
@@ -24,7 +24,7 @@ pub struct EngineOptions {
     pub retention: Option<Duration>,
     /// How long entries of the audit trail are kept: default 730 days; `None` keeps all.
     pub audit_retention: Option<Duration>,
-    /// How many timers, claims or outcomes go into one transaction: default 500.
+    /// The most timers, claims or outcomes in one transaction: default 500.
     pub batch: u32,
     /// The most pending and running runs of a job when more are asked for, by a run by hand or a backfill; for a
     /// per-org job, of each org: default 10,000.

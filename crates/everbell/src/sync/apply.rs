@@ -19,7 +19,7 @@ use crate::schedule::Schedule;
 const PAGE_JOBS: u32 = 1_000;
 const NO_LONGER_DECLARED: &str = "no longer declared";
 
-/// Brings a database up to these schedules.
+/// Syncs schedules into a database.
 #[derive(Clone, Debug)]
 pub(crate) struct Syncer {
     pub(crate) schedules: Vec<Schedule>,
@@ -172,7 +172,7 @@ fn conflict(step: &SyncStep) -> String {
     format!("schedule `{}` is there already: {owner}; take it over with `.adopt(true)`, or use another key", step.key)
 }
 
-/// One write about one job, which must still be as it was read.
+/// A write about one job, which must not have changed since it was read.
 struct Write<'a> {
     parts: &'a Parts,
     key: &'a JobKey,

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::Removed;
 use super::plan::SyncAction;
 
-/// A declared job: the definition it would have if it were made now.
+/// A declared job: the definition that it would get if it were created now.
 pub(crate) type Declared = Definition;
 
 /// The rules of a sync.
@@ -35,7 +35,7 @@ pub(crate) fn diff(declared: Option<&Declared>, existing: Option<&JobRow>, rules
     }
 }
 
-/// The job that is made when there is no living one.
+/// Returns the job to create for a declaration without a current version.
 pub(super) fn first(wanted: &Declared, last: Option<&JobRow>) -> NewJob {
     let mut definition = wanted.clone();
     let Some(last) = last else { return change::create(definition) };

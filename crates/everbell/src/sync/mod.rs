@@ -32,6 +32,6 @@ pub enum Removed {
     Keep,
     /// It is paused, until it is declared again.
     Pause,
-    /// It is retired. Declared again, it goes on as a new version.
+    /// It is retired. Declared again, it continues as a new version.
     Retire,
 }

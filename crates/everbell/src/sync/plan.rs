@@ -31,7 +31,7 @@ pub enum SyncAction {
         /// When it fires.
         next_run_at: Option<Timestamp>,
     },
-    /// It gets another version.
+    /// Replaces the job by its next version.
     NewVersion {
         /// The version that is retired.
         from: u32,
@@ -41,51 +41,51 @@ pub enum SyncAction {
         old_next_run_at: Option<Timestamp>,
         /// When the new one fires; `None` if it stays paused.
         next_run_at: Option<Timestamp>,
-        /// A pause goes on.
+        /// Whether it stays paused.
         paused: bool,
     },
-    /// It is what it shall be.
+    /// Changes nothing.
     Unchanged {
         /// The version.
         version: u32,
         /// When it fires.
         next_run_at: Option<Timestamp>,
-        /// It is paused, by this actor.
+        /// The actor who paused it, if it is paused.
         paused_by: Option<String>,
     },
-    /// It was paused because it was not declared any more, and is again.
+    /// Resumes a job that was paused because it was no longer declared.
     Resume {
         /// The version.
         version: u32,
     },
-    /// It is retired and stays so.
+    /// Leaves it retired.
     StaysRetired {
         /// The version.
         version: u32,
         /// The actor who retired it; `everbell` for a one-time job that has fired.
         by: String,
     },
-    /// It fires once, in the past, so it is not made.
+    /// Skips a one-time job in the past.
     Past {
-        /// Then.
+        /// Its time.
         run_at: Timestamp,
     },
-    /// It is not declared any more and is paused.
+    /// Pauses a job that is no longer declared.
     Pause {
         /// The version.
         version: u32,
     },
-    /// It is not declared any more and is retired.
+    /// Retires a job that is no longer declared.
     Retire {
         /// The version.
         version: u32,
     },
-    /// It is not declared any more, and goes on as it is.
+    /// Leaves a job alone that is no longer declared.
     Undeclared {
         /// The version.
         version: u32,
     },
-    /// It belongs to another owner.
+    /// Refuses a job of another owner.
     Conflict {
         /// The version.
         version: u32,
@@ -95,7 +95,7 @@ pub enum SyncAction {
 }
 
 impl SyncAction {
-    /// Whether something is written.
+    /// Whether it writes something.
     pub fn is_change(&self) -> bool {
         match self {
             SyncAction::Create { .. }
@@ -113,7 +113,7 @@ impl SyncAction {
 }
 
 impl SyncPlan {
-    /// How many jobs change.
+    /// Returns the number of jobs that change.
     pub fn changes(&self) -> usize {
         self.steps.iter().filter(|step| step.action.is_change()).count()
     }

@@ -30,7 +30,7 @@ const HANDLER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A time in a test: a [`Timestamp`], or its text.
 pub trait IntoTime {
-    /// The time, or a failed test.
+    /// Returns the time, or fails the test.
     fn into_time(self) -> Timestamp;
 }
 
@@ -54,7 +54,7 @@ pub struct TestBell {
     store: Arc<MemoryStore>,
     clock: Arc<ManualClock>,
     engine: Engine,
-    /// Handlers that go on while time passes.
+    /// Handlers that run on while time passes.
     slow: BTreeSet<Attempt>,
     /// Whether an instance crashed, which the others have to notice.
     crashed: bool,
@@ -133,7 +133,7 @@ impl TestBell {
         Drained { succeeded: new(|d| d.succeeded), failed: new(|d| d.failed), canceled: new(|d| d.canceled) }
     }
 
-    /// Calls the handler of a target, without a job or a run in the store. What it returns comes back as it would be stored.
+    /// Calls the handler of a target, without a job or a run in the store. Returns its result as it would be stored.
     pub async fn perform<T: DeserializeOwned>(&self, target: &str, payload: impl Serialize) -> Result<T, RunError> {
         let label = Target::new(target).unwrap_or_else(|error| panic!("{error}"));
         let served = self.engine.shared.targets.get(&label);
@@ -155,7 +155,7 @@ impl TestBell {
         }
     }
 
-    /// The runs of this job that began, with what they printed, to ask about.
+    /// Returns the runs of this job that started, with their output, for assertions.
     pub async fn assert_ran(&self, key: &str) -> Ran {
         let mut runs = Vec::new();
         for run in self.records(key).await.into_iter().filter(|run| run.attempt > 0) {
@@ -164,27 +164,27 @@ impl TestBell {
         Ran { key: key.to_owned(), runs }
     }
 
-    /// Fails the test if some run is still pending or running.
+    /// Fails the test if a run is still pending or running.
     pub async fn assert_settled(&self) {
         let filter = RunFilter { status: vec![RunStatus::Pending, RunStatus::Running], ..RunFilter::default() };
         let left = self.list(&filter).await;
         assert!(left.is_empty(), "not settled:{}", Ran { key: String::new(), runs: left });
     }
 
-    /// The next times at which a job fires, in its zone.
+    /// Returns the next times at which a job fires, in its zone.
     pub async fn next_fires(&self, job: &str, count: usize) -> Vec<String> {
         let fires = self.jobs().next_fires(job, count).await.unwrap_or_else(|error| panic!("{error}"));
         fires.iter().map(ToString::to_string).collect()
     }
 
-    /// The instance dies at this moment, with everything that it has not said. Another one takes its place.
+    /// Crashes the instance now, with everything unrecorded. Another one takes its place.
     pub fn crash(&mut self) {
         self.engine = instance(&self.bell);
         self.slow.clear();
         self.crashed = true;
     }
 
-    /// Lets time pass until this job fires, and the instance die while its handler works.
+    /// Lets time pass until this job fires, and crashes the instance while its handler works.
     pub async fn crash_during(&mut self, job: &str) {
         let key = JobKey::new(job).unwrap_or_else(|error| panic!("{error}"));
         let row = self.store.get_job(&JobRef::Key(key)).await.unwrap_or_else(|error| panic!("{error}"));
@@ -198,7 +198,7 @@ impl TestBell {
         self.crash();
     }
 
-    /// The next call of the store fails, before or after it did its work.
+    /// Makes the next call of the store fail, before or after its work.
     pub fn fail_next(&self, point: FaultPoint) {
         self.store.fail_next(point);
     }
@@ -243,7 +243,7 @@ impl TestBell {
         }
     }
 
-    /// Waits for handlers, but not for ever: one that waits for the clock, or for the test, goes on while time passes.
+    /// Waits for handlers, but not forever: one that waits for the clock, or for the test, runs on while time passes.
     async fn let_handlers_work(&mut self) {
         let busy =
             |slow: &BTreeSet<Attempt>, working: Vec<Attempt>| working.into_iter().any(|run| !slow.contains(&run));
@@ -297,7 +297,7 @@ impl TestBell {
         self.list(&RunFilter { job_key: Some(key), ..RunFilter::default() }).await
     }
 
-    /// All runs like this, the oldest first.
+    /// Returns all runs that match, oldest first.
     async fn list(&self, filter: &RunFilter) -> Vec<Record> {
         let mut runs = Vec::new();
         let mut page = PageRequest { limit: 1_000, after: None };
@@ -313,13 +313,13 @@ impl TestBell {
     }
 }
 
-/// Nothing polls: the test knows when something will happen.
+/// Polling is off: the test knows when something will happen.
 fn instance(bell: &Everbell) -> Engine {
     let options = EngineOptions { poll: Duration::MAX, linger: Duration::ZERO, ..bell.options().clone() };
     bell.engine_with(options)
 }
 
-/// A run that belongs to no job, as an executor gets it.
+/// A run that belongs to no job, as an executor receives it.
 fn trial(target: Target, payload: Json, now: Timestamp) -> Claim {
     let lease_until = later(now, Duration::from_secs(30));
     let run = Record {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::bell::IntoTime;
 
-/// The runs of a job that began, the oldest first. Each question fails the test with all of them.
+/// The runs of a job that started, oldest first. Each assertion fails the test with all of them.
 #[derive(Clone, Debug)]
 pub struct Ran {
     pub(super) key: String,
@@ -24,7 +24,7 @@ impl Ran {
         self
     }
 
-    /// Each with this payload.
+    /// Asserts that each has this payload.
     #[track_caller]
     pub fn with_payload(self, payload: &impl Serialize) -> Ran {
         let wanted = serde_json::to_value(payload).unwrap_or_else(|error| panic!("the payload is no JSON: {error}"));
@@ -44,14 +44,14 @@ impl Ran {
         self
     }
 
-    /// Each with this end.
+    /// Asserts that each has this status.
     #[track_caller]
     pub fn with_status(self, status: RunStatus) -> Ran {
         assert!(self.runs.iter().all(|run| run.status == status), "not every run is {status}:{self}");
         self
     }
 
-    /// Each failed with this code.
+    /// Asserts that each failed with this code.
     #[track_caller]
     pub fn failed_with(self, code: &str) -> Ran {
         let fails = |run: &Run| run.failure.as_ref().is_some_and(|failure| failure.code.as_str() == code);
@@ -77,12 +77,12 @@ impl fmt::Display for Ran {
     }
 }
 
-/// How many runs ended, and how.
+/// The number of runs by their final status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drained {
-    /// Well.
+    /// Succeeded runs.
     pub succeeded: usize,
-    /// Not well.
+    /// Failed runs.
     pub failed: usize,
     /// Canceled runs.
     pub canceled: usize,
