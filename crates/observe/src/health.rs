@@ -11,9 +11,9 @@ use super::pulse::{ClockNews, Pulse};
 
 /// How long the database may take to answer.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(2);
-/// So many polls without a look for due timers, and the scheduler counts as stuck.
+/// The number of polls without a look for due timers after which the scheduler counts as stuck.
 const MAX_MISSED_POLLS: u32 = 3;
-/// So many heartbeats without one that was written, and the database does not take writes of this instance.
+/// The number of failed heartbeats after which the database counts as read-only for this instance.
 const MAX_MISSED_HEARTBEATS: u32 = 4;
 /// A job that a live instance serves is planned within this time, unless the whole cluster is stuck.
 const MAX_OVERDUE: Duration = Duration::from_secs(15);
@@ -93,7 +93,7 @@ fn database(status: Result<&StoreStatus, &String>) -> Check {
     }
 }
 
-/// A store with a schema that this binary does not know is not opened, so the version that it tells is a good one.
+/// Reports the schema version. A store with an unknown schema is not opened, so the version is always good.
 fn schema(status: &StoreStatus) -> Check {
     good("schema", format!("version {}", status.schema_version))
 }
@@ -215,7 +215,7 @@ mod tests {
         Duties { schedules: true, poll: Duration::from_secs(5), heartbeat: Duration::from_secs(5) }
     }
 
-    /// A look of the planner, so many seconds after the start.
+    /// Simulates a look of the planner, this many seconds after the start.
     fn looked(pulse: &Pulse, second: u64, claimed: Option<u32>) {
         let (instance, begun) = (InstanceId::new(at(START), [1; 10]), Duration::from_secs(second));
         let at = at(START) + begun;

@@ -1,9 +1,8 @@
-//! [`Metrics`]: what happened, counted, and how things are, in the words of Prometheus.
+//! [`Metrics`]: counters, histograms and gauges in the format of Prometheus.
 //!
 //! Counters and histograms are fed by events ([`Metrics::observe`], for
-//! [`Builder::observe`](everbell::Builder::observe), which misses none) and belong to this process. Gauges are read from
-//! the database when a page is rendered. Every value of this type is a world of its own: nothing is global, so a test
-//! has its own numbers.
+//! [`Builder::observe`](everbell::Builder::observe), which misses none) and belong to this process. Gauges are read
+//! from the database when a page is rendered. Nothing is global, so each test has its own numbers.
 
 mod catalog;
 mod family;
@@ -183,9 +182,9 @@ impl Metrics {
         }
     }
 
-    /// Counts an answer of this server. The route is its template, never the path that somebody asked for.
+    /// Counts a response of this server. The route is its template, never the requested path.
     pub fn http(&self, method: &str, route: &str, status: u16, seconds: f64) {
-        // Anybody can make up methods.
+        // Clients can make up methods.
         let method = METHODS.into_iter().find(|known| *known == method).unwrap_or("other");
         self.0.http_requests.add(&[method, route, &status.to_string()], 1);
         self.0.http_duration.record(&[method, route], seconds);

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::catalog::Description;
 use super::text::{Text, write_labels, write_number};
 
-/// No metric has more members: whatever makes up labels cannot fill the memory. Further ones are not counted.
+/// The most members of a metric, so that made-up labels cannot fill the memory. Further ones are not counted.
 const MAX_MEMBERS: usize = 10_000;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Gauges of single jobs, for those who want them: one series for each job, so there is a bound.
+//! Gauges of single jobs, on request: one series for each job, so there is a bound.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use super::{catalog as c, seconds};
 const MAX_JOBS: usize = 1_000;
 const PAGE_JOBS: u32 = 250;
 
-/// When jobs last succeeded, as far as it was seen: the last run of a job tells, unless another one has begun since.
+/// When jobs last succeeded, as far as it was seen: by their last run, unless another one has started since.
 #[derive(Debug, Default)]
 pub(super) struct Successes(Mutex<BTreeMap<JobKey, Timestamp>>);
 

@@ -12,7 +12,7 @@ use super::text::Text;
 
 /// How long a reading is good for.
 const MAX_AGE: Duration = Duration::from_secs(1);
-/// How long the database may take, well below the patience of whoever asks.
+/// How long the database may take, well below the timeout of a scrape.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A reading of the database, and when it was taken, by the monotonic clock.
@@ -60,7 +60,7 @@ impl Reading {
                 None
             }
         };
-        // When it was there, not when it was asked for: a slow one is good as long as a fast one.
+        // The time at which it was complete: a slow reading is as fresh as a fast one.
         Reading { read: bell.clock().monotonic(), found }
     }
 

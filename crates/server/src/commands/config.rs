@@ -281,7 +281,7 @@ impl<'a> From<&'a ConfigError> for Refused<'a> {
     }
 }
 
-/// Every value and who said it.
+/// A value, and where it comes from.
 #[derive(Serialize)]
 struct Effective<'a> {
     file: Option<&'a str>,

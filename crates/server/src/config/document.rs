@@ -96,7 +96,7 @@ fn unescape(part: &str) -> String {
 
 /// Turns TOML into JSON and notes where everything is.
 struct Reader {
-    /// Where lines end, in bytes.
+    /// The byte offsets of line ends.
     ends: Vec<usize>,
     lines: BTreeMap<String, usize>,
     faults: Vec<Fault>,
@@ -147,7 +147,7 @@ impl Reader {
 
     fn refused(&mut self, pointer: &str, detail: &str) -> Value {
         self.faults.push(Fault::new(pointer, "invalid", detail));
-        // Absent, so that nothing else is told about it.
+        // Absent, so that it causes no further problems.
         Value::Null
     }
 }

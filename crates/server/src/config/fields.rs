@@ -1,4 +1,4 @@
-//! Every key of the file: what it may hold, what it means, and what it is if nobody says it.
+//! All keys of the file: their values, meaning and defaults.
 
 use serde_json::{Value, json};
 

@@ -36,7 +36,7 @@ pub(crate) struct ConfigError {
 }
 
 impl ConfigError {
-    /// In the order in which a reader meets them. What is told about a place once is not told again.
+    /// Sorts problems by their position, and reports each position once.
     pub(super) fn new(mut problems: Vec<Problem>) -> ConfigError {
         // Variables and flags come last; the order within a line stays.
         problems.sort_by_key(|problem| (problem.file.is_none(), problem.line));

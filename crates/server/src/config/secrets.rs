@@ -19,7 +19,7 @@ pub(super) struct Secrets<'a> {
 }
 
 impl Secrets<'_> {
-    /// A text, `{ env = "NAME" }` or `{ file = "PATH" }`. What has another form is told elsewhere, and is empty here.
+    /// Reads a text, `{ env = "NAME" }` or `{ file = "PATH" }`. Other forms are reported elsewhere, and are empty here.
     pub(super) fn read(self, value: &Value) -> Result<Secret, String> {
         if let Some(name) = value.get("env").and_then(Value::as_str) {
             return match self.environment.get(name) {
@@ -44,7 +44,7 @@ pub(super) fn in_file(path: &str) -> Result<Secret, String> {
     }
 }
 
-/// The text of a file of at most so many bytes, or why it cannot be had.
+/// Returns the text of a file of at most this many bytes, or why it cannot be read.
 pub(super) fn read_text(path: &str, longest: u64) -> Result<String, String> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(longest + 1).read_to_end(&mut bytes));

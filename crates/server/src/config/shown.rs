@@ -121,7 +121,7 @@ pub(crate) fn without_password(url: &str) -> String {
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, more) = rest.split_at(end);
-    // Somebody's password may hold a slash that should have been escaped.
+    // A password may contain a slash that should have been escaped.
     if more.contains('@') {
         return format!("{scheme}://{HIDDEN}");
     }

@@ -75,7 +75,7 @@ fn target(block: &Value, secrets: Secrets<'_>) -> (TargetSettings, Vec<Fault>) {
         form.fault("label", "invalid", invalid.reason);
     }
     let settings = TargetSettings { label, options, kind: settings };
-    // What cannot be read would be told twice.
+    // A value that cannot be read would be reported twice.
     if form.faults_mut().is_empty() {
         for (field, problem) in settings.problems() {
             form.note(Fault::new(format!("/{field}"), "invalid", problem));
@@ -85,7 +85,7 @@ fn target(block: &Value, secrets: Secrets<'_>) -> (TargetSettings, Vec<Fault>) {
     (settings, faults)
 }
 
-/// A key that another type has is told as that; without a type, no key is unknown.
+/// Reports a key of another type as such; without a type, no key is unknown.
 fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>) -> Option<Fault> {
     if fault.code != "unknown_field" {
         return Some(fault);

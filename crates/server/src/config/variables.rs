@@ -84,7 +84,7 @@ const ELSEWHERE_BEGIN: [&str; 8] = [
 pub(crate) struct Environment(BTreeMap<String, OsString>);
 
 impl Environment {
-    /// Names that are no text are nobody's that we know.
+    /// Ignores names that are not valid Unicode.
     pub(crate) fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Environment {
         let named = variables.into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         Environment(named.collect())

@@ -81,7 +81,7 @@ fn judge(instance: &Instance, own_host: &str, proc: &Path, file: &Path) -> Verdi
     }
 }
 
-/// When a living process began.
+/// Returns when a live process started.
 fn began_at(proc: &Path, process: &Path) -> Option<Timestamp> {
     let stat = fs::read_to_string(process.join("stat")).ok()?;
     // The name, which may be anything, is in brackets. Behind it are the state and, 19 fields later, the beginning.

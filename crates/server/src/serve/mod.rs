@@ -1,4 +1,5 @@
-//! `everbell serve`: opens the database, lets everybody in who may, and works until it is told to stop.
+//! `everbell serve`: opens the database, serves the API and the web UI, and runs the scheduler until it is asked to
+//! stop.
 
 mod copies;
 mod descriptors;
@@ -30,7 +31,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the last lines of the log may take to be read.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Works until it is told to stop.
+/// Runs until it is asked to stop.
 pub(crate) fn run(config: &Config) -> Result<Exit, CliError> {
     let log = logs::init(config.log.format, config.log.filter.clone())
         .map_err(|error| CliError::Failed { message: format!("cannot begin to log: {error}"), hint: None })?;

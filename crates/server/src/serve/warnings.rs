@@ -24,7 +24,7 @@ pub(super) fn log(config: &Config) {
     }
 }
 
-/// Files that nobody else should read, with what they hold.
+/// Private files, with their content.
 fn private_files(config: &Config) -> Vec<(PathBuf, &'static str)> {
     let mut files = vec![(config.server.data_dir.join(everbell_cli::TOKEN_FILE), "an admin token")];
     let address = config.database.reveal();

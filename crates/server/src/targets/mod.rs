@@ -72,7 +72,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct HttpSettings {
     pub(crate) url: String,
-    /// Default `POST`. `GET`, `HEAD` and `DELETE` send no body: what they tell about the run is in the headers.
+    /// Default `POST`. `GET`, `HEAD` and `DELETE` send no body: the headers describe the run.
     pub(crate) method: String,
     /// Further headers. Their values may be secrets.
     pub(crate) headers: BTreeMap<String, Secret>,

@@ -1,6 +1,6 @@
-//! [`Redactor`]: hides the secrets of a target in what the target answers or prints.
+//! [`Redactor`]: hides the secrets of a target in its answers and output.
 //!
-//! A target may echo its request or its environment. Whatever came to it as a secret becomes `***` before it is kept or
+//! A target may echo its request or its environment. Every secret that it received becomes `***` before it is stored or
 //! shown, also if it arrives in pieces.
 
 use std::collections::BTreeSet;
@@ -92,7 +92,7 @@ impl Redactor {
         clean
     }
 
-    /// The same for a text, which stays one.
+    /// Like `redact`, for a text, which stays valid text.
     pub(super) fn redact_text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.redact(text.as_bytes(), true)).into_owned()
     }

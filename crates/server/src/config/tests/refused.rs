@@ -138,7 +138,7 @@ fn a_file_that_is_no_toml_is_told_with_what_else_is_wrong() {
         &ServeFlags::default(),
     );
     let places: Vec<_> = said.iter().map(|line| line.split(": ").take(2).collect::<Vec<_>>().join(" ")).collect();
-    // Neither the address nor the job is told again: what they lack may stand in the broken lines.
+    // Neither the address nor the job is reported again: their missing parts may be in the broken lines.
     assert_eq!(said[1], "a.toml:3: server.role: must be one of all, scheduler, api", "{said:?}");
     assert_eq!(
         (places[0].split(' ').next(), places[2].split(' ').next()),
@@ -184,7 +184,7 @@ fn assert_answered(text: &str) {
         let lines = text.lines().count().max(1);
         assert!(!error.problems.is_empty(), "{text}");
         for problem in &error.problems {
-            // What is missing at the end is told behind the last line.
+            // Something missing at the end is reported after the last line.
             assert!(problem.line.is_none_or(|line| (1..=lines + 1).contains(&line)), "{problem} of {lines} lines");
             assert!(!problem.to_string().contains('\n'), "{problem}");
         }

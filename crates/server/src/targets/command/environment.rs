@@ -11,7 +11,7 @@ use crate::targets::CommandSettings;
 /// Variables of the server that every program gets. Nothing else is passed on unasked: the server knows secrets.
 const PASSED: [&str; 4] = ["PATH", "HOME", "LANG", "TZ"];
 
-/// Variables that tell about the run.
+/// Variables that describe the run.
 const ABOUT: [&str; 12] = [
     "EVERBELL_RUN_ID",
     "EVERBELL_TARGET",

@@ -29,12 +29,12 @@ pub(super) struct Group {
     leader: Pid,
     /// Until it is reaped.
     kept: Option<TrackedGroup>,
-    /// Tells that some child of this process has changed.
+    /// Signals that a child of this process has changed.
     changes: unix::Signal,
 }
 
 impl Group {
-    /// Starts a program as the leader of a group of its own.
+    /// Starts a program as the leader of its own group.
     pub(super) fn start(command: &mut Command, supervisor: &Supervisor, lease: &Lease) -> io::Result<Group> {
         // Before the program: its end must not be missed.
         let changes = unix::signal(SignalKind::child())?;
@@ -76,7 +76,7 @@ impl Group {
         self.signal(Signal::TERM);
     }
 
-    /// Kills what is left of the group, and tells how the program ended.
+    /// Kills the rest of the group, and returns how the program ended.
     pub(super) async fn reap(mut self) -> io::Result<ExitStatus> {
         self.kill();
         self.child.wait().await
@@ -88,14 +88,14 @@ impl Group {
     }
 
     fn signal(&self, signal: Signal) {
-        // None once it is reaped. An error means that nobody is left.
+        // There is no id once it is reaped. An error means that no process is left.
         if self.child.id().is_some() {
             let _nobody = kill_process_group(self.leader, signal);
         }
     }
 }
 
-/// When the supervisor has to act, if this process cannot.
+/// Returns when the supervisor has to act, if this process cannot.
 fn deadline(lease: &Lease) -> Option<Deadline> {
     Some(Deadline::after(lease.stops_in()?, lease.gone_in()?))
 }

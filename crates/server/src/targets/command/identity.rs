@@ -1,6 +1,6 @@
-//! [`Identity`]: as which user a program runs.
+//! [`Identity`]: the user that a program runs as.
 //!
-//! Without one it runs as the server does, and can read whatever the server can.
+//! Without one it runs as the server does, and can read everything that the server can.
 
 use std::fs;
 

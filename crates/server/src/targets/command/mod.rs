@@ -29,7 +29,8 @@ use self::supervisor::Supervisor;
 use super::redact::{RedactedStream, Redactor};
 use super::{CommandSettings, Problem, result};
 
-/// How long pipes are read after the program has ended. Its group is gone by then, so whoever still holds them got away.
+/// How long pipes are read after the program has ended. Its group is gone by then, so only processes that escaped it
+/// still hold them.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(super) fn action(settings: &CommandSettings, supervisor: &Supervisor) -> Result<Action, Problem> {
@@ -102,7 +103,8 @@ impl Program {
         let (mut said, mut complained) = (printed(result::MAX_BYTES), printed(MAX_LAST_LINE_BYTES));
         let status = attend(group, run, lease, (&mut said, &mut complained)).await;
         let status = status.map_err(|error| unknown_end(program, &error))?;
-        // The supervisor ends programs of a server that stood still for too long. Whether one was done before, nobody can tell.
+        // The supervisor ends programs of a server that was suspended for too long. Whether this one had finished is
+        // unknown.
         let may_be_ended = run.lease().stops_in().is_some_and(|left| left.is_zero());
         match status.code() {
             Some(code) if settings.success.contains(&code) && !may_be_ended => {
@@ -127,8 +129,7 @@ impl Printed {
     }
 }
 
-/// Feeds and reads a program until it has ended. Asked to stop, it is asked in turn; whoever loses patience drops this,
-/// and the group with it.
+/// Feeds and reads a program until it has ended. Passes on a request to stop; dropping this kills the group.
 async fn attend(
     mut group: Group,
     run: &Run,

@@ -39,7 +39,7 @@ const SUBCOMMAND: &str = "supervise-groups";
 /// The pause before another try to start a supervisor.
 const RESTART_PAUSE: Duration = Duration::from_secs(5);
 
-/// When a group gets its signals unless it is renewed before, in milliseconds of [`uptime`].
+/// The times at which a group gets its signals unless it is renewed, in milliseconds of [`uptime`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deadline {
     terminate_at: u64,

@@ -1,4 +1,4 @@
-//! Settings as they were written become a call that can be made; or every problem is told at once.
+//! Checks settings and turns them into a call that can be made; reports all problems at once.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -34,7 +34,7 @@ const RESERVED: [&str; 14] = [
     "traceparent",
 ];
 
-/// Beginnings of headers that tell about the run.
+/// Prefixes of headers that describe the run.
 const RESERVED_PREFIXES: [&str; 2] = ["ce-", "webhook-"];
 
 /// A call that can be made.

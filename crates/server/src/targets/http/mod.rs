@@ -1,14 +1,14 @@
-//! The `http` target: calls a URL with what it needs to know about a run.
+//! The `http` target: calls a URL with a description of the run.
 //!
 //! ```text
-//!   checked    settings -> what can be called, or every problem
+//!   checked    settings -> a call that can be made, or every problem
 //!   request    a run -> headers (CloudEvents, Standard Webhooks) and body; signature signs it
 //!   guard      names -> addresses that may be called
-//!   answer     the answer -> result, or failure; failure tells what went wrong before there was one
+//!   response   the response -> result, or failure; `failure` covers calls without a response
 //! ```
 //!
-//! A call is what is written in the configuration and nothing else: no redirect is followed, no proxy of the environment
-//! is used, and no answer is read without a bound.
+//! A call is exactly what the configuration says: no redirect is followed, no proxy of the environment is used, and no
+//! response is read without a bound.
 
 mod checked;
 mod failure;
@@ -89,7 +89,7 @@ impl Http {
 }
 
 fn client(checked: &Checked) -> Result<Client, reqwest::Error> {
-    // Somebody else's provider does as well; without any, a client cannot be made.
+    // Another provider will do as well; without any, no client can be created.
     drop(CryptoProvider::install_default(ring::default_provider()));
     let certificates = checked.certificates.clone();
     let builder = ClientBuilder::new()

@@ -128,7 +128,7 @@ fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {
     }
 }
 
-/// A trace of its own for each call, sampled: without that flag a receiver that asks its caller would keep no trace.
+/// A new trace for each call, sampled: without that flag a receiver that follows its caller would keep no trace.
 fn traceparent(trace: Uuid, span: Uuid) -> String {
     format!("00-{}-{}-01", trace.simple(), &span.simple().to_string()[..16])
 }

@@ -129,7 +129,7 @@ impl BoundedResponse {
     }
 }
 
-/// Where a redirect leads, without the query: it may hold a secret.
+/// Returns the destination of a redirect, without the query: it may hold a secret.
 fn shown_location(location: &str) -> String {
     let end = location.find(['?', '#']).unwrap_or(location.len());
     storable_text(&location[..end], 200)
@@ -149,7 +149,7 @@ fn retry_after(value: &str, date: Option<&str>, now: Timestamp) -> Option<Durati
 
 const MAX_RETRY_AFTER: Duration = everbell::core::settle::MAX_RETRY_AFTER;
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT`. The two forms that nobody may send any more are not read.
+/// Parses `Sun, 06 Nov 1994 08:49:37 GMT`. The two obsolete forms are not accepted.
 fn http_date(text: &str) -> Option<Timestamp> {
     DateTimeParser::new().parse_timestamp(text.trim()).ok()
 }

@@ -84,7 +84,7 @@ impl List {
         Some(())
     }
 
-    /// When the next signal is due.
+    /// Returns when the next signal is due.
     fn next(&self) -> Option<u64> {
         let due = |entry: &Entry| {
             let deadline = entry.deadline?;
