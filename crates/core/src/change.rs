@@ -308,7 +308,7 @@ pub fn new_version(
         successor.state = JobState { status: JobStatus::Paused, pause: Some(pause), ..successor.state };
         successor.timer = successor.timer.as_ref().map(plan::disarm);
     }
-    // The org update of a successor for orgs takes over what this one leaves; another one does not.
+    // A per-org successor takes over the timers in its own org update; any other successor does not.
     let org_task = (view.is_of_all_orgs() && successor.timer.is_some()).then_some(OrgTask::Arm);
     Ok(JobChange { state, plan, successor: Some(successor), org_task, pending })
 }

@@ -185,7 +185,7 @@ pub fn entry_id(action: &str, job: JobId, org: Option<&OrgId>, at: Timestamp) ->
     time_ordered(at, &slot_hash(action.as_bytes(), job, org, at)[..10])
 }
 
-/// The id of the run by hand that an org update over orgs makes for one of them: the same however often it is made.
+/// The id of the run by hand that an org update creates for an org. The same input gives the same id.
 pub(crate) fn org_update_run_id(org_update: Uuid, job: JobId, org: &OrgId, at: Timestamp) -> RunId {
     RunId(time_ordered(at, &slot_hash(org_update.as_bytes(), job, Some(org), at)[..10]))
 }

@@ -12,8 +12,8 @@ tokio::task_local! {
     static DEADLINE: Instant;
 }
 
-/// Runs `work` with a deadline for every verb of a PostgreSQL store that it calls. Each verb has a limit of its own; the
-/// earlier of the two ends it. A task that `work` spawns does not inherit the deadline.
+/// Runs `work` with a deadline for every verb of a PostgreSQL store that it calls. Each verb also has its own limit;
+/// the earlier of the two ends it. A task that `work` spawns does not inherit the deadline.
 pub async fn with_deadline<F: Future>(deadline: Instant, work: F) -> F::Output {
     DEADLINE.scope(deadline, work).await
 }

@@ -25,7 +25,7 @@ pub struct Inspection {
     pub needed_version: u32,
     /// Bytes on disk.
     pub size_bytes: Option<u64>,
-    /// The beginning of the oldest open transaction of somebody else.
+    /// The start of the oldest open transaction of another session.
     pub oldest_transaction_at: Option<Timestamp>,
     /// Its content, if it has the schema that this binary needs.
     pub content: Option<Content>,
@@ -71,15 +71,15 @@ pub async fn count_old(url: &str, before: Timestamp) -> StoreResult<Pruned> {
     }
 }
 
-/// Copies an SQLite database into a new file while others use it, and tells its size. The copy is of one moment, checked,
-/// and for its owner alone; until it is whole it has `.partial` behind its name. `told` hears how many bytes of how many
-/// are written, now and then.
-pub async fn back_up(url: &str, file: &Path, told: &(dyn Fn(u64, u64) + Send + Sync)) -> StoreResult<u64> {
+/// Copies an SQLite database into a new file while others use it, and returns the size of the copy. The copy is a
+/// snapshot, checked, and for its owner alone; until it is complete its name ends with `.partial`. `report` is called
+/// now and then with the number of bytes written, and the total.
+pub async fn back_up(url: &str, file: &Path, report: &(dyn Fn(u64, u64) + Send + Sync)) -> StoreResult<u64> {
     match Address::parse(url)? {
         Address::Postgres => {
             Err(Invalid::new("database", "is PostgreSQL, which is copied with its own `pg_dump`").into())
         }
-        Address::SqliteFile(path) => sqlite::backup::write(&path, file, told).await,
+        Address::SqliteFile(path) => sqlite::backup::write(&path, file, report).await,
         Address::SqliteMemory => Err(in_memory()),
     }
 }

@@ -59,7 +59,7 @@ pub async fn more_random_sequences_of_everything(fresh: Fresh) {
     compare(&fresh, Flavor::Everything, 4_500).await;
 }
 
-/// Many sequences, one after the other on the same store: each uses keys of its own, and org updates up at its end.
+/// Many sequences, one after the other on the same store: each uses its own keys, and cleans up at its end.
 async fn compare(fresh: &Fresh, flavor: Flavor, seed: u64) {
     let pair = Pair { store: fresh.store(), model: Arc::new(MemoryStore::new()) };
     let mut now = at("00:00");

@@ -1,4 +1,4 @@
-//! Orgs, overrides, org updates and plans in random order, on a store and on the model: both tell the same story.
+//! Orgs, overrides, org updates and plans in random order, on a store and on the model: both answer the same.
 
 use everbell_core::change::{self, Edit};
 use everbell_core::org::{OrgTask, OrgWrite, OverrideWrite};

@@ -176,7 +176,7 @@ pub async fn a_pause_holds_runs_that_an_org_update_has_yet_to_make(fresh: Fresh)
     assert_eq!((pending, skipped), (0, 3), "the first ones are still at work");
 }
 
-/// A pause that comes while an org update makes runs holds them, whoever commits first.
+/// A pause during an org update holds its runs, whichever commits first.
 pub async fn a_pause_and_an_org_update_at_once_start_nothing(fresh: Fresh) {
     let (world, _) = three(&fresh).await;
     let second = World { store: fresh.reconnect().await };

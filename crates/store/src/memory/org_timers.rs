@@ -38,7 +38,7 @@ impl State {
         self.org_updates.entry(audit.id).or_insert(StoredOrgUpdate { org_update, stepped_at: at });
     }
 
-    /// Orgs that changed: the timers of every job that no org update is about to come by with anyway.
+    /// Reconciles orgs that changed: the timers of every job, except where an org update has yet to reach the org.
     pub(super) fn look_at_waiting(&mut self, now: Timestamp, limit: u32, progress: &mut OrgUpdateProgress) -> bool {
         let jobs: Vec<Job> = self.org_wide_jobs().cloned().collect();
         let most = (limit as usize / jobs.len().max(1)).max(1);
@@ -62,7 +62,7 @@ impl State {
         !waiting.is_empty()
     }
 
-    /// A step of the org update that waits longest, if it is the first of its job key.
+    /// Takes a step of the org update that waits longest, if it is the first of its job key.
     pub(super) fn step(&mut self, now: Timestamp, limit: u32, progress: &mut OrgUpdateProgress) -> bool {
         let first = |org_update: &OrgUpdate| {
             !self

@@ -12,7 +12,7 @@ pub(super) async fn insert_audit(conn: Conn<'_, '_>, audit: &AuditEntry) -> Stor
     insert_audit_of(conn, audit, Deed::default).await
 }
 
-/// The same for a request that made something which its answer is about.
+/// Like `insert_audit`, for a request whose answer is about a row that it created.
 pub(super) async fn insert_audit_of(
     conn: Conn<'_, '_>,
     audit: &AuditEntry,

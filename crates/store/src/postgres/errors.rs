@@ -86,7 +86,8 @@ pub(super) fn is_deadlock(error: &StoreError) -> bool {
     source.downcast_ref::<sqlx::Error>().and_then(code).as_deref() == Some("40P01")
 }
 
-/// A commit failed. If the server said so, nothing has happened, nor if it was never asked; if it said nothing, nobody knows.
+/// The error of a commit. If the server reported it, or was never asked, nothing was committed; otherwise the effect is
+/// in doubt.
 pub(super) fn commit(what: &str, error: sqlx::Error) -> StoreError {
     let never_asked =
         Late::find_in(&error).is_some_and(|late| late.stage != Stage::Sent) || Refusal::find_in(&error).is_some();

@@ -1,11 +1,11 @@
-//! Where a look for pending runs or due timers begins.
+//! Floors: the times at which a look for pending runs or due timers starts.
 //!
-//! A transaction that somebody leaves open keeps dead entries in an index, and each look from its beginning walks through
-//! all of them: looks get slower without bound, although they find nothing there. So a look begins at a floor, the oldest
-//! entry that was alive a few seconds ago, and once in [`FULL_LOOK_INTERVAL`] it begins at the very beginning. What is
-//! inserted below the floor waits until then at the longest; what this store inserts lowers the floor at once, and so
-//! does a notification of another instance about anything that a person changed. While there are few dead rows there is
-//! no floor, because then a full look costs nothing.
+//! An open transaction elsewhere keeps dead entries in an index, and each look from the beginning walks through all of
+//! them: looks get slower without bound, although they find nothing there. So a look starts at a floor, the oldest
+//! entry that was alive a few seconds ago, and once in [`FULL_LOOK_INTERVAL`] it starts at the very beginning. Rows
+//! inserted below the floor wait until then at the longest; this store's own inserts lower the floor at once, and so
+//! does a notification of another instance about a change by a person. While there are few dead rows there is no floor,
+//! because then a full look costs nothing.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -46,7 +46,7 @@ struct Floor {
     looked: Instant,
 }
 
-/// Where a look begins.
+/// The start of a look.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub(super) since: Micros,

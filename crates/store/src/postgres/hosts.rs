@@ -55,7 +55,7 @@ pub(super) struct Hosts {
     is_crowded: AtomicBool,
 }
 
-/// When to ask again after a refusal.
+/// The time of the next attempt after a refusal.
 #[derive(Debug, Default)]
 struct Retry {
     wait: Duration,
@@ -137,7 +137,7 @@ impl Hosts {
                 }
                 Err(error) => {
                     self.note(&error);
-                    // Whoever asked for a connection has asked the server for nothing else.
+                    // No statement was sent yet, so nothing is in doubt.
                     if !is_passing(&error) {
                         return Err(Refusal::new(&error).into());
                     }
@@ -207,7 +207,7 @@ impl Hosts {
     }
 }
 
-/// Why no server gave a connection, for everybody who waits for one.
+/// The reason why no server gave a connection, for all waiting callers.
 #[derive(Clone, Debug)]
 pub(super) struct Refusal {
     /// The code of the server's error, if it said one.
@@ -261,7 +261,7 @@ fn is_passing(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Where, without who and how.
+/// Shows the hosts, without user and password.
 impl fmt::Display for Hosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |options: &PgConnectOptions| format!("{}:{}", options.get_host(), options.get_port());

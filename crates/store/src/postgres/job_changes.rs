@@ -41,8 +41,8 @@ impl PostgresStore {
         Ok(Changed { job: self.job_row(done.id).await?, successor, runs, gaps: done.gaps, pending: done.pending })
     }
 
-    /// Decides in a transaction of its own. Outcomes are recorded in the order of runs, then jobs, and a pause goes the other
-    /// way: the one that is sent away has changed nothing and begins again.
+    /// Decides in its own transaction, again after a deadlock: outcomes lock runs before jobs, and a pause locks them
+    /// the other way around. The transaction that the server aborts has changed nothing.
     async fn decide_again(
         &self,
         what: &str,
@@ -192,7 +192,7 @@ async fn change_pending(
     Ok(counted)
 }
 
-/// Has the active runs of a version, for these orgs, go on among those of the next one.
+/// Moves the active runs of a version, for these orgs, to the next version.
 pub(super) async fn move_active(
     conn: Conn<'_, '_>,
     what: &str,

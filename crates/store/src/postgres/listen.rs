@@ -21,7 +21,7 @@ const MIN_RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 const PING_AFTER: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A connection of its own that wakes whoever waits.
+/// A dedicated connection that wakes waiting loops.
 #[derive(Debug)]
 pub(super) struct Listener {
     task: JoinHandle<()>,
@@ -59,11 +59,11 @@ async fn listen(hosts: Arc<Hosts>, wake: Arc<Notify>, floors: [Arc<Floors>; 2], 
         {
             wait = MIN_RECONNECT_PAUSE;
             hears.store(true, Ordering::Relaxed);
-            // What was said while nobody listened is unknown, so everybody looks once.
+            // Notifications before the connection are unknown, so all loops look once.
             forget(&floors);
             wake.notify_waiters();
             while let Some(payload) = received(&mut listener).await {
-                // Whatever it says but nothing.
+                // Any payload but the empty one.
                 if !payload.is_empty() {
                     forget(&floors);
                 }

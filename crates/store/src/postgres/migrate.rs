@@ -36,7 +36,7 @@ pub(super) async fn run(pool: &Pool) -> StoreResult<()> {
         match step(pool).await {
             Ok(true) => {}
             Ok(false) => return Ok(()),
-            // Somebody holds a lock that the migration needs; it gives way and comes back.
+            // Another session holds a lock that the migration needs; it gives way and retries.
             Err(error) if error.is_transient() && attempt < MAX_ATTEMPTS => {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
@@ -46,7 +46,7 @@ pub(super) async fn run(pool: &Pool) -> StoreResult<()> {
     Ok(())
 }
 
-/// Applies the next migration, if there is one. Whoever comes second waits for the table and then finds it done.
+/// Applies the next migration, if there is one. A second instance waits for the table and then finds it done.
 async fn step(pool: &Pool) -> StoreResult<bool> {
     const WHAT: &str = "migrating the schema";
     let mut tx = on(WHAT, pool.begin_within(MIGRATION_TIMEOUT)).await?;

@@ -1,5 +1,5 @@
-//! Timers of orgs, brought in line with orgs, overrides and jobs, a step at a time. Locks go in the order of `org_updates`, `orgs`,
-//! `timers`, and then on as everywhere.
+//! Timers of orgs, reconciled with orgs, overrides and jobs, a step at a time. Locks are taken in the order of `sweeps`,
+//! `orgs`, `timers`, and then as everywhere.
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,7 +36,7 @@ impl Stepped {
         Stepped { batch: OrgUpdateBatch::default(), inserted: HashSet::new(), orgs: 0, more }
     }
 
-    /// Whether somebody has to look again because of it.
+    /// Whether other loops have to look again because of it.
     pub(super) fn is_news(&self) -> bool {
         !self.batch.timers.is_empty() || !self.inserted.is_empty()
     }
@@ -59,7 +59,7 @@ impl PostgresStore {
     async fn look_at_waiting(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Option<Stepped>> {
         let jobs: Vec<JobColumns> =
             on(RECONCILING, sqlx::query_as(include_str!("sql/org_wide_jobs.sql")).fetch_all(&mut *tx)).await?;
-        // A job that cannot be read is errored when it is due; here it is nobody's.
+        // A job that cannot be read becomes errored when it is due; skip it here.
         let jobs: Vec<Job> = jobs.into_iter().filter_map(|row| row.read(&self.known).ok()).collect();
         let most = (limit as usize / jobs.len().max(1)).max(1);
         let query = sqlx::query_as(include_str!("sql/waiting_orgs.sql")).bind(most as i64);
@@ -69,7 +69,8 @@ impl PostgresStore {
         }
         let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
         let orgs = stepped_orgs(rows);
-        // After the orgs are locked, so that an org update that has seen them before their change is seen to be past them.
+        // After the orgs are locked, so that an org update that passed them before their change is seen to be past
+        // them.
         let org_updates = org_updates(&mut *tx).await?;
         let mut looked = look(&mut *tx, jobs.iter().map(|job| &*job.definition), &orgs).await?;
         let mut batch = OrgUpdateBatch::default();
@@ -79,7 +80,7 @@ impl PostgresStore {
         Ok(Some(Stepped { batch, inserted, orgs: orgs.len(), more: true }))
     }
 
-    /// A step of the org update that waits longest.
+    /// Takes a step of the org update that waits longest.
     async fn step(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Option<Stepped>> {
         let query = sqlx::query_as(include_str!("sql/lock_org_update.sql"));
         let row: Option<OrgUpdateColumns> = on(RECONCILING, query.fetch_optional(&mut *tx)).await?;
@@ -139,7 +140,7 @@ impl PostgresStore {
         Ok(Some(Stepped { batch, inserted, orgs: orgs.len(), more: true }))
     }
 
-    /// The job of an org update, and the version before it if that may still have timers.
+    /// Returns the job of an org update, and the previous version if that may still have timers.
     async fn job_of(
         &self,
         tx: Conn<'_, '_>,
@@ -209,7 +210,7 @@ async fn write_org_update(conn: Conn<'_, '_>, batch: &OrgUpdateBatch, now: Times
     Ok(inserted)
 }
 
-/// Begins an org update, as part of what makes it necessary.
+/// Starts an org update, in the transaction that makes it necessary.
 pub(super) async fn begin(
     conn: Conn<'_, '_>,
     what: &str,
@@ -235,7 +236,7 @@ pub(super) async fn facts_of(conn: Conn<'_, '_>, owners: &[Owner]) -> StoreResul
         .bind(column(owners, |(job, _)| *job))
         .bind(column(owners, |(_, org)| org.as_str()));
     let rows: Vec<FactsColumns> = on("reading orgs", query.fetch_all(&mut *conn)).await?;
-    // Whoever is missing here is errored by the plan, alone.
+    // The plan marks missing ones as errored, each alone.
     Ok(rows.into_iter().filter_map(|row| row.read().ok()).collect())
 }
 

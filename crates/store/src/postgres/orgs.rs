@@ -233,7 +233,7 @@ async fn upsert(conn: Conn<'_, '_>, what: &str, rows: &[(OrgColumns, bool)]) -> 
         .bind(column(rows, |(o, _)| o.updated_by.as_str()))
         .bind(column(rows, |(o, _)| o.updated_at))
         .bind(column(rows, |(_, waiting)| *waiting));
-    // Who is there is locked, so only somebody who was made at the same time can be in the way.
+    // Existing rows are locked, so only an org that was created at the same time can conflict.
     if on(what, query.execute(&mut *conn)).await?.rows_affected() < rows.len() as u64 {
         let what = "an org of this request was made by somebody else at this moment".to_owned();
         return Err(StoreError::Conflict { what });

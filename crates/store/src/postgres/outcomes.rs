@@ -17,9 +17,9 @@ use super::timers::{column, sparse};
 use crate::micros::Micros;
 use crate::rows::Recording;
 
-/// How often outcomes are recorded anew when two who record the same runs wait for each other. A statement locks its rows in
-/// the order that its plan reads them, and two sessions may have different plans; the one that is sent away has changed
-/// nothing. Locking them in order first would cost every outcome what only a lost lease can need.
+/// The number of attempts to record outcomes when two writers of the same runs deadlock. A statement locks its rows in
+/// the order that its plan reads them, and two sessions may have different plans; the aborted one has changed nothing.
+/// Locking in order first would slow down every outcome for the sake of a lost lease.
 pub(super) const MAX_DEADLOCK_ATTEMPTS: u32 = 5;
 
 impl PostgresStore {
@@ -120,7 +120,7 @@ impl<'a> Ended<'a> {
 /// Runs, and at the same places their jobs.
 type RunsAndJobs = (Vec<Uuid>, Vec<Option<Uuid>>);
 
-/// Ends what is still guarded; tells which runs that were, with their jobs.
+/// Ends the runs that are still guarded; returns them with their jobs.
 fn end_runs<'a>(ended: &'a [Ended<'a>], only_successes: bool) -> QueryAs<'a, Postgres, RunsAndJobs, PgArguments> {
     sqlx::query_as(include_str!("sql/end_runs.sql"))
         .bind(column(ended, |e| e.transition.run_id.as_uuid()))
@@ -136,7 +136,7 @@ fn end_runs<'a>(ended: &'a [Ended<'a>], only_successes: bool) -> QueryAs<'a, Pos
         .bind(only_successes)
 }
 
-/// Ends those that end; tells which runs that were, with their jobs.
+/// Ends runs; returns those that were still guarded, with their jobs.
 async fn end(
     conn: Conn<'_, '_>,
     what: &str,
@@ -151,7 +151,7 @@ async fn end(
     Ok(runs.into_iter().zip(jobs).collect())
 }
 
-/// Puts back what shall be tried again; tells which runs that were, with their jobs.
+/// Makes runs pending again; returns those that were still guarded, with their jobs.
 async fn retry(
     conn: Conn<'_, '_>,
     what: &str,

@@ -51,7 +51,7 @@ pub(super) struct Session<'t> {
 #[derive(Debug)]
 enum Work<'t> {
     Own(PooledConnection),
-    /// A part of somebody else's.
+    /// A part of the caller's transaction.
     Inside(Transaction<'t, Postgres>),
 }
 
@@ -93,14 +93,14 @@ impl Pool {
 }
 
 impl<'t> Session<'t> {
-    /// A part of somebody else's transaction: what it does is undone with it, or alone.
+    /// Starts a part of the caller's transaction: it is undone with it, or alone.
     pub(super) async fn inside(connection: &'t mut PgConnection, pool: &Pool) -> sqlx::Result<Session<'t>> {
         let budget = Budget::new(pool.limit);
         let transaction = budget.spend(Stage::Sent, connection.begin()).await?;
         Ok(Session { work: Work::Inside(transaction), unnamed: pool.behind_pooler, budget })
     }
 
-    /// Commits, and tells every instance: in one message, because locks are held meanwhile.
+    /// Commits, and notifies every instance: in one message, because locks are held meanwhile.
     pub(super) async fn commit(self, news: News) -> sqlx::Result<()> {
         let notify = match news {
             News::None => None,

@@ -41,7 +41,8 @@ impl RunStore for PostgresStore {
         let mut tx = self.begin_loop(PLANNING).await?;
         let done = self.plan_in(&mut tx, (now, look.since), limit, targets, plan).await;
         let news = |batch: &PlanBatch, inserted: &HashSet<Uuid>| !inserted.is_empty() || !batch.cancel.is_empty();
-        // A full batch is followed by another, which tells everybody: notifications make commits wait for each other.
+        // A full batch is followed by another, which notifies the others: notifications make commits wait for each
+        // other.
         let full = |batch: &PlanBatch| batch.timers.len() >= limit as usize;
         let tell = |(batch, inserted, _): &(PlanBatch, _, _)| {
             if news(batch, inserted) && !full(batch) { News::Planned } else { News::None }
@@ -87,7 +88,7 @@ impl RunStore for PostgresStore {
                 Err(error) => unreadable = Some(error),
             }
         }
-        // What cannot be read must not stand in the way of the others; whoever holds the lease notices that it is unknown.
+        // A run that cannot be read must not block the others; the holder of the lease notices that it is unknown.
         if let Some(error) = unreadable.filter(|_| claims.is_empty()) {
             return Err(error);
         }
@@ -249,7 +250,7 @@ impl PostgresStore {
         let done = cancel(&mut *tx, what, &[run.as_uuid()], Micros::from(now), by).await?;
         let outcome = match done {
             (0, 0) => {
-                // On the same connection: whoever waits for a second one while holding the first may wait forever.
+                // On the same connection: waiting for a second one while holding the first could deadlock the pool.
                 let query = sqlx::query_as(include_str!("sql/get_runs.sql")).bind(vec![run.as_uuid()]);
                 let found: Option<RunColumns> = on(what, query.fetch_optional(&mut *tx)).await?;
                 match found.ok_or_else(|| StoreError::not_found("run", run))?.read()?.status {

@@ -13,7 +13,7 @@ use everbell_core::store::Claim;
 #[derive(Debug, Default)]
 pub(super) struct Started(Mutex<HashSet<RunId>>);
 
-/// When there are more, all are forgotten, so that nothing grows without bound.
+/// The most remembered runs; above that all are forgotten, so that nothing grows without bound.
 const MAX_STARTED: usize = 50_000;
 
 impl Started {
@@ -25,7 +25,7 @@ impl Started {
         started.extend(claims.iter().filter(|claim| ends_alone(claim)).map(|claim| claim.run.id));
     }
 
-    /// Forgets the runs that end here, and tells whether each of them was known.
+    /// Forgets the runs that end here, and returns whether all of them were known.
     pub(super) fn remove(&self, transitions: &[Transition]) -> bool {
         let mut started = self.started();
         // Each, also after one that was not known.
@@ -38,7 +38,7 @@ impl Started {
     }
 }
 
-/// Not if the job cannot be read: nobody knows what it is.
+/// Whether the end of the run cannot change its job. Not if the job cannot be read.
 fn ends_alone(claim: &Claim) -> bool {
     match &claim.job {
         Some(job) => !job.is_one_time(),

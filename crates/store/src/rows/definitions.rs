@@ -13,7 +13,8 @@ use super::job::JobColumns;
 #[derive(Debug, Default)]
 pub(crate) struct Definitions(Mutex<HashMap<JobId, Arc<Definition>>>);
 
-/// When there are more, all are forgotten: reading them again is cheap, and nothing grows without bound.
+/// The most cached definitions; above that all are forgotten: reading them again is cheap, and nothing grows without
+/// bound.
 const MAX_DEFINITIONS: usize = 50_000;
 
 impl Definitions {
@@ -54,7 +55,7 @@ impl Definitions {
     }
 }
 
-/// The definitions that one piece of work needs. They stay here whatever is forgotten elsewhere meanwhile.
+/// The definitions that one task needs. They stay here even if the cache forgets them.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedJobs {
     found: HashMap<JobId, Arc<Definition>>,

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 const JOB: &str = "job.errored";
 const ORGS: &str = "org.errored";
-/// Tells the id of the entry about one org from that of the entry about all of them.
+/// Distinguishes the id of the entry about one org from that of the entry about all of them.
 const ORG: &str = "org.errored:org";
 /// How many orgs an entry names.
 const MAX_NAMED_ORGS: usize = 20;

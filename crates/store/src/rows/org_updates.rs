@@ -1,4 +1,4 @@
-//! Org updates over orgs: their rows, and what a step reads, decides and writes, the same for both databases.
+//! Org updates: their rows, and what a step reads, decides and writes, the same for both databases.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::orgs::{OrgSettingsColumns, OrgTimerColumns, OverrideColumns};
 use super::{PlanBatch, TimerColumns, corrupt, count, json, word};
 use crate::micros::Micros;
 
-/// A row of `org_updates`.
+/// A row of `sweeps`, the table of org updates.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct OrgUpdateColumns {
     pub(crate) id: Uuid,
@@ -140,7 +140,7 @@ impl Detail {
     }
 }
 
-/// An org, as far as an org update cares.
+/// The columns of an org that an org update needs.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct SteppedOrgColumns {
     pub(crate) id: String,
@@ -161,7 +161,7 @@ pub(crate) fn stepped_orgs(rows: Vec<SteppedOrgColumns>) -> Vec<(OrgId, OrgSetti
     rows.into_iter().filter_map(|row| Some((OrgId::new(&row.id).ok()?, row.place.read()))).collect()
 }
 
-/// Org updates that can be read. One that cannot keeps nobody from looking after an org.
+/// Returns the org updates that can be read. The others do not keep orgs from being reconciled.
 pub(crate) fn readable_org_updates(rows: Vec<OrgUpdateColumns>) -> Vec<OrgUpdate> {
     rows.into_iter().filter_map(|row| row.read().ok()).collect()
 }
@@ -185,7 +185,7 @@ impl ReconcileInput {
         }
         for row in timers {
             let owner = (row.job_id, row.org_id.clone());
-            // One that cannot be read is made anew, with the mark that is stored.
+            // A timer that cannot be read is rebuilt, with the stored mark.
             if let Ok(timer) = row.read() {
                 input.timers.insert(owner, timer);
             }
@@ -193,7 +193,7 @@ impl ReconcileInput {
         Ok(input)
     }
 
-    /// Whose active runs have to be known.
+    /// The timers whose active runs have to be read.
     pub(crate) fn timers(&self) -> impl Iterator<Item = &(Uuid, String)> {
         self.timers.keys()
     }
@@ -237,7 +237,7 @@ pub(crate) struct OrgUpdateBatch {
     pub(crate) plans: PlanBatch,
     pub(crate) timers: Vec<OrgTimerValues>,
     pub(crate) removed: Vec<(Uuid, String)>,
-    /// Where a version takes over from the one before.
+    /// The active runs that a version takes over from the previous one.
     pub(crate) taken_over: Option<TakenOver>,
     /// Whether its runs wait until their job is resumed.
     pub(crate) paused: bool,
@@ -252,7 +252,7 @@ pub(crate) struct TakenOver {
 }
 
 impl OrgUpdateBatch {
-    /// Orgs that changed: the timers of every job that no org update is about to come by with anyway.
+    /// Reconciles orgs that changed: the timers of every job, except where an org update has yet to reach the org.
     pub(crate) fn reconcile(
         &mut self,
         jobs: &[Job],
@@ -270,13 +270,13 @@ impl OrgUpdateBatch {
         }
     }
 
-    /// An org update that cannot be read, or whose job cannot: it ends, and the job is errored. Who mends and resumes it begins
-    /// another one, which makes what is missing.
+    /// Gives up an org update that cannot be read, or whose job cannot: it ends, and the job becomes errored. Repairing
+    /// and resuming the job starts another one, which creates what is missing.
     pub(crate) fn give_up(&mut self, job: Uuid, why: &StoreError) {
         self.plans.errors.push((job, why.to_string()));
     }
 
-    /// A step of an org update.
+    /// Takes a step of an org update.
     pub(crate) fn step(
         &mut self,
         step: OrgUpdateStep<'_>,

@@ -13,9 +13,9 @@ use uuid::Uuid;
 use super::{Definitions, JobColumns, TimerColumns, corrupt, count, word};
 use crate::micros::Micros;
 
-/// How far orgs are counted.
+/// The most orgs that are counted.
 pub(crate) const MAX_COUNTED_ORGS: u32 = 10_000;
-/// How many jobs of an org, or org updates, are listed.
+/// The most jobs of an org, and org updates, that are listed.
 pub(crate) const MAX_LISTED: u32 = 1_000;
 
 /// An org to be written, and whether timers care.

@@ -54,7 +54,7 @@ pub(crate) struct RunColumns {
     pub(crate) result: Option<String>,
 }
 
-/// The same with its output.
+/// A run with its output.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct WholeRun {
     #[sqlx(flatten)]

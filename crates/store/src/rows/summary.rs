@@ -133,12 +133,12 @@ pub(crate) fn buckets(histogram: &RunHistogram, rows: &[HistogramColumns]) -> Ve
     buckets
 }
 
-/// A bound of a range of runs as `at` has it, which ids tell in whole milliseconds.
+/// Converts a bound of a range of runs to `at`, which has whole milliseconds, like ids.
 pub(crate) fn at_bound(bound: Timestamp) -> Micros {
     RunId::first_from(bound).time().into()
 }
 
-/// The same for a range that may be open: `[from, to)`.
+/// Like [`at_bound`], for a range that may be open: `[from, to)`.
 pub(crate) fn at_range((from, to): (Option<Timestamp>, Option<Timestamp>)) -> (Micros, Micros) {
     let open = (Micros::from(everbell_core::EARLIEST), Micros::from(Timestamp::MAX));
     (from.map_or(open.0, at_bound), to.map_or(open.1, at_bound))

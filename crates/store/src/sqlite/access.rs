@@ -48,7 +48,7 @@ impl AccessStore for SqliteStore {
             let query = sqlx::query(include_str!("sql/touch_token.sql")).bind(token.name.clone()).bind(minute);
             match self.write(WHAT, query).await {
                 Ok(_) => token.last_used_at = Some(minute.into()),
-                // Whoever comes to see why the disk is full must be let in.
+                // An operator who comes to see why the disk is full must be able to sign in.
                 Err(StoreError::Unavailable { .. }) => {}
                 Err(other) => return Err(other),
             }
@@ -116,7 +116,7 @@ impl AccessStore for SqliteStore {
             let query = sqlx::query(include_str!("sql/touch_session.sql")).bind(session.id).bind(minute);
             match self.write(WHAT, query).await {
                 Ok(_) => session.last_used_at = minute.into(),
-                // Somebody who comes to see why the disk is full must get in.
+                // An operator who comes to see why the disk is full must be able to sign in.
                 Err(StoreError::Unavailable { .. }) => {}
                 Err(other) => return Err(other),
             }

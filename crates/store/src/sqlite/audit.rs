@@ -12,7 +12,7 @@ pub(super) async fn insert_audit(tx: &mut Tx<'_>, audit: &AuditEntry) -> StoreRe
     insert_audit_of(tx, audit, Deed::default).await
 }
 
-/// The same for a request that made something which its answer is about.
+/// Like `insert_audit`, for a request whose answer is about a row that it created.
 pub(super) async fn insert_audit_of(
     tx: &mut Tx<'_>,
     audit: &AuditEntry,

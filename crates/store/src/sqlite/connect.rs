@@ -1,7 +1,7 @@
 //! Connections: one that writes, a few that read.
 //!
-//! A write begins with `begin immediate`: the one who waits does so before it has read anything, so it never finds out at
-//! the end that it must begin again. A database in memory lives in its one connection, which then does everything.
+//! A write starts with `begin immediate`: it waits before it has read anything, so it never has to start over at the
+//! end. A database in memory lives in its one connection, which then does everything.
 
 use std::fs::DirBuilder;
 use std::io;

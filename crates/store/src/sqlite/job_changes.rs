@@ -77,7 +77,7 @@ impl SqliteStore {
         Ok(Changed { job: self.job_row(tx, id).await?, successor, runs, gaps, pending })
     }
 
-    /// The job as it is. Nobody else writes, so it stays so until the commit.
+    /// Returns the current state of the job. There is no other writer, so it stays like this until the commit.
     async fn view(&self, tx: &mut Tx<'_>, id: Uuid, org: Option<&OrgId>) -> StoreResult<JobView> {
         let row: Option<JobColumns> = tx.first(sqlx::query(include_str!("sql/lock_job.sql")).bind(id)).await?;
         let Job { definition, state } = row.ok_or_else(|| StoreError::not_found("job", id))?.read(&self.known)?;
@@ -129,7 +129,7 @@ async fn change_pending(tx: &mut Tx<'_>, lanes: &[Uuid], pending: PendingRuns, a
     Ok(counted)
 }
 
-/// Has the active runs of a version, for these orgs, go on among those of the next one.
+/// Moves the active runs of a version, for these orgs, to the next version.
 pub(super) async fn move_active<'a>(
     tx: &mut Tx<'_>,
     from: Uuid,

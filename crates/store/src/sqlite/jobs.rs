@@ -129,7 +129,7 @@ pub(super) async fn find(tx: &mut Tx<'_>, job: &JobRef) -> StoreResult<Uuid> {
     found.map(|(id,)| id).ok_or_else(|| StoreError::not_found("job", name))
 }
 
-/// Writes a job and its timer, or begins the org update that makes one for each org.
+/// Writes a job and its timer, or starts the org update that creates one for each org.
 pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob, audit: &AuditEntry) -> StoreResult<()> {
     let values = JobValues::new(&job.definition, &job.state);
     let target = values.columns.target.clone();
@@ -147,10 +147,10 @@ pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob, audit: &AuditEntry
     Ok(())
 }
 
-/// The rows behind a cursor, so many.
+/// Returns the rows after a cursor, up to a limit.
 ///
-/// SQLite knows the two cases of ASCII only, so a text with other letters is looked for by its part in ASCII, and what
-/// has that is compared here, some jobs at a time.
+/// SQLite folds the case of ASCII letters only, so a text with other letters is searched by its ASCII part, and the
+/// results are compared here, some jobs at a time.
 async fn listed(
     tx: &mut Tx<'_>,
     filter: &JobFilter,

@@ -39,7 +39,7 @@ impl SqliteStore {
         batch: &mut OrgUpdateBatch,
     ) -> StoreResult<Option<usize>> {
         let jobs: Vec<JobColumns> = tx.all(sqlx::query(include_str!("sql/org_wide_jobs.sql"))).await?;
-        // A job that cannot be read is errored when it is due; here it is nobody's.
+        // A job that cannot be read becomes errored when it is due; skip it here.
         let jobs: Vec<Job> = jobs.into_iter().filter_map(|row| row.read(&self.known).ok()).collect();
         let most = (limit as usize / jobs.len().max(1)).max(1);
         let query = sqlx::query(include_str!("sql/waiting_orgs.sql")).bind(most as i64);
@@ -56,7 +56,7 @@ impl SqliteStore {
         Ok(Some(orgs.len()))
     }
 
-    /// A step of the org update that waits longest, if there is one; how many orgs it saw.
+    /// Takes a step of the org update that waits longest, if there is one; returns the number of orgs visited.
     pub(super) async fn step(
         &self,
         tx: &mut Tx<'_>,
@@ -99,7 +99,7 @@ impl SqliteStore {
         Ok(Some(orgs.len()))
     }
 
-    /// The job of an org update, and the version before it if that may still have timers.
+    /// Returns the job of an org update, and the previous version if that may still have timers.
     async fn job_of(&self, tx: &mut Tx<'_>, org_update: &OrgUpdate) -> StoreResult<(Job, Option<Arc<Definition>>)> {
         let query = sqlx::query(include_str!("sql/read_jobs.sql")).bind(batch::ids([org_update.job.as_uuid()]));
         let row: JobColumns = tx.one(query).await?;
@@ -165,7 +165,7 @@ fn timer_row(t: &OrgTimerValues) -> impl Serialize + '_ {
     (Hex(timer.job_id), &timer.org_id, target, timer.next_run_at, mark, moved, &timer.last_local_date, error)
 }
 
-/// Begins an org update, as part of what makes it necessary.
+/// Starts an org update, in the transaction that makes it necessary.
 pub(super) async fn begin(tx: &mut Tx<'_>, job: &Definition, task: &OrgTask, audit: &AuditEntry) -> StoreResult<()> {
     let org_update = OrgUpdateColumns::new(job, task, audit);
     let query = sqlx::query(include_str!("sql/insert_org_update.sql"))
@@ -186,7 +186,7 @@ pub(super) async fn facts_of(tx: &mut Tx<'_>, owners: &[Owner]) -> StoreResult<H
     }
     let query = sqlx::query(include_str!("sql/read_org_facts.sql")).bind(owner_rows(owners));
     let rows: Vec<FactsColumns> = tx.all(query).await?;
-    // Whoever is missing here is errored by the plan, alone.
+    // The plan marks missing ones as errored, each alone.
     Ok(rows.into_iter().filter_map(|row| row.read().ok()).collect())
 }
 

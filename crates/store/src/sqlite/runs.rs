@@ -62,7 +62,7 @@ impl RunStore for SqliteStore {
         let written = write(&mut tx, &batch, EVERBELL, now).await?;
         let query = sqlx::query(include_str!("sql/next_due.sql")).bind(Micros::from(now)).bind(targets);
         let next: Option<(Micros,)> = tx.first(query).await?;
-        // Nothing due is the usual answer: nothing was written, so there is nothing to commit and nobody to wake.
+        // Usually nothing is due: then nothing was written, so there is nothing to commit and no loop to wake.
         if due {
             tx.commit_and_wake().await?;
         }
