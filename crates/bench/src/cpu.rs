@@ -30,10 +30,10 @@ impl Sub for Spent {
     }
 }
 
-/// Tells what was spent so far.
+/// Measures the processor time spent so far.
 #[derive(Debug)]
 pub(crate) enum Meter {
-    /// Nobody works but this process.
+    /// Only this process works.
     Client,
     /// The backends of this connection's database work too. Those that ended are not counted.
     WithBackends(PgConnection),

@@ -90,7 +90,7 @@ fn shown(timing: Timing) -> String {
     format!("{} ±{:.0}%", thousands(timing.median.round() as u64), timing.spread * 100.0)
 }
 
-/// Where the others give other answers, they do another thing in that time.
+/// Lists the answers that differ: a crate that computes something else cannot be compared by time.
 fn differences(expression: &str, zone: &str, rivals: &[Rival]) -> Vec<String> {
     let [everbell, others @ ..] = rivals else { return Vec::new() };
     let mut notes = Vec::new();

@@ -29,7 +29,7 @@ const DUE: u32 = 10_000;
 const BATCH: u32 = 500;
 /// How many orgs the reconciler looks at in one transaction.
 const STEP: u32 = 500;
-/// Where those are that are due together: 09:00 there is 03:15 in UTC, and nowhere else.
+/// The zone of the orgs that are due together: 09:00 there is 03:15 in UTC, and nowhere else.
 const TOGETHER: &str = "Asia/Kathmandu";
 const TOGETHER_AT: &str = "2026-11-16T03:15:00Z";
 /// After it is nine o'clock elsewhere.
@@ -177,7 +177,7 @@ async fn drain(store: &dyn Store, now: Timestamp) -> StoreResult<u32> {
 }
 
 fn job(key: &str, target: &str, expression: &str, scope: Scope, created_at: Timestamp) -> Outcome<Definition> {
-    // Nobody executes the runs here, so those of before are in the way of nobody.
+    // The runs are not executed here, so earlier ones must not block later ones.
     let policies = PolicyValues { overlap: Overlap::Allow, ..PolicyValues::default() };
     Ok(Definition {
         id: JobId::new(created_at, [target.len() as u8; 10]),

@@ -11,7 +11,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, SqliteConnection};
 use uuid::Uuid;
 
-/// Where the jobs are.
+/// The database of the jobs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Database<'a> {
     Postgres(&'a str),
@@ -52,7 +52,7 @@ pub(crate) async fn template(store: &dyn Store, created_at: Timestamp) -> Result
     Ok(())
 }
 
-/// So many copies of the template, all with their next fire at this time.
+/// Creates this many copies of the template, all with their next fire at this time.
 pub(crate) async fn copies(place: Database<'_>, count: u32, next: Timestamp) -> Result<(), Box<dyn std::error::Error>> {
     match place {
         Database::Postgres(url) => {

@@ -18,7 +18,7 @@ pub(crate) const SILENCE_S: f64 = 20.0;
 pub(crate) fn started_twice(executions: &[Execution]) -> Vec<String> {
     let mut starts: BTreeMap<(&str, String), Vec<&Execution>> = BTreeMap::new();
     for execution in executions {
-        // A run by hand has no slot, and an id of its own.
+        // A run by hand has no slot, but an id.
         let slot = execution.slot.map_or_else(|| execution.run.clone(), |slot| format!("{slot:.0}"));
         starts.entry((&execution.job, slot)).or_default().push(execution);
     }

@@ -1,4 +1,4 @@
-//! Several instances on one database, each behind a proxy of its own, and the log of their targets.
+//! Several instances on one database, each behind its own proxy, and the log of their targets.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -81,7 +81,7 @@ impl TargetLog {
         text.lines().filter(|line| line.starts_with("start ")).count()
     }
 
-    /// When the last program was started.
+    /// Returns when the last program was started.
     pub(crate) fn last_start(&self) -> Option<f64> {
         self.executions().last().map(|execution| execution.start)
     }

@@ -8,13 +8,13 @@ use super::Amount;
 use crate::engine::Outcome;
 use crate::population::Database;
 
-/// When a history ends whose times do not matter: just before the next fires.
+/// The end of a history whose times do not matter: just before the next fires.
 pub(super) const END: Timestamp = Timestamp::constant(1_794_700_800, 0);
-/// So many jobs have a tenth of all runs each, and so many more a five-hundredth.
+/// The number of jobs with a tenth of all runs each, and of those with a five-hundredth.
 pub(super) const BUSY: u32 = 2;
 const LIVELY: u32 = 100;
 
-/// When it begins.
+/// Returns the start of the history.
 pub(super) fn begin(amount: Amount) -> Timestamp {
     amount.end - SignedDuration::from_hours(24 * i64::from(amount.days))
 }

@@ -79,7 +79,7 @@ async fn postgres(server: &str, case: &Case, rounds: u32) -> Result<Rates, Box<d
         population::copies(Database::Postgres(database.url()), runs, SLOT.parse()?).await?;
         // An instance reads each definition once in its life; what is measured is the rest of it.
         verbs::lives(&store, batch.max(100), connections, runs, &mut meter).await?;
-        // In another order each time: whoever comes first finds a server that was just busy with something else.
+        // In another order each time: the first one finds a server that was just busy with something else.
         for turn in 0..2 {
             sqlx::raw_sql(RESET).execute(&mut connection).await?;
             if (round + turn) % 2 == 0 {
@@ -116,7 +116,7 @@ async fn sqlite(case: &Case, rounds: u32) -> Result<Rates, Box<dyn std::error::E
     Ok(rates)
 }
 
-/// When the jobs were made: since then one slot was due.
+/// When the jobs were created: since then one slot was due.
 const CREATED_AT: &str = "2026-06-01T00:00:00Z";
 /// The one slot that is due.
 const SLOT: &str = "2027-01-01T00:00:00Z";

@@ -1,6 +1,6 @@
 //! Which cells of the table to measure.
 
-/// Batch size, connections, and how many runs are enough to tell.
+/// Batch size, connections, and a sufficient number of runs.
 const CASES: [(u32, usize, u32); 12] = [
     (1, 1, 1_000),
     (1, 2, 1_000),

@@ -30,7 +30,7 @@ pub(super) fn job(key: &str, schedule: &str) -> Definition {
     job_at(key, schedule, at("00:00"))
 }
 
-/// The same, made at this time.
+/// A job that was created at this time.
 pub(super) fn job_at(key: &str, schedule: &str, created_at: Timestamp) -> Definition {
     let (expression, zone) = schedule.split_once(" in ").unwrap_or((schedule, "UTC"));
     let zone = Zone::get(zone).unwrap();
@@ -98,7 +98,7 @@ pub(super) fn instance_id(number: u8) -> InstanceId {
     InstanceId::new(at("00:00"), [number; 10])
 }
 
-/// An instance that was heard of at `heartbeat_at`.
+/// An instance with its last heartbeat at `heartbeat_at`.
 pub(super) fn instance(number: u8, heartbeat_at: Timestamp) -> Instance {
     Instance {
         id: instance_id(number),
@@ -153,7 +153,7 @@ pub(super) fn trial(name: &str, label: &str, requested_at: Timestamp) -> Run {
     }
 }
 
-/// An entry of its own: no two have the same id, and later ones sort behind earlier ones of the same time.
+/// A new entry: no two have the same id, and later ones sort after earlier ones of the same time.
 pub(super) fn audit(action: &str, object: &str, at: Timestamp) -> AuditEntry {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let mut tail = [0; 10];
@@ -214,7 +214,7 @@ pub(super) fn assert_refused<T: std::fmt::Debug>(answer: StoreResult<T>, expecte
     }
 }
 
-/// An id like those of core: time, then what tells it from others of that time.
+/// An id like those of core: the time, then bytes that distinguish it from others of that time.
 pub(super) fn time_ordered(at: Timestamp, tail: [u8; 10]) -> Uuid {
     RunId::by_hand(at, tail).as_uuid()
 }

@@ -16,8 +16,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! Beside the cases there are [`checkers`] of the invariants, a [`faults::Faulty`] store that fails when it is told to,
-//! and [`model`], which compares a store with [`MemoryStore`](crate::memory::MemoryStore) on random operations.
+//! Beside the cases there are [`checkers`] of the invariants, a [`faults::Faulty`] store that fails on demand, and
+//! [`model`], which compares a store with [`MemoryStore`](crate::memory::MemoryStore) on random operations.
 //!
 //! The contract is what the cases assert. They do not look at what it leaves open, such as the order of rows with equal
 //! keys.

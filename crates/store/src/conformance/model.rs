@@ -116,7 +116,7 @@ impl Pair {
     }
 }
 
-/// Where two answers part, with what is around: whole answers are too long to compare by eye.
+/// Returns the first difference of two answers, with its context: whole answers are too long to compare by eye.
 fn difference(expected: &str, answer: &str) -> String {
     let (expected, answer): (Vec<char>, Vec<char>) = (expected.chars().collect(), answer.chars().collect());
     let same = expected.iter().zip(&answer).take_while(|(a, b)| a == b).count();

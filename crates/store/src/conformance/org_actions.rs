@@ -28,7 +28,7 @@ pub async fn a_run_by_hand_is_for_one_org(fresh: Fresh) {
     let changed = change("utc", Some(1)).await.unwrap();
     assert_eq!((changed.runs.len(), changed.runs[0].org.as_ref()), (1, Some(&utc)));
     assert_eq!(next(&world, id, "utc").await, Some(at("09:00")), "the timer stays");
-    // Its overlap is its own: the stuck run of one org is in nobody else's way.
+    // Overlap is per org: the stuck run of one org does not block the others.
     world.start(at("01:00")).await;
     let planned = world.plan(at("17:00")).await;
     let skipped: Vec<_> = planned.runs.iter().map(|run| run.skipped).collect();
@@ -126,7 +126,7 @@ pub async fn orgs_that_a_job_cannot_fire_for_are_one_entry(fresh: Fresh) {
     let own = world.store.list_audit(Some("org:la"), &page(1)).await.unwrap().items.remove(0);
     assert_eq!((own.action.as_str(), own.reason.as_deref()), ("org.errored", Some("no such zone")));
     assert_eq!(own.after.unwrap().as_str(), r#"{"jobKey":"brief"}"#);
-    // A run by hand leaves the timers as they are, and tells nobody again.
+    // A run by hand leaves the timers as they are, and wakes no reconciler.
     let work = OrgTask::RunNow { payload: None, overlap: None };
     world.try_change("brief", day, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     let progress = world.store.reconcile_orgs(day, 100).await.unwrap();

@@ -136,7 +136,7 @@ async fn happen(store: &dyn Store, event: &Event, entry: &everbell_core::store::
         Event::NewVersion(key, schedule, version) => {
             let edit = Edit { spec: Some(job_at(key, schedule, now).spec.unwrap()), ..Edit::default() };
             let id = job_id(key, *version);
-            // Versions count up by themselves; ids tell them apart.
+            // Versions count up by themselves; ids distinguish them.
             let decide = |view: &change::JobView| change::new_version(view, edit.clone(), id, false, "ana", now);
             describe(store.change_job(&job(key), None, &decide, entry).await)
         }

@@ -131,7 +131,7 @@ pub async fn an_org_that_moves_east_past_the_time_fires_at_once(fresh: Fresh) {
 
 pub async fn a_timer_that_is_due_is_judged_by_what_holds_now(fresh: Fresh) {
     let (world, id) = three(&fresh).await;
-    // Nobody has looked after the timers since.
+    // The timers have not been reconciled since.
     world.put(&[org("utc", "America/Los_Angeles")], at("08:59")).await;
     let off = OrgWrite { enabled: Some(false), ..OrgWrite::new(org_id("la")) };
     world.put(&[off], at("08:59")).await;
@@ -197,7 +197,7 @@ pub async fn a_zone_that_ceased_to_be_concerns_its_org_alone(fresh: Fresh) {
     let errored = OrgFilter { errored: Some(true), ..OrgFilter::default() };
     let page = PageRequest { limit: 10, after: None };
     assert_eq!(world.store.list_orgs(&errored, &page).await.unwrap().items[0].id, utc);
-    // Whatever is written about the org tries again.
+    // Any write about the org tries again.
     world.store.write_override(&utc, &override_write(true, None), &entry("18:00")).await.unwrap();
     world.reconcile_orgs(at("18:00")).await;
     assert_eq!(world.store.count_orgs().await.unwrap().errored, 0);
@@ -275,7 +275,7 @@ pub async fn versions_that_follow_each_other_faster_than_org_updates_lose_nothin
 pub async fn a_retired_job_leaves_no_timers(fresh: Fresh) {
     let (world, id) = three(&fresh).await;
     world.retire("brief", at("12:00")).await;
-    // Due when it was retired, and nobody had looked: it is told all the same.
+    // Due when it was retired, but not planned yet: it is recorded all the same.
     let planned = world.plan(at("12:00")).await;
     assert_eq!(planned.timers, 1);
     world.reconcile_orgs(at("12:00")).await;

@@ -11,7 +11,7 @@ use super::Fresh;
 use super::given::{LOG, assert_refused, at, audit, by_hand, job, trial};
 use super::world::{World, by_key, pause_of};
 
-/// The shortest time that every store can tell.
+/// The shortest time that every store can represent.
 const MOMENT: Duration = Duration::from_micros(1);
 
 fn request(key: &str, byte: u8) -> RequestKey {

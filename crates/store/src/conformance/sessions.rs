@@ -60,7 +60,7 @@ pub async fn a_session_is_found_by_its_hash(fresh: Fresh) {
         user_agent: new.user_agent.clone(),
     };
     assert_eq!(world.store.find_session(&new.hash, at("02:30:59")).await.unwrap(), Some(expected.clone()));
-    // A use that is told late does not count backwards.
+    // A use that is reported late does not move the time back.
     assert_eq!(world.store.find_session(&new.hash, at("02:00")).await.unwrap(), Some(expected));
     assert_eq!(world.store.find_session(&[9; 32], at("02:00")).await.unwrap(), None);
     assert_eq!(world.actions(None).await, ["session.create", "session.create"]);
@@ -112,7 +112,7 @@ pub async fn ended_sessions_are_gone(fresh: Fresh) {
     for (number, token) in [(1, 1), (2, 1), (3, 2)] {
         create(&world, &session(number, token)).await;
     }
-    // That of somebody else is not theirs to end.
+    // An actor cannot end the session of another.
     assert_eq!(end(&world, SessionFilter { id: Some(Uuid::from_u128(3)), ..sessions_of("token:t1") }).await, 0);
     assert_eq!(world.actions(None).await.len(), 3, "nothing happened, so nothing is written");
     assert_eq!(end(&world, SessionFilter { id: Some(Uuid::from_u128(1)), actor: None }).await, 1);

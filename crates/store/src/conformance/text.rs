@@ -12,7 +12,7 @@ use super::given::{at, audit, job, json, org, page, per_org};
 use super::plain::Plain;
 use super::world::{World, settled};
 
-/// Texts that have hurt somebody before.
+/// Texts that have caused trouble before.
 const NASTY: [&str; 12] = [
     "it's \"quoted\" and `ticked`",
     "'; drop table jobs; --",

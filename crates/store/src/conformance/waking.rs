@@ -7,7 +7,7 @@ use super::Fresh;
 use super::given::{LOG, at, audit, job, trial};
 use super::world::World;
 
-/// Nobody waits this long: a wake-up that does not come by then never does.
+/// The longest wait: a wake-up that does not come by then never does.
 const WAKE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Waits for a wake-up that begins before `action` and must come because of it.

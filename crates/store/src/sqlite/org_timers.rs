@@ -1,4 +1,4 @@
-//! Timers of orgs, brought in line with orgs, overrides and jobs, a step at a time.
+//! Timers of orgs, reconciled with orgs, overrides and jobs, a step at a time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -36,7 +36,7 @@ impl Folder {
         &self.path
     }
 
-    /// Waits until nobody else starts or stops the server. The folder exists as long as this is held.
+    /// Waits until no other process starts or stops the server. The folder exists as long as this is held.
     pub(super) fn lock_start(&self) -> Result<File, String> {
         for _ in 0..MAX_ATTEMPTS {
             self.create()?;
@@ -78,7 +78,7 @@ impl Folder {
                 let open = fs::Permissions::from_mode(0o711);
                 fs::set_permissions(&self.path, open).or_else(ignore_gone).map_err(|e| format!("{shown}: {e}"))
             }
-            // In a folder that everybody may write to, somebody else may have been here first.
+            // In a folder that everyone may write to, another user may have been first.
             Err(_) => match fs::symlink_metadata(&self.path) {
                 Ok(found) if !found.is_dir() || found.uid() != self.uid => {
                     Err(format!("{shown} is not a folder of this user: remove it"))

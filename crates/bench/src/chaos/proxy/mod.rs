@@ -86,7 +86,7 @@ impl Proxy {
         *lock(&self.shared.pid) = Some(pid);
     }
 
-    /// Adds a rule. What it did is told by the answer.
+    /// Adds a rule. The returned value records its actions.
     pub(crate) fn arm(&self, rule: Rule) -> Armed {
         let armed = rule.armed();
         lock(&self.shared.rules).push(rule);

@@ -10,7 +10,7 @@ use super::lock;
 use crate::chaos::clock::true_time;
 use crate::chaos::statement::Statement;
 
-/// Where in the exchange of a statement.
+/// A point in the exchange of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Point {
     /// Before the server gets the request.

@@ -57,7 +57,7 @@ pub(super) enum Meaning {
     More,
     /// The request is complete: these statements are executed, and one `ReadyForQuery` will end the answer.
     Whole(Vec<Arc<str>>),
-    /// To be carried at once, whatever it is.
+    /// Any other message, carried at once.
     Other,
 }
 

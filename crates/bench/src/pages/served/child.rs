@@ -1,4 +1,4 @@
-//! A server of its own: the optimised binary, on the database that was filled.
+//! A dedicated server: the optimized binary, on the database that was filled.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

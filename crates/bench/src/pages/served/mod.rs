@@ -1,4 +1,4 @@
-//! The pages themselves: a real server, a long history, and somebody who looks at every page.
+//! The pages themselves: a real server, a long history, and a client that reads every page.
 
 mod child;
 mod pages;

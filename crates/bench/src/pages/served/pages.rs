@@ -145,7 +145,7 @@ fn others(visitor: &Visitor<'_>) -> Outcome<Vec<BenchPage>> {
     Ok(pages)
 }
 
-/// Where the second page of a list is.
+/// Returns the address of the second page of a list.
 fn second(page: &str, begin: &str) -> Outcome<String> {
     let links = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
     let next = links.filter(|link| link.starts_with(begin)).find(|link| link.contains("cursor="));

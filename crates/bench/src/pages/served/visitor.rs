@@ -1,4 +1,4 @@
-//! Somebody who looks at pages: a connection for each request, and the cookie of the session.
+//! A client of the pages: a connection for each request, and the cookie of the session.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use super::child::{Served, TOKEN};
 use crate::engine::Outcome;
 
-/// Who has signed in.
+/// A client that has signed in.
 pub(super) struct Visitor<'a> {
     server: &'a Served,
     cookie: String,

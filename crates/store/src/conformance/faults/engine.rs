@@ -28,7 +28,7 @@ impl Engine {
         Engine { store: store.into_store(), instance, dice: Dice::new(seed), outbox: Vec::new() }
     }
 
-    /// Goes on for so many steps of 20 s. Gives the time at which it stops.
+    /// Runs for this many steps of 20 s. Returns the time at which it stops.
     pub(super) async fn run(&mut self, from: Timestamp, steps: u32) -> Timestamp {
         let mut now = from;
         for _ in 0..steps {
@@ -75,7 +75,7 @@ impl Engine {
         let targets = room(&[(LOG, 50), (MAIL, 50)]);
         let request =
             StartRuns { instance: self.instance, targets: &targets, limit: 50, now, lease_until: now + LEASE };
-        // An answer that is lost leaves runs that nobody works on: their leases run out.
+        // A lost answer leaves runs without an executor: their leases expire.
         let claims: Vec<Claim> = self.store.start_runs(&request).await.unwrap_or_default();
         for claim in &claims {
             assert_eq!(claim.lease_until, now + LEASE);

@@ -28,7 +28,7 @@ pub(super) struct Observation {
     pub(super) runs: Vec<RunId>,
     /// Runs that ended.
     pub(super) ended: Vec<RunId>,
-    /// Jobs that were heard of.
+    /// Jobs that were returned.
     pub(super) jobs: Vec<JobRow>,
 }
 
@@ -112,7 +112,7 @@ impl Operation {
                     lease_until: *lease_until,
                 };
                 let mut answer = store.start_runs(&request).await.map(Plain::plain);
-                // Where a retry stands among the others is the store's own.
+                // The position of a retry among the others is up to the store.
                 if let Ok(claims) = &mut answer {
                     claims.sort_by_key(|claim| claim.run.id);
                 }
@@ -171,7 +171,7 @@ impl Operation {
             Operation::ListInstances => Observation::new(store.list_instances().await),
             Operation::ListTokens => {
                 let mut tokens = store.list_tokens().await.unwrap();
-                // When a token was used is kept to the minute, more or less.
+                // The last use of a token is stored to the minute, more or less.
                 for token in &mut tokens {
                     token.last_used_at = None;
                 }

@@ -65,7 +65,7 @@ pub(super) enum Change {
         id: RunId,
         overlap: Option<Overlap>,
     },
-    /// Of the last slots, so many.
+    /// Backfills this many of the last slots.
     Backfill {
         id: BackfillId,
         slots: usize,
