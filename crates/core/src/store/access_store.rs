@@ -55,8 +55,8 @@ verbs! {
         /// The audit trail, a page at a time, newest first, of one object or of all.
         async fn list_audit(&self, object: Option<&str>, page: &PageRequest) -> StoreResult<Page<AuditEntry>>;
 
-        /// Looks for an earlier request of this key that was begun at most [`REQUEST_RETENTION`](super::REQUEST_RETENTION) before
-        /// `now`.
+        /// Looks for an earlier request of this key that was begun at most
+        /// [`REQUEST_RETENTION`](super::REQUEST_RETENTION) before `now`.
         async fn find_request(&self, request: &RequestKey, now: Timestamp) -> StoreResult<Remembered>;
 
         /// Remembers the answer to a request. One that has an answer, or that was another request, keeps what it has.

@@ -33,8 +33,8 @@ pub(crate) enum DbCommand {
     Prune(PruneArgs),
     /// Copy an SQLite database into a file, even while a server uses it
     ///
-    /// The copy is a snapshot, is verified, and can be read by its owner alone. No file is overwritten. For PostgreSQL, use
-    /// `pg_dump`.
+    /// The copy is a snapshot, is verified, and can be read by its owner alone. No file is overwritten. For PostgreSQL,
+    /// use `pg_dump`.
     #[command(before_help = BACKUP_EXAMPLES)]
     Backup(BackupArgs),
 }

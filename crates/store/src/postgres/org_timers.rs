@@ -1,5 +1,5 @@
-//! Timers of orgs, reconciled with orgs, overrides and jobs, a step at a time. Locks are taken in the order of `sweeps`,
-//! `orgs`, `timers`, and then as everywhere.
+//! Timers of orgs, reconciled with orgs, overrides and jobs, a step at a time. Locks are taken in the order of
+//! `sweeps`, `orgs`, `timers`, and then as everywhere.
 
 use std::collections::{HashMap, HashSet};
 

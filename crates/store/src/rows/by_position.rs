@@ -1,4 +1,5 @@
-//! Rows of the hot path are read by the positions of their columns: to look for each by its name costs more than to read it.
+//! Rows of the hot path are read by the positions of their columns: to look for each by its name costs more than to
+//! read it.
 
 /// Reads a struct from a row of either database whose columns begin with these fields, in this order.
 macro_rules! by_position {

@@ -11,11 +11,11 @@
 //! -4711                     the group has ended: written before its id can be reused by another process
 //! ```
 //!
-//! When the pipe ends, the server is gone: the supervisor asks the remaining groups to end, kills those that do not, and
-//! exits. The process itself is in [`groups`].
+//! When the pipe ends, the server is gone: the supervisor asks the remaining groups to end, kills those that do not,
+//! and exits. The process itself is in [`groups`].
 //!
-//! The server never waits for its supervisor: the pipe does not block. A supervisor that does not read (it is stopped, or
-//! starved) fills the pipe; a thread then ends it, starts another one and sends it the whole list.
+//! The server never waits for its supervisor: the pipe does not block. A supervisor that does not read (it is stopped,
+//! or starved) fills the pipe; a thread then ends it, starts another one and sends it the whole list.
 
 mod groups;
 mod process;
@@ -47,7 +47,8 @@ pub(super) struct Deadline {
 }
 
 impl Deadline {
-    /// The deadline of a run that its server stops in `stops_in` and drops in `gone_in`. The server acts first, if it can.
+    /// The deadline of a run that its server stops in `stops_in` and drops in `gone_in`. The server acts first, if it
+    /// can.
     pub(super) fn after(stops_in: Duration, gone_in: Duration) -> Deadline {
         let at = |left: Duration| uptime().saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
         let slack = gone_in.saturating_sub(stops_in);

@@ -11,8 +11,8 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use super::{Deadline, uptime};
 
-/// How often a supervisor checks whether groups that were asked to end have ended, and the pause between two checks: five
-/// seconds in all. Leases are longer, so no other instance has started their runs again by then.
+/// How often a supervisor checks whether groups that were asked to end have ended, and the pause between two checks:
+/// five seconds in all. Leases are longer, so no other instance has started their runs again by then.
 const MAX_EXIT_CHECKS: u32 = 100;
 const EXIT_CHECK_PAUSE: Duration = Duration::from_millis(50);
 
