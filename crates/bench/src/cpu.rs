@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use sqlx::PgConnection;
 
-/// What this process has used so far, in user and kernel, with threads that have ended; `/proc` tells it in hundredths of a
-/// second.
+/// Returns the processor time of this process so far, in user and kernel mode, with threads that have ended. `/proc`
+/// counts in hundredths of a second.
 pub(crate) fn own() -> Duration {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();
@@ -30,10 +30,10 @@ impl Sub for Spent {
     }
 }
 
-/// Tells what was spent so far.
+/// Measures the processor time spent so far.
 #[derive(Debug)]
 pub(crate) enum Meter {
-    /// Nobody works but this process.
+    /// Only this process works.
     Client,
     /// The backends of this connection's database work too. Those that ended are not counted.
     WithBackends(PgConnection),

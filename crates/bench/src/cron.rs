@@ -90,7 +90,7 @@ fn shown(timing: Timing) -> String {
     format!("{} ±{:.0}%", thousands(timing.median.round() as u64), timing.spread * 100.0)
 }
 
-/// Where the others give other answers, they do another thing in that time.
+/// Lists the answers that differ: a crate that computes something else cannot be compared by time.
 fn differences(expression: &str, zone: &str, rivals: &[Rival]) -> Vec<String> {
     let [everbell, others @ ..] = rivals else { return Vec::new() };
     let mut notes = Vec::new();
@@ -111,7 +111,7 @@ fn differences(expression: &str, zone: &str, rivals: &[Rival]) -> Vec<String> {
     notes
 }
 
-/// What catching up asks after a long time: how many slots were missed, and which was the last?
+/// Measures the two questions of catching up after a long time: how many slots were missed, and which was the last?
 fn many_seconds() {
     let instant = |second| Timestamp::from_second(second).expect("a second of our century");
     let (from, until) = (instant(1_500_000_000), instant(1_500_000_000 + 10 * 31_556_952));

@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::measure::Stopwatch;
-use crate::population::{self, Place};
+use crate::population::{self, Database};
 use crate::table::{Table, thousands};
 
 /// How many are due in the same second.
@@ -29,7 +29,7 @@ const DUE: u32 = 10_000;
 const BATCH: u32 = 500;
 /// How many orgs the reconciler looks at in one transaction.
 const STEP: u32 = 500;
-/// Where those are that are due together: 09:00 there is 03:15 in UTC, and nowhere else.
+/// The zone of the orgs that are due together: 09:00 there is 03:15 in UTC, and nowhere else.
 const TOGETHER: &str = "Asia/Kathmandu";
 const TOGETHER_AT: &str = "2026-11-16T03:15:00Z";
 /// After it is nine o'clock elsewhere.
@@ -73,13 +73,13 @@ async fn measure(sizes: &[u32], postgres: bool, sqlite: bool) -> Outcome<()> {
         if postgres {
             let database = TestDatabase::empty_on(&postgres_url_with(Durability::Durable)).await;
             let store = PostgresStore::connect(database.url()).await?;
-            table.row(one("PostgreSQL", Arc::new(store), Place::Postgres(database.url()), *orgs).await?);
+            table.row(one("PostgreSQL", Arc::new(store), Database::Postgres(database.url()), *orgs).await?);
         }
         if sqlite {
             let folder = std::env::temp_dir().join(format!("everbell-bench-orgs-{}-{orgs}", std::process::id()));
             let path = folder.join("bench.db");
             let store = SqliteStore::open(&path).await?;
-            table.row(one("SQLite", Arc::new(store), Place::Sqlite(&path), *orgs).await?);
+            table.row(one("SQLite", Arc::new(store), Database::Sqlite(&path), *orgs).await?);
             std::fs::remove_dir_all(&folder)?;
         }
     }
@@ -90,7 +90,7 @@ async fn measure(sizes: &[u32], postgres: bool, sqlite: bool) -> Outcome<()> {
     Ok(())
 }
 
-async fn one(name: &str, store: Arc<dyn Store>, place: Place<'_>, orgs: u32) -> Outcome<Vec<String>> {
+async fn one(name: &str, store: Arc<dyn Store>, place: Database<'_>, orgs: u32) -> Outcome<Vec<String>> {
     let created_at: Timestamp = CREATED_AT.parse()?;
     let begun = Stopwatch::start();
     write(&*store, orgs, created_at).await?;
@@ -102,7 +102,7 @@ async fn one(name: &str, store: Arc<dyn Store>, place: Place<'_>, orgs: u32) -> 
     let made = rate(orgs, &begun);
 
     let begun = Stopwatch::start();
-    let mover = OrgWrite { timezone: Some("Europe/Lisbon".to_owned()), ..OrgWrite::of(org_id(orgs - 1)?) };
+    let mover = OrgWrite { timezone: Some("Europe/Lisbon".to_owned()), ..OrgWrite::new(org_id(orgs - 1)?) };
     store.write_orgs(&[mover], &audit(created_at)).await?;
     while store.reconcile_orgs(created_at, STEP).await?.more {}
     let followed = begun.seconds();
@@ -149,7 +149,7 @@ async fn write(store: &dyn Store, orgs: u32, now: Timestamp) -> Outcome<()> {
             let zone = if number < DUE { &own } else { &zones[number as usize % zones.len()] };
             let settings = Some(Json::parse("settings", r#"{"plan":"gold"}"#)?);
             let name = Some(format!("Organisation number {number}"));
-            Ok(OrgWrite { timezone: Some(zone.name().to_owned()), name, settings, ..OrgWrite::of(org_id(number)?) })
+            Ok(OrgWrite { timezone: Some(zone.name().to_owned()), name, settings, ..OrgWrite::new(org_id(number)?) })
         };
         let writes: Vec<OrgWrite> = (first..orgs.min(first + many)).map(of).collect::<Outcome<_>>()?;
         store.write_orgs(&writes, &audit(now)).await?;
@@ -177,7 +177,7 @@ async fn drain(store: &dyn Store, now: Timestamp) -> StoreResult<u32> {
 }
 
 fn job(key: &str, target: &str, expression: &str, scope: Scope, created_at: Timestamp) -> Outcome<Definition> {
-    // Nobody executes the runs here, so those of before are in the way of nobody.
+    // The runs are not executed here, so earlier ones must not block later ones.
     let policies = PolicyValues { overlap: Overlap::Allow, ..PolicyValues::default() };
     Ok(Definition {
         id: JobId::new(created_at, [target.len() as u8; 10]),

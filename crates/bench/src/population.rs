@@ -11,9 +11,9 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, SqliteConnection};
 use uuid::Uuid;
 
-/// Where the jobs are.
+/// The database of the jobs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place<'a> {
+pub(crate) enum Database<'a> {
     Postgres(&'a str),
     Sqlite(&'a Path),
 }
@@ -52,10 +52,10 @@ pub(crate) async fn template(store: &dyn Store, created_at: Timestamp) -> Result
     Ok(())
 }
 
-/// So many copies of the template, all with their next fire at this time.
-pub(crate) async fn copies(place: Place<'_>, count: u32, next: Timestamp) -> Result<(), Box<dyn std::error::Error>> {
+/// Creates this many copies of the template, all with their next fire at this time.
+pub(crate) async fn copies(place: Database<'_>, count: u32, next: Timestamp) -> Result<(), Box<dyn std::error::Error>> {
     match place {
-        Place::Postgres(url) => {
+        Database::Postgres(url) => {
             let sql = format!(
                 "insert into jobs
                  select (jsonb_populate_record(j, jsonb_build_object('id', gen_random_uuid(), 'job_key', 'copy-' || n))).*
@@ -68,7 +68,7 @@ pub(crate) async fn copies(place: Place<'_>, count: u32, next: Timestamp) -> Res
             let mut connection = PgConnection::connect(url).await?;
             sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
         }
-        Place::Sqlite(path) => {
+        Database::Sqlite(path) => {
             let mut connection: SqliteConnection = SqliteConnectOptions::new().filename(path).connect().await?;
             let query = "select name from pragma_table_info('jobs') where name not in ('id', 'job_key') order by cid";
             let columns: Vec<String> = sqlx::query_scalar(query).fetch_all(&mut connection).await?;
@@ -90,10 +90,10 @@ pub(crate) async fn copies(place: Place<'_>, count: u32, next: Timestamp) -> Res
 }
 
 /// How many rows a query counts.
-pub(crate) async fn count(place: Place<'_>, query: &'static str) -> Result<i64, Box<dyn std::error::Error>> {
+pub(crate) async fn count(place: Database<'_>, query: &'static str) -> Result<i64, Box<dyn std::error::Error>> {
     Ok(match place {
-        Place::Postgres(url) => sqlx::query_scalar(query).fetch_one(&mut PgConnection::connect(url).await?).await?,
-        Place::Sqlite(path) => {
+        Database::Postgres(url) => sqlx::query_scalar(query).fetch_one(&mut PgConnection::connect(url).await?).await?,
+        Database::Sqlite(path) => {
             let mut connection: SqliteConnection = SqliteConnectOptions::new().filename(path).connect().await?;
             sqlx::query_scalar(query).fetch_one(&mut connection).await?
         }

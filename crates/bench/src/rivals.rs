@@ -26,7 +26,7 @@ pub(crate) struct Case {
 /// One crate with one case.
 pub(crate) struct Rival {
     pub(crate) name: &'static str,
-    /// The next time from each start, to see who gives other answers.
+    /// The next time from each start, to see which answers differ.
     pub(crate) answers: Vec<Option<i64>>,
     /// The next time from each start.
     pub(crate) next: Work<'static>,

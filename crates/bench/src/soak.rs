@@ -12,7 +12,7 @@ const SAMPLE_S: f64 = 10.0;
 /// Growth of memory in the second half, for an hour, that still counts as flat.
 const FLAT_MB_PER_HOUR: f64 = 12.0;
 
-/// What a process uses.
+/// The resources that a process uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
     pub(crate) rss_mb: f64,
@@ -22,7 +22,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    pub(crate) fn of(pid: u32) -> Outcome<Usage> {
+    pub(crate) fn read(pid: u32) -> Outcome<Usage> {
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -37,7 +37,7 @@ impl Usage {
     }
 }
 
-/// What the command line asks for.
+/// Options of the command line.
 struct Soak {
     minutes: f64,
     rate: usize,
@@ -83,7 +83,7 @@ fn watch(soak: &Soak) -> Outcome<bool> {
     println!("minute  memory MB  anonymous MB  descriptors  threads  database MB");
     while begun.elapsed().as_secs_f64() < 60.0 * soak.minutes {
         pause_s(SAMPLE_S);
-        let (usage, minute) = (Usage::of(pid)?, begun.elapsed().as_secs_f64() / 60.0);
+        let (usage, minute) = (Usage::read(pid)?, begun.elapsed().as_secs_f64() / 60.0);
         let Usage { rss_mb, anonymous_mb, descriptors, threads } = usage;
         let size = size_mb(cluster.folder());
         println!("{minute:6.1} {rss_mb:10.1} {anonymous_mb:13.1} {descriptors:12} {threads:8} {size:12.1}");

@@ -1,7 +1,7 @@
-//! What operators do to a job: each a pure function from the job as it is to the change to be written.
+//! Changes that operators make to a job: each is a pure function from the current job to the change to be written.
 //!
-//! A store reads [`JobView`] under a lock, asks one of these, and commits the [`JobChange`] in the same transaction. So a
-//! pause, an edit or a run by hand can race with a claim and neither loses nor doubles a slot.
+//! A store reads [`JobView`] under a lock, calls one of these functions, and commits the [`JobChange`] in the same
+//! transaction. So a pause, an edit or a run by hand can race with a claim and neither loses nor doubles a slot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct JobView {
     /// Its timer, or the timer of the org that is asked about. Of a job with one for each org that is asked about as a
     /// whole: one that is not stored.
     pub timer: Timer,
-    /// What decides about that org.
+    /// The facts about that org that decide whether and when the job fires for it.
     pub org: Option<OrgFacts>,
     /// Its pending and running runs, oldest first.
     pub active: Vec<ActiveRun>,
@@ -35,7 +35,7 @@ pub struct JobView {
 }
 
 impl JobView {
-    /// What a plan must know besides the job and its timer.
+    /// Returns the context that a plan needs besides the job and its timer.
     fn seen<'a>(&'a self, org_spec: Option<&'a Spec>) -> PlanContext<'a> {
         PlanContext { active: &self.active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec }
     }
@@ -57,7 +57,7 @@ impl JobView {
         if self.is_of_all_orgs() { Err(Invalid::new("orgId", refusal)) } else { Ok(()) }
     }
 
-    /// The same, where all of them could be meant.
+    /// Like `expect_one_timer`, for actions that can also be asked for all orgs.
     fn expect_one_or_all(&self) -> Result<(), Invalid> {
         if self.is_of_all_orgs() { Err(Invalid::for_whom()) } else { Ok(()) }
     }
@@ -77,11 +77,11 @@ impl JobView {
 /// A job to be inserted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewJob {
-    /// What never changes.
+    /// The immutable part of the job.
     pub definition: Arc<Definition>,
-    /// How it begins.
+    /// The initial state.
     pub state: JobState,
-    /// Its timer, armed unless the job begins paused. `None` for a job with one for each org: they are made by an org update.
+    /// Its timer, armed unless the job starts paused. `None` for a per-org job: an org update creates those timers.
     pub timer: Option<Timer>,
 }
 
@@ -99,22 +99,22 @@ impl NewJob {
     }
 }
 
-/// What is to be written about a job, in one transaction.
+/// A change of a job, to be written in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobChange {
-    /// The state as it shall be.
+    /// The new state.
     pub state: JobState,
-    /// Runs, gaps, cancellations and the timer as it shall be.
+    /// Runs, gaps and cancellations to write, and the new timer.
     pub plan: Plan,
     /// The version that takes over.
     pub successor: Option<NewJob>,
-    /// What is to be done for each org afterwards.
-    pub org_update: Option<OrgTask>,
-    /// What happens to the runs that have not begun, of all orgs.
+    /// A task to carry out for each org afterwards.
+    pub org_task: Option<OrgTask>,
+    /// The effect on the runs that have not started, of all orgs.
     pub pending: PendingRuns,
 }
 
-/// What a change does to the runs of a job that have not begun.
+/// The effect of a change on the runs of a job that have not started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PendingRuns {
     /// They stay as they are.
@@ -162,7 +162,7 @@ pub fn create(definition: Definition) -> NewJob {
 pub fn pause(view: &JobView, pause: Pause) -> Result<JobChange, Invalid> {
     let state = view.job.state.paused(pause)?;
     let pending = PendingRuns::Hold;
-    Ok(JobChange { state, plan: Plan::nothing(&plan::disarm(&view.timer)), successor: None, org_update: None, pending })
+    Ok(JobChange { state, plan: Plan::nothing(&plan::disarm(&view.timer)), successor: None, org_task: None, pending })
 }
 
 /// Stops firing, and cancels the runs that have not begun.
@@ -170,7 +170,7 @@ pub fn pause_and_cancel(view: &JobView, reason: Pause) -> Result<JobChange, Inva
     Ok(JobChange { pending: PendingRuns::Cancel, ..pause(view, reason)? })
 }
 
-/// Fires again, from now on. What went by is a gap, or one run if that is asked for.
+/// Resumes the job from now on. Missed slots become a gap, or one run if that is asked for.
 pub fn resume(view: &JobView, missed: Missed, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
     let reason = if view.job.state.error.is_some() { GapReason::Errored } else { GapReason::Paused };
     if view.job.state.status == JobStatus::Active && view.job.state.error.is_none() {
@@ -182,11 +182,11 @@ pub fn resume(view: &JobView, missed: Missed, by: &str, now: Timestamp) -> Resul
         if let Err(broken) = &view.job().spec {
             return Err(Invalid::new("schedule", broken.reason.clone()));
         }
-        let org_update = Some(OrgTask::Resume { at: now, missed, reason });
-        return Ok(JobChange { state, plan: Plan::nothing(&view.timer), successor: None, org_update, pending });
+        let org_task = Some(OrgTask::Resume { at: now, missed, reason });
+        return Ok(JobChange { state, plan: Plan::nothing(&view.timer), successor: None, org_task, pending });
     }
     let plan = plan::resume(view.job(), &view.timer, &view.seen(None), missed, reason, now)?;
-    Ok(JobChange { state, plan, successor: None, org_update: None, pending })
+    Ok(JobChange { state, plan, successor: None, org_task: None, pending })
 }
 
 /// Brings a job back that would never fire again: see [`repair::needed`].
@@ -201,7 +201,7 @@ pub fn repair(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Inv
                 state: touched(view, by, now),
                 plan: Plan::nothing(&timer),
                 successor: None,
-                org_update: None,
+                org_task: None,
                 pending: PendingRuns::Leave,
             })
         }
@@ -212,12 +212,12 @@ pub fn repair(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Inv
 /// canceled: nothing would ever release them.
 pub fn retire(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
     let state = view.job.state.retired(by, now)?;
-    let org_update = view.is_of_all_orgs().then_some(OrgTask::Arm);
+    let org_task = view.is_of_all_orgs().then_some(OrgTask::Arm);
     let pending = match view.job.state.status {
         JobStatus::Paused => PendingRuns::End,
         JobStatus::Active | JobStatus::Retired => PendingRuns::Leave,
     };
-    Ok(JobChange { state, plan: last_plan(view, now), successor: None, org_update, pending })
+    Ok(JobChange { state, plan: last_plan(view, now), successor: None, org_task, pending })
 }
 
 fn last_plan(view: &JobView, now: Timestamp) -> Plan {
@@ -227,7 +227,7 @@ fn last_plan(view: &JobView, now: Timestamp) -> Plan {
     plan::close(view.job(), &view.timer, &view.seen(None), reason_to_end(view), now)
 }
 
-/// Why slots that have gone by when a version ends have no run.
+/// Why past slots have no run when a version ends.
 fn reason_to_end(view: &JobView) -> GapReason {
     match (&view.job.state.error, view.job.state.status) {
         (Some(_), _) => GapReason::Errored,
@@ -236,12 +236,12 @@ fn reason_to_end(view: &JobView) -> GapReason {
     }
 }
 
-/// What the next version does differently. `None` keeps what is.
+/// The differences between a version and the next one. `None` keeps the current value.
 #[derive(Clone, Debug, Default)]
 pub struct Edit {
-    /// Another label.
+    /// The new target.
     pub target: Option<Target>,
-    /// Another payload.
+    /// The new payload.
     pub payload: Option<Json>,
     /// Another schedule.
     pub spec: Option<Spec>,
@@ -308,9 +308,9 @@ pub fn new_version(
         successor.state = JobState { status: JobStatus::Paused, pause: Some(pause), ..successor.state };
         successor.timer = successor.timer.as_ref().map(plan::disarm);
     }
-    // The org update of a successor for orgs takes over what this one leaves; another one does not.
-    let org_update = (view.is_of_all_orgs() && successor.timer.is_some()).then_some(OrgTask::Arm);
-    Ok(JobChange { state, plan, successor: Some(successor), org_update, pending })
+    // A per-org successor takes over the timers in its own org update; any other successor does not.
+    let org_task = (view.is_of_all_orgs() && successor.timer.is_some()).then_some(OrgTask::Arm);
+    Ok(JobChange { state, plan, successor: Some(successor), org_task, pending })
 }
 
 /// Moves the next fire, and only that.
@@ -323,7 +323,7 @@ pub fn reschedule(view: &JobView, to: Timestamp, by: &str, now: Timestamp) -> Re
         state: touched(view, by, now),
         plan: Plan::nothing(&timer),
         successor: None,
-        org_update: None,
+        org_task: None,
         pending: PendingRuns::Leave,
     })
 }
@@ -334,13 +334,7 @@ pub fn skip_next(view: &JobView, count: u32, by: &str, now: Timestamp) -> Result
     view.expect_one_timer()?;
     let spec = view.org_spec()?;
     let plan = plan::skip_next(view.job(), &view.timer, &view.seen(spec.as_ref()), count, by, now)?;
-    Ok(JobChange {
-        state: touched(view, by, now),
-        plan,
-        successor: None,
-        org_update: None,
-        pending: PendingRuns::Leave,
-    })
+    Ok(JobChange { state: touched(view, by, now), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
 }
 
 /// Refuses `more` runs for a job, or for an org of a job, that would then have more than `limit` that are pending or running.
@@ -357,32 +351,20 @@ pub fn run_now(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<J
     view.expect_living()?;
     view.expect_one_or_all()?;
     let plan = plan::run_now(view.job(), &view.timer, &view.seen(None), request, now);
-    Ok(JobChange {
-        state: view.job.state.clone(),
-        plan,
-        successor: None,
-        org_update: None,
-        pending: PendingRuns::Leave,
-    })
+    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
 }
 
-/// Enqueues runs for slots that have gone by. A paused job may be backfilled; a retired one not.
+/// Enqueues runs for past slots. A paused job may be backfilled; a retired one may not.
 pub fn backfill(view: &JobView, request: &plan::Backfill<'_>) -> Result<JobChange, Invalid> {
     view.expect_living()?;
     view.expect_one_or_all()?;
     let spec = view.org_spec()?;
     let plan = plan::backfill(view.job(), &view.timer, &view.seen(spec.as_ref()), request)?;
-    Ok(JobChange {
-        state: view.job.state.clone(),
-        plan,
-        successor: None,
-        org_update: None,
-        pending: PendingRuns::Leave,
-    })
+    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
 }
 
-/// Has something done for every org, in small steps: a run by hand, a backfill, or the timers made anew.
-pub fn for_all_orgs(view: &JobView, work: OrgTask) -> Result<JobChange, Invalid> {
+/// Starts a task for every org, in small steps: a run by hand, a backfill, or a rebuild of the timers.
+pub fn for_all_orgs(view: &JobView, task: OrgTask) -> Result<JobChange, Invalid> {
     view.expect_living()?;
     if !view.is_of_all_orgs() {
         return Err(Invalid::new("orgId", "this job does not fire for orgs: its scope is `global`"));
@@ -392,7 +374,7 @@ pub fn for_all_orgs(view: &JobView, work: OrgTask) -> Result<JobChange, Invalid>
         state: view.job.state.clone(),
         plan,
         successor: None,
-        org_update: Some(work),
+        org_task: Some(task),
         pending: PendingRuns::Leave,
     })
 }

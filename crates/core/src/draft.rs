@@ -16,7 +16,7 @@ const MAX_DESCRIPTION_BYTES: usize = 10_000;
 const MAX_LABELS: usize = 64;
 const MAX_LABEL_BYTES: usize = 200;
 
-/// A job as somebody wrote it down. Only data: nothing is checked before it becomes a definition.
+/// A job as it was written down. Only data: nothing is checked before it becomes a definition.
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// The name that all versions share.
@@ -33,7 +33,7 @@ pub struct Draft {
     pub policies: PolicyValues,
     /// The key of the job that must have succeeded, and how recently.
     pub depends_on: Option<(String, Duration)>,
-    /// What happens when clocks change.
+    /// The behavior when clocks change.
     pub dst: Dst,
     /// No slot before this.
     pub start_at: Option<Timestamp>,
@@ -58,20 +58,20 @@ pub enum Timing {
     Once(Timestamp),
 }
 
-/// Who made a definition, when, and under which id.
+/// The author, time and id of a definition.
 #[derive(Clone, Debug)]
 pub struct Made<'a> {
     /// The id of the version.
     pub id: JobId,
-    /// Who owns it.
+    /// Its owner.
     pub source: Source,
-    /// Who made it.
+    /// Its author.
     pub by: &'a str,
-    /// When. Its slots begin after this.
+    /// The time of the request. Slots count from here on.
     pub at: Timestamp,
 }
 
-/// What was refused so far.
+/// The problems found so far.
 #[derive(Default)]
 struct Problems(Vec<Invalid>);
 

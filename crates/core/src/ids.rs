@@ -11,7 +11,7 @@ use uuid::Uuid;
 pub struct Invalid {
     /// The field, as the API spells it, such as `jobKey` or `policies.timeout`.
     pub field: &'static str,
-    /// What is wrong and what is allowed.
+    /// The error, and the values that are allowed.
     pub reason: String,
 }
 
@@ -180,12 +180,12 @@ pub(crate) fn gap_id(reason: &str, job: JobId, org: Option<&OrgId>, first_slot: 
     time_ordered(first_slot, &slot_hash(reason.as_bytes(), job, org, first_slot)[..10])
 }
 
-/// The id of an entry in the audit trail about a job (and an org) that nobody asked for: the same however often it is made.
+/// The id of an audit entry about a job (and an org) that everbell writes by itself. The same input gives the same id.
 pub fn entry_id(action: &str, job: JobId, org: Option<&OrgId>, at: Timestamp) -> Uuid {
     time_ordered(at, &slot_hash(action.as_bytes(), job, org, at)[..10])
 }
 
-/// The id of the run by hand that an org update over orgs makes for one of them: the same however often it is made.
+/// The id of the run by hand that an org update creates for an org. The same input gives the same id.
 pub(crate) fn org_update_run_id(org_update: Uuid, job: JobId, org: &OrgId, at: Timestamp) -> RunId {
     RunId(time_ordered(at, &slot_hash(org_update.as_bytes(), job, Some(org), at)[..10]))
 }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::ids::{JobId, OrgId, slot_hash};
 use crate::spec::Spec;
 
-/// When the slot fires: at the slot, plus a share of `most` that a hash of job, org and slot chooses.
+/// Returns when the slot fires: at the slot, plus a share of `most` chosen by a hash of job, org and slot.
 ///
 /// The delay stays shorter than the wait for the next slot, so slots keep their order.
 pub fn fire_at(spec: &Spec, job: JobId, org: Option<&OrgId>, slot: Timestamp, most: Duration) -> Timestamp {

@@ -24,11 +24,11 @@ pub struct Definition {
     pub version: u32,
     /// The label of what to do.
     pub target: Target,
-    /// What the handler gets.
+    /// The JSON that the handler receives.
     pub payload: Json,
     /// When it fires; or why a stored schedule can no longer be read.
     pub spec: Result<Spec, Unschedulable>,
-    /// What it wants when something is late, overlaps or fails.
+    /// Its policies: lateness, overlap, retries and the like.
     pub policies: Policies,
     /// One timer, or one for each org.
     pub scope: Scope,
@@ -36,19 +36,19 @@ pub struct Definition {
     pub description: String,
     /// For filters.
     pub labels: BTreeMap<String, String>,
-    /// Who owns the definition.
+    /// The owner of the definition.
     pub source: Source,
     /// The version that this one replaced.
     pub supersedes: Option<JobId>,
-    /// Who made it.
+    /// Its author.
     pub created_by: String,
-    /// When it was made. Its slots begin after this.
+    /// When it was created. Its slots start after this.
     pub created_at: Timestamp,
 }
 
 /// A stored schedule that cannot be read any more, for instance because a zone left the IANA database.
 ///
-/// It never turns into UTC in silence: the job is `errored` until somebody mends it.
+/// It never silently falls back to UTC: the job is `errored` until it is repaired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unschedulable {
     /// The stored expression, if it is recurring.
@@ -70,7 +70,7 @@ pub enum Scope {
 }
 words!(Scope { Global = "global", PerOrg = "per_org" });
 
-/// Who owns a definition.
+/// The owner of a definition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Source {
     /// Made through the API, the CLI or the UI.
@@ -132,7 +132,7 @@ impl Definition {
     }
 }
 
-/// Where a job is in its life: `active <-> paused`, and `retired`, which is final.
+/// The status of a job: `active <-> paused`, and `retired`, which is final.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum JobStatus {
     /// Its slots fire.
@@ -145,7 +145,7 @@ pub enum JobStatus {
 }
 words!(JobStatus { Active = "active", Paused = "paused", Retired = "retired" });
 
-/// What operators and the engine change about a job.
+/// The part of a job that operators and the engine change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobState {
     /// Active, paused or retired.
@@ -158,9 +158,9 @@ pub struct JobState {
     pub revision: u64,
     /// Failed runs since the last success.
     pub consecutive_failures: u32,
-    /// Who changed it last.
+    /// The actor who changed it last.
     pub updated_by: String,
-    /// When.
+    /// When its state last changed.
     pub updated_at: Timestamp,
 }
 
@@ -169,20 +169,20 @@ pub struct JobState {
 pub struct Pause {
     /// Mandatory text.
     pub reason: String,
-    /// Who paused it.
+    /// The actor who paused it.
     pub by: String,
-    /// When.
+    /// When it was paused.
     pub at: Timestamp,
-    /// When it resumes by itself, if ever.
+    /// When it resumes automatically, if ever.
     pub until: Option<Timestamp>,
 }
 
 /// A definition together with its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// What never changes.
+    /// The immutable part.
     pub definition: Arc<Definition>,
-    /// What does.
+    /// The changing part.
     pub state: JobState,
 }
 
@@ -203,8 +203,8 @@ impl JobState {
         }
     }
 
-    /// `active -> paused`. A paused job may get another reason and another end, but who paused it and since when stay;
-    /// a retired one stays retired.
+    /// `active -> paused`. A paused job may get another reason and another end, but keeps its actor and start time; a
+    /// retired one stays retired.
     pub fn paused(&self, pause: Pause) -> Result<JobState, Invalid> {
         let length = pause.reason.trim().chars().count();
         if length == 0 {
@@ -260,7 +260,7 @@ pub struct Timer {
     pub job_id: JobId,
     /// The org, for a job with one timer for each.
     pub org: Option<OrgId>,
-    /// When to look again; `None` is disarmed: paused, retired, finished or errored.
+    /// When to look at it again; `None` means disarmed: paused, retired, finished or errored.
     pub next_run_at: Option<Timestamp>,
     /// The high-water mark: every slot up to here has its outcome. Never goes back.
     pub last_slot_at: Timestamp,

@@ -44,7 +44,7 @@ impl Json {
         &self.0
     }
 
-    /// The same value without white space between its parts, so that it is one line. Strings and numbers stay as written.
+    /// Returns the value on one line, without white space between its parts. Strings and numbers stay as written.
     pub fn to_single_line(&self) -> String {
         let mut line = String::with_capacity(self.0.len());
         let (mut in_string, mut escaped) = (false, false);

@@ -1,4 +1,4 @@
-//! What a run prints: the end of it is kept, while it is at work and afterwards.
+//! The output of a run: its end is kept, while the run is at work and afterwards.
 
 use crate::ids::RunId;
 use crate::json::storable_text;
@@ -6,14 +6,14 @@ use crate::json::storable_text;
 /// The most bytes of output that are kept: the end of it.
 pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
-/// What a run has printed so far, guarded by its id and attempt.
+/// The output of a run so far, guarded by its id and attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputSoFar {
-    /// Which.
+    /// The run.
     pub run_id: RunId,
     /// The attempt that must still be at work.
     pub attempt: u32,
-    /// The end of it.
+    /// The end of the output.
     pub text: String,
 }
 

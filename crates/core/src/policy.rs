@@ -45,7 +45,7 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// What happens to a slot while earlier runs of the job are still active.
+/// How a slot is treated while earlier runs of the job are still active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Overlap {
     /// The slot is recorded as a `skipped` run that names the blocking one.
@@ -60,7 +60,7 @@ pub enum Overlap {
 }
 words!(Overlap { Skip = "skip", Queue = "queue", Replace = "replace", Allow = "allow" });
 
-/// What happens to slots that were missed because nothing was running.
+/// How slots are treated that were missed because no scheduler was running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CatchUp {
     /// One run, for the latest slot; the others are folded into it. Then on from now.
@@ -73,7 +73,7 @@ pub enum CatchUp {
 }
 words!(CatchUp { Once = "once", None = "none", All = "all" });
 
-/// What happens to a handler whose instance cannot renew the lease of its run.
+/// How a handler is treated whose instance cannot renew the lease of its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OnLeaseLoss {
     /// The instance stops it before the lease ends, so that no other run of the job starts beside it.
@@ -138,7 +138,7 @@ pub struct PolicyValues {
     pub max_attempts: u32,
     /// The waits between attempts: from 1 s to 1 day.
     pub backoff: Backoff,
-    /// So many failures in a row pause the job: default never, 1 to 1,000.
+    /// The number of consecutive failures that pauses the job: default never, 1 to 1,000.
     pub pause_after_failures: Option<u32>,
     /// Another job that must have succeeded: default none, within 1 s to 366 days.
     pub depends_on: Option<Dependency>,
@@ -221,7 +221,8 @@ impl Policies {
         text(&self.0).into_iter().zip(defaults).filter(|(own, default)| own != default).map(|(own, _)| own).collect()
     }
 
-    /// What happens to a handler whose instance cannot renew its lease: the job's own choice, or what follows from `overlap`.
+    /// Returns how to treat a handler whose instance cannot renew its lease: the job's own choice, or what its
+    /// `overlap` implies.
     pub fn lease_loss(&self) -> OnLeaseLoss {
         self.on_lease_loss.unwrap_or(match self.overlap {
             Overlap::Skip | Overlap::Queue | Overlap::Replace => OnLeaseLoss::Stop,
@@ -229,7 +230,7 @@ impl Policies {
         })
     }
 
-    /// So many failures in a row: the reason to pause the job with, if that is wished.
+    /// Returns the reason to pause the job after this many consecutive failures, if the policy says so.
     pub fn pause_reason(&self, consecutive_failures: u32) -> Option<String> {
         let limit = self.pause_after_failures?;
         (consecutive_failures >= limit).then(|| format!("paused after {consecutive_failures} failures in a row"))

@@ -1,4 +1,4 @@
-//! What becomes of a timer that a clock which was ahead has moved into the future.
+//! Repairs timers that were moved into the future by a clock that was ahead.
 //!
 //! ```text
 //!          true now                                   false now

@@ -6,19 +6,19 @@
 
 use crate::job::{Job, JobStatus, Scope, Timer};
 
-/// What brings a job back.
+/// A repair that lets a job fire again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Repair {
-    /// Its timer lost its next fire. It is armed again after its mark, so `catchUp` decides about slots that have gone by.
+    /// Its timer lost its next fire. It is armed again after its mark, so `catchUp` decides about missed slots.
     Arm,
     /// It was errored, and its schedule can be read again. The slots of that time become an `errored` gap.
     EndError,
 }
 crate::policy::words!(Repair { Arm = "armed", EndError = "error_ended" });
 
-/// What a job needs so that it fires again; `None` if it fires, or rightly does not.
+/// Returns the repair that a job needs to fire again; `None` if it fires, or rightly does not.
 ///
-/// `timer` is the one of a job that fires for no org. The timers of orgs are brought in line by org updates.
+/// `timer` is the one of a job that fires for no org. Org updates repair the timers of orgs.
 pub fn needed(job: &Job, timer: Option<&Timer>) -> Option<Repair> {
     let spec = job.definition.spec.as_ref().ok().filter(|_| job.state.status == JobStatus::Active)?;
     let resting = |timer: &Timer| timer.next_run_at.is_none();

@@ -23,9 +23,9 @@ pub enum RunStatus {
     Succeeded,
     /// The handler failed, took too long, or was lost.
     Failed,
-    /// Somebody stopped it.
+    /// It was canceled.
     Canceled,
-    /// It was never meant to start: overlap, dependency, or an operator's wish.
+    /// It was never meant to start: overlap, dependency, or an operator's request.
     Skipped,
 }
 words!(RunStatus {
@@ -56,7 +56,7 @@ pub enum TriggerType {
 }
 words!(TriggerType { Scheduled = "scheduled", Manual = "manual", AdHoc = "ad_hoc" });
 
-/// What made a run.
+/// The cause of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// A slot; the expression is kept as text, `once` for a one-time job.
@@ -106,9 +106,9 @@ pub enum SkipReason {
         /// How recently it should have.
         within: Duration,
     },
-    /// Somebody asked to skip this slot.
+    /// An operator skipped this slot.
     Operator {
-        /// Who.
+        /// The actor who skipped it.
         actor: String,
     },
 }
@@ -136,18 +136,18 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// What a plan wants inserted: a run that will start, or a skipped one.
+/// A run to be inserted: one that will start, or a skipped one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRun {
     /// See [`RunId::for_slot`].
     pub id: RunId,
     /// The nominal instant; `None` for a run by hand. Unique per job and org.
     pub slot_at: Option<Timestamp>,
-    /// When it was meant to start: the slot, or where an operator moved it.
+    /// When it should start: the slot, or the time that an operator moved it to.
     pub scheduled_at: Timestamp,
-    /// What made it.
+    /// Its cause.
     pub trigger: Trigger,
-    /// Why it will not start, if so.
+    /// Why it is skipped, if it is.
     pub skip: Option<SkipReason>,
     /// It must wait until fewer than `maxConcurrentRuns` of its job and org are active.
     pub held: bool,
@@ -164,22 +164,22 @@ pub struct NewRun {
 /// A run that is pending or running, as far as the overlap check cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActiveRun {
-    /// Which.
+    /// Its id.
     pub id: RunId,
-    /// Waits behind others.
+    /// Whether it waits behind others.
     pub held: bool,
-    /// Somebody asked it to stop.
+    /// Whether cancellation was requested.
     pub cancel_requested: bool,
 }
 
 /// Everything that is known about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Which.
+    /// Its id.
     pub id: RunId,
-    /// The version that made it; `None` for a trial of a target.
+    /// The version that created it; `None` for a trial of a target.
     pub job_id: Option<JobId>,
-    /// The job's name at that time.
+    /// The key of the job at that time.
     pub job_key: Option<JobKey>,
     /// The job's version.
     pub job_version: Option<u32>,
@@ -187,19 +187,19 @@ pub struct Run {
     pub org: Option<OrgId>,
     /// The org-local date of the slot.
     pub local_date: Option<Date>,
-    /// What to do.
+    /// The target that it runs.
     pub target: Target,
-    /// What the handler gets.
+    /// The JSON that the handler receives.
     pub payload: Json,
-    /// What made it.
+    /// Its cause.
     pub trigger: Trigger,
-    /// The nominal instant, unless it was by hand.
+    /// The nominal instant; `None` for a run by hand.
     pub slot_at: Option<Timestamp>,
-    /// When it was meant to start.
+    /// When it should start.
     pub scheduled_at: Timestamp,
-    /// When it was written down.
+    /// When it was written.
     pub created_at: Timestamp,
-    /// Where it stands.
+    /// Its current status.
     pub status: RunStatus,
     /// Why it was skipped.
     pub skip: Option<SkipReason>,
@@ -211,34 +211,34 @@ pub struct Run {
     pub folded: u64,
     /// The current or last attempt, from 1; 0 before the first. The fence of its lease.
     pub attempt: u32,
-    /// When an executor took it, and which.
+    /// When an executor claimed it, and which instance.
     pub claimed: Option<(Timestamp, InstanceId)>,
-    /// When the last attempt began.
+    /// When the last attempt started.
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub finished_at: Option<Timestamp>,
-    /// Until when its executor must be heard of.
+    /// When its lease ends unless it is renewed.
     pub lease_until: Option<Timestamp>,
-    /// Who asked it to stop, if somebody did.
+    /// The actor who asked for its cancellation, if any.
     pub cancel_by: Option<String>,
     /// Why it failed.
     pub failure: Option<Failure>,
-    /// What the handler returned.
+    /// The handler's result.
     pub result: Option<Json>,
-    /// When the next attempt may begin, of a run that waits for one after a failure.
+    /// When the next attempt may start, if the run waits for one after a failure.
     pub next_attempt_at: Option<Timestamp>,
-    /// The end of what its last attempt printed; so far, while it is at work. It may be long, so only
-    /// [`RunStore::get_run`](crate::store::RunStore::get_run) tells it: wherever a run is one of many it is left out.
+    /// The end of the output of its last attempt; so far, while it is at work. It may be long, so only
+    /// [`RunStore::get_run`](crate::store::RunStore::get_run) returns it; lists leave it out.
     pub output: Option<String>,
 }
 
 impl Run {
-    /// The same for the same slot on every instance and for every attempt.
+    /// Returns a key that is the same for the same slot on every instance and for every attempt.
     pub fn idempotency_key(&self) -> String {
         idempotency_key(self.job_key.as_ref(), self.org.as_ref(), self.slot_at, self.id)
     }
 
-    /// How long after its time it began. Of scheduled runs in their first attempt only: nobody was late with the others.
+    /// Returns how late it started. Only scheduled runs in their first attempt have a lag.
     pub fn fire_lag(&self) -> Option<Duration> {
         fire_lag(self.trigger.kind(), self.attempt, self.scheduled_at, self.started_at)
     }
@@ -290,9 +290,9 @@ impl FailureCode {
     pub const PANIC: FailureCode = FailureCode(Cow::Borrowed("panic"));
     /// It took longer than its timeout.
     pub const TIMEOUT: FailureCode = FailureCode(Cow::Borrowed("timeout"));
-    /// Its executor was not heard of any more.
+    /// Its executor stopped renewing the lease.
     pub const LOST: FailureCode = FailureCode(Cow::Borrowed("lost"));
-    /// Somebody stopped it.
+    /// It was canceled.
     pub const CANCELED: FailureCode = FailureCode(Cow::Borrowed("canceled"));
     /// Its instance shut down before it was done.
     pub const SHUTDOWN: FailureCode = FailureCode(Cow::Borrowed("shutdown"));
@@ -340,12 +340,12 @@ pub struct Failure {
 pub const MAX_FAILURE_MESSAGE_BYTES: usize = 8 * 1024;
 
 impl Failure {
-    /// Somebody stopped it.
+    /// The failure of a canceled run.
     pub fn canceled(by: &str) -> Failure {
         Failure::new(FailureCode::CANCELED, &format!("canceled by {by}"))
     }
 
-    /// A failure whose message can be stored whatever the handler put into it.
+    /// A failure whose message can be stored, whatever the handler put into it.
     pub fn new(code: FailureCode, message: &str) -> Failure {
         Failure { code, message: storable_text(message, MAX_FAILURE_MESSAGE_BYTES), details: None }
     }
@@ -360,9 +360,9 @@ pub struct Gap {
     pub last_slot_at: Timestamp,
     /// How many slots of the schedule lie in this range and have no other outcome.
     pub slots: u64,
-    /// Why.
+    /// The reason.
     pub reason: GapReason,
-    /// Who, for what people did.
+    /// The actor, if a person caused it.
     pub actor: Option<String>,
 }
 

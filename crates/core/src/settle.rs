@@ -1,4 +1,4 @@
-//! [`settle`]: what becomes of a run when its handler is done with it. The second of the two decisions.
+//! [`settle`]: the next state of a run after its handler has ended. The second of the two decisions.
 //!
 //! ```text
 //!              Succeeded ─────────────────────────────► succeeded
@@ -20,14 +20,14 @@ use crate::output::end_of_output;
 use crate::policy::Backoff;
 use crate::run::{Failure, FailureCode, RunStatus};
 
-/// What `settle` must know of a run.
+/// The facts about a run that `settle` needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settling {
-    /// Which.
+    /// Its id.
     pub id: RunId,
     /// The attempt that the outcome belongs to: the fence of its lease.
     pub attempt: u32,
-    /// Where it stands.
+    /// Its current status.
     pub status: RunStatus,
     /// How often it may be tried.
     pub max_attempts: u32,
@@ -35,19 +35,19 @@ pub struct Settling {
     pub backoff: Backoff,
 }
 
-/// What a handler, a timer or an operator says about a run.
+/// The outcome of an attempt, as a handler, a timer or an operator reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The handler was done.
+    /// The handler returned.
     Succeeded {
-        /// What it returned.
+        /// Its result.
         result: Option<Json>,
     },
     /// The handler failed.
     Failed {
-        /// Why.
+        /// The failure.
         failure: Failure,
-        /// What shall follow.
+        /// How to proceed.
         then: Then,
     },
     /// The handler panicked, with this message.
@@ -56,19 +56,19 @@ pub enum Outcome {
     TimedOut(Duration),
     /// Its lease ran out. What is known of the lease becomes the details of the failure.
     Lost(Option<Json>),
-    /// Somebody stopped it.
+    /// It was canceled.
     Canceled {
-        /// Who.
+        /// The actor who canceled it.
         by: String,
     },
 }
 
-/// What shall follow a failure, as far as its handler can tell.
+/// How to proceed after a failure, as its handler sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Then {
     /// Another attempt, if the job allows one.
     Retry {
-        /// Not before so much time has passed, at most [`MAX_RETRY_AFTER`]; the job's backoff may be longer.
+        /// The shortest wait before it, at most [`MAX_RETRY_AFTER`]; the job's backoff may be longer.
         after: Duration,
     },
     /// Nothing: another attempt would fail the same way.
@@ -85,33 +85,33 @@ impl Then {
 /// The longest time that a handler can put off the next attempt.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
 
-/// What is to be written about a run, guarded by its id, attempt and status.
+/// A transition of a run, to be written under the guard of its id, attempt and status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// Which.
+    /// The run.
     pub run_id: RunId,
     /// The attempt that must still be the current one.
     pub attempt: u32,
     /// The status that it must still have.
     pub from: RunStatus,
-    /// What it becomes.
+    /// Its next state.
     pub to: Next,
-    /// The end of what the handler printed; `None` leaves what was kept while it was at work.
+    /// The end of the handler's output; `None` leaves what was saved while it was at work.
     pub output: Option<String>,
 }
 
-/// What a run becomes.
+/// The next state of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Terminal.
     Finish {
         /// Succeeded, failed or canceled.
         status: RunStatus,
-        /// When.
+        /// When it ended.
         finished_at: Timestamp,
-        /// Why not succeeded.
+        /// The failure, unless it succeeded.
         failure: Option<Failure>,
-        /// What the handler returned.
+        /// The handler's result.
         result: Option<Json>,
     },
     /// Pending again.
@@ -140,7 +140,8 @@ impl Transition {
     }
 }
 
-/// Decides what becomes of a run. `None`: nothing, because it is terminal or the outcome is not possible where it stands.
+/// Decides the next state of a run. `None`: no change, because the run is terminal or its status does not allow the
+/// outcome.
 pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transition> {
     let to = match (run.status, outcome) {
         (RunStatus::Running, Outcome::Succeeded { result }) => {
@@ -222,7 +223,7 @@ mod tests {
         ]
     }
 
-    /// What a running run on its only, or on its first of two attempts becomes, one line for each outcome.
+    /// The next state of a running run on its only, or on its first of two attempts: one line for each outcome.
     fn said(max_attempts: u32) -> Vec<String> {
         let say = |outcome| match settle(&run(RunStatus::Running, 1, max_attempts), outcome, now()).unwrap().to {
             Next::Finish { status, failure, finished_at, .. } => {

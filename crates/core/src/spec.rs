@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use crate::cron::{Dst, DstFold, Expression, Kind, Slots, Warning, dst_notes};
 use crate::zone::{self, MAX_SECOND, MIN_SECOND, Zone};
 
-/// When a job fires: an expression in a zone, or once; with optional bounds.
+/// The schedule of a job: an expression in a zone, or one time; with optional bounds.
 ///
-/// All answers are exact and bounded: results are strictly later (or earlier) than what was asked, and a question about
+/// All answers are exact and bounded: results are strictly later (or earlier) than the argument, and a question about
 /// ten years of missed seconds costs no more than one about a minute.
 ///
 /// ```
@@ -43,7 +43,7 @@ pub enum When {
     Every {
         /// The `@every` expression.
         expression: Expression,
-        /// Where the rate begins, in whole seconds.
+        /// The start of the fixed rate, in whole seconds.
         anchor: Timestamp,
     },
     /// One instant.
@@ -71,7 +71,8 @@ impl Spec {
         Spec { when, zone, dst: Dst::default(), start_at: None, end_at: None }
     }
 
-    /// Fires once, to the millisecond, which is what the id of its run can tell. The zone only says how the time is shown.
+    /// Creates a one-time schedule, to the millisecond, which is the precision of a run id. The zone only affects how
+    /// the time is shown.
     pub fn once(at: Timestamp, zone: Zone) -> Result<Spec, SpecError> {
         check_range("runAt", at)?;
         let at = Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at);
@@ -106,7 +107,7 @@ impl Spec {
         Ok(self)
     }
 
-    /// What kind of schedule this is.
+    /// Returns the kind of the schedule.
     pub fn when(&self) -> &When {
         &self.when
     }
@@ -124,7 +125,7 @@ impl Spec {
         &self.zone
     }
 
-    /// What happens when clocks change.
+    /// Returns the behavior when clocks change.
     pub fn dst(&self) -> Dst {
         self.dst
     }
@@ -139,7 +140,7 @@ impl Spec {
         self.end_at
     }
 
-    /// The same schedule in another zone, for an org with its own local time.
+    /// Returns the schedule in another zone, for an org with its own local time.
     #[must_use]
     pub fn in_zone(&self, zone: Zone) -> Spec {
         Spec { zone, ..self.clone() }
@@ -227,11 +228,11 @@ impl Spec {
             .map_or_else(Vec::new, |slots| slots.skipped(from, until).into_iter().map(zone::instant).collect())
     }
 
-    /// What may surprise the writer: the expression's own warnings, and DST changes in the year after `from`.
+    /// Returns warnings: the expression's own, and those about DST changes in the year after `from`.
     pub fn warnings(&self, from: Timestamp) -> Vec<Warning> {
         let mut all = self.expression().map_or_else(Vec::new, Expression::warnings);
         if let Some(slots) = self.cron_slots() {
-            let until = (floor(from) + dst_notes::AHEAD).clamp(MIN_SECOND, MAX_SECOND - 1);
+            let until = (floor(from) + dst_notes::LOOKAHEAD_SECONDS).clamp(MIN_SECOND, MAX_SECOND - 1);
             let (from, until) = self.clip(from, zone::instant(until));
             all.extend(dst_notes::of_slots(&slots, from, until));
         }

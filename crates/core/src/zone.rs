@@ -98,7 +98,7 @@ impl Zone {
         self.0.name
     }
 
-    /// The same zone for jiff, to show local times.
+    /// Returns the zone for jiff, to show local times.
     pub fn as_jiff(&self) -> &TimeZone {
         &self.0.tz
     }
@@ -210,7 +210,7 @@ impl fmt::Debug for Zone {
 /// A name that is no IANA time zone, with the nearest names that are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownZone {
-    /// What was asked for, cut to a printable length.
+    /// The requested name, cut to a printable length.
     pub name: String,
     /// Up to three valid names that look alike, the nearest first.
     pub nearest: Vec<&'static str>,

@@ -14,7 +14,7 @@ async fn brief(Payload(team): Payload<String>, run: Run) -> Result<String, RunEr
     Ok(format!("briefed {team}"))
 }
 
-/// What the program and its tests have in common.
+/// The builder that the program and its tests share.
 fn app() -> Builder {
     let backoff = Backoff { initial: Duration::from_secs(30), max: Duration::from_mins(10) };
     Everbell::builder().database("sqlite:briefings.db").target("brief", brief).schedule(

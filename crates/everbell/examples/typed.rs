@@ -13,13 +13,13 @@ struct Briefing {
     org: u64,
 }
 
-/// What a run returns is shown beside it.
+/// The result of a run, shown beside it.
 #[derive(serde::Serialize)]
 struct Sent {
     mails: u32,
 }
 
-/// Stands for a mail server that is busy the first time.
+/// Simulates a mail server that is busy the first time.
 #[derive(Clone, Default)]
 struct Mailer(Arc<AtomicU32>);
 

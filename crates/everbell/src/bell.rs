@@ -9,16 +9,16 @@ use jiff::Timestamp;
 use tokio::sync::broadcast;
 
 use crate::builder::Builder;
-use crate::client::{Context, Jobs, NAMED, Orgs, Runs, TargetReport};
+use crate::client::{Context, Jobs, MAX_NAMED_JOBS, Orgs, Runs, TargetReport};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFailed, EngineOptions};
 use crate::events::{Event, Events};
 use crate::sync::SyncPlan;
 use crate::targets::Targets;
 
-/// Durable cron inside of a program. Cheap to clone; all clones are the same.
+/// Durable cron inside of a program. Cheap to clone; all clones share one instance.
 ///
-/// Jobs can be made and changed at once; they fire while [`Everbell::run_until`] is at work, here or on another instance
+/// Jobs can be created and changed at once; they fire while [`Everbell::run_until`] runs, here or on another instance
 /// with the same database.
 #[derive(Clone, Debug)]
 pub struct Everbell {
@@ -26,7 +26,7 @@ pub struct Everbell {
     synced: Arc<SyncPlan>,
 }
 
-/// What everything is made of.
+/// The parts that an instance is made of.
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -36,7 +36,7 @@ pub(crate) struct Parts {
 }
 
 impl Everbell {
-    /// Begins to describe what there shall be.
+    /// Starts a builder.
     pub fn builder() -> Builder {
         Builder::new()
     }
@@ -45,17 +45,17 @@ impl Everbell {
         Everbell { parts, synced: Arc::new(synced) }
     }
 
-    /// Works until `shutdown` resolves: fires schedules and runs handlers. Then it takes no more work, lets handlers finish
+    /// Fires schedules and runs handlers until `shutdown` resolves. Then it takes no more work, lets handlers finish
     /// for a while, stops the others, and records everything. Dropping the future ends all of it at once.
     ///
-    /// It may be called again after it has ended, and several times at once: each call is an instance of its own.
+    /// It may be called again after it has ended, and several times at once: each call is a separate instance.
     pub async fn run_until(&self, shutdown: impl Future<Output = ()>) -> Result<(), EngineFailed> {
         // A large future, which others are put into.
         Box::pin(self.engine().run_until(shutdown)).await
     }
 
-    /// Is listed as an instance with these roles until `shutdown` resolves, takes no work and serves no target: for a
-    /// process that only answers requests.
+    /// Lists this process as an instance with these roles until `shutdown` resolves. It takes no work and serves no
+    /// target: for a process that only answers requests.
     pub async fn announce_until(&self, roles: &[&str], shutdown: impl Future<Output = ()>) {
         let Parts { store, clock, options, events, .. } = &*self.parts;
         let roles = roles.iter().map(|role| (*role).to_owned()).collect();
@@ -68,7 +68,7 @@ impl Everbell {
         self.engine_with(self.parts.options.clone())
     }
 
-    /// An instance that has not begun.
+    /// Creates an engine that has not started.
     pub(crate) fn engine_with(&self, options: EngineOptions) -> Engine {
         let Parts { store, clock, targets, events, .. } = &*self.parts;
         Engine::new(Arc::clone(store), Arc::clone(clock), targets.clone(), options, events.clone())
@@ -78,70 +78,71 @@ impl Everbell {
         &self.parts.options
     }
 
-    /// What people and programs do with jobs.
+    /// Lists, creates and changes jobs.
     pub fn jobs(&self) -> Jobs {
         Jobs::new(Context::new(&self.parts))
     }
 
-    /// What people and programs do with runs.
+    /// Lists, cancels and repeats runs.
     pub fn runs(&self) -> Runs {
         Runs::new(Context::new(&self.parts))
     }
 
-    /// What people and programs do with orgs: tenants, for whom a job fires at each one's own local time.
+    /// Lists and changes orgs: tenants, for each of whom a job fires at the org's own local time.
     pub fn orgs(&self) -> Orgs {
         Orgs::new(Context::new(&self.parts))
     }
 
-    /// Which targets live instances serve, and which jobs name one that nobody serves.
+    /// Returns the targets that live instances serve, and the jobs whose target no live instance serves.
     pub async fn targets(&self) -> StoreResult<TargetReport> {
-        self.parts.target_report(NAMED).await
+        self.parts.target_report(MAX_NAMED_JOBS).await
     }
 
-    /// The same with the names of no more than so many jobs, at most 1,000: for who wants the counts, or some examples.
+    /// Like [`Everbell::targets`], with the names of at most this many jobs, up to 1,000: for callers that need only
+    /// counts or examples.
     pub async fn targets_naming(&self, jobs: u32) -> StoreResult<TargetReport> {
-        self.parts.target_report(jobs.min(NAMED)).await
+        self.parts.target_report(jobs.min(MAX_NAMED_JOBS)).await
     }
 
-    /// Every instance that is known, the oldest first; also those that were not heard of lately.
+    /// Lists all known instances, oldest first; also those that sent no heartbeat lately.
     pub async fn instances(&self) -> StoreResult<Vec<Instance>> {
         self.parts.store.list_instances().await
     }
 
-    /// Since when an instance must have been heard of to count as alive: within the time of a lease.
+    /// The time since which an instance must have sent a heartbeat to count as alive: the length of a lease ago.
     pub fn alive_since(&self) -> Timestamp {
         self.parts.alive_since()
     }
 
-    /// What happens on the instances of this program from now on, without [`Event::Round`]. Who is too slow misses some
-    /// of it; [`Builder::observe`](crate::Builder::observe) does not.
+    /// Subscribes to the events of this program's instances from now on, without [`Event::Round`]. A slow receiver
+    /// misses some of them; [`Builder::observe`](crate::Builder::observe) does not.
     pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
         self.parts.events.listen()
     }
 
-    /// What the builder did with the schedules of the program.
+    /// Returns what the builder did with the schedules of the program.
     pub fn synced(&self) -> &SyncPlan {
         &self.synced
     }
 
-    /// Where everything is kept.
+    /// Returns the store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.parts.store
     }
 
-    /// What tells the time.
+    /// Returns the clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.parts.clock
     }
 
-    /// What time it is, for everybody with the same database.
+    /// Returns the current time, which all instances on the same database share.
     pub fn now(&self) -> Timestamp {
         self.parts.clock.now()
     }
 }
 
 impl fmt::Debug for Parts {
-    /// Without the store, which may know a password.
+    /// Leaves out the store, which may hold a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let targets: Vec<&str> = self.targets.names().map(everbell_core::Target::as_str).collect();
         f.debug_struct("Parts").field("targets", &targets).field("options", &self.options).finish_non_exhaustive()

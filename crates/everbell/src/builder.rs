@@ -18,8 +18,8 @@ use crate::schedule::Schedule;
 use crate::sync::{Removed, SyncPlan, Syncer};
 use crate::targets::{Action, TargetOptions, Targets};
 
-/// How many known targets a problem names.
-const TOLD: usize = 5;
+/// The most known targets that a problem names.
+const MAX_NAMED_TARGETS: usize = 5;
 
 /// Describes an [`Everbell`]. Nothing happens before [`Builder::build`].
 #[must_use = "nothing happens until it is built"]
@@ -37,13 +37,13 @@ pub struct Builder {
     problems: Vec<String>,
 }
 
-/// Where everything is kept.
+/// The database.
 enum Keeping {
     At(String),
     In(Arc<dyn Store>),
 }
 
-/// A target whose handler waits for the states.
+/// A target whose handler waits for the state.
 struct Registered {
     name: String,
     options: TargetOptions,
@@ -51,7 +51,7 @@ struct Registered {
     erase: Box<dyn FnOnce(Arc<States>) -> Action + Send>,
 }
 
-/// What is needed to begin, known to be good.
+/// The parts of a builder after all checks.
 struct Checked {
     keeping: Keeping,
     targets: Targets,
@@ -75,25 +75,25 @@ impl Builder {
         }
     }
 
-    /// Where everything is kept: `sqlite:PATH`, `sqlite::memory:`, or `postgres://user:password@host/database`.
+    /// Sets the database: `sqlite:PATH`, `sqlite::memory:`, or `postgres://user:password@host/database`.
     pub fn database(mut self, url: impl Into<String>) -> Builder {
         self.keeping = Some(Keeping::At(url.into()));
         self
     }
 
-    /// A store that is open already, instead of [`Builder::database`]: what is said last counts.
+    /// Sets a store that is already open, instead of [`Builder::database`]: the last call counts.
     pub fn store(mut self, store: Arc<dyn Store>) -> Builder {
         self.keeping = Some(Keeping::In(store));
         self
     }
 
-    /// Another source of time than the database: for tests.
+    /// Sets another source of time than the database: for tests.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Builder {
         self.clock = Some(clock);
         self
     }
 
-    /// Something that handlers take as [`State`](crate::State): one value of each type.
+    /// Adds a value that handlers take as [`State`](crate::State): one of each type.
     pub fn state<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Builder {
         if !self.states.add(value) {
             let name = crate::extract::short_name(std::any::type_name::<T>());
@@ -102,12 +102,12 @@ impl Builder {
         self
     }
 
-    /// Serves a label with a function.
+    /// Serves a target with a function.
     pub fn target<A: 'static>(self, name: impl Into<String>, handler: impl Handler<A>) -> Builder {
         self.target_with(name, handler, TargetOptions::default())
     }
 
-    /// Serves a label with a function, so many at once or only so long.
+    /// Serves a target with a function, with limits on concurrency and time.
     pub fn target_with<A: 'static, H: Handler<A>>(
         mut self,
         name: impl Into<String>,
@@ -119,14 +119,14 @@ impl Builder {
         self
     }
 
-    /// Serves a label with something that is no function of the program: for those who bring targets of their own.
+    /// Serves a target with an [`Action`] that is no function of the program: for crates that bring their own targets.
     pub fn action(mut self, name: impl Into<String>, action: Action, options: TargetOptions) -> Builder {
         let (check, erase) = (|_: &States| Vec::new(), Box::new(move |_| action));
         self.targets.push(Registered { name: name.into(), options, check, erase });
         self
     }
 
-    /// Declares a job. [`Builder::build`] brings the database up to it.
+    /// Declares a job. [`Builder::build`] syncs it into the database.
     pub fn schedule(mut self, schedule: Schedule) -> Builder {
         self.schedules.push(schedule);
         self
@@ -138,32 +138,32 @@ impl Builder {
         self
     }
 
-    /// Who declares the schedules: default [`Source::Code`]. A sync leaves the jobs of other owners alone.
+    /// Sets the owner of the schedules: default [`Source::Code`]. A sync leaves the jobs of other owners alone.
     pub fn source(mut self, source: Source) -> Builder {
         self.source = source;
         self
     }
 
-    /// What becomes of jobs that the program declared once and does not any more: default [`Removed::Keep`].
+    /// Sets how jobs are treated that the program no longer declares: default [`Removed::Keep`].
     pub fn removed(mut self, removed: Removed) -> Builder {
         self.removed = removed;
         self
     }
 
-    /// Whether to take over jobs that were made elsewhere, by the API or a configuration file: default not.
+    /// Sets whether to take over jobs that another owner declared, the API or a configuration file: default no.
     pub fn adopt(mut self, adopt: bool) -> Builder {
         self.adopt = adopt;
         self
     }
 
-    /// How the engine works.
+    /// Sets the options of the engine.
     pub fn options(mut self, options: EngineOptions) -> Builder {
         self.options = options;
         self
     }
 
-    /// Shows every [`Event`] to a function, when it happens and where it happens: for metrics, which may miss none. The
-    /// loops wait for it, so it must be quick and must not block. There may be several.
+    /// Calls a function with every [`Event`], when and where it happens: for metrics, which must miss none. The loops
+    /// wait for it, so it must be quick and must not block. There may be several.
     pub fn observe(mut self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Builder {
         self.observers.push(Box::new(observer));
         self
@@ -171,14 +171,14 @@ impl Builder {
 
     /// Checks everything, opens the database and brings its schema and the declared jobs up to date.
     ///
-    /// All problems are told at once, before anything is opened.
+    /// Reports all problems at once, before anything is opened.
     pub async fn build(self) -> Result<Everbell, BuildError> {
         let (parts, syncer) = self.open().await?;
         let done = syncer.apply(&parts).await?;
         Ok(Everbell::new(parts, done))
     }
 
-    /// What [`Builder::build`] would do with the declared jobs, without doing it. The schema is brought up to date.
+    /// Returns what [`Builder::build`] would do with the declared jobs, without doing it. Migrates the schema.
     pub async fn plan(self) -> Result<SyncPlan, BuildError> {
         let (parts, syncer) = self.open().await?;
         Ok(syncer.plan(&parts).await?)
@@ -253,7 +253,7 @@ impl Builder {
             let found = schedule.check().err().unwrap_or_default();
             problems.extend(found.iter().map(|problem| format!("schedule `{key}`: {problem}")));
             if let Some(target) = schedule.target_name().filter(|target| !known.contains(*target)) {
-                let names = listed(&nearest(target, known.iter().map(String::as_str), TOLD));
+                let names = listed(&nearest(target, known.iter().map(String::as_str), MAX_NAMED_TARGETS));
                 let target = target.escape_debug();
                 problems.push(format!("schedule `{key}` names unknown target `{target}`; known: {names}"));
             }
@@ -275,13 +275,13 @@ impl fmt::Debug for Builder {
     }
 }
 
-/// Why there is no [`Everbell`].
+/// The reason why [`Builder::build`] failed.
 ///
-/// Its debug form is its text, because that is what a `main` that returns it shows.
+/// Its debug form is its text, because a `main` that returns it shows that.
 pub enum BuildError {
-    /// What the program describes is not possible: every problem there is.
+    /// The program asks for something impossible: all problems.
     Invalid(Vec<String>),
-    /// The database could not be opened or asked.
+    /// The database could not be opened or read.
     Store(StoreError),
 }
 

@@ -1,7 +1,7 @@
 //! [`Clock`]: the only source of time.
 //!
 //! In production time comes from the database: `now` is the database's time at the last anchor plus the monotonic time
-//! since. A host clock that is wrong or jumps therefore changes nothing; how far it is off is only told
+//! since. A host clock that is wrong or jumps therefore changes nothing; its error is only reported
 //! ([`Clock::host_skew`]). With SQLite the database's time is the host's.
 //!
 //! ```text
@@ -24,15 +24,15 @@ use std::time::Duration;
 use everbell_core::store::{Store, StoreResult};
 use jiff::{SignedDuration, Timestamp};
 
-/// A future on the heap: what a trait object can return.
+/// A boxed future, which a trait object can return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What time it is, and how long something takes.
+/// A source of the time of day, and of elapsed time.
 ///
 /// [`Clock::now`] is for slots and records. Everything that waits or measures uses [`Clock::sleep`] and
 /// [`Clock::monotonic`], which go on whatever happens to the time of day.
 pub trait Clock: Debug + Send + Sync {
-    /// Now. Goes back only when the database's clock was set back by more than two seconds.
+    /// The current time. It goes back only when the database's clock was set back by more than two seconds.
     fn now(&self) -> Timestamp;
 
     /// Time since some moment, which only grows and also counts the time in which the machine was suspended. Unlike
@@ -42,23 +42,23 @@ pub trait Clock: Debug + Send + Sync {
     /// Resolves when this much monotonic time has passed.
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()>;
 
-    /// Learns from the database what time it is, and returns how far its clock was set since the last anchor.
+    /// Reads the database's clock, and returns how far it was set since the last anchor.
     fn anchor<'a>(&'a self, store: &'a dyn Store) -> BoxFuture<'a, StoreResult<Option<ClockStep>>>;
 
     /// How far the host's clock is ahead of this one.
     fn host_skew(&self) -> SignedDuration;
 }
 
-/// The database's clock was set, or another database with another clock answers.
+/// A step of the database's clock; or another database with another clock answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockStep {
     /// How far it was set forward; negative if it was set back.
     pub by: SignedDuration,
 }
 
-/// What a host has to tell about time. A seam for tests: the real one is [`Host`].
+/// The clocks of a host. A seam for tests: the real one is [`Host`].
 pub trait HostTime: Debug + Send + Sync {
-    /// What people set, and what may be wrong.
+    /// The wall clock, which people set and which may be wrong.
     fn wall(&self) -> Timestamp;
 
     /// Time since some moment, which only grows, and also while the machine is suspended.
@@ -101,8 +101,8 @@ impl HostTime for Host {
     }
 }
 
-/// Waits until `time` has passed on the monotonic clock of the machine. Timers of the runtime stand still while the machine
-/// is suspended, so the clock is looked at again every few seconds.
+/// Waits until `time` has passed on the monotonic clock of the machine. Timers of the runtime stop while the machine is
+/// suspended, so the clock is checked every few seconds.
 pub async fn sleep_on(host: &impl HostTime, time: Duration) {
     let end = host.monotonic().saturating_add(time);
     loop {
@@ -110,11 +110,11 @@ pub async fn sleep_on(host: &impl HostTime, time: Duration) {
         if left.is_zero() {
             return;
         }
-        tokio::time::sleep(left.min(LONGEST_SLEEP)).await;
+        tokio::time::sleep(left.min(MAX_SLEEP)).await;
     }
 }
 
-/// A clock that is anchored on the database.
+/// A clock that is anchored to the database.
 #[derive(Debug)]
 pub struct DatabaseClock<H = Host> {
     host: H,
@@ -139,20 +139,20 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// What an answer proves: the database read its clock between the question and the answer.
+    /// The bounds that an answer proves: the database read its clock between the question and the answer.
     fn from_answer(time: Timestamp, asked: Duration, answered: Duration) -> Bounds {
         let time = time.duration_since(Timestamp::UNIX_EPOCH);
         let since = |monotonic: Duration| time.saturating_sub(signed(monotonic));
         Bounds { low: since(answered), high: since(asked) }
     }
 
-    /// The same after a while: two clocks run at slightly different speeds.
+    /// Returns the bounds after a while: two clocks run at slightly different speeds.
     fn widened(self, age: Duration) -> Bounds {
-        let drift = signed(DRIFT_PER_SECOND.saturating_mul(u32::try_from(age.as_secs()).unwrap_or(u32::MAX)));
+        let drift = signed(MAX_DRIFT_PER_SECOND.saturating_mul(u32::try_from(age.as_secs()).unwrap_or(u32::MAX)));
         Bounds { low: self.low.saturating_sub(drift), high: self.high.saturating_add(drift) }
     }
 
-    /// Both together, or how far the second lies beyond the first if they do not meet.
+    /// Returns the intersection, or how far the second lies beyond the first if there is none.
     fn narrowed(self, new: Bounds) -> Result<Bounds, SignedDuration> {
         if new.low > self.high {
             Err(new.low.saturating_sub(self.high))
@@ -164,24 +164,24 @@ impl Bounds {
     }
 }
 
-/// Clocks of machines drift apart by less than a millisecond in a second.
-const DRIFT_PER_SECOND: Duration = Duration::from_millis(1);
+/// The drift of two clocks is less than a millisecond per second.
+const MAX_DRIFT_PER_SECOND: Duration = Duration::from_millis(1);
 
 /// The largest step back that `now` waits out, and the largest step of any direction that is not reported.
 pub const MAX_HOLD: Duration = Duration::from_secs(2);
 
-/// A sleep is not longer than this before the clock is looked at again.
-const LONGEST_SLEEP: Duration = Duration::from_secs(5);
+/// The longest sleep before the clock is checked again.
+const MAX_SLEEP: Duration = Duration::from_secs(5);
 
 impl DatabaseClock {
-    /// The clock of a store, anchored.
+    /// Creates a clock for a store, and anchors it.
     pub async fn start(store: &dyn Store) -> StoreResult<DatabaseClock> {
         DatabaseClock::start_on(Host::default(), store).await
     }
 }
 
 impl<H: HostTime> DatabaseClock<H> {
-    /// The same with other clocks of the machine.
+    /// Like [`DatabaseClock::start`], with other clocks of the machine.
     pub async fn start_on(host: H, store: &dyn Store) -> StoreResult<DatabaseClock<H>> {
         let never = Anchor { ahead: None, monotonic: host.monotonic(), last: Timestamp::MIN };
         let clock = DatabaseClock { host, anchor: Mutex::new(never) };
@@ -198,17 +198,17 @@ fn signed(time: Duration) -> SignedDuration {
     SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX)
 }
 
-/// `time` and a duration later; the end of time if that is beyond it.
+/// Returns a duration after `time`, at most the end of time.
 pub(crate) fn later(time: Timestamp, by: Duration) -> Timestamp {
     SignedDuration::try_from(by).ok().and_then(|by| time.checked_add(by).ok()).unwrap_or(Timestamp::MAX)
 }
 
-/// A duration before `time`; the beginning of time if that is before it.
+/// Returns a duration before `time`, at least the beginning of time.
 pub(crate) fn earlier(time: Timestamp, by: Duration) -> Timestamp {
     SignedDuration::try_from(by).ok().and_then(|by| time.checked_sub(by).ok()).unwrap_or(Timestamp::MIN)
 }
 
-/// From `from` to `to`; nothing if that is backwards.
+/// Returns the duration from `from` to `to`; zero if that is backwards.
 pub(crate) fn between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }
@@ -345,7 +345,7 @@ pub(crate) mod tests {
         // Asked at 0, answered at 30: the database read its clock at some moment between.
         let slow = bounds(1_000, 0, 30);
         assert_eq!(slow, Bounds { low: seconds(970), high: seconds(1_000) });
-        // A quick answer tells more, and one more slow answer does not make that worse.
+        // A quick answer narrows the bounds, and another slow answer does not widen them.
         let quick = slow.narrowed(bounds(1_020, 40, 40)).unwrap();
         assert_eq!(quick, Bounds { low: seconds(980), high: seconds(980) });
         assert_eq!(quick.narrowed(bounds(1_030, 41, 71)), Ok(quick));

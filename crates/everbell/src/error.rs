@@ -8,11 +8,11 @@ use everbell_core::settle::{Outcome, Then};
 use everbell_core::{Failure, FailureCode, Json, storable_text};
 use serde::Serialize;
 
-/// Why a run failed.
+/// The failure of a run.
 ///
-/// Every error of the standard kind becomes one by `?`, with the failure code `handler_error` and all of its sources in
-/// the message. What is no [`Error`], such as a boxed one or one of the `anyhow` crate, goes through [`RunError::new`].
-/// For that it does not implement [`Error`] itself.
+/// Every standard error becomes one by `?`, with the failure code `handler_error` and all of its sources in the
+/// message. For errors that do not implement [`Error`], such as boxed ones or those of the `anyhow` crate, use
+/// [`RunError::new`]. To make that possible it does not implement [`Error`] itself.
 ///
 /// ```
 /// use everbell::RunError;
@@ -30,14 +30,14 @@ pub struct RunError {
 }
 
 impl RunError {
-    /// From anything that can be an error: a boxed one, an `anyhow::Error`, a text.
+    /// Converts anything that can be an error: a boxed one, an `anyhow::Error`, a text.
     pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> RunError {
         RunError::from_error(&*error.into())
     }
 
-    /// A failure with a code of its own, 1 to 64 of `a-z`, `0-9` and `_`, for programs that tell failures apart.
+    /// A failure with its own code, 1 to 64 of `a-z`, `0-9` and `_`, for programs that distinguish failures.
     ///
-    /// A code that is not like that becomes `handler_error`, and the message mentions it.
+    /// An invalid code becomes `handler_error`, and the message mentions it.
     pub fn fail(code: &str, message: impl fmt::Display) -> RunError {
         let message = message.to_string();
         let impossible = |_| {
@@ -49,27 +49,27 @@ impl RunError {
         RunError { failure, then: Then::RETRY }
     }
 
-    /// Not to be tried again, whatever the job's policy says: another attempt would fail the same way.
+    /// Forbids a retry, whatever the job's policy says: another attempt would fail the same way.
     #[must_use]
     pub fn fatal(self) -> RunError {
         RunError { then: Then::GiveUp, ..self }
     }
 
-    /// To be tried again after so much time at the earliest, at most a day: what the other side asked for. The job's own
-    /// backoff counts too, and how often it is tried is still the job's policy. What is fatal stays fatal.
+    /// Delays the next attempt by at least this time, at most a day, for instance because a server asked for it. The
+    /// job's own backoff and number of attempts still apply. A fatal failure stays fatal.
     #[must_use]
     pub fn retry_after(self, wait: Duration) -> RunError {
         if self.is_retryable() { RunError { then: Then::Retry { after: wait }, ..self } } else { self }
     }
 
-    /// Not to be tried again, and the job is to be paused with this reason: every run of it would fail the same way until
-    /// somebody does something about it. A run without a job just fails.
+    /// Forbids a retry and pauses the job with this reason: every run of it would fail the same way until someone fixes
+    /// the cause. A run without a job just fails.
     #[must_use]
     pub fn pausing(self, reason: impl Into<String>) -> RunError {
         RunError { then: Then::Pause(reason.into()), ..self }
     }
 
-    /// With more to know, for programs and people. What cannot be stored is left out, and the message says so.
+    /// Adds details, for programs and people. Details that cannot be stored are left out, and the message says so.
     #[must_use]
     pub fn details(mut self, details: impl Serialize) -> RunError {
         match storable("failureDetails", &details) {
@@ -82,22 +82,22 @@ impl RunError {
         self
     }
 
-    /// The code.
+    /// Returns the failure code.
     pub fn code(&self) -> &FailureCode {
         &self.failure.code
     }
 
-    /// For people.
+    /// Returns the message, for people.
     pub fn message(&self) -> &str {
         &self.failure.message
     }
 
-    /// Whether another attempt makes sense.
+    /// Whether it may be retried.
     pub fn is_retryable(&self) -> bool {
         matches!(self.then, Then::Retry { .. })
     }
 
-    /// Why the job is to be paused, if it is.
+    /// Returns the reason to pause the job, if there is one.
     pub fn pause_reason(&self) -> Option<&str> {
         match &self.then {
             Then::Pause(reason) => Some(reason),
@@ -145,9 +145,9 @@ impl fmt::Display for RunError {
     }
 }
 
-/// What a handler may return as its error: a [`RunError`], every standard error, a boxed one, an `anyhow::Error`, a text.
+/// A handler's error type: a [`RunError`], every standard error, a boxed one, an `anyhow::Error`, a text.
 pub trait IntoRunError {
-    /// Why the run failed.
+    /// Returns the failure of the run.
     fn into_run_error(self) -> RunError;
 }
 
@@ -163,7 +163,7 @@ impl IntoRunError for RunError {
     }
 }
 
-/// An error and its sources, the outermost first. A source that the text before already ends with is not repeated.
+/// Joins an error and its sources, the outermost first. A source that the text already ends with is not repeated.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -178,7 +178,7 @@ fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// A value as JSON that every store keeps; `null` is nothing. Or why it cannot be that.
+/// Converts a value to JSON that every store accepts; `null` becomes `None`. Or returns why that is impossible.
 pub(crate) fn storable(field: &'static str, value: &impl Serialize) -> Result<Option<Json>, String> {
     Ok(Some(crate::storable::json(field, value)?).filter(|json| json.as_str() != "null"))
 }

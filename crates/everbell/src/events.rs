@@ -1,9 +1,9 @@
 //! [`Event`]: what happens, as it happens, for logs, metrics and live pages.
 //!
-//! Every event is a line of the log, is shown to every observer, and goes to everybody who listens. An observer
-//! ([`Builder::observe`](crate::Builder::observe)) is called on the spot and misses nothing; a listener
-//! ([`Everbell::events`](crate::Everbell::events)) takes its time, and who is too slow misses some. Events only tell: the
-//! truth is in the database.
+//! Every event is logged, passed to every observer, and sent to every listener. An observer
+//! ([`Builder::observe`](crate::Builder::observe)) is called synchronously and misses nothing; a listener
+//! ([`Everbell::events`](crate::Everbell::events)) receives from a queue, and misses events if it is too slow. Events
+//! only report: the truth is in the database.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,189 +19,189 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::broadcast;
 use tracing::{debug, error, info, trace, warn};
 
-/// How many jobs a line names.
-const MAX_NAMED: usize = 20;
+/// The most jobs that a log line names.
+const MAX_NAMED_JOBS: usize = 20;
 
-/// How many events a listener may be behind before it misses some.
-const BACKLOG: usize = 4_096;
+/// The number of events that a listener may fall behind before it misses some.
+const MAX_LISTENER_BACKLOG: usize = 4_096;
 
-/// Something that happened on this instance.
+/// An event on this instance.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A slot became a run, or somebody asked for one.
+    /// A slot became a run, or a run was asked for.
     Fired {
         /// The run.
         run: RunId,
-        /// Of this job.
+        /// Its job.
         job: Arc<Definition>,
-        /// For this slot; `None` for a run by hand.
+        /// Its slot; `None` for a run by hand.
         slot: Option<Timestamp>,
-        /// Why it will not start, if so: `overlap`, `dependency`, `operator`.
+        /// Why it is skipped, if it is: `overlap`, `dependency`, `operator`.
         skipped: Option<&'static str>,
     },
     /// Slots got no run.
     Gap {
-        /// Of this job.
+        /// The job.
         job: JobId,
-        /// Its key, where that is known.
+        /// Its key, if known.
         key: Option<JobKey>,
-        /// Which, and why.
+        /// The slots, and the reason.
         gap: Gap,
     },
     /// The schedule of a job cannot be read.
     Errored {
-        /// This job.
+        /// The job.
         job: JobId,
-        /// Its key, where that is known.
+        /// Its key, if known.
         key: Option<JobKey>,
-        /// Why.
+        /// The error.
         reason: String,
     },
     /// A job cannot fire for an org: its zone or override cannot be read. It fires for the others.
     OrgErrored {
-        /// Which job.
+        /// The job.
         job: JobId,
-        /// Its key, where that is known.
+        /// Its key, if known.
         key: Option<JobKey>,
-        /// For which org.
+        /// The org.
         org: OrgId,
-        /// Why.
+        /// The error.
         reason: String,
     },
-    /// A handler began.
+    /// A handler started.
     Started {
-        /// What it works on.
+        /// Its run.
         run: RunInfo,
-        /// How long after it was meant to.
+        /// How long after its scheduled time.
         lag: Duration,
     },
-    /// A handler tells how far it is.
+    /// A handler reported its progress.
     Progress {
-        /// What it works on.
+        /// Its run.
         run: RunInfo,
-        /// From 0 to 1.
+        /// The fraction done, from 0 to 1.
         done: f64,
-        /// In words.
+        /// A message for people.
         message: String,
     },
     /// A run ended.
     Finished {
-        /// Which.
+        /// The run.
         run: RunInfo,
-        /// How.
+        /// Its final status.
         status: RunStatus,
-        /// Why not well.
+        /// The failure code, unless it succeeded.
         code: Option<FailureCode>,
-        /// The same in words.
+        /// The failure message.
         message: Option<String>,
         /// How long the last attempt took.
         took: Duration,
     },
-    /// A run failed and will be tried again.
+    /// A run failed and will be retried.
     Retrying {
-        /// Which.
+        /// The run.
         run: RunInfo,
-        /// Why it failed.
+        /// The failure code.
         code: FailureCode,
-        /// Not before this.
+        /// The earliest time of the next attempt.
         not_before: Timestamp,
     },
-    /// A run does not belong to this instance any more; what its handler did is not recorded.
+    /// A run no longer belongs to this instance; the outcome of its handler is not recorded.
     LeaseLost {
-        /// Which.
+        /// The run.
         run: RunInfo,
     },
-    /// A run of an instance that was not heard of any more was ended as lost.
+    /// A run was ended as lost because its instance stopped sending heartbeats.
     Reaped {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// What is known about it; nothing if it could not be read.
+        /// More about it; `None` if it could not be read.
         info: Option<RunInfo>,
     },
-    /// Failures paused a job: too many in a row, or one whose handler asked for it.
+    /// Failures paused a job: too many in a row, or one whose handler asked for a pause.
     Paused {
-        /// Which.
+        /// The job.
         job: JobId,
         /// Its key.
         key: JobKey,
-        /// The reason that was written.
+        /// The reason, as recorded.
         reason: String,
     },
-    /// The time until which a job was paused has come.
+    /// A job was resumed because its pause expired.
     Resumed {
-        /// Which.
+        /// The job.
         job: JobId,
         /// Its key.
         key: JobKey,
     },
-    /// Active jobs were looked through for those that would never fire again, and these were brought back.
+    /// Active jobs that would never have fired again were repaired.
     Repaired {
-        /// Their keys and what each needed; most often none.
+        /// Their keys and repairs; usually none.
         jobs: Vec<(JobKey, Repair)>,
     },
     /// The database cannot be reached.
     OutageBegan {
-        /// What it says.
+        /// The error of the database.
         error: String,
     },
     /// The database can be reached again.
     OutageEnded {
-        /// How long it could not.
+        /// The length of the outage.
         after: Duration,
     },
-    /// Somebody asked this instance to take no more work, or to take work again.
+    /// This instance was asked to stop taking work, or to take work again.
     Draining(bool),
     /// The database's clock was set, or another database answers. The clock of this instance follows it.
     ClockStepped {
         /// How far it was set forward; negative if it was set back.
         by: SignedDuration,
-        /// When that was noticed, by [`Clock::monotonic`](crate::clock::Clock::monotonic).
+        /// When it was noticed, by [`Clock::monotonic`](crate::clock::Clock::monotonic).
         noticed: Duration,
     },
     /// A clock that was ahead had moved timers into the future; they are armed from the present again.
     TimersRearmed {
-        /// How many timers, gaps and leases.
+        /// The number of timers, gaps and leases.
         rearmed: Rearmed,
-        /// How many runs of that future were still pending, and were canceled.
+        /// The number of pending runs of that future that were canceled.
         canceled: u32,
     },
-    /// The database has entries that are younger than its clock: that clock, or the one before, was wrong.
+    /// The database has entries newer than its clock: that clock, or the previous one, was wrong.
     FutureEntries {
-        /// The youngest.
+        /// The newest entry.
         newest: Timestamp,
     },
-    /// Whether history is kept longer than the retention, because the clock leapt and is not trusted yet.
+    /// History is kept beyond the retention because the clock jumped and is not trusted yet; or no longer is.
     PruningHeld {
         /// The time that is trusted; `None` if the clock is trusted again.
         trusted: Option<Timestamp>,
     },
-    /// This instance wrote that it is alive, or could not. There are many of these, so only observers hear of them.
+    /// This instance wrote its heartbeat, or could not. Frequent, so only observers receive it.
     Heartbeat {
-        /// When it began, by [`Clock::monotonic`](crate::clock::Clock::monotonic).
+        /// When it started, by [`Clock::monotonic`](crate::clock::Clock::monotonic).
         begun: Duration,
-        /// Why it failed.
+        /// The error, if it failed.
         error: Option<String>,
     },
-    /// A loop looked for work. There are many of these, so only observers hear of them.
+    /// A loop looked for work. Frequent, so only observers receive it.
     Round {
-        /// Who looked.
+        /// The instance.
         instance: InstanceId,
-        /// For what.
+        /// The loop.
         round: Round,
-        /// When it began.
+        /// When it started.
         at: Timestamp,
-        /// When it began, by [`Clock::monotonic`](crate::clock::Clock::monotonic).
+        /// When it started, by [`Clock::monotonic`](crate::clock::Clock::monotonic).
         begun: Duration,
-        /// How much it took: due timers, or pending runs. `None`: the database could not be asked.
+        /// How much it claimed: due timers, or pending runs. `None` if the database could not be asked.
         claimed: Option<u32>,
-        /// How long that took.
+        /// How long it took.
         took: Duration,
     },
 }
 
 impl Event {
-    /// Whether there are many of these that say nothing new, so that only observers hear of them.
+    /// Whether the event is frequent and says nothing new, so that only observers receive it.
     fn is_routine(&self) -> bool {
         match self {
             Event::Round { .. } | Event::Heartbeat { .. } => true,
@@ -211,12 +211,12 @@ impl Event {
     }
 }
 
-/// What a loop looks for.
+/// The kind of work that a loop looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Round {
-    /// Timers that are due, to plan runs.
+    /// Due timers, to plan runs.
     Plan,
-    /// Runs that are pending, to start them.
+    /// Pending runs, to start them.
     Start,
 }
 
@@ -230,18 +230,18 @@ impl Round {
     }
 }
 
-/// What events tell about a run.
+/// A run, as events describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunInfo {
-    /// Which.
+    /// Its id.
     pub id: RunId,
-    /// Of this job; `None` for a trial of a target.
+    /// The key of its job; `None` for a trial of a target.
     pub job: Option<JobKey>,
-    /// For this org.
+    /// Its org.
     pub org: Option<OrgId>,
-    /// What it does.
+    /// Its target.
     pub target: Target,
-    /// What made it.
+    /// Its cause.
     pub trigger: TriggerType,
     /// The attempt, from 1.
     pub attempt: u32,
@@ -253,10 +253,10 @@ impl RunInfo {
     }
 }
 
-/// Somebody who is shown every event.
+/// A function that is called with every event.
 pub(crate) type Observer = Box<dyn Fn(&Event) + Send + Sync>;
 
-/// Where events go.
+/// The observers and listeners of events.
 #[derive(Clone)]
 pub(crate) struct Events {
     listeners: broadcast::Sender<Arc<Event>>,
@@ -265,36 +265,36 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) fn new(observers: Vec<Observer>) -> Events {
-        Events { listeners: broadcast::channel(BACKLOG).0, observers: observers.into() }
+        Events { listeners: broadcast::channel(MAX_LISTENER_BACKLOG).0, observers: observers.into() }
     }
 
     pub(crate) fn listen(&self) -> broadcast::Receiver<Arc<Event>> {
         self.listeners.subscribe()
     }
 
-    pub(crate) fn tell(&self, event: Event) {
+    pub(crate) fn publish(&self, event: Event) {
         log(&event);
-        self.show(&event);
-        // An error means that nobody listens.
+        self.notify_observers(&event);
+        // Sending fails only if no listener is left.
         if self.listeners.receiver_count() > 0 && !event.is_routine() {
             drop(self.listeners.send(Arc::new(event)));
         }
     }
 
-    /// Everything that a change of a job made of its slots.
-    pub(crate) fn tell_change(&self, changed: &Changed) {
+    /// Publishes the runs and gaps of a change of a job.
+    pub(crate) fn publish_change(&self, changed: &Changed) {
         let definition = &changed.job.job.definition;
         for run in &changed.runs {
             let skipped = run.skip.as_ref().map(SkipReason::as_str);
-            self.tell(Event::Fired { run: run.id, job: Arc::clone(definition), slot: run.slot_at, skipped });
+            self.publish(Event::Fired { run: run.id, job: Arc::clone(definition), slot: run.slot_at, skipped });
         }
         for gap in &changed.gaps {
-            self.tell(Event::Gap { job: definition.id, key: Some(definition.key.clone()), gap: gap.clone() });
+            self.publish(Event::Gap { job: definition.id, key: Some(definition.key.clone()), gap: gap.clone() });
         }
     }
 
-    /// Events are told by loops that must go on, so whoever panics over one does that alone.
-    fn show(&self, event: &Event) {
+    /// Calls the observers. One that panics must not stop the loop that publishes the event.
+    fn notify_observers(&self, event: &Event) {
         for observer in &*self.observers {
             if catch_unwind(AssertUnwindSafe(|| observer(event))).is_err() {
                 error!("an observer of events panicked; it is shown the next one all the same");
@@ -383,7 +383,8 @@ fn log_repaired(jobs: &[(JobKey, Repair)]) {
     if jobs.is_empty() {
         return trace!("no job needs a repair");
     }
-    let named: Vec<String> = jobs.iter().take(MAX_NAMED).map(|(key, repair)| format!("{key} ({repair})")).collect();
+    let named: Vec<String> =
+        jobs.iter().take(MAX_NAMED_JOBS).map(|(key, repair)| format!("{key} ({repair})")).collect();
     warn!(
         jobs = jobs.len(),
         named = named.join(", "),

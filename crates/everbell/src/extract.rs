@@ -1,4 +1,4 @@
-//! What a handler can ask for: its payload, its run, and what the program gave to the builder.
+//! Arguments that a handler can ask for: its payload, its run, and state given to the builder.
 
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
@@ -12,12 +12,12 @@ use crate::run::Run;
 
 /// An argument of a handler.
 ///
-/// Implement it for what several handlers take out of a run in the same way.
+/// Implement it for values that several handlers take from a run in the same way.
 pub trait FromRun: Sized {
-    /// Takes it out of the run, or tells why the run fails.
+    /// Extracts it from the run, or returns why the run fails.
     fn from_run(run: &Run, states: &States) -> Result<Self, RunError>;
 
-    /// What is missing for that, if it is known before any run: then nothing is started at all.
+    /// Returns what is missing, if that is known before any run: then the instance does not start.
     fn check(states: &States) -> Option<String> {
         let _ = states;
         None
@@ -30,7 +30,7 @@ impl FromRun for Run {
     }
 }
 
-/// The payload, read into a type. One that does not fit fails the run with `invalid_payload`, and is not tried again.
+/// The payload, read into a type. A payload that does not fit fails the run with `invalid_payload`, without a retry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Payload<T>(pub T);
 
@@ -49,7 +49,7 @@ impl<T: DeserializeOwned> FromRun for Payload<T> {
     }
 }
 
-/// What the program gave to [`Builder::state`](crate::Builder::state): a pool, a client, a configuration.
+/// State given to [`Builder::state`](crate::Builder::state): a pool, a client, a configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State<T>(pub T);
 
@@ -69,17 +69,17 @@ fn missing<T>() -> String {
     format!("there is no state of the type `{name}`; give one with `.state(..)`")
 }
 
-/// What a program gave to its handlers, one value of each type.
+/// The state that a program gives to its handlers, one value of each type.
 #[derive(Default)]
 pub struct States(HashMap<TypeId, (&'static str, Box<dyn Any + Send + Sync>)>);
 
 impl States {
-    /// The value of this type.
+    /// Returns the value of this type.
     pub fn get<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
         self.0.get(&TypeId::of::<T>())?.1.downcast_ref::<T>().cloned()
     }
 
-    /// Tells whether there was none of its type.
+    /// Adds a value. Returns whether there was none of its type.
     pub(crate) fn add<T: Clone + Send + Sync + 'static>(&mut self, value: T) -> bool {
         self.0.insert(TypeId::of::<T>(), (type_name::<T>(), Box::new(value))).is_none()
     }
@@ -91,7 +91,7 @@ impl fmt::Debug for States {
     }
 }
 
-/// A type without the modules and functions it lives in: `Vec<String>` for `alloc::vec::Vec<alloc::string::String>`.
+/// Returns a type's name without its modules: `Vec<String>` for `alloc::vec::Vec<alloc::string::String>`.
 pub(crate) fn short_name(full: &str) -> String {
     let full = full.replace("{{closure}}::", "");
     let mut short = String::new();

@@ -30,16 +30,16 @@ use crate::targets::Action;
 /// everbell::Everbell::builder().target("heartbeat", heartbeat).target("remind", remind);
 /// ```
 pub trait Handler<Arguments>: Send + Sync + 'static {
-    /// The same, whatever it looked like.
+    /// Erases the types of its arguments.
     fn into_action(self, states: Arc<States>) -> Action;
 
-    /// What its arguments miss.
+    /// Returns what its arguments lack.
     fn check(states: &States) -> Vec<String>;
 }
 
-/// What a handler may return: `()`, or a `Result` whose value is shown as the run's result.
+/// A handler's return type: `()`, or a `Result` whose value is shown as the run's result.
 pub trait IntoOutcome {
-    /// What becomes of the run.
+    /// Returns the outcome of the run.
     fn into_outcome(self) -> Outcome;
 }
 

@@ -15,7 +15,7 @@ use crate::clock::Clock;
 /// this one, as with SQLite. A target that starts something outside of this process can use it to end that by itself.
 #[derive(Clone, Debug)]
 pub struct Lease {
-    /// When the request that renewed it last was sent.
+    /// When the request that last renewed it was sent.
     renewed: watch::Receiver<Duration>,
     terms: LeaseTerms,
     stops: bool,
@@ -32,17 +32,19 @@ impl Lease {
         Lease { renewed, terms, stops, clock }
     }
 
-    /// How long until the handler is asked to stop unless the lease is renewed; `None` if it never is for this reason.
+    /// Returns how long until the handler is asked to stop unless the lease is renewed; `None` if a lost lease does not
+    /// stop it.
     pub fn stops_in(&self) -> Option<Duration> {
         self.stops.then(|| self.left(self.terms.fence_after()))
     }
 
-    /// How long until the handler is dropped unless the lease is renewed; `None` if it never is for this reason.
+    /// Returns how long until the handler is dropped unless the lease is renewed; `None` if a lost lease does not stop
+    /// it.
     pub fn gone_in(&self) -> Option<Duration> {
         self.stops.then(|| self.left(self.terms.gone_after()))
     }
 
-    /// Resolves when the lease is renewed, and never if the handler is not stopped with it.
+    /// Resolves when the lease is renewed; never if a lost lease does not stop the handler.
     pub async fn renewed(&mut self) {
         // An error means that the instance is gone.
         if !self.stops || self.renewed.changed().await.is_err() {
@@ -50,8 +52,8 @@ impl Lease {
         }
     }
 
-    /// Whether too little of it is left to start anything, whatever the job says about its loss. A target looks at it right
-    /// before it starts something outside of this process, which may have stood still since the handler began.
+    /// Whether too little of it is left to start anything, whatever the job's policy says. A target checks this right
+    /// before it starts something outside of this process, which may have been suspended since the handler started.
     pub fn is_nearly_over(&self) -> bool {
         self.left(self.terms.fence_after()).is_zero()
     }

@@ -44,21 +44,23 @@
 //!
 //! # Contents
 //!
-//! - **Describe**: [`Builder`] takes targets ([`Handler`]: async functions with the arguments [`Payload`], [`State`] and
-//!   [`Run`]) and [`Schedule`]s. [`Builder::plan`] tells what would change in the database ([`SyncPlan`]), and
+//! - **Describe**: [`Builder`] takes targets ([`Handler`]: async functions with the arguments [`Payload`], [`State`]
+//!   and [`Run`]) and [`Schedule`]s. [`Builder::plan`] returns what would change in the database ([`SyncPlan`]), and
 //!   [`Builder::build`] does it.
-//! - **Run**: [`Everbell::run_until`] fires schedules and runs handlers until it is told to stop, under [`EngineOptions`].
-//!   Any number of programs may do that with the same PostgreSQL.
-//! - **Act**: [`Jobs`] (create, pause, resume, edit, run now, explain) and [`Runs`] (cancel, rerun, try), each with a line
-//!   in the audit trail. [`client`] has the details.
-//! - **Tenants**: [`Orgs`] keeps them, each with its time zone. A job that is [`Schedule::per_org`] fires for each at its own
-//!   local time.
-//! - **Fail**: a handler returns a [`RunError`], or any error; the job's schedule says how often it is tried. The error may
-//!   ask for a later attempt, for none, or for a pause of the job.
-//! - **Watch**: [`Everbell::events`] tells every [`Event`] as it happens; [`Builder::observe`] counts them without missing one.
+//! - **Run**: [`Everbell::run_until`] fires schedules and runs handlers until it is asked to stop, under
+//!   [`EngineOptions`]. Any number of programs may do that with the same PostgreSQL.
+//! - **Act**: [`Jobs`] (create, pause, resume, edit, run now, explain) and [`Runs`] (cancel, rerun, try), each with an
+//!   audit entry. [`client`] has the details.
+//! - **Tenants**: [`Orgs`] manages them, each with its time zone. A job that is [`Schedule::per_org`] fires for each at
+//!   its own local time.
+//! - **Fail**: a handler returns a [`RunError`], or any error; the job's schedule says how often it is retried. The
+//!   error may ask for a later attempt, for none, or for a pause of the job.
+//! - **Watch**: [`Everbell::events`] sends every [`Event`] as it happens; [`Builder::observe`] sees them without
+//!   missing one.
 //! - **Test** with [`testing`]: a whole instance under a clock that the test moves.
-//! - **Together with your own data**: a [`PostgresStore`] or [`SqliteStore`] of your own, given to [`Builder::store`], writes jobs
-//!   and runs within your transaction (`create_job_in`, `change_job_in`), with what [`Jobs::prepare`] makes of a schedule.
+//! - **Together with your own data**: your own [`PostgresStore`] or [`SqliteStore`], given to [`Builder::store`],
+//!   writes jobs and runs within your transaction (`create_job_in`, `change_job_in`), with the rows that
+//!   [`Jobs::prepare`] returns for a schedule.
 //! - **Time** comes from the database: [`clock`].
 //! - [`core`] has the model behind all of it: the cron expressions, the decisions, and the contract with the databases.
 //!

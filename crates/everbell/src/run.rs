@@ -25,7 +25,7 @@ struct Inner {
     output: Mutex<Tail>,
 }
 
-/// The end of what was said, and how much that was in all.
+/// The end of the output, and its total length.
 #[derive(Debug, Default)]
 struct Tail {
     end: VecDeque<u8>,
@@ -47,53 +47,53 @@ impl Run {
         Run(Arc::new(Inner { claim, events, stop, lease, output: Mutex::default() }))
     }
 
-    /// Which run.
+    /// Returns the id of the run.
     pub fn id(&self) -> RunId {
         self.0.claim.run.id
     }
 
-    /// The job's name; `None` for a trial of a target.
+    /// Returns the key of the job; `None` for a trial of a target.
     pub fn job_key(&self) -> Option<&JobKey> {
         self.0.claim.run.job_key.as_ref()
     }
 
-    /// The version of the job.
+    /// Returns the version of the job.
     pub fn job_version(&self) -> Option<u32> {
         self.0.claim.run.job_version
     }
 
-    /// The job, with its schedule and policies; `None` for a trial of a target.
+    /// Returns the job, with its schedule and policies; `None` for a trial of a target.
     pub fn job(&self) -> Option<&Definition> {
         self.0.claim.job.as_deref()
     }
 
-    /// The label that led here.
+    /// Returns the target.
     pub fn target(&self) -> &Target {
         &self.0.claim.run.target
     }
 
-    /// What made this run: a slot, a person, a backfill.
+    /// Returns the cause of this run: a slot, a person, a backfill.
     pub fn trigger(&self) -> &Trigger {
         &self.0.claim.run.trigger
     }
 
-    /// The payload as text. [`Payload`](crate::Payload) reads it into a type.
+    /// Returns the payload as text. [`Payload`](crate::Payload) reads it into a type.
     pub fn payload(&self) -> &Json {
         &self.0.claim.run.payload
     }
 
-    /// The org, for a job that fires for each.
+    /// Returns the org, for a per-org job.
     pub fn org(&self) -> Option<&OrgId> {
         self.0.claim.run.org.as_ref()
     }
 
-    /// The org-local date of the slot.
+    /// Returns the org-local date of the slot.
     pub fn local_date(&self) -> Option<Date> {
         self.0.claim.run.local_date
     }
 
-    /// The nominal instant, in the job's zone; `None` for a run by hand, and for one of an org, whose zone may have
-    /// changed since: it has [`Run::local_date`].
+    /// Returns the nominal instant, in the job's zone; `None` for a run by hand, and for a run of an org, whose zone
+    /// may have changed since: it has [`Run::local_date`].
     pub fn slot(&self) -> Option<Zoned> {
         if self.org().is_some() {
             return None;
@@ -102,68 +102,69 @@ impl Run {
         Some(self.slot_utc()?.to_zoned(zone))
     }
 
-    /// The nominal instant; `None` for a run by hand.
+    /// Returns the nominal instant; `None` for a run by hand.
     pub fn slot_utc(&self) -> Option<Timestamp> {
         self.0.claim.run.slot_at
     }
 
-    /// When it was meant to start: the slot, or where an operator moved it.
+    /// Returns when it should start: the slot, or the time that an operator moved it to.
     pub fn scheduled_at(&self) -> Timestamp {
         self.0.claim.run.scheduled_at
     }
 
-    /// When this attempt started.
+    /// Returns when this attempt started.
     pub fn started_at(&self) -> Timestamp {
         self.0.claim.run.started_at.unwrap_or(self.0.claim.run.scheduled_at)
     }
 
-    /// Whether the slot was older than the job's grace when it was planned: nothing was running when it was due.
+    /// Whether the slot was older than the job's grace when it was planned: no scheduler was running when it was due.
     pub fn is_catch_up(&self) -> bool {
         self.0.claim.run.catch_up
     }
 
-    /// How many earlier slots were folded into this run.
+    /// Returns how many earlier slots were folded into this run.
     pub fn folded(&self) -> u64 {
         self.0.claim.run.folded
     }
 
-    /// 1 for the first attempt.
+    /// Returns the number of the attempt, from 1.
     pub fn attempt(&self) -> u32 {
         self.0.claim.run.attempt
     }
 
-    /// A number that grows with every attempt, also on other instances: a resource that has seen a larger one should
-    /// refuse this one.
+    /// Returns a number that grows with every attempt, also on other instances: a resource that has seen a larger one
+    /// should refuse this one.
     pub fn fence(&self) -> u32 {
         self.attempt()
     }
 
-    /// The same for the same slot on every instance and for every attempt: give it to whoever must do a thing once.
+    /// Returns a key that is the same for the same slot on every instance and for every attempt: pass it to services
+    /// that must act only once.
     pub fn idempotency_key(&self) -> String {
         self.0.claim.run.idempotency_key()
     }
 
-    /// How long this run may go on unless its lease is renewed, for what it starts outside of this process.
+    /// Returns the lease: how long this run may go on unless it is renewed, for work outside of this process.
     pub fn lease(&self) -> Lease {
         self.0.lease.clone()
     }
 
-    /// Whether this run shall stop: it took too long, somebody canceled it, its lease is lost, or its instance shuts
-    /// down. Some time after that it is dropped at its next `.await`.
+    /// Whether this run should stop: it took too long, it was canceled, its lease is lost, or its instance shuts down.
+    /// Some time after that it is dropped at its next `.await`.
     pub fn is_canceled(&self) -> bool {
         *self.0.stop.borrow()
     }
 
-    /// Resolves when this run shall stop.
+    /// Resolves when this run should stop.
     pub async fn canceled(&self) {
         let mut stop = self.0.stop.clone();
-        // An error means that nobody is left who could ask.
+        // The sender is gone, so no request to stop can come.
         if stop.wait_for(|stop| *stop).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Adds a line to the output of the run. The last 64 KiB are kept, from time to time while it is at work, and at its
+    /// Adds a line to the output of the run. The last 64 KiB are saved, now and then while it is at work, and at its
     /// end.
     pub fn log(&self, line: impl AsRef<str>) {
         let line = line.as_ref();
@@ -174,29 +175,33 @@ impl Run {
         }
     }
 
-    /// Adds bytes to the output of the run, as they come. The last 64 KiB are kept.
+    /// Adds bytes to the output of the run, as they come. The last 64 KiB are saved.
     pub fn write_output(&self, bytes: &[u8]) {
         self.tail().push(bytes);
     }
 
-    /// Tells how far it is, from 0 to 1, to whoever is watching.
+    /// Reports the progress, from 0 to 1, to listeners of events.
     pub fn progress(&self, done: f64, message: impl Into<String>) {
-        self.0.events.tell(Event::Progress { run: self.info(), done: done.clamp(0.0, 1.0), message: message.into() });
+        self.0.events.publish(Event::Progress {
+            run: self.info(),
+            done: done.clamp(0.0, 1.0),
+            message: message.into(),
+        });
     }
 
-    /// The output so far.
+    /// Returns the output so far.
     pub fn output(&self) -> String {
         let tail = self.tail();
         let bytes: Vec<u8> = tail.end.iter().copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// How many bytes it has printed so far.
+    /// Returns the number of bytes printed so far.
     pub(crate) fn printed(&self) -> u64 {
         self.tail().bytes
     }
 
-    /// The output so far, as it is kept.
+    /// Returns the output so far, as it is saved.
     pub(crate) fn output_so_far(&self) -> Option<OutputSoFar> {
         OutputSoFar::new(self.id(), self.attempt(), &self.output())
     }

@@ -1,5 +1,5 @@
-//! [`Schedule`]: a job as a program writes it down. Only data: nothing is checked before it becomes a definition, and then
-//! every problem is told at once.
+//! [`Schedule`]: a job as a program declares it. Only data: nothing is checked before it becomes a definition, and then
+//! every problem is reported at once.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use everbell_core::{Backoff, CatchUp, Definition, Draft, Invalid, Made, OnLeaseL
 use jiff::Timestamp;
 use serde::Serialize;
 
-/// When something happens, and what.
+/// A job as a program declares it: when it fires, and its target.
 ///
 /// ```
 /// use std::time::Duration;
@@ -54,24 +54,24 @@ impl Schedule {
         Schedule(Draft::new(key, Timing::Once(at)))
     }
 
-    /// The name of the job.
+    /// Returns the key of the job.
     pub fn key(&self) -> &str {
         &self.0.key
     }
 
-    /// The label of what to do, if it was said.
+    /// Returns the target, if one was set.
     pub fn target_name(&self) -> Option<&str> {
         self.0.target.as_deref()
     }
 
-    /// What to do: the label of a target.
+    /// Sets the target that the job runs.
     #[must_use]
     pub fn target(mut self, target: impl Into<String>) -> Schedule {
         self.0.target = Some(target.into());
         self
     }
 
-    /// The IANA time zone in which the expression is read: default `UTC`.
+    /// Sets the IANA time zone of the expression: default `UTC`.
     #[must_use]
     pub fn tz(mut self, zone: impl Into<String>) -> Schedule {
         self.0.timezone = Some(zone.into());
@@ -84,77 +84,77 @@ impl Schedule {
         self.scope(Scope::PerOrg)
     }
 
-    /// Whether it fires once for all, or for each org: default [`Scope::Global`].
+    /// Sets whether it fires once for all, or for each org: default [`Scope::Global`].
     #[must_use]
     pub fn scope(mut self, scope: Scope) -> Schedule {
         self.0.scope = scope;
         self
     }
 
-    /// What the handler gets: default `{}`.
+    /// Sets the payload that the handler receives: default `{}`.
     #[must_use]
     pub fn payload(mut self, payload: impl Serialize) -> Schedule {
         self.0.payload = Some(crate::storable::text(&payload));
         self
     }
 
-    /// What happens to a slot while earlier runs are still active: default [`Overlap::Skip`].
+    /// Sets how a slot is treated while earlier runs are still active: default [`Overlap::Skip`].
     #[must_use]
     pub fn overlap(mut self, overlap: Overlap) -> Schedule {
         self.0.policies.overlap = overlap;
         self
     }
 
-    /// How many runs may be active before `overlap` is asked: default 1.
+    /// Sets how many runs may be active before `overlap` applies: default 1.
     #[must_use]
     pub fn max_concurrent_runs(mut self, runs: u32) -> Schedule {
         self.0.policies.max_concurrent_runs = runs;
         self
     }
 
-    /// What happens to slots that were missed because nothing was running: default [`CatchUp::Once`].
+    /// Sets how slots are treated that were missed because no scheduler was running: default [`CatchUp::Once`].
     #[must_use]
     pub fn catch_up(mut self, catch_up: CatchUp) -> Schedule {
         self.0.policies.catch_up = catch_up;
         self
     }
 
-    /// How many missed slots [`CatchUp::All`] runs at the most: default 100.
+    /// Sets the most missed slots that [`CatchUp::All`] runs: default 100.
     #[must_use]
     pub fn catch_up_limit(mut self, runs: u32) -> Schedule {
         self.0.policies.catch_up_limit = runs;
         self
     }
 
-    /// Slots older than this are not caught up: default without bound.
+    /// Sets the age from which missed slots are not caught up: default without bound.
     #[must_use]
     pub fn catch_up_window(mut self, window: Duration) -> Schedule {
         self.0.policies.catch_up_window = Some(window);
         self
     }
 
-    /// A slot younger than this is on time: default 60 s.
+    /// Sets how late a slot may be and still be on time: default 60 s.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Schedule {
         self.0.policies.grace = grace;
         self
     }
 
-    /// A run that takes longer is stopped: default 15 min.
+    /// Sets how long a run may take before it is stopped: default 15 min.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Schedule {
         self.0.policies.timeout = timeout;
         self
     }
 
-    /// Each slot is delayed by a share of this, always the same for the same slot: default none.
+    /// Delays each slot by a share of this, always the same for the same slot: default none.
     #[must_use]
     pub fn jitter(mut self, jitter: Duration) -> Schedule {
         self.0.policies.jitter = jitter;
         self
     }
 
-    /// How often a run is tried, and the waits between: default once.
+    /// Sets the number of attempts, and the waits between them: default one attempt.
     #[must_use]
     pub fn retry(mut self, max_attempts: u32, backoff: Backoff) -> Schedule {
         self.0.policies.max_attempts = max_attempts;
@@ -162,64 +162,64 @@ impl Schedule {
         self
     }
 
-    /// What happens to a handler whose instance cannot renew its lease: default [`OnLeaseLoss::Stop`] where `overlap` forbids
-    /// two runs at once, else [`OnLeaseLoss::Continue`].
+    /// Sets how a handler is treated whose instance cannot renew its lease: default [`OnLeaseLoss::Stop`] where
+    /// `overlap` forbids two runs at once, else [`OnLeaseLoss::Continue`].
     #[must_use]
     pub fn on_lease_loss(mut self, choice: OnLeaseLoss) -> Schedule {
         self.0.policies.on_lease_loss = Some(choice);
         self
     }
 
-    /// So many failures in a row pause the job: default never.
+    /// Pauses the job after this many consecutive failures: default never.
     #[must_use]
     pub fn pause_after_failures(mut self, failures: u32) -> Schedule {
         self.0.policies.pause_after_failures = Some(failures);
         self
     }
 
-    /// Fires only if that job succeeded within this time; else the slot is skipped.
+    /// Fires only if that job succeeded within this time; otherwise the slot is skipped.
     #[must_use]
     pub fn depends_on(mut self, key: impl Into<String>, within: Duration) -> Schedule {
         self.0.depends_on = Some((key.into(), within));
         self
     }
 
-    /// What happens to local times that do not exist when clocks go forward: default [`DstGap::Shift`].
+    /// Sets how local times are treated that do not exist when clocks go forward: default [`DstGap::Shift`].
     #[must_use]
     pub fn dst_gap(mut self, gap: DstGap) -> Schedule {
         self.0.dst.gap = gap;
         self
     }
 
-    /// What happens to local times that exist twice when clocks go back: default [`DstFold::First`].
+    /// Sets how local times are treated that exist twice when clocks go back: default [`DstFold::First`].
     #[must_use]
     pub fn dst_fold(mut self, fold: DstFold) -> Schedule {
         self.0.dst.fold = fold;
         self
     }
 
-    /// No slot before this.
+    /// Sets the time before which there is no slot.
     #[must_use]
     pub fn start_at(mut self, at: Timestamp) -> Schedule {
         self.0.start_at = Some(at);
         self
     }
 
-    /// No slot after this.
+    /// Sets the time after which there is no slot.
     #[must_use]
     pub fn end_at(mut self, at: Timestamp) -> Schedule {
         self.0.end_at = Some(at);
         self
     }
 
-    /// For people.
+    /// Sets the description, for people.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Schedule {
         self.0.description = text.into();
         self
     }
 
-    /// For filters.
+    /// Adds a label, for filters.
     #[must_use]
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Schedule {
         self.0.labels.insert(name.into(), value.into());
@@ -231,12 +231,12 @@ impl Schedule {
         self.0.check()
     }
 
-    /// The first version of the job.
+    /// Returns the first version of the job.
     pub fn definition(&self, made: &Made<'_>) -> Result<Definition, Vec<Invalid>> {
         self.0.definition(made)
     }
 
-    /// Everything of this schedule, as the next version of a job that exists. A fixed rate counts from `now`.
+    /// Returns all of this schedule as an edit of an existing job. A fixed rate counts from `now`.
     pub fn edit(&self, now: Timestamp) -> Result<Edit, Vec<Invalid>> {
         self.0.edit(now)
     }

@@ -1,7 +1,7 @@
-//! Values of programs as JSON that every store keeps.
+//! Conversion of a program's values to JSON that every store accepts.
 //!
-//! What [`Json`] refuses is refused here too, and so is a number that is not finite: `serde_json` would write `null`
-//! for it, and nobody would notice.
+//! Besides what [`Json`] refuses, it refuses numbers that are not finite: `serde_json` would silently write `null` for
+//! them.
 
 use std::fmt;
 

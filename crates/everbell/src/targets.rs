@@ -11,34 +11,34 @@ use everbell_core::settle::Outcome;
 use crate::clock::BoxFuture;
 use crate::run::Run;
 
-/// What a label does, whatever its handler looked like: a run goes in, an outcome comes out.
+/// A handler with its types erased: takes a run, returns an outcome.
 pub type Action = Arc<dyn Fn(Run) -> BoxFuture<'static, Outcome> + Send + Sync>;
 
-/// How the runs of a target are executed.
+/// Limits on the runs of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TargetOptions {
-    /// How many at once on this instance: as many as the instance takes, unless it is said.
+    /// The most concurrent runs on this instance: default as many as the instance takes.
     pub concurrency: Option<u32>,
-    /// How long a run may take, at the most: the job's timeout, unless this is shorter.
+    /// The longest time of a run: default the job's timeout; the shorter one counts.
     pub timeout: Option<Duration>,
 }
 
 impl TargetOptions {
-    /// So many at once on this instance.
+    /// Sets the most concurrent runs on this instance.
     #[must_use]
     pub fn concurrency(self, runs: u32) -> TargetOptions {
         TargetOptions { concurrency: Some(runs), ..self }
     }
 
-    /// At most so long.
+    /// Sets the longest time of a run.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> TargetOptions {
         TargetOptions { timeout: Some(timeout), ..self }
     }
 }
 
-/// A label's action and options.
+/// The action and options of a target.
 #[derive(Clone)]
 pub(crate) struct Served {
     pub(crate) action: Action,
@@ -51,12 +51,12 @@ impl fmt::Debug for Served {
     }
 }
 
-/// Everything that an instance serves.
+/// The targets that an instance serves.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Targets(BTreeMap<Target, Served>);
 
 impl Targets {
-    /// Serves a label. Tells whether it was free.
+    /// Serves a target. Returns whether the label was free.
     pub(crate) fn add(&mut self, target: Target, action: Action, options: TargetOptions) -> bool {
         self.0.insert(target, Served { action, options }).is_none()
     }

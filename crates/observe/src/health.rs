@@ -10,33 +10,33 @@ use jiff::SignedDuration;
 use super::pulse::{ClockNews, Pulse};
 
 /// How long the database may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// So many polls without a look for due timers, and the scheduler counts as stuck.
-const MISSED_POLLS: u32 = 3;
-/// So many heartbeats without one that was written, and the database does not take writes of this instance.
-const MISSED_HEARTBEATS: u32 = 4;
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The number of polls without a look for due timers after which the scheduler counts as stuck.
+const MAX_MISSED_POLLS: u32 = 3;
+/// The number of failed heartbeats after which the database counts as read-only for this instance.
+const MAX_MISSED_HEARTBEATS: u32 = 4;
 /// A job that a live instance serves is planned within this time, unless the whole cluster is stuck.
 const MAX_OVERDUE: Duration = Duration::from_secs(15);
 /// For how long a step of the clock is shown.
 const STEP_SHOWN_FOR: Duration = Duration::from_hours(1);
 
-/// What this process is meant to do.
+/// The duties of this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Duties {
     /// Whether it plans: its role says so, and it serves a target. Without any there is nothing to look for.
     pub schedules: bool,
-    /// How often it looks at least.
+    /// The longest time between two looks.
     pub poll: Duration,
     /// How often it writes a heartbeat at least.
     pub heartbeat: Duration,
 }
 
-/// What `/readyz` tells.
+/// The content of `/readyz`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Whether every check is.
+    /// Whether every check passed.
     pub ok: bool,
-    /// The single checks, each with its result.
+    /// The checks, each with its result.
     pub checks: Vec<Check>,
 }
 
@@ -52,13 +52,13 @@ pub struct Check {
 /// Looks at everything that the work needs. Takes at most two seconds.
 pub async fn readiness(bell: &Everbell, pulse: &Pulse, duties: &Duties) -> Report {
     let begun = bell.clock().monotonic();
-    let status = match tokio::time::timeout(PATIENCE, bell.store().status()).await {
+    let status = match tokio::time::timeout(DATABASE_TIMEOUT, bell.store().status()).await {
         Ok(Ok(status)) => Ok(status),
         Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("no answer within {} s", DATABASE_TIMEOUT.as_secs())),
     };
     // A database that does not answer is not asked again.
-    let left = PATIENCE.saturating_sub(bell.clock().monotonic().saturating_sub(begun));
+    let left = DATABASE_TIMEOUT.saturating_sub(bell.clock().monotonic().saturating_sub(begun));
     let left = status.as_ref().ok().map(|_| left);
     let mut checks = vec![database(status.as_ref())];
     checks.extend(status.ok().map(|status| schema(&status)));
@@ -68,7 +68,7 @@ pub async fn readiness(bell: &Everbell, pulse: &Pulse, duties: &Duties) -> Repor
         checks.push(heartbeat(pulse, duties.heartbeat, now));
     }
     if let Some(left) = left {
-        checks.extend(overdue(bell, duties.heartbeat.saturating_mul(MISSED_HEARTBEATS), left).await);
+        checks.extend(overdue(bell, duties.heartbeat.saturating_mul(MAX_MISSED_HEARTBEATS), left).await);
     }
     checks.push(clock(bell.clock().host_skew(), &pulse.clock(), bell.clock().monotonic()));
     checks.push(good("zoneData", format!("{} (embedded)", Zone::data_version())));
@@ -93,7 +93,7 @@ fn database(status: Result<&StoreStatus, &String>) -> Check {
     }
 }
 
-/// A store with a schema that this binary does not know is not opened, so the version that it tells is a good one.
+/// Reports the schema version. A store with an unknown schema is not opened, so the version is always good.
 fn schema(status: &StoreStatus) -> Check {
     good("schema", format!("version {}", status.schema_version))
 }
@@ -106,7 +106,7 @@ fn scheduler(pulse: &Pulse, poll: Duration, now: Duration) -> Check {
     let Some(tick) = pulse.tick() else { return bad(NAME, "has not looked for due jobs yet") };
     let age = now.saturating_sub(tick.begun);
     let detail = format!("looked for due jobs {:.1} s ago", age.as_secs_f64());
-    if age <= poll.saturating_mul(MISSED_POLLS) {
+    if age <= poll.saturating_mul(MAX_MISSED_POLLS) {
         good(NAME, detail)
     } else {
         bad(NAME, format!("{detail}, and should every {:.1} s", poll.as_secs_f64()))
@@ -120,7 +120,7 @@ fn heartbeat(pulse: &Pulse, every: Duration, now: Duration) -> Check {
     let Some(last) = last else { return bad(NAME, format!("none was written yet{error}")) };
     let age = now.saturating_sub(last);
     let detail = format!("written {:.1} s ago", age.as_secs_f64());
-    if age <= every.saturating_mul(MISSED_HEARTBEATS) {
+    if age <= every.saturating_mul(MAX_MISSED_HEARTBEATS) {
         good(NAME, detail)
     } else {
         bad(NAME, format!("{detail}, and should be every {:.1} s{error}", every.as_secs_f64()))
@@ -215,7 +215,7 @@ mod tests {
         Duties { schedules: true, poll: Duration::from_secs(5), heartbeat: Duration::from_secs(5) }
     }
 
-    /// A look of the planner, so many seconds after the start.
+    /// Simulates a look of the planner, this many seconds after the start.
     fn looked(pulse: &Pulse, second: u64, claimed: Option<u32>) {
         let (instance, begun) = (InstanceId::new(at(START), [1; 10]), Duration::from_secs(second));
         let at = at(START) + begun;
@@ -330,14 +330,14 @@ mod tests {
             store.heartbeat(&instance).await.unwrap();
             let clock = Arc::new(ManualClock::new(now));
             let bell = Everbell::builder().store(Arc::clone(store)).clock(clock as _).build().await.unwrap();
-            let check = overdue(&bell, Duration::from_secs(20), PATIENCE).await.unwrap();
+            let check = overdue(&bell, Duration::from_secs(20), DATABASE_TIMEOUT).await.unwrap();
             assert_eq!(check.ok, is_ok, "{check:?}");
             assert_eq!(check.detail.contains("`hourly` is due for 16 s"), !is_ok, "{check:?}");
         }
         let clock = Arc::new(ManualClock::new(at("2027-01-01T02:00:00Z")));
         let bell = Everbell::builder().store(Arc::clone(store)).clock(clock as _).build().await.unwrap();
         assert!(
-            overdue(&bell, Duration::from_secs(20), PATIENCE).await.unwrap().ok,
+            overdue(&bell, Duration::from_secs(20), DATABASE_TIMEOUT).await.unwrap().ok,
             "no live instance serves it, which the overview says"
         );
     }

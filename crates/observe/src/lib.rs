@@ -1,4 +1,4 @@
-//! How the server is seen from outside: metrics, readiness, the log, and what it tells systemd.
+//! The server as seen from outside: metrics, readiness, the log, and notifications to systemd.
 
 mod health;
 mod log_queue;

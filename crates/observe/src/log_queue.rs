@@ -1,7 +1,7 @@
 //! The queue between the log and standard error.
 //!
-//! A pipe that nobody reads blocks whoever writes to it. So only one thread writes, and everyone else puts lines into a
-//! bounded queue. When the queue is full, lines are dropped and counted, and the log says how many once it flows again.
+//! A pipe that is not read blocks its writers. So only one thread writes, and all others put lines into a bounded
+//! queue. When the queue is full, lines are dropped and counted, and the log says how many once it flows again.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};

@@ -1,9 +1,8 @@
-//! [`Metrics`]: what happened, counted, and how things are, in the words of Prometheus.
+//! [`Metrics`]: counters, histograms and gauges in the format of Prometheus.
 //!
 //! Counters and histograms are fed by events ([`Metrics::observe`], for
-//! [`Builder::observe`](everbell::Builder::observe), which misses none) and belong to this process. Gauges are read from
-//! the database when a page is rendered. Every value of this type is a world of its own: nothing is global, so a test
-//! has its own numbers.
+//! [`Builder::observe`](everbell::Builder::observe), which misses none) and belong to this process. Gauges are read
+//! from the database when a page is rendered. Nothing is global, so each test has its own numbers.
 
 mod catalog;
 mod family;
@@ -75,7 +74,7 @@ struct Inner {
     pulse: Pulse,
     /// For the gauges of single jobs, where they are wanted.
     successes: Option<Successes>,
-    /// What the database said last. Whoever reads it anew holds the lock, so that many who ask are one who reads.
+    /// The last reading of the database. Holds the lock while refreshing, so concurrent callers share one read.
     reading: Mutex<Option<Reading>>,
 }
 
@@ -131,12 +130,12 @@ impl Metrics {
         }))
     }
 
-    /// What is known about the loops of this process, for [`readiness`](super::health::readiness).
+    /// Returns the pulse of this process's loops, for [`readiness`](super::health::readiness).
     pub fn pulse(&self) -> &Pulse {
         &self.0.pulse
     }
 
-    /// Counts an event. Quick, as the loops wait for it.
+    /// Counts an event. It is quick, as the loops wait for it.
     pub fn observe(&self, event: &Event) {
         let Inner { runs, run_duration, pulse, .. } = &*self.0;
         pulse.observe(event);
@@ -183,9 +182,9 @@ impl Metrics {
         }
     }
 
-    /// Counts an answer of this server. The route is its template, never the path that somebody asked for.
+    /// Counts a response of this server. The route is its template, never the requested path.
     pub fn http(&self, method: &str, route: &str, status: u16, seconds: f64) {
-        // Anybody can make up methods.
+        // Clients can make up methods.
         let method = METHODS.into_iter().find(|known| *known == method).unwrap_or("other");
         self.0.http_requests.add(&[method, route, &status.to_string()], 1);
         self.0.http_duration.record(&[method, route], seconds);

@@ -1,7 +1,7 @@
-//! [`Notifier`]: tells systemd how the service fares (`Type=notify`, `WatchdogSec=`).
+//! [`Notifier`]: notifies systemd of the state of the service (`Type=notify`, `WatchdogSec=`).
 //!
-//! Datagrams of `NAME=value` lines to the socket that `NOTIFY_SOCKET` names. Without the variable nothing is told, and
-//! nothing that goes wrong here stops anything. The crate `sd-notify` knows no abstract sockets and blocks while systemd
+//! Sends datagrams of `NAME=value` lines to the socket that `NOTIFY_SOCKET` names. Without the variable nothing is
+//! sent, and errors here stop nothing. The crate `sd-notify` does not support abstract sockets and blocks while systemd
 //! does not read, so it is not used.
 
 use std::env;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tracing::warn;
 
-/// Who listens, if anybody does.
+/// The socket of systemd, if there is one.
 #[derive(Debug, Default)]
 pub struct Notifier {
     socket: Option<(UnixDatagram, SocketAddr)>,
@@ -57,7 +57,7 @@ impl Notifier {
         self.send("WATCHDOG=1");
     }
 
-    /// What `systemctl status` shows.
+    /// Sets the text that `systemctl status` shows.
     pub fn status(&self, text: &str) {
         // A line end would begin another variable.
         self.send(&format!("STATUS={}", text.replace(['\n', '\r'], " ")));
@@ -75,7 +75,7 @@ impl Notifier {
         }
     }
 
-    /// Once: whatever is wrong is wrong every few seconds.
+    /// Logs an error once: it would repeat every few seconds.
     fn complain(&self, error: &io::Error) {
         if !self.complained.swap(true, Ordering::Relaxed) {
             warn!(%error, "cannot tell systemd how the service fares; going on without");

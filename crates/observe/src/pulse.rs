@@ -15,9 +15,9 @@ pub struct Pulse(Arc<Mutex<State>>);
 struct State {
     tick: Option<Tick>,
     draining: bool,
-    /// The process is told to stop, which nobody takes back.
+    /// Whether the process is stopping, which is final.
     stopping: bool,
-    /// When a heartbeat was written last, by the monotonic clock.
+    /// When a heartbeat was last written, by the monotonic clock.
     beat: Option<Duration>,
     /// Why the last heartbeat was not written.
     beat_error: Option<String>,
@@ -29,7 +29,7 @@ struct State {
     pruning_held: Option<Timestamp>,
 }
 
-/// What is known about the clock.
+/// The state of the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockNews {
     pub step: Option<(SignedDuration, Duration)>,
@@ -40,11 +40,11 @@ pub struct ClockNews {
 /// A look for due timers that went well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tick {
-    /// Who looked.
+    /// The instance.
     pub instance: InstanceId,
-    /// When it began.
+    /// When it started.
     pub at: Timestamp,
-    /// When it began, by the monotonic clock.
+    /// When it started, by the monotonic clock.
     pub begun: Duration,
 }
 
@@ -72,13 +72,13 @@ impl Pulse {
         self.locked().tick
     }
 
-    /// When a heartbeat was written last, by the monotonic clock, and why the last one was not.
+    /// Returns when a heartbeat was last written, by the monotonic clock, and the error of the last one.
     pub fn heartbeat(&self) -> (Option<Duration>, Option<String>) {
         let state = self.locked();
         (state.beat, state.beat_error.clone())
     }
 
-    /// What is known about the clock.
+    /// Returns the state of the clock.
     pub fn clock(&self) -> ClockNews {
         let state = self.locked();
         ClockNews { step: state.step, future: state.future, pruning_held: state.pruning_held }

@@ -69,7 +69,7 @@ pub(crate) struct ConfigArgs {
     pub(crate) json: bool,
 }
 
-/// What outweighs the environment and the file. Words and addresses are checked together with the rest.
+/// Flags that override the environment and the file. Their values are checked together with the rest.
 #[derive(Debug, Args)]
 pub(crate) struct SettingArgs {
     /// Read this file instead of `everbell.toml`.

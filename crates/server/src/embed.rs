@@ -1,4 +1,4 @@
-//! The REST API inside somebody's own program.
+//! The REST API inside another program.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub fn router(bell: &Everbell, admin_token: &str) -> Result<axum::Router, WeakTo
     Ok(http::router(&app, None))
 }
 
-/// A token that somebody could guess.
+/// A token that is easy to guess.
 #[derive(Debug)]
 pub struct WeakToken(&'static str);
 

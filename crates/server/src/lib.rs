@@ -1,4 +1,4 @@
-//! What the `everbell` binary is made of: server, scheduler, targets and command line.
+//! The parts of the `everbell` binary: server, scheduler, targets and command line.
 
 mod commands;
 mod config;
@@ -17,10 +17,10 @@ use commands::{Cli, Command, PROGRAM};
 use config::{Config, Environment};
 use everbell_cli::{CliError, Exit, Output, clock};
 
-/// Reads the command line, runs one command, and tells the exit code.
+/// Reads the command line, runs one command, and returns the exit code.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
-    if everbell_cli::answer_completions(PROGRAM, &args) || targets::answered(&args) {
+    if everbell_cli::answer_completions(PROGRAM, &args) || targets::ran_as_supervisor(&args) {
         return ExitCode::SUCCESS;
     }
     let is_healthcheck = args.get(1).is_some_and(|word| word == "healthcheck");
@@ -55,7 +55,7 @@ fn run(command: &Command) -> Result<Exit, CliError> {
             deny_inspection();
             let environment = Environment::new(std::env::vars_os());
             let config = Config::load(&args.flags(), &environment)?;
-            // The server prints from a thread of its own, which waits for whoever holds standard output.
+            // The server prints from its own thread, which waits for the lock on standard output.
             drop(output);
             return serve::run(&config);
         }

@@ -12,8 +12,8 @@ tokio::task_local! {
     static DEADLINE: Instant;
 }
 
-/// Runs `work` with a deadline for every verb of a PostgreSQL store that it calls. Each verb has a limit of its own; the
-/// earlier of the two ends it. A task that `work` spawns does not inherit the deadline.
+/// Runs `work` with a deadline for every verb of a PostgreSQL store that it calls. Each verb also has its own limit;
+/// the earlier of the two ends it. A task that `work` spawns does not inherit the deadline.
 pub async fn with_deadline<F: Future>(deadline: Instant, work: F) -> F::Output {
     DEADLINE.scope(deadline, work).await
 }
@@ -73,8 +73,8 @@ pub(crate) enum Stage {
 }
 
 impl Late {
-    /// What a driver's error holds of it.
-    pub(crate) fn of(error: &sqlx::Error) -> Option<Late> {
+    /// Finds it in a driver's error.
+    pub(crate) fn find_in(error: &sqlx::Error) -> Option<Late> {
         let sqlx::Error::Io(error) = error else { return None };
         error.get_ref()?.downcast_ref::<Late>().copied()
     }
@@ -110,7 +110,7 @@ mod tests {
     async fn late(limit: Duration) -> Late {
         let error = Budget::new(limit).spend(Stage::Sent, never()).await.unwrap_err();
         assert!(error.to_string().contains("no answer within"), "{error}");
-        Late::of(&error).unwrap()
+        Late::find_in(&error).unwrap()
     }
 
     #[tokio::test]

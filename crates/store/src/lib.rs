@@ -1,6 +1,7 @@
-//! Where jobs, timers and runs live: SQLite for one machine, PostgreSQL for many instances, and a model in memory.
+//! The stores of jobs, timers and runs: SQLite for one machine, PostgreSQL for many instances, and a model in memory.
 //!
-//! All three keep the contract of [`everbell_core::store`], and one suite of tests (feature `conformance`) says what that means. This is the only crate that knows SQL.
+//! All three implement the contract of [`everbell_core::store`], and one suite of tests (feature `conformance`) says
+//! what that means. This is the only crate that knows SQL.
 //!
 //! ```
 //! # tokio_test(async {

@@ -12,7 +12,7 @@ use crate::url::Address;
 use crate::{postgres, sqlite};
 
 /// How many runs are counted at the most, so that looking at a database stays cheap.
-pub const MOST_COUNTED: u64 = 100_000;
+pub const MAX_COUNTED_RUNS: u64 = 100_000;
 
 /// A database as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,18 +25,18 @@ pub struct Inspection {
     pub needed_version: u32,
     /// Bytes on disk.
     pub size_bytes: Option<u64>,
-    /// The beginning of the oldest open transaction of somebody else.
+    /// The start of the oldest open transaction of another session.
     pub oldest_transaction_at: Option<Timestamp>,
-    /// What is in it, if its schema is the one that this binary needs.
+    /// Its content, if it has the schema that this binary needs.
     pub content: Option<Content>,
 }
 
-/// What is in a database.
+/// The content of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
     /// Jobs of each status and kind.
     pub jobs: Vec<JobCount>,
-    /// Runs, or [`MOST_COUNTED`] if there are more.
+    /// Runs, or [`MAX_COUNTED_RUNS`] if there are more.
     pub runs: u64,
     /// Whether there are more.
     pub more_runs: bool,
@@ -47,7 +47,7 @@ pub struct Content {
 impl Content {
     /// `runs` was counted to one more than the most.
     pub(crate) fn new(jobs: Vec<JobCount>, runs: u64, oldest_run_at: Option<Timestamp>) -> Content {
-        Content { jobs, runs: runs.min(MOST_COUNTED), more_runs: runs > MOST_COUNTED, oldest_run_at }
+        Content { jobs, runs: runs.min(MAX_COUNTED_RUNS), more_runs: runs > MAX_COUNTED_RUNS, oldest_run_at }
     }
 }
 
@@ -71,15 +71,15 @@ pub async fn count_old(url: &str, before: Timestamp) -> StoreResult<Pruned> {
     }
 }
 
-/// Copies an SQLite database into a new file while others use it, and tells its size. The copy is of one moment, checked,
-/// and for its owner alone; until it is whole it has `.partial` behind its name. `told` hears how many bytes of how many
-/// are written, now and then.
-pub async fn back_up(url: &str, file: &Path, told: &(dyn Fn(u64, u64) + Send + Sync)) -> StoreResult<u64> {
+/// Copies an SQLite database into a new file while others use it, and returns the size of the copy. The copy is a
+/// snapshot, checked, and for its owner alone; until it is complete its name ends with `.partial`. `report` is called
+/// now and then with the number of bytes written, and the total.
+pub async fn back_up(url: &str, file: &Path, report: &(dyn Fn(u64, u64) + Send + Sync)) -> StoreResult<u64> {
     match Address::parse(url)? {
         Address::Postgres => {
             Err(Invalid::new("database", "is PostgreSQL, which is copied with its own `pg_dump`").into())
         }
-        Address::SqliteFile(path) => sqlite::backup::write(&path, file, told).await,
+        Address::SqliteFile(path) => sqlite::backup::write(&path, file, report).await,
         Address::SqliteMemory => Err(in_memory()),
     }
 }

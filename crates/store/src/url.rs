@@ -6,7 +6,7 @@ use everbell_core::Invalid;
 
 use crate::postgres::hosts::Wanted;
 
-/// What an address names.
+/// The database that a URL names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     /// A server and a database on it.

@@ -156,17 +156,17 @@ pub struct OrgUpdateStarted {
 impl OrgJob {
     /// A job of an org.
     pub fn from_org(org: &Org, row: &store::OrgJob) -> OrgJob {
-        OrgJob::new(&row.job, org, row.wish.as_ref(), row.timer.as_ref(), row.error.as_deref())
+        OrgJob::new(&row.job, org, row.override_.as_ref(), row.timer.as_ref(), row.error.as_deref())
     }
 
     /// An org of a job.
     pub fn from_job(job: &Job, row: &store::JobOrg) -> OrgJob {
-        OrgJob::new(job, &row.org, row.wish.as_ref(), row.timer.as_ref(), row.error.as_deref())
+        OrgJob::new(job, &row.org, row.override_.as_ref(), row.timer.as_ref(), row.error.as_deref())
     }
 
     fn new(job: &Job, org: &Org, wish: Option<&org::Override>, timer: Option<&Timer>, error: Option<&str>) -> OrgJob {
         let definition = &job.definition;
-        let facts = OrgFacts { life: (&job.state).into(), place: org.place.clone(), wish: wish.cloned() };
+        let facts = OrgFacts { lifecycle: (&job.state).into(), place: org.place.clone(), override_: wish.cloned() };
         let (standing, why) = match org::eligibility(definition, &facts) {
             org::Eligibility::Eligible(_) => (Standing::Eligible, error.map(str::to_owned)),
             org::Eligibility::Off(off) => (Standing::Off, Some(off.as_str().to_owned())),
@@ -221,7 +221,7 @@ impl From<&org::OrgUpdate> for OrgUpdate {
     fn from(org_update: &org::OrgUpdate) -> OrgUpdate {
         OrgUpdate {
             id: org_update.id.to_string(),
-            work: OrgUpdateWork::from_word(org_update.work.as_str()),
+            work: OrgUpdateWork::from_word(org_update.task.as_str()),
             asked_by: org_update.actor.clone(),
             asked_at: org_update.at,
             seen: org_update.seen,

@@ -18,7 +18,7 @@ pub(crate) const SILENCE_S: f64 = 20.0;
 pub(crate) fn started_twice(executions: &[Execution]) -> Vec<String> {
     let mut starts: BTreeMap<(&str, String), Vec<&Execution>> = BTreeMap::new();
     for execution in executions {
-        // A run by hand has no slot, and an id of its own.
+        // A run by hand has no slot, but an id.
         let slot = execution.slot.map_or_else(|| execution.run.clone(), |slot| format!("{slot:.0}"));
         starts.entry((&execution.job, slot)).or_default().push(execution);
     }
@@ -99,7 +99,7 @@ pub(crate) fn ready_in_silence(cluster: &Cluster, from: f64, to: f64) -> Vec<u32
     answers.into_iter().filter(|(_, (ready, others))| *ready > 0 && *others == 0).map(|(pid, _)| pid).collect()
 }
 
-/// What the rows say of slots without exactly one outcome.
+/// Returns complaints about slots without exactly one outcome in the rows.
 pub(crate) fn complaints(snapshot: &Snapshot) -> Vec<String> {
     snapshot.complaints()
 }

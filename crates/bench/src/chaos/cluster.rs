@@ -1,4 +1,4 @@
-//! Several instances on one database, each behind a proxy of its own, and the log of their targets.
+//! Several instances on one database, each behind its own proxy, and the log of their targets.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use super::{Options, Outcome};
 /// How long a request may take before an experiment gives up on it.
 pub(crate) const REQUEST_LIMIT: Duration = Duration::from_secs(70);
 
-/// What a cluster is made of.
+/// The plan of a cluster.
 pub(crate) struct Plan {
     pub(crate) instances: usize,
     /// Seconds that the programs of the target `long` take.

@@ -52,7 +52,7 @@ impl Database {
         Ok(Database { kind, runtime })
     }
 
-    /// A PostgreSQL server of its own.
+    /// A dedicated PostgreSQL server.
     pub(crate) fn own(setup: &OwnSetup) -> Outcome<Database> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Database { kind: Kind::Own(OwnServer::start_with(setup)), runtime })
@@ -110,7 +110,7 @@ impl Database {
         self.session()?.execute(sql)
     }
 
-    /// A session of somebody else, which may hold locks.
+    /// A foreign session, which may hold locks.
     pub(crate) fn session(&self) -> Outcome<Foreign<'_>> {
         let connection = self.runtime.block_on(PgConnection::connect(&self.url()))?;
         Ok(Foreign { runtime: &self.runtime, connection })

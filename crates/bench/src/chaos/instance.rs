@@ -52,7 +52,7 @@ impl Launch {
         let mut instance = Instance { child, address: String::new() };
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
-            // It goes on printing for nobody.
+            // The rest of its output is discarded.
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 let address = line.split_once("http://").and_then(|(_, rest)| rest.split_whitespace().next());
                 let _unheard = address.map(|address| sender.send(address.to_owned()));

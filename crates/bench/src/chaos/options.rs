@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! Options of the command line.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What `/readyz` of each instance said while an experiment went on.
+//! A log of `/readyz` of each instance during an experiment.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,7 +52,7 @@ impl Readiness {
         }
     }
 
-    /// What was answered between two times.
+    /// Returns the answers between two times.
     pub(crate) fn between(&self, from: f64, to: f64) -> Vec<Sample> {
         let samples = lock(&self.samples);
         samples.iter().filter(|sample| (from..=to).contains(&sample.at)).cloned().collect()

@@ -1,5 +1,5 @@
-//! What the targets saw: each program appends its start and its end to one file, with the true time. This is the truth that
-//! the rows of the database are compared with.
+//! A log of the targets: each program appends its start and its end to one file, with the true time. This is the truth
+//! that the rows of the database are compared with.
 
 use std::collections::HashMap;
 use std::fs;
@@ -81,7 +81,7 @@ impl TargetLog {
         text.lines().filter(|line| line.starts_with("start ")).count()
     }
 
-    /// When the last program was started.
+    /// Returns when the last program was started.
     pub(crate) fn last_start(&self) -> Option<f64> {
         self.executions().last().map(|execution| execution.start)
     }

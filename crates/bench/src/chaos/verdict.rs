@@ -1,4 +1,4 @@
-//! What an experiment found.
+//! The verdict of an experiment.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use super::clock::load_per_processor;
 pub struct Verdict {
     /// The name of the experiment.
     pub name: String,
-    /// What was done.
+    /// The actions taken.
     pub did: String,
-    /// What was observed, in numbers.
+    /// The observations, in numbers.
     pub saw: String,
-    /// What must not have been observed; empty if all is well.
+    /// Broken promises; empty if all is well.
     pub broken: Vec<String>,
-    /// Processes that wanted a processor, for each processor, at the end.
+    /// The load per processor at the end.
     pub load: f64,
-    /// How long the experiment took, in seconds.
+    /// The length of the experiment, in seconds.
     pub seconds: f64,
 }
 

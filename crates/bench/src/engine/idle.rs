@@ -1,4 +1,4 @@
-//! What it costs to have many jobs and nothing to do.
+//! The cost of having many jobs and nothing to do.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use everbell::Everbell;
 
 use super::{Fresh, Outcome};
 use crate::cpu;
-use crate::population::{self, Place, count};
+use crate::population::{self, Database, count};
 use crate::table::{Table, thousands};
 
 const WATCHED: Duration = Duration::from_secs(20);
@@ -47,8 +47,8 @@ async fn idle(database: &Fresh, jobs: u32) -> Outcome<(Option<f64>, f64)> {
     Ok((rate, 100.0 * cpu / WATCHED.as_secs_f64()))
 }
 
-async fn transactions(place: Place<'_>) -> Option<i64> {
-    let Place::Postgres(_) = place else { return None };
+async fn transactions(place: Database<'_>) -> Option<i64> {
+    let Database::Postgres(_) = place else { return None };
     // What the server counts arrives there a moment later.
     let query = "select xact_commit + xact_rollback from pg_stat_database where datname = current_database()";
     count(place, query).await.ok()

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use super::{Fresh, Outcome};
 use crate::table::Table;
 
-/// What handlers saw, in seconds.
+/// The lags that handlers saw, in seconds.
 #[derive(Clone)]
 struct Lags {
     clock: Arc<Mutex<Option<Arc<dyn Clock>>>>,

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use everbell_store::testing::{Durability, TestDatabase, postgres_url_with};
 
-use crate::population::Place;
+use crate::population::Database;
 
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -66,10 +66,10 @@ impl Fresh {
         }
     }
 
-    pub(crate) fn place(&self) -> Place<'_> {
+    pub(crate) fn place(&self) -> Database<'_> {
         match self {
-            Fresh::Postgres(database) => Place::Postgres(database.url()),
-            Fresh::Sqlite(path) => Place::Sqlite(path),
+            Fresh::Postgres(database) => Database::Postgres(database.url()),
+            Fresh::Sqlite(path) => Database::Sqlite(path),
         }
     }
 }

@@ -6,15 +6,15 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, SqliteConnec
 
 use super::Amount;
 use crate::engine::Outcome;
-use crate::population::Place;
+use crate::population::Database;
 
-/// When a history ends whose times do not matter: just before the next fires.
+/// The end of a history whose times do not matter: just before the next fires.
 pub(super) const END: Timestamp = Timestamp::constant(1_794_700_800, 0);
-/// So many jobs have a tenth of all runs each, and so many more a five-hundredth.
+/// The number of jobs with a tenth of all runs each, and of those with a five-hundredth.
 pub(super) const BUSY: u32 = 2;
 const LIVELY: u32 = 100;
 
-/// When it begins.
+/// Returns the start of the history.
 pub(super) fn begin(amount: Amount) -> Timestamp {
     amount.end - SignedDuration::from_hours(24 * i64::from(amount.days))
 }
@@ -28,9 +28,9 @@ fn runs_of_job(number: &str, Amount { jobs, runs, .. }: Amount) -> String {
 
 /// Jobs of all kinds, and their runs: of a hundred one is skipped, two failed, one is canceled, two are by hand and two of
 /// no job; a hundred are at work and a hundred wait.
-pub(super) async fn history(place: Place<'_>, amount: Amount) -> Outcome<()> {
+pub(super) async fn history(place: Database<'_>, amount: Amount) -> Outcome<()> {
     match place {
-        Place::Postgres(url) => {
+        Database::Postgres(url) => {
             let mut connection = PgConnection::connect(url).await?;
             let number = "substr(job_key, 6)::integer";
             let later = format!("next_run_at + interval '1 hour' + interval '1 s' * ({number} * 7919 % 2592000)");
@@ -39,7 +39,7 @@ pub(super) async fn history(place: Place<'_>, amount: Amount) -> Outcome<()> {
             sqlx::raw_sql(AssertSqlSafe(postgres(amount))).execute(&mut connection).await?;
             sqlx::raw_sql("vacuum analyze").execute(&mut connection).await?;
         }
-        Place::Sqlite(path) => {
+        Database::Sqlite(path) => {
             let mut connection: SqliteConnection = SqliteConnectOptions::new().filename(path).connect().await?;
             let number = "cast(substr(job_key, 6) as integer)";
             let later = format!("next_run_at + 1000000 * (3600 + {number} * 7919 % 2592000)");
@@ -82,13 +82,13 @@ fn jobs(padded: &str, number: &str, later: &str) -> String {
     )
 }
 
-/// What a run was made by, how it ended and where, by its number.
+/// The cause, status, failure code and output of a run, by its number.
 const TRIGGER: &str = "case nonce % 50 when 7 then 'manual:ann' when 8 then 'ad_hoc:ann' else 'schedule:0 0 1 1 *' end";
 const STATUS: &str = "case when kind in (10, 60) then 'failed' when kind = 30 then 'canceled' else 'succeeded' end";
 const CODE: &str = "case kind when 10 then 'handler_error' when 60 then 'timeout' when 30 then 'canceled' end";
 const OUTPUT: &str = "case when kind % 5 = 0 then 'begun, worked on what there was, and ended as it should' end";
 
-/// What each timer knows of its last run.
+/// Sets the last run of each timer.
 const LAST_RUNS: &str = "update timers set (last_run_at, last_run_id) = (
     select r.at, r.id from runs r where r.job_id = timers.job_id order by r.at desc, r.id desc limit 1)";
 

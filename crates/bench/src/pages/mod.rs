@@ -1,7 +1,7 @@
-//! What the pages of the web UI ask the stores, with many jobs and a long history.
+//! The queries of the web UI's pages, with many jobs and a long history.
 
 mod fill;
-mod questions;
+mod queries;
 mod served;
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use everbell_store::testing::{Durability, postgres_url_with};
 use jiff::Timestamp;
 
 use crate::engine::{Fresh, Outcome};
-use crate::population::{self, Place};
+use crate::population::{self, Database};
 use crate::table::{Table, thousands};
 
 /// How much there is, and when its history ends.
@@ -51,12 +51,12 @@ async fn measure(amount: Amount, server: &str) -> Outcome<()> {
         populate(&*store, database.place(), amount).await?;
         columns.push(asked(&store, amount).await?);
     }
-    let mut table = Table::new(1, &["question", "rows", "PostgreSQL ms", "p95", "SQLite ms", "p95"]);
+    let mut table = Table::new(1, &["query", "rows", "PostgreSQL ms", "p95", "SQLite ms", "p95"]);
     let (postgres, sqlite) = (&columns[0], &columns[1]);
     for (one, other) in postgres.iter().zip(sqlite) {
         let time = |millis: f64| format!("{millis:.1}");
         table.row(vec![
-            one.question.to_owned(),
+            one.query.to_owned(),
             one.rows.to_string(),
             time(one.median),
             time(one.p95),
@@ -72,20 +72,20 @@ async fn measure(amount: Amount, server: &str) -> Outcome<()> {
         thousands(u64::from(runs / 10)),
         fill::BUSY
     ));
-    println!("\nEach is asked {} times, after once to warm up.", questions::TIMES);
+    println!("\nEach is asked {} times, after once to warm up.", queries::TIMES);
     Ok(())
 }
 
 /// Jobs and their history.
-async fn populate(store: &dyn Store, place: Place<'_>, amount: Amount) -> Outcome<()> {
+async fn populate(store: &dyn Store, place: Database<'_>, amount: Amount) -> Outcome<()> {
     population::template(store, fill::begin(amount)).await?;
     population::copies(place, amount.jobs, amount.end).await?;
     fill::history(place, amount).await
 }
 
-async fn asked(store: &Arc<dyn Store>, amount: Amount) -> Outcome<Vec<questions::Answered>> {
-    let mut answers = questions::about_jobs(&**store).await?;
-    answers.extend(questions::about_runs(&**store).await?);
-    answers.extend(questions::in_small(&**store, amount).await?);
+async fn asked(store: &Arc<dyn Store>, amount: Amount) -> Outcome<Vec<queries::TimedQuery>> {
+    let mut answers = queries::about_jobs(&**store).await?;
+    answers.extend(queries::about_runs(&**store).await?);
+    answers.extend(queries::in_small(&**store, amount).await?);
     Ok(answers)
 }

@@ -6,11 +6,11 @@
 //! policy, no broken row, no lost connection, no wake-up.
 #![allow(clippy::cast_precision_loss, reason = "counts of runs are far below 2^52")]
 
+mod options;
 mod plain;
 mod rate;
 mod sqlite;
 mod verbs;
-mod wanted;
 
 use std::sync::Arc;
 
@@ -24,21 +24,21 @@ use jiff::Timestamp;
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
+use self::options::{Case, Options};
 use self::rate::{HEADING, Rates};
-use self::wanted::{Case, Wanted};
 use crate::cpu::Meter;
-use crate::population::{self, Place};
+use crate::population::{self, Database};
 use crate::table::Table;
 
 /// Measures and prints what is wanted.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
-    let wanted = Wanted::read(arguments)?;
+    let wanted = Options::read(arguments)?;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().build().map_err(|error| error.to_string())?;
     runtime.block_on(measure(&wanted)).map_err(|error| error.to_string())
 }
 
-async fn measure(wanted: &Wanted) -> Result<(), Box<dyn std::error::Error>> {
+async fn measure(wanted: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let heading = [&["batch", "connections"], &HEADING[..]].concat();
     let row = |case: &Case, rates: &Rates| {
         [vec![case.batch.to_string(), case.connections.to_string()], rates.cells()].concat()
@@ -76,10 +76,10 @@ async fn postgres(server: &str, case: &Case, rounds: u32) -> Result<Rates, Box<d
         let mut connection = PgConnection::connect(database.url()).await?;
         let mut meter = Meter::WithBackends(PgConnection::connect(database.url()).await?);
         population::template(&*store, CREATED_AT.parse()?).await?;
-        population::copies(Place::Postgres(database.url()), runs, SLOT.parse()?).await?;
+        population::copies(Database::Postgres(database.url()), runs, SLOT.parse()?).await?;
         // An instance reads each definition once in its life; what is measured is the rest of it.
         verbs::lives(&store, batch.max(100), connections, runs, &mut meter).await?;
-        // In another order each time: whoever comes first finds a server that was just busy with something else.
+        // In another order each time: the first one finds a server that was just busy with something else.
         for turn in 0..2 {
             sqlx::raw_sql(RESET).execute(&mut connection).await?;
             if (round + turn) % 2 == 0 {
@@ -100,7 +100,7 @@ async fn sqlite(case: &Case, rounds: u32) -> Result<Rates, Box<dyn std::error::E
         let path = folder.join("bench.db");
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path).await?);
         population::template(&*store, CREATED_AT.parse()?).await?;
-        population::copies(Place::Sqlite(&path), runs, SLOT.parse()?).await?;
+        population::copies(Database::Sqlite(&path), runs, SLOT.parse()?).await?;
         verbs::lives(&store, batch.max(100), 1, runs, &mut Meter::Client).await?;
         for turn in 0..2 {
             sqlite::reset(&path).await?;
@@ -116,7 +116,7 @@ async fn sqlite(case: &Case, rounds: u32) -> Result<Rates, Box<dyn std::error::E
     Ok(rates)
 }
 
-/// When the jobs were made: since then one slot was due.
+/// When the jobs were created: since then one slot was due.
 const CREATED_AT: &str = "2026-06-01T00:00:00Z";
 /// The one slot that is due.
 const SLOT: &str = "2027-01-01T00:00:00Z";
@@ -127,7 +127,7 @@ const RESET: &str = "truncate runs, active_runs, outcomes;
     from jobs j where j.id = t.job_id and j.job_key <> 'template';
     analyze;";
 
-/// What plain SQL has to know of the schedule: all jobs have the same.
+/// The part of the schedule that plain SQL needs: all jobs have the same one.
 #[derive(Clone, Debug)]
 struct Schedule {
     spec: Spec,

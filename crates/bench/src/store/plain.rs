@@ -61,13 +61,13 @@ pub(super) async fn lives(
     let pass = Pass::begin(meter).await?;
     let (held, claimed) = all(held, |connection| claim(connection, batch, schedule.clone())).await?;
     let pass = pass.claimed().await?;
-    // Held until the end, because only living backends tell what they used.
+    // Held until the end, because only live backends report what they used.
     let (_held, ended) = all(held, |connection| run(connection, batch)).await?;
     assert_eq!((claimed, ended), (runs, runs), "every run lives once");
     Ok(pass.ended(runs).await?)
 }
 
-/// With the settings that the store has for its loops, so that nobody loses by bad plans.
+/// Connects with the settings that the store has for its loops, so that both have the same plans.
 async fn connect(url: &str, connections: usize) -> sqlx::Result<Vec<PgConnection>> {
     let off = ["enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin", "jit"];
     let options = PgConnectOptions::from_str(url)?.options(off.map(|name| (name, "off")));

@@ -50,7 +50,7 @@ impl<'a> Pass<'a> {
 }
 
 impl Claimed<'_> {
-    /// So many runs lived.
+    /// Ends the measurement of this many runs.
     pub(super) async fn ended(self, runs: u32) -> sqlx::Result<Rate> {
         let seconds = self.pass.watch.seconds();
         let spent = self.pass.meter.read().await? - self.pass.began;
@@ -65,7 +65,7 @@ impl Claimed<'_> {
     }
 }
 
-/// What the rounds of a store and of plain SQL gave.
+/// The results of the rounds of a store and of plain SQL.
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     pub(super) store: Vec<Rate>,

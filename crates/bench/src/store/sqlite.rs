@@ -39,7 +39,7 @@ const END: &str = "insert into outcomes (run_id, status, attempt, runner_id, cla
 const CLEAR: &str = "update jobs indexed by jobs_failing set consecutive_failures = 0
   where id in (select unhex(value) from json_each(?1)) and consecutive_failures > 0";
 
-/// With the settings of the store, so that nobody loses by them.
+/// Opens the file with the settings of the store, so that both have the same.
 async fn open(path: &Path) -> sqlx::Result<SqliteConnection> {
     let options = SqliteConnectOptions::new()
         .filename(path)

@@ -15,13 +15,13 @@ use crate::cpu::Meter;
 
 pub(super) const LEASE: SignedDuration = SignedDuration::from_secs(30);
 
-/// When everything happens.
+/// The time at which everything happens.
 pub(super) fn now() -> Timestamp {
     let slot: Timestamp = SLOT.parse().unwrap_or(Timestamp::UNIX_EPOCH);
     slot + SignedDuration::from_secs(1)
 }
 
-/// Plans everything that is due, then starts and ends everything, with so many tasks at once.
+/// Plans everything that is due, then starts and ends everything, with this many concurrent tasks.
 pub(super) async fn lives(
     store: &Arc<dyn Store>,
     batch: u32,

@@ -53,7 +53,7 @@ fn describe_fields(fields: &Fields, budget: usize) -> String {
     }
 }
 
-/// What follows a remark set off by a comma needs one too.
+/// Returns the separator before a continuation: a comma if the text ends with a remark that a comma sets off.
 fn separator(text: &str) -> &'static str {
-    if text.contains(time::ANEW) { ", " } else { " " }
+    if text.contains(time::RESTARTING_EACH) { ", " } else { " " }
 }

@@ -1,6 +1,6 @@
-//! What the next clock changes do to a schedule, said before it happens.
+//! Notes on how the next clock changes affect a schedule.
 //!
-//! Only schedules that name times of day are touched: a wildcard schedule follows elapsed time. Any change of the
+//! Only schedules that name times of day are affected: a wildcard schedule follows elapsed time. Any change of the
 //! offset counts, whether daylight saving or a new law.
 
 use jiff::Timestamp;
@@ -14,11 +14,11 @@ use super::slots::{DstFold, DstGap, Slots};
 use super::warn::{Warning, WarningCode};
 
 /// How far ahead changes are looked for.
-pub(crate) const AHEAD: i64 = 366 * DAY;
+pub(crate) const LOOKAHEAD_SECONDS: i64 = 366 * DAY;
 
 const DAY: i64 = 86_400;
 const MAX_NOTES: usize = 10;
-/// So many times are named; of more, the first two and their number.
+/// The most times that are named; of more, only the first two and their number.
 const MAX_TIMES: u64 = 3;
 
 /// Notes about the clock changes that move slots in `[from, until)`.

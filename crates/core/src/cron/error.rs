@@ -35,7 +35,7 @@ impl FieldName {
         }
     }
 
-    /// What may stand in this field, in one line.
+    /// Describes the values that this field accepts, in one line.
     pub const fn allowed(self) -> &'static str {
         match self {
             FieldName::Second | FieldName::Minute => "0-59, lists `0,30`, ranges `10-20`, steps `*/5`, or `*`",
@@ -78,11 +78,11 @@ pub struct ParseError {
     pub span: Range<usize>,
     /// The field at fault, unless the whole expression is.
     pub field: Option<FieldName>,
-    /// What is wrong.
+    /// The error itself.
     pub kind: ParseErrorKind,
 }
 
-/// What is wrong with an expression.
+/// The kinds of errors in an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParseErrorKind {
     /// Nothing but white space.
@@ -138,7 +138,7 @@ impl ParseError {
         self.expression.get(self.span.clone()).unwrap_or("")
     }
 
-    /// What may stand in the place at fault.
+    /// Describes the values that are accepted at the position of the error.
     pub fn allowed(&self) -> &'static str {
         match (&self.kind, self.field) {
             (ParseErrorKind::BadStep, _) => "a step is a whole number from 1 to 999",
@@ -153,7 +153,7 @@ impl ParseError {
         }
     }
 
-    /// What the writer may have meant, if that can be told.
+    /// Guesses what the writer meant, if the error suggests it.
     pub fn hint(&self) -> Option<&'static str> {
         let text = self.text();
         match self.kind {

@@ -9,7 +9,7 @@ pub(crate) const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 pub(crate) const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
-/// What one field says.
+/// One field of an expression, as a set of bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Field {
     /// Bit `n` is set when the value `n` matches; Sunday is bit 0 only.
@@ -26,18 +26,18 @@ pub(crate) struct Field {
     pub(crate) nth: u64,
     /// Bit `d`: `dL`, the last of a weekday.
     pub(crate) last_dow: u8,
-    /// The same field in plain numbers, with single spaces nowhere and nothing redundant.
+    /// The field in plain numbers, without spaces and redundant parts.
     pub(crate) normalized: String,
 }
 
-/// What is wrong, and where in the text of the whole expression.
+/// An error, and its position in the text of the whole expression.
 pub(crate) type Fault = (Range<usize>, ParseErrorKind);
 
 impl Field {
     /// Reads the field `text`, which begins at byte `at` of the expression.
     pub(crate) fn parse(name: FieldName, text: &str, at: usize) -> Result<Field, Fault> {
         let day_field = matches!(name, FieldName::DayOfMonth | FieldName::DayOfWeek);
-        // `?` is another `*`, but only alone: in a list it could not be told apart from a restriction.
+        // `?` means `*`, but only alone: in a list it would look like a restriction.
         let text = if text == "?" && day_field { "*" } else { text };
         let mut field = Field { star: text.starts_with('*'), ..Field::default() };
         let mut start = at;

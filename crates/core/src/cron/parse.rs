@@ -54,7 +54,7 @@ pub struct Expression {
     pub(crate) kind: Kind,
 }
 
-/// What an expression turned out to be.
+/// The two kinds of expressions: fields, and `@every`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Fields(Fields),
@@ -116,7 +116,7 @@ impl Expression {
         &self.source
     }
 
-    /// The same expression in numbers, without macros, names or redundant steps.
+    /// Returns the expression in numbers, without macros, names or redundant steps.
     pub fn normalized(&self) -> &str {
         &self.normalized
     }
@@ -139,7 +139,8 @@ impl Expression {
         matches!(self.kind, Kind::Every(_))
     }
 
-    /// What may surprise the writer, whatever the zone: see [`Warning`]. DST is [`crate::Spec::warnings`].
+    /// Returns the warnings that hold in every time zone: see [`Warning`]. [`crate::Spec::warnings`] adds those about
+    /// DST.
     pub fn warnings(&self) -> Vec<Warning> {
         match &self.kind {
             Kind::Fields(fields) => warn::of_fields(fields),

@@ -23,7 +23,7 @@ use super::search::Fields;
 /// are never so close (a test of `zone`), so only the next segment can repeat local times of this one.
 const FARTHEST_OFFSET: i64 = 2 * 86_400;
 
-/// What a fixed-time schedule does when clocks change. Wildcard schedules follow elapsed time and never ask.
+/// How a fixed-time schedule behaves when clocks change. Wildcard schedules follow elapsed time and ignore it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Dst {
     /// Local times that do not exist.
@@ -32,7 +32,7 @@ pub struct Dst {
     pub fold: DstFold,
 }
 
-/// What happens to local times that a forward change leaves out.
+/// How local times are treated that a forward change leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DstGap {
     /// They fire once, at the first instant after the gap.
@@ -42,7 +42,7 @@ pub enum DstGap {
     Skip,
 }
 
-/// What happens to local times that a backward change brings twice.
+/// How local times are treated that a backward change repeats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DstFold {
     /// The first one fires.
@@ -65,7 +65,7 @@ pub(crate) struct Slots<'a> {
     pub(crate) dst: Dst,
 }
 
-/// What one segment lets fire.
+/// The range of local time in which one segment fires.
 struct Window {
     offset: i64,
     /// The first instant of the segment.

@@ -1,4 +1,4 @@
-//! What may surprise the writer of a schedule.
+//! Warnings about schedules that may surprise their writer.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -108,7 +108,7 @@ fn uneven_seconds(fields: &Fields) -> Option<String> {
 
 /// Step and last value of a set like `*/7`: from 0 to the end of a range that the step does not divide.
 fn uneven(bits: u64, size: u32) -> Option<(u32, u32)> {
-    let all = Progression::of(members(bits))?;
+    let all = Progression::from_values(members(bits))?;
     let uneven = all.count >= 3 && all.fills_from_zero(size) && !size.is_multiple_of(all.step);
     uneven.then_some((all.step, all.last))
 }
@@ -121,9 +121,9 @@ fn in_neighbouring_hours(fields: &Fields) -> bool {
 /// Whether it ever fires on two days in a row.
 fn on_neighbouring_days(fields: &Fields) -> bool {
     // Forty-odd years of a monthly date; what fires more often shows its neighbours sooner.
-    const ENOUGH: usize = 500;
+    const MAX_DAYS: usize = 500;
     let daily = Fields { seconds: 1, minutes: 1, hours: 1, ..*fields };
-    let days: Vec<i64> = std::iter::successors(daily.next(0), |local| daily.next(local + 1)).take(ENOUGH).collect();
+    let days: Vec<i64> = std::iter::successors(daily.next(0), |local| daily.next(local + 1)).take(MAX_DAYS).collect();
     days.windows(2).any(|pair| pair[1] - pair[0] == DAY)
 }
 

@@ -10,7 +10,7 @@ use crate::run::{Gap, GapReason};
 use crate::spec::Spec;
 use crate::zone::Zone;
 
-/// What of a job's state decides whether it fires for anybody.
+/// The part of a job's state that decides whether it fires at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobLifecycle {
     /// Active, paused or retired.
@@ -27,23 +27,23 @@ impl From<&JobState> for JobLifecycle {
     }
 }
 
-/// What decides whether and when a job fires for an org, besides its definition. Read together.
+/// The facts that decide, besides the job's definition, whether and when the job fires for an org. Read together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrgFacts {
     /// The state of the job.
-    pub life: JobLifecycle,
-    /// The org.
+    pub lifecycle: JobLifecycle,
+    /// The org's settings.
     pub place: OrgSettings,
-    /// What the org wants of the job.
-    pub wish: Option<Override>,
+    /// The org's override of the job.
+    pub override_: Option<Override>,
 }
 
-/// How a job stands with an org.
+/// Whether a job fires for an org.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Eligibility {
     /// Job active, org enabled, override not off: fires by this schedule.
     Eligible(Spec),
-    /// Does not fire for now. What goes by is a `paused` gap.
+    /// Does not fire for now. Missed slots become a `paused` gap.
     Off(Off),
     /// Does not fire any more, from this time on: the job is retired or the org is gone.
     Over(Timestamp),
@@ -72,23 +72,23 @@ crate::policy::words!(Off {
 
 /// Whether the job fires for the org, and how.
 pub fn eligibility(job: &Definition, facts: &OrgFacts) -> Eligibility {
-    let OrgFacts { life, place, wish } = facts;
-    if life.status == JobStatus::Retired {
-        return Eligibility::Over(life.changed_at);
+    let OrgFacts { lifecycle, place, override_ } = facts;
+    if lifecycle.status == JobStatus::Retired {
+        return Eligibility::Over(lifecycle.changed_at);
     }
     if place.deleted {
         return Eligibility::Over(place.changed_at);
     }
-    if life.status == JobStatus::Paused {
+    if lifecycle.status == JobStatus::Paused {
         return Eligibility::Off(Off::JobPaused);
     }
-    if life.errored || job.spec.is_err() {
+    if lifecycle.errored || job.spec.is_err() {
         return Eligibility::Off(Off::JobErrored);
     }
     if !place.enabled {
         return Eligibility::Off(Off::OrgDisabled);
     }
-    if wish.as_ref().is_some_and(|wish| !wish.enabled) {
+    if override_.as_ref().is_some_and(|override_| !override_.enabled) {
         return Eligibility::Off(Off::Overridden);
     }
     match spec_for(job, facts) {
@@ -101,7 +101,7 @@ pub fn eligibility(job: &Definition, facts: &OrgFacts) -> Eligibility {
 pub fn spec_for(job: &Definition, facts: &OrgFacts) -> Result<Spec, String> {
     let spec = job.spec.as_ref().map_err(|broken| broken.reason.clone())?;
     let zone = Zone::get(&facts.place.timezone).map_err(|error| error.to_string())?;
-    match facts.wish.as_ref().and_then(|wish| wish.expression.as_deref()) {
+    match facts.override_.as_ref().and_then(|override_| override_.expression.as_deref()) {
         None => Ok(spec.in_zone(zone)),
         Some(text) => {
             let expression: Expression = text.parse().map_err(|error| format!("override `{text}`: {error}"))?;
@@ -110,7 +110,7 @@ pub fn spec_for(job: &Definition, facts: &OrgFacts) -> Result<Spec, String> {
     }
 }
 
-/// Decides what happens to the slots of an org's timer that are due at `now`: the same as [`plan::plan`], for who is
+/// Decides what happens to the slots of an org's timer that are due at `now`: like [`plan::plan`], for an org that is
 /// eligible now.
 pub fn plan(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, facts: &OrgFacts, now: Timestamp) -> Plan {
     if timer.next_run_at.is_none_or(|next| next > now) {
@@ -142,7 +142,8 @@ pub(super) fn close(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, fac
     plan::close(job, timer, &PlanContext { org_spec: Some(&spec), ..*seen }, reason_to_end(timer), at)
 }
 
-/// The same for a timer that the next version of the job replaces at `at`, and the timer of that one.
+/// Like [`close`], for a timer that the next version of the job replaces at `at`. Also returns the timer of that
+/// version.
 pub(super) fn succeed(
     job: &Definition,
     timer: &Timer,
@@ -180,11 +181,11 @@ pub(super) fn past_the_move(spec: &Spec, timer: &mut Timer, place: &OrgSettings)
     }
 }
 
-/// The day of a move, if it got no run and another local time was wanted afterwards that had gone by before the move: the mark
-/// is past that slot, so no plan would ever meet it.
+/// Returns the day of a move as a gap, if it got no run and a later override wants a local time that was already past
+/// at the move: the mark is past that slot, so no plan would ever see it.
 pub(super) fn lost_today(spec: &Spec, timer: &Timer, facts: &OrgFacts) -> Option<Gap> {
-    let (moved, wish) = (facts.place.moved.as_ref()?, facts.wish.as_ref()?);
-    if timer.last_slot_at != plan::just_after(moved.at) || wish.updated_at <= moved.at {
+    let (moved, override_) = (facts.place.moved.as_ref()?, facts.override_.as_ref()?);
+    if timer.last_slot_at != plan::just_after(moved.at) || override_.updated_at <= moved.at {
         return None;
     }
     let slot = spec.prev_at_or_before(moved.at).filter(|_| spec.at_most_daily())?;

@@ -5,10 +5,10 @@
 //!        (what is stored)                  off: its timer rests    over: its timer goes    broken: shown, alone
 //! ```
 //!
-//! A job with [`Scope::PerOrg`](crate::Scope) has a timer for each org that is eligible. Two pure decisions keep them
-//! right, and every computation with a zone is in them: [`plan`], asked when such a timer is due, and [`reconcile`],
-//! asked when the org, the job or what the org overrides has changed. Both begin with [`eligibility`], so a timer that is due
-//! is judged by what holds now, even when nobody has moved it yet.
+//! A job with [`Scope::PerOrg`](crate::Scope) has a timer for each org that is eligible. Two pure decisions maintain
+//! them, and every computation with a zone is in them: [`plan`] for a timer that is due, and [`reconcile`] after a
+//! change of the org, the job or an override. Both start with [`eligibility`], so a timer that is due is judged by the
+//! current state, even if it has not been moved yet.
 //!
 //! Presence and next fire of a timer can always be computed again. Its high-water mark and the last local date that got a
 //! run are facts, and are kept as long as the org and the job are there.
@@ -36,36 +36,36 @@ use crate::spec::Spec;
 /// A tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Org {
-    /// Which.
+    /// Its id.
     pub id: OrgId,
-    /// For people; may be empty.
+    /// A display name; may be empty.
     pub name: String,
-    /// Whatever its owner wants to keep here: an object.
+    /// An object for the caller's own use.
     pub settings: Json,
-    /// Where it is, and whether it takes part.
+    /// Its time zone, and whether it is enabled.
     pub place: OrgSettings,
     /// Grows with every change; the ETag.
     pub revision: u64,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// Who changed it last.
+    /// The actor who changed it last.
     pub updated_by: String,
-    /// When.
+    /// When it was last changed.
     pub updated_at: Timestamp,
 }
 
-/// What of an org decides when its jobs fire.
+/// The settings of an org that decide when its jobs fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrgSettings {
     /// The IANA name as it is stored: it was valid when it was written, and stays as it is should it cease to be.
     pub timezone: String,
-    /// Takes part.
+    /// Whether jobs fire for it.
     pub enabled: bool,
-    /// Is to be forgotten as soon as its timers are.
+    /// Deleted once its timers are.
     pub deleted: bool,
-    /// When it, or something that it overrides, last changed so that timers care.
+    /// When it or one of its overrides last changed in a way that affects timers.
     pub changed_at: Timestamp,
-    /// Where it was before.
+    /// The previous zone.
     pub moved: Option<Moved>,
 }
 
@@ -74,22 +74,22 @@ pub struct OrgSettings {
 pub struct Moved {
     /// The zone before.
     pub from: String,
-    /// When.
+    /// When the zone changed.
     pub at: Timestamp,
 }
 
-/// What an org wants of a job: not at all, or at another local time.
+/// An org's override of a job: off, or at another local time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// Of which job, in all its versions.
+    /// The job, in all its versions.
     pub job_key: JobKey,
-    /// Off is `false`.
+    /// `false` turns the job off for the org.
     pub enabled: bool,
-    /// Another local time, as a cron expression; `None` is the job's.
+    /// Another local time, as a cron expression; `None` uses the job's own.
     pub expression: Option<String>,
-    /// Who wrote it.
+    /// The actor who changed it last.
     pub updated_by: String,
-    /// When.
+    /// When it was last changed.
     pub updated_at: Timestamp,
 }
 
@@ -98,8 +98,8 @@ pub fn local_date(spec: &Spec, slot: Timestamp) -> Date {
     spec.zone().as_jiff().to_datetime(slot).date()
 }
 
-/// Since when slots of an org count that begins at `at`: since the beginning of that local day, if the schedule fires at most
-/// once a day. So a day whose time has gone by is late and not lost.
+/// Returns since when the slots count of an org that starts at `at`: since the start of that local day, if the schedule
+/// fires at most once a day. So a day whose time is already past is late and not lost.
 pub(crate) fn begins(spec: &Spec, at: Timestamp) -> Timestamp {
     let midnight = at.to_zoned(spec.zone().as_jiff().clone()).start_of_day();
     match midnight {

@@ -1,4 +1,5 @@
-//! A [`OrgUpdate`]: a walk over all orgs of a job, in small steps, each a transaction that also remembers how far it came.
+//! An [`OrgUpdate`]: a walk over all orgs of a job, in small steps. Each step is a transaction that also saves the
+//! position.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -12,45 +13,45 @@ use crate::plan::{self, Backfill, MAX_BACKFILLED, Missed, Plan, PlanContext, Run
 use crate::policy::Overlap;
 use crate::run::GapReason;
 
-/// Something that is to be done for every org of a job. Those of one job key are done one after the other.
+/// A task that is carried out for every org of a job. The org updates of one job key run one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrgUpdate {
-    /// Which: the id of the entry in the audit trail.
+    /// Its id, which is also the id of its audit entry.
     pub id: Uuid,
-    /// For which job.
+    /// The job.
     pub job: JobId,
-    /// Its key.
+    /// The key of that job.
     pub job_key: JobKey,
-    /// What.
-    pub work: OrgTask,
-    /// Who asked for it.
+    /// The task.
+    pub task: OrgTask,
+    /// The actor who asked for it.
     pub actor: String,
-    /// When.
+    /// When it was asked for.
     pub at: Timestamp,
-    /// The org that was reached.
+    /// The last org that was visited.
     pub reached: Option<OrgId>,
-    /// How many orgs were looked at.
+    /// How many orgs were visited.
     pub seen: u64,
 }
 
 impl OrgUpdate {
-    /// Whether it looks after timers and has yet to come by this org with a job of this key. What changed about the org is
-    /// then its to see.
+    /// Whether it maintains timers and has not yet reached this org for a job of this key. If so, it will see what
+    /// changed about the org.
     pub fn is_ahead_of(&self, key: &JobKey, org: &OrgId) -> bool {
-        matches!(self.work, OrgTask::Arm | OrgTask::Resume { .. })
+        matches!(self.task, OrgTask::Arm | OrgTask::Resume { .. })
             && self.job_key == *key
             && self.reached.as_ref().is_none_or(|reached| reached < org)
     }
 
-    /// Whether the runs that it makes wait until the job is resumed: the job was paused after somebody asked for them. Who
-    /// asks for runs of a paused job means it.
+    /// Whether its runs wait until the job is resumed, because the job was paused after they were asked for. Runs that
+    /// are asked for while the job is paused start at once.
     pub fn is_held_by(&self, state: &JobState) -> bool {
         state.pause.as_ref().is_some_and(|pause| pause.at >= self.at)
     }
 
-    /// Whether it may end before it is at its end: not if timers depend on it.
+    /// Refuses to stop an org update that timers depend on.
     pub fn expect_stoppable(&self) -> Result<(), Invalid> {
-        match self.work {
+        match self.task {
             OrgTask::RunNow { .. } | OrgTask::Backfill { .. } => Ok(()),
             OrgTask::Arm | OrgTask::Resume { .. } => {
                 Err(Invalid::new("sweepId", "is about timers, which have to follow their job: it ends by itself"))
@@ -59,40 +60,41 @@ impl OrgUpdate {
     }
 }
 
-/// What an org update does for each org.
+/// The task of an org update, carried out for each org.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrgTask {
-    /// Makes, moves and removes timers: the job is new, replaced or retired, or somebody wants the set made anew.
+    /// Creates, moves and removes timers: the job is new, replaced or retired, or a rebuild of its timers was asked
+    /// for.
     Arm,
-    /// Wakes the timers of a job that is not paused or errored any more.
+    /// Arms the timers of a job that is no longer paused or errored.
     Resume {
-        /// Since when.
+        /// When the job was resumed.
         at: Timestamp,
-        /// What about the slots that went by.
+        /// How to treat the missed slots.
         missed: Missed,
-        /// Why they went by.
+        /// Why they were missed.
         reason: GapReason,
     },
-    /// A run by hand for each org that the job is not off for.
+    /// Runs the job once by hand for each org that it is not off for.
     RunNow {
-        /// Another payload than the job's.
+        /// The payload, if not the job's own.
         payload: Option<Json>,
-        /// Another overlap policy than the job's.
+        /// The overlap policy, if not the job's own.
         overlap: Option<Overlap>,
     },
-    /// Runs for the slots of a range that have none.
+    /// Creates runs for the slots of a range that have none.
     Backfill {
-        /// Which.
+        /// The backfill that the runs belong to.
         id: BackfillId,
-        /// The range.
+        /// The start of the range.
         from: Timestamp,
-        /// The range.
+        /// The end of the range.
         to: Timestamp,
     },
 }
 
 impl OrgTask {
-    /// What it is called.
+    /// Returns the name of the task, as it is stored.
     pub fn as_str(&self) -> &'static str {
         match self {
             OrgTask::Arm => "arm",
@@ -110,33 +112,33 @@ impl OrgTask {
     }
 }
 
-/// One step of an org update: an org.
+/// A step of an org update: its task for one org.
 #[derive(Clone, Copy, Debug)]
 pub struct OrgUpdateStep<'a> {
     /// The org update.
     pub org_update: &'a OrgUpdate,
-    /// When.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// Decides what an org update does for one org. The same answer each time, with the same ids of runs.
+/// Decides what an org update does for one org. Always returns the same decision, with the same run ids.
 pub fn take_step(view: &OrgView, step: OrgUpdateStep<'_>) -> TimerChanges {
-    let plan = match &step.org_update.work {
-        // What is over is swept up by the org update that ended it, which hands on what is to be remembered.
+    let plan = match &step.org_update.task {
+        // The org update that ended the job or org removes the timer, and passes on what has to be remembered.
         OrgTask::Resume { .. } if matches!(view.eligibility(), Eligibility::Over(_)) => None,
-        work @ (OrgTask::Arm | OrgTask::Resume { .. }) => return reconcile(view, Some(work)),
+        task @ (OrgTask::Arm | OrgTask::Resume { .. }) => return reconcile(view, Some(task)),
         OrgTask::RunNow { payload, overlap } => run_now(view, step, payload.as_ref(), *overlap),
         OrgTask::Backfill { id, from, to } => backfill(view, *id, *from, *to),
     };
     // Runs beside the schedule leave the timer as it is.
     let org_error = view.timer.as_ref().and_then(|old| old.error.clone());
-    let fate = plan.map_or(TimerChange::Keep, |plan| TimerChange::Write(Box::new(Plan { org_error, ..plan })));
-    TimerChanges { before: None, fate }
+    let change = plan.map_or(TimerChange::Keep, |plan| TimerChange::Write(Box::new(Plan { org_error, ..plan })));
+    TimerChanges { before: None, change }
 }
 
 fn run_now(view: &OrgView, step: OrgUpdateStep<'_>, payload: Option<&Json>, overlap: Option<Overlap>) -> Option<Plan> {
     // A paused job may be run by hand; one that the org does not take part in is not run for it.
-    let wanted = view.facts.place.enabled && view.facts.wish.as_ref().is_none_or(|wish| wish.enabled);
+    let wanted = view.facts.place.enabled && view.facts.override_.as_ref().is_none_or(|override_| override_.enabled);
     if matches!(view.eligibility(), Eligibility::Over(_)) || !wanted {
         return None;
     }
@@ -146,7 +148,8 @@ fn run_now(view: &OrgView, step: OrgUpdateStep<'_>, payload: Option<&Json>, over
     Some(plan::run_now(&view.job, &old.timer, &view.seen(&old.active), &request, step.now))
 }
 
-/// How many slots of a range a backfill finds for an org: it makes at most so many runs, because some may be there.
+/// Counts the slots of a range that a backfill finds for an org: the upper bound of its runs, because some slots may
+/// have one.
 pub fn backfill_size(
     job: &Definition,
     facts: &OrgFacts,

@@ -39,23 +39,23 @@ pub struct OrgView {
     pub upstream_succeeded_at: Option<Timestamp>,
 }
 
-/// What is to be written about a job and an org, in one transaction.
+/// The changes of a job's timer for an org, to be written in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimerChanges {
-    /// The last plan of the version before. Its timer goes.
+    /// The last plan of the previous version, whose timer is removed.
     pub before: Option<Plan>,
-    /// What becomes of the timer.
-    pub fate: TimerChange,
+    /// The change of the timer.
+    pub change: TimerChange,
 }
 
-/// What becomes of a timer.
+/// A change of a timer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TimerChange {
-    /// It is as it should be, or there is none and should be none.
+    /// No change: it is as it should be, or there is none and should be none.
     Keep,
-    /// It is made or moved, and this is written with it.
+    /// Creates or moves it, and writes this plan with it.
     Write(Box<Plan>),
-    /// It goes, and this is written with it.
+    /// Removes it, and writes this plan with it.
     Remove(Box<Plan>),
 }
 
@@ -92,15 +92,16 @@ impl OrgView {
     }
 }
 
-/// Decides what the timer has to be. `work` says what happened to the job as a whole; `None`: to the org.
+/// Decides how the timer has to change. `task` says what happened to the job as a whole; `None` means that the org
+/// changed.
 ///
-/// Asked again, it finds nothing to do; asked of every org, it makes the whole set anew.
-pub fn reconcile(view: &OrgView, work: Option<&OrgTask>) -> TimerChanges {
-    let since = work.and_then(OrgTask::resumed_at).map_or(view.since(), |at| at.max(view.since()));
+/// Called again, it finds nothing to do; called for every org, it rebuilds the whole set.
+pub fn reconcile(view: &OrgView, task: Option<&OrgTask>) -> TimerChanges {
+    let since = task.and_then(OrgTask::resumed_at).map_or(view.since(), |at| at.max(view.since()));
     let (before, successor_timer) =
         ended(view, since).map_or((None, None), |(plan, successor_timer)| (Some(plan), successor_timer));
     let carried = before.as_ref().and_then(|plan| plan.timer.last_local_date);
-    let fate = match (view.eligibility(), &view.timer) {
+    let change = match (view.eligibility(), &view.timer) {
         (Eligibility::Over(at), Some(old)) => {
             let seen = view.seen(&old.active);
             TimerChange::Remove(Box::new(close(&view.job, &old.timer, &seen, &view.facts, at)))
@@ -109,7 +110,7 @@ pub fn reconcile(view: &OrgView, work: Option<&OrgTask>) -> TimerChanges {
             // Also while it rests a move may jump over a day; the next move will not know of it.
             let spec = spec_for(&view.job, &view.facts);
             let gaps = spec.map_or_else(|_| Vec::new(), |spec| lost_days(&spec, &old.timer, &view.facts.place));
-            fate(old, Plan { gaps, ..Plan::nothing(&plan::disarm(&old.timer)) })
+            write_if_changed(old, Plan { gaps, ..Plan::nothing(&plan::disarm(&old.timer)) })
         }
         // Nothing to remember, unless the version before had something: for the next version, if this one is over too.
         (Eligibility::Off(_) | Eligibility::Over(_), None) if before.is_none() || view.facts.place.deleted => {
@@ -119,14 +120,14 @@ pub fn reconcile(view: &OrgView, work: Option<&OrgTask>) -> TimerChanges {
             write(&Timer { last_local_date: carried, ..view.new_timer(view.since()) }, None)
         }
         (Eligibility::Broken(reason), Some(old)) => {
-            fate(old, Plan { org_error: Some(reason), ..Plan::nothing(&plan::disarm(&old.timer)) })
+            write_if_changed(old, Plan { org_error: Some(reason), ..Plan::nothing(&plan::disarm(&old.timer)) })
         }
         (Eligibility::Broken(reason), None) => {
             write(&Timer { last_local_date: carried, ..view.new_timer(view.since()) }, Some(reason))
         }
         (Eligibility::Eligible(spec), None) => {
-            // What went by in a pause is paused, and what went by before the job was there never was.
-            let begins = match work {
+            // Slots missed in a pause are paused; slots before the job existed do not count.
+            let begins = match task {
                 Some(OrgTask::Resume { .. }) => since,
                 _ => super::begins(&spec, since).max(view.job.created_at),
             };
@@ -137,7 +138,7 @@ pub fn reconcile(view: &OrgView, work: Option<&OrgTask>) -> TimerChanges {
         (Eligibility::Eligible(spec), Some(old)) => {
             let seen = PlanContext { org_spec: Some(&spec), ..view.seen(&old.active) };
             let lost = lost_days(&spec, &old.timer, &view.facts.place);
-            let mut plan = match return_of(old, work, view.facts.place.changed_at) {
+            let mut plan = match return_of(old, task, view.facts.place.changed_at) {
                 Some((at, missed, reason)) => plan::resume(&view.job, &old.timer, &seen, missed, reason, at)
                     // Only what cannot be read is refused, and this was read.
                     .unwrap_or_else(|_| Plan::nothing(&old.timer)),
@@ -147,10 +148,10 @@ pub fn reconcile(view: &OrgView, work: Option<&OrgTask>) -> TimerChanges {
             plan.gaps.splice(0..0, lost);
             past_the_move(&spec, &mut plan.timer, &view.facts.place);
             plan.gaps.extend(lost_today(&spec, &plan.timer, &view.facts));
-            fate(old, plan)
+            write_if_changed(old, plan)
         }
     };
-    TimerChanges { before, fate }
+    TimerChanges { before, change }
 }
 
 /// How the version before ends, and the timer that it leaves to this one, if this one has none and may fire since then.
@@ -166,13 +167,13 @@ fn ended(view: &OrgView, since: Timestamp) -> Option<(Plan, Option<Timer>)> {
     Some((close(job, &old.timer, &seen, &view.facts, at), None))
 }
 
-/// Whether a timer comes back from a rest, and then: since when it may fire again, what to do about what went by, and why
-/// it rested.
-fn return_of(old: &OrgTimer, work: Option<&OrgTask>, changed_at: Timestamp) -> Option<(Timestamp, Missed, GapReason)> {
+/// Returns how a timer comes back from a rest, if it does: since when it may fire again, how to treat missed slots, and
+/// why it rested.
+fn return_of(old: &OrgTimer, task: Option<&OrgTask>, changed_at: Timestamp) -> Option<(Timestamp, Missed, GapReason)> {
     let rested = old.timer.next_run_at.is_none();
     let because = |reason| if old.error.is_some() { GapReason::Errored } else { reason };
-    match work {
-        // What came due during the pause and nobody looked at is paused all the same.
+    match task {
+        // Slots that became due during the pause but were not planned count as paused, too.
         Some(OrgTask::Resume { at, missed, reason }) if old.timer.next_run_at.is_none_or(|next| next <= *at) => {
             let at = if rested { changed_at.max(*at) } else { *at };
             Some((at, *missed, because(*reason)))
@@ -181,8 +182,8 @@ fn return_of(old: &OrgTimer, work: Option<&OrgTask>, changed_at: Timestamp) -> O
     }
 }
 
-/// Written is only what differs.
-fn fate(old: &OrgTimer, plan: Plan) -> TimerChange {
+/// Writes the plan only if it changes something.
+fn write_if_changed(old: &OrgTimer, plan: Plan) -> TimerChange {
     let same = plan.timer == old.timer && old.error == plan.org_error && plan.runs.is_empty() && plan.gaps.is_empty();
     if same { TimerChange::Keep } else { TimerChange::Write(Box::new(plan)) }
 }

@@ -13,12 +13,12 @@ use crate::run::{ActiveRun, GapReason};
 use crate::spec::Spec;
 use crate::zone::Zone;
 
-/// What a move does to a job of an org.
+/// The effect of a move on a job of an org.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WhatIf {
-    /// The next fires without it.
+    /// The next fires without the move.
     pub before: Vec<Timestamp>,
-    /// The next fires with it. What is due by then fires at once: at `now`.
+    /// The next fires with the move. Those that are overdue by then fire at once, at `now`.
     pub after: Vec<Timestamp>,
     /// The local days after the move, from the last that ran before it, of a schedule that fires at most once a day.
     pub days: Vec<Day>,
@@ -27,9 +27,9 @@ pub struct WhatIf {
 /// A local day of an org, after a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Day {
-    /// Which.
+    /// The local date.
     pub date: Date,
-    /// How often it fires, with what has run already.
+    /// How often it fires, including runs that have already happened.
     pub verdict: Verdict,
     /// When it fires, or fired.
     pub at: Option<Timestamp>,
@@ -44,7 +44,7 @@ pub enum Verdict {
     RanAlready,
     /// Once, at its time.
     Once,
-    /// Once, as soon as the move is made: its time has gone by.
+    /// Once, as soon as the move is made: its time is already past.
     AtOnce,
     /// More than once.
     Twice,
@@ -59,7 +59,7 @@ crate::policy::words!(Verdict {
     NotAtAll = "not_at_all",
 });
 
-/// What would happen if the org moved to `timezone` at `now`; `count` fires of each.
+/// Predicts the effect of moving the org to `timezone` at `now`, with the next `count` fires before and after.
 pub fn what_if(view: &OrgView, timezone: &str, count: usize, now: Timestamp) -> Result<WhatIf, Invalid> {
     let zone = Zone::get(timezone).map_err(|error| Invalid::new("timezone", error.to_string()))?;
     let here = &view.facts.place;
@@ -74,7 +74,7 @@ pub fn what_if(view: &OrgView, timezone: &str, count: usize, now: Timestamp) -> 
     Ok(WhatIf { before: fires(&imagine(view, count, now)), after: fires(&after), days })
 }
 
-/// What came to pass in thought.
+/// A simulated future.
 #[derive(Default)]
 struct Lived {
     fires: Vec<Fire>,
@@ -90,7 +90,7 @@ struct Fire {
 fn imagine(view: &OrgView, count: usize, now: Timestamp) -> Lived {
     let mut lived = Lived::default();
     let reconciled = reconcile(view, None);
-    let mut timer = match (reconciled.fate, &view.timer) {
+    let mut timer = match (reconciled.change, &view.timer) {
         (TimerChange::Write(plan), _) => {
             lived.keep(&plan, now);
             plan.timer
@@ -98,7 +98,7 @@ fn imagine(view: &OrgView, count: usize, now: Timestamp) -> Lived {
         (TimerChange::Keep, Some(old)) => old.timer.clone(),
         (TimerChange::Keep, None) | (TimerChange::Remove(_), _) => return lived,
     };
-    // Runs that are active now will have ended: who asks wants to know of days, not of overlaps.
+    // Assumes that active runs will have ended: the prediction is about days, not about overlaps.
     let seen = PlanContext { active: &[] as &[ActiveRun], upstream_succeeded_at: Some(now), org_spec: None };
     // Every wakening makes a fire or a gap, and gaps without a fire between them are few.
     for _ in 0..count * 4 {

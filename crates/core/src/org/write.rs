@@ -1,4 +1,4 @@
-//! Orgs and overrides as somebody wants them written: checked, and compared with what is there.
+//! Requested changes of orgs and overrides: checked, and compared with the current state.
 
 use jiff::Timestamp;
 
@@ -17,25 +17,25 @@ const MAX_SETTINGS_BYTES: usize = 64 * 1024;
 /// An org to be made or changed. What is `None` keeps its value, or has its default in a new org.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrgWrite {
-    /// Which.
+    /// The id of the org.
     pub id: OrgId,
-    /// A name for people.
+    /// A display name.
     pub name: Option<String>,
     /// Its zone; a new org needs one.
     pub timezone: Option<String>,
-    /// Whether it takes part; a new org does.
+    /// Whether jobs fire for it; a new org is enabled.
     pub enabled: Option<bool>,
-    /// An object of its owner's.
+    /// An object for the caller's own use.
     pub settings: Option<Json>,
-    /// It must be at this revision.
+    /// The revision that it must be at.
     pub expected_revision: Option<u64>,
-    /// It must be there already.
+    /// Whether it must already exist.
     pub only_existing: bool,
 }
 
 impl OrgWrite {
-    /// Changes nothing yet.
-    pub fn of(id: OrgId) -> OrgWrite {
+    /// A write that changes nothing yet.
+    pub fn new(id: OrgId) -> OrgWrite {
         OrgWrite {
             id,
             name: None,
@@ -48,12 +48,12 @@ impl OrgWrite {
     }
 }
 
-/// What a write comes to.
+/// The effect of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// It is like that already.
+    /// Nothing changes.
     Same,
-    /// The org as it shall be, and whether its timers care.
+    /// The org as it will be, and whether its timers are affected.
     New(Box<Org>, bool),
 }
 
@@ -145,12 +145,12 @@ fn check(write: &OrgWrite) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// What an org wants of a job, to be written.
+/// An org's override of a job, to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverrideWrite {
-    /// Of which job.
+    /// The job.
     pub job_key: JobKey,
-    /// Off is `false`.
+    /// `false` turns the job off for the org.
     pub enabled: bool,
     /// Another local time, as a cron expression.
     pub expression: Option<String>,

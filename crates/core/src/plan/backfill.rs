@@ -1,4 +1,4 @@
-//! Runs for slots that have gone by, because somebody wants them.
+//! Backfills: runs for past slots, on request.
 
 use jiff::Timestamp;
 
@@ -15,9 +15,9 @@ pub const MAX_BACKFILLED: usize = 1_000;
 /// A backfill, as it was asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Backfill<'a> {
-    /// Which.
+    /// The backfill that the runs belong to.
     pub id: BackfillId,
-    /// For these slots, oldest first. Those that have a run already are passed over when it is committed.
+    /// Its slots, oldest first. The commit skips those that already have a run.
     pub slots: &'a [Timestamp],
 }
 

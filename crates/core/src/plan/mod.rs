@@ -11,7 +11,7 @@
 //! behind the last of them. Nothing here reads a clock or a database: the same arguments give the same plan, so a crash
 //! before the commit costs nothing, and after it the unique slot key makes a repetition harmless.
 //!
-//! What operators do to a schedule is decided in `operator`, and how a version ends in `succession`, with the same parts.
+//! `operator` decides what operators do to a schedule, and `succession` how a version ends, with the same parts.
 
 mod backfill;
 mod operator;
@@ -39,7 +39,7 @@ use crate::spec::{Spec, When};
 /// The most runs that one plan makes. What is left stays due and is planned next.
 pub const MAX_RUNS_PER_PLAN: usize = 1_000;
 
-/// What a plan must know about the world besides the job and its timer. Read in the same transaction.
+/// The context that a plan needs besides the job and its timer. Read in the same transaction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlanContext<'a> {
     /// The pending and running runs of this job (and org), oldest first.
@@ -50,7 +50,7 @@ pub struct PlanContext<'a> {
     pub org_spec: Option<&'a Spec>,
 }
 
-/// What is to be written, in one transaction.
+/// A decision about a timer, to be written in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Runs to insert, in the order of their slots.
@@ -65,7 +65,7 @@ pub struct Plan {
     pub retire: bool,
     /// The schedule cannot be read: the job is errored, with this reason.
     pub error: Option<String>,
-    /// What belongs to the org cannot be read: its timer is errored, with this reason, and no other.
+    /// Why the org's settings cannot be read. Its timer alone becomes errored, with this reason.
     pub org_error: Option<String>,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The slot that an operator moved. Slots that went by while it waited are folded into it.
+    /// Plans the slot that an operator moved. Slots missed while it waited are folded into it.
     fn rescheduled(&mut self, slot: Timestamp, moved_to: Timestamp) {
         let late = self.is_late(moved_to);
         if late && self.job.policies.catch_up == CatchUp::None {
@@ -325,8 +325,8 @@ impl<'a> Planner<'a> {
         fire_at(self.spec, self.job.id, self.org, slot, self.job.policies.jitter)
     }
 
-    /// When a run of this slot was meant to begin: what jitter adds is wanted and no delay. One that is wanted now does not
-    /// wait for it.
+    /// Returns when a run of this slot should start. Jitter is intended, so it is not a delay; a slot that is planned
+    /// before its jittered time counts from now.
     fn meant_at(&self, slot: Timestamp) -> Timestamp {
         self.fire_at(slot).min(self.now).max(slot)
     }

@@ -1,4 +1,4 @@
-//! What operators do to a schedule: arm, resume, move, skip, run by hand. Decided with the parts of [`super::plan`].
+//! Operator actions on a schedule: arm, resume, move, skip, run by hand. Decided with the parts of [`super::plan`].
 
 use jiff::Timestamp;
 
@@ -15,13 +15,13 @@ use crate::run::{GapReason, NewRun, SkipReason, Trigger};
 /// The most slots that one skip-next passes over.
 const MAX_SKIPPED: u32 = 100;
 
-/// What to do with the slots of a pause when it ends.
+/// How the slots missed during a pause are treated when it ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missed {
-    /// They stay a gap; on from now.
+    /// They stay a gap, and the schedule continues from now on.
     #[default]
     Skip,
-    /// One run for the latest of them.
+    /// They get one run, for the latest of them.
     RunOnce,
 }
 
@@ -37,13 +37,13 @@ pub fn arm(job: &Definition, timer: &Timer, seen: &PlanContext<'_>) -> Timer {
     Timer { next_run_at, rescheduled_from: None, ..timer.clone() }
 }
 
-/// A timer that wakes nobody. The mark stays, so what goes by can be accounted for later.
+/// Returns the timer without a next fire. The mark stays, so missed slots can be accounted for later.
 pub fn disarm(timer: &Timer) -> Timer {
     Timer { next_run_at: None, rescheduled_from: None, ..timer.clone() }
 }
 
 /// Ends a pause or an error: the slots since the mark become a gap of that reason, or one run for the latest and a gap
-/// for the others; then on from now. The cadence is that of the schedule, whatever happened in between.
+/// for the others. Then the schedule continues from now, with its own cadence.
 pub fn resume(
     job: &Definition,
     timer: &Timer,
@@ -126,7 +126,7 @@ pub fn skip_next(
 pub struct RunNow<'a> {
     /// See [`RunId::by_hand`].
     pub id: RunId,
-    /// Who asked.
+    /// The actor who asked.
     pub actor: &'a str,
     /// Another payload than the job's.
     pub payload: Option<Json>,

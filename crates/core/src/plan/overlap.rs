@@ -4,7 +4,7 @@ use crate::ids::RunId;
 use crate::policy::{Overlap, Policies};
 use crate::run::{ActiveRun, SkipReason};
 
-/// What a run may do.
+/// Whether a run may start.
 pub(super) enum Admission {
     Start,
     /// Pending, but not before others have ended.
@@ -47,7 +47,7 @@ impl Overlaps {
         }
     }
 
-    /// The same active runs under another policy, for a caller that asked for it.
+    /// Returns the same active runs under another policy, for a caller that asked for it.
     pub(super) fn with_policy(self, policy: Overlap) -> Overlaps {
         Overlaps { policy, ..self }
     }

@@ -25,7 +25,7 @@ pub fn close(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, reason: Ga
     end(Planner::new(job, spec, timer, seen, now), timer, reason, None).0
 }
 
-/// The same for a version that is replaced, and the timer of the one that replaces it.
+/// Like [`close`], for a version that is replaced. Also returns the timer of the version that replaces it.
 pub fn succeed(
     job: &Definition,
     timer: &Timer,
@@ -55,8 +55,8 @@ pub fn succeed(
     (plan, next)
 }
 
-/// The last plan of a version whose schedule cannot be read: if it is errored, the slots that went by are those of the schedule
-/// that repairs it.
+/// Returns the last plan of a version whose schedule cannot be read: if it is errored, its missed slots are those of
+/// the schedule that repairs it.
 fn errored(timer: &Timer, reason: GapReason, repaired: &Spec, now: Timestamp) -> Plan {
     let mark = timer.last_slot_at;
     let slots = if reason == GapReason::Errored { repaired.count_between(mark, now) } else { 0 };

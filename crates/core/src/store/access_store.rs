@@ -1,4 +1,4 @@
-//! [`AccessStore`]: who may do what, who did what, and requests that may be sent again.
+//! [`AccessStore`]: tokens and sessions, the audit trail, and requests that may be retried.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -49,13 +49,13 @@ verbs! {
         async fn end_sessions(&self, filter: &SessionFilter, audit: &AuditEntry) -> StoreResult<u64>
         where (|ended| *ended > 0);
 
-        /// Writes down what somebody did, for what no other verb writes down.
+        /// Appends an audit entry about an action that no other verb records.
         async fn append_audit(&self, audit: &AuditEntry) -> StoreResult<()>;
 
         /// The audit trail, a page at a time, newest first, of one object or of all.
         async fn list_audit(&self, object: Option<&str>, page: &PageRequest) -> StoreResult<Page<AuditEntry>>;
 
-        /// Looks for an earlier request of this key that was begun at most [`REQUEST_KEPT`](super::REQUEST_KEPT) before
+        /// Looks for an earlier request of this key that was begun at most [`REQUEST_RETENTION`](super::REQUEST_RETENTION) before
         /// `now`.
         async fn find_request(&self, request: &RequestKey, now: Timestamp) -> StoreResult<Remembered>;
 

@@ -1,4 +1,4 @@
-//! What a store answers.
+//! The answers of a store.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,68 +15,68 @@ use crate::rearm;
 use crate::run::{ActiveRun, Gap, Run, RunStatus};
 use crate::spec::Spec;
 
-/// What a store is and how it fares.
+/// The state of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreStatus {
     /// Such as `sqlite 3.50` or `postgres 15.18`.
     pub product: String,
     /// The number of the last migration.
     pub schema_version: u32,
-    /// Bytes on disk, if that can be told.
+    /// Bytes on disk, if known.
     pub size_bytes: Option<u64>,
     /// The beginning of the oldest open transaction elsewhere, which keeps dead rows alive.
     pub oldest_transaction_at: Option<Timestamp>,
-    /// What works less well than it could, such as a pooler that swallows notifications.
+    /// Notes on reduced service, such as a pooler that swallows notifications.
     pub notes: Vec<String>,
-    /// Why the last write failed for a reason that someone has to remove, such as a full disk; until one succeeds.
+    /// Why the last write failed for a reason that an operator has to remove, such as a full disk; until one succeeds.
     pub write_failure: Option<String>,
 }
 
-/// How much there is of what, for gauges. Each number is right by itself; they need not be of the same moment.
+/// Counts for gauges. Each number is right by itself; they need not be of the same moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Jobs of each status and kind, by these; none where there is none.
+    /// Jobs by status and kind; combinations with no job are left out.
     pub jobs: Vec<JobCount>,
-    /// Living jobs that cannot fire.
+    /// Current jobs that cannot fire.
     pub errored_jobs: u64,
-    /// Pending and running runs of each target, by target and status; none where there is none.
+    /// Pending and running runs by target and status; combinations with no run are left out.
     pub active_runs: Vec<ActiveCount>,
     /// Timers that are due but not planned.
     pub due_timers: u64,
-    /// Since when the oldest of them is.
+    /// Since when the oldest of them is due.
     pub oldest_due_at: Option<Timestamp>,
 }
 
-/// Jobs that are alike.
+/// The number of jobs with the same status and kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobCount {
     /// Their status.
     pub status: JobStatus,
-    /// Whether they fire once, or again and again.
+    /// Whether they fire once, rather than repeatedly.
     pub one_time: bool,
-    /// How many.
+    /// The number of jobs.
     pub jobs: u64,
 }
 
-/// Runs that are alike.
+/// The number of active runs with the same target and status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveCount {
-    /// What they do.
+    /// Their target.
     pub target: Target,
     /// Pending or running.
     pub status: RunStatus,
-    /// How many.
+    /// The number of runs.
     pub runs: u64,
 }
 
-/// Living jobs of a target that are alike.
+/// The number of current jobs with the same target and status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetCount {
-    /// What they do.
+    /// Their target.
     pub target: Target,
     /// Active or paused.
     pub status: JobStatus,
-    /// How many.
+    /// The number of jobs.
     pub jobs: u64,
 }
 
@@ -94,14 +94,14 @@ pub struct JobRow {
 }
 
 impl JobRow {
-    /// When it fires next; a job with a timer for each org, for the org that is first.
+    /// Returns when it fires next; for a per-org job, the earliest fire of any org.
     pub fn next_run_at(&self) -> Option<Timestamp> {
         let own = self.timer.as_ref().and_then(|timer| timer.next_run_at);
         own.or_else(|| self.next_for_org.as_ref().map(|(at, _)| *at))
     }
 }
 
-/// What became of a request to change a job.
+/// The result of a change of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
     /// The job afterwards.
@@ -123,7 +123,7 @@ pub struct Due {
     pub job: Arc<Definition>,
     /// The timer.
     pub timer: Timer,
-    /// What decides about its org.
+    /// The facts about its org that decide whether it fires.
     pub org: Option<OrgFacts>,
     /// The pending and running runs of its job and org, oldest first.
     pub active: Vec<ActiveRun>,
@@ -139,7 +139,7 @@ impl Due {
         match (&self.org, &self.timer.org) {
             (Some(facts), _) => org::plan(&self.job, &self.timer, &seen, facts, now),
             (None, None) => plan::plan(&self.job, &self.timer, &seen, now),
-            // Nobody knows where it is, so nobody knows when.
+            // Without the facts of the org there is no zone, and so no next fire.
             (None, Some(org)) => Plan {
                 org_error: Some(format!("org `{org}` cannot be read")),
                 ..Plan::nothing(&plan::disarm(&self.timer))
@@ -163,13 +163,13 @@ impl Due {
         rearm::rearm(&self.job, &self.timer, self.spec().as_ref(), now)
     }
 
-    /// What is left of a gap that was written while the clock was ahead: see [`crate::rearm::cut_gap`].
+    /// Returns the rest of a gap that was written while the clock was ahead: see [`crate::rearm::cut_gap`].
     pub fn cut_gap(&self, gap: &Gap, now: Timestamp) -> Option<Gap> {
         rearm::cut_gap(gap, self.spec().as_ref(), now)
     }
 }
 
-/// What was repaired after a clock that was ahead.
+/// The repairs made after a clock that was ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rearmed {
     /// Timers that are armed from the present again. As many as the limit: there may be more.
@@ -192,11 +192,11 @@ impl fmt::Display for Rearmed {
 pub struct ClockTrace {
     /// The last time that was trusted: see [`ClusterStore::write_trusted_time`](super::ClusterStore::write_trusted_time).
     pub trusted_at: Option<Timestamp>,
-    /// When the youngest run, job or audit entry was written.
+    /// When the newest run, job or audit entry was written.
     pub newest_at: Option<Timestamp>,
 }
 
-/// What a round of planning did.
+/// The result of a round of planning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Planned {
     /// How many timers were advanced. As many as the limit: there may be more.
@@ -217,13 +217,13 @@ pub struct Planned {
 /// A run that a plan inserted, as far as events and metrics care.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedRun {
-    /// Which.
+    /// Its id.
     pub id: RunId,
-    /// Of which job.
+    /// The job.
     pub job: Arc<Definition>,
-    /// For which slot.
+    /// The slot.
     pub slot_at: Option<Timestamp>,
-    /// Why it is skipped, if so.
+    /// Why it is skipped, if it is.
     pub skipped: Option<&'static str>,
 }
 
@@ -234,22 +234,22 @@ pub struct Claim {
     pub run: Run,
     /// Its job; `None` for a trial of a target.
     pub job: Option<Arc<Definition>>,
-    /// Until when.
+    /// When the lease ends.
     pub lease_until: Timestamp,
 }
 
 /// A run that an instance still holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseReport {
-    /// Which.
+    /// The run.
     pub run: RunId,
     /// The attempt that is leased.
     pub attempt: u32,
-    /// Who wants it stopped, if somebody does.
+    /// The actor who asked for its cancellation, if any.
     pub cancel_by: Option<String>,
 }
 
-/// What became of a transition.
+/// The result of recording a transition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recorded {
     /// It was written.
@@ -262,7 +262,7 @@ pub enum Recorded {
     LeaseLost,
 }
 
-/// What became of a wish to cancel.
+/// The result of a request to cancel a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Canceled {
     /// It was pending and is canceled.
@@ -273,7 +273,7 @@ pub enum Canceled {
     TooLate(RunStatus),
 }
 
-/// What became of a slot.
+/// The outcome of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SlotOutcome {
     /// A run.
@@ -285,28 +285,28 @@ pub enum SlotOutcome {
 /// One running process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
-    /// Which.
+    /// Its id.
     pub id: InstanceId,
-    /// On which host.
+    /// Its host name.
     pub host: String,
-    /// Under which process id.
+    /// Its process id.
     pub pid: u32,
-    /// Of which release.
+    /// Its release.
     pub version: String,
     /// Such as `scheduler`, `api`.
     pub roles: Vec<String>,
-    /// What it executes.
+    /// The targets that it serves.
     pub targets: Vec<Target>,
-    /// Since when.
+    /// When it started.
     pub started_at: Timestamp,
-    /// Heard of last.
+    /// When it last sent a heartbeat.
     pub heartbeat_at: Timestamp,
-    /// Takes no more work.
+    /// Whether it takes no more work.
     pub draining: bool,
     /// How far its host's clock is from the database's.
     pub clock_skew_ms: i64,
-    /// Which process of which machine it is, in words that only instances of the same machine compare; `None` where that
-    /// cannot be told.
+    /// Identifies the process and its machine, in a form that only instances of the same machine compare; `None` if
+    /// unknown.
     pub process: Option<String>,
 }
 
@@ -317,13 +317,13 @@ pub struct Token {
     pub name: String,
     /// `viewer`, `operator` or `admin`.
     pub role: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it ends by itself, if ever.
+    /// When it expires, if ever.
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
-    /// When it was used last, to the minute.
+    /// When it was last used, to the minute.
     pub last_used_at: Option<Timestamp>,
 }
 
@@ -344,7 +344,7 @@ impl Token {
     }
 }
 
-/// What a round of pruning deleted.
+/// The rows deleted by a round of pruning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Ended runs.
@@ -362,7 +362,7 @@ pub struct Pruned {
 pub struct Page<T> {
     /// The rows.
     pub items: Vec<T>,
-    /// Where to go on; `None` at the end.
+    /// The cursor of the next page; `None` at the end.
     pub next: Option<Cursor>,
     /// Ids of rows that could not be read and were left out, as texts: those of orgs are.
     pub unreadable: Vec<String>,

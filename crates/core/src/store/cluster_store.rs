@@ -17,7 +17,7 @@ verbs! {
         /// The database's own clock, which every instance anchors itself on. For SQLite that is the host's.
         async fn now(&self) -> StoreResult<Timestamp>;
 
-        /// What it is, which schema it has, how large it is, and what may slow it down.
+        /// Returns its product, schema version and size, and anything that slows it down.
         async fn status(&self) -> StoreResult<StoreStatus>;
 
         /// Closes the database in good order: what was committed is in its file afterwards, where it has one. Calls
@@ -27,11 +27,11 @@ verbs! {
         /// How many jobs, active runs and due timers there are. Reads no history, so it may be asked every few seconds.
         async fn counts(&self, now: Timestamp) -> StoreResult<Counts>;
 
-        /// Writes down that the instance is alive, and what it is and serves. Tells whether it is asked to drain.
+        /// Records that the instance is alive, and its description. Returns whether it is asked to drain.
         async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool>;
 
-        /// Every instance that is known, the oldest first. One that cannot be read is left out: its next heartbeat
-        /// writes it anew, or it is forgotten.
+        /// Lists all known instances, oldest first. Leaves out those that cannot be read: the next heartbeat rewrites
+        /// them, or they are forgotten.
         async fn list_instances(&self) -> StoreResult<Vec<Instance>>;
 
         /// Forgets an instance that has ended in good order.
@@ -40,12 +40,12 @@ verbs! {
         /// Asks an instance to take no more work, or to take work again.
         async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()>;
 
-        /// Forgets instances that were not heard of since `before`.
+        /// Removes instances that sent no heartbeat since `before`.
         async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64>;
 
-        /// Extends every lease of the instance that has not run out at `now`, and tells which runs it still holds and
-        /// which of them somebody wants stopped. A run that is missing from the answer is lost. No lease becomes
-        /// shorter: a request that was given up may arrive late.
+        /// Extends every lease of the instance that has not expired at `now`. Returns the runs that it still holds, and
+        /// which of them are to be stopped. A run that is missing from the answer is lost. No lease becomes shorter: an
+        /// abandoned request may arrive late.
         async fn extend_leases(
             &self,
             instance: InstanceId,
@@ -71,9 +71,9 @@ verbs! {
         /// was created or changed then. A mark that an operator moved at a true time stays. See
         /// [`rearm`](crate::rearm).
         ///
-        /// Leases that end after `lease_until` end there, and heartbeats after `now` count as made now, so that whoever
-        /// died in that future is noticed. The audit entry is written if a timer was armed, with what was done as its
-        /// reason.
+        /// Leases that end after `lease_until` end there, and heartbeats after `now` count as made now, so that an
+        /// instance that died in that future is noticed. The audit entry is written if a timer was armed; its reason
+        /// says what was done.
         async fn rearm_timers(
             &self,
             now: Timestamp,
@@ -81,7 +81,7 @@ verbs! {
             limit: u32,
             audit: &AuditEntry,
         ) -> StoreResult<Rearmed>
-        // The store writes the entry with a reason of its own.
+        // The store writes the entry with its own reason.
         where (|_| false);
 
         /// Deletes what is older than `before`, at most `limit` of each kind: ended runs, gaps, audit entries, requests
@@ -96,11 +96,11 @@ verbs! {
             /// be stopped.
             fn can_partition(&self) -> bool;
 
-            /// Resolves after somebody, here or on another instance, did something that may make a loop look again: a
-            /// job armed earlier, a run inserted, a cancellation. Not after what came to nothing, so that a loop which
-            /// is woken by its own doing comes to rest. Only wakes: it may resolve for nothing, and it may miss things
-            /// (behind a pooler it always does), so every loop also polls. What happens after the call began is not
-            /// missed in-process.
+            /// Resolves after a change, here or on another instance, that may give a loop something to do: a job armed
+            /// earlier, a run inserted, a cancellation. It does not resolve after calls that changed nothing, so that a
+            /// loop which wakes itself comes to rest. It is only a hint: it may resolve without reason, and it may miss
+            /// changes (behind a pooler it always does), so every loop also polls. In-process changes after the start
+            /// of the call are not missed.
             fn woken(&self) -> Wakeup<'_>;
         }
     }

@@ -22,7 +22,7 @@ impl RequestKey {
     }
 }
 
-/// What a request did: enough to answer it again.
+/// The effects of a request: enough to answer it again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deed {
     /// Its entry in the audit trail.
@@ -39,17 +39,17 @@ pub struct Deed {
     pub pending: u64,
 }
 
-/// What is known of an earlier request with the same key.
+/// The memory of an earlier request with the same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remembered {
-    /// Nothing: answer it.
+    /// None: carry out the request.
     New,
-    /// It was another request.
+    /// The key belongs to another request.
     Different,
-    /// It was carried out, and its answer is not known: read back what it did.
+    /// It was carried out, but its answer is not known: read back what it did.
     Done(Deed),
-    /// It was answered so: status and body.
+    /// Its answer: status and body.
     Answered(u16, String),
-    /// A release that did not write deed and memory together began it, and nobody knows whether it was carried out.
+    /// A release that did not write deed and memory together started it, so it is unknown whether it was carried out.
     InDoubt,
 }

@@ -1,4 +1,4 @@
-//! What can go wrong in a store, named by what the caller can do about it.
+//! Store errors, classified by what the caller can do about them.
 
 use std::error::Error;
 use std::fmt;
@@ -14,9 +14,9 @@ pub type StoreResult<T> = Result<T, StoreError>;
 pub enum StoreError {
     /// The database cannot be reached, is read-only, full or overloaded: try again later.
     Unavailable {
-        /// What was being done, and what the database said; never a password.
+        /// The operation, and what the database said; never a password.
         what: String,
-        /// What stands in the way.
+        /// The obstacle.
         reason: UnavailableReason,
         /// The answer to a commit was lost, so it may have happened.
         maybe_done: bool,
@@ -25,16 +25,16 @@ pub enum StoreError {
     },
     /// Something else is there already, or is changing at this moment: read again.
     Conflict {
-        /// What is in the way, with its name.
+        /// The conflicting object, with its name.
         what: String,
     },
-    /// It is not at the revision that the caller has read: read it again and decide anew.
+    /// The object is not at the revision that the caller has read: read it again and decide again.
     Stale {
-        /// What is meant, with its name.
+        /// The object, with its name.
         what: String,
         /// The revision that the caller has read.
         expected: u64,
-        /// The revision it is at; none if it is not there.
+        /// Its current revision; `None` if it does not exist.
         found: Option<u64>,
     },
     /// Nothing of this name.
@@ -46,9 +46,9 @@ pub enum StoreError {
     },
     /// The request was refused; nothing has changed.
     Invalid(Invalid),
-    /// What is stored cannot be read: somebody must look.
+    /// A stored row cannot be read: an operator must look at it.
     Corrupt {
-        /// Which row of which table, and what is wrong with it.
+        /// The table and row, and what is wrong with it.
         what: String,
     },
 }
@@ -91,7 +91,7 @@ impl fmt::Display for UnavailableReason {
 /// [`StoreError::Unavailable`] then, and may be shown to anyone: it names no folder and no host.
 #[derive(Debug)]
 pub struct NeedsOperator {
-    /// What is wrong, then what to do.
+    /// The problem, then the remedy.
     pub reason: String,
 }
 
@@ -104,7 +104,7 @@ impl fmt::Display for NeedsOperator {
 impl Error for NeedsOperator {}
 
 impl StoreError {
-    /// What someone has to do something about, if the store knows.
+    /// Returns the problem that an operator has to solve, if the store knows one.
     pub fn needs_operator(&self) -> Option<&NeedsOperator> {
         match self {
             StoreError::Unavailable { source: Some(source), .. } => source.downcast_ref(),
@@ -132,7 +132,7 @@ impl StoreError {
         }
     }
 
-    /// Whether somebody else was faster: who reads again and decides anew may succeed.
+    /// Whether another writer was faster: reading and deciding again may succeed.
     pub fn is_conflict(&self) -> bool {
         matches!(self, StoreError::Conflict { .. } | StoreError::Stale { .. })
     }
@@ -142,7 +142,7 @@ impl StoreError {
         matches!(self, StoreError::Unavailable { reason: UnavailableReason::TimedOut(_), .. })
     }
 
-    /// Whether the same call may succeed later without anybody's help.
+    /// Whether the same call may succeed later without intervention.
     pub fn is_transient(&self) -> bool {
         matches!(self, StoreError::Unavailable { .. })
     }

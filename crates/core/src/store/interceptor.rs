@@ -6,12 +6,12 @@ use super::{AuditEntry, Store, StoreResult};
 
 /// A store around another store, with code before and after each verb: a stopwatch, a test's faults.
 ///
-/// Whatever implements this implements every family of verbs, so a new verb needs no line in any interceptor.
+/// An implementation gets every family of verbs, so a new verb needs no line in any interceptor.
 pub trait Interceptor: Send + Sync + std::fmt::Debug {
     /// The store that carries out the calls.
     fn inner(&self) -> &dyn Store;
 
-    /// Stands for the call: awaits `verb`, or does not, and returns the answer or another one.
+    /// Runs instead of the verb: awaits `verb`, or does not, and returns its answer or another one.
     fn around<T: Send>(
         &self,
         call: Call<'_, T>,

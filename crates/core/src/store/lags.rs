@@ -10,7 +10,7 @@ pub struct Lags {
 }
 
 impl Lags {
-    /// Where one count ends and the next begins: place `i` counts lags in `[EDGES[i - 1], EDGES[i])`.
+    /// The bounds of the buckets: bucket `i` counts lags in `[EDGES[i - 1], EDGES[i])`.
     pub const EDGES: [Duration; 12] = [
         Duration::from_millis(1),
         Duration::from_millis(5),
@@ -31,16 +31,16 @@ impl Lags {
         self.add_counted(Lags::EDGES.partition_point(|edge| *edge <= lag), 1, lag);
     }
 
-    /// So many more at a place, the longest of them so long. Places beyond the last count there.
-    pub fn add_counted(&mut self, place: usize, runs: u64, longest: Duration) {
-        self.counts[place.min(Lags::EDGES.len())] += runs;
+    /// Adds this many runs to a bucket, with the longest lag among them. Indexes beyond the last bucket count there.
+    pub fn add_counted(&mut self, bucket: usize, runs: u64, longest: Duration) {
+        self.counts[bucket.min(Lags::EDGES.len())] += runs;
         self.longest = self.longest.max(longest);
     }
 
     /// Those of both.
     pub fn merge(&mut self, other: &Lags) {
-        for (place, runs) in other.counts.iter().enumerate() {
-            self.add_counted(place, *runs, other.longest);
+        for (bucket, runs) in other.counts.iter().enumerate() {
+            self.add_counted(bucket, *runs, other.longest);
         }
     }
 
@@ -85,7 +85,7 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// So many more, together and the longest.
+    /// Adds this many runs, with their total and the longest.
     pub fn add(&mut self, runs: u64, total: Duration, longest: Duration) {
         self.runs += runs;
         self.total += total;

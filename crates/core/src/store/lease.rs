@@ -18,8 +18,9 @@ impl Default for LeaseTerms {
     }
 }
 
-/// What an instance derives from its lease, measured on its own monotonic clock from the moment at which it *sent* the last
-/// request that granted or renewed the lease. The database counts the lease from the same moment or later.
+/// The deadlines that an instance derives from its lease, measured on its own monotonic clock from the moment at which
+/// it *sent* the last request that granted or renewed the lease. The database counts the lease from the same moment or
+/// later.
 ///
 /// ```text
 ///   sent      claim_within      fence_after           gone_after      duration
@@ -33,12 +34,13 @@ impl LeaseTerms {
         (self.duration / 4).min(Duration::from_secs(5))
     }
 
-    /// When an instance that could not renew a lease asks the handler to stop.
+    /// The time after which an instance that could not renew a lease asks the handler to stop.
     pub fn fence_after(&self) -> Duration {
         self.duration / 4 * 3
     }
 
-    /// When it drops a handler that has not stopped. The rest of the lease is for clocks that differ a little.
+    /// The time after which it drops a handler that has not stopped. The rest of the lease allows for small clock
+    /// differences.
     pub fn gone_after(&self) -> Duration {
         self.duration / 12 * 11
     }

@@ -72,15 +72,16 @@ use crate::change::{JobChange, JobView};
 use crate::ids::Invalid;
 use crate::plan::Plan;
 
-/// What a store asks about each timer that is due: [`crate::plan::plan`], or a test's own idea.
+/// The decision about a timer that is due, which a store calls: [`crate::plan::plan`], or a test's own.
 pub type PlanFn<'a> = dyn Fn(&Due, Timestamp) -> Plan + Send + Sync + 'a;
 
-/// What a store asks about a job that somebody wants changed: one of [`crate::change`].
+/// The decision about a change of a job, which a store calls: one of [`crate::change`].
 pub type DecideFn<'a> = dyn Fn(&JobView) -> Result<JobChange, Invalid> + Send + Sync + 'a;
 
-/// Where jobs, timers, runs and everything about them live: all families of verbs together.
+/// The database of jobs, timers, runs and everything about them: all families of verbs together.
 ///
-/// Whatever implements the families is a `Store`. Callers have an `Arc<dyn Store>` and need to import nothing else.
+/// Every type that implements the families is a `Store`. Callers have an `Arc<dyn Store>` and need to import nothing
+/// else.
 pub trait Store: JobStore + RunStore + OrgStore + ClusterStore + AccessStore + std::fmt::Debug {}
 
 impl<S: JobStore + RunStore + OrgStore + ClusterStore + AccessStore + std::fmt::Debug> Store for S {}
@@ -92,4 +93,4 @@ pub type Wakeup<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 pub const FUTURE_TOLERANCE: Duration = Duration::from_secs(5);
 
 /// How long the answer to a request with an idempotency key is remembered, from its beginning.
-pub const REQUEST_KEPT: Duration = Duration::from_hours(24);
+pub const REQUEST_RETENTION: Duration = Duration::from_hours(24);

@@ -31,7 +31,7 @@ verbs! {
         /// Orgs, a page at a time, by id.
         async fn list_orgs(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>>;
 
-        /// How many there are, and how many of them somebody should look at.
+        /// Counts orgs, and those that need attention.
         async fn count_orgs(&self) -> StoreResult<OrgCounts>;
 
         /// Writes what an org wants of a job, which need not be there yet.
@@ -51,7 +51,7 @@ verbs! {
         /// read is left out; [`JobStore::list_jobs`](super::JobStore::list_jobs) names it.
         async fn org_jobs(&self, org: &OrgId) -> StoreResult<Vec<OrgJob>>;
 
-        /// The same as [`JobStore::change_job`](super::JobStore::change_job), for the timer of one org.
+        /// Like [`JobStore::change_job`](super::JobStore::change_job), for the timer of one org.
         async fn change_org_job(
             &self,
             job: &JobRef,
@@ -64,15 +64,15 @@ verbs! {
         /// Brings the timers of orgs in line with jobs, orgs and overrides, for at most `limit` orgs: first of orgs
         /// that changed ([`reconcile`](crate::org::reconcile)), then a step of the org update that waits longest
         /// ([`take_step`](crate::org::take_step)). One short transaction; several instances do not wait for each other.
-        /// What becomes errored is told in the audit trail as by [`RunStore::plan_due`](super::RunStore::plan_due).
+        /// Errors of timers are written to the audit trail as by [`RunStore::plan_due`](super::RunStore::plan_due).
         async fn reconcile_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<OrgUpdateProgress>;
 
-        /// Org updates that are not at their end, the oldest first; at most 1,000. One that cannot be read is left out; its
-        /// job is errored when its turn comes.
+        /// Lists the org updates that are not finished, oldest first; at most 1,000. Leaves out those that cannot be
+        /// read; their jobs become errored when their turn comes.
         async fn list_org_updates(&self) -> StoreResult<Vec<OrgUpdate>>;
 
-        /// Ends an org update that makes runs before it is at its end, and tells how far it was. The runs that it made stay.
-        /// One that timers depend on is refused ([`OrgUpdate::expect_stoppable`]).
+        /// Stops an org update that creates runs, and returns how far it got. Its runs stay. Refuses one that timers
+        /// depend on ([`OrgUpdate::expect_stoppable`]).
         async fn stop_org_update(&self, org_update: Uuid, audit: &AuditEntry) -> StoreResult<OrgUpdate>;
     }
 }

@@ -1,4 +1,4 @@
-//! What stores are asked and answer about orgs.
+//! Requests to stores about orgs, and their answers.
 
 use crate::job::{Job, Timer};
 use crate::org::{Org, Override};
@@ -28,12 +28,12 @@ pub struct JobOrgFilter {
     pub armed: Option<bool>,
 }
 
-/// What became of an org that was written.
+/// The result of writing an org.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrgWritten {
     /// The org as it is now.
     pub org: Org,
-    /// It is new.
+    /// Whether it is new.
     pub created: bool,
     /// It is not as it was.
     pub changed: bool,
@@ -44,9 +44,9 @@ pub struct OrgWritten {
 pub struct JobOrg {
     /// The org.
     pub org: Org,
-    /// What it wants of the job.
-    pub wish: Option<Override>,
-    /// The timer of the job for it.
+    /// Its override of the job.
+    pub override_: Option<Override>,
+    /// The timer of the job for this org.
     pub timer: Option<Timer>,
     /// Why the job cannot fire for it.
     pub error: Option<String>,
@@ -57,8 +57,8 @@ pub struct JobOrg {
 pub struct OrgJob {
     /// The job.
     pub job: Job,
-    /// What the org wants of it.
-    pub wish: Option<Override>,
+    /// The org's override of it.
+    pub override_: Option<Override>,
     /// Its timer for the org.
     pub timer: Option<Timer>,
     /// Why it cannot fire for the org.
@@ -72,18 +72,18 @@ pub struct OrgCounts {
     pub orgs: u32,
     /// Timers of orgs that are errored.
     pub errored: u32,
-    /// Orgs that changed and whose timers nobody has looked at yet.
+    /// Orgs that changed and whose timers are not reconciled yet.
     pub waiting: u32,
     /// Org updates that are not at their end.
     pub org_updates: u32,
 }
 
-/// What a step of an org update did.
+/// The result of a step of an org update.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OrgUpdateProgress {
-    /// Timers that were made, moved or removed, and runs and gaps that were written with them.
+    /// Timers that were created, moved or removed, and runs and gaps that were written with them.
     pub planned: Planned,
-    /// Orgs that were looked at.
+    /// The number of orgs visited.
     pub orgs: u32,
     /// There is more to do.
     pub more: bool,

@@ -18,33 +18,36 @@ pub struct RecentRuns {
 
 impl RecentRuns {
     /// The most jobs.
-    pub const MOST_KEYS: usize = 200;
+    pub const MAX_KEYS: usize = 200;
     /// The most runs of a job.
-    pub const MOST_EACH: u32 = 1_000;
+    pub const MAX_RUNS_PER_KEY: u32 = 1_000;
     /// The most runs in all: jobs times runs of each.
-    pub const MOST_RUNS: usize = 20_000;
+    pub const MAX_RUNS: usize = 20_000;
 
-    /// The newest `each` runs of all versions of each of these jobs. The same key twice is one; a key that nobody has is
-    /// no error.
+    /// Asks for the newest `each` runs of all versions of each of these jobs. Duplicate keys count once; an unknown key
+    /// is no error.
     pub fn new(mut keys: Vec<JobKey>, each: u32) -> Result<RecentRuns, Invalid> {
         keys.sort_unstable();
         keys.dedup();
-        if keys.len() > RecentRuns::MOST_KEYS {
-            return Err(Invalid::new("keys", format!("must be at most {}, not {}", RecentRuns::MOST_KEYS, keys.len())));
+        if keys.len() > RecentRuns::MAX_KEYS {
+            return Err(Invalid::new("keys", format!("must be at most {}, not {}", RecentRuns::MAX_KEYS, keys.len())));
         }
-        if !(1..=RecentRuns::MOST_EACH).contains(&each) {
-            return Err(Invalid::new("each", format!("must be from 1 to {}, not {each}", RecentRuns::MOST_EACH)));
+        if !(1..=RecentRuns::MAX_RUNS_PER_KEY).contains(&each) {
+            return Err(Invalid::new(
+                "each",
+                format!("must be from 1 to {}, not {each}", RecentRuns::MAX_RUNS_PER_KEY),
+            ));
         }
-        if keys.len() * each as usize > RecentRuns::MOST_RUNS {
-            let reason = format!("{each} runs of {} jobs are more than {} in all", keys.len(), RecentRuns::MOST_RUNS);
+        if keys.len() * each as usize > RecentRuns::MAX_RUNS {
+            let reason = format!("{each} runs of {} jobs are more than {} in all", keys.len(), RecentRuns::MAX_RUNS);
             return Err(Invalid::new("each", reason));
         }
         Ok(RecentRuns { keys, each, from: None, to: None })
     }
 
-    /// As many runs of each job as a list of so many jobs can have.
+    /// Returns the most runs of each job that a list of this many jobs can have.
     pub fn most_each(keys: usize) -> u32 {
-        (RecentRuns::MOST_RUNS / keys.max(1)).clamp(1, RecentRuns::MOST_EACH as usize) as u32
+        (RecentRuns::MAX_RUNS / keys.max(1)).clamp(1, RecentRuns::MAX_RUNS_PER_KEY as usize) as u32
     }
 
     /// Only runs whose time ([`RunId::time`]) is at or after this.
@@ -78,23 +81,23 @@ impl RecentRuns {
 /// A run of a job as far as a chart shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
-    /// Which.
+    /// Its id.
     pub id: RunId,
-    /// The version that made it.
+    /// The version that created it.
     pub job_id: JobId,
-    /// The job's name.
+    /// The key of the job.
     pub job_key: JobKey,
     /// The job's version.
     pub job_version: u32,
-    /// Where it stands.
+    /// Its current status.
     pub status: RunStatus,
-    /// What made it.
+    /// Its cause.
     pub trigger: TriggerType,
-    /// When it was meant to start.
+    /// When it should start.
     pub scheduled_at: Timestamp,
-    /// When it was written down.
+    /// When it was written.
     pub created_at: Timestamp,
-    /// When the last attempt began.
+    /// When the last attempt started.
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub finished_at: Option<Timestamp>,

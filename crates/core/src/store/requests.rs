@@ -1,4 +1,4 @@
-//! What a store is asked.
+//! Requests to a store.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -41,7 +41,7 @@ pub struct JobFilter {
     pub failing: Option<bool>,
     /// Fires once.
     pub one_time: Option<bool>,
-    /// Has a next fire. An active job without one waits for nothing.
+    /// Has a next fire. An active job without one is finished.
     pub scheduled: Option<bool>,
     /// Has this label, with this value if one is given.
     pub label: Option<(String, Option<String>)>,
@@ -61,14 +61,14 @@ pub enum JobSort {
     CreatedAt,
     /// By target.
     Target,
-    /// The newest last run first, by its slot or the time of its request; those that never ran last.
+    /// By the newest last run first, by its slot or the time of its request; jobs that never ran come last.
     ///
-    /// A job that runs while somebody turns pages moves to the front. So a page that was not read yet lacks it, the
-    /// first one has it when it is read again, and no page shows it twice.
+    /// A job that runs while a client reads pages moves to the front. So a later page lacks it, the first page has it
+    /// when it is read again, and no page shows it twice.
     LastRun,
 }
 
-/// What is old enough to be deleted, by its kind.
+/// The ages from which rows are deleted, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PruneBefore {
     /// Runs that ended, and gaps.
@@ -107,7 +107,7 @@ pub struct RunFilter {
     pub failure_code: Option<String>,
     /// The slot, or the time of the request of a run by hand ([`RunId::time`](crate::RunId::time)), at or after this.
     pub from: Option<Timestamp>,
-    /// The same before this.
+    /// The same time, before this.
     pub to: Option<Timestamp>,
 }
 
@@ -152,72 +152,72 @@ pub struct Cursor {
 /// A request for work.
 #[derive(Clone, Copy, Debug)]
 pub struct StartRuns<'a> {
-    /// Who asks.
+    /// The instance that asks.
     pub instance: InstanceId,
-    /// What it serves, and how much more of each it takes.
+    /// The targets that it serves, with the free capacity of each.
     pub targets: &'a [TargetRoom],
-    /// How much it takes in all.
+    /// The free capacity in total.
     pub limit: u32,
-    /// When.
+    /// The current time.
     pub now: Timestamp,
-    /// Until when it must be heard of again.
+    /// When the leases end unless they are renewed.
     pub lease_until: Timestamp,
 }
 
 /// A target and how many more of its runs an instance takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetRoom {
-    /// Which.
+    /// The target.
     pub target: Target,
-    /// How many.
+    /// The number of runs that it can take.
     pub room: u32,
-    /// Whether runs of a backfill are among those that it takes.
+    /// Whether runs of a backfill may be among them.
     pub backfills: bool,
 }
 
-/// What somebody did, for the audit trail.
+/// An action of a person or a component, for the audit trail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
     /// Time-ordered.
     pub id: Uuid,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// Who, such as `token:ops`.
+    /// The actor, such as `token:ops`.
     pub actor: String,
-    /// What, such as `job.pause`.
+    /// The action, such as `job.pause`.
     pub action: String,
-    /// To what, such as `job:daily-briefing`.
+    /// The object, such as `job:daily-briefing`.
     pub object: String,
-    /// Why, if that was said.
+    /// The reason, if one was given.
     pub reason: Option<String>,
-    /// How it was, as far as it changed.
+    /// The changed members before.
     pub before: Option<Json>,
-    /// How it is, as far as it changed.
+    /// The changed members after.
     pub after: Option<Json>,
-    /// The request that is carried out thereby, if it may be sent again. Written beside the entry; entries that are read back
+    /// The request that this carries out, if it can be retried. Written beside the entry; entries that are read back
     /// have none.
     pub request: Option<RequestKey>,
-    /// Where the request came from; nothing for what everbell does by itself.
+    /// The origin of the request; empty for everbell's own actions.
     pub origin: Origin,
 }
 
 /// Whether a token may be revoked when no other valid admin token remains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastAdmin {
-    /// It is refused: nobody could create tokens afterwards.
+    /// It is refused: afterwards no token could create tokens.
     Refuse,
     /// It is revoked all the same.
     Revoke,
 }
 
-/// Where a request came from.
+/// The origin of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The address of the client.
     pub address: Option<String>,
     /// The id of the request, which is in its answer and in the log.
     pub request_id: Option<String>,
-    /// The role of who asked: `viewer`, `operator` or `admin`.
+    /// The role of the caller: `viewer`, `operator` or `admin`.
     pub role: Option<String>,
 }
 
@@ -230,8 +230,8 @@ pub struct NewToken {
     pub hash: [u8; 32],
     /// `viewer`, `operator` or `admin`.
     pub role: String,
-    /// When.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it ends by itself, if ever.
+    /// When it expires, if ever.
     pub expires_at: Option<Timestamp>,
 }

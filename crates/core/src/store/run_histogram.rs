@@ -8,9 +8,9 @@ use super::lags::{Durations, Lags};
 use crate::ids::{Invalid, JobKey, RunId, Target};
 use crate::run::{Run, RunStatus};
 
-/// What to count, and in which spans of time.
+/// The runs to count, and the spans of time to count them in.
 ///
-/// The spans are given by their bounds, so a day is what the caller says, wherever it has 23 or 24.5 hours.
+/// The caller gives the bounds of the spans, so a day may have 23 or 24.5 hours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunHistogram {
     bounds: Vec<Timestamp>,
@@ -21,13 +21,13 @@ pub struct RunHistogram {
 
 impl RunHistogram {
     /// The most bounds: one more than spans.
-    pub const MOST_BOUNDS: usize = 400;
+    pub const MAX_BOUNDS: usize = 400;
 
     /// All runs between these bounds, which must increase. Bucket `i` has the runs whose time ([`RunId::time`]) lies in
     /// `[bounds[i], bounds[i + 1])`.
     pub fn new(bounds: Vec<Timestamp>) -> Result<RunHistogram, Invalid> {
-        if !(2..=RunHistogram::MOST_BOUNDS).contains(&bounds.len()) {
-            let reason = format!("must be from 2 to {}, not {}", RunHistogram::MOST_BOUNDS, bounds.len());
+        if !(2..=RunHistogram::MAX_BOUNDS).contains(&bounds.len()) {
+            let reason = format!("must be from 2 to {}, not {}", RunHistogram::MAX_BOUNDS, bounds.len());
             return Err(Invalid::new("bounds", reason));
         }
         if !bounds.is_sorted_by(|a, b| a < b) {
@@ -48,8 +48,8 @@ impl RunHistogram {
         RunHistogram { target: Some(target), ..self }
     }
 
-    /// Also how late runs began and how long they took. Of all jobs that costs several times as much, because each run
-    /// has to be read; without, indexes tell.
+    /// Also asks for lags and durations. For all jobs that costs several times as much, because each run has to be
+    /// read; without, indexes suffice.
     #[must_use]
     pub fn with_times(self) -> RunHistogram {
         RunHistogram { times: true, ..self }
@@ -65,7 +65,7 @@ impl RunHistogram {
         (self.bounds[0], self.bounds[self.bounds.len() - 1])
     }
 
-    /// Whose runs, unless all.
+    /// The job whose runs are counted; `None` for all.
     pub fn job_key(&self) -> Option<&JobKey> {
         self.job_key.as_ref()
     }
@@ -80,7 +80,7 @@ impl RunHistogram {
         self.times
     }
 
-    /// Whether only how runs ended is asked for, whatever their target: what indexes tell.
+    /// Whether only final statuses are asked for, of any target: indexes suffice then.
     pub fn is_plain(&self) -> bool {
         self.target.is_none() && !self.times
     }
@@ -151,7 +151,7 @@ impl Bucket {
         }
     }
 
-    /// So many more of a status.
+    /// Adds this many runs of a status.
     pub fn add(&mut self, status: RunStatus, runs: u64) {
         *match status {
             RunStatus::Pending => &mut self.pending,

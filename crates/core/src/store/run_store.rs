@@ -33,11 +33,11 @@ verbs! {
             plan: &PlanFn<'_>,
         ) -> StoreResult<Planned>;
 
-        /// Takes pending runs, in the order of `scheduled_at` and id, as many as there is room for: `running`, attempt
-        /// + 1, leased to the instance. A retry not before its time, and in the order of that. A held run only if it is
-        /// the first held one of its job and org and fewer than `maxConcurrentRuns` others of them are active and not
-        /// held; it is not held any more then. Who may start is judged before anybody does, so one call takes at most
-        /// one held run of a job and org. Runs that others are taking at this moment are passed over.
+        /// Claims pending runs, in the order of `scheduled_at` and id, as many as there is room for: `running`, attempt
+        /// + 1, leased to the instance. Claims a retry not before its time, and in the order of that. Claims a held run
+        /// only if it is the first held one of its job and org and fewer than `maxConcurrentRuns` others of them are
+        /// active and not held; it is no longer held then. Eligibility is judged before any run starts, so one call
+        /// claims at most one held run of a job and org. Skips runs that others are claiming at this moment.
         async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>>;
 
         /// Writes transitions, each guarded by run, attempt and status. One transaction, one answer for each in the
@@ -49,11 +49,11 @@ verbs! {
         /// and keeps its attempt until it starts.
         async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>>;
 
-        /// Keeps what runs have printed so far, each guarded by run and attempt, and tells of which it did: what is not
-        /// at work any more is passed over, and so is what somebody else is writing about at this moment.
+        /// Saves the output of runs so far, each guarded by run and attempt, and returns the runs whose output was
+        /// saved. Skips runs that are no longer at work, and those that another writer holds at this moment.
         ///
-        /// It stays when the run ends or waits for another attempt without a word of its own, as one that is lost does,
-        /// and is gone when the next attempt begins.
+        /// The output stays when the run ends or waits for another attempt without reporting its own, as a lost run
+        /// does. It is cleared when the next attempt starts.
         async fn save_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<Vec<RunId>>;
 
         /// Inserts a pending run that belongs to no job: a trial of a target.
@@ -83,7 +83,7 @@ verbs! {
         async fn list_gaps(&self, filter: &GapFilter, page: &PageRequest)
         -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>>;
 
-        /// What became of a slot, if anything is written about it.
+        /// Returns the outcome of a slot, if one is recorded.
         async fn slot_outcome(&self, job: JobId, org: Option<&OrgId>, slot: Timestamp) -> StoreResult<Option<SlotOutcome>>;
     }
 }

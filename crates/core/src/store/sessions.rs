@@ -1,4 +1,4 @@
-//! Sessions: who is signed in with a browser.
+//! Sessions of people who signed in with a browser.
 
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -24,13 +24,13 @@ pub struct NewSession {
     pub hash: [u8; 32],
     /// SHA-256 of the token that it belongs to.
     pub token_hash: [u8; 32],
-    /// Who signed in, such as `token:ops`.
+    /// The actor who signed in, such as `token:ops`.
     pub actor: String,
     /// The role of the token when the person signed in.
     pub role: String,
     /// When the person signed in.
     pub created_at: Timestamp,
-    /// When it ends by itself.
+    /// When it expires.
     pub expires_at: Timestamp,
     /// The address of the client.
     pub address: Option<String>,
@@ -45,15 +45,15 @@ pub struct Session {
     pub id: Uuid,
     /// SHA-256 of the token that it belongs to.
     pub token_hash: [u8; 32],
-    /// Who signed in, such as `token:ops`.
+    /// The actor who signed in, such as `token:ops`.
     pub actor: String,
     /// The role of the token when the person signed in.
     pub role: String,
     /// When the person signed in.
     pub created_at: Timestamp,
-    /// When it ends by itself, even if it is used.
+    /// When it expires, even if it is used.
     pub expires_at: Timestamp,
-    /// When it was used last, to the minute; at first, when it began.
+    /// When it was last used, to the minute; at first, when it started.
     pub last_used_at: Timestamp,
     /// The address of the client that signed in.
     pub address: Option<String>,
@@ -62,7 +62,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// When it ends by itself if it is not used any more.
+    /// Returns when it ends if it is no longer used.
     pub fn ends_at(&self) -> Timestamp {
         let idle = self.last_used_at.checked_add(SESSION_IDLE_TIMEOUT);
         idle.map_or(self.expires_at, |idle| idle.min(self.expires_at))
@@ -102,7 +102,7 @@ mod tests {
             user_agent: None,
         };
         assert_eq!(session.ends_at(), at("2026-03-01T18:00:00Z"));
-        // The same moment, seen from the other side.
+        // The inverse of `ends_at`.
         assert_eq!(Session::idle_since(session.ends_at()), session.last_used_at);
         let old = Session { last_used_at: at("2026-03-07T20:00:00Z"), ..session };
         assert_eq!(old.ends_at(), old.expires_at);

@@ -1,4 +1,4 @@
-//! What operators do to a job: pause, resume, retire, new version, reschedule, skip, run now.
+//! Changes that operators make to a job: pause, resume, retire, new version, reschedule, skip, run now.
 
 use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::cron::Expression;

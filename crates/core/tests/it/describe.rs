@@ -202,7 +202,7 @@ fn long_lists_become_counts() {
     );
 }
 
-/// What two schedules must share to be the same: the times of a day and the days of two years, one of them a leap year.
+/// The times of a day, and the days of two years, one of them a leap year: equal schedules share both.
 fn fires(text: &str) -> (Vec<bool>, BTreeSet<i64>) {
     let start: Timestamp = "2023-12-31T23:59:59Z".parse().unwrap();
     let spec = Spec::recurring(Expression::parse(text).unwrap(), Zone::utc(), start);

@@ -1,4 +1,4 @@
-//! What must hold for any text that is given as an expression. Used by `tests/it/fuzz.rs` and by the target in `/fuzz`.
+//! Properties that hold for any text given as an expression. Used by `tests/it/fuzz.rs` and by the target in `/fuzz`.
 
 use everbell_core::cron::{Dst, DstFold, DstGap, Expression, MAX_EXPRESSION_BYTES, ParseError};
 use everbell_core::{Spec, Zone};

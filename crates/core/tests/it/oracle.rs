@@ -51,7 +51,7 @@ const ZONES: [(&str, i16); 25] = [
     ("UTC", 2027),
 ];
 
-/// What was compared, so that a test that compares nothing fails.
+/// Counts of compared cases, so that a test that compares nothing fails.
 #[derive(Default)]
 struct RunHistogram {
     cases: usize,
@@ -126,7 +126,7 @@ struct Window {
     zone: Zone,
     timeline: Timeline,
     near_change: bool,
-    /// What schedules are aimed at: the change, if there is one.
+    /// The instant that schedules are aimed at: the change, if there is one.
     aim: i64,
     start: i64,
     end: i64,
@@ -325,16 +325,16 @@ fn rare_dates() {
 
 /// Noon on these days; month 0 is every month.
 fn dates(days: &[schedule::Item], month: u32, weekdays: &[schedule::Item]) -> Schedule {
-    use schedule::{Field, Item, Place};
-    let field = |place, items: &[Item]| Field { place, items: items.to_vec(), text: String::new() };
+    use schedule::{Field, FieldKind, Item};
+    let field = |kind, items: &[Item]| Field { kind, items: items.to_vec(), text: String::new() };
     let month = if month == 0 { Item::Any { step: 1 } } else { Item::Value(month) };
     Schedule {
         second: None,
-        minute: field(Place::Minute, &[Item::Value(0)]),
-        hour: field(Place::Hour, &[Item::Value(12)]),
-        day_of_month: field(Place::DayOfMonth, days),
-        month: field(Place::Month, &[month]),
-        day_of_week: field(Place::DayOfWeek, weekdays),
+        minute: field(FieldKind::Minute, &[Item::Value(0)]),
+        hour: field(FieldKind::Hour, &[Item::Value(12)]),
+        day_of_month: field(FieldKind::DayOfMonth, days),
+        month: field(FieldKind::Month, &[month]),
+        day_of_week: field(FieldKind::DayOfWeek, weekdays),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is refused and with which words; what an expression is in plain numbers.
+//! Expressions that are refused, with their messages, and the bit sets of those that are accepted.
 
 use everbell_core::cron::{Expression, FieldName, MAX_EXPRESSION_BYTES, ParseError};
 

@@ -1,4 +1,4 @@
-//! What holds for every plan: each slot has one outcome, the mark never goes back, the same question has one answer.
+//! Properties of every plan: each slot has one outcome, the mark never goes back, equal input gives equal output.
 
 use std::collections::BTreeMap;
 

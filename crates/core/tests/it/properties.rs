@@ -1,4 +1,4 @@
-//! What holds for every schedule, whatever it says.
+//! Properties of every schedule.
 
 use everbell_core::cron::{Dst, DstFold, DstGap, Expression};
 use everbell_core::{Spec, Zone};

@@ -1,4 +1,4 @@
-//! What a new version takes over: an edit neither takes back what operators did nor gives a slot a second outcome.
+//! Succession of versions: an edit neither undoes what operators did nor gives a slot a second outcome.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

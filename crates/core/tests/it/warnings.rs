@@ -1,4 +1,4 @@
-//! What the writer of a schedule is warned about.
+//! Warnings about schedules.
 
 #![allow(clippy::unwrap_used, reason = "a helper of tests may panic too")]
 

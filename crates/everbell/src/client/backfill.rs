@@ -1,7 +1,7 @@
-//! Runs for slots that have gone by.
+//! Backfills: runs for past slots.
 //!
-//! A backfill is nothing but its runs, which carry its id, and its entry in the audit trail, which says what was asked for:
-//! there is no state of its own that could disagree with them.
+//! A backfill is nothing but its runs, which carry its id, and its audit entry, which records the request. It has no
+//! further state that could disagree with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,29 +20,29 @@ use super::{Facts, is_in_doubt};
 use crate::clock::{earlier, later};
 use crate::engine::random;
 
-/// How its entries in the audit trail are called.
+/// The action of its audit entries.
 pub(super) const ACTION: &str = "job.backfill";
-/// How much history is looked at, in pages.
-pub(super) const PAGE: u32 = 1_000;
-const MOST_PAGES: usize = 50;
+/// The page size and the most pages of history that are read.
+pub(super) const PAGE_ROWS: u32 = 1_000;
+const MAX_PAGES: usize = 50;
 /// The most backfills that are listed.
-const MOST_LISTED: usize = 100;
+const MAX_LISTED_BACKFILLS: usize = 100;
 
-/// What a backfill of a range does, or did.
+/// The effect of a backfill of a range, planned or carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackfillPlan {
     /// The job.
     pub job: JobRow,
-    /// For this org.
+    /// The org, if the backfill is for one.
     pub org: Option<OrgId>,
-    /// Where the slots are local times.
+    /// The zone of the slots' local times.
     pub zone: Zone,
     /// Every slot of the range, oldest first.
     pub slots: Vec<BackfillSlot>,
 }
 
 impl BackfillPlan {
-    /// The slots that get a run.
+    /// Returns the slots that get a run.
     pub fn wanted(&self) -> Vec<Timestamp> {
         self.slots.iter().filter(|slot| slot.existing.is_none()).map(|slot| slot.slot).collect()
     }
@@ -51,42 +51,42 @@ impl BackfillPlan {
 /// A slot of a backfill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackfillSlot {
-    /// Which.
+    /// The slot.
     pub slot: Timestamp,
-    /// The run that it has already, so that it is left out.
+    /// The run that it already has, so that it is left out.
     pub existing: Option<(RunId, RunStatus)>,
 }
 
-/// A backfill that was begun.
+/// A backfill that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackfillBegun {
-    /// Which.
+    /// Its id.
     pub id: BackfillId,
-    /// What was found.
+    /// The slots of the range.
     pub plan: BackfillPlan,
-    /// The runs that were made, oldest first.
+    /// The runs that were created, oldest first.
     pub runs: Vec<RunRecord>,
 }
 
-/// How far a backfill is.
+/// The progress of a backfill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackfillReport {
-    /// Which.
+    /// Its id.
     pub id: BackfillId,
-    /// When it was asked for, by whom, and why.
+    /// The audit entry of the request: when, by whom, and why.
     pub asked: AuditEntry,
-    /// The range.
+    /// The start of the range.
     pub from: Timestamp,
-    /// The range.
+    /// The end of the range.
     pub to: Timestamp,
-    /// Its runs by their status.
+    /// The number of its runs by status.
     pub runs: BTreeMap<&'static str, u64>,
-    /// It is for all orgs, and not all of them have got their runs yet.
+    /// Whether it is for all orgs, and some of them do not have their runs yet.
     pub updating_orgs: bool,
 }
 
 impl BackfillReport {
-    /// Whether all its runs are made, and none of them is pending or running.
+    /// Whether all its runs are created, and none of them is pending or running.
     pub fn is_done(&self) -> bool {
         !self.updating_orgs
             && [RunStatus::Pending, RunStatus::Running].iter().all(|status| !self.runs.contains_key(status.as_str()))
@@ -94,8 +94,8 @@ impl BackfillReport {
 }
 
 impl Jobs {
-    /// What a backfill of the slots in `[from, to]` would do. Slots of any version that have a run, whatever became of it,
-    /// are left out; [`Runs::rerun`](super::Runs::rerun) repeats a run.
+    /// Returns the effect that a backfill of the slots in `[from, to]` would have. It leaves out slots that have a run
+    /// of any version and status; [`Runs::rerun`](super::Runs::rerun) repeats a run.
     pub async fn plan_backfill(
         &self,
         job: impl IntoJobRef,
@@ -110,7 +110,7 @@ impl Jobs {
         self.plan_slots(job, None, &spec, slots, (from, to)).await
     }
 
-    /// The same for one org of a job that fires for each.
+    /// Like [`Jobs::plan_backfill`], for one org of a per-org job.
     pub async fn plan_backfill_for(
         &self,
         job: impl IntoJobRef,
@@ -145,14 +145,14 @@ impl Jobs {
         Ok(BackfillPlan { slots: slots.collect(), zone: spec.zone().clone(), org, job })
     }
 
-    /// Makes a run for each slot in `[from, to]` that has none. They wait for each other and for what is active, as
-    /// `maxConcurrentRuns` of the job says, and take the job as it is now.
+    /// Creates a run for each slot in `[from, to]` that has none. The runs use the current version of the job, and wait
+    /// for each other and for active runs as its `maxConcurrentRuns` demands.
     pub async fn backfill(&self, job: impl IntoJobRef, from: Timestamp, to: Timestamp) -> StoreResult<BackfillBegun> {
         let plan = self.plan_backfill(job, from, to).await?;
         self.begin_backfill(plan, from, to).await
     }
 
-    /// The same for one org of a job that fires for each.
+    /// Like [`Jobs::backfill`], for one org of a per-org job.
     pub async fn backfill_for(
         &self,
         job: impl IntoJobRef,
@@ -189,7 +189,7 @@ impl Jobs {
         };
         let runs = match changed {
             Ok(changed) => {
-                self.context.parts.events.tell_change(&changed);
+                self.context.parts.events.publish_change(&changed);
                 changed.runs
             }
             Err(error) if is_in_doubt(&error) => {
@@ -202,12 +202,12 @@ impl Jobs {
         Ok(BackfillBegun { id, plan, runs })
     }
 
-    /// The backfill that this request began before: its entry in the audit trail knows.
+    /// Returns the backfill that this request started before, by its audit entry.
     pub(super) async fn backfill_before(&self, job: &Definition) -> StoreResult<Option<BackfillId>> {
         let Some(deed) = self.context.done_before().await? else { return Ok(None) };
         let object = format!("job:{}", job.key);
-        let mut page = PageRequest { limit: PAGE, after: None };
-        for _ in 0..MOST_PAGES {
+        let mut page = PageRequest { limit: PAGE_ROWS, after: None };
+        for _ in 0..MAX_PAGES {
             let entries = self.context.parts.store.list_audit(Some(&object), &page).await?;
             if let Some(entry) = entries.items.iter().find(|entry| entry.id == deed.entry) {
                 return Ok(asked_for(entry).map(|(id, _, _)| id));
@@ -220,7 +220,7 @@ impl Jobs {
         Ok(None)
     }
 
-    /// What the request found and made. Its own runs do not count as having been there.
+    /// Returns the plan and the runs of a request that was carried out before. Its own runs do not count as existing.
     async fn begun_before(&self, mut plan: BackfillPlan, id: BackfillId) -> StoreResult<BackfillBegun> {
         let runs = self.context.changed_before().await?.map(|changed| changed.runs).unwrap_or_default();
         let own: BTreeSet<RunId> = runs.iter().map(|run| run.id).collect();
@@ -230,14 +230,14 @@ impl Jobs {
         Ok(BackfillBegun { id, plan, runs })
     }
 
-    /// The backfills of a job, the newest first, and how far each is.
+    /// Lists the backfills of a job, newest first, with their progress.
     pub async fn backfills(&self, job: impl IntoJobRef) -> StoreResult<Vec<BackfillReport>> {
         let job = self.get(job).await?;
         let object = format!("job:{}", job.job.definition.key);
         let org_updates = self.context.parts.store.list_org_updates().await?;
         let mut reports = Vec::new();
-        let mut page = PageRequest { limit: PAGE, after: None };
-        for _ in 0..MOST_PAGES {
+        let mut page = PageRequest { limit: PAGE_ROWS, after: None };
+        for _ in 0..MAX_PAGES {
             let entries = self.context.parts.store.list_audit(Some(&object), &page).await?;
             for entry in entries.items.into_iter().filter(|entry| entry.action == ACTION) {
                 let Some((id, from, to)) = asked_for(&entry) else { continue };
@@ -252,9 +252,9 @@ impl Jobs {
                 .await?;
                 let updating_orgs = org_updates
                     .iter()
-                    .any(|org_update| matches!(org_update.work, OrgTask::Backfill { id: own, .. } if own == id));
+                    .any(|org_update| matches!(org_update.task, OrgTask::Backfill { id: own, .. } if own == id));
                 reports.push(BackfillReport { id, asked: entry, from, to, runs, updating_orgs });
-                if reports.len() == MOST_LISTED {
+                if reports.len() == MAX_LISTED_BACKFILLS {
                     return Ok(reports);
                 }
             }
@@ -266,8 +266,8 @@ impl Jobs {
         Ok(reports)
     }
 
-    /// Cancels the runs of a backfill that have not begun, and tells how many. Those that are running go on. If it is for all
-    /// orgs and still makes runs, it makes no more.
+    /// Cancels the runs of a backfill that have not started, and returns their number. Running ones continue. If it is
+    /// for all orgs and still creates runs, it creates no more.
     pub async fn stop_backfill(&self, job: impl IntoJobRef, id: BackfillId) -> StoreResult<u64> {
         let job = self.get(job).await?;
         let reports = self.backfills(&JobRef::Id(job.job.definition.id)).await?;
@@ -315,10 +315,10 @@ impl Jobs {
         Ok(runs)
     }
 
-    /// Looks at every run, newest first, as far as there is a bound to it.
+    /// Visits runs, newest first, up to a bound.
     async fn each_run(&self, filter: RunFilter, mut look: impl FnMut(RunRecord)) -> StoreResult<()> {
-        let mut page = PageRequest { limit: PAGE, after: None };
-        for _ in 0..MOST_PAGES {
+        let mut page = PageRequest { limit: PAGE_ROWS, after: None };
+        for _ in 0..MAX_PAGES {
             let runs = self.context.parts.store.list_runs(&filter, &page).await?;
             runs.items.into_iter().for_each(&mut look);
             page.after = runs.next;
@@ -335,7 +335,7 @@ fn range(from: Timestamp, to: Timestamp) -> RunFilter {
     RunFilter { from: Some(from), to: Some(to), ..RunFilter::default() }
 }
 
-/// The slots of a range that have gone by, if they are not too many.
+/// Returns the past slots of a range, if they are not too many.
 pub(super) fn bounded(spec: &Spec, mark: Timestamp, from: Timestamp, to: Timestamp) -> Result<Vec<Timestamp>, Invalid> {
     if to < from {
         return Err(Invalid::new("to", "must not be before `from`"));
@@ -348,7 +348,7 @@ pub(super) fn bounded(spec: &Spec, mark: Timestamp, from: Timestamp, to: Timesta
     Ok(spec.slots_after(after).take_while(|slot| *slot <= until).collect())
 }
 
-/// What the entry of a backfill says, so that it can be found again.
+/// The facts in the audit entry of a backfill, by which it is found again.
 pub(super) fn facts_of(id: BackfillId, from: Timestamp, to: Timestamp) -> Facts {
     Facts::from_iter([
         ("backfillId".to_owned(), json!(id.to_string())),
@@ -357,7 +357,7 @@ pub(super) fn facts_of(id: BackfillId, from: Timestamp, to: Timestamp) -> Facts 
     ])
 }
 
-/// What the entry of a backfill says.
+/// Reads the audit entry of a backfill.
 fn asked_for(entry: &AuditEntry) -> Option<(BackfillId, Timestamp, Timestamp)> {
     let after: Value = serde_json::from_str(entry.after.as_ref()?.as_str()).ok()?;
     let text = |name: &str| after.get(name).and_then(Value::as_str);

@@ -5,37 +5,38 @@ use everbell_core::store::{JobOrgFilter, JobRef, JobRow, PageRequest, StoreError
 use everbell_core::{BackfillId, Invalid};
 use jiff::Timestamp;
 
-use super::backfill::{ACTION, PAGE, bounded, facts_of};
+use super::backfill::{ACTION, PAGE_ROWS, bounded, facts_of};
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
 use super::org_jobs::expect_per_org;
 use super::org_updates::{self, OrgUpdateStarted};
 use crate::engine::random;
 
-/// A backfill for all orgs that was begun.
+/// A backfill for all orgs that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackfillOfAll {
-    /// Which.
+    /// Its id.
     pub id: BackfillId,
-    /// The walk over the orgs that makes its runs.
+    /// The org update that creates its runs.
     pub org_update: OrgUpdateStarted,
 }
 
-/// How much a backfill for all orgs would do.
+/// The size of a backfill for all orgs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackfillSize {
-    /// How many orgs were looked at: the first by their id.
+    /// The number of orgs that were looked at: the first by id.
     pub looked_at: u64,
     /// Whether there are more.
     pub more: bool,
-    /// How many of them have slots in the range.
+    /// The number of them with slots in the range.
     pub with_slots: u64,
-    /// How many slots these are together: at most so many runs are made, because some may be there already.
+    /// The number of these slots: the upper bound of the runs, because some slots may already have one.
     pub slots: u64,
 }
 
 impl Jobs {
-    /// Makes a run for each slot in `[from, to]` that has none, for every org, a few at a time. How many slots that may be is judged in the job's own zone.
+    /// Creates a run for each slot in `[from, to]` that has none, for every org, a few at a time. The number of slots
+    /// is checked in the job's own zone.
     pub async fn backfill_for_all(
         &self,
         job: impl IntoJobRef,
@@ -51,13 +52,13 @@ impl Jobs {
         }
         let id = before.unwrap_or_else(|| BackfillId::new(now, random()));
         let after = facts_of(id, from, to);
-        let work = OrgTask::Backfill { id, from, to };
+        let task = OrgTask::Backfill { id, from, to };
         let org_update =
-            org_updates::begin(&self.context, JobRef::Id(definition.id), None, ACTION, after, &work).await?;
+            org_updates::begin(&self.context, JobRef::Id(definition.id), None, ACTION, after, &task).await?;
         Ok(BackfillOfAll { id, org_update })
     }
 
-    /// What [`Jobs::backfill_for_all`] would do. Only the first thousand orgs are looked at.
+    /// Returns the effect that [`Jobs::backfill_for_all`] would have, for the first thousand orgs.
     pub async fn plan_backfill_for_all(
         &self,
         job: impl IntoJobRef,
@@ -68,11 +69,14 @@ impl Jobs {
         expect_per_org(&row)?;
         expect_few(&row, from, to, self.context.now())?;
         let definition = &row.job.definition;
-        let page = PageRequest { limit: PAGE, after: None };
+        let page = PageRequest { limit: PAGE_ROWS, after: None };
         let found = self.context.parts.store.job_orgs(definition.id, &JobOrgFilter::default(), &page).await?;
         let sizes = found.items.iter().map(|own| {
-            let facts =
-                OrgFacts { life: (&row.job.state).into(), place: own.org.place.clone(), wish: own.wish.clone() };
+            let facts = OrgFacts {
+                lifecycle: (&row.job.state).into(),
+                place: own.org.place.clone(),
+                override_: own.override_.clone(),
+            };
             org::backfill_size(definition, &facts, own.timer.as_ref(), (from, to))
         });
         let sizes: Vec<u64> = sizes.collect();
@@ -84,11 +88,11 @@ impl Jobs {
         })
     }
 
-    /// Makes no more runs of a backfill.
+    /// Stops a backfill from creating more runs.
     pub(super) async fn stop_making(&self, id: BackfillId) -> StoreResult<()> {
         let org_updates = self.context.parts.store.list_org_updates().await?;
         let is_its =
-            |org_update: &&OrgUpdate| matches!(org_update.work, OrgTask::Backfill { id: own, .. } if own == id);
+            |org_update: &&OrgUpdate| matches!(org_update.task, OrgTask::Backfill { id: own, .. } if own == id);
         for org_update in org_updates.iter().filter(is_its) {
             match org_updates::stop(&self.context.repeatable(), org_update).await {
                 // It came to its end meanwhile.
@@ -100,7 +104,7 @@ impl Jobs {
     }
 }
 
-/// Whether the range has few enough slots in the zone of the job, which stands for those of all orgs.
+/// Refuses a range with too many slots in the zone of the job, which represents the zones of all orgs.
 fn expect_few(row: &JobRow, from: Timestamp, to: Timestamp, now: Timestamp) -> Result<(), Invalid> {
     let spec = row.job.definition.spec.as_ref().map_err(|broken| Invalid::new("schedule", broken.reason.clone()))?;
     bounded(spec, now, from, to).map(drop)

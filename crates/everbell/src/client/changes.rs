@@ -1,4 +1,4 @@
-//! What changes a job: read it, decide, commit with what was read, and again if somebody was faster.
+//! Changes of a job: read it, decide, commit against what was read, and retry if someone else was faster.
 
 use std::fmt::Debug;
 use std::future::IntoFuture;
@@ -14,22 +14,22 @@ use super::jobs::Jobs;
 use super::names::IntoJobRef;
 use super::org_jobs::JobOfOrg;
 use super::trail::{Facts, facts, facts_of};
-use super::{ATTEMPTS, Context};
+use super::{Context, MAX_ATTEMPTS};
 use crate::clock::BoxFuture;
 
-/// A change that happens when it is awaited.
+/// A change that is made when it is awaited.
 #[derive(Clone, Debug)]
 #[must_use = "nothing happens until it is awaited"]
 pub struct Change<V> {
     jobs: Jobs,
     job: Result<JobRef, Invalid>,
     if_revision: Option<u64>,
-    /// The org whose timer is meant.
+    /// The org whose timer is changed.
     org: Option<OrgId>,
     verb: V,
 }
 
-/// What is done to a job: one of those of this crate.
+/// A change of a job: one of this crate's own.
 pub trait Verb: Clone + Debug + Send + Sync + sealed::Decide + 'static {}
 
 mod sealed {
@@ -40,7 +40,7 @@ mod sealed {
 
         fn decide(&self, view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid>;
 
-        /// A target that must be known.
+        /// The target that must be known.
         fn target(&self) -> Option<&Target> {
             None
         }
@@ -53,14 +53,14 @@ impl<V: Verb> Change<V> {
         Change { jobs, job: job.into_job_ref(), if_revision: None, org: None, verb }
     }
 
-    /// Only if the job is still at this revision; else it is [`StoreError::Stale`].
+    /// Makes the change only if the job is still at this revision; otherwise it fails with [`StoreError::Stale`].
     pub fn if_revision(self, revision: u64) -> Change<V> {
         Change { if_revision: Some(revision), ..self }
     }
 
     async fn commit(self) -> StoreResult<Changed> {
         let job = self.job.clone()?;
-        for _ in 1..ATTEMPTS {
+        for _ in 1..MAX_ATTEMPTS {
             match self.attempt(&job).await {
                 Err(error) if error.is_conflict() && self.if_revision.is_none() => {}
                 answer => return answer,
@@ -69,7 +69,8 @@ impl<V: Verb> Change<V> {
         self.attempt(&job).await
     }
 
-    /// The audit trail tells what changed, so the job is read before, and must still be as it was read.
+    /// Tries the change once. The audit entry says what changed, so the job is read first, and must not have changed
+    /// since.
     async fn attempt(&self, job: &JobRef) -> StoreResult<Changed> {
         if let Some(changed) = self.jobs.context.changed_before().await? {
             return Ok(changed);
@@ -91,12 +92,12 @@ impl<V: Verb> Change<V> {
         let object = format!("job:{}", definition.key);
         let audit = self.jobs.context.entry(V::ACTION, object, now, Some(&before), Some(&after));
         let changed = parts.store.change_job(&JobRef::Id(definition.id), Some(revision), &decide, &audit).await?;
-        parts.events.tell_change(&changed);
+        parts.events.publish_change(&changed);
         parts.follow_change(&changed).await;
         Ok(changed)
     }
 
-    /// The same for the timer of an org.
+    /// Like `attempt`, for the timer of an org.
     async fn attempt_for(&self, job: &JobRef, org: &OrgId) -> StoreResult<Changed> {
         let context = &self.jobs.context;
         let read = JobOfOrg::read(context, job, org).await?;
@@ -114,7 +115,7 @@ impl<V: Verb> Change<V> {
         let audit = context.entry(V::ACTION, object, now, Some(&before), Some(&after));
         let job = JobRef::Id(definition.id);
         let changed = context.parts.store.change_org_job(&job, org, self.if_revision, &decide, &audit).await?;
-        context.parts.events.tell_change(&changed);
+        context.parts.events.publish_change(&changed);
         Ok(changed)
     }
 }
@@ -128,7 +129,7 @@ impl<V: Verb> IntoFuture for Change<V> {
     }
 }
 
-/// What the audit trail says about a change of a job that is as it was read.
+/// Returns the facts before and after a change, for the audit trail, of a job that is still as it was read.
 pub(crate) fn before_and_after(row: &JobRow, decide: &DecideFn<'_>) -> Result<(Facts, Facts), Invalid> {
     let planned = decide(&view_of(row))?;
     let after = match &planned.successor {
@@ -138,7 +139,7 @@ pub(crate) fn before_and_after(row: &JobRow, decide: &DecideFn<'_>) -> Result<(F
     Ok((facts_of(row), after))
 }
 
-/// A job as it was read, without its active runs: they decide what becomes of a run, never what becomes of the job.
+/// A job as it was read, without its active runs: they affect runs, never the job.
 fn view_of(row: &JobRow) -> JobView {
     let definition = &row.job.definition;
     let timer = row.timer.clone().unwrap_or_else(|| Timer {
@@ -172,12 +173,12 @@ impl Decide for Pausing {
 }
 
 impl Change<Pausing> {
-    /// Resumes by itself then.
+    /// Resumes the job automatically at this time.
     pub fn until(self, at: Timestamp) -> Change<Pausing> {
         Change { verb: Pausing { until: Some(at), ..self.verb }, ..self }
     }
 
-    /// Cancels the runs that have not begun. Without this they wait until the job is resumed.
+    /// Cancels the runs that have not started. Without this they wait until the job is resumed.
     pub fn cancel_pending(self) -> Change<Pausing> {
         Change { verb: Pausing { cancel_pending: true, ..self.verb }, ..self }
     }
@@ -200,7 +201,7 @@ impl Decide for Resuming {
 }
 
 impl Change<Resuming> {
-    /// With one run for the latest slot that went by.
+    /// Creates one run for the latest missed slot.
     pub fn run_missed_once(self) -> Change<Resuming> {
         Change { verb: Resuming { missed: Missed::RunOnce }, ..self }
     }
@@ -229,7 +230,7 @@ impl Decide for Editing {
 }
 
 impl Change<Editing> {
-    /// The new version is active, also if the job is paused.
+    /// Makes the new version active, even if the job is paused.
     pub fn activate(self) -> Change<Editing> {
         Change { verb: Editing { activate: true, ..self.verb }, ..self }
     }
@@ -252,7 +253,7 @@ impl Decide for Rescheduling {
 }
 
 impl Change<Rescheduling> {
-    /// The next fire for this org, of a job that fires for each.
+    /// Moves the next fire for this org, of a per-org job.
     pub fn for_org(self, org: &OrgId) -> Change<Rescheduling> {
         Change { org: Some(org.clone()), ..self }
     }
@@ -275,7 +276,7 @@ impl Decide for Skipping {
 }
 
 impl Change<Skipping> {
-    /// The next slots for this org, of a job that fires for each.
+    /// Skips the next slots for this org, of a per-org job.
     pub fn for_org(self, org: &OrgId) -> Change<Skipping> {
         Change { org: Some(org.clone()), ..self }
     }

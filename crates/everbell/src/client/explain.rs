@@ -1,4 +1,4 @@
-//! When a job fires next, and what became of a time that has gone by.
+//! The next fires of a job, and explanations of a given time.
 
 use everbell_core::org::{self, Eligibility, Off};
 use everbell_core::store::{JobRef, JobRow, SlotOutcome, StoreResult};
@@ -9,13 +9,13 @@ use super::jobs::Jobs;
 use super::names::IntoJobRef;
 use super::org_jobs::JobOfOrg;
 
-/// The most fires that are told at once.
-const MOST_FIRES: usize = 1_000;
+/// The most fires that are returned at once.
+const MAX_FIRES: usize = 1_000;
 
 /// The most versions that are asked about one slot.
-const MOST_VERSIONS: usize = 100;
+const MAX_VERSIONS: usize = 100;
 
-/// What became of a time.
+/// The outcome of a job at a given time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Explanation {
     /// The job does not fire at this time.
@@ -25,14 +25,14 @@ pub enum Explanation {
         /// The slot after.
         next: Option<Timestamp>,
     },
-    /// The job did not exist yet: its slots begin after its creation.
+    /// The job did not exist yet: its slots start after its creation.
     BeforeCreation {
-        /// When the first version was made.
+        /// When the first version was created.
         created_at: Timestamp,
     },
     /// A slot that is still to come, or is being planned.
     Ahead,
-    /// A slot without a fire of its own: an operator moved the next fire, and the moved fire stands for this slot too.
+    /// A slot without its own fire: an operator moved the next fire, and the moved fire covers this slot too.
     Moved {
         /// The slot whose fire was moved.
         from: Timestamp,
@@ -43,31 +43,31 @@ pub enum Explanation {
     Folded {
         /// The gap that the slot is part of.
         gap: Gap,
-        /// The run that stands for it.
+        /// The run that covers it.
         run: Box<Run>,
     },
-    /// A slot that went by while the job is paused: it becomes a gap, or a run, when the job is resumed.
+    /// A slot that was missed while the job is paused: it becomes a gap, or a run, when the job is resumed.
     Paused(Pause),
-    /// A time since which the job cannot fire, for this reason. If it is a slot it becomes a gap when that is repaired; of a
-    /// schedule that cannot be read nobody knows.
+    /// A time since which the job cannot fire, for this reason. If it is a slot, it becomes a gap after the repair;
+    /// while the schedule cannot be read, slots are unknown.
     Errored(String),
     /// A slot that got a run or a gap.
     Settled(SlotOutcome),
-    /// A slot of which nothing is known any more: its history was pruned, or its version ended before.
+    /// A slot without a record: its history was pruned, or its version ended before.
     Unknown,
 }
 
 impl Jobs {
-    /// The next times at which the job fires if nothing else happens, at most 1,000, in its zone.
+    /// Returns the next times at which the job fires if nothing changes, at most 1,000, in its zone.
     ///
-    /// None for a job that is retired or errored, or paused without an end.
+    /// Empty for a job that is retired or errored, or paused without an end.
     pub async fn next_fires(&self, job: impl IntoJobRef, count: usize) -> StoreResult<Vec<Zoned>> {
         let row = self.get(job).await?;
         let Ok(spec) = &row.job.definition.spec else { return Ok(Vec::new()) };
-        Ok(fires(&row, spec, row.timer.as_ref(), self.context.now(), count.min(MOST_FIRES)))
+        Ok(fires(&row, spec, row.timer.as_ref(), self.context.now(), count.min(MAX_FIRES)))
     }
 
-    /// The same for one org of a job that fires for each, in its zone. None either where the job is off for it.
+    /// Like [`Jobs::next_fires`], for one org of a per-org job, in its zone. Empty where the job is off for it.
     pub async fn next_fires_for(&self, job: impl IntoJobRef, org: &OrgId, count: usize) -> StoreResult<Vec<Zoned>> {
         let read = JobOfOrg::read(&self.context, &job.into_job_ref()?, org).await?;
         // While the job is paused its orgs are off too, and it may resume by itself.
@@ -77,10 +77,10 @@ impl Jobs {
         else {
             return Ok(Vec::new());
         };
-        Ok(fires(&read.row, &spec, read.timer.as_ref(), self.context.now(), count.min(MOST_FIRES)))
+        Ok(fires(&read.row, &spec, read.timer.as_ref(), self.context.now(), count.min(MAX_FIRES)))
     }
 
-    /// What became of this time: of the version that was alive then, if the job is named by its key.
+    /// Explains what happened at this time: to the version that was current then, if the job is named by its key.
     pub async fn explain(&self, job: impl IntoJobRef, time: Timestamp) -> StoreResult<Explanation> {
         let Some(Lives { row, others, created_at }) = self.alive_at(job.into_job_ref()?, time).await? else {
             return Ok(Explanation::Unknown);
@@ -92,8 +92,8 @@ impl Jobs {
         self.or_by_others(told, &others, None, time).await
     }
 
-    /// The same for one org of a job that fires for each. The slots are those of its zone and wishes as they are now; what
-    /// is written down counts in any case.
+    /// Like [`Jobs::explain`], for one org of a per-org job. The slots are those of its current zone and override;
+    /// recorded outcomes count in any case.
     pub async fn explain_for(&self, job: impl IntoJobRef, org: &OrgId, time: Timestamp) -> StoreResult<Explanation> {
         let Some(Lives { row, others, created_at }) = self.alive_at(job.into_job_ref()?, time).await? else {
             return Ok(Explanation::Unknown);
@@ -110,7 +110,8 @@ impl Jobs {
         self.or_by_others(told, &others, Some(org), time).await
     }
 
-    /// What another version did with a slot that this one knows nothing of: it skipped the slot ahead, or took it over.
+    /// Returns the outcome of the slot under another version, if this one has none: that one skipped it ahead, or took
+    /// it over.
     async fn or_by_others(
         &self,
         told: Explanation,
@@ -119,7 +120,7 @@ impl Jobs {
         time: Timestamp,
     ) -> StoreResult<Explanation> {
         if matches!(told, Explanation::Ahead | Explanation::Unknown) {
-            for version in others.iter().take(MOST_VERSIONS) {
+            for version in others.iter().take(MAX_VERSIONS) {
                 let outcome = self.context.parts.store.slot_outcome(*version, org, time).await?;
                 if let Some(run @ SlotOutcome::Run(_)) = outcome {
                     return Ok(Explanation::Settled(run));
@@ -129,7 +130,8 @@ impl Jobs {
         Ok(told)
     }
 
-    /// The version that was alive at this time, or the first, and when the first was made. One that is named is itself.
+    /// Returns the version that was current at this time, or the first, and when the first was created. A named version
+    /// is itself.
     async fn alive_at(&self, job: JobRef, time: Timestamp) -> StoreResult<Option<Lives>> {
         let JobRef::Key(key) = job else {
             let row = self.get(job).await?;
@@ -177,8 +179,8 @@ impl Jobs {
         })
     }
 
-    /// Of a job whose schedule cannot be read nobody knows which times are slots. What is written down counts; the rest since
-    /// then is errored.
+    /// Explains a time of a job whose schedule cannot be read, so that its slots are unknown. Recorded outcomes count;
+    /// every later time is errored.
     async fn explain_unreadable(
         &self,
         row: &JobRow,
@@ -201,8 +203,8 @@ impl Jobs {
         })
     }
 
-    /// A gap of folded slots together with the run that stands for them, if that is still there: the run of the slot
-    /// behind the gap, or of the one before it when an operator had moved that fire.
+    /// Returns a gap of folded slots together with the run that covers them, if that still exists: the run of the slot
+    /// after the gap, or of the one before it when an operator had moved that fire.
     async fn with_the_run_that_stands_for_it(
         &self,
         row: &JobRow,
@@ -227,13 +229,13 @@ impl Jobs {
     }
 }
 
-/// How a moved fire concerns a slot, if it does.
+/// Returns how a moved fire affects a slot, if it does.
 fn moved(timer: &Timer, slot: Timestamp) -> Option<Explanation> {
     let (from, to) = (timer.rescheduled_from?, timer.next_run_at?);
     (slot == from || (from..=to).contains(&slot)).then_some(Explanation::Moved { from, to })
 }
 
-/// The version that was alive at a time, the others, and when the first was made.
+/// The version that was current at a time, the others, and when the first was created.
 struct Lives {
     row: JobRow,
     others: Vec<JobId>,

@@ -14,9 +14,9 @@ use crate::engine::random;
 use crate::schedule::Schedule;
 
 /// The most versions of a job that are listed.
-const MOST_VERSIONS: u32 = 1_000;
+const MAX_VERSIONS: u32 = 1_000;
 
-/// Jobs, for whoever acts: `bell.jobs().by("ana").pause("daily-briefing", "the mail server is down").await?`.
+/// Actions on jobs: `bell.jobs().by("ana").pause("daily-briefing", "the mail server is down").await?`.
 #[derive(Clone, Debug)]
 pub struct Jobs {
     pub(super) context: Context,
@@ -27,28 +27,28 @@ impl Jobs {
         Jobs { context }
     }
 
-    /// In the name of this actor: default `code`.
+    /// Acts in the name of this actor: default `code`.
     #[must_use]
     pub fn by(self, actor: &str) -> Jobs {
         Jobs { context: self.context.by(actor) }
     }
 
-    /// From where the request came, for the audit trail.
+    /// Sets the origin of the request, for the audit trail.
     #[must_use]
     pub fn with_origin(self, origin: everbell_core::store::Origin) -> Jobs {
         Jobs { context: self.context.with_origin(origin) }
     }
 
-    /// For this reason, which the audit trail keeps.
+    /// Sets the reason, for the audit trail.
     #[must_use]
     pub fn because(self, reason: &str) -> Jobs {
         Jobs { context: self.context.because(reason) }
     }
 
-    /// Makes a job. Its slots begin now, and nothing fires at once. A living job of the same key is a conflict, and a
-    /// target that nobody serves is refused.
+    /// Creates a job. Its slots start now, and nothing fires at once. Refuses a key that a current job has, and a
+    /// target that no live instance serves.
     ///
-    /// It belongs to nobody's declarations: a sync neither edits nor removes it.
+    /// No declaration owns the job: a sync neither edits nor removes it.
     pub async fn create(&self, schedule: Schedule) -> StoreResult<JobRow> {
         if let Some(job) = self.context.done_before().await?.and_then(|deed| deed.job) {
             return self.get(job).await;
@@ -65,9 +65,9 @@ impl Jobs {
         Ok(row)
     }
 
-    /// What [`Jobs::create`] writes, for whoever wants to write it together with something else.
+    /// Returns the rows that [`Jobs::create`] writes, so that a caller can write them together with something else.
     ///
-    /// A key whose every version is retired goes on with the next version.
+    /// A key whose versions are all retired continues with the next version.
     pub async fn prepare(&self, schedule: &Schedule) -> StoreResult<(NewJob, AuditEntry)> {
         let Context { parts, actor, .. } = &self.context;
         let now = self.context.now();
@@ -100,48 +100,48 @@ impl Jobs {
         Ok((new, audit))
     }
 
-    /// Whether this program or a live instance serves the target; if not, the refusal names those that are served.
+    /// Refuses a target that neither this program nor a live instance serves, and names those that are served.
     pub async fn check_target(&self, target: &str) -> StoreResult<()> {
         self.context.parts.expect_known(&Target::new(target)?).await
     }
 
-    /// The job, with its timer and last run.
+    /// Returns the job, with its timer and last run.
     pub async fn get(&self, job: impl IntoJobRef) -> StoreResult<JobRow> {
         self.context.parts.store.get_job(&job.into_job_ref()?).await
     }
 
-    /// Jobs, a page at a time.
+    /// Lists jobs, a page at a time.
     pub async fn list(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
         self.context.parts.store.list_jobs(filter, page).await
     }
 
-    /// How many jobs are like this. No more than `cap` are counted, which is 1 to 10,000: a heading says "10,000 or more".
+    /// Counts the jobs that match, up to `cap`, which is 1 to 10,000.
     pub async fn count(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
         self.context.parts.store.count_jobs(filter, cap).await
     }
 
-    /// All versions of a job, the newest first.
+    /// Lists all versions of a job, newest first.
     pub async fn versions(&self, key: &str) -> StoreResult<Vec<JobRow>> {
         let filter = JobFilter { key: Some(JobKey::new(key)?), ..JobFilter::default() };
-        let page = PageRequest { limit: MOST_VERSIONS, after: None };
+        let page = PageRequest { limit: MAX_VERSIONS, after: None };
         let versions = self.list(&filter, &page).await?.items;
         if versions.is_empty() { Err(StoreError::not_found("job", key)) } else { Ok(versions) }
     }
 
-    /// Stops firing. The reason is kept and shown; slots that go by become a `paused` gap. Runs that have not begun wait until
-    /// the job is resumed, or are canceled ([`Change::cancel_pending`]).
+    /// Pauses the job. The reason is recorded and shown; missed slots become a `paused` gap. Runs that have not started
+    /// wait until the job is resumed, or are canceled ([`Change::cancel_pending`]).
     pub fn pause(&self, job: impl IntoJobRef, reason: impl Into<String>) -> Change<Pausing> {
         let reason = reason.into();
         let jobs = self.clone().because(&reason);
         Change::new(jobs, job, Pausing { reason, until: None, cancel_pending: false })
     }
 
-    /// Fires again, from now on.
+    /// Resumes the job from now on.
     pub fn resume(&self, job: impl IntoJobRef) -> Change<Resuming> {
         Change::new(self.clone(), job, Resuming::default())
     }
 
-    /// Replaces the job by its next version, which differs in what the edit says. Its slots begin now.
+    /// Replaces the job by its next version, with this edit. Its slots start now.
     pub fn new_version(&self, job: impl IntoJobRef, edit: Edit) -> Change<Editing> {
         let id = JobId::new(self.context.now(), random());
         Change::new(self.clone(), job, Editing { edit, id, activate: false })
@@ -152,7 +152,7 @@ impl Jobs {
         Change::new(self.clone(), job, Rescheduling { to })
     }
 
-    /// Passes over the next slots, 1 to 100 of them; each is recorded as skipped.
+    /// Skips the next slots, 1 to 100 of them; each is recorded as skipped.
     pub fn skip_next(&self, job: impl IntoJobRef, count: u32) -> Change<Skipping> {
         Change::new(self.clone(), job, Skipping { count })
     }
@@ -167,12 +167,12 @@ impl Jobs {
         RunNowRequest::new(self.context.clone(), job.into_job_ref())
     }
 
-    /// The same for each of these orgs, at most 100, of a job that fires for orgs. One fails by itself.
+    /// Like [`Jobs::run_now`], for each of these orgs, at most 100, of a per-org job. Each succeeds or fails by itself.
     pub async fn run_now_for(&self, job: impl IntoJobRef, orgs: &[OrgId]) -> StoreResult<Vec<OrgRunNow>> {
         self.run_now(job).for_orgs(orgs).await
     }
 
-    /// The same for every org that the job is not off for, a few at a time.
+    /// Like [`Jobs::run_now`], for every org that the job is not off for, a few at a time.
     pub async fn run_now_for_all(&self, job: impl IntoJobRef) -> StoreResult<OrgUpdateStarted> {
         self.run_now(job).for_all_orgs().await
     }

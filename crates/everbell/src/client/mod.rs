@@ -1,7 +1,7 @@
-//! What people and programs do with jobs, runs and orgs: [`Jobs`], [`Runs`] and [`Orgs`].
+//! Actions on jobs, runs and orgs: [`Jobs`], [`Runs`] and [`Orgs`].
 //!
-//! Each action is a decision of core, committed by one call of the store together with an entry of the audit trail that
-//! says who did it, why, and what changed. The HTTP API, the command line and the web pages do nothing else.
+//! Each action is a decision of core, committed by one call of the store together with an audit entry: actor, reason,
+//! and what changed. The HTTP API, the command line and the web pages do nothing else.
 
 mod backfill;
 mod backfill_for_all;
@@ -39,27 +39,27 @@ pub use orgs::Orgs;
 pub use run_now::{OrgRunNow, RunNow, RunNowRequest};
 pub use runs::Runs;
 pub(crate) use runs::ad_hoc;
-pub(crate) use served::{NAMED, listed};
+pub(crate) use served::{MAX_NAMED_JOBS, listed};
 pub use served::{ServedTarget, TargetReport, UnservedTarget};
 pub(crate) use trail::{Facts, audit_entry, facts};
 pub use what_if::JobWhatIf;
 
 use crate::bell::Parts;
 
-/// How often something is tried again after somebody else was faster.
-pub(crate) const ATTEMPTS: u32 = 10;
+/// The number of attempts while other writers are faster.
+pub(crate) const MAX_ATTEMPTS: u32 = 10;
 
 /// The longest name of an actor and the longest reason, in bytes.
 const MAX_ACTOR_BYTES: usize = 200;
 const MAX_REASON_BYTES: usize = 2_000;
 
-/// Who acts, why, and with what.
+/// The actor and reason of an action, and the parts that it needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) parts: Arc<Parts>,
     pub(crate) actor: String,
     reason: Option<String>,
-    /// The request that is carried out, if it may be sent again.
+    /// The request that is carried out, if it can be retried.
     request: Option<RequestKey>,
     origin: Origin,
 }
@@ -86,7 +86,7 @@ impl Context {
         self.parts.clock.now()
     }
 
-    /// An entry of the audit trail about something that changes from `before` to `after`.
+    /// Creates an audit entry about a change from `before` to `after`.
     fn entry(
         &self,
         action: &str,
@@ -100,12 +100,12 @@ impl Context {
     }
 }
 
-/// A payload that somebody brings.
+/// Converts a caller's payload to JSON.
 fn payload_of(payload: &impl Serialize) -> Result<Json, Invalid> {
     crate::storable::json("payload", payload).map_err(|reason| Invalid::new("payload", reason))
 }
 
-/// Many problems as one refusal: the field of the first, and all texts.
+/// Joins many problems into one: the field of the first, and all texts.
 pub(crate) fn refusal(problems: Vec<Invalid>) -> StoreError {
     let mut problems = problems.into_iter();
     let Some(mut first) = problems.next() else { return Invalid::new("schedule", "is refused").into() };
@@ -116,7 +116,7 @@ pub(crate) fn refusal(problems: Vec<Invalid>) -> StoreError {
     StoreError::Invalid(first)
 }
 
-/// Whether the answer to a commit was lost: it may have happened, so whoever knows the id reads it back.
+/// Whether the answer to a commit was lost: it may have taken effect, so a caller that knows the id reads it back.
 pub(crate) fn is_in_doubt(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable { maybe_done: true, .. })
 }

@@ -3,9 +3,10 @@
 use everbell_core::store::JobRef;
 use everbell_core::{Invalid, JobId, JobKey};
 
-/// What names a job: `"daily-briefing"` is its living version, `"daily-briefing@3"` the third one, a [`JobId`] exactly one.
+/// A reference to a job: `"daily-briefing"` is its current version, `"daily-briefing@3"` the third one, a [`JobId`]
+/// exactly one.
 pub trait IntoJobRef {
-    /// The name, if it can be one.
+    /// Returns the reference, if the text is valid.
     fn into_job_ref(self) -> Result<JobRef, Invalid>;
 }
 

@@ -9,20 +9,22 @@ use everbell_core::store::{Changed, Deed, JobRef, Remembered, RequestKey, StoreE
 use super::{Context, Jobs, Orgs, Runs};
 
 impl Jobs {
-    /// Carries out this request, once: what was done for it before is read back. Each request needs a key of its own.
+    /// Carries out this request once: if it was carried out before, its result is read back. Each request needs its own
+    /// key.
     #[must_use]
     pub fn once(self, request: Option<&RequestKey>) -> Jobs {
         Jobs { context: self.context.once(request) }
     }
 
-    /// Whether the request was carried out before, and its answer is not known.
+    /// Whether the request was carried out before, but its answer is not known.
     pub async fn was_done(&self) -> StoreResult<bool> {
         Ok(self.context.done_before().await?.is_some())
     }
 }
 
 impl Runs {
-    /// Carries out this request, once: what was done for it before is read back. Each request needs a key of its own.
+    /// Carries out this request once: if it was carried out before, its result is read back. Each request needs its own
+    /// key.
     #[must_use]
     pub fn once(self, request: Option<&RequestKey>) -> Runs {
         Runs { context: self.context.once(request) }
@@ -30,7 +32,8 @@ impl Runs {
 }
 
 impl Orgs {
-    /// Carries out this request, once: what was done for it before is read back. Each request needs a key of its own.
+    /// Carries out this request once: if it was carried out before, its result is read back. Each request needs its own
+    /// key.
     #[must_use]
     pub fn once(self, request: Option<&RequestKey>) -> Orgs {
         Orgs { context: self.context.once(request) }
@@ -42,17 +45,17 @@ impl Context {
         Context { request: request.cloned(), ..self }
     }
 
-    /// The same for one part of a request that is carried out in several transactions.
+    /// Returns the context for one part of a request that needs several transactions.
     pub(super) fn part(&self, name: &str) -> Context {
         Context { request: self.request.as_ref().map(|request| request.part(name)), ..self.clone() }
     }
 
-    /// The same for steps that do no harm when they are taken again.
+    /// Returns the context for steps that are harmless when repeated.
     pub(super) fn repeatable(&self) -> Context {
         Context { request: None, ..self.clone() }
     }
 
-    /// What was done for this request before.
+    /// Returns the effects of this request, if it was carried out before.
     pub(super) async fn done_before(&self) -> StoreResult<Option<Deed>> {
         let Some(request) = &self.request else { return Ok(None) };
         let what = match self.parts.store.find_request(request, self.now()).await? {
@@ -65,7 +68,7 @@ impl Context {
         Err(StoreError::Conflict { what: what.to_owned() })
     }
 
-    /// What a change did that was made before.
+    /// Returns the result of a change that this request made before.
     pub(super) async fn changed_before(&self) -> StoreResult<Option<Changed>> {
         let Some(deed) = self.done_before().await? else { return Ok(None) };
         let store = &self.parts.store;
@@ -82,7 +85,7 @@ impl Context {
         Ok(Some(Changed { job, successor, runs, gaps: deed.gaps, pending: deed.pending }))
     }
 
-    /// The run that was inserted or canceled before.
+    /// Returns the run that was inserted or canceled before.
     pub(super) async fn run_before(&self) -> StoreResult<Option<RunId>> {
         Ok(self.done_before().await?.and_then(|deed| deed.runs.first().copied()))
     }

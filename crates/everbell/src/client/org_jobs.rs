@@ -11,7 +11,7 @@ use super::orgs::{Orgs, object};
 use super::{Context, Facts};
 
 impl Orgs {
-    /// Writes what an org wants of a job, which need not be there yet: not at all, or at another local time.
+    /// Writes an org's override of a job, which need not exist yet: off, or at another local time.
     pub async fn set_override(&self, org: &OrgId, write: &OverrideWrite) -> StoreResult<Override> {
         let now = self.context.now();
         let wanted = org::override_of(write, &self.context.actor, now)?;
@@ -19,38 +19,38 @@ impl Orgs {
         if let Some(same) = there.as_ref().filter(|own| same_wish(own, &wanted)) {
             return Ok(same.clone());
         }
-        let (before, after) = (there.as_ref().map(wish_facts), wish_facts(&wanted));
+        let (before, after) = (there.as_ref().map(override_facts), override_facts(&wanted));
         let audit = self.context.entry("org.override", object(org), now, before.as_ref(), Some(&after));
         let written = self.context.parts.store.write_override(org, write, &audit).await?;
         self.context.parts.follow().await;
         Ok(written)
     }
 
-    /// The org wants of the job what all want.
+    /// Removes an org's override of a job.
     pub async fn clear_override(&self, org: &OrgId, job: &JobKey) -> StoreResult<()> {
         let there = self.find_override(org, job).await?.ok_or_else(|| StoreError::not_found("override", job))?;
-        let (now, before) = (self.context.now(), wish_facts(&there));
+        let (now, before) = (self.context.now(), override_facts(&there));
         let audit = self.context.entry("org.override_clear", object(org), now, Some(&before), None);
         self.context.parts.store.delete_override(org, job, &audit).await?;
         self.context.parts.follow().await;
         Ok(())
     }
 
-    /// Everything that an org overrides, by job key.
+    /// Lists the overrides of an org, by job key.
     pub async fn overrides(&self, org: &OrgId) -> StoreResult<Vec<Override>> {
         self.context.parts.store.list_overrides(org).await
     }
 
     async fn find_override(&self, org: &OrgId, job: &JobKey) -> StoreResult<Option<Override>> {
-        Ok(self.overrides(org).await?.into_iter().find(|wish| wish.job_key == *job))
+        Ok(self.overrides(org).await?.into_iter().find(|override_| override_.job_key == *job))
     }
 
-    /// The living jobs that fire for each org, as this one sees them, by key; at most 1,000.
+    /// Lists the current per-org jobs, as this org sees them, by key; at most 1,000.
     pub async fn jobs_of(&self, org: &OrgId) -> StoreResult<Vec<OrgJob>> {
         self.context.parts.store.org_jobs(org).await
     }
 
-    /// The orgs as a job sees them, a page at a time, by id. Refused for a job that does not fire for orgs.
+    /// Lists the orgs of a per-org job, a page at a time, by id.
     pub async fn of_job(
         &self,
         job: impl IntoJobRef,
@@ -68,13 +68,13 @@ fn same_wish(is: &Override, wanted: &Override) -> bool {
     is.enabled == wanted.enabled && is.expression == wanted.expression
 }
 
-/// One fact for each job, so that the entry tells which.
-fn wish_facts(wish: &Override) -> Facts {
-    let value = json!({ "enabled": wish.enabled, "cronExpression": wish.expression });
-    Facts::from_iter([(format!("override:{}", wish.job_key), value)])
+/// One fact for each job, so that the entry names the job.
+fn override_facts(override_: &Override) -> Facts {
+    let value = json!({ "enabled": override_.enabled, "cronExpression": override_.expression });
+    Facts::from_iter([(format!("override:{}", override_.job_key), value)])
 }
 
-/// Whether the job fires for each org.
+/// Refuses a job that does not fire for each org.
 pub(super) fn expect_per_org(row: &JobRow) -> Result<(), Invalid> {
     if row.job.definition.scope == Scope::PerOrg {
         return Ok(());
@@ -88,7 +88,7 @@ pub(super) fn expect_per_org(row: &JobRow) -> Result<(), Invalid> {
 pub(super) struct JobOfOrg {
     pub(super) row: JobRow,
     pub(super) org: Org,
-    pub(super) wish: Option<Override>,
+    pub(super) override_: Option<Override>,
     /// The timer of the job for the org.
     pub(super) timer: Option<Timer>,
 }
@@ -103,24 +103,28 @@ impl JobOfOrg {
             && let Some(found) =
                 store.org_jobs(org).await?.into_iter().find(|own| own.job.definition.id == row.job.definition.id)
         {
-            return Ok(JobOfOrg { row, org: place, wish: found.wish, timer: found.timer });
+            return Ok(JobOfOrg { row, org: place, override_: found.override_, timer: found.timer });
         }
-        let wishes = store.list_overrides(org).await?;
-        let wish = wishes.into_iter().find(|wish| wish.job_key == row.job.definition.key);
-        Ok(JobOfOrg { row, org: place, wish, timer: None })
+        let overrides = store.list_overrides(org).await?;
+        let override_ = overrides.into_iter().find(|override_| override_.job_key == row.job.definition.key);
+        Ok(JobOfOrg { row, org: place, override_, timer: None })
     }
 
     pub(super) fn facts(&self) -> OrgFacts {
-        OrgFacts { life: (&self.row.job.state).into(), place: self.org.place.clone(), wish: self.wish.clone() }
+        OrgFacts {
+            lifecycle: (&self.row.job.state).into(),
+            place: self.org.place.clone(),
+            override_: self.override_.clone(),
+        }
     }
 
-    /// The schedule of the job in the zone of the org, at the local time that the org wants.
+    /// Returns the schedule of the job in the org's zone, with its override.
     pub(super) fn spec(&self) -> Result<Spec, Invalid> {
         let spec = org::spec_for(&self.row.job.definition, &self.facts());
         spec.map_err(|reason| Invalid::new("timezone", reason))
     }
 
-    /// Without its active runs: they decide what becomes of a run, never what becomes of the timer.
+    /// The job without its active runs: they affect runs, never the timer.
     pub(super) fn view(&self) -> JobView {
         let definition = &self.row.job.definition;
         let timer = self.timer.clone().unwrap_or_else(|| Timer {
@@ -140,7 +144,7 @@ impl JobOfOrg {
         }
     }
 
-    /// What the audit trail says about its timer.
+    /// The facts about its timer in the audit trail.
     pub(super) fn timer_facts(timer: &Timer) -> Facts {
         let next = timer.next_run_at.map_or(Value::Null, |at| json!(at.to_string()));
         Facts::from_iter([("nextRunAt".to_owned(), next)])

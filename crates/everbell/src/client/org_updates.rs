@@ -1,4 +1,4 @@
-//! What is done for every org of a job: an org update in small steps, by whichever instance comes first.
+//! Org updates: tasks for every org of a job, in small steps, each by the first instance that is free.
 
 use everbell_core::change::{self, JobView};
 use everbell_core::org::{OrgTask, OrgUpdate};
@@ -12,38 +12,38 @@ use super::names::IntoJobRef;
 use super::orgs::Orgs;
 use super::{Context, Facts};
 use crate::bell::Parts;
-use crate::engine::{Keys, ORG_UPDATE_BATCH, told};
+use crate::engine::{Keys, MAX_ORGS_PER_STEP, into_events};
 
-/// How many steps are taken on the spot. What is left is for the engine.
-const ROUNDS: usize = 4;
+/// The most steps that are carried out at once. The engine does the rest.
+const MAX_STEPS_AT_ONCE: usize = 4;
 
-/// Something that is done for every org of a job, or was.
+/// An org update that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrgUpdateStarted {
-    /// Which: also the id of its entry in the audit trail.
+    /// Its id, which is also the id of its audit entry.
     pub id: Uuid,
     /// The job.
     pub job: JobRow,
-    /// Whether every org had its turn already. If not, the engine goes on.
+    /// Whether every org has had its turn. If not, the engine continues.
     pub done: bool,
 }
 
 impl Orgs {
-    /// What is being done for all orgs of a job, the oldest first.
+    /// Lists the org updates that are under way, oldest first.
     pub async fn org_updates(&self) -> StoreResult<Vec<OrgUpdate>> {
         self.context.parts.store.list_org_updates().await
     }
 
-    /// Has the timers of a job made anew for every org. They come out as they should be already: this is for whoever
-    /// does not believe it.
+    /// Rebuilds the timers of a job for every org. They should be right already: this is for operators who want to make
+    /// sure.
     pub async fn rebuild(&self, job: impl IntoJobRef) -> StoreResult<OrgUpdateStarted> {
         begin(&self.context, job.into_job_ref()?, None, "job.rebuild", Facts::new(), &OrgTask::Arm).await
     }
 }
 
 impl Orgs {
-    /// Ends what is being done for every org of a job before every org had its turn, and tells how far it was. The runs that
-    /// were made stay. Refused for what timers depend on.
+    /// Stops an org update of a job before every org had its turn, and returns how far it got. Its runs stay. Refused
+    /// if timers depend on it.
     pub async fn stop_org_update(&self, job: impl IntoJobRef, org_update: Uuid) -> StoreResult<OrgUpdate> {
         let row = self.context.parts.store.get_job(&job.into_job_ref()?).await?;
         let key = &row.job.definition.key;
@@ -52,25 +52,25 @@ impl Orgs {
     }
 }
 
-/// Ends an org update in the name of whoever acts.
+/// Stops an org update in the name of the actor.
 pub(super) async fn stop(context: &Context, org_update: &OrgUpdate) -> StoreResult<OrgUpdate> {
     let after = Facts::from_iter([
         ("sweepId".to_owned(), json!(org_update.id.to_string())),
-        ("work".to_owned(), json!(org_update.work.as_str())),
+        ("work".to_owned(), json!(org_update.task.as_str())),
     ]);
     let object = format!("job:{}", org_update.job_key);
     let audit = context.entry("job.stop_sweep", object, context.now(), None, Some(&after));
     context.parts.store.stop_org_update(org_update.id, &audit).await
 }
 
-/// Has something done for every org of a job, and does the first of it on the spot.
+/// Starts a task for every org of a job, and carries out the first steps at once.
 pub(super) async fn begin(
     context: &Context,
     job: JobRef,
     if_revision: Option<u64>,
     action: &str,
     mut after: Facts,
-    work: &OrgTask,
+    task: &OrgTask,
 ) -> StoreResult<OrgUpdateStarted> {
     let store = &context.parts.store;
     if let Some(deed) = context.done_before().await? {
@@ -82,7 +82,7 @@ pub(super) async fn begin(
     after.insert("orgs".to_owned(), json!("all"));
     let object = format!("job:{}", row.job.definition.key);
     let audit = context.entry(action, object, context.now(), None, Some(&after));
-    let decide = |view: &JobView| change::for_all_orgs(view, work.clone());
+    let decide = |view: &JobView| change::for_all_orgs(view, task.clone());
     let changed = store.change_job(&JobRef::Id(row.job.definition.id), if_revision, &decide, &audit).await?;
     context.parts.follow().await;
     let done = store.list_org_updates().await?.iter().all(|org_update| org_update.id != audit.id);
@@ -90,13 +90,13 @@ pub(super) async fn begin(
 }
 
 impl Parts {
-    /// Lets the timers of orgs follow what was just written, as far as that is little, so that who wrote it finds them
-    /// when they look. What fails here is done by the engine.
+    /// Reconciles the timers of orgs with a change that was just written, if that is little work, so that the writer
+    /// finds them up to date. The engine does the rest.
     pub(crate) async fn follow(&self) {
-        for _ in 0..ROUNDS {
-            match self.store.reconcile_orgs(self.clock.now(), ORG_UPDATE_BATCH).await {
+        for _ in 0..MAX_STEPS_AT_ONCE {
+            match self.store.reconcile_orgs(self.clock.now(), MAX_ORGS_PER_STEP).await {
                 Ok(progress) => {
-                    told(progress.planned, &Keys::new()).for_each(|event| self.events.tell(event));
+                    into_events(progress.planned, &Keys::new()).for_each(|event| self.events.publish(event));
                     if !progress.more {
                         return;
                     }
@@ -109,14 +109,14 @@ impl Parts {
         }
     }
 
-    /// The same after a job was made, if it has timers for orgs.
+    /// Like `follow`, after a job was created, if it is a per-org job.
     pub(crate) async fn follow_job(&self, job: &Definition) {
         if job.scope == Scope::PerOrg {
             self.follow().await;
         }
     }
 
-    /// The same after a job was changed or replaced.
+    /// Like `follow`, after a job was changed or replaced.
     pub(crate) async fn follow_change(&self, changed: &Changed) {
         let mut rows = [Some(&changed.job), changed.successor.as_ref()].into_iter().flatten();
         if rows.any(|row| row.job.definition.scope == Scope::PerOrg) {

@@ -7,17 +7,17 @@ use everbell_core::store::{OrgCounts, OrgFilter, OrgWritten, Page, PageRequest, 
 use everbell_core::{Invalid, OrgId, storable_text};
 use serde_json::{Value, json};
 
-use super::{ATTEMPTS, Context, Facts, is_in_doubt};
+use super::{Context, Facts, MAX_ATTEMPTS, is_in_doubt};
 
-/// How many orgs of an import are named in the audit trail.
-const NAMED: usize = 20;
-/// A longer text is cut in the audit trail.
-const LONGEST_TEXT: usize = 4_096;
+/// The most orgs of an import that the audit trail names.
+const MAX_NAMED_ORGS: usize = 20;
+/// The longest text in the audit trail; longer ones are cut.
+const MAX_TEXT_BYTES: usize = 4_096;
 
-/// Orgs, for whoever acts: tenants with their own zone, for whom a job with [`Schedule::per_org`](crate::Schedule::per_org)
-/// fires at each one's own local time.
+/// Actions on orgs: tenants with their own zone, for each of whom a job with
+/// [`Schedule::per_org`](crate::Schedule::per_org) fires at the org's own local time.
 ///
-/// What is written here is followed by timers at once if it is little; else within moments, while an engine runs.
+/// If a write affects few timers they follow at once; else within moments, while an engine runs.
 #[derive(Clone, Debug)]
 pub struct Orgs {
     pub(super) context: Context,
@@ -28,28 +28,28 @@ impl Orgs {
         Orgs { context }
     }
 
-    /// In the name of this actor: default `code`.
+    /// Acts in the name of this actor: default `code`.
     #[must_use]
     pub fn by(self, actor: &str) -> Orgs {
         Orgs { context: self.context.by(actor) }
     }
 
-    /// From where the request came, for the audit trail.
+    /// Sets the origin of the request, for the audit trail.
     #[must_use]
     pub fn with_origin(self, origin: everbell_core::store::Origin) -> Orgs {
         Orgs { context: self.context.with_origin(origin) }
     }
 
-    /// For this reason, which the audit trail keeps.
+    /// Sets the reason, for the audit trail.
     #[must_use]
     pub fn because(self, reason: &str) -> Orgs {
         Orgs { context: self.context.because(reason) }
     }
 
-    /// Makes or changes an org: what the write leaves out stays as it is, or has its default in a new one. A zone that does
-    /// not exist is refused with the names nearest to it.
+    /// Creates or changes an org: members that the write leaves out stay as they are, or have their default in a new
+    /// org. Refuses an unknown zone, and names similar ones.
     pub async fn set(&self, write: OrgWrite) -> StoreResult<OrgWritten> {
-        for _ in 1..ATTEMPTS {
+        for _ in 1..MAX_ATTEMPTS {
             match self.try_set(&write).await {
                 // Written again after a commit that may have happened it is the same.
                 Err(error) if (error.is_conflict() || is_in_doubt(&error)) && write.expected_revision.is_none() => {}
@@ -59,7 +59,8 @@ impl Orgs {
         self.try_set(&write).await
     }
 
-    /// The audit trail tells what changed, so the org is read before, and must still be as it was read.
+    /// Tries the write once. The audit entry says what changed, so the org is read first, and must not have changed
+    /// since.
     async fn try_set(&self, write: &OrgWrite) -> StoreResult<OrgWritten> {
         let (store, now) = (&self.context.parts.store, self.context.now());
         let there = self.find(&write.id).await?;
@@ -76,10 +77,10 @@ impl Orgs {
         answers.pop().ok_or_else(|| StoreError::not_found("org", &written.org.id))
     }
 
-    /// Makes and changes orgs, all of them or none. At most 10,000 at once.
+    /// Creates and changes orgs, all of them or none; at most 10,000 at once.
     pub async fn import(&self, writes: &[OrgWrite]) -> StoreResult<Vec<OrgWritten>> {
         expect_few(writes)?;
-        let ids: Vec<&str> = writes.iter().take(NAMED).map(|write| write.id.as_str()).collect();
+        let ids: Vec<&str> = writes.iter().take(MAX_NAMED_ORGS).map(|write| write.id.as_str()).collect();
         let after = Facts::from_iter([("orgs".to_owned(), json!(writes.len())), ("first".to_owned(), json!(ids))]);
         let audit = self.context.entry("org.import", "orgs".to_owned(), self.context.now(), None, Some(&after));
         let written = self.context.parts.store.write_orgs(writes, &audit).await?;
@@ -87,7 +88,7 @@ impl Orgs {
         Ok(written)
     }
 
-    /// What [`Orgs::import`] would do, in the same order; nothing is written.
+    /// Returns the effect that [`Orgs::import`] would have, in the same order, without writing.
     pub async fn plan_import(&self, writes: &[OrgWrite]) -> StoreResult<Vec<OrgWritten>> {
         expect_few(writes)?;
         let mut seen = BTreeSet::new();
@@ -102,7 +103,7 @@ impl Orgs {
         Ok(planned)
     }
 
-    /// What a write comes to. The store decides the same again when it writes.
+    /// Decides the effect of a write. The store decides the same again when it writes.
     fn decide(&self, there: Option<&Org>, write: &OrgWrite) -> StoreResult<OrgWritten> {
         if there.is_none() && write.only_existing {
             return Err(StoreError::not_found("org", &write.id));
@@ -119,7 +120,7 @@ impl Orgs {
         })
     }
 
-    /// Ends an org: no job fires for it any more. Its runs stay.
+    /// Deletes an org: no job fires for it any more. Its runs stay.
     pub async fn delete(&self, org: &OrgId, if_revision: Option<u64>) -> StoreResult<()> {
         let there = self.get(org).await?;
         let (now, before) = (self.context.now(), facts(&there));
@@ -129,7 +130,7 @@ impl Orgs {
         Ok(())
     }
 
-    /// One org.
+    /// Returns one org.
     pub async fn get(&self, org: &OrgId) -> StoreResult<Org> {
         self.context.parts.store.get_org(org).await
     }
@@ -142,12 +143,12 @@ impl Orgs {
         }
     }
 
-    /// Orgs, a page at a time, by id.
+    /// Lists orgs, a page at a time, by id.
     pub async fn list(&self, filter: &OrgFilter, page: &PageRequest) -> StoreResult<Page<Org>> {
         self.context.parts.store.list_orgs(filter, page).await
     }
 
-    /// How many orgs there are, and how many of them somebody should look at. No more than 10,000 of each are counted.
+    /// Counts orgs, and those that need attention; at most 10,000 of each.
     pub async fn counts(&self) -> StoreResult<OrgCounts> {
         self.context.parts.store.count_orgs().await
     }
@@ -160,7 +161,7 @@ fn expect_few(writes: &[OrgWrite]) -> Result<(), Invalid> {
     Err(Invalid::new("orgs", format!("at most {MAX_ORGS_AT_ONCE} orgs at once, these are {}", writes.len())))
 }
 
-/// A refusal that says which of several orgs is meant, in the words of a store.
+/// A refusal that names the org in question, in the words of a store.
 fn of_several(error: StoreError, org: &OrgId) -> StoreError {
     match error {
         StoreError::Invalid(refused) => Invalid::new(refused.field, format!("org `{org}`: {}", refused.reason)).into(),
@@ -168,18 +169,18 @@ fn of_several(error: StoreError, org: &OrgId) -> StoreError {
     }
 }
 
-/// How an org is called in the audit trail.
+/// The object of an audit entry about an org.
 pub(super) fn object(org: &OrgId) -> String {
     format!("org:{org}")
 }
 
-/// Everything about an org that somebody can change.
+/// The facts about an org that can change.
 fn facts(org: &Org) -> Facts {
     let facts = json!({
         "name": org.name,
         "timezone": org.place.timezone,
         "enabled": org.place.enabled,
-        "settings": storable_text(org.settings.as_str(), LONGEST_TEXT),
+        "settings": storable_text(org.settings.as_str(), MAX_TEXT_BYTES),
     });
     match facts {
         Value::Object(facts) => facts,

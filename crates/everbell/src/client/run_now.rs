@@ -16,24 +16,24 @@ use super::{Context, Facts, is_in_doubt, payload_of};
 use crate::clock::BoxFuture;
 use crate::engine::random;
 
-/// What became of a run by hand.
+/// The result of a run by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunNow {
-    /// It waits for an executor, and nothing else.
+    /// It waits for an executor, and for nothing else.
     Started(RunRecord),
     /// It waits until the active runs of its job have ended.
     Queued(RunRecord),
-    /// It will not start, because the job's policy is to skip.
+    /// It is skipped, because of the job's overlap policy.
     Skipped {
-        /// The run that says so.
+        /// The skipped run.
         recorded: RunRecord,
-        /// The run in the way.
+        /// The active run that blocks it.
         blocking: RunId,
     },
 }
 
 impl RunNow {
-    /// The run, whatever became of it.
+    /// Returns the run, in any case.
     pub fn run(&self) -> &RunRecord {
         match self {
             RunNow::Started(run) | RunNow::Queued(run) | RunNow::Skipped { recorded: run, .. } => run,
@@ -41,7 +41,7 @@ impl RunNow {
     }
 }
 
-/// A run by hand that is made when it is awaited. See [`Jobs::run_now`](super::Jobs::run_now).
+/// A run by hand that is created when it is awaited. See [`Jobs::run_now`](super::Jobs::run_now).
 #[derive(Clone, Debug)]
 #[must_use = "nothing happens until it is awaited"]
 pub struct RunNowRequest {
@@ -53,13 +53,13 @@ pub struct RunNowRequest {
     org: Option<OrgId>,
 }
 
-/// The most orgs that are named at once.
-const MOST_ORGS: usize = 100;
+/// The most orgs in one request.
+const MAX_ORGS: usize = 100;
 
-/// What became of a run by hand for one of several orgs.
+/// The result of a run by hand for one of several orgs.
 #[derive(Debug)]
 pub struct OrgRunNow {
-    /// Which.
+    /// The org.
     pub org: OrgId,
     /// The run, or why there is none.
     pub outcome: StoreResult<RunNow>,
@@ -70,36 +70,36 @@ impl RunNowRequest {
         RunNowRequest { context, job, if_revision: None, payload: Ok(None), overlap: None, org: None }
     }
 
-    /// With another payload than the job's.
+    /// Sets another payload than the job's.
     pub fn payload(self, payload: impl Serialize) -> RunNowRequest {
         RunNowRequest { payload: payload_of(&payload).map(Some), ..self }
     }
 
-    /// Starts whatever else is active.
+    /// Starts it even if other runs are active.
     pub fn force(self) -> RunNowRequest {
         RunNowRequest { overlap: Some(Overlap::Allow), ..self }
     }
 
-    /// Waits for the runs that are active instead of being skipped.
+    /// Waits for active runs instead of being skipped.
     pub fn queue(self) -> RunNowRequest {
         RunNowRequest { overlap: Some(Overlap::Queue), ..self }
     }
 
-    /// Only if the job is still at this revision; else it is [`StoreError::Stale`].
+    /// Creates the run only if the job is still at this revision; otherwise it fails with [`StoreError::Stale`].
     pub fn if_revision(self, revision: u64) -> RunNowRequest {
         RunNowRequest { if_revision: Some(revision), ..self }
     }
 
-    /// For this org, of a job that fires for each. Also for one that the job is off for: who names it means it.
+    /// Runs it for this org, of a per-org job; also for an org that the job is off for, because it was named.
     pub fn for_org(self, org: &OrgId) -> RunNowRequest {
         RunNowRequest { org: Some(org.clone()), ..self }
     }
 
-    /// For each of these orgs, at most 100, one after the other. One fails by itself.
+    /// Runs it for each of these orgs, at most 100, one after the other. Each succeeds or fails by itself.
     pub async fn for_orgs(self, orgs: &[OrgId]) -> StoreResult<Vec<OrgRunNow>> {
-        if orgs.is_empty() || orgs.len() > MOST_ORGS {
+        if orgs.is_empty() || orgs.len() > MAX_ORGS {
             let reason =
-                format!("must be 1 to {MOST_ORGS} orgs, these are {}; all of them is another request", orgs.len());
+                format!("must be 1 to {MAX_ORGS} orgs, these are {}; all of them is another request", orgs.len());
             return Err(Invalid::new("orgs", reason).into());
         }
         let job = self.job.clone()?;
@@ -114,7 +114,8 @@ impl RunNowRequest {
         Ok(answers)
     }
 
-    /// For every org that the job is not off for, a few at a time: the answer says whether that is done already.
+    /// Runs it for every org that the job is not off for, a few at a time; the answer says whether all of them had
+    /// their turn.
     pub async fn for_all_orgs(self) -> StoreResult<OrgUpdateStarted> {
         let RunNowRequest { context, job, if_revision, payload, overlap, org: _ } = self;
         let (job, payload) = (job?, payload?);
@@ -122,8 +123,8 @@ impl RunNowRequest {
         if let Some(overlap) = overlap {
             after.insert("overlap".to_owned(), json!(overlap.as_str()));
         }
-        let work = OrgTask::RunNow { payload, overlap };
-        org_updates::begin(&context, job, if_revision, "job.run_now", after, &work).await
+        let task = OrgTask::RunNow { payload, overlap };
+        org_updates::begin(&context, job, if_revision, "job.run_now", after, &task).await
     }
 
     pub(super) fn stored_payload(self, payload: Json) -> RunNowRequest {
@@ -167,7 +168,7 @@ impl RunNowRequest {
         };
         let run = match changed {
             Ok(changed) => {
-                context.parts.events.tell_change(&changed);
+                context.parts.events.publish_change(&changed);
                 changed.runs.into_iter().find(|run| run.id == id)
             }
             Err(error) if is_in_doubt(&error) => Some(store.get_run(id).await.map_err(|_| error)?),

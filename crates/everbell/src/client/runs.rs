@@ -13,7 +13,7 @@ use super::run_now::{RunNow, RunNowRequest};
 use super::{Context, Facts, is_in_doubt, payload_of};
 use crate::engine::random;
 
-/// Runs, for whoever acts: `bell.runs().by("ana").cancel(id).await?`.
+/// Actions on runs: `bell.runs().by("ana").cancel(id).await?`.
 #[derive(Clone, Debug)]
 pub struct Runs {
     pub(super) context: Context,
@@ -24,55 +24,56 @@ impl Runs {
         Runs { context }
     }
 
-    /// In the name of this actor: default `code`.
+    /// Acts in the name of this actor: default `code`.
     #[must_use]
     pub fn by(self, actor: &str) -> Runs {
         Runs { context: self.context.by(actor) }
     }
 
-    /// From where the request came, for the audit trail.
+    /// Sets the origin of the request, for the audit trail.
     #[must_use]
     pub fn with_origin(self, origin: everbell_core::store::Origin) -> Runs {
         Runs { context: self.context.with_origin(origin) }
     }
 
-    /// For this reason, which the audit trail keeps.
+    /// Sets the reason, for the audit trail.
     #[must_use]
     pub fn because(self, reason: &str) -> Runs {
         Runs { context: self.context.because(reason) }
     }
 
-    /// One run, with what it printed; so far, while it is at work.
+    /// Returns one run, with its output; so far, while it is at work.
     pub async fn get(&self, run: RunId) -> StoreResult<RunRecord> {
         self.context.parts.store.get_run(run).await
     }
 
-    /// Runs, a page at a time, newest first, without what they printed.
+    /// Lists runs, a page at a time, newest first, without their output.
     pub async fn list(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<RunRecord>> {
         self.context.parts.store.list_runs(filter, page).await
     }
 
-    /// How many runs are like this. No more than `cap` are counted, which is 1 to 10,000.
+    /// Counts the runs that match, up to `cap`, which is 1 to 10,000.
     pub async fn count(&self, filter: &RunFilter, cap: u32) -> StoreResult<u32> {
         self.context.parts.store.count_runs(filter, cap).await
     }
 
-    /// The newest runs of each of many jobs, in small: for strips, charts and timelines. By job key, then newest first.
+    /// Returns the newest runs of each of many jobs, as summaries for charts and timelines. By job key, then newest
+    /// first.
     pub async fn recent_runs(&self, recent_runs: &RecentRuns) -> StoreResult<Vec<RunSummary>> {
         self.context.parts.store.recent_runs(recent_runs).await
     }
 
-    /// Runs counted by time and status, and if asked for how late they began and how long they took.
+    /// Counts runs by time and status, and on request their lags and durations.
     pub async fn count_runs_by_time(&self, histogram: &RunHistogram) -> StoreResult<Vec<Bucket>> {
         self.context.parts.store.count_runs_by_time(histogram).await
     }
 
-    /// Slots that got no run, a page at a time, newest first.
+    /// Lists slots that got no run, a page at a time, newest first.
     pub async fn gaps(&self, filter: &GapFilter, page: &PageRequest) -> StoreResult<Page<(JobId, Option<OrgId>, Gap)>> {
         self.context.parts.store.list_gaps(filter, page).await
     }
 
-    /// Ends a pending run at once; asks the handler of a running one to stop.
+    /// Cancels a pending run at once; asks the handler of a running one to stop.
     pub async fn cancel(&self, run: RunId) -> StoreResult<Canceled> {
         let Context { parts, actor, .. } = &self.context;
         let found = parts.store.get_run(run).await?;
@@ -94,7 +95,7 @@ impl Runs {
         parts.store.cancel_run(run, actor, now, &audit).await
     }
 
-    /// Runs the same again: the job as it is now, with the payload of that run. Obeys the job's overlap policy.
+    /// Repeats a run: the current version of the job, with the payload of that run. Obeys the job's overlap policy.
     pub async fn rerun(&self, run: RunId) -> StoreResult<RunNow> {
         let found = self.get(run).await?;
         match found.job_key {
@@ -140,7 +141,7 @@ impl Runs {
     }
 }
 
-/// A run without a job, as it begins.
+/// A new run without a job.
 pub(crate) fn ad_hoc(target: Target, payload: everbell_core::Json, actor: &str, now: Timestamp) -> RunRecord {
     RunRecord {
         id: RunId::by_hand(now, random()),

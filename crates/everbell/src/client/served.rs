@@ -1,4 +1,4 @@
-//! Which targets somebody serves, and which jobs wait for one that nobody does.
+//! Targets that live instances serve, and jobs that wait for one that no instance serves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,39 +10,39 @@ use jiff::Timestamp;
 use crate::bell::Parts;
 use crate::clock::earlier;
 
-/// How many names a refusal tells.
-const TOLD: usize = 5;
-/// How many jobs without a live target are told by name, of all targets together.
-pub(crate) const NAMED: u32 = 1_000;
+/// The most targets that a refusal names.
+const MAX_NAMED_TARGETS: usize = 5;
+/// The most jobs without a served target that are named, of all targets together.
+pub(crate) const MAX_NAMED_JOBS: u32 = 1_000;
 
-/// What is served, and what is not although jobs need it.
+/// The targets that live instances serve, and those that jobs need but no live instance serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetReport {
-    /// The labels that live instances serve.
+    /// The targets that live instances serve.
     pub served: Vec<ServedTarget>,
-    /// The labels that living jobs name and nobody serves: those jobs do not fire.
+    /// The targets that current jobs name but no live instance serves: those jobs do not fire.
     pub unserved: Vec<UnservedTarget>,
 }
 
-/// A label and who serves it.
+/// A target, and the instances that serve it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedTarget {
-    /// The label.
+    /// The target.
     pub target: Target,
-    /// The live instances, the oldest first.
+    /// The live instances, oldest first.
     pub instances: Vec<InstanceId>,
-    /// How many living jobs name it.
+    /// The number of current jobs that name it.
     pub jobs: u64,
 }
 
-/// A label and who needs it.
+/// A target, and the jobs that need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnservedTarget {
-    /// The label.
+    /// The target.
     pub target: Target,
-    /// How many living jobs name it.
+    /// The number of current jobs that name it.
     pub count: u64,
-    /// Those jobs, in order; of many only the first, or none. [`count`](Self::count) has them all.
+    /// Those jobs, in order; of many only the first, or none. [`count`](Self::count) counts them all.
     pub jobs: Vec<JobKey>,
 }
 
@@ -51,14 +51,14 @@ impl Parts {
         earlier(self.clock.now(), self.options.lease.duration)
     }
 
-    /// Instances that were heard of within a lease, the oldest first.
+    /// Returns the instances that sent a heartbeat within a lease, oldest first.
     pub(crate) async fn live_instances(&self) -> StoreResult<Vec<Instance>> {
         let since = self.alive_since();
         let instances = self.store.list_instances().await?;
         Ok(instances.into_iter().filter(|instance| instance.heartbeat_at >= since).collect())
     }
 
-    /// With the names of so many waiting jobs at the most, of all targets together.
+    /// Returns the report with at most this many waiting jobs by name, of all targets together.
     pub(crate) async fn target_report(&self, named: u32) -> StoreResult<TargetReport> {
         let mut served: BTreeMap<Target, Vec<InstanceId>> = BTreeMap::new();
         for instance in self.live_instances().await? {
@@ -84,7 +84,7 @@ impl Parts {
         Ok(TargetReport { served, unserved: unserved.collect() })
     }
 
-    /// The first of the living jobs that name these targets.
+    /// Returns the first of the current jobs that name these targets.
     async fn waiting_jobs(&self, target: Vec<Target>, named: u32) -> StoreResult<BTreeMap<Target, Vec<JobKey>>> {
         let mut waiting: BTreeMap<Target, Vec<JobKey>> = BTreeMap::new();
         if target.is_empty() || named == 0 {
@@ -109,7 +109,7 @@ impl Parts {
         if known.contains(target) { Ok(()) } else { Err(unknown(target, &known).into()) }
     }
 
-    /// Refuses a target that no live instance would work on now.
+    /// Refuses a target that no live instance serves now.
     pub(super) async fn expect_served(&self, target: &Target) -> StoreResult<()> {
         let live = self.live_instances().await?;
         let working = live.into_iter().filter(|instance| !instance.draining);
@@ -126,7 +126,7 @@ impl Parts {
 }
 
 fn unknown(target: &Target, known: &BTreeSet<Target>) -> Invalid {
-    let names = nearest(target.as_str(), known.iter().map(Target::as_str), TOLD);
+    let names = nearest(target.as_str(), known.iter().map(Target::as_str), MAX_NAMED_TARGETS);
     let more = match known.len() - names.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -134,7 +134,7 @@ fn unknown(target: &Target, known: &BTreeSet<Target>) -> Invalid {
     Invalid::new("target", format!("unknown target `{target}`; known: {}{more}", listed(&names)))
 }
 
-/// Names for people: `a`, `b`.
+/// Formats names for people: `a`, `b`.
 pub(crate) fn listed(names: &[&str]) -> String {
     if names.is_empty() {
         return "none".to_owned();

@@ -1,4 +1,4 @@
-//! What the audit trail says about a job: its facts, and which of them changed.
+//! Facts about a job in the audit trail, and which of them changed.
 
 use everbell_core::store::{AuditEntry, JobRow};
 use everbell_core::{Definition, JobState, Json, RunId, When, storable_text};
@@ -10,10 +10,10 @@ use crate::engine::random;
 /// Names and values, as the API spells them.
 pub(crate) type Facts = Map<String, Value>;
 
-/// A longer text is cut: an entry tells what changed, the version has the whole of it.
-const LONGEST_TEXT: usize = 4_096;
+/// Longer texts are cut: an entry shows what changed, the version has all of it.
+const MAX_TEXT_BYTES: usize = 4_096;
 
-/// An entry about something that changes.
+/// Creates an audit entry about a change.
 pub(crate) fn audit_entry(
     actor: &str,
     action: &str,
@@ -37,7 +37,7 @@ pub(crate) fn audit_entry(
     }
 }
 
-/// Everything about a job that somebody can change.
+/// The facts about a job that can change.
 pub(crate) fn facts(job: &Definition, state: &JobState, next_run_at: Option<Timestamp>) -> Facts {
     let (schedule, timezone) = match &job.spec {
         Ok(spec) => match spec.when() {
@@ -60,7 +60,7 @@ pub(crate) fn facts(job: &Definition, state: &JobState, next_run_at: Option<Time
         "pausedUntil": time(state.pause.as_ref().and_then(|pause| pause.until)),
         "nextRunAt": time(next_run_at),
         "target": job.target.as_str(),
-        "payload": storable_text(job.payload.as_str(), LONGEST_TEXT),
+        "payload": storable_text(job.payload.as_str(), MAX_TEXT_BYTES),
         "schedule": schedule,
         "timezone": timezone,
         "dstGap": spec.map(|spec| spec.dst().gap.as_str()),
@@ -68,7 +68,7 @@ pub(crate) fn facts(job: &Definition, state: &JobState, next_run_at: Option<Time
         "startAt": time(spec.and_then(everbell_core::Spec::start_at)),
         "endAt": time(spec.and_then(everbell_core::Spec::end_at)),
         "policies": policies,
-        "description": storable_text(&job.description, LONGEST_TEXT),
+        "description": storable_text(&job.description, MAX_TEXT_BYTES),
         "labels": job.labels,
         "source": job.source.as_str(),
     });
@@ -78,13 +78,13 @@ pub(crate) fn facts(job: &Definition, state: &JobState, next_run_at: Option<Time
     }
 }
 
-/// The same of a row.
+/// Like [`facts`], of a row.
 pub(super) fn facts_of(row: &JobRow) -> Facts {
     let next_run_at = row.timer.as_ref().and_then(|timer| timer.next_run_at);
     facts(&row.job.definition, &row.job.state, next_run_at)
 }
 
-/// What is different, before and after.
+/// Returns the facts that differ, before and after.
 fn changed(before: Option<&Facts>, after: Option<&Facts>) -> (Option<Json>, Option<Json>) {
     let differs = |own: &Facts, other: Option<&Facts>| -> Option<Json> {
         let differs = |name: &str, value: &Value| match other {

@@ -1,4 +1,4 @@
-//! What a move of an org to another zone would do.
+//! Predictions of a move of an org to another zone.
 
 use everbell_core::org::{self, OrgFacts, OrgSettings, OrgTimer, OrgView, WhatIf};
 use everbell_core::store::{OrgJob, StoreResult};
@@ -7,28 +7,28 @@ use std::sync::Arc;
 
 use super::orgs::Orgs;
 
-/// The most fires of each job that are told.
-const MOST_FIRES: usize = 100;
+/// The most fires of each job that are returned.
+const MAX_FIRES: usize = 100;
 
-/// What a move would do to one job of an org.
+/// The effect of a move on one job of an org.
 #[derive(Clone, Debug)]
 pub struct JobWhatIf {
     /// The job, as the org sees it.
     pub job: OrgJob,
-    /// Its schedule as it is; `None` if it cannot be read.
+    /// Its current schedule; `None` if it cannot be read.
     pub here: Option<Spec>,
     /// Its schedule after the move.
     pub there: Option<Spec>,
-    /// What would happen.
+    /// The predicted effect.
     pub what_if: WhatIf,
 }
 
 impl Orgs {
-    /// What would happen if the org moved to this zone now, for every job that fires for orgs: the next fires before and
-    /// after, at most 100 of each, and how often each local day would fire. Nothing is written.
+    /// Predicts the effect of moving the org to this zone now, on every per-org job: the next fires before and after,
+    /// at most 100 of each, and how often each local day would fire. Writes nothing.
     pub async fn what_if(&self, org: &OrgId, timezone: &str, count: usize) -> StoreResult<Vec<JobWhatIf>> {
         let zone = Zone::get(timezone).map_err(|error| Invalid::new("timezone", error.to_string()))?;
-        let (now, count) = (self.context.now(), count.min(MOST_FIRES));
+        let (now, count) = (self.context.now(), count.min(MAX_FIRES));
         let place = self.get(org).await?.place;
         let mut told = Vec::new();
         for job in self.jobs_of(org).await? {
@@ -43,8 +43,8 @@ impl Orgs {
         Ok(told)
     }
 
-    /// The jobs that fire for the org at once after a change of it, because today's time has gone by and today has no run.
-    /// `before` are its jobs before the change; none for a new org.
+    /// Returns the jobs that fire for the org at once after a change of it, because today's time is past and today has
+    /// no run. `before` are its jobs before the change; none for a new org.
     pub async fn fires_now(&self, org: &OrgId, before: &[OrgJob]) -> StoreResult<Vec<JobKey>> {
         let (now, place) = (self.context.now(), self.get(org).await?.place);
         let mut keys = Vec::new();
@@ -63,12 +63,12 @@ impl Orgs {
     }
 }
 
-/// A job and an org, as they are.
+/// The state of a job and an org.
 fn view(org: &OrgId, place: &OrgSettings, job: &OrgJob) -> OrgView {
     OrgView {
         job: Arc::clone(&job.job.definition),
         org: org.clone(),
-        facts: OrgFacts { life: (&job.job.state).into(), place: place.clone(), wish: job.wish.clone() },
+        facts: OrgFacts { lifecycle: (&job.job.state).into(), place: place.clone(), override_: job.override_.clone() },
         timer: job.timer.clone().map(|timer| OrgTimer { timer, error: job.error.clone(), active: Vec::new() }),
         before: None,
         upstream_succeeded_at: None,

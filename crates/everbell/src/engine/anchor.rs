@@ -13,14 +13,14 @@ use crate::clock::later;
 use crate::events::Event;
 
 /// How often to ask. A step is noticed after this time.
-const EVERY: Duration = Duration::from_secs(1);
+const ANCHOR_INTERVAL: Duration = Duration::from_secs(1);
 /// How many timers are armed again in one transaction, and how many runs are canceled at once.
-const BATCH: u32 = 500;
+const MAX_REARMED_ROWS: u32 = 500;
 
 /// An older anchor proves nothing about a clock that may have been set since.
 const MAX_ANCHOR_AGE: Duration = Duration::from_secs(5);
 
-/// What this instance knows about the database's clock. All times are monotonic.
+/// This instance's knowledge of the database's clock. All times are monotonic.
 #[derive(Debug, Default)]
 pub(crate) struct Anchoring(Mutex<State>);
 
@@ -65,7 +65,7 @@ impl Shared {
             }
         }
         if let Some(step) = step {
-            events.tell(Event::ClockStepped { by: step.by, noticed });
+            events.publish(Event::ClockStepped { by: step.by, noticed });
             signals.wake_all();
         }
         Ok(())
@@ -99,20 +99,20 @@ impl Anchor {
         let now = self.shared.now();
         let lease_until = later(now, options.lease.duration.saturating_add(FUTURE_TOLERANCE));
         let entry = audit("timers.rearmed", "database".to_owned(), None, now);
-        let rearmed = store.rearm_timers(now, lease_until, BATCH, &entry).await?;
+        let rearmed = store.rearm_timers(now, lease_until, MAX_REARMED_ROWS, &entry).await?;
         let canceled = self.cancel_runs_of_the_future(now).await?;
         if rearmed != Rearmed::default() || canceled > 0 {
             signals.wake_all();
-            events.tell(Event::TimersRearmed { rearmed, canceled });
+            events.publish(Event::TimersRearmed { rearmed, canceled });
         }
-        Ok(rearmed.timers >= BATCH || canceled >= BATCH)
+        Ok(rearmed.timers >= MAX_REARMED_ROWS || canceled >= MAX_REARMED_ROWS)
     }
 
     /// A pending run of a false future would hold up its job until that time comes.
     async fn cancel_runs_of_the_future(&self, now: Timestamp) -> StoreResult<u32> {
         let horizon = later(now, FUTURE_TOLERANCE);
         let filter = RunFilter { status: vec![RunStatus::Pending], from: Some(horizon), ..RunFilter::default() };
-        let page = PageRequest { limit: BATCH, after: None };
+        let page = PageRequest { limit: MAX_REARMED_ROWS, after: None };
         let pending = self.shared.store.list_runs(&filter, &page).await?.items;
         let is_false = |run: &&Run| run.created_at > horizon && run.scheduled_at > horizon;
         let mut canceled = 0;
@@ -139,7 +139,7 @@ impl Step for Anchor {
         if self.must_rearm {
             self.must_rearm = self.rearm().await?;
         }
-        Ok(if self.must_rearm { Wait::No } else { Wait::For(EVERY) })
+        Ok(if self.must_rearm { Wait::No } else { Wait::For(ANCHOR_INTERVAL) })
     }
 
     fn signal(_: &Shared) -> Option<&Notify> {

@@ -64,7 +64,7 @@ impl Step for Claimer {
         let Shared { options, inflight, .. } = &*self.shared;
         let rooms = inflight.room(&self.shared.targets);
         if rooms.targets.is_empty() || self.shared.is_draining() {
-            // The recorder tells when there is room again.
+            // The recorder signals when there is room again.
             return Ok(Wait::ForSignal);
         }
         self.shared.anchored_now().await?;

@@ -41,7 +41,7 @@ impl Claims {
         self.dropped.load(Ordering::SeqCst)
     }
 
-    /// The same, and forgets it.
+    /// Like `were_dropped`, and forgets it.
     pub(super) fn take_dropped(&self) -> bool {
         self.dropped.swap(false, Ordering::SeqCst)
     }

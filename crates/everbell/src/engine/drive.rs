@@ -10,14 +10,14 @@ use tracing::error;
 
 use super::{Shared, random};
 
-/// When a loop wants to look again.
+/// The time at which a loop looks again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// At once: there is more.
     No,
     /// After this much time, or when it is woken.
     For(Duration),
-    /// When it is woken.
+    /// As soon as it is signaled.
     ForSignal,
 }
 
@@ -29,15 +29,15 @@ pub(crate) trait Step: Send + 'static {
     /// Looks, decides, commits.
     fn step(&mut self) -> impl Future<Output = StoreResult<Wait>> + Send;
 
-    /// What wakes it before its time.
+    /// The signal that wakes it early.
     fn signal(shared: &Shared) -> Option<&Notify>;
 }
 
-const FIRST_BACKOFF: Duration = Duration::from_millis(100);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
-/// Repeats a step until it is told to stop, which it notices between two steps only: a step that was begun is finished,
-/// so nothing is taken from the store without being known here. A shutdown waits a bounded time for that.
+/// Repeats a step until it is asked to stop, which it notices between two steps only: a started step is finished, so
+/// nothing is taken from the store without being known here. A shutdown waits a bounded time for that.
 pub(super) async fn drive<S: Step>(mut work: S, shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let mut failures = 0;
     while !*stop.borrow() {
@@ -87,7 +87,7 @@ async fn woken(signal: Option<&Notify>) {
 
 /// Twice as long after each failure, and never the same on two instances: between a half and the whole of it.
 fn backoff(failures: u32, dice: u8) -> Duration {
-    let longest = FIRST_BACKOFF.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(LONGEST_BACKOFF);
+    let longest = MIN_BACKOFF.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(MAX_BACKOFF);
     longest.mul_f64(0.5 + f64::from(dice) / 512.0)
 }
 
@@ -100,6 +100,6 @@ mod tests {
         assert_eq!(backoff(1, 0), Duration::from_millis(50));
         assert!(backoff(1, 255) < Duration::from_millis(100));
         assert_eq!(backoff(3, 0), Duration::from_millis(200));
-        assert!(backoff(u32::MAX, 255) < LONGEST_BACKOFF);
+        assert!(backoff(u32::MAX, 255) < MAX_BACKOFF);
     }
 }

@@ -1,6 +1,6 @@
-//! The executor: runs a handler under its timeout, stops it when it must, and decides what became of the run.
+//! The executor: runs a handler under its timeout, stops it when it must, and settles the run.
 //!
-//! The only place where code of users runs, each in a task of its own, so whatever it does, it does to itself.
+//! This is the only place where code of users runs. Each handler has its own task, so it can harm only itself.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::run::{self, Run};
 use crate::targets::Served;
 
 /// How long an aborted handler may take to let go. One that does not is blocking its thread.
-const STUCK: Duration = Duration::from_secs(1);
+const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A handler that has ended, and what is to be written about its run.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct Done {
     pub(super) run: RunInfo,
     pub(super) job: Option<Arc<Definition>>,
     pub(super) started_at: Timestamp,
-    /// `None` when the run belongs to somebody else by now.
+    /// `None` if the run belongs to another instance by now.
     pub(super) transition: Option<Transition>,
     /// Why its handler wants the job paused.
     pub(super) pause: Option<String>,
@@ -64,7 +64,7 @@ pub(super) fn start(shared: &Arc<Shared>, claim: Claim, begun: Duration) {
     shared.inflight.supervised(attempt, supervisor.abort_handle());
 }
 
-/// What may end a handler before its time.
+/// The signals that may end a handler early.
 struct Orders {
     asked: watch::Receiver<Option<Stop>>,
     lease: Lease,
@@ -76,7 +76,7 @@ async fn work(shared: &Shared, claim: Claim, begun: Duration, orders: Orders) ->
     let settling = settling(&claim);
     let job = claim.job.clone();
     let lag = between(claim.run.scheduled_at, started_at);
-    shared.events.tell(Event::Started { run: info.clone(), lag });
+    shared.events.publish(Event::Started { run: info.clone(), lag });
     let (outcome, output) = match (&claim.run.cancel_by, shared.targets.get(&claim.run.target)) {
         // Asked to stop while it waited for another attempt.
         (Some(by), _) => (Some(Outcome::Canceled { by: by.clone() }), String::new()),
@@ -136,8 +136,8 @@ async fn supervise(
         () = lease.must_stop() => Some(fenced()),
         () = shared.clock.sleep(timeout) => Some(Outcome::TimedOut(timeout)),
     };
-    // It has its grace to stop by itself, and is dropped then. What it says meanwhile does not count: whether it stopped
-    // half-way or was done after all, nobody can tell.
+    // The handler has its grace period to stop, then it is dropped. What it returns meanwhile does not count: it may
+    // have stopped half-way or finished.
     tell.send_replace(true);
     tokio::select! {
         biased;
@@ -151,13 +151,13 @@ async fn supervise(
 /// Drops a handler at its next await.
 async fn end(handler: &mut Handler, run: &Run) {
     handler.0.abort();
-    if tokio::time::timeout(STUCK, &mut handler.0).await.is_err() {
+    if tokio::time::timeout(ABORT_TIMEOUT, &mut handler.0).await.is_err() {
         let (run, target_label) = (run.id(), run.target());
         error!(%run, %target_label, "a handler blocks its thread and cannot be stopped: use spawn_blocking for such work");
     }
 }
 
-/// A handler's task, which does not outlive whoever waits for it.
+/// A handler's task, which is aborted when it is dropped.
 struct Handler(JoinHandle<Option<Outcome>>);
 
 impl Drop for Handler {
@@ -169,7 +169,7 @@ impl Drop for Handler {
 async fn stop(asked: &mut watch::Receiver<Option<Stop>>) -> Stop {
     match asked.wait_for(Option::is_some).await.map(|stop| stop.clone()) {
         Ok(Some(stop)) => stop,
-        // Nobody is left who could ask.
+        // The sender is gone, so no request can come.
         _ => std::future::pending().await,
     }
 }

@@ -17,12 +17,12 @@ use crate::clock::later;
 use crate::events::Event;
 
 /// Heartbeats that a signal asks for are at least so far apart.
-const CLOSEST: Duration = Duration::from_secs(1);
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Heartbeat {
     shared: Arc<Shared>,
-    /// When the leases were extended last.
+    /// When the leases were last extended.
     last: Option<Timestamp>,
     /// When that was, by the monotonic clock.
     beat_at: Option<Duration>,
@@ -44,13 +44,13 @@ impl Heartbeat {
         self.extend(now, sent).await
     }
 
-    /// Extends the leases, stops handlers whose runs are lost or unwanted, and gives back what is not known here. `sent` is
-    /// the monotonic time, read before `now`.
+    /// Extends the leases, stops handlers whose runs are lost or canceled, and returns runs that are unknown here.
+    /// `sent` is the monotonic time, read before `now`.
     async fn extend(&mut self, now: Timestamp, sent: Duration) -> StoreResult<()> {
         let Shared { store, inflight, options, .. } = &*self.shared;
         let held = inflight.attempts();
-        // After an outage leases may have run out that nobody took. They are still ours: so those count that were good
-        // when they were extended last.
+        // After an outage, leases may have expired that no other instance took. They are still ours, so those count
+        // that were valid at the last extension.
         let since = self.last.unwrap_or(now).min(now);
         let until = later(now, options.lease.duration);
         let reports = store.extend_leases(self.shared.instance, since, until).await?;
@@ -66,9 +66,9 @@ impl Heartbeat {
         self.give_back(&reports, &held.into_iter().collect(), now).await
     }
 
-    /// Gives back runs that are leased to this instance and will never start here, because the answer to their claim was
-    /// lost or dropped. A run of a claim that is still under way looks the same: see [`Claims`](super::Claims). The next
-    /// attempt has a higher number, which fences whatever is late.
+    /// Returns runs that are leased to this instance and will never start here, because the answer to their claim was
+    /// lost or dropped. A run of a claim that is still under way looks the same: see [`Claims`](super::Claims). The
+    /// next attempt has a higher number, which fences late answers.
     async fn give_back(
         &mut self,
         reports: &[LeaseReport],
@@ -112,9 +112,9 @@ impl Step for Heartbeat {
         let now = self.shared.now();
         let every = self.shared.options.lease.heartbeat;
         if let Some(beat_at) = self.beat_at {
-            // Woken before its time: a cancellation perhaps, which matters to whoever has something to cancel.
+            // Woken early, perhaps by a cancellation, which matters only while runs are held.
             let is_urgent = self.shared.inflight.is_working() || self.shared.claims.were_dropped();
-            let soonest = if is_urgent { CLOSEST.min(every) } else { every };
+            let soonest = if is_urgent { MIN_INTERVAL.min(every) } else { every };
             let left = soonest.saturating_sub(begun.saturating_sub(beat_at));
             if !left.is_zero() {
                 return Ok(Wait::For(left));
@@ -122,7 +122,7 @@ impl Step for Heartbeat {
         }
         let written = self.beat(now, begun).await;
         let error = written.as_ref().err().map(ToString::to_string);
-        self.shared.events.tell(Event::Heartbeat { begun, error });
+        self.shared.events.publish(Event::Heartbeat { begun, error });
         written?;
         self.beat_at = Some(begun);
         Ok(Wait::For(every.saturating_sub(self.shared.clock.monotonic().saturating_sub(begun))))
@@ -133,7 +133,7 @@ impl Step for Heartbeat {
     }
 }
 
-/// A run that never began here, for somebody to take.
+/// Makes a run that never started here pending again, for any instance to claim.
 fn back_to_pending((run_id, attempt): Attempt, now: Timestamp) -> Transition {
     let failure = Failure::new(FailureCode::LOST, "the answer to its claim was lost before it began");
     Transition { run_id, attempt, from: RunStatus::Running, to: Next::Retry { not_before: now, failure }, output: None }

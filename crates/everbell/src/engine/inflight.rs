@@ -21,7 +21,7 @@ pub(crate) type Attempt = (RunId, u32);
 /// Why a handler shall stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Somebody wants it.
+    /// Its cancellation was asked for.
     Canceled { by: String },
     /// The run does not belong to this instance any more.
     LeaseLost,
@@ -45,13 +45,13 @@ struct Entry {
     renewed: watch::Sender<Duration>,
     on_lease_loss: OnLeaseLoss,
     supervisor: Option<AbortHandle>,
-    /// What its handler prints into.
+    /// The buffer that its handler prints into.
     prints: Option<Printing>,
-    /// The handler has ended; what came out waits to be recorded.
+    /// Whether the handler has ended and its outcome waits to be recorded.
     ended: bool,
 }
 
-/// What the executor of a run hears.
+/// The signals that the executor of a run receives.
 #[derive(Debug)]
 pub(super) struct Begun {
     pub(super) asked: watch::Receiver<Option<Stop>>,
@@ -69,8 +69,8 @@ impl Entry {
 #[derive(Debug)]
 struct Printing {
     run: Run,
-    /// When it began, or when what it printed was kept last, by the monotonic clock, and how many bytes of that were printed
-    /// by then.
+    /// When it started, or when its output was last saved, by the monotonic clock, and the number of bytes printed by
+    /// then.
     kept_at: Duration,
     kept: u64,
 }
@@ -130,7 +130,8 @@ impl Inflight {
         rooms
     }
 
-    /// A run was claimed, with a request that was sent at `sent`. Tells when it shall stop, and when its lease is renewed.
+    /// Adds a run that was claimed with a request sent at `sent`. Returns the signals to stop it and of its renewed
+    /// lease.
     pub(super) fn begin(&self, claim: &Claim, sent: Duration, on_lease_loss: OnLeaseLoss) -> Begun {
         let (stop, asked) = watch::channel(None);
         let (renew, renewed) = watch::channel(sent);
@@ -169,14 +170,14 @@ impl Inflight {
         }
     }
 
-    /// What to abort when nobody cares any more.
+    /// Remembers the task to abort if the run is abandoned.
     pub(super) fn supervised(&self, attempt: Attempt, supervisor: AbortHandle) {
         if let Some(entry) = self.runs().get_mut(&attempt) {
             entry.supervisor = Some(supervisor);
         }
     }
 
-    /// Where its handler will print, from `begun` on.
+    /// Notes where its handler will print, from `begun` on.
     pub(super) fn prints(&self, attempt: Attempt, run: Run, begun: Duration) {
         if let Some(entry) = self.runs().get_mut(&attempt) {
             entry.prints = Some(Printing { kept_at: begun, kept: 0, run });
@@ -197,7 +198,7 @@ impl Inflight {
         unsaved_outputs.into_iter().take(most).map(|(printing, bytes)| (printing.run.clone(), bytes)).collect()
     }
 
-    /// What an attempt had printed is kept.
+    /// Notes that the output of an attempt is saved up to this byte.
     pub(super) fn kept(&self, attempt: Attempt, bytes: u64, at: Duration) {
         if let Some(printing) = self.runs().get_mut(&attempt).and_then(|entry| entry.prints.as_mut()) {
             (printing.kept_at, printing.kept) = (at, bytes);
@@ -241,12 +242,12 @@ impl Inflight {
         }
     }
 
-    /// What is held.
+    /// The attempts that this instance holds.
     pub(super) fn attempts(&self) -> Vec<Attempt> {
         self.runs().keys().copied().collect()
     }
 
-    /// Whose handlers have not ended.
+    /// The attempts whose handlers have not ended.
     pub(crate) fn working(&self) -> Vec<Attempt> {
         self.runs().iter().filter(|(_, entry)| !entry.ended).map(|(attempt, _)| *attempt).collect()
     }

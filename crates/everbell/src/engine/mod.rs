@@ -55,10 +55,10 @@ pub(crate) use inflight::{Attempt, Inflight};
 pub use options::EngineOptions;
 pub(crate) use outage::Outage;
 pub(crate) use output_saver::Scribe;
-pub(crate) use planner::{Keys, Planner, decide, told};
+pub(crate) use planner::{Keys, Planner, decide, into_events};
 pub(crate) use pruner::Pruner;
 pub(crate) use reaper::Reaper;
-pub(crate) use reconciler::{BATCH as ORG_UPDATE_BATCH, Reconciler};
+pub(crate) use reconciler::{MAX_ORGS_PER_STEP, Reconciler};
 pub(crate) use recorder::Recorder;
 pub(crate) use repairer::Repairer;
 pub(crate) use resumer::Resumer;
@@ -70,10 +70,10 @@ use crate::clock::Clock;
 use crate::events::{Event, Events, Round};
 use crate::targets::Targets;
 
-/// Who acts when nobody asked.
+/// The actor of everbell's own actions.
 pub(crate) const EVERBELL: &str = "everbell";
 
-/// What the loops of an instance share.
+/// The state that the loops of an instance share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
@@ -88,7 +88,7 @@ pub(crate) struct Shared {
     pub(crate) signals: Signals,
     pub(crate) outage: Outage,
     pub(crate) anchoring: Anchoring,
-    /// Which process of the machine this is, if that can be told.
+    /// This process, if the machine can identify it.
     process: Option<Process>,
     done: mpsc::UnboundedSender<Done>,
     draining: AtomicBool,
@@ -112,7 +112,7 @@ pub(crate) struct Engine {
     guard: AbortAll,
 }
 
-/// Whoever drops an engine without a shutdown wants it gone: handlers too. Their leases run out.
+/// Aborts all handlers of an engine that is dropped without a shutdown. Their leases expire.
 #[derive(Debug)]
 struct AbortAll(Option<Arc<Shared>>);
 
@@ -189,19 +189,19 @@ impl Shared {
 
     pub(crate) fn set_draining(&self, draining: bool) {
         if self.draining.swap(draining, Ordering::Relaxed) != draining {
-            self.events.tell(Event::Draining(draining));
+            self.events.publish(Event::Draining(draining));
             self.signals.wake_all();
         }
     }
 
-    /// Tells how a look for work went that began at `at`, and at `begun` of the monotonic clock.
+    /// Publishes the result of a look for work that began at `at`, and at `begun` of the monotonic clock.
     pub(crate) fn looked(&self, round: Round, at: Timestamp, begun: Duration, claimed: Option<usize>) {
         let took = self.clock.monotonic().saturating_sub(begun);
         let claimed = claimed.map(|claimed| u32::try_from(claimed).unwrap_or(u32::MAX));
-        self.events.tell(Event::Round { instance: self.instance, round, at, begun, claimed, took });
+        self.events.publish(Event::Round { instance: self.instance, round, at, begun, claimed, took });
     }
 
-    /// What other instances shall know about this one.
+    /// The row by which other instances know this one.
     pub(crate) fn instance(&self, now: Timestamp) -> Instance {
         Instance {
             id: self.instance,
@@ -227,7 +227,7 @@ pub(crate) fn random() -> [u8; 10] {
     bits
 }
 
-/// What this instance did by itself, for the audit trail.
+/// Creates an audit entry for an action of this instance itself.
 pub(crate) fn audit(action: &str, object: String, reason: Option<String>, at: Timestamp) -> AuditEntry {
     AuditEntry {
         id: everbell_core::RunId::by_hand(at, random()).as_uuid(),

@@ -5,16 +5,16 @@ use std::time::Duration;
 use everbell_core::Invalid;
 use everbell_core::store::LeaseTerms;
 
-/// How an instance works. The defaults suit one that shares its machine and its database with others.
+/// Options of an instance. The defaults suit one that shares its machine and its database with others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EngineOptions {
-    /// How many runs are in flight at once, from the claim until their outcome is recorded: default 256.
+    /// The most runs in flight at once, from the claim until their outcome is recorded: default 256.
     pub concurrency: u32,
-    /// How often to look when nothing is known to be due and nobody wakes: default 5 s.
+    /// The longest wait between two looks for work, when nothing is known to be due and no signal comes: default 5 s.
     pub poll: Duration,
-    /// How long an instance may be silent before its runs are lost: default 60 s, with a heartbeat every 5 s. An
-    /// instance that cannot renew its leases stops handlers after three quarters of this time.
+    /// How long an instance may send no heartbeat before its runs are lost: default 60 s, with a heartbeat every 5 s.
+    /// An instance that cannot renew its leases stops handlers after three quarters of this time.
     pub lease: LeaseTerms,
     /// How long a shutdown waits for handlers before it cancels them: default 30 s.
     pub shutdown_grace: Duration,
@@ -24,16 +24,16 @@ pub struct EngineOptions {
     pub retention: Option<Duration>,
     /// How long entries of the audit trail are kept: default 730 days; `None` keeps all.
     pub audit_retention: Option<Duration>,
-    /// How many timers, claims or outcomes go into one transaction: default 500.
+    /// The most timers, claims or outcomes in one transaction: default 500.
     pub batch: u32,
-    /// How many runs of a job may be pending or running when somebody asks for more, by a run by hand or a backfill; for a
-    /// job that fires for each org, of each org: default 10,000.
+    /// The most pending and running runs of a job when more are asked for, by a run by hand or a backfill; for a
+    /// per-org job, of each org: default 10,000.
     pub max_pending_runs: u32,
     /// How long the first outcome of a group waits for others while handlers are at work: default 2 ms.
     pub linger: Duration,
-    /// What this instance is to others: default `scheduler`.
+    /// The roles that it is listed with: default `scheduler`.
     pub roles: Vec<String>,
-    /// The name of its machine.
+    /// Its host name.
     pub host: String,
 }
 
@@ -57,7 +57,7 @@ impl Default for EngineOptions {
 }
 
 impl EngineOptions {
-    /// What is not possible: every problem at once, each with its field, such as `engine.poll`.
+    /// Returns all invalid options at once, each with its field, such as `engine.poll`.
     pub fn problems(&self) -> Vec<Invalid> {
         let mut problems = Vec::new();
         let mut must = |holds: bool, field, reason: &str| {
@@ -89,7 +89,7 @@ impl EngineOptions {
     }
 }
 
-/// What the machine calls itself.
+/// Returns the host name of the machine.
 fn host_name() -> String {
     let told = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
     let name = told.as_deref().map(str::trim).filter(|name| !name.is_empty()).unwrap_or("unknown");

@@ -1,4 +1,4 @@
-//! [`Outage`]: the database is away, told once when it begins and once when it ends.
+//! [`Outage`]: the database is away, reported once when that starts and once when it ends.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -23,7 +23,7 @@ impl Outage {
     pub(super) fn began(&self, name: &'static str, now: Duration, error: &StoreError, events: &Events) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if state.is_none() {
-            events.tell(Event::OutageBegan { error: error.to_string() });
+            events.publish(Event::OutageBegan { error: error.to_string() });
         }
         state.get_or_insert_with(|| State { since: now, failing: BTreeSet::new() }).failing.insert(name);
     }
@@ -34,7 +34,7 @@ impl Outage {
         let Some(outage) = state.as_mut() else { return };
         outage.failing.remove(name);
         if outage.failing.is_empty() {
-            events.tell(Event::OutageEnded { after: now.saturating_sub(outage.since) });
+            events.publish(Event::OutageEnded { after: now.saturating_sub(outage.since) });
             *state = None;
         }
     }

@@ -13,11 +13,11 @@ use super::{Shared, Step, Wait};
 
 /// How long a run is at work before something is kept, and how long until more is: most runs are done before, and cost
 /// nothing.
-const EVERY: Duration = Duration::from_secs(2);
+const SAVE_INTERVAL: Duration = Duration::from_secs(2);
 /// How often to look.
-const LOOK: Duration = Duration::from_secs(1);
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Of how many runs something is kept at once. The others have their turn with the next look.
-const BATCH: usize = 32;
+const MAX_SAVED_RUNS: usize = 32;
 
 #[derive(Debug)]
 pub(crate) struct Scribe {
@@ -36,7 +36,7 @@ impl Step for Scribe {
     async fn step(&mut self) -> StoreResult<Wait> {
         let Shared { store, inflight, .. } = &*self.shared;
         let now = self.shared.clock.monotonic();
-        let unsaved_outputs = inflight.unsaved_outputs(now, EVERY, BATCH);
+        let unsaved_outputs = inflight.unsaved_outputs(now, SAVE_INTERVAL, MAX_SAVED_RUNS);
         let outputs: Vec<_> = unsaved_outputs.iter().filter_map(|(run, _)| run.output_so_far()).collect();
         if !outputs.is_empty() {
             let kept: BTreeSet<RunId> = store.save_outputs(&outputs).await?.into_iter().collect();
@@ -44,7 +44,7 @@ impl Step for Scribe {
                 inflight.kept((run.id(), run.attempt()), *bytes, now);
             }
         }
-        Ok(Wait::For(LOOK))
+        Ok(Wait::For(LOOK_INTERVAL))
     }
 
     fn signal(_: &Shared) -> Option<&Notify> {

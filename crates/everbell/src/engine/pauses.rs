@@ -24,7 +24,7 @@ pub(super) async fn pause_asked(shared: &Shared, job: JobId, key: &JobKey, reaso
     pause(shared, job, key, &reason, &|_| Some(reason.clone())).await;
 }
 
-/// Pauses a job if there is a reason and it is active: a pause that somebody else made keeps its own.
+/// Pauses a job if there is a reason and it is active: an existing pause stays as it is.
 async fn pause(
     shared: &Shared,
     job: JobId,
@@ -42,17 +42,17 @@ async fn pause(
     let entry = audit("job.pause", format!("job:{key}"), Some(audited.to_owned()), now);
     match shared.store.change_job(&JobRef::Id(job), None, &decide, &entry).await {
         Ok(changed) => {
-            shared.events.tell_change(&changed);
+            shared.events.publish_change(&changed);
             let reason = changed.job.job.state.pause.map_or_else(String::new, |pause| pause.reason);
-            shared.events.tell(Event::Paused { job, key: key.clone(), reason });
+            shared.events.publish(Event::Paused { job, key: key.clone(), reason });
         }
-        // It succeeded since, or somebody was faster.
+        // It succeeded since, or another writer was faster.
         Err(StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::Stale { .. }) => {}
         Err(error) => error!(job_id = %job, %error, "could not pause a job that fails; the next failure tries again"),
     }
 }
 
-/// What a handler wrote, as a reason that is never refused: it must be neither too short nor too long.
+/// Turns a handler's text into a valid reason: neither too short nor too long.
 fn presentable(reason: &str) -> String {
     let clean: String = storable_text(reason.trim(), usize::MAX).chars().take(MAX_REASON_CHARS).collect();
     let clean = clean.trim();

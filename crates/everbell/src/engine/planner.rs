@@ -52,8 +52,8 @@ impl Step for Planner {
         }
         let full = planned.timers >= limit;
         let next = planned.next_due_at;
-        for event in told(planned, &keys.into_inner().unwrap_or_else(PoisonError::into_inner)) {
-            events.tell(event);
+        for event in into_events(planned, &keys.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+            events.publish(event);
         }
         if full {
             return Ok(Wait::No);
@@ -72,7 +72,7 @@ pub(crate) fn decide(due: &Due, now: Timestamp) -> Plan {
     due.plan(now)
 }
 
-/// The keys of jobs about which more is told than their runs.
+/// The keys of jobs with events besides their runs.
 pub(crate) type Keys = HashMap<JobId, JobKey>;
 
 /// Remembers the key of a job whose plan has gaps or errors: what a store returns about them has only its id.
@@ -84,8 +84,8 @@ fn noting_keys(due: &Due, plan: Plan, keys: &Mutex<Keys>) -> Plan {
     plan
 }
 
-/// What a round of plans did, for whoever listens.
-pub(crate) fn told(planned: Planned, keys: &Keys) -> impl Iterator<Item = Event> {
+/// Returns the events of a round of planning.
+pub(crate) fn into_events(planned: Planned, keys: &Keys) -> impl Iterator<Item = Event> {
     let fired = planned.runs.into_iter().map(|run| Event::Fired {
         run: run.id,
         job: run.job,

@@ -1,8 +1,8 @@
-//! [`Process`]: which process of a machine an instance is, so that another one can tell that it is gone.
+//! [`Process`]: the identity of an instance's process, so that another instance can see that it is gone.
 //!
-//! A process id alone proves nothing: it is given away again, and in another container it means another process. So four
-//! things have to agree: the boot of the kernel, the namespace of process ids, the id, and when the process started. Where
-//! the first two differ, nothing can be told, and the lease decides.
+//! A process id alone proves nothing: the system reuses it, and in another container it means another process. So four
+//! things have to agree: the boot of the kernel, the namespace of process ids, the id, and when the process started.
+//! Where the first two differ, the state is unknown, and the lease decides.
 
 use std::fmt;
 
@@ -34,12 +34,12 @@ impl Process {
 
 #[cfg(not(target_os = "linux"))]
 impl Process {
-    /// Cannot be told here.
+    /// Unknown on this system.
     pub(super) fn own() -> Option<Process> {
         None
     }
 
-    /// Cannot be told here.
+    /// Unknown on this system.
     pub(super) fn sees_gone(&self, _: &Process) -> bool {
         false
     }
@@ -47,7 +47,7 @@ impl Process {
 
 #[cfg(target_os = "linux")]
 impl Process {
-    /// This process; `None` where the kernel does not tell.
+    /// Returns this process; `None` if the kernel does not reveal it.
     pub(super) fn own() -> Option<Process> {
         let id = i32::try_from(std::process::id()).ok()?;
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
@@ -65,7 +65,7 @@ impl Process {
         // Asked first: the files of a process may be hidden from other users, its existence is not.
         match rustix::process::test_kill_process(id) {
             Err(rustix::io::Errno::SRCH) => true,
-            // A dead process that nobody has reaped is gone, and one that started at another time is another one.
+            // A dead process that has not been reaped is gone, and one with another start time is another process.
             _ => {
                 state(other.id).is_some_and(|(state, started)| ['Z', 'X'].contains(&state) || started != other.started)
             }

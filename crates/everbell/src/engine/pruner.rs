@@ -1,9 +1,9 @@
-//! The pruner: deletes history and answers to requests that nobody wants any more, a little at a time.
+//! The pruner: deletes history and remembered answers past their retention, a little at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::store::{FUTURE_TOLERANCE, PruneBefore, Pruned, REQUEST_KEPT, StoreResult};
+use everbell_core::store::{FUTURE_TOLERANCE, PruneBefore, Pruned, REQUEST_RETENTION, StoreResult};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tracing::info;
@@ -14,11 +14,11 @@ use crate::clock::{earlier, later};
 use crate::events::Event;
 
 /// How much is deleted at once.
-const BATCH: u32 = 1_000;
+const MAX_PRUNED_ROWS: u32 = 1_000;
 /// The pause between two bites, in which others get at the database.
-const BREATH: Duration = Duration::from_millis(200);
+const BATCH_PAUSE: Duration = Duration::from_millis(200);
 /// How often to look when there is nothing left to delete.
-const EVERY: Duration = Duration::from_mins(10);
+const PRUNE_INTERVAL: Duration = Duration::from_mins(10);
 /// How long after the start the first history is deleted: what is wrong with the clock shows by then.
 const FIRST_PRUNE_AFTER: Duration = Duration::from_mins(1);
 
@@ -40,7 +40,7 @@ impl Pruner {
     async fn begin(&self, now: Timestamp) -> StoreResult<TrustedTime> {
         let trace = self.shared.store.clock_trace().await?;
         if let Some(newest) = trace.newest_at.filter(|newest| *newest > later(now, FUTURE_TOLERANCE)) {
-            self.shared.events.tell(Event::FutureEntries { newest });
+            self.shared.events.publish(Event::FutureEntries { newest });
         }
         // A database without a trusted time has one from before: its youngest entry.
         let last = trace.trusted_at.or(trace.newest_at);
@@ -55,7 +55,7 @@ impl Pruner {
         self.trusted = Some(trusted);
         let held = trusted.is_held(now);
         if std::mem::replace(&mut self.held, held) != held {
-            events.tell(Event::PruningHeld { trusted: held.then_some(time) });
+            events.publish(Event::PruningHeld { trusted: held.then_some(time) });
         }
         store.write_trusted_time(time).await?;
         Ok(time)
@@ -72,20 +72,20 @@ impl Step for Pruner {
             return Ok(Wait::For(FIRST_PRUNE_AFTER));
         };
         let now = self.trusted_now(trusted).await?;
-        // Who keeps everything has nothing from before the beginning.
+        // Without a retention everything is kept: nothing is older than the epoch.
         let before = |keep: Option<Duration>| keep.map_or(Timestamp::UNIX_EPOCH, |keep| earlier(now, keep));
         let before = PruneBefore {
             history: before(self.shared.options.retention),
             audit: before(self.shared.options.audit_retention),
-            requests: earlier(now, REQUEST_KEPT),
+            requests: earlier(now, REQUEST_RETENTION),
         };
-        let pruned = self.shared.store.prune(before, BATCH).await?;
+        let pruned = self.shared.store.prune(before, MAX_PRUNED_ROWS).await?;
         let Pruned { runs, gaps, audit, answers } = pruned;
         if runs + gaps + audit + answers > 0 {
             info!(runs, gaps, audit, answers, "pruned");
         }
-        let more = [runs, gaps, audit, answers].contains(&u64::from(BATCH));
-        Ok(Wait::For(if more { BREATH } else { EVERY }))
+        let more = [runs, gaps, audit, answers].contains(&u64::from(MAX_PRUNED_ROWS));
+        Ok(Wait::For(if more { BATCH_PAUSE } else { PRUNE_INTERVAL }))
     }
 
     fn signal(_: &Shared) -> Option<&Notify> {

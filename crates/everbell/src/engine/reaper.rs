@@ -1,7 +1,7 @@
-//! The reaper: ends runs whose instance was not heard of until the lease ran out.
+//! The reaper: ends runs whose instance sent no heartbeat until the lease expired.
 //!
-//! On a store that no instance can be cut off from, all instances are processes of one machine. There the reaper need not
-//! wait for the leases of an instance whose process is certainly gone.
+//! On a store that no instance can be cut off from, all instances are processes of one machine. There the reaper need
+//! not wait for the leases of an instance whose process is certainly gone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::events::Event;
 use crate::run::info_of;
 
 /// How many runs are ended at once.
-const BATCH: u32 = 100;
+const MAX_REAPED_RUNS: u32 = 100;
 
-/// An instance is forgotten after so many leases of silence.
-const FORGET_AFTER: u32 = 10;
+/// The number of leases without a heartbeat after which an instance is forgotten.
+const FORGET_AFTER_LEASES: u32 = 10;
 
 #[derive(Debug)]
 pub(crate) struct Reaper {
@@ -35,10 +35,10 @@ pub(crate) struct Reaper {
 }
 
 /// The supervisor of a killed server gets five seconds to end its programs: until then its runs may still be at work.
-const PROGRAMS_END: Duration = Duration::from_secs(6);
+const PROGRAMS_END_WITHIN: Duration = Duration::from_secs(6);
 
 /// How often to look while there is such an instance.
-const GLANCE: Duration = Duration::from_secs(1);
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Reaper {
     pub(super) fn new(shared: &Arc<Shared>) -> Reaper {
@@ -56,23 +56,23 @@ impl Reaper {
         let gone: Vec<InstanceId> =
             store.list_instances().await?.iter().filter(|one| is_gone(one)).map(|one| one.id).collect();
         self.gone = gone.iter().map(|id| (*id, self.gone.get(id).copied().unwrap_or(now))).collect();
-        let is_over = |since: &Duration| now.saturating_sub(*since) >= PROGRAMS_END;
+        let is_over = |since: &Duration| now.saturating_sub(*since) >= PROGRAMS_END_WITHIN;
         Ok(self.gone.iter().filter(|(_, since)| is_over(since)).map(|(id, _)| *id).collect())
     }
 
     async fn reap(&mut self, now: Timestamp) -> StoreResult<Wait> {
         let shared = Arc::clone(&self.shared);
         let Shared { store, options, inflight, .. } = &*shared;
-        let expired = store.expired_leases(now, BATCH).await?;
+        let expired = store.expired_leases(now, MAX_REAPED_RUNS).await?;
         let reached = self.shared.clock.monotonic();
         let since = *self.reachable_since.get_or_insert(reached);
-        // After a start, an outage or a step of the clock, everybody who lives gets the time to say so.
+        // After a start, an outage or a step of the clock, every live instance gets the time for a heartbeat.
         let since = since.max(self.shared.anchoring.last_step().unwrap_or_default());
         let left = (2 * options.lease.heartbeat).saturating_sub(reached.saturating_sub(since));
         let mut over = if left.is_zero() { expired } else { Vec::new() };
         let dead = self.dead_neighbours(reached).await?;
         for instance in &dead {
-            over.extend(store.leases_of(*instance, BATCH).await?);
+            over.extend(store.leases_of(*instance, MAX_REAPED_RUNS).await?);
         }
         // What this instance holds itself is the business of its heartbeat.
         let found = over.len();
@@ -85,13 +85,13 @@ impl Reaper {
                 self.gone.remove(&instance);
             }
         }
-        // Nor is anybody forgotten before that: a step of the clock makes every heartbeat look old.
+        // No instance is forgotten before that either: a step of the clock makes every heartbeat look old.
         if left.is_zero() {
-            store.remove_instances(earlier(now, FORGET_AFTER * options.lease.duration)).await?;
+            store.remove_instances(earlier(now, FORGET_AFTER_LEASES * options.lease.duration)).await?;
         }
-        let full = found >= BATCH as usize && !lost.is_empty();
+        let full = found >= MAX_REAPED_RUNS as usize && !lost.is_empty();
         let usual = if left.is_zero() { options.lease.heartbeat } else { left };
-        Ok(if full { Wait::No } else { Wait::For(if self.gone.is_empty() { usual } else { usual.min(GLANCE) }) })
+        Ok(if full { Wait::No } else { Wait::For(if self.gone.is_empty() { usual } else { usual.min(LOOK_INTERVAL) }) })
     }
 
     /// The end of each run, with whose lease it was and when that ran out.
@@ -123,7 +123,7 @@ impl Reaper {
         for (transition, recorded) in lost.iter().zip(recorded) {
             let Recorded::Applied { consecutive_failures } = recorded else { continue };
             let run = store.get_run(transition.run_id).await.ok();
-            events.tell(Event::Reaped { run: transition.run_id, info: run.as_ref().map(info_of) });
+            events.publish(Event::Reaped { run: transition.run_id, info: run.as_ref().map(info_of) });
             if consecutive_failures > 0
                 && let Some(run) = run
                 && let (Some(job), Some(key)) = (run.job_id, &run.job_key)

@@ -8,15 +8,15 @@ use everbell_core::store::StoreResult;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
-use super::planner::{Keys, told};
+use super::planner::{Keys, into_events};
 use super::{Shared, Step, Wait};
 
 /// How many orgs are looked at in one transaction.
-pub(crate) const BATCH: u32 = 500;
-/// How often to look when nobody wakes.
-const EVERY: Duration = Duration::from_secs(30);
+pub(crate) const MAX_ORGS_PER_STEP: u32 = 500;
+/// The longest time between two looks when no signal comes.
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// Looks that a signal asks for are at least so far apart: most signals are about something else.
-const CLOSEST: Duration = Duration::from_millis(250);
+const MIN_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
 pub(crate) struct Reconciler {
@@ -30,15 +30,15 @@ impl Reconciler {
         Reconciler { shared: Arc::clone(shared), last: None }
     }
 
-    /// Looks at a few orgs; tells whether there are more to look at.
+    /// Reconciles a few orgs; returns whether there are more.
     pub(crate) async fn look(&self, now: Timestamp) -> StoreResult<bool> {
         let Shared { store, signals, events, .. } = &*self.shared;
-        let progress = store.reconcile_orgs(now, BATCH).await?;
+        let progress = store.reconcile_orgs(now, MAX_ORGS_PER_STEP).await?;
         if progress.planned.timers > 0 {
             signals.plan.notify_one();
             signals.claim.notify_one();
         }
-        told(progress.planned, &Keys::new()).for_each(|event| events.tell(event));
+        into_events(progress.planned, &Keys::new()).for_each(|event| events.publish(event));
         Ok(progress.more)
     }
 }
@@ -48,7 +48,7 @@ impl Step for Reconciler {
 
     async fn step(&mut self) -> StoreResult<Wait> {
         let begun = self.shared.clock.monotonic();
-        let left = self.last.map_or(Duration::ZERO, |last| CLOSEST.saturating_sub(begun.saturating_sub(last)));
+        let left = self.last.map_or(Duration::ZERO, |last| MIN_INTERVAL.saturating_sub(begun.saturating_sub(last)));
         if !left.is_zero() {
             return Ok(Wait::For(left));
         }
@@ -56,10 +56,10 @@ impl Step for Reconciler {
             return Ok(Wait::No);
         }
         self.last = Some(begun);
-        Ok(Wait::For(EVERY))
+        Ok(Wait::For(POLL_INTERVAL))
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {
-        Some(&shared.signals.org_update)
+        Some(&shared.signals.reconcile)
     }
 }

@@ -1,8 +1,8 @@
-//! The recorder: writes down what became of runs, in groups.
+//! The recorder: writes the outcomes of runs, in groups.
 //!
-//! What comes in while a group is being written is the next group. The first outcome of a group waits a moment for
-//! others, but only while handlers are at work: a lone one is written at once. While the database is away outcomes stay
-//! here; there are never more of them than runs in flight.
+//! Outcomes that arrive while a group is being written form the next group. The first outcome of a group waits a moment
+//! for others, but only while handlers are at work: a lone one is written at once. While the database is away outcomes
+//! stay here; there are never more of them than runs in flight.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) struct Recorder {
     queue: mpsc::UnboundedReceiver<Done>,
     group: Vec<Done>,
     batch: BatchSize,
-    /// So many of the group, from its beginning, may have been written already: the answer to a commit was lost.
+    /// The number of outcomes at the start of the group that may already be written: the answer to a commit was lost.
     in_doubt: usize,
 }
 
@@ -84,7 +84,7 @@ impl Recorder {
                 Some(Recorded::LeaseLost) | None => false,
             };
             self.shared.inflight.remove(done.attempt());
-            self.tell(done, applied).await;
+            self.follow_up(done, applied).await;
         }
         Ok(())
     }
@@ -109,14 +109,14 @@ impl Recorder {
         Ok(recorded)
     }
 
-    /// What follows from an outcome: events, another look by the claimer, a pause.
-    async fn tell(&self, done: Done, applied: bool) {
+    /// Follows up on an outcome: publishes events, wakes the claimer, pauses the job.
+    async fn follow_up(&self, done: Done, applied: bool) {
         let Shared { events, signals, .. } = &*self.shared;
         let Done { run, job, started_at, transition, pause } = done;
         match transition.map(|transition| transition.to).filter(|_| applied) {
             Some(Next::Finish { status, finished_at, failure, .. }) => {
                 let (code, message) = failure.map(|failure| (failure.code, failure.message)).unzip();
-                events.tell(Event::Finished { run, status, code, message, took: between(started_at, finished_at) });
+                events.publish(Event::Finished { run, status, code, message, took: between(started_at, finished_at) });
                 match (job.filter(|_| status == RunStatus::Failed), pause) {
                     (Some(job), Some(reason)) => {
                         pauses::pause_asked(&self.shared, job.id, &job.key, &reason).await;
@@ -129,9 +129,9 @@ impl Recorder {
             }
             Some(Next::Retry { not_before, failure }) => {
                 signals.claim_at(not_before);
-                events.tell(Event::Retrying { run, code: failure.code, not_before });
+                events.publish(Event::Retrying { run, code: failure.code, not_before });
             }
-            None => events.tell(Event::LeaseLost { run }),
+            None => events.publish(Event::LeaseLost { run }),
         }
     }
 }
@@ -170,12 +170,12 @@ async fn is_written(shared: &Shared, done: &Done) -> bool {
             let same_time = finished_at.is_some_and(|at| at.as_microsecond() == when.as_microsecond());
             attempt == transition.attempt && status == *wanted && same_time
         }
-        // Somebody may have started it again by now.
+        // Another instance may have started it again by now.
         Next::Retry { .. } => attempt > transition.attempt || status == RunStatus::Pending,
     }
 }
 
-/// What can be written in any case.
+/// Returns a plain failure, which can always be written.
 fn plain_failure(transition: &Transition, error: &StoreError, now: Timestamp) -> Transition {
     let message = format!("its outcome could not be recorded: {error}");
     let failure = Some(Failure::new(FailureCode::HANDLER_ERROR, &message));

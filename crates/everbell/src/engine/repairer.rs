@@ -14,18 +14,18 @@ use super::{EVERBELL, Shared, Step, Wait, audit};
 use crate::events::Event;
 
 /// How many jobs are read at once.
-const PAGE: u32 = 200;
+const PAGE_JOBS: u32 = 200;
 /// The pause between two pages.
-const BREATH: Duration = Duration::from_millis(200);
+const PAGE_PAUSE: Duration = Duration::from_millis(200);
 /// How often all of them are looked at.
-const EVERY: Duration = Duration::from_mins(5);
+const REPAIR_INTERVAL: Duration = Duration::from_mins(5);
 
 #[derive(Debug)]
 pub(crate) struct Repairer {
     shared: Arc<Shared>,
     /// How far this round came.
     after: Option<Cursor>,
-    /// What this round has repaired.
+    /// The repairs of this round.
     repaired: Vec<(JobKey, Repair)>,
 }
 
@@ -45,13 +45,13 @@ impl Repairer {
         let decide = |view: &JobView| change::repair(view, EVERBELL, now);
         match store.change_job(&JobRef::Id(row.job.definition.id), None, &decide, &entry).await {
             Ok(changed) => {
-                events.tell_change(&changed);
+                events.publish_change(&changed);
                 signals.plan.notify_one();
                 self.repaired.push((key.clone(), repair));
                 Ok(())
             }
             Err(error) if error.is_transient() => Err(error),
-            // Somebody was faster.
+            // Another writer was faster.
             Err(StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::Stale { .. }) => Ok(()),
             // One that cannot be repaired does not keep the others from it.
             Err(error) => {
@@ -67,7 +67,7 @@ impl Step for Repairer {
 
     async fn step(&mut self) -> StoreResult<Wait> {
         let filter = JobFilter { status: vec![JobStatus::Active], scheduled: Some(false), ..JobFilter::default() };
-        let page = PageRequest { limit: PAGE, after: self.after.clone() };
+        let page = PageRequest { limit: PAGE_JOBS, after: self.after.clone() };
         let page = self.shared.store.list_jobs(&filter, &page).await?;
         for row in &page.items {
             if let Some(repair) = repair::needed(&row.job, row.timer.as_ref()) {
@@ -76,10 +76,10 @@ impl Step for Repairer {
         }
         self.after = page.next;
         if self.after.is_some() {
-            return Ok(Wait::For(BREATH));
+            return Ok(Wait::For(PAGE_PAUSE));
         }
-        self.shared.events.tell(Event::Repaired { jobs: std::mem::take(&mut self.repaired) });
-        Ok(Wait::For(EVERY))
+        self.shared.events.publish(Event::Repaired { jobs: std::mem::take(&mut self.repaired) });
+        Ok(Wait::For(REPAIR_INTERVAL))
     }
 
     fn signal(_: &Shared) -> Option<&Notify> {

@@ -15,11 +15,11 @@ use crate::clock::between;
 use crate::events::Event;
 
 /// How many pauses are ended at once.
-const BATCH: u32 = 100;
-/// How often to look when no pause is known to end and nobody wakes.
-const EVERY: Duration = Duration::from_secs(30);
+const MAX_RESUMED_JOBS: u32 = 100;
+/// The longest time between two looks when no pause is known to end and no signal comes.
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// Looks that a signal asks for are at least so far apart: most signals are about something else.
-const CLOSEST: Duration = Duration::from_secs(1);
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Resumer {
@@ -33,15 +33,15 @@ impl Resumer {
         Resumer { shared: Arc::clone(shared), last: None }
     }
 
-    /// Resumes one, if its pause still ends: somebody may have paused it anew, or resumed it by hand.
+    /// Resumes a job if its pause still ends: an operator may have paused it again, or resumed it.
     async fn resume(&self, job: JobId, now: Timestamp) -> StoreResult<()> {
         let decide = |view: &JobView| over(view, now);
         let key = self.shared.store.get_job(&JobRef::Id(job)).await?.job.definition.key.clone();
         let entry = audit("job.resume", format!("job:{key}"), Some("its pause is over".to_owned()), now);
         match self.shared.store.change_job(&JobRef::Id(job), None, &decide, &entry).await {
             Ok(changed) => {
-                self.shared.events.tell(Event::Resumed { job, key });
-                self.shared.events.tell_change(&changed);
+                self.shared.events.publish(Event::Resumed { job, key });
+                self.shared.events.publish_change(&changed);
                 self.shared.signals.plan.notify_one();
                 Ok(())
             }
@@ -65,17 +65,17 @@ impl Step for Resumer {
     async fn step(&mut self) -> StoreResult<Wait> {
         let now = self.shared.now();
         let begun = self.shared.clock.monotonic();
-        let left = self.last.map_or(Duration::ZERO, |last| CLOSEST.saturating_sub(begun.saturating_sub(last)));
+        let left = self.last.map_or(Duration::ZERO, |last| MIN_INTERVAL.saturating_sub(begun.saturating_sub(last)));
         if !left.is_zero() {
             return Ok(Wait::For(left));
         }
-        let ending = self.shared.store.pauses_ending(BATCH).await?;
+        let ending = self.shared.store.pauses_ending(MAX_RESUMED_JOBS).await?;
         for (job, _) in ending.iter().filter(|(_, until)| *until <= now) {
             self.resume(*job, now).await?;
         }
         self.last = Some(begun);
         let next = ending.iter().map(|(_, until)| *until).find(|until| *until > now);
-        Ok(Wait::For(next.map_or(EVERY, |next| between(now, next).min(EVERY))))
+        Ok(Wait::For(next.map_or(POLL_INTERVAL, |next| between(now, next).min(POLL_INTERVAL))))
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {

@@ -14,15 +14,15 @@ use super::drive::drive;
 use super::inflight::Stop;
 use super::{AbortAll, Engine, Shared, Step};
 
-/// How long a shutdown waits for a step that has begun. A claim whose answer does not come by then is never started; its
-/// lease runs out.
+/// How long a shutdown waits for a step that has started. A claim whose answer comes later never starts; its lease
+/// expires.
 const STEP_TIMEOUT: Duration = Duration::from_secs(6);
 /// How long recording may take once every handler has ended or was dropped.
 const RECORD_TIMEOUT: Duration = Duration::from_secs(6);
-/// How long the rest may take: the last steps, and saying that this instance is gone.
+/// How long the rest may take: the last steps, and the removal of this instance from the list.
 const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A loop of the engine ended although nobody asked it to: a defect. The process should be started again.
+/// A loop of the engine ended without being asked to: a defect. The process should be restarted.
 #[derive(Debug)]
 pub struct EngineFailed {
     what: String,
@@ -36,17 +36,17 @@ impl fmt::Display for EngineFailed {
 
 impl std::error::Error for EngineFailed {}
 
-/// What can be stopped: first what takes work, at the end what keeps it.
+/// The two groups of loops, stopped in this order: those that take work, then those that keep it alive.
 struct Stops {
     taking: watch::Sender<bool>,
     keeping: watch::Sender<bool>,
 }
 
 impl Engine {
-    /// Works until `shutdown` resolves, then takes no more work, lets handlers finish for a while, stops the others, and
-    /// records everything. Dropping the future ends all of it at once.
+    /// Runs the loops until `shutdown` resolves. Then it takes no more work, lets handlers finish for a while, stops
+    /// the others, and records everything. Dropping the future ends all of it at once.
     ///
-    /// The end takes at most the two graces of the options and 12 s, whatever the database does.
+    /// The end takes at most the two grace periods of the options and 12 s, whatever the database does.
     pub(crate) async fn run_until(mut self, shutdown: impl Future<Output = ()>) -> Result<(), EngineFailed> {
         let shared = Arc::clone(&self.shared);
         let _guard = AbortAll::new(&shared);
@@ -76,8 +76,8 @@ impl Engine {
         failed.map_or(Ok(()), |what| Err(EngineFailed { what }))
     }
 
-    /// Says that it is there, and takes what others left behind before anything new is planned. What fails here is tried
-    /// again by the loops.
+    /// Registers the instance, and takes over what others left behind before anything new is planned. The loops retry
+    /// failures.
     async fn first_look(&mut self) {
         let heard = self.heartbeat.step().await;
         let looked = self.claimer.step().await;
@@ -89,7 +89,7 @@ impl Engine {
     fn spawn(self, stops: &Stops) -> (JoinSet<()>, JoinSet<()>) {
         let Engine { planner, claimer, resumer, repairer, reconciler, pruner, shared, guard, .. } = self;
         let Engine { recorder, heartbeat, reaper, output_saver, anchor, .. } = self;
-        // Whoever waits for the loops holds a guard of its own.
+        // The waiting task holds its own guard.
         guard.disarm();
         let (mut taking, mut keeping) = (JoinSet::new(), JoinSet::new());
         let stop = || stops.taking.subscribe();
@@ -118,7 +118,7 @@ async fn ended(loops: &mut JoinSet<()>) -> String {
     }
 }
 
-/// Waits for loops to end by themselves, and abandons those that do not: the database does not answer them.
+/// Waits for loops to end, and abandons those that do not, because the database does not answer them.
 async fn end_within(time: Duration, loops: &mut JoinSet<()>) {
     let ended = timeout(time, async { while loops.join_next().await.is_some() {} }).await;
     if ended.is_err() {
@@ -127,7 +127,7 @@ async fn end_within(time: Duration, loops: &mut JoinSet<()>) {
     }
 }
 
-/// Lets handlers finish, then stops them; ends when every outcome is recorded, or when that takes too long.
+/// Lets handlers finish, then stops them; returns when every outcome is recorded, or when that takes too long.
 async fn wind_down(shared: &Shared, began: Instant) {
     let options = &shared.options;
     if emptied_within(shared, options.shutdown_grace.saturating_sub(began.elapsed())).await {

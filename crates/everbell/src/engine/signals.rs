@@ -19,38 +19,38 @@ pub(crate) struct Signals {
     pub(crate) record: Notify,
     pub(crate) beat: Notify,
     pub(crate) resume: Notify,
-    pub(crate) org_update: Notify,
-    /// When runs that will be tried again may start.
+    pub(crate) reconcile: Notify,
+    /// When retries may start.
     retries: Mutex<BTreeSet<Timestamp>>,
 }
 
-/// The pause between two wake-ups: a busy database has more to tell than anybody can look at.
-const BREATH: Duration = Duration::from_millis(2);
+/// The pause between two wake-ups: a busy database sends more notifications than the loops need.
+const WAKE_DEBOUNCE: Duration = Duration::from_millis(2);
 
-/// So many retries are known by their time; more of them are found by polling.
-const MOST_RETRIES: usize = 10_000;
+/// The most retries whose times are remembered; further ones are found by polling.
+const MAX_KNOWN_RETRIES: usize = 10_000;
 
 impl Signals {
-    /// Somebody did something that may concern everybody.
+    /// Wakes all loops after a change that may concern any of them.
     pub(crate) fn wake_all(&self) {
         self.plan.notify_one();
         self.claim.notify_one();
         self.beat.notify_one();
         self.resume.notify_one();
-        self.org_update.notify_one();
+        self.reconcile.notify_one();
     }
 
     /// A run may start then, and not before.
     pub(crate) fn claim_at(&self, at: Timestamp) {
         let mut retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
-        if retries.len() < MOST_RETRIES {
+        if retries.len() < MAX_KNOWN_RETRIES {
             retries.insert(at);
         }
         drop(retries);
         self.claim.notify_one();
     }
 
-    /// When the next run that will be tried again may start, after `now`.
+    /// Returns when the next retry may start, after `now`.
     pub(crate) fn next_retry(&self, now: Timestamp) -> Option<Timestamp> {
         let mut retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
         *retries = retries.split_off(&now);
@@ -58,8 +58,8 @@ impl Signals {
         retries.first().copied()
     }
 
-    /// Passes on what the store hears, for ever. It listens again before it wakes, and who is woken looks after that, so
-    /// nothing falls between.
+    /// Relays the store's wake-ups, forever. It listens again before it wakes the loops, and they look after that, so
+    /// no change is missed.
     pub(crate) async fn relay(&self, store: &dyn Store) {
         let mut woken = listening(store).await;
         loop {
@@ -69,8 +69,8 @@ impl Signals {
             }
             woken = listening(store).await;
             self.wake_all();
-            // What happens now is heard together.
-            tokio::time::sleep(BREATH).await;
+            // Wake-ups within the pause are handled together.
+            tokio::time::sleep(WAKE_DEBOUNCE).await;
         }
     }
 }
@@ -80,7 +80,7 @@ enum Heard<'a> {
     Later(Pin<Box<dyn Future<Output = ()> + Send + 'a>>),
 }
 
-/// Begins to listen: what happens from now on is heard.
+/// Starts to listen: changes from now on are noticed.
 async fn listening(store: &dyn Store) -> Heard<'_> {
     let mut woken: Pin<Box<dyn Future<Output = ()> + Send + '_>> = Box::pin(store.woken());
     let first = pin!(std::future::poll_fn(|context| Poll::Ready(woken.as_mut().poll(context)))).await;

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::clock::{between, later};
 
 /// How long a clock must be steady until a leap is believed.
-const CONFIRMED_AFTER: Duration = Duration::from_hours(24);
+const TRUST_AFTER: Duration = Duration::from_hours(24);
 /// A start this long after the last trusted time is believed: machines are off for a while.
 const MAX_LEAP_AT_START: Duration = Duration::from_hours(24);
 /// A clock that is corrected by less is trusted all the same.
@@ -38,7 +38,7 @@ impl TrustedTime {
     pub(super) fn advance(&mut self, now: Timestamp, monotonic: Duration, last_step: Option<Duration>) -> Timestamp {
         self.steady_since = self.steady_since.max(last_step.unwrap_or_default());
         let expected = later(self.time, monotonic.saturating_sub(self.monotonic));
-        let confirmed = monotonic.saturating_sub(self.steady_since) >= CONFIRMED_AFTER;
+        let confirmed = monotonic.saturating_sub(self.steady_since) >= TRUST_AFTER;
         let follows = confirmed || between(expected, now) <= MAX_LEAP;
         self.time = if follows { now } else { expected };
         self.monotonic = monotonic;

@@ -21,9 +21,9 @@ fn observers_are_shown_everything_and_listeners_no_rounds() {
     };
     let events = Events::new(vec![observer("one"), observer("two")]);
     let mut heard = events.listen();
-    events.tell(Event::Draining(true));
-    events.tell(round());
-    events.clone().tell(Event::Draining(false));
+    events.publish(Event::Draining(true));
+    events.publish(round());
+    events.clone().publish(Event::Draining(false));
     let expected = ["Draining", "Round", "Draining"].map(|name| [format!("one {name}"), format!("two {name}")]);
     assert_eq!(*seen.lock().unwrap(), expected.concat());
     let heard: Vec<String> = std::iter::from_fn(|| heard.try_recv().ok()).map(|event| name(&event)).collect();
@@ -36,7 +36,7 @@ fn an_observer_that_panics_takes_nobody_with_it() {
     let counted = Arc::clone(&seen);
     let count: Observer = Box::new(move |_| *counted.lock().unwrap() += 1);
     let events = Events::new(vec![Box::new(|_| panic!("boom")), count]);
-    events.tell(Event::Draining(true));
-    events.tell(Event::Draining(false));
+    events.publish(Event::Draining(true));
+    events.publish(Event::Draining(false));
     assert_eq!(*seen.lock().unwrap(), 2);
 }

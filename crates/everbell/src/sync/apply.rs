@@ -12,32 +12,32 @@ use super::diff::{edit, first};
 use super::{Declared, Removed, Rules, SyncAction, SyncPlan, SyncStep, diff};
 use crate::bell::Parts;
 use crate::builder::BuildError;
-use crate::client::{ATTEMPTS, audit_entry, before_and_after, facts, is_in_doubt, refusal};
+use crate::client::{MAX_ATTEMPTS, audit_entry, before_and_after, facts, is_in_doubt, refusal};
 use crate::engine::random;
 use crate::schedule::Schedule;
 
-const PAGE: u32 = 1_000;
+const PAGE_JOBS: u32 = 1_000;
 const NO_LONGER_DECLARED: &str = "no longer declared";
 
-/// Brings a database up to these schedules.
+/// Syncs schedules into a database.
 #[derive(Clone, Debug)]
 pub(crate) struct Syncer {
     pub(crate) schedules: Vec<Schedule>,
-    /// Who declares them: jobs of other owners are left alone.
+    /// The owner of the declared jobs: jobs of other owners are left alone.
     pub(crate) source: Source,
     pub(crate) removed: Removed,
     pub(crate) adopt: bool,
 }
 
-/// What is known at one moment.
+/// The declared and the existing jobs, read at one moment.
 struct Seen {
     declared: BTreeMap<JobKey, Declared>,
-    /// The living jobs of this source, and whatever has a declared key.
+    /// The current jobs of this source, and every job with a declared key.
     existing: BTreeMap<JobKey, JobRow>,
 }
 
 impl Syncer {
-    /// What would be done.
+    /// Returns the plan without carrying it out.
     pub(crate) async fn plan(&self, parts: &Parts) -> StoreResult<SyncPlan> {
         let (actor, seen) = (self.actor(), self.look(parts).await?);
         let keys = seen.declared.keys().chain(seen.existing.keys().filter(|key| !seen.declared.contains_key(*key)));
@@ -51,7 +51,7 @@ impl Syncer {
         Ok(SyncPlan { steps })
     }
 
-    /// Does it. Jobs that belong to somebody else keep all of it from happening.
+    /// Carries out the plan. Jobs of another owner block all of it.
     pub(crate) async fn apply(&self, parts: &Parts) -> Result<SyncPlan, BuildError> {
         let plan = self.plan(parts).await?;
         let conflicts: Vec<String> = plan.conflicts().map(conflict).collect();
@@ -69,11 +69,11 @@ impl Syncer {
         Ok(SyncPlan { steps })
     }
 
-    /// Somebody else may be doing the same: then it is looked at again.
+    /// Syncs one job. If another instance is doing the same, it looks again.
     async fn settle(&self, parts: &Parts, key: &JobKey) -> Result<Option<SyncStep>, BuildError> {
         for attempt in 1.. {
             match self.settle_once(parts, key).await {
-                Err(error) if attempt < ATTEMPTS && is_worth_a_look(&error) => {}
+                Err(error) if attempt < MAX_ATTEMPTS && is_worth_a_look(&error) => {}
                 Ok(Some(step)) if matches!(step.action, SyncAction::Conflict { .. }) => {
                     return Err(BuildError::Invalid(vec![conflict(&step)]));
                 }
@@ -124,7 +124,7 @@ impl Syncer {
     async fn own_jobs(&self, parts: &Parts) -> StoreResult<BTreeMap<JobKey, JobRow>> {
         let status = vec![JobStatus::Active, JobStatus::Paused];
         let filter = JobFilter { status, source: Some(self.source), ..JobFilter::default() };
-        let mut page = PageRequest { limit: PAGE, after: None };
+        let mut page = PageRequest { limit: PAGE_JOBS, after: None };
         let mut jobs = BTreeMap::new();
         loop {
             let found = parts.store.list_jobs(&filter, &page).await?;
@@ -141,7 +141,7 @@ impl Syncer {
         schedule.definition(&made).map_err(refusal)
     }
 
-    /// Told apart from what a program does by itself: only what a sync did may a sync undo.
+    /// The actor of a sync, different from the program's own: a sync may undo only what a sync did.
     fn actor(&self) -> String {
         format!("sync:{}", self.source)
     }
@@ -151,7 +151,7 @@ impl Syncer {
     }
 }
 
-/// Somebody was faster, or the answer was lost: what is there now tells.
+/// Whether another writer was faster, or the answer was lost: reading again shows the truth.
 fn is_worth_a_look(error: &StoreError) -> bool {
     error.is_conflict() || is_in_doubt(error)
 }
@@ -172,7 +172,7 @@ fn conflict(step: &SyncStep) -> String {
     format!("schedule `{}` is there already: {owner}; take it over with `.adopt(true)`, or use another key", step.key)
 }
 
-/// One write about one job, which must still be as it was read.
+/// A write about one job, which must not have changed since it was read.
 struct Write<'a> {
     parts: &'a Parts,
     key: &'a JobKey,
@@ -223,7 +223,7 @@ impl Write<'_> {
         let audit = audit_entry(self.actor, action, self.object(), reason, self.now, facts);
         let job = JobRef::Id(row.job.definition.id);
         let changed = self.parts.store.change_job(&job, Some(row.job.state.revision), decide, &audit).await?;
-        self.parts.events.tell_change(&changed);
+        self.parts.events.publish_change(&changed);
         self.parts.follow_change(&changed).await;
         Ok(())
     }

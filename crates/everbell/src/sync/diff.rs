@@ -1,4 +1,4 @@
-//! What is to be done about one job: a pure function of what is declared and what is there.
+//! The decision about one job: a pure function of the declared and the existing job.
 
 use everbell_core::change::{self, Edit, JobView, NewJob};
 use everbell_core::store::JobRow;
@@ -8,21 +8,21 @@ use jiff::Timestamp;
 use super::Removed;
 use super::plan::SyncAction;
 
-/// A declared job: the definition it would have if it were made now.
+/// A declared job: the definition that it would get if it were created now.
 pub(crate) type Declared = Definition;
 
-/// What a sync may do.
+/// The rules of a sync.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules<'a> {
-    /// Whose jobs these are.
+    /// The owner of the jobs.
     pub(crate) source: Source,
-    /// Who writes.
+    /// The actor who writes.
     pub(crate) actor: &'a str,
     pub(crate) removed: Removed,
     pub(crate) adopt: bool,
 }
 
-/// What is to be done about a key. Neither declared nor there: nothing.
+/// Decides the action for a key. `None` if it is neither declared nor there.
 pub(crate) fn diff(declared: Option<&Declared>, existing: Option<&JobRow>, rules: &Rules<'_>) -> Option<SyncAction> {
     match (declared, existing) {
         (None, None) => None,
@@ -35,7 +35,7 @@ pub(crate) fn diff(declared: Option<&Declared>, existing: Option<&JobRow>, rules
     }
 }
 
-/// The job that is made when there is no living one.
+/// Returns the job to create for a declaration without a current version.
 pub(super) fn first(wanted: &Declared, last: Option<&JobRow>) -> NewJob {
     let mut definition = wanted.clone();
     let Some(last) = last else { return change::create(definition) };
@@ -63,7 +63,7 @@ fn retired(wanted: &Declared, job: &Job, rules: &Rules<'_>) -> SyncAction {
     let Job { definition, state } = job;
     let own = definition.source == rules.source;
     let same = definition.content_hash() == wanted.content_hash();
-    // Who wrote last is who retired it: nothing is written about a retired job.
+    // The last writer is the one who retired it: nothing is written about a retired job.
     if own && same && state.updated_by != rules.actor {
         return SyncAction::StaysRetired { version: definition.version, by: state.updated_by.clone() };
     }
@@ -91,7 +91,7 @@ fn living(wanted: &Declared, row: &JobRow, rules: &Rules<'_>) -> SyncAction {
     SyncAction::NewVersion { from: version, changed, old_next_run_at: next_run_at, next_run_at: next, paused }
 }
 
-/// What the next version does differently. A schedule that is the same keeps the anchor of a fixed rate.
+/// Returns the differences of the next version. An unchanged schedule keeps the anchor of a fixed rate.
 pub(super) fn edit(is: &Definition, wanted: &Declared) -> Edit {
     Edit {
         target: Some(wanted.target.clone()),
@@ -105,7 +105,7 @@ pub(super) fn edit(is: &Definition, wanted: &Declared) -> Edit {
     }
 }
 
-/// When the next version would fire. What is refused then will be refused when it is written.
+/// Returns when the next version would fire. Errors surface when it is written.
 fn next_after_edit(row: &JobRow, wanted: &Declared, by: &str, activate: bool) -> Option<Timestamp> {
     let view = JobView {
         job: row.job.clone(),
@@ -132,7 +132,8 @@ fn undeclared(job: &Job, rules: &Rules<'_>) -> Option<SyncAction> {
     })
 }
 
-/// What differs. Nothing if the content hashes are equal, whatever a release adds to definitions.
+/// Returns the names of the parts that differ. Empty if the content hashes are equal, whatever a release adds to
+/// definitions.
 fn changed(is: &Definition, wanted: &Declared) -> Vec<&'static str> {
     let mut changed = Vec::new();
     if is.content_hash() != wanted.content_hash() {

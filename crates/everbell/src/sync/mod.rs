@@ -24,14 +24,14 @@ pub(crate) use apply::Syncer;
 pub(crate) use diff::{Declared, Rules, diff};
 pub use plan::{SyncAction, SyncPlan, SyncStep};
 
-/// What becomes of a job that is not declared any more.
+/// How a job is treated that is no longer declared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Removed {
-    /// It goes on, and the plan mentions it.
+    /// It stays active, and the plan mentions it.
     #[default]
     Keep,
     /// It is paused, until it is declared again.
     Pause,
-    /// It is retired. Declared again, it goes on as a new version.
+    /// It is retired. Declared again, it continues as a new version.
     Retire,
 }

@@ -5,97 +5,97 @@ use std::fmt;
 use everbell_core::{JobKey, Source};
 use jiff::Timestamp;
 
-/// What is done with each job, in the order of their keys.
+/// The actions of a sync, in the order of the job keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncPlan {
-    /// One for each job that is declared, or was.
+    /// One step for each job that is, or was, declared.
     pub steps: Vec<SyncStep>,
 }
 
-/// What is done with one job.
+/// The action for one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncStep {
-    /// Which.
+    /// The key of the job.
     pub key: JobKey,
-    /// What.
+    /// The action.
     pub action: SyncAction,
 }
 
-/// What can be done with a job.
+/// An action of a sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SyncAction {
-    /// It is made: version 1, or the next one of a key whose versions are all retired.
+    /// Creates the job: version 1, or the next one of a key whose versions are all retired.
     Create {
         /// The new version.
         version: u32,
-        /// When that fires.
+        /// When it fires.
         next_run_at: Option<Timestamp>,
     },
-    /// It gets another version.
+    /// Replaces the job by its next version.
     NewVersion {
         /// The version that is retired.
         from: u32,
-        /// What is different: `schedule`, `target`, `payload`, `policies`, `description`, `labels`, `source`.
+        /// The parts that differ: `schedule`, `target`, `payload`, `policies`, `description`, `labels`, `source`.
         changed: Vec<&'static str>,
         /// When the old version would have fired.
         old_next_run_at: Option<Timestamp>,
-        /// When the new one fires; nothing if a pause goes on.
+        /// When the new one fires; `None` if it stays paused.
         next_run_at: Option<Timestamp>,
-        /// A pause goes on.
+        /// Whether it stays paused.
         paused: bool,
     },
-    /// It is what it shall be.
+    /// Changes nothing.
     Unchanged {
         /// The version.
         version: u32,
         /// When it fires.
         next_run_at: Option<Timestamp>,
-        /// It is paused, by this actor.
+        /// The actor who paused it, if it is paused.
         paused_by: Option<String>,
     },
-    /// It was paused because it was not declared any more, and is again.
+    /// Resumes a job that was paused because it was no longer declared.
     Resume {
         /// The version.
         version: u32,
     },
-    /// It is retired and stays so.
+    /// Leaves it retired.
     StaysRetired {
         /// The version.
         version: u32,
-        /// Who retired it; `everbell` for one that fired once and is done.
+        /// The actor who retired it; `everbell` for a one-time job that has fired.
         by: String,
     },
-    /// It fires once, in the past, so it is not made.
+    /// Skips a one-time job in the past.
     Past {
-        /// Then.
+        /// Its time.
         run_at: Timestamp,
     },
-    /// It is not declared any more and is paused.
+    /// Pauses a job that is no longer declared.
     Pause {
         /// The version.
         version: u32,
     },
-    /// It is not declared any more and is retired.
+    /// Retires a job that is no longer declared.
     Retire {
         /// The version.
         version: u32,
     },
-    /// It is not declared any more, and goes on as it is.
+    /// Leaves a job alone that is no longer declared.
     Undeclared {
         /// The version.
         version: u32,
     },
-    /// It belongs to somebody else.
+    /// Refuses a job of another owner.
     Conflict {
         /// The version.
         version: u32,
-        /// Who owns it.
+        /// The owner.
         owner: Source,
     },
 }
 
 impl SyncAction {
-    /// Whether something is written.
+    /// Whether it writes something.
     pub fn is_change(&self) -> bool {
         match self {
             SyncAction::Create { .. }
@@ -113,17 +113,17 @@ impl SyncAction {
 }
 
 impl SyncPlan {
-    /// How many jobs change.
+    /// Returns the number of jobs that change.
     pub fn changes(&self) -> usize {
         self.steps.iter().filter(|step| step.action.is_change()).count()
     }
 
-    /// What is done with this job.
+    /// Returns the action for this job.
     pub fn get(&self, key: &str) -> Option<&SyncAction> {
         self.steps.iter().find(|step| step.key.as_str() == key).map(|step| &step.action)
     }
 
-    /// The jobs that belong to somebody else: they keep everything else from happening.
+    /// Returns the jobs that belong to another owner: they block the whole sync.
     pub fn conflicts(&self) -> impl Iterator<Item = &SyncStep> {
         self.steps.iter().filter(|step| matches!(step.action, SyncAction::Conflict { .. }))
     }

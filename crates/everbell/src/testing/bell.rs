@@ -26,11 +26,11 @@ use crate::lease::Lease;
 use crate::run::Run;
 
 /// How long a handler may take, in real time, before the clock moves on without it.
-const PATIENCE: Duration = Duration::from_secs(1);
+const HANDLER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A time in a test: a [`Timestamp`], or its text.
 pub trait IntoTime {
-    /// The time, or a failed test.
+    /// Returns the time, or fails the test.
     fn into_time(self) -> Timestamp;
 }
 
@@ -54,14 +54,14 @@ pub struct TestBell {
     store: Arc<MemoryStore>,
     clock: Arc<ManualClock>,
     engine: Engine,
-    /// Handlers that go on while time passes.
+    /// Handlers that run on while time passes.
     slow: BTreeSet<Attempt>,
-    /// Whether an instance died, so that somebody has to notice.
+    /// Whether an instance crashed, which the others have to notice.
     crashed: bool,
 }
 
 impl TestBell {
-    /// What the builder describes, at this time. Its database and clock are replaced.
+    /// Starts an instance from this builder, at this time. Replaces its database and clock.
     pub async fn start(builder: Builder, now: impl IntoTime) -> TestBell {
         let now = now.into_time();
         let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(now)));
@@ -74,34 +74,34 @@ impl TestBell {
         test
     }
 
-    /// What is tested.
+    /// Returns the instance under test.
     pub fn bell(&self) -> &Everbell {
         &self.bell
     }
 
-    /// What people and programs do with jobs.
+    /// Lists, creates and changes jobs.
     pub fn jobs(&self) -> Jobs {
         self.bell.jobs()
     }
 
-    /// What people and programs do with runs.
+    /// Lists, cancels and repeats runs.
     pub fn runs(&self) -> Runs {
         self.bell.runs()
     }
 
-    /// What people and programs do with orgs.
+    /// Lists and changes orgs.
     pub fn orgs(&self) -> Orgs {
         self.bell.orgs()
     }
 
-    /// Makes an org in this zone, or moves it there.
+    /// Creates an org in this zone, or moves it there.
     pub async fn org(&self, id: &str, timezone: &str) -> Org {
         let id = OrgId::new(id).unwrap_or_else(|error| panic!("{error}"));
-        let write = OrgWrite { timezone: Some(timezone.to_owned()), ..OrgWrite::of(id) };
+        let write = OrgWrite { timezone: Some(timezone.to_owned()), ..OrgWrite::new(id) };
         self.orgs().set(write).await.unwrap_or_else(|error| panic!("{error}")).org
     }
 
-    /// What time it is.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
@@ -119,12 +119,12 @@ impl TestBell {
         }
     }
 
-    /// The same for a duration.
+    /// Like [`TestBell::advance_to`], for a duration.
     pub async fn advance_by(&mut self, time: Duration) {
         self.advance_to(later(self.now(), time)).await;
     }
 
-    /// Does everything that can be done now, and tells how it ended.
+    /// Does everything that can be done now, and returns how the runs ended.
     pub async fn drain(&mut self) -> Drained {
         let before = self.ended().await;
         self.turn().await;
@@ -133,7 +133,7 @@ impl TestBell {
         Drained { succeeded: new(|d| d.succeeded), failed: new(|d| d.failed), canceled: new(|d| d.canceled) }
     }
 
-    /// Calls the handler of a target, without a job or a run in the store. What it returns comes back as it would be stored.
+    /// Calls the handler of a target, without a job or a run in the store. Returns its result as it would be stored.
     pub async fn perform<T: DeserializeOwned>(&self, target: &str, payload: impl Serialize) -> Result<T, RunError> {
         let label = Target::new(target).unwrap_or_else(|error| panic!("{error}"));
         let served = self.engine.shared.targets.get(&label);
@@ -155,7 +155,7 @@ impl TestBell {
         }
     }
 
-    /// The runs of this job that began, with what they printed, to ask about.
+    /// Returns the runs of this job that started, with their output, for assertions.
     pub async fn assert_ran(&self, key: &str) -> Ran {
         let mut runs = Vec::new();
         for run in self.records(key).await.into_iter().filter(|run| run.attempt > 0) {
@@ -164,27 +164,27 @@ impl TestBell {
         Ran { key: key.to_owned(), runs }
     }
 
-    /// Fails the test if some run is still pending or running.
+    /// Fails the test if a run is still pending or running.
     pub async fn assert_settled(&self) {
         let filter = RunFilter { status: vec![RunStatus::Pending, RunStatus::Running], ..RunFilter::default() };
         let left = self.list(&filter).await;
         assert!(left.is_empty(), "not settled:{}", Ran { key: String::new(), runs: left });
     }
 
-    /// The next times at which a job fires, in its zone.
+    /// Returns the next times at which a job fires, in its zone.
     pub async fn next_fires(&self, job: &str, count: usize) -> Vec<String> {
         let fires = self.jobs().next_fires(job, count).await.unwrap_or_else(|error| panic!("{error}"));
         fires.iter().map(ToString::to_string).collect()
     }
 
-    /// The instance dies at this moment, with everything that it has not said. Another one takes its place.
+    /// Crashes the instance now, with everything unrecorded. Another one takes its place.
     pub fn crash(&mut self) {
         self.engine = instance(&self.bell);
         self.slow.clear();
         self.crashed = true;
     }
 
-    /// Lets time pass until this job fires, and the instance die while its handler works.
+    /// Lets time pass until this job fires, and crashes the instance while its handler works.
     pub async fn crash_during(&mut self, job: &str) {
         let key = JobKey::new(job).unwrap_or_else(|error| panic!("{error}"));
         let row = self.store.get_job(&JobRef::Key(key)).await.unwrap_or_else(|error| panic!("{error}"));
@@ -198,12 +198,12 @@ impl TestBell {
         self.crash();
     }
 
-    /// The next call of the store fails, before or after it did its work.
+    /// Makes the next call of the store fail, before or after its work.
     pub fn fail_next(&self, point: FaultPoint) {
         self.store.fail_next(point);
     }
 
-    /// Does what the loops do, until nothing is left to do now; tells when there will be more.
+    /// Runs the loops until nothing is left to do now; returns when there will be more.
     async fn turn(&mut self) -> Timestamp {
         loop {
             let engine = &mut self.engine;
@@ -243,7 +243,7 @@ impl TestBell {
         }
     }
 
-    /// Waits for handlers, but not for ever: one that waits for the clock, or for the test, goes on while time passes.
+    /// Waits for handlers, but not forever: one that waits for the clock, or for the test, runs on while time passes.
     async fn let_handlers_work(&mut self) {
         let busy =
             |slow: &BTreeSet<Attempt>, working: Vec<Attempt>| working.into_iter().any(|run| !slow.contains(&run));
@@ -256,17 +256,17 @@ impl TestBell {
                 self.engine.shared.signals.record.notified().await;
             }
         };
-        if busy(&self.slow, inflight.working()) && tokio::time::timeout(PATIENCE, wait).await.is_err() {
+        if busy(&self.slow, inflight.working()) && tokio::time::timeout(HANDLER_TIMEOUT, wait).await.is_err() {
             self.slow.extend(inflight.working());
         }
     }
 
-    /// Whether no run is pending or running. Then nothing happens before the next fire, and nobody has to look now and then.
+    /// Whether no run is pending or running. Then nothing happens before the next fire, and no loop has to poll.
     async fn is_idle(&self) -> bool {
         self.store.counts(self.now()).await.is_ok_and(|counts| counts.active_runs.is_empty())
     }
 
-    /// When the next timer fires, now that none is due.
+    /// Returns when the next timer fires, if none is due now.
     async fn next_fire(&self) -> Option<Timestamp> {
         let targets: Vec<Target> = self.engine.shared.targets.names().cloned().collect();
         self.store.plan_due(self.now(), 1, &targets, &crate::engine::decide).await.ok()?.next_due_at
@@ -297,7 +297,7 @@ impl TestBell {
         self.list(&RunFilter { job_key: Some(key), ..RunFilter::default() }).await
     }
 
-    /// All runs like this, the oldest first.
+    /// Returns all runs that match, oldest first.
     async fn list(&self, filter: &RunFilter) -> Vec<Record> {
         let mut runs = Vec::new();
         let mut page = PageRequest { limit: 1_000, after: None };
@@ -313,13 +313,13 @@ impl TestBell {
     }
 }
 
-/// Nothing polls: the test knows when something will happen.
+/// Polling is off: the test knows when something will happen.
 fn instance(bell: &Everbell) -> Engine {
     let options = EngineOptions { poll: Duration::MAX, linger: Duration::ZERO, ..bell.options().clone() };
     bell.engine_with(options)
 }
 
-/// A run that belongs to no job, as an executor gets it.
+/// A run that belongs to no job, as an executor receives it.
 fn trial(target: Target, payload: Json, now: Timestamp) -> Claim {
     let lease_until = later(now, Duration::from_secs(30));
     let run = Record {

@@ -27,7 +27,7 @@ struct Times {
     monotonic: Duration,
 }
 
-/// How many wait for which monotonic time.
+/// The number of sleeps until each monotonic time.
 #[derive(Debug, Default)]
 struct Sleepers(Mutex<BTreeMap<Duration, usize>>);
 
@@ -37,7 +37,7 @@ impl Sleepers {
     }
 }
 
-/// One who waits, until it is dropped.
+/// A pending sleep, until it is dropped.
 struct Sleeper {
     sleepers: Arc<Sleepers>,
     until: Duration,
@@ -56,7 +56,7 @@ impl Drop for Sleeper {
 }
 
 impl ManualClock {
-    /// Stands at this time.
+    /// Creates a clock that stands at this time.
     pub fn new(now: Timestamp) -> ManualClock {
         ManualClock {
             times: watch::channel(Times { now, stepped: SignedDuration::ZERO, monotonic: Duration::ZERO }).0,
@@ -64,7 +64,7 @@ impl ManualClock {
         }
     }
 
-    /// Lets time pass until this time and wakes everybody whose wait is over. An earlier time changes nothing.
+    /// Lets time pass until this time and wakes every sleep that is over. An earlier time changes nothing.
     pub fn set(&self, to: Timestamp) {
         self.times.send_if_modified(|times| {
             let passed = between(times.now, to);
@@ -81,7 +81,7 @@ impl ManualClock {
         });
     }
 
-    /// The next time at which a wait is over.
+    /// Returns the next time at which a sleep is over.
     pub fn next_sleeper(&self) -> Option<Timestamp> {
         let Times { now, monotonic, .. } = *self.times.borrow();
         let until = self.sleepers.locked().range(monotonic..).map(|(until, _)| *until).find(|until| *until > monotonic);

@@ -1,4 +1,4 @@
-//! What a test asks about runs.
+//! Assertions about runs, for tests.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::bell::IntoTime;
 
-/// The runs of a job that began, the oldest first. Each question fails the test with all of them.
+/// The runs of a job that started, oldest first. Each assertion fails the test with all of them.
 #[derive(Clone, Debug)]
 pub struct Ran {
     pub(super) key: String,
@@ -17,14 +17,14 @@ pub struct Ran {
 
 #[allow(clippy::return_self_not_must_use, reason = "the question is asked, whether or not another one follows")]
 impl Ran {
-    /// So many.
+    /// Asserts the number of runs.
     #[track_caller]
     pub fn times(self, times: usize) -> Ran {
         assert!(self.runs.len() == times, "job `{}` ran {} time(s), not {times}:{self}", self.key, self.runs.len());
         self
     }
 
-    /// Each with this payload.
+    /// Asserts that each has this payload.
     #[track_caller]
     pub fn with_payload(self, payload: &impl Serialize) -> Ran {
         let wanted = serde_json::to_value(payload).unwrap_or_else(|error| panic!("the payload is no JSON: {error}"));
@@ -35,7 +35,7 @@ impl Ran {
         self
     }
 
-    /// At these times: the slots, or when somebody asked for it.
+    /// Asserts the times of the runs: the slots, or when they were asked for.
     #[track_caller]
     pub fn at<T: IntoTime>(self, times: impl IntoIterator<Item = T>) -> Ran {
         let wanted: Vec<Timestamp> = times.into_iter().map(IntoTime::into_time).collect();
@@ -44,14 +44,14 @@ impl Ran {
         self
     }
 
-    /// Each with this end.
+    /// Asserts that each has this status.
     #[track_caller]
     pub fn with_status(self, status: RunStatus) -> Ran {
         assert!(self.runs.iter().all(|run| run.status == status), "not every run is {status}:{self}");
         self
     }
 
-    /// Each failed with this code.
+    /// Asserts that each failed with this code.
     #[track_caller]
     pub fn failed_with(self, code: &str) -> Ran {
         let fails = |run: &Run| run.failure.as_ref().is_some_and(|failure| failure.code.as_str() == code);
@@ -59,7 +59,7 @@ impl Ran {
         self
     }
 
-    /// The runs, to look at whatever else there is.
+    /// Returns the runs, for further assertions.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
@@ -77,13 +77,13 @@ impl fmt::Display for Ran {
     }
 }
 
-/// How many runs ended, and how.
+/// The number of runs by their final status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drained {
-    /// Well.
+    /// Succeeded runs.
     pub succeeded: usize,
-    /// Not well.
+    /// Failed runs.
     pub failed: usize,
-    /// Stopped by somebody.
+    /// Canceled runs.
     pub canceled: usize,
 }

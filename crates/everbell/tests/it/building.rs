@@ -1,4 +1,4 @@
-//! What a builder refuses, all at once.
+//! Builders that are refused, with all their problems at once.
 
 use std::time::Duration;
 

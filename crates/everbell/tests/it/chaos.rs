@@ -49,7 +49,7 @@ fn app(url: &str, diary: PathBuf) -> Builder {
         .schedule(Schedule::every("every", Duration::from_secs(2)).target("tick").catch_up(CatchUp::None))
 }
 
-/// What a process does when another test starts it, until it is killed. Alone it has nothing to do.
+/// The body of the process that other tests start, until it is killed. Run alone, it does nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_other_process() {
     let (Ok(url), Some(diary)) = (std::env::var(DATABASE), std::env::var_os(DIARY)) else { return };

@@ -181,7 +181,7 @@ pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_mins(1), future).await.expect("it happens within a minute")
 }
 
-/// What becomes of a run of this handler with this payload, for a job with this schedule.
+/// Runs this handler once with this payload, and returns the run.
 pub(crate) async fn perform<A: 'static>(handler: impl Handler<A>, payload: impl serde::Serialize) -> RunRecord {
     perform_with(Everbell::builder().target("handler", handler), payload, |schedule| schedule).await
 }

@@ -150,7 +150,7 @@ fn take(pending: &mut Vec<u8>, started: bool) -> Option<Vec<u8>> {
     (pending.len() >= length).then(|| pending.drain(..length).collect())
 }
 
-/// What handlers did, and whether those that wait may go on.
+/// The starts of handlers, and whether those that wait may go on.
 #[derive(Clone)]
 struct Diary {
     starts: Arc<Mutex<BTreeMap<RunId, u32>>>,

@@ -10,7 +10,7 @@ mod failures;
 mod given;
 mod handlers;
 mod job_actions;
-mod job_questions;
+mod job_reads;
 mod late_answers;
 mod observing;
 mod org_actions;

@@ -11,7 +11,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 
 use super::given::nothing;
 
-/// What was seen, as words, and how often.
+/// The events seen, as words, and how often.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<BTreeMap<String, u64>>>);
 

@@ -1,4 +1,4 @@
-//! What is done with a job for one org, for some, or for all.
+//! Actions on a job for one org, for some, or for all.
 
 use everbell::core::GapReason;
 use everbell::core::store::{GapFilter, SlotOutcome};

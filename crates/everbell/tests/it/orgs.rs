@@ -20,7 +20,7 @@ pub(crate) fn key(text: &str) -> JobKey {
 }
 
 pub(crate) fn placed(org: &str, timezone: &str) -> OrgWrite {
-    OrgWrite { timezone: Some(timezone.to_owned()), ..OrgWrite::of(id(org)) }
+    OrgWrite { timezone: Some(timezone.to_owned()), ..OrgWrite::new(id(org)) }
 }
 
 /// Every day at eight, for each org.
@@ -60,7 +60,7 @@ async fn an_org_is_made_changed_and_deleted(stored: Stored) {
     assert!(!same.created && !same.changed);
     assert_eq!(trail(&*stored.store).await.len(), lines, "nothing happened");
 
-    let off = OrgWrite { enabled: Some(false), expected_revision: Some(1), ..OrgWrite::of(id("acme")) };
+    let off = OrgWrite { enabled: Some(false), expected_revision: Some(1), ..OrgWrite::new(id("acme")) };
     assert_eq!(orgs.set(off.clone()).await.unwrap().org.revision, 2);
     let wanted = r#"ana org.update org:acme (new customer) {"enabled":true} -> {"enabled":false}"#;
     assert_eq!(last_entry(&*stored.store).await, wanted);
@@ -69,7 +69,7 @@ async fn an_org_is_made_changed_and_deleted(stored: Stored) {
 
     for (write, reason) in [
         (placed("bolt", "Europe/Pari"), "did you mean"),
-        (OrgWrite::of(id("bolt")), "a new org needs one"),
+        (OrgWrite::new(id("bolt")), "a new org needs one"),
         (OrgWrite { only_existing: true, ..placed("bolt", "UTC") }, "there is no org `bolt`"),
         (OrgWrite { name: Some("a\nb".to_owned()), ..placed("bolt", "UTC") }, "control characters"),
     ] {
@@ -96,27 +96,27 @@ async fn timers_follow_what_is_written_at_once(stored: Stored) {
     orgs.set(placed("bolt", "Asia/Tokyo")).await.unwrap();
     assert_eq!(armed(&bell, "briefing").await, ["acme 2026-11-16T07:00:00Z", "bolt 2026-11-15T23:00:00Z"]);
 
-    let wish = |enabled, expression: Option<&str>| OverrideWrite {
+    let override_write = |enabled, expression: Option<&str>| OverrideWrite {
         job_key: key("briefing"),
         enabled,
         expression: expression.map(str::to_owned),
     };
     let orgs = orgs.by("ana");
-    orgs.set_override(&id("acme"), &wish(true, Some("30 9 * * *"))).await.unwrap();
+    orgs.set_override(&id("acme"), &override_write(true, Some("30 9 * * *"))).await.unwrap();
     assert_eq!(armed(&bell, "briefing").await[0], "acme 2026-11-16T08:30:00Z");
     let wanted = r#"ana org.override org:acme -> {"override:briefing":{"cronExpression":"30 9 * * *","enabled":true}}"#;
     assert_eq!(last_entry(&*stored.store).await, wanted);
-    orgs.set_override(&id("acme"), &wish(false, None)).await.unwrap();
+    orgs.set_override(&id("acme"), &override_write(false, None)).await.unwrap();
     assert_eq!(armed(&bell, "briefing").await.len(), 1, "off for acme");
     let lines = trail(&*stored.store).await.len();
-    orgs.set_override(&id("acme"), &wish(false, None)).await.unwrap();
+    orgs.set_override(&id("acme"), &override_write(false, None)).await.unwrap();
     assert_eq!(trail(&*stored.store).await.len(), lines, "nothing happened");
     assert_eq!(orgs.overrides(&id("acme")).await.unwrap().len(), 1);
     orgs.clear_override(&id("acme"), &key("briefing")).await.unwrap();
     assert!(last_entry(&*stored.store).await.starts_with("ana org.override_clear org:acme {\"override:briefing\""));
     assert_eq!(armed(&bell, "briefing").await.len(), 2);
     assert!(matches!(orgs.clear_override(&id("acme"), &key("briefing")).await, Err(StoreError::NotFound { .. })));
-    let bad = orgs.set_override(&id("acme"), &wish(true, Some("61 9 * * *"))).await.unwrap_err();
+    let bad = orgs.set_override(&id("acme"), &override_write(true, Some("61 9 * * *"))).await.unwrap_err();
     assert!(bad.to_string().starts_with("cronExpression: "), "{bad}");
 
     // A new version, and the end.

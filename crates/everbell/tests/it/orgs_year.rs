@@ -71,7 +71,7 @@ async fn put(test: &TestBell, writes: &[OrgWrite]) {
 }
 
 fn in_zone(name: &str, zone: &str) -> OrgWrite {
-    OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::of(org(name)) }
+    OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::new(org(name)) }
 }
 
 async fn runs(store: &dyn Store) -> BTreeMap<String, Vec<Run>> {

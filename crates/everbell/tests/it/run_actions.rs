@@ -1,4 +1,4 @@
-//! What is done with runs, and which targets there are.
+//! Actions on runs, and the targets that are served.
 
 use std::sync::Arc;
 

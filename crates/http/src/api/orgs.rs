@@ -86,12 +86,12 @@ fn tagged(status: StatusCode, org: &Org, document: &wire::Org) -> Result<Answer,
 
 /// Makes or changes an org.
 pub async fn put(call: Call) -> Result<Answer, Problem> {
-    set(&call, OrgWrite::of(call.org()?)).await
+    set(&call, OrgWrite::new(call.org()?)).await
 }
 
 /// Changes an org: `null` clears.
 pub async fn patch(call: Call) -> Result<Answer, Problem> {
-    let mut write = OrgWrite { only_existing: true, ..OrgWrite::of(call.org()?) };
+    let mut write = OrgWrite { only_existing: true, ..OrgWrite::new(call.org()?) };
     let cleared = |name: &str| call.body.get(name).is_some_and(JsonValue::is_null);
     if cleared("timezone") {
         let fault = Fault::new("/timezone", "required", "an org needs a zone: it cannot be cleared");
@@ -198,7 +198,7 @@ fn read_line(line: &str) -> Result<OrgWrite, Vec<Fault>> {
         form.fault("id", "invalid", invalid.reason.clone());
     }
     let id = id.and_then(Result::ok);
-    let write = id.map(|id| read(&mut form, member(line, "settings"), OrgWrite::of(id)));
+    let write = id.map(|id| read(&mut form, member(line, "settings"), OrgWrite::new(id)));
     let faults = form.faults();
     write.filter(|_| faults.is_empty()).ok_or(faults)
 }

@@ -3,7 +3,7 @@
 //! Names follow the rules of Prometheus: one prefix, base units, `_total` for counters. Dashboards and alerts are tested
 //! against this list.
 
-/// What kind of number it is.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Only grows.

@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::catalog::Description;
 use super::text::{Text, write_labels, write_number};
 
-/// No metric has more members: whatever makes up labels cannot fill the memory. Further ones are not counted.
-const MOST_MEMBERS: usize = 10_000;
+/// The most members of a metric, so that made-up labels cannot fill the memory. Further ones are not counted.
+const MAX_MEMBERS: usize = 10_000;
 
 #[derive(Debug)]
 struct Family<V> {
@@ -40,7 +40,7 @@ impl<V> Family<V> {
         write_labels(&mut members.labels, self.what.labels, labels);
         if let Some(value) = members.values.get_mut(members.labels.as_str()) {
             change(value);
-        } else if members.values.len() < MOST_MEMBERS {
+        } else if members.values.len() < MAX_MEMBERS {
             change(members.values.entry(members.labels.as_str().into()).or_insert_with(new));
         }
     }
@@ -198,12 +198,12 @@ mod tests {
     #[test]
     fn members_are_bounded() {
         let counters = Counters::new::<1>(&CLAIMED, &[]);
-        for number in 0..=MOST_MEMBERS {
+        for number in 0..=MAX_MEMBERS {
             counters.add(&[&number.to_string()], 1);
         }
         counters.add(&["0"], 1);
         let lines = rendered(|text| counters.render(text));
-        assert_eq!((lines.len(), lines[0].as_str()), (MOST_MEMBERS, "everbell_claimed_total{step=\"0\"} 2"));
+        assert_eq!((lines.len(), lines[0].as_str()), (MAX_MEMBERS, "everbell_claimed_total{step=\"0\"} 2"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Gauges of single jobs, for those who want them: one series for each job, so there is a bound.
+//! Gauges of single jobs, on request: one series for each job, so there is a bound.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,14 +10,14 @@ use super::text::Text;
 use super::{catalog as c, seconds};
 
 /// The first of them by key.
-const MOST_JOBS: usize = 1_000;
-const PAGE: u32 = 250;
+const MAX_JOBS: usize = 1_000;
+const PAGE_JOBS: u32 = 250;
 
-/// When jobs last succeeded, as far as it was seen: the last run of a job tells, unless another one has begun since.
+/// When jobs last succeeded, as far as it was seen: by their last run, unless another one has started since.
 #[derive(Debug, Default)]
 pub(super) struct Successes(Mutex<BTreeMap<JobKey, Timestamp>>);
 
-/// What is told about a job.
+/// The gauges of a job.
 #[derive(Debug)]
 pub(super) struct JobGauges {
     key: JobKey,
@@ -30,9 +30,9 @@ impl Successes {
     /// Living jobs, a bounded number of them.
     pub(super) async fn read(&self, store: &dyn Store) -> StoreResult<Vec<JobGauges>> {
         let filter = JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
-        let mut page = PageRequest { limit: PAGE, after: None };
+        let mut page = PageRequest { limit: PAGE_JOBS, after: None };
         let mut jobs = Vec::new();
-        while jobs.len() < MOST_JOBS {
+        while jobs.len() < MAX_JOBS {
             let found = store.list_jobs(&filter, &page).await?;
             jobs.extend(found.items);
             page.after = found.next;
@@ -40,7 +40,7 @@ impl Successes {
                 break;
             }
         }
-        jobs.truncate(MOST_JOBS);
+        jobs.truncate(MAX_JOBS);
         Ok(self.learn(&jobs))
     }
 

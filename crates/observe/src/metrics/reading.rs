@@ -11,11 +11,11 @@ use super::per_job::{self, JobGauges, Successes};
 use super::text::Text;
 
 /// How long a reading is good for.
-const GOOD_FOR: Duration = Duration::from_secs(1);
-/// How long the database may take, well below the patience of whoever asks.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_AGE: Duration = Duration::from_secs(1);
+/// How long the database may take, well below the timeout of a scrape.
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What was read, and when, by the monotonic clock.
+/// A reading of the database, and when it was taken, by the monotonic clock.
 #[derive(Debug)]
 pub(super) struct Reading {
     read: Duration,
@@ -40,16 +40,16 @@ impl Reading {
         successes: Option<&Successes>,
     ) -> &'a Reading {
         let now = bell.clock().monotonic();
-        let good = known.take().filter(|reading| now.saturating_sub(reading.read) < GOOD_FOR);
+        let good = known.take().filter(|reading| now.saturating_sub(reading.read) < MAX_AGE);
         let reading = match good {
             Some(reading) => reading,
-            None => Reading::of(bell, successes).await,
+            None => Reading::take(bell, successes).await,
         };
         known.insert(reading)
     }
 
-    async fn of(bell: &Everbell, successes: Option<&Successes>) -> Reading {
-        let found = match tokio::time::timeout(PATIENCE, read(bell, successes)).await {
+    async fn take(bell: &Everbell, successes: Option<&Successes>) -> Reading {
+        let found = match tokio::time::timeout(DATABASE_TIMEOUT, read(bell, successes)).await {
             Ok(Ok(found)) => Some(found),
             Ok(Err(error)) => {
                 warn!(%error, "metrics: the database could not be read; its gauges are left out");
@@ -60,7 +60,7 @@ impl Reading {
                 None
             }
         };
-        // When it was there, not when it was asked for: a slow one is good as long as a fast one.
+        // The time at which it was complete: a slow reading is as fresh as a fast one.
         Reading { read: bell.clock().monotonic(), found }
     }
 

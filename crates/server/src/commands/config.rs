@@ -81,7 +81,7 @@ fn check(args: &ConfigArgs, environment: &Environment, now: Timestamp, output: &
     output.flush()?;
     config.warnings.iter().for_each(warn);
     for job in &jobs {
-        job.told().iter().for_each(|told| warn(format!("job \"{}\": {told}", job.definition.key.as_str())));
+        job.remarks().iter().for_each(|remark| warn(format!("job \"{}\": {remark}", job.definition.key.as_str())));
     }
     Ok(Exit::Success)
 }
@@ -137,12 +137,12 @@ struct Job {
     definition: Definition,
     next: Option<Zoned>,
     warnings: Vec<Warning>,
-    /// What it depends on, if no job of the configuration is that.
+    /// The job that it depends on, if the configuration has no such job.
     misses: Option<String>,
 }
 
 impl Job {
-    /// Nothing for a schedule that cannot be a job, which a configuration does not have.
+    /// Returns `None` for a schedule that cannot be a job, which a configuration never has.
     fn new(schedule: &everbell::Schedule, now: Timestamp) -> Option<Job> {
         let made = Made { id: JobId::new(now, [0; 10]), source: Source::Config, by: "config", at: now };
         let definition = schedule.definition(&made).ok()?;
@@ -194,7 +194,7 @@ impl Job {
         self.warnings.iter().map(wire::Warning::from).chain(misses).collect()
     }
 
-    fn told(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<String> {
         let over = (self.next.is_none() && !self.is_per_org()).then(|| "it does not fire any more".to_owned());
         let misses = self.misses.as_deref().map(|key| {
             format!("it depends on `{key}`, which is no job of this configuration: unless it is made elsewhere, every slot is skipped")
@@ -281,7 +281,7 @@ impl<'a> From<&'a ConfigError> for Refused<'a> {
     }
 }
 
-/// Every value and who said it.
+/// A value, and where it comes from.
 #[derive(Serialize)]
 struct Effective<'a> {
     file: Option<&'a str>,

@@ -147,7 +147,7 @@ fn failed(error: StoreError) -> CliError {
         _ => None,
     };
     let message = match error {
-        // The field is a word of the API; what is refused here is told in a sentence.
+        // The field is a name of the API; here the problem is reported in a sentence.
         StoreError::Invalid(invalid) => match invalid.field {
             "database" => format!("the database cannot be used: {}", invalid.reason),
             _ => invalid.reason,

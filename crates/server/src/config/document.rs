@@ -15,9 +15,9 @@ pub(super) struct Document {
     pub(super) value: Value,
     /// From a JSON pointer to the line of the key, or of the item of a list.
     lines: BTreeMap<String, usize>,
-    /// What is no TOML at all, each with its line.
+    /// Syntax errors, each with its line.
     pub(super) broken: Vec<(usize, String)>,
-    /// What TOML can say and JSON cannot.
+    /// Values that TOML can express and JSON cannot.
     pub(super) faults: Vec<Fault>,
 }
 
@@ -75,7 +75,7 @@ impl Document {
     }
 }
 
-/// What a block of this kind is called.
+/// Returns the name of a block of this kind.
 fn name_of<'v>(kind: &str, block: Option<&'v Value>) -> Option<&'v str> {
     let name = match kind {
         "job" => "job_key",
@@ -96,7 +96,7 @@ fn unescape(part: &str) -> String {
 
 /// Turns TOML into JSON and notes where everything is.
 struct Reader {
-    /// Where lines end, in bytes.
+    /// The byte offsets of line ends.
     ends: Vec<usize>,
     lines: BTreeMap<String, usize>,
     faults: Vec<Fault>,
@@ -147,7 +147,7 @@ impl Reader {
 
     fn refused(&mut self, pointer: &str, detail: &str) -> Value {
         self.faults.push(Fault::new(pointer, "invalid", detail));
-        // Absent, so that nothing else is told about it.
+        // Absent, so that it causes no further problems.
         Value::Null
     }
 }

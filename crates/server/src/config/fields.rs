@@ -1,4 +1,4 @@
-//! Every key of the file: what it may hold, what it means, and what it is if nobody says it.
+//! All keys of the file: their values, meaning and defaults.
 
 use serde_json::{Value, json};
 
@@ -162,14 +162,14 @@ macro_rules! target_fields {
     };
 }
 
-/// What a `log` target has.
+/// The keys of a `log` target.
 pub(crate) const LOG_TARGET: &[Field] = target_fields!(optional(
     "timeout",
     Kind::Span,
     "The longest time of a run, if it is shorter than that of the job."
 ));
 
-/// What an `http` target has.
+/// The keys of an `http` target.
 pub(crate) const HTTP_TARGET: &[Field] = target_fields!(
     required("url", Kind::Secret, "Where to call."),
     optional("method", Kind::Word(&["POST", "PUT", "PATCH", "GET", "DELETE"]), "How to call; POST if absent."),
@@ -199,7 +199,7 @@ pub(crate) const HTTP_TARGET: &[Field] = target_fields!(
     )
 );
 
-/// What a `command` target has.
+/// The keys of a `command` target.
 pub(crate) const COMMAND_TARGET: &[Field] = target_fields!(
     required(
         "argv",
@@ -230,7 +230,7 @@ pub(super) const ALTERNATIVES: [(&str, &str); 3] = [
     ("auth.metricsToken", "auth.metricsTokenFile"),
 ];
 
-/// What holds if nobody says anything else. The database lies in `data_dir`.
+/// Returns the default values. The database lies in `data_dir`.
 pub(crate) fn defaults() -> Value {
     json!({
         "server": {
@@ -263,7 +263,7 @@ pub(crate) fn field(path: &str) -> Option<&'static Field> {
     fields.iter().find(|field| field.name == name)
 }
 
-/// What a template has.
+/// The keys of a template.
 pub(crate) const TEMPLATE: &[Field] = &[
     required("name", TEXT, "For people."),
     required("cronExpression", Kind::Text { min: 1, max: 1_000 }, "The expression."),

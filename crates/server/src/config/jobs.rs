@@ -11,7 +11,7 @@ use super::targets::refuse_all;
 use everbell_wire::form::{Fault, Naming, format_suggestions, job};
 use everbell_wire::time_input::shown;
 
-/// The jobs of the blocks. `known` are the labels of the targets, if somebody knows them.
+/// Reads the jobs of the blocks. `known` are the labels of the targets, if they are known.
 pub(super) fn read(layers: &mut Layers, known: Option<&[String]>) -> Vec<Draft> {
     let mut drafts = Vec::new();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -21,7 +21,7 @@ pub(super) fn read(layers: &mut Layers, known: Option<&[String]>) -> Vec<Draft> 
             layers.refuse(&Fault::new(place, "wrong_type", "must be a table"));
             continue;
         }
-        // A number that could not be read has a problem of its own.
+        // A number that could not be read has its own problem.
         let payload = block.get("payload").filter(|payload| !payload.is_null());
         let payload = payload.and_then(|payload| to_raw_value(payload).ok());
         let read = job::read(block, payload.as_deref(), Naming::Snake);

@@ -1,4 +1,4 @@
-//! [`Layers`]: defaults, file, variables and flags laid over each other, and who said what.
+//! [`Layers`]: defaults, file, variables and flags laid over each other, with the origin of each value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::problem::Problem;
 use super::variables::{Environment, VARIABLES};
 use everbell_wire::form::{Fault, Field, Form, Kind, Naming, typed};
 
-/// Who said a value. The later ones outweigh the earlier.
+/// The origin of a value. Later ones override earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
     Default,
@@ -45,9 +45,9 @@ impl Origin {
     }
 }
 
-/// What holds in the end.
+/// The effective values.
 pub(super) struct Layers {
-    /// As the file was named; nothing if there is none.
+    /// The file as it was named; `None` if there is none.
     file: Option<String>,
     pub(super) document: Document,
     /// The sections, without the blocks.
@@ -85,7 +85,7 @@ impl Layers {
         layers
     }
 
-    /// What the file alone can tell.
+    /// Notes the syntax errors of the file.
     fn note_broken(&mut self) {
         for (line, message) in std::mem::take(&mut self.document.broken) {
             self.broken.push(line);
@@ -164,19 +164,19 @@ impl Layers {
         }
     }
 
-    /// Who said the value of a key, if anybody did.
+    /// Returns the origin of a key's value, if it was set.
     pub(super) fn said(&self, pointer: &str) -> Option<Origin> {
         self.origins.get(pointer).cloned()
     }
 
-    /// Who said what the pointer names, or else what that stands in.
+    /// Returns the origin of the value at the pointer, or else of what contains it.
     pub(super) fn origin(&self, pointer: &str) -> Origin {
-        // Below a key, whoever said the key.
+        // Below a key, the origin of the key.
         let end = pointer.match_indices('/').nth(2).map_or(pointer.len(), |(at, _)| at);
         match (self.said(&pointer[..end]), &self.file) {
             (Some(Origin::File { file, .. }), _) => Origin::File { file, line: self.document.line(pointer) },
             (Some(origin), _) => origin,
-            // Blocks, and keys that nobody has said.
+            // Blocks, and keys that were not set.
             (None, Some(file)) => match self.document.line(pointer) {
                 Some(line) => Origin::File { file: file.clone(), line: Some(line) },
                 None => Origin::Default,
@@ -200,7 +200,7 @@ impl Layers {
         self.problems.push(Problem { file, line, key, message: fault.detail.clone() });
     }
 
-    /// The blocks of a kind. What is not written as blocks is told.
+    /// Returns the blocks of a kind. Reports other forms.
     pub(super) fn blocks(&mut self, kind: &'static str) -> Vec<Value> {
         match self.document.value.get(kind) {
             None | Some(Value::Null) => Vec::new(),
@@ -214,7 +214,7 @@ impl Layers {
     }
 }
 
-/// A key that another section has is told as that.
+/// Reports a key of another section as such.
 fn at_home(fault: Fault) -> Fault {
     let name = fault.pointer.rsplit('/').next().unwrap_or_default();
     let has = |section: &&Field| match section.kind {

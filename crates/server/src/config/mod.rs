@@ -4,12 +4,12 @@
 //! defaults < everbell.toml < EVERBELL_… < --flags
 //! ```
 //!
-//! [`fields`] declares every key. [`document`] turns the file into a value with the line of each part, [`layers`] lays the
-//! others over it and remembers who said what, and [`sections`], [`targets`] and [`jobs`] make types of it. Nothing stops
-//! at the first problem: a [`ConfigError`] has all of them, each with file, line and key.
+//! [`fields`] declares every key. [`document`] turns the file into a value with the line of each part, [`layers`] lays
+//! the others over it and remembers origins, and [`sections`], [`targets`] and [`jobs`] convert it to types. Nothing
+//! stops at the first problem: a [`ConfigError`] has all of them, each with file, line and key.
 //!
-//! Relative paths, in the file too, begin at the working directory: that is where `everbell-data` lies, and what a path on the
-//! command line means. Nothing here changes anything: no folder is made, no database opened.
+//! Relative paths, in the file too, start at the working directory: `everbell-data` lies there, and a path on the
+//! command line means the same. Nothing here has side effects: no folder is created, no database opened.
 
 mod document;
 pub(crate) mod fields;
@@ -47,9 +47,9 @@ pub(crate) use variables::Environment;
 const FILE: &str = "everbell.toml";
 
 /// Longer files are no configuration.
-const LONGEST_FILE: u64 = 1 << 24;
+const MAX_FILE_BYTES: u64 = 1 << 24;
 
-/// What a first start shows when there is no file: a job that says hello every minute.
+/// The configuration of a first start without a file: a job that says hello every minute.
 const DEMO: &str = r#"
 [[target]]
 label = "log"
@@ -62,7 +62,7 @@ cron_expression = "* * * * *"
 payload = { message = "hello world" }
 "#;
 
-/// What flags say. They outweigh everything else.
+/// The values of flags. They override everything else.
 #[derive(Clone, Default)]
 pub(crate) struct ServeFlags {
     /// The file. It must exist.
@@ -109,13 +109,13 @@ pub(crate) struct Config {
     pub(crate) targets: Vec<TargetSettings>,
     /// Each names one of the targets.
     pub(crate) schedules: Vec<Schedule>,
-    /// Named expressions to begin with: those that everybody has first.
+    /// Named expressions for new jobs: the built-in ones come first.
     pub(crate) templates: Vec<Template>,
     /// The file, as it was named; nothing if there is none.
     pub(crate) file: Option<String>,
-    /// Every value without its secrets, and who said it.
+    /// All values without their secrets, with their origins.
     pub(crate) sources: Vec<Shown>,
-    /// What is possible, and may surprise.
+    /// Warnings about settings that are valid but may surprise.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -127,7 +127,7 @@ impl Config {
         let Some(file) = file else {
             return Config::read(None, DEMO, flags, environment);
         };
-        let text = secrets::read_text(&file, LONGEST_FILE).map_err(|reason| {
+        let text = secrets::read_text(&file, MAX_FILE_BYTES).map_err(|reason| {
             let message = format!("the configuration file {reason}");
             ConfigError::new(vec![Problem { file: Some(file.clone()), line: None, key: String::new(), message }])
         })?;

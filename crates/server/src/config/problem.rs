@@ -1,8 +1,8 @@
-//! What is wrong with a configuration, each with the place where it is said.
+//! Problems of a configuration, each with its position.
 
 use std::fmt;
 
-/// Something that is wrong, and where.
+/// A problem, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     /// The file, as it was named; nothing for what a variable or a flag says.
@@ -11,7 +11,7 @@ pub(crate) struct Problem {
     pub(crate) line: Option<usize>,
     /// The key in the file, such as `database.url`, or the name of the variable or flag; empty for the whole.
     pub(crate) key: String,
-    /// What is wrong and what is allowed. Never a secret.
+    /// The problem, and the values that are allowed. Never a secret.
     pub(crate) message: String,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct ConfigError {
 }
 
 impl ConfigError {
-    /// In the order in which a reader meets them. What is told about a place once is not told again.
+    /// Sorts problems by their position, and reports each position once.
     pub(super) fn new(mut problems: Vec<Problem>) -> ConfigError {
         // Variables and flags come last; the order within a line stays.
         problems.sort_by_key(|problem| (problem.file.is_none(), problem.line));

@@ -10,7 +10,7 @@ use everbell_wire::secret::Secret;
 use everbell_wire::time_input::shown;
 
 /// No secret is longer, so that a wrong path does not fill the memory.
-const LONGEST: u64 = 1 << 16;
+const MAX_SECRET_BYTES: u64 = 1 << 16;
 
 /// Finds secrets. No message repeats one.
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ pub(super) struct Secrets<'a> {
 }
 
 impl Secrets<'_> {
-    /// A text, `{ env = "NAME" }` or `{ file = "PATH" }`. What has another form is told elsewhere, and is empty here.
+    /// Reads a text, `{ env = "NAME" }` or `{ file = "PATH" }`. Other forms are reported elsewhere, and are empty here.
     pub(super) fn read(self, value: &Value) -> Result<Secret, String> {
         if let Some(name) = value.get("env").and_then(Value::as_str) {
             return match self.environment.get(name) {
@@ -35,16 +35,16 @@ impl Secrets<'_> {
     }
 }
 
-/// What a file holds, without the white space around it.
+/// Returns the content of a file, without surrounding white space.
 pub(super) fn in_file(path: &str) -> Result<Secret, String> {
-    let text = read_text(path, LONGEST).map_err(|reason| format!("the file `{}` {reason}", shown(path)))?;
+    let text = read_text(path, MAX_SECRET_BYTES).map_err(|reason| format!("the file `{}` {reason}", shown(path)))?;
     match text.trim() {
         "" => Err(format!("the file `{}` is empty", shown(path))),
         text => Ok(Secret::new(text)),
     }
 }
 
-/// The text of a file of at most so many bytes, or why it cannot be had.
+/// Returns the text of a file of at most this many bytes, or why it cannot be read.
 pub(super) fn read_text(path: &str, longest: u64) -> Result<String, String> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(longest + 1).read_to_end(&mut bytes));

@@ -232,7 +232,7 @@ fn engine(form: &mut Form<'_>, role: Role) -> EngineOptions {
     for problem in engine.problems() {
         let path = match problem.field {
             "engine.lease.duration" => "engine.lease",
-            // A heartbeat that nobody gave is wrong only if the lease is.
+            // A default heartbeat is wrong only if the lease is.
             "engine.lease.heartbeat" if !form.has("engine.heartbeat") => "engine.lease",
             "engine.lease.heartbeat" => "engine.heartbeat",
             "engine.retention" => "retention.keep",

@@ -30,12 +30,12 @@ pub(crate) struct ServerSettings {
     pub(crate) data_dir: PathBuf,
 }
 
-/// What a process does.
+/// The role of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Role {
     #[default]
     All,
-    /// Fires schedules and runs targets; answers only whether it lives.
+    /// Fires schedules and runs targets; answers only liveness probes.
     Scheduler,
     /// Answers people and programs; fires nothing.
     Api,
@@ -61,7 +61,7 @@ impl Role {
         self != Role::Scheduler
     }
 
-    /// What the instance is to others.
+    /// The roles that the instance is listed with.
     pub(super) fn names(self) -> Vec<String> {
         let names = [("scheduler", self.schedules()), ("api", self.answers())];
         names.iter().filter(|(_, is)| *is).map(|(name, _)| (*name).to_owned()).collect()
@@ -120,7 +120,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// What is possible, and may surprise.
+    /// Returns warnings about settings that are valid but may surprise.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let ServerSettings { listen, trust_proxy, .. } = &self.server;

@@ -1,4 +1,4 @@
-//! What a configuration says, without its secrets.
+//! The effective configuration, without its secrets.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::layers::{Layers, Origin, pointer};
 use super::settings::Settings;
 use everbell_wire::form::{Field, Kind, Naming, escape, job};
 
-/// What stands in the place of a secret.
+/// The placeholder of a secret.
 const HIDDEN: &str = "(hidden)";
 
-/// A value that may be shown, and who said it.
+/// A value that may be shown, and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shown {
     /// Such as `server.listen` or `job "daily": timezone`.
@@ -121,7 +121,7 @@ pub(crate) fn without_password(url: &str) -> String {
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, more) = rest.split_at(end);
-    // Somebody's password may hold a slash that should have been escaped.
+    // A password may contain a slash that should have been escaped.
     if more.contains('@') {
         return format!("{scheme}://{HIDDEN}");
     }

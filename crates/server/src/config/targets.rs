@@ -17,10 +17,10 @@ use everbell_wire::secret::Secret;
 /// The types, and what each of them has.
 const TYPES: [&str; 3] = ["log", "http", "command"];
 
-/// What the blocks say.
+/// The content of the target blocks.
 pub(super) struct Targets {
     pub(super) settings: Vec<TargetSettings>,
-    /// Also those of blocks that cannot be used, so that no job is told that its target is unknown for that.
+    /// All labels, also of blocks that cannot be used, so that their jobs are not reported for an unknown target.
     pub(super) labels: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ fn target(block: &Value, secrets: Secrets<'_>) -> (TargetSettings, Vec<Fault>) {
         form.fault("label", "invalid", invalid.reason);
     }
     let settings = TargetSettings { label, options, kind: settings };
-    // What cannot be read would be told twice.
+    // A value that cannot be read would be reported twice.
     if form.faults_mut().is_empty() {
         for (field, problem) in settings.problems() {
             form.note(Fault::new(format!("/{field}"), "invalid", problem));
@@ -85,7 +85,7 @@ fn target(block: &Value, secrets: Secrets<'_>) -> (TargetSettings, Vec<Fault>) {
     (settings, faults)
 }
 
-/// A key that another type has is told as that; without a type, no key is unknown.
+/// Reports a key of another type as such; without a type, no key is unknown.
 fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>) -> Option<Fault> {
     if fault.code != "unknown_field" {
         return Some(fault);

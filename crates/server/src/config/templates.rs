@@ -1,4 +1,4 @@
-//! `[[template]]` blocks: named expressions to begin with, besides those that everybody has.
+//! `[[template]]` blocks: named expressions for new jobs, besides the built-in ones.
 
 use everbell_core::cron::Expression;
 
@@ -9,7 +9,7 @@ use everbell_wire::Template;
 use everbell_wire::form::job::expression_fault;
 use everbell_wire::form::{Form, Naming};
 
-/// Those that everybody has, and those of the blocks.
+/// Returns the built-in ones, and those of the blocks.
 pub(super) fn read(layers: &mut Layers) -> Vec<Template> {
     let mut templates = Template::built_in();
     for (n, block) in layers.blocks("template").iter().enumerate() {

@@ -84,14 +84,13 @@ const ELSEWHERE_BEGIN: [&str; 8] = [
 pub(crate) struct Environment(BTreeMap<String, OsString>);
 
 impl Environment {
-    /// Names that are no text are nobody's that we know.
+    /// Ignores names that are not valid Unicode.
     pub(crate) fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Environment {
         let named = variables.into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         Environment(named.collect())
     }
 
-    /// What a variable says, or why that cannot be used. A variable that is set to nothing says nothing, which is never
-    /// what somebody wanted who set it.
+    /// Returns the value of a variable, or why it cannot be used. An empty variable is an error: it is never intended.
     pub(super) fn get(&self, name: &str) -> Option<Result<&str, &'static str>> {
         let value = self.0.get(name)?;
         Some(match value.to_str() {
@@ -101,7 +100,7 @@ impl Environment {
         })
     }
 
-    /// What is told about variables that look like ours and are not.
+    /// Returns warnings about unknown variables with our prefix.
     pub(super) fn warnings(&self) -> Vec<String> {
         let ours = |name: &&String| name.starts_with(PREFIX) && name.chars().count() <= 100;
         let unknown = self.0.keys().filter(ours).filter(|name| !is_known(name));

@@ -20,10 +20,10 @@ const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(5);
 /// Clock ticks of a second in `/proc/PID/stat`, on every Linux.
 const TICKS_PER_SECOND: i64 = 100;
 
-/// What another server does with this database, as far as it can be known.
+/// How another server uses this database, as far as it can be known.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    /// It works with the same file, or does not run any more.
+    /// It uses the same file, or no longer runs.
     Harmless,
     /// It runs on this machine, with another file.
     OriginalRuns,
@@ -81,7 +81,7 @@ fn judge(instance: &Instance, own_host: &str, proc: &Path, file: &Path) -> Verdi
     }
 }
 
-/// When a living process began.
+/// Returns when a live process started.
 fn began_at(proc: &Path, process: &Path) -> Option<Timestamp> {
     let stat = fs::read_to_string(process.join("stat")).ok()?;
     // The name, which may be anything, is in brackets. Behind it are the state and, 19 fields later, the beginning.

@@ -24,7 +24,7 @@ pub(super) enum WayIn {
     First { token: Secret, file: PathBuf },
     /// With the one of the first start, which is written down here.
     Kept(PathBuf),
-    /// With one that somebody made.
+    /// With a token that an admin created.
     Made,
     /// With the one of the configuration.
     Configured,
@@ -32,7 +32,7 @@ pub(super) enum WayIn {
     Nobody,
 }
 
-/// Makes an admin token if nobody could come in otherwise: none is configured, and the database knows none.
+/// Creates an admin token if there would be no way to sign in: none is configured, and the database has none.
 pub(super) async fn ensure(bell: &Everbell, config: &Config) -> Result<WayIn, CliError> {
     if config.auth.admin_token.is_some() || !config.server.role.answers() {
         return Ok(WayIn::Configured);
@@ -43,7 +43,7 @@ pub(super) async fn ensure(bell: &Everbell, config: &Config) -> Result<WayIn, Cl
     if !there.is_empty() {
         return Ok(known(&there, file, bell.now()));
     }
-    // Written down first: a token that nobody can read again would lock everybody out.
+    // Write the file first: a token that cannot be read again would lock everyone out.
     write(&config.server.data_dir, &file, &token).map_err(|error| CliError::Failed {
         message: format!("cannot write the first admin token to `{}`: {error}", file.display()),
         hint: Some(
@@ -64,7 +64,7 @@ pub(super) async fn ensure(bell: &Everbell, config: &Config) -> Result<WayIn, Cl
     };
     match bell.store().create_token(&new, &audit).await {
         Ok(_) => Ok(WayIn::First { token, file }),
-        // Another instance of a first start was faster, and has told its token.
+        // Another instance of a first start was faster, and has printed its token.
         Err(StoreError::Conflict { .. }) => {
             let _ = fs::remove_file(&file);
             Ok(WayIn::Made)

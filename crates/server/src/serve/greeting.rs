@@ -1,4 +1,4 @@
-//! What a person sees first.
+//! The greeting: the first lines that a person sees.
 
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
@@ -29,12 +29,12 @@ pub(super) fn print(config: &Config, address: SocketAddr, way: &WayIn) -> io::Re
     thread::Builder::new().name("greeting".to_owned()).spawn(write).map(drop)
 }
 
-/// What there is to say.
+/// The content of the greeting.
 struct Greeting<'a> {
     first: String,
     database: String,
     ui: Option<String>,
-    /// Where the API and its documentation are, and how to come in.
+    /// Where the API and its documentation are, and how to sign in.
     api: Option<(String, String, String)>,
     targets: Vec<&'a str>,
     jobs: usize,

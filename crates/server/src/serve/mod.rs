@@ -1,4 +1,5 @@
-//! `everbell serve`: opens the database, lets everybody in who may, and works until it is told to stop.
+//! `everbell serve`: opens the database, serves the API and the web UI, and runs the scheduler until it is asked to
+//! stop.
 
 mod copies;
 mod descriptors;
@@ -24,13 +25,13 @@ use everbell_observe::{Metrics, Notifier, Timed, logs};
 use everbell_ui::Ui;
 
 /// How long requests that are being answered may take to end when everything else has.
-const LAST_ANSWERS: Duration = Duration::from_secs(6);
+const LAST_REQUESTS_TIMEOUT: Duration = Duration::from_secs(6);
 /// How long closing the database may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the last lines of the log may take to be read.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Works until it is told to stop.
+/// Runs until it is asked to stop.
 pub(crate) fn run(config: &Config) -> Result<Exit, CliError> {
     let log = logs::init(config.log.format, config.log.filter.clone())
         .map_err(|error| CliError::Failed { message: format!("cannot begin to log: {error}"), hint: None })?;
@@ -105,17 +106,17 @@ async fn serve(
     let watchdog = tokio::spawn(watchdog(Arc::clone(&notifier)));
 
     let stopping = async {
-        signals::told(signals.clone(), 1).await;
+        signals::received(signals.clone(), 1).await;
         tracing::info!("stopping: taking no more work; a second signal ends at once");
         app.metrics.pulse().stop();
         notifier.stopping();
     };
     let worked = tokio::select! {
-        () = signals::told(signals.clone(), 2) => return Ok(Exit::Interrupted),
+        () = signals::received(signals.clone(), 2) => return Ok(Exit::Interrupted),
         worked = work(config, &bell, stopping) => worked,
     };
     end.send_replace(true);
-    let last = tokio::time::Instant::now() + LAST_ANSWERS;
+    let last = tokio::time::Instant::now() + LAST_REQUESTS_TIMEOUT;
     for mut task in [serving, watching] {
         match tokio::time::timeout_at(last, &mut task).await {
             Ok(Ok(())) => {}
@@ -184,7 +185,7 @@ async fn watchdog(notifier: Arc<Notifier>) {
     }
 }
 
-/// What this process does besides answering, until it is told to stop.
+/// Runs the scheduler, if this process has that role, until it is asked to stop.
 async fn work(config: &Config, bell: &Everbell, stopping: impl Future<Output = ()>) -> Result<(), CliError> {
     if !config.server.role.schedules() {
         bell.announce_until(&["api"], stopping).await;

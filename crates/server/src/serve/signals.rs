@@ -1,5 +1,5 @@
-//! The wish to stop (`SIGTERM`, `SIGINT`, or `SIGHUP` of a terminal that is closed): the first one is for an orderly end, the
-//! second one for an end at once.
+//! Requests to stop (`SIGTERM`, `SIGINT`, or `SIGHUP` of a terminal that is closed): the first one asks for an orderly
+//! end, the second one for an end at once.
 
 use std::io;
 
@@ -31,18 +31,18 @@ async fn next(signal: &mut Option<Signal>) -> Option<()> {
     }
 }
 
-/// Whether this process was started to outlive its terminal, as `nohup` does. Then that goes on; else a terminal that is
-/// closed is a wish to stop.
+/// Whether this process was started to outlive its terminal, as `nohup` does. Then it ignores the end of the terminal,
+/// which otherwise is a request to stop.
 fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
-/// Resolves after so many signals.
-pub(super) async fn told(mut counted: watch::Receiver<u32>, times: u32) {
+/// Resolves after this many signals.
+pub(super) async fn received(mut counted: watch::Receiver<u32>, times: u32) {
     if counted.wait_for(|count| *count >= times).await.is_err() {
-        // Nobody is left who could tell.
+        // The counting task is gone, so no signal can come.
         std::future::pending::<()>().await;
     }
 }

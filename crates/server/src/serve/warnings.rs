@@ -1,4 +1,4 @@
-//! What a person should change about the way the server runs.
+//! Warnings about the way the server runs, which a person should change.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -24,7 +24,7 @@ pub(super) fn log(config: &Config) {
     }
 }
 
-/// Files that nobody else should read, with what they hold.
+/// Private files, with their content.
 fn private_files(config: &Config) -> Vec<(PathBuf, &'static str)> {
     let mut files = vec![(config.server.data_dir.join(everbell_cli::TOKEN_FILE), "an admin token")];
     let address = config.database.reveal();

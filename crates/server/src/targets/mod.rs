@@ -1,4 +1,4 @@
-//! What the server can do for a job: print, call over HTTP, run a command.
+//! Targets: print, call over HTTP, run a command.
 //!
 //! Targets come from the configuration file only. The API names them by their label and can never define a URL or a
 //! command.
@@ -21,7 +21,7 @@ use everbell::{Action, Target, TargetOptions};
 use everbell_observe::Metrics;
 use everbell_wire::secret::Secret;
 
-pub(crate) use self::command::supervisor::{Supervisor, answered};
+pub(crate) use self::command::supervisor::{Supervisor, ran_as_supervisor};
 
 /// A field of the settings, and what is wrong with it. Never shows a secret.
 pub(crate) type Problem = (&'static str, String);
@@ -49,7 +49,7 @@ impl TargetSettings {
         label.into_iter().chain(kind).collect()
     }
 
-    /// What the target does with a run; or the first problem of the settings, the label aside.
+    /// Returns the action of the target; or the first problem of the settings, the label aside.
     pub(crate) fn action(&self, metrics: &Metrics, supervisor: &Supervisor) -> Result<Action, Problem> {
         match &self.kind {
             Kind::Log => Ok(log::action()),
@@ -59,7 +59,7 @@ impl TargetSettings {
     }
 }
 
-/// What a target does.
+/// The kinds of targets.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     /// Prints the payload.
@@ -72,7 +72,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct HttpSettings {
     pub(crate) url: String,
-    /// Default `POST`. `GET`, `HEAD` and `DELETE` send no body: what they tell about the run is in the headers.
+    /// Default `POST`. `GET`, `HEAD` and `DELETE` send no body: the headers describe the run.
     pub(crate) method: String,
     /// Further headers. Their values may be secrets.
     pub(crate) headers: BTreeMap<String, Secret>,

@@ -1,6 +1,6 @@
-//! [`Redactor`]: hides the secrets of a target in what the target answers or prints.
+//! [`Redactor`]: hides the secrets of a target in its answers and output.
 //!
-//! A target may echo its request or its environment. Whatever came to it as a secret becomes `***` before it is kept or
+//! A target may echo its request or its environment. Every secret that it received becomes `***` before it is stored or
 //! shown, also if it arrives in pieces.
 
 use std::collections::BTreeSet;
@@ -92,7 +92,7 @@ impl Redactor {
         clean
     }
 
-    /// The same for a text, which stays one.
+    /// Like `redact`, for a text, which stays valid text.
     pub(super) fn redact_text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.redact(text.as_bytes(), true)).into_owned()
     }
@@ -106,7 +106,7 @@ impl Redactor {
 /// Bytes that arrive in pieces. Where they are split makes no difference to what comes out.
 pub(super) struct RedactedStream {
     secrets: Arc<[Vec<u8>]>,
-    /// What may be the beginning of a secret.
+    /// Bytes that may be the start of a secret.
     held: Vec<u8>,
     /// How many bytes from the beginning of `held` belong to a secret that began before.
     hide: usize,

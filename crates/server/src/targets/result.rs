@@ -1,4 +1,4 @@
-//! What a target answered or printed, as the result of a run.
+//! The answer or output of a target, as the result of a run.
 
 use everbell::Json;
 use serde_json::value::RawValue;

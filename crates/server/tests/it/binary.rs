@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// What a command left behind.
+/// The result of a command.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Ran {
     pub(crate) stdout: String,
@@ -60,7 +60,7 @@ pub(crate) fn stdout(args: &[&str]) -> String {
     ran.stdout
 }
 
-/// What is said by a command that must refuse.
+/// Returns the error message of a command that must refuse.
 #[track_caller]
 pub(crate) fn refusal(args: &[&str]) -> String {
     let ran = everbell(args);

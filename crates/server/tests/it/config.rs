@@ -43,7 +43,7 @@ impl Folder {
         ran(command.current_dir(&self.0).envs(variables.iter().copied()).output().unwrap())
     }
 
-    /// What is said by a check that must refuse.
+    /// Returns the error message of a check that must refuse.
     #[track_caller]
     fn refusal(&self, args: &[&str], variables: &[(&str, &str)]) -> String {
         let ran = self.run_with(&[&["check"], args].concat(), variables);
@@ -52,7 +52,7 @@ impl Folder {
     }
 }
 
-/// What there is in a folder, to see that nothing was made.
+/// Lists the files of a folder, to see that nothing was created.
 fn names(folder: &Folder) -> Vec<String> {
     let mut names: Vec<_> =
         fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

@@ -24,7 +24,7 @@ fn done(folder: &Folder, args: &[&str]) -> String {
     ran.stdout
 }
 
-/// What is said by a command that must end so.
+/// Returns the error message of a command that must end with this code.
 #[track_caller]
 fn refused(folder: &Folder, args: &[&str], code: i32) -> String {
     let ran = db(folder, args);

@@ -1,4 +1,4 @@
-//! What the README tells a new user to type, typed.
+//! Commands of the README, run as a new user would.
 
 #![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
 
@@ -17,7 +17,7 @@ fn block(part: &str) -> String {
     found[0].to_owned()
 }
 
-/// What the one block with this in it prints, on a server as the README starts it.
+/// Returns the output of the one block that contains this text, on a server started as in the README.
 fn typed(part: &str) -> String {
     let server = Server::in_folder(Folder::new(), &[], &[]);
     // The doctor wants to see that it has looked for due jobs.

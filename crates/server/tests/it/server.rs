@@ -34,7 +34,7 @@ argv = ["false"]
 pub(crate) const SERVE: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
 
 /// Every wait of a test ends after this.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A time of a document. As texts times do not stand in order: `31.27Z` comes after `31.277Z`.
 pub(crate) fn time(value: &Value) -> Timestamp {
@@ -43,7 +43,7 @@ pub(crate) fn time(value: &Value) -> Timestamp {
 
 /// Looks again and again, as long as a test has patience.
 pub(crate) fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    for _ in 0..PATIENCE.as_millis() / 25 {
+    for _ in 0..REQUEST_TIMEOUT.as_millis() / 25 {
         if let Some(found) = look() {
             return Some(found);
         }
@@ -81,7 +81,7 @@ pub(crate) struct Server {
     pub(crate) address: String,
     /// Of the first admin.
     pub(crate) token: String,
-    /// What it printed before it was ready.
+    /// Its output before it was ready.
     pub(crate) greeting: String,
     pub(crate) folder: Folder,
     // After the process that uses it.
@@ -168,12 +168,12 @@ impl Server {
         assert!(logged.is_some(), "`{text}` was never logged: {}", self.log());
     }
 
-    /// What it logged so far.
+    /// Returns its log so far.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
 
-    /// Where a browser finds this path.
+    /// Returns the URL of this path for a browser.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
@@ -253,7 +253,7 @@ impl Server {
 /// One request to whoever listens at this address, and the whole answer.
 pub(crate) fn exchange(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(REQUEST_TIMEOUT)).unwrap();
     let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
     let given = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
     if !body.is_empty() && !given("content-type") {

@@ -1,4 +1,4 @@
-//! What shells and containers need: `everbell healthcheck`, `completions` and `man`, through the real binary.
+//! Commands for shells and containers: `everbell healthcheck`, `completions` and `man`, through the real binary.
 
 #![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
 
@@ -90,7 +90,7 @@ fn every_shell_has_a_script() {
     assert!(refusal(&["completions", "tcsh"]).contains("[possible values: bash, zsh, fish, elvish, powershell]"));
 }
 
-/// What bash offers behind these words.
+/// Returns the completions that bash offers after these words.
 fn offered(folder: &Path, words: &[&str], variables: &[(&str, &str)]) -> Vec<String> {
     let script = stdout(&["completions", "bash"]);
     let mut bash = Command::new("bash");

@@ -20,7 +20,7 @@ cancel_grace = "1s"
 "#;
 
 /// Ample on a busy machine, and less than what a silent database used to cost.
-const BOUND: Duration = Duration::from_secs(28);
+const MAX_ANSWER_TIME: Duration = Duration::from_secs(28);
 
 fn start(database: &OwnServer) -> Server {
     let folder = Folder::new();
@@ -73,7 +73,7 @@ fn a_stop_ends_although_the_database_is_silent() {
     let began = Instant::now();
     signal("TERM", &[&server.pid().to_string()]);
     server.ended();
-    assert!(began.elapsed() < BOUND, "it took {:?}: {}", began.elapsed(), server.log());
+    assert!(began.elapsed() < MAX_ANSWER_TIME, "it took {:?}: {}", began.elapsed(), server.log());
     drop(frozen);
 }
 
@@ -85,7 +85,7 @@ fn a_request_is_answered_with_the_true_reason() {
     let frozen = Frozen::new(&database);
     let began = Instant::now();
     let problem = server.get("/jobs").problem(503, "NotReady");
-    assert!(began.elapsed() < BOUND, "it took {:?}", began.elapsed());
+    assert!(began.elapsed() < MAX_ANSWER_TIME, "it took {:?}", began.elapsed());
     let detail = problem["detail"].as_str().unwrap();
     assert!(detail.starts_with("The database did not finish within "), "{detail}");
     drop(frozen);

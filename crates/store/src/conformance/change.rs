@@ -1,4 +1,4 @@
-//! What operators do to a job.
+//! Changes that operators make to a job.
 
 use std::sync::Mutex;
 

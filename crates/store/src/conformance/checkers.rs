@@ -1,6 +1,6 @@
-//! What must be true of a store whatever happened before: reusable by every test that drives one.
+//! Invariants of a store, whatever happened before: for every test that drives one.
 //!
-//! Each checker answers with complaints, so that a simulation can print its seed beside all of them. They read through the
+//! Each checker returns complaints, so that a simulation can print its seed beside all of them. They read through the
 //! contract only. History must not have been pruned: a slot without an outcome is what they look for.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +21,8 @@ pub struct Snapshot {
     pub runs: Vec<Run>,
     /// Every gap.
     pub gaps: Vec<(JobId, Option<OrgId>, Gap)>,
-    /// Whether a clock was ahead for a while. Runs of that future stay when marks go back to now, and a gap that is written
-    /// over them later stands for the other slots of its range.
+    /// Whether a clock was ahead for a while. Runs of that future stay when marks go back to now, and a gap that is
+    /// written over them later covers the other slots of its range.
     pub was_ahead: bool,
 }
 
@@ -33,7 +33,7 @@ pub async fn assert_sound(store: &dyn Store) {
 }
 
 impl Snapshot {
-    /// Reads everything, page by page. Nobody should write meanwhile.
+    /// Reads everything, page by page. There should be no writer meanwhile.
     pub async fn read(store: &dyn Store) -> Snapshot {
         let mut snapshot = Snapshot::default();
         let mut next = PageRequest { limit: 1_000, after: None };
@@ -63,7 +63,7 @@ impl Snapshot {
         }
     }
 
-    /// What every checker says.
+    /// Returns the complaints of all checkers.
     pub fn complaints(&self) -> Vec<String> {
         let mut complaints = self.runs_per_slot();
         complaints.extend(self.unaccounted_slots());

@@ -1,4 +1,4 @@
-//! Many at once: every claim goes to one, and nobody waits for what others hold.
+//! Concurrent callers: every claim goes to one of them, and none waits for rows that others hold.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -18,7 +18,7 @@ use super::world::{World, by_key, pause_of, settled, success, targets};
 /// More would only measure how many connections a server allows.
 const CONNECTIONS: usize = 8;
 
-/// Runs `work` in so many tasks at once, on several connections, and gives their answers.
+/// Runs `work` in this many concurrent tasks, on several connections, and returns their answers.
 async fn at_once<T, F>(fresh: &Fresh, workers: usize, work: impl Fn(usize, World) -> F) -> Vec<T>
 where
     T: Send + 'static,
@@ -149,7 +149,7 @@ pub async fn one_of_many_records_an_outcome(fresh: Fresh) {
         async move {
             let outcome = if worker.is_multiple_of(2) { success() } else { super::world::failure() };
             let mut batch: Vec<_> = claims.iter().map(|claim| settled(claim, &outcome, at("01:01"))).collect();
-            // Not everybody in the same order: nobody must wait for somebody who waits for it.
+            // Each in another order: no two may deadlock.
             batch.rotate_left(worker * 3);
             let recorded = world.store.record(&batch, at("01:01")).await.unwrap();
             recorded.iter().filter(|recorded| **recorded != Recorded::LeaseLost).count()

@@ -1,4 +1,4 @@
-//! A store that fails when it is told to, an engine in small that lives with it, and what must be true afterwards.
+//! A store that fails on demand, a small engine that copes with it, and what must be true afterwards.
 
 mod engine;
 mod faulty;

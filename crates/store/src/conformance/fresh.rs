@@ -97,7 +97,7 @@ impl fmt::Debug for Case {
     }
 }
 
-/// Runs one case on a store, on a runtime of its own with several threads.
+/// Runs one case on a store, on a new runtime with several threads.
 pub fn run<F: Future<Output = ()>>(fresh: impl Future<Output = Fresh>, case: impl FnOnce(Fresh) -> F) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build();
     runtime.unwrap().block_on(async { case(fresh.await).await });

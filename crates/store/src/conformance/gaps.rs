@@ -1,4 +1,4 @@
-//! Gaps: lists, and what became of a slot.
+//! Gaps: lists, and outcomes of slots.
 
 use std::collections::BTreeSet;
 

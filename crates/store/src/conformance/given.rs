@@ -13,7 +13,7 @@ use everbell_core::{
 use jiff::Timestamp;
 use uuid::Uuid;
 
-/// What jobs of the suite do, unless they say otherwise.
+/// The target of the suite's jobs, unless they name another.
 pub(super) const LOG: &str = "log";
 /// A second target.
 pub(super) const MAIL: &str = "mail";
@@ -30,7 +30,7 @@ pub(super) fn job(key: &str, schedule: &str) -> Definition {
     job_at(key, schedule, at("00:00"))
 }
 
-/// The same, made at this time.
+/// A job that was created at this time.
 pub(super) fn job_at(key: &str, schedule: &str, created_at: Timestamp) -> Definition {
     let (expression, zone) = schedule.split_once(" in ").unwrap_or((schedule, "UTC"));
     let zone = Zone::get(zone).unwrap();
@@ -79,7 +79,7 @@ pub(super) fn org_id(name: &str) -> OrgId {
 
 /// An org in this zone.
 pub(super) fn org(name: &str, zone: &str) -> OrgWrite {
-    OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::of(org_id(name)) }
+    OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::new(org_id(name)) }
 }
 
 pub(super) fn job_id(key: &str, version: u32) -> JobId {
@@ -98,7 +98,7 @@ pub(super) fn instance_id(number: u8) -> InstanceId {
     InstanceId::new(at("00:00"), [number; 10])
 }
 
-/// An instance that was heard of at `heartbeat_at`.
+/// An instance with its last heartbeat at `heartbeat_at`.
 pub(super) fn instance(number: u8, heartbeat_at: Timestamp) -> Instance {
     Instance {
         id: instance_id(number),
@@ -153,7 +153,7 @@ pub(super) fn trial(name: &str, label: &str, requested_at: Timestamp) -> Run {
     }
 }
 
-/// An entry of its own: no two have the same id, and later ones sort behind earlier ones of the same time.
+/// A new entry: no two have the same id, and later ones sort after earlier ones of the same time.
 pub(super) fn audit(action: &str, object: &str, at: Timestamp) -> AuditEntry {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let mut tail = [0; 10];
@@ -176,12 +176,12 @@ pub(super) fn page(limit: u32) -> PageRequest {
     PageRequest { limit, after: None }
 }
 
-/// What the engine asks about a timer that is due.
+/// Plans a timer that is due, as the engine does.
 pub(super) fn core_plan(due: &Due, now: Timestamp) -> Plan {
     due.plan(now)
 }
 
-/// What the engine asks `settle` about a claim.
+/// Describes a claim to `settle`, as the engine does.
 pub(super) fn settling(claim: &Claim) -> Settling {
     let policies = claim.job.as_ref().map(|job| &job.policies);
     Settling {
@@ -193,7 +193,7 @@ pub(super) fn settling(claim: &Claim) -> Settling {
     }
 }
 
-/// What kind of error it is: one word for each.
+/// Returns the kind of an error, in one word.
 pub(super) fn kind(error: &StoreError) -> &'static str {
     match error {
         StoreError::Unavailable { .. } => "unavailable",
@@ -214,7 +214,7 @@ pub(super) fn assert_refused<T: std::fmt::Debug>(answer: StoreResult<T>, expecte
     }
 }
 
-/// An id like those of core: time, then what tells it from others of that time.
+/// An id like those of core: the time, then bytes that distinguish it from others of that time.
 pub(super) fn time_ordered(at: Timestamp, tail: [u8; 10]) -> Uuid {
     RunId::by_hand(at, tail).as_uuid()
 }

@@ -1,4 +1,4 @@
-//! Leases: who holds a run, and what happens when nobody is heard of.
+//! Leases: which instance holds a run, and what happens when heartbeats stop.
 
 use std::time::Duration;
 

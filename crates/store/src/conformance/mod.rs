@@ -16,11 +16,11 @@
 //! # fn main() {}
 //! ```
 //!
-//! Beside the cases there are [`checkers`] of the invariants, a [`faults::Faulty`] store that fails when it is told to,
-//! and [`model`], which compares a store with [`MemoryStore`](crate::memory::MemoryStore) on random operations.
+//! Beside the cases there are [`checkers`] of the invariants, a [`faults::Faulty`] store that fails on demand, and
+//! [`model`], which compares a store with [`MemoryStore`](crate::memory::MemoryStore) on random operations.
 //!
-//! What a case asserts is the contract. What the contract leaves open, such as the order of rows with equal keys, no case
-//! looks at.
+//! The contract is what the cases assert. They do not look at what it leaves open, such as the order of rows with equal
+//! keys.
 
 #![allow(clippy::unwrap_used, reason = "a case that cannot go on has failed")]
 #![allow(missing_docs, reason = "the name of a case is the sentence that it proves")]

@@ -59,7 +59,7 @@ pub async fn more_random_sequences_of_everything(fresh: Fresh) {
     compare(&fresh, Flavor::Everything, 4_500).await;
 }
 
-/// Many sequences, one after the other on the same store: each uses keys of its own, and org updates up at its end.
+/// Many sequences, one after the other on the same store: each uses its own keys, and cleans up at its end.
 async fn compare(fresh: &Fresh, flavor: Flavor, seed: u64) {
     let pair = Pair { store: fresh.store(), model: Arc::new(MemoryStore::new()) };
     let mut now = at("00:00");
@@ -101,7 +101,7 @@ impl Pair {
         generator.now().checked_add(SignedDuration::from_secs(dice.below(90_000) as i64)).unwrap()
     }
 
-    async fn both(&self, operation: &Operation, seed: u64, done: &mut Vec<String>) -> apply::Answer {
+    async fn both(&self, operation: &Operation, seed: u64, done: &mut Vec<String>) -> apply::Observation {
         done.push(format!("{operation:?}"));
         let expected = operation.apply(&*self.model).await;
         let answer = operation.apply(&*self.store).await;
@@ -116,7 +116,7 @@ impl Pair {
     }
 }
 
-/// Where two answers part, with what is around: whole answers are too long to compare by eye.
+/// Returns the first difference of two answers, with its context: whole answers are too long to compare by eye.
 fn difference(expected: &str, answer: &str) -> String {
     let (expected, answer): (Vec<char>, Vec<char>) = (expected.chars().collect(), answer.chars().collect());
     let same = expected.iter().zip(&answer).take_while(|(a, b)| a == b).count();

@@ -1,4 +1,4 @@
-//! What people do for one org, or for all of them: runs by hand, backfills. And what they owe each other.
+//! Actions for one org, or for all of them: runs by hand, backfills, and how they affect each other.
 
 use everbell_core::change;
 use everbell_core::org::OrgTask;
@@ -28,7 +28,7 @@ pub async fn a_run_by_hand_is_for_one_org(fresh: Fresh) {
     let changed = change("utc", Some(1)).await.unwrap();
     assert_eq!((changed.runs.len(), changed.runs[0].org.as_ref()), (1, Some(&utc)));
     assert_eq!(next(&world, id, "utc").await, Some(at("09:00")), "the timer stays");
-    // Its overlap is its own: the stuck run of one org is in nobody else's way.
+    // Overlap is per org: the stuck run of one org does not block the others.
     world.start(at("01:00")).await;
     let planned = world.plan(at("17:00")).await;
     let skipped: Vec<_> = planned.runs.iter().map(|run| run.skipped).collect();
@@ -41,7 +41,7 @@ pub async fn a_run_by_hand_for_all_orgs_is_made_once_for_each(fresh: Fresh) {
     set_enabled(&world, "la", false, "00:30").await;
     let work = OrgTask::RunNow { payload: None, overlap: None };
     world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
-    world.org_update(at("01:00")).await;
+    world.reconcile_orgs(at("01:00")).await;
     let runs = world.runs().await;
     let mut orgs: Vec<_> = runs.iter().map(|run| run.org.as_ref().unwrap().to_string()).collect();
     orgs.sort();
@@ -56,11 +56,11 @@ pub async fn a_backfill_for_all_orgs_has_the_slots_of_each(fresh: Fresh) {
     world.pause("brief", at("01:00")).await;
     world.plan(later).await;
     world.resume("brief", Missed::Skip, later).await;
-    world.org_update(later).await;
+    world.reconcile_orgs(later).await;
     let work =
         OrgTask::Backfill { id: BackfillId::new(later, [7; 10]), from: at("00:00"), to: at("2026-11-17T12:00:00Z") };
     world.try_change("brief", later, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
-    world.org_update(later).await;
+    world.reconcile_orgs(later).await;
     assert_eq!(dates(&world, "utc").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
     assert_eq!(dates(&world, "la").await, ["2026-11-15", "2026-11-16"]);
     assert_eq!(dates(&world, "tokyo").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
@@ -74,7 +74,7 @@ pub async fn the_backlog_of_an_org_starves_nobody(fresh: Fresh) {
         values.catch_up_limit = 500;
     });
     world.create(often).await;
-    world.org_update(at("00:00")).await;
+    world.reconcile_orgs(at("00:00")).await;
     set_enabled(&world, "other", false, "00:00:30").await;
     world.plan(at("05:00")).await;
     assert!(world.runs().await.len() >= 300);
@@ -94,7 +94,7 @@ pub async fn an_org_update_that_makes_runs_is_stopped_and_no_other(fresh: Fresh)
     let entry = audit("job.stop_sweep", "job:brief", at("01:01"));
     let stopped = world.store.stop_org_update(org_update.id, &entry).await.unwrap();
     assert_eq!((&stopped, stopped.seen), (&org_update, 1), "it tells how far it was");
-    world.org_update(at("01:01")).await;
+    world.reconcile_orgs(at("01:01")).await;
     let runs = world.runs().await;
     assert_eq!(runs.iter().map(|run| run.org.as_ref().unwrap().as_str()).collect::<Vec<_>>(), ["la"], "it stays");
     assert_eq!(world.actions(Some("job:brief")).await[0], "job.stop_sweep");
@@ -126,7 +126,7 @@ pub async fn orgs_that_a_job_cannot_fire_for_are_one_entry(fresh: Fresh) {
     let own = world.store.list_audit(Some("org:la"), &page(1)).await.unwrap().items.remove(0);
     assert_eq!((own.action.as_str(), own.reason.as_deref()), ("org.errored", Some("no such zone")));
     assert_eq!(own.after.unwrap().as_str(), r#"{"jobKey":"brief"}"#);
-    // A run by hand leaves the timers as they are, and tells nobody again.
+    // A run by hand leaves the timers as they are, and wakes no reconciler.
     let work = OrgTask::RunNow { payload: None, overlap: None };
     world.try_change("brief", day, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     let progress = world.store.reconcile_orgs(day, 100).await.unwrap();

@@ -1,4 +1,4 @@
-//! Orgs, overrides, org updates and plans in random order, on a store and on the model: both tell the same story.
+//! Orgs, overrides, org updates and plans in random order, on a store and on the model: both answer the same.
 
 use everbell_core::change::{self, Edit};
 use everbell_core::org::{OrgTask, OrgWrite, OverrideWrite};
@@ -34,8 +34,8 @@ const TIMES: [&str; 4] = ["0 9 * * *", "30 2 * * *", "0 */6 * * *", "0 17 * * mo
 enum Event {
     Put(Vec<OrgWrite>),
     Delete(&'static str, Option<u64>),
-    Wish(&'static str, OverrideWrite),
-    Unwish(&'static str, &'static str),
+    SetOverride(&'static str, OverrideWrite),
+    ClearOverride(&'static str, &'static str),
     Create(&'static str, &'static str, u32),
     Pause(&'static str),
     Resume(&'static str, Missed),
@@ -68,9 +68,9 @@ impl Story {
             5..7 => {
                 let expression = self.dice.one_in(2).then(|| self.pick(&TIMES).to_owned());
                 let enabled = !self.dice.one_in(3);
-                Event::Wish(org, OverrideWrite { job_key: JobKey::new(key).unwrap(), enabled, expression })
+                Event::SetOverride(org, OverrideWrite { job_key: JobKey::new(key).unwrap(), enabled, expression })
             }
-            7 => Event::Unwish(org, key),
+            7 => Event::ClearOverride(org, key),
             8 | 9 => {
                 self.versions += 1;
                 Event::Create(key, self.pick(&TIMES), self.versions)
@@ -99,13 +99,13 @@ impl Story {
                 timezone: (!self.dice.one_in(4)).then(|| self.pick(&ZONES).to_owned()),
                 enabled: self.dice.one_in(4).then(|| self.dice.one_in(2)),
                 name: self.dice.one_in(5).then(|| "A name".to_owned()),
-                ..OrgWrite::of(org_id(ORGS[(first + n) % ORGS.len()]))
+                ..OrgWrite::new(org_id(ORGS[(first + n) % ORGS.len()]))
             })
             .collect()
     }
 }
 
-fn told<T: std::fmt::Debug>(answer: StoreResult<T>) -> String {
+fn describe<T: std::fmt::Debug>(answer: StoreResult<T>) -> String {
     match answer {
         Ok(answer) => format!("{answer:?}"),
         Err(error) => format!("error: {}", kind(&error)),
@@ -115,38 +115,40 @@ fn told<T: std::fmt::Debug>(answer: StoreResult<T>) -> String {
 async fn happen(store: &dyn Store, event: &Event, entry: &everbell_core::store::AuditEntry, now: Timestamp) -> String {
     let job = |key: &str| by_key(key);
     match event {
-        Event::Put(writes) => told(store.write_orgs(writes, entry).await),
-        Event::Delete(org, revision) => told(store.delete_org(&org_id(org), *revision, entry).await),
-        Event::Wish(org, write) => told(store.write_override(&org_id(org), write, entry).await),
-        Event::Unwish(org, key) => told(store.delete_override(&org_id(org), &JobKey::new(key).unwrap(), entry).await),
+        Event::Put(writes) => describe(store.write_orgs(writes, entry).await),
+        Event::Delete(org, revision) => describe(store.delete_org(&org_id(org), *revision, entry).await),
+        Event::SetOverride(org, write) => describe(store.write_override(&org_id(org), write, entry).await),
+        Event::ClearOverride(org, key) => {
+            describe(store.delete_override(&org_id(org), &JobKey::new(key).unwrap(), entry).await)
+        }
         Event::Create(key, schedule, version) => {
             let mut definition = per_org(job_at(key, schedule, now));
             definition.id = job_id(key, *version);
             definition.version = *version;
-            told(store.create_job(&change::create(definition), entry).await)
+            describe(store.create_job(&change::create(definition), entry).await)
         }
         Event::Pause(key) => {
-            told(store.change_job(&job(key), None, &|view| change::pause(view, pause_of(now)), entry).await)
+            describe(store.change_job(&job(key), None, &|view| change::pause(view, pause_of(now)), entry).await)
         }
         Event::Resume(key, missed) => {
-            told(store.change_job(&job(key), None, &|view| change::resume(view, *missed, "ana", now), entry).await)
+            describe(store.change_job(&job(key), None, &|view| change::resume(view, *missed, "ana", now), entry).await)
         }
         Event::NewVersion(key, schedule, version) => {
             let edit = Edit { spec: Some(job_at(key, schedule, now).spec.unwrap()), ..Edit::default() };
             let id = job_id(key, *version);
-            // Versions count up by themselves; ids tell them apart.
+            // Versions count up by themselves; ids distinguish them.
             let decide = |view: &change::JobView| change::new_version(view, edit.clone(), id, false, "ana", now);
-            told(store.change_job(&job(key), None, &decide, entry).await)
+            describe(store.change_job(&job(key), None, &decide, entry).await)
         }
         Event::Retire(key) => {
-            told(store.change_job(&job(key), None, &|view| change::retire(view, "ana", now), entry).await)
+            describe(store.change_job(&job(key), None, &|view| change::retire(view, "ana", now), entry).await)
         }
         Event::ForAll(key, work) => {
             let decide = |view: &change::JobView| change::for_all_orgs(view, work.clone());
-            told(store.change_job(&job(key), None, &decide, entry).await)
+            describe(store.change_job(&job(key), None, &decide, entry).await)
         }
         Event::OrgUpdate(limit) => {
-            told(store.reconcile_orgs(now, *limit).await.map(|progress| (progress.orgs, progress.more)))
+            describe(store.reconcile_orgs(now, *limit).await.map(|progress| (progress.orgs, progress.more)))
         }
         Event::OrgUpdateAll => {
             let (mut orgs, mut rounds) = (0, 0);
@@ -163,7 +165,7 @@ async fn happen(store: &dyn Store, event: &Event, entry: &everbell_core::store::
         }
         Event::Plan => {
             let planned = store.plan_due(now, 1_000, &targets(), &core_plan).await;
-            told(planned.map(|planned| (planned.timers, planned.runs.len(), planned.next_due_at)))
+            describe(planned.map(|planned| (planned.timers, planned.runs.len(), planned.next_due_at)))
         }
     }
 }
@@ -171,9 +173,9 @@ async fn happen(store: &dyn Store, event: &Event, entry: &everbell_core::store::
 /// Everything that there is about orgs.
 async fn look(store: &dyn Store) -> Vec<String> {
     let mut seen = vec![
-        told(store.list_orgs(&OrgFilter::default(), &page(1_000)).await),
-        told(store.count_orgs().await),
-        told(store.list_org_updates().await),
+        describe(store.list_orgs(&OrgFilter::default(), &page(1_000)).await),
+        describe(store.count_orgs().await),
+        describe(store.list_org_updates().await),
     ];
     let jobs = JobFilter { sort: JobSort::Key, ..JobFilter::default() };
     for row in store.list_jobs(&jobs, &page(1_000)).await.unwrap().items {
@@ -181,11 +183,11 @@ async fn look(store: &dyn Store) -> Vec<String> {
         let orgs = store.job_orgs(id, &everbell_core::store::JobOrgFilter::default(), &page(1_000)).await;
         seen.push(format!(
             "{id}: {}",
-            told(orgs.map(|orgs| {
-                orgs.items.into_iter().map(|row| (row.org.id, row.wish, row.timer, row.error)).collect::<Vec<_>>()
+            describe(orgs.map(|orgs| {
+                orgs.items.into_iter().map(|row| (row.org.id, row.override_, row.timer, row.error)).collect::<Vec<_>>()
             }))
         ));
-        seen.push(told(store.get_job(&JobRef::Id(id)).await.map(|row| (row.job.state, row.timer))));
+        seen.push(describe(store.get_job(&JobRef::Id(id)).await.map(|row| (row.job.state, row.timer))));
     }
     let (mut after, mut runs) = (None, Vec::new());
     loop {
@@ -199,7 +201,7 @@ async fn look(store: &dyn Store) -> Vec<String> {
     seen.extend(runs.into_iter().map(|run| format!("{run:?}")));
     let gaps = store.list_gaps(&GapFilter::default(), &page(1_000)).await.unwrap().items;
     seen.extend(gaps.into_iter().map(|gap| format!("{gap:?}")));
-    seen.push(told(store.list_audit(None, &page(1_000)).await.map(|page| page.items)));
+    seen.push(describe(store.list_audit(None, &page(1_000)).await.map(|page| page.items)));
     seen
 }
 

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::Fresh;
 use super::given::{at, audit, job, job_at, job_id, org, org_id, per_org};
-use super::orgs::wish;
+use super::orgs::override_write;
 use super::world::{World, success};
 
 /// Three orgs around the world and a job at nine, made at midnight UTC.
@@ -19,7 +19,7 @@ pub(super) async fn three(fresh: &Fresh) -> (World, JobId) {
     let world = World::new(fresh);
     world.put(&[org("la", "America/Los_Angeles"), org("tokyo", "Asia/Tokyo"), org("utc", "UTC")], at("00:00")).await;
     let id = world.create(per_org(job("brief", "0 9 * * *"))).await.job.definition.id;
-    world.org_update(at("00:00")).await;
+    world.reconcile_orgs(at("00:00")).await;
     (world, id)
 }
 
@@ -43,13 +43,13 @@ async fn timer(world: &World, job: JobId, org: &str) -> Timer {
 
 async fn move_to(world: &World, name: &str, zone: &str, now: &str) {
     world.put(&[org(name, zone)], at(now)).await;
-    world.org_update(at(now)).await;
+    world.reconcile_orgs(at(now)).await;
 }
 
 pub(super) async fn set_enabled(world: &World, name: &str, enabled: bool, now: &str) {
-    let write = OrgWrite { enabled: Some(enabled), ..OrgWrite::of(org_id(name)) };
+    let write = OrgWrite { enabled: Some(enabled), ..OrgWrite::new(org_id(name)) };
     world.put(&[write], at(now)).await;
-    world.org_update(at(now)).await;
+    world.reconcile_orgs(at(now)).await;
 }
 
 pub(super) async fn dates(world: &World, name: &str) -> Vec<String> {
@@ -81,7 +81,7 @@ pub async fn a_new_org_gets_its_timers(fresh: Fresh) {
     world.put(&[org("cairo", "Africa/Cairo")], at("05:00")).await;
     assert_eq!(next(&world, id, "cairo").await, None, "nobody has looked yet");
     assert_eq!(world.store.count_orgs().await.unwrap().waiting, 1);
-    world.org_update(at("05:00")).await;
+    world.reconcile_orgs(at("05:00")).await;
     assert_eq!(next(&world, id, "cairo").await, Some(at("07:00")));
     assert_eq!(
         timer(&world, id, "cairo").await.last_slot_at,
@@ -94,12 +94,12 @@ pub async fn a_new_org_gets_its_timers(fresh: Fresh) {
 pub async fn a_new_org_whose_time_has_gone_by_fires_at_once_and_once(fresh: Fresh) {
     let (world, id) = three(&fresh).await;
     world.put(&[org("dhaka", "Asia/Dhaka")], at("05:00")).await;
-    world.org_update(at("05:00")).await;
+    world.reconcile_orgs(at("05:00")).await;
     assert_eq!(next(&world, id, "dhaka").await, Some(at("03:00")), "nine o'clock was two hours ago");
     world.run_due(&success(), at("05:00")).await;
     assert_eq!(dates(&world, "dhaka").await, ["2026-11-15"]);
     world.put(&[org("dhaka", "Europe/Paris")], at("05:10")).await;
-    world.org_update(at("05:10")).await;
+    world.reconcile_orgs(at("05:10")).await;
     world.run_due(&success(), at("08:00")).await;
     assert_eq!(dates(&world, "dhaka").await, ["2026-11-15"], "and no second time on that date");
     assert_eq!(gaps_of(&world, "dhaka").await, [(GapReason::Coalesced, 1)]);
@@ -131,15 +131,15 @@ pub async fn an_org_that_moves_east_past_the_time_fires_at_once(fresh: Fresh) {
 
 pub async fn a_timer_that_is_due_is_judged_by_what_holds_now(fresh: Fresh) {
     let (world, id) = three(&fresh).await;
-    // Nobody has looked after the timers since.
+    // The timers have not been reconciled since.
     world.put(&[org("utc", "America/Los_Angeles")], at("08:59")).await;
-    let off = OrgWrite { enabled: Some(false), ..OrgWrite::of(org_id("la")) };
+    let off = OrgWrite { enabled: Some(false), ..OrgWrite::new(org_id("la")) };
     world.put(&[off], at("08:59")).await;
     let planned = world.plan(at("17:00")).await;
     assert_eq!(planned.runs.len(), 1, "it is nine in Los Angeles, where `utc` is now; `la` is off");
     assert_eq!(dates(&world, "utc").await, ["2026-11-15"]);
     assert_eq!(next(&world, id, "la").await, None);
-    world.org_update(at("17:00")).await;
+    world.reconcile_orgs(at("17:00")).await;
     assert_eq!(next(&world, id, "la").await, None);
     assert_eq!(next(&world, id, "utc").await, Some(at("2026-11-16T17:00:00Z")));
 }
@@ -158,14 +158,14 @@ pub async fn an_override_moves_and_stops_one_org_alone(fresh: Fresh) {
     let (world, id) = three(&fresh).await;
     let utc = org_id("utc");
     let entry = |time: &str| audit("org.override", "org:utc", at(time));
-    world.store.write_override(&utc, &wish(true, Some("30 7 * * *")), &entry("01:00")).await.unwrap();
-    world.org_update(at("01:00")).await;
+    world.store.write_override(&utc, &override_write(true, Some("30 7 * * *")), &entry("01:00")).await.unwrap();
+    world.reconcile_orgs(at("01:00")).await;
     assert_eq!(next(&world, id, "utc").await, Some(at("07:30")));
-    world.store.write_override(&utc, &wish(false, None), &entry("02:00")).await.unwrap();
-    world.org_update(at("02:00")).await;
+    world.store.write_override(&utc, &override_write(false, None), &entry("02:00")).await.unwrap();
+    world.reconcile_orgs(at("02:00")).await;
     assert_eq!(next(&world, id, "utc").await, None);
-    world.store.delete_override(&utc, &wish(false, None).job_key, &entry("03:00")).await.unwrap();
-    world.org_update(at("03:00")).await;
+    world.store.delete_override(&utc, &override_write(false, None).job_key, &entry("03:00")).await.unwrap();
+    world.reconcile_orgs(at("03:00")).await;
     assert_eq!(next(&world, id, "utc").await, Some(at("09:00")));
     assert_eq!(next(&world, id, "la").await, Some(at("17:00")));
 }
@@ -197,9 +197,9 @@ pub async fn a_zone_that_ceased_to_be_concerns_its_org_alone(fresh: Fresh) {
     let errored = OrgFilter { errored: Some(true), ..OrgFilter::default() };
     let page = PageRequest { limit: 10, after: None };
     assert_eq!(world.store.list_orgs(&errored, &page).await.unwrap().items[0].id, utc);
-    // Whatever is written about the org tries again.
-    world.store.write_override(&utc, &wish(true, None), &entry("18:00")).await.unwrap();
-    world.org_update(at("18:00")).await;
+    // Any write about the org tries again.
+    world.store.write_override(&utc, &override_write(true, None), &entry("18:00")).await.unwrap();
+    world.reconcile_orgs(at("18:00")).await;
     assert_eq!(world.store.count_orgs().await.unwrap().errored, 0);
     assert_eq!(next(&world, id, "utc").await, Some(at("2026-11-16T09:00:00Z")));
     assert_eq!(gaps_of(&world, "utc").await, [(GapReason::Errored, 1)]);
@@ -211,7 +211,7 @@ pub async fn a_pause_stops_all_orgs_at_once_and_a_resume_wakes_them(fresh: Fresh
     let planned = world.plan(at("17:00")).await;
     assert_eq!((planned.runs.len(), planned.gaps.len()), (0, 0));
     world.resume("brief", Missed::Skip, at("18:00")).await;
-    world.org_update(at("18:00")).await;
+    world.reconcile_orgs(at("18:00")).await;
     let expected = [("la", "2026-11-16T17:00:00Z"), ("tokyo", "2026-11-16T00:00:00Z"), ("utc", "2026-11-16T09:00:00Z")];
     assert_eq!(nexts(&world, id).await, expected.map(|(org, time)| (org.to_owned(), Some(at(time)))).into());
     assert_eq!(gaps_of(&world, "utc").await, [(GapReason::Paused, 1)]);
@@ -243,7 +243,7 @@ pub async fn a_new_version_takes_over_without_firing_twice_on_a_date(fresh: Fres
     let id = job_id("brief", 2);
     let decide = |view: &change::JobView| change::new_version(view, edit.clone(), id, false, "ana", at("10:00"));
     world.try_change("brief", at("10:00"), decide).await.unwrap();
-    world.org_update(at("10:00")).await;
+    world.reconcile_orgs(at("10:00")).await;
     assert_eq!(nexts(&world, old).await, BTreeMap::new(), "the old version has no timers any more");
     assert_eq!(next(&world, id, "utc").await, Some(at("17:00")));
     assert_eq!(timer(&world, id, "utc").await.last_local_date, Some(jiff::civil::date(2026, 11, 15)));
@@ -263,7 +263,7 @@ pub async fn versions_that_follow_each_other_faster_than_org_updates_lose_nothin
         world.try_change("brief", at(time), decide).await.unwrap();
     }
     assert_eq!(world.store.list_org_updates().await.unwrap().len(), 3);
-    world.org_update(at("10:05")).await;
+    world.reconcile_orgs(at("10:05")).await;
     for version in 1..4 {
         assert_eq!(nexts(&world, job_id("brief", version)).await, BTreeMap::new(), "version {version}");
     }
@@ -275,10 +275,10 @@ pub async fn versions_that_follow_each_other_faster_than_org_updates_lose_nothin
 pub async fn a_retired_job_leaves_no_timers(fresh: Fresh) {
     let (world, id) = three(&fresh).await;
     world.retire("brief", at("12:00")).await;
-    // Due when it was retired, and nobody had looked: it is told all the same.
+    // Due when it was retired, but not planned yet: it is recorded all the same.
     let planned = world.plan(at("12:00")).await;
     assert_eq!(planned.timers, 1);
-    world.org_update(at("12:00")).await;
+    world.reconcile_orgs(at("12:00")).await;
     assert_eq!(nexts(&world, id).await, BTreeMap::new());
     assert_eq!(world.plan(at("2026-11-20T00:00:00Z")).await.timers, 0);
     assert_eq!(gaps_of(&world, "utc").await, [(GapReason::Missed, 1)]);
@@ -289,7 +289,7 @@ pub async fn a_deleted_org_leaves_no_timers_and_keeps_its_runs(fresh: Fresh) {
     let (world, id) = three(&fresh).await;
     world.run_due(&success(), at("09:00")).await;
     world.store.delete_org(&org_id("utc"), None, &audit("org.delete", "org:utc", at("10:00"))).await.unwrap();
-    world.org_update(at("10:00")).await;
+    world.reconcile_orgs(at("10:00")).await;
     assert_eq!(nexts(&world, id).await.into_keys().collect::<Vec<_>>(), ["la", "tokyo"]);
     world.plan(at("2026-11-20T00:00:00Z")).await;
     assert_eq!(dates(&world, "utc").await, ["2026-11-15"]);
@@ -300,7 +300,7 @@ pub async fn a_deleted_org_leaves_no_timers_and_keeps_its_runs(fresh: Fresh) {
 pub async fn what_was_deleted_is_forgotten_in_the_end(fresh: Fresh) {
     let (world, _) = three(&fresh).await;
     world.store.delete_org(&org_id("utc"), None, &audit("org.delete", "org:utc", at("10:00"))).await.unwrap();
-    world.org_update(at("10:00")).await;
+    world.reconcile_orgs(at("10:00")).await;
     let again = world.put(&[org("utc", "UTC")], at("11:00")).await;
     assert_eq!(again[0].org.revision, 1, "nothing is left of what it was");
 }
@@ -309,7 +309,7 @@ pub async fn an_org_update_goes_on_where_it_was(fresh: Fresh) {
     let world = World::new(&fresh);
     let many: Vec<OrgWrite> = (0..25).map(|n| org(&format!("org-{n:02}"), "UTC")).collect();
     world.put(&many, at("00:00")).await;
-    world.org_update(at("00:00")).await;
+    world.reconcile_orgs(at("00:00")).await;
     let id = world.create(per_org(job("brief", "0 9 * * *"))).await.job.definition.id;
     let (mut steps, mut orgs) = (0, 0);
     loop {
@@ -337,11 +337,11 @@ pub async fn an_org_update_goes_on_where_it_was(fresh: Fresh) {
 pub async fn an_org_that_changes_before_an_org_update_comes_by_is_seen_by_it(fresh: Fresh) {
     let world = World::new(&fresh);
     world.put(&[org("a", "UTC"), org("b", "UTC"), org("c", "UTC")], at("00:00")).await;
-    world.org_update(at("00:00")).await;
+    world.reconcile_orgs(at("00:00")).await;
     let id = world.create(per_org(job("brief", "0 9 * * *"))).await.job.definition.id;
     world.store.reconcile_orgs(at("00:00"), 1).await.unwrap();
     world.put(&[org("a", "Asia/Tokyo"), org("c", "Asia/Tokyo")], at("00:01")).await;
-    world.org_update(at("00:01")).await;
+    world.reconcile_orgs(at("00:01")).await;
     let tokyo = Some(at("2026-11-16T00:00:00Z"));
     assert_eq!(nexts(&world, id).await.into_values().collect::<Vec<_>>(), [tokyo, Some(at("09:00")), tokyo]);
 }
@@ -353,7 +353,7 @@ pub async fn the_set_of_timers_can_be_made_anew(fresh: Fresh) {
     let before = rows(&world, id).await;
     let decide = |view: &change::JobView| change::for_all_orgs(view, OrgTask::Arm);
     world.try_change("brief", at("11:00"), decide).await.unwrap();
-    world.org_update(at("11:00")).await;
+    world.reconcile_orgs(at("11:00")).await;
     assert_eq!(rows(&world, id).await, before);
 }
 

@@ -13,7 +13,7 @@ fn named(id: &str, zone: &str, name: &str) -> OrgWrite {
     OrgWrite { name: Some(name.to_owned()), ..org(id, zone) }
 }
 
-pub(super) fn wish(enabled: bool, expression: Option<&str>) -> OverrideWrite {
+pub(super) fn override_write(enabled: bool, expression: Option<&str>) -> OverrideWrite {
     let job_key = JobKey::new("brief").unwrap();
     OverrideWrite { job_key, enabled, expression: expression.map(str::to_owned) }
 }
@@ -65,8 +65,8 @@ pub async fn an_unknown_org_is_not_found(fresh: Fresh) {
     let missing = |error: StoreError| assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
     missing(store.get_org(&nobody).await.unwrap_err());
     missing(store.delete_org(&nobody, None, &entry).await.unwrap_err());
-    missing(store.write_override(&nobody, &wish(false, None), &entry).await.unwrap_err());
-    missing(store.delete_override(&nobody, &wish(false, None).job_key, &entry).await.unwrap_err());
+    missing(store.write_override(&nobody, &override_write(false, None), &entry).await.unwrap_err());
+    missing(store.delete_override(&nobody, &override_write(false, None).job_key, &entry).await.unwrap_err());
     missing(store.list_overrides(&nobody).await.unwrap_err());
     missing(store.org_jobs(&nobody).await.unwrap_err());
     let only = OrgWrite { only_existing: true, ..org("nobody", "UTC") };
@@ -133,7 +133,7 @@ pub async fn a_deleted_org_is_gone_with_what_it_overrides(fresh: Fresh) {
     world.put(&[org("acme", "UTC")], at("08:00")).await;
     let acme = org_id("acme");
     let entry = audit("org.override", "org:acme", at("08:10"));
-    world.store.write_override(&acme, &wish(false, None), &entry).await.unwrap();
+    world.store.write_override(&acme, &override_write(false, None), &entry).await.unwrap();
     world.store.delete_org(&acme, None, &audit("org.delete", "org:acme", at("09:00"))).await.unwrap();
     assert!(matches!(world.store.get_org(&acme).await, Err(StoreError::NotFound { .. })));
     assert_eq!(ids(&world, &OrgFilter::default()).await, Vec::<String>::new());
@@ -141,7 +141,7 @@ pub async fn a_deleted_org_is_gone_with_what_it_overrides(fresh: Fresh) {
     let again = world.put(&[org("acme", "Asia/Tokyo")], at("10:00")).await;
     assert!(again[0].created && again[0].org.place.moved.is_none());
     assert_eq!(world.store.list_overrides(&acme).await.unwrap(), []);
-    world.org_update(at("10:00")).await;
+    world.reconcile_orgs(at("10:00")).await;
     assert_eq!(ids(&world, &OrgFilter::default()).await, ["acme"], "it is not removed with what it was");
 }
 
@@ -151,17 +151,20 @@ pub async fn an_override_is_written_listed_and_taken_back(fresh: Fresh) {
     let acme = org_id("acme");
     let store = &world.store;
     let entry = |minute: &str| audit("org.override", "org:acme", at(minute));
-    let first = store.write_override(&acme, &wish(true, Some("30 7 * * *")), &entry("08:10")).await.unwrap();
+    let first = store.write_override(&acme, &override_write(true, Some("30 7 * * *")), &entry("08:10")).await.unwrap();
     assert_eq!((first.enabled, first.expression.as_deref()), (true, Some("30 7 * * *")));
     assert_eq!((first.updated_by.as_str(), first.updated_at), ("ana", at("08:10")));
-    let other = OverrideWrite { job_key: JobKey::new("Alpha").unwrap(), ..wish(false, None) };
+    let other = OverrideWrite { job_key: JobKey::new("Alpha").unwrap(), ..override_write(false, None) };
     store.write_override(&acme, &other, &entry("08:20")).await.unwrap();
-    let second = store.write_override(&acme, &wish(false, None), &entry("08:30")).await.unwrap();
+    let second = store.write_override(&acme, &override_write(false, None), &entry("08:30")).await.unwrap();
     let listed = store.list_overrides(&acme).await.unwrap();
-    assert_eq!(listed.iter().map(|wish| wish.job_key.as_str()).collect::<Vec<_>>(), ["Alpha", "brief"]);
+    assert_eq!(listed.iter().map(|override_| override_.job_key.as_str()).collect::<Vec<_>>(), ["Alpha", "brief"]);
     assert_eq!(listed[1], second);
     assert_eq!(store.list_overrides(&org_id("other")).await.unwrap(), []);
-    assert_refused(store.write_override(&acme, &wish(true, Some("61 * * * *")), &entry("08:40")).await, "invalid");
+    assert_refused(
+        store.write_override(&acme, &override_write(true, Some("61 * * * *")), &entry("08:40")).await,
+        "invalid",
+    );
     store.delete_override(&acme, &second.job_key, &entry("08:50")).await.unwrap();
     let gone = store.delete_override(&acme, &second.job_key, &entry("08:55")).await;
     assert!(matches!(gone, Err(StoreError::NotFound { .. })));
@@ -176,20 +179,26 @@ pub async fn a_job_and_an_org_see_each_other(fresh: Fresh) {
     world.create(per_org(job("audit", "0 12 * * *"))).await;
     world.create(job("global", "0 12 * * *")).await;
     let acme = org_id("acme");
-    world.store.write_override(&acme, &wish(false, None), &audit("o", "org:acme", at("00:01"))).await.unwrap();
-    world.org_update(at("00:02")).await;
+    world
+        .store
+        .write_override(&acme, &override_write(false, None), &audit("o", "org:acme", at("00:01")))
+        .await
+        .unwrap();
+    world.reconcile_orgs(at("00:02")).await;
     let jobs = world.store.org_jobs(&acme).await.unwrap();
     let keys: Vec<_> = jobs.iter().map(|row| row.job.definition.key.as_str()).collect();
     assert_eq!(keys, ["audit", "brief"]);
     assert_eq!(jobs[0].timer.as_ref().unwrap().next_run_at, Some(at("03:00")), "noon in Tokyo");
     assert_eq!(jobs[1].timer.as_ref().and_then(|timer| timer.next_run_at), None);
-    assert!(jobs[1].wish.as_ref().is_some_and(|wish| !wish.enabled));
+    assert!(jobs[1].override_.as_ref().is_some_and(|override_| !override_.enabled));
     let page = PageRequest { limit: 10, after: None };
     let orgs = world.store.job_orgs(brief, &JobOrgFilter::default(), &page).await.unwrap();
     let seen: Vec<_> = orgs
         .items
         .iter()
-        .map(|row| (row.org.id.as_str(), row.wish.is_some(), row.timer.as_ref().and_then(|timer| timer.next_run_at)))
+        .map(|row| {
+            (row.org.id.as_str(), row.override_.is_some(), row.timer.as_ref().and_then(|timer| timer.next_run_at))
+        })
         .collect();
     assert_eq!(seen, [("acme", true, None), ("zeta", false, Some(at("09:00")))]);
     let armed = JobOrgFilter { armed: Some(true), ..JobOrgFilter::default() };

@@ -114,7 +114,7 @@ pub async fn retiring_a_paused_job_cancels_what_waits(fresh: Fresh) {
     assert_eq!(world.start(at("05:33")).await, []);
 }
 
-/// Whoever starts runs and whoever pauses meet in the middle: nothing starts after the pause was answered.
+/// A pause and a claim may race: no run starts after the pause was answered.
 pub async fn nothing_starts_after_a_pause_was_answered(fresh: Fresh) {
     let world = World::new(&fresh);
     let second = World { store: fresh.reconnect().await };
@@ -160,7 +160,7 @@ pub async fn a_pause_holds_runs_that_an_org_update_has_yet_to_make(fresh: Fresh)
     world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     world.store.reconcile_orgs(at("01:00"), 1).await.unwrap();
     world.pause("brief", at("01:01")).await;
-    world.org_update(at("01:02")).await;
+    world.reconcile_orgs(at("01:02")).await;
     assert_eq!(world.runs().await.len(), 3, "for each org, also after the pause");
     assert_eq!(world.start(at("01:03")).await, []);
     assert_eq!(world.resume("brief", Missed::Skip, at("01:10")).await.pending, 3);
@@ -169,14 +169,14 @@ pub async fn a_pause_holds_runs_that_an_org_update_has_yet_to_make(fresh: Fresh)
     world.pause("brief", at("01:20")).await;
     let again = |view: &JobView| change::for_all_orgs(view, work.clone());
     world.try_change("brief", at("01:21"), again).await.unwrap();
-    world.org_update(at("01:21")).await;
+    world.reconcile_orgs(at("01:21")).await;
     let pending = RunFilter { status: vec![RunStatus::Pending], ..RunFilter::default() };
     let skipped = RunFilter { status: vec![RunStatus::Skipped], ..RunFilter::default() };
     let (pending, skipped) = (world.runs_like(&pending).await.len(), world.runs_like(&skipped).await.len());
     assert_eq!((pending, skipped), (0, 3), "the first ones are still at work");
 }
 
-/// A pause that comes while an org update makes runs holds them, whoever commits first.
+/// A pause during an org update holds its runs, whichever commits first.
 pub async fn a_pause_and_an_org_update_at_once_start_nothing(fresh: Fresh) {
     let (world, _) = three(&fresh).await;
     let second = World { store: fresh.reconnect().await };
@@ -193,7 +193,7 @@ pub async fn a_pause_and_an_org_update_at_once_start_nothing(fresh: Fresh) {
         reconciling.await.unwrap();
         assert_eq!(world.start(now).await, [], "round {round}: nor what was made meanwhile");
         assert_eq!(world.resume("brief", Missed::Skip, now).await.pending, 3, "round {round}");
-        world.org_update(now).await;
+        world.reconcile_orgs(now).await;
         let claims = world.start(now).await;
         assert_eq!(claims.len(), 3, "round {round}");
         world.finish(&claims, &success(), now).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everbell_core::store::{AuditEntry, Changed, Claim, JobRow, Planned};
 use everbell_core::{Definition, Failure, Job, Json, Run};
 
-/// The same value with every JSON text in one form.
+/// Returns the value with every JSON text in one form.
 pub(super) trait Plain {
     /// In that form.
     #[must_use]

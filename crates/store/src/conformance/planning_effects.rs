@@ -210,7 +210,7 @@ pub async fn the_next_fire_is_not_looked_for_behind_very_many_others(fresh: Fres
     let orgs: Vec<_> = (0..1_200).map(|n| org(&format!("org-{n}"), "UTC")).collect();
     world.put(&orgs, at("00:00")).await;
     world.create(to(per_org(job("crowd", "0 1 * * *")), MAIL)).await;
-    world.org_update(at("00:00")).await;
+    world.reconcile_orgs(at("00:00")).await;
     world.create(job("behind", "0 2 * * *")).await;
     let next = async |now| world.store.plan_due(at(now), 10, &[target(LOG)], &core_plan).await.unwrap().next_due_at;
     let told = next("00:30").await;

@@ -20,7 +20,7 @@ fn minute(number: u32) -> Timestamp {
     at("00:00").checked_add(SignedDuration::from_mins(i64::from(number))).unwrap()
 }
 
-/// Plans and acts at the same time, on two connections; who is first is up to the dice and the database.
+/// Plans and acts at the same time, on two connections; the order is up to the dice and the database.
 async fn race<F>(worlds: &[World; 2], seed: u64, now: Timestamp, act: impl FnOnce(World) -> F) -> (Planned, Changed)
 where
     F: Future<Output = Changed> + Send + 'static,

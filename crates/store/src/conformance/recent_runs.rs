@@ -11,7 +11,7 @@ fn recent_runs(keys: &[&str], each: u32) -> RecentRuns {
     RecentRuns::new(keys.iter().map(|key| JobKey::new(key).unwrap()).collect(), each).unwrap()
 }
 
-/// What is seen: `<job>@<hour>`.
+/// Returns the recent runs as `<job>@<hour>`.
 async fn seen(world: &World, recent_runs: &RecentRuns) -> Vec<String> {
     let name = |run: &RunSummary| format!("{}@{}", run.job_key, run.scheduled_at.strftime("%H"));
     world.store.recent_runs(recent_runs).await.unwrap().iter().map(name).collect()

@@ -1,4 +1,4 @@
-//! `record`: what becomes of a run, and of its job.
+//! `record`: the effect of a transition on a run and its job.
 
 use everbell_core::settle::{Next, Outcome, Then, Transition};
 use everbell_core::store::{Claim, Recorded};

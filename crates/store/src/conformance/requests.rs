@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use everbell_core::change::{self, JobView};
 use everbell_core::plan::{Missed, RunNow};
-use everbell_core::store::{AuditEntry, Deed, LastAdmin, REQUEST_KEPT, Remembered, RequestKey, StoreResult};
+use everbell_core::store::{AuditEntry, Deed, LastAdmin, REQUEST_RETENTION, Remembered, RequestKey, StoreResult};
 use jiff::Timestamp;
 
 use super::Fresh;
 use super::given::{LOG, assert_refused, at, audit, by_hand, job, trial};
 use super::world::{World, by_key, pause_of};
 
-/// The shortest time that every store can tell.
+/// The shortest time that every store can represent.
 const MOMENT: Duration = Duration::from_micros(1);
 
 fn request(key: &str, byte: u8) -> RequestKey {
@@ -137,7 +137,7 @@ pub async fn an_answer_is_kept_for_a_day(fresh: Fresh) {
     world.create(job("daily", "0 9 * * *")).await;
     answer(&world, "key-1", "first", at("01:00")).await;
     run_now(&world, "key-2", "one", at("01:00")).await.unwrap();
-    let last = at("01:00") + REQUEST_KEPT;
+    let last = at("01:00") + REQUEST_RETENTION;
     assert_eq!(find_at(&world, "key-1", 1, last).await, answered("first"));
     assert_eq!(find_at(&world, "key-1", 2, last).await, Remembered::Different);
     assert_refused(run_now(&world, "key-2", "two", last).await, "conflict");
@@ -148,7 +148,7 @@ pub async fn an_answer_is_kept_for_a_day(fresh: Fresh) {
         assert!(matches!(find_at(&world, key, 1, after).await, Remembered::Done(_)), "the new one takes the place");
     }
     answer(&world, "key-1", "second", after).await;
-    assert_eq!(find_at(&world, "key-1", 1, after + REQUEST_KEPT).await, answered("second"), "its own day");
+    assert_eq!(find_at(&world, "key-1", 1, after + REQUEST_RETENTION).await, answered("second"), "its own day");
 }
 
 pub async fn an_answer_stays_whatever_comes_late(fresh: Fresh) {

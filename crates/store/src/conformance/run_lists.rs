@@ -26,7 +26,7 @@ async fn crowd(world: &World) {
     world.store.insert_run(&run, &audit("target.try", "target:mail", at("07:00"))).await.unwrap();
 }
 
-/// What a filter lets through: `<job>@<hour>`, newest first.
+/// Returns the runs that match a filter as `<job>@<hour>`, newest first.
 async fn found(world: &World, filter: &RunFilter) -> Vec<String> {
     let name = |run: &Run| {
         let key = run.job_key.as_ref().map_or("-", JobKey::as_str);

@@ -39,7 +39,7 @@ async fn listed(world: &World, filter: SessionFilter) -> Vec<u128> {
     sessions.iter().map(|session| session.id.as_u128()).collect()
 }
 
-fn of(actor: &str) -> SessionFilter {
+fn sessions_of(actor: &str) -> SessionFilter {
     SessionFilter { actor: Some(actor.to_owned()), id: None }
 }
 
@@ -60,7 +60,7 @@ pub async fn a_session_is_found_by_its_hash(fresh: Fresh) {
         user_agent: new.user_agent.clone(),
     };
     assert_eq!(world.store.find_session(&new.hash, at("02:30:59")).await.unwrap(), Some(expected.clone()));
-    // A use that is told late does not count backwards.
+    // A use that is reported late does not move the time back.
     assert_eq!(world.store.find_session(&new.hash, at("02:00")).await.unwrap(), Some(expected));
     assert_eq!(world.store.find_session(&[9; 32], at("02:00")).await.unwrap(), None);
     assert_eq!(world.actions(None).await, ["session.create", "session.create"]);
@@ -99,9 +99,12 @@ pub async fn sessions_are_listed_newest_first(fresh: Fresh) {
         create(&world, &NewSession { created_at: at(hour), ..session(number, token) }).await;
     }
     assert_eq!(listed(&world, SessionFilter::default()).await, [3, 1, 2]);
-    assert_eq!(listed(&world, of("token:t1")).await, [3, 1]);
+    assert_eq!(listed(&world, sessions_of("token:t1")).await, [3, 1]);
     assert_eq!(listed(&world, SessionFilter { id: Some(Uuid::from_u128(2)), actor: None }).await, [2]);
-    assert_eq!(listed(&world, SessionFilter { id: Some(Uuid::from_u128(2)), ..of("token:t1") }).await, [0_u128; 0]);
+    assert_eq!(
+        listed(&world, SessionFilter { id: Some(Uuid::from_u128(2)), ..sessions_of("token:t1") }).await,
+        [0_u128; 0]
+    );
 }
 
 pub async fn ended_sessions_are_gone(fresh: Fresh) {
@@ -109,12 +112,12 @@ pub async fn ended_sessions_are_gone(fresh: Fresh) {
     for (number, token) in [(1, 1), (2, 1), (3, 2)] {
         create(&world, &session(number, token)).await;
     }
-    // That of somebody else is not theirs to end.
-    assert_eq!(end(&world, SessionFilter { id: Some(Uuid::from_u128(3)), ..of("token:t1") }).await, 0);
+    // An actor cannot end the session of another.
+    assert_eq!(end(&world, SessionFilter { id: Some(Uuid::from_u128(3)), ..sessions_of("token:t1") }).await, 0);
     assert_eq!(world.actions(None).await.len(), 3, "nothing happened, so nothing is written");
     assert_eq!(end(&world, SessionFilter { id: Some(Uuid::from_u128(1)), actor: None }).await, 1);
     assert_eq!(world.store.find_session(&session(1, 1).hash, at("02:00")).await.unwrap(), None);
-    assert_eq!(end(&world, of("token:t1")).await, 1);
+    assert_eq!(end(&world, sessions_of("token:t1")).await, 1);
     assert_eq!(listed(&world, SessionFilter::default()).await, [3]);
     assert_eq!(world.actions(None).await[..2], ["session.end", "session.end"]);
 }
@@ -141,8 +144,8 @@ pub async fn a_token_has_a_bounded_number_of_sessions(fresh: Fresh) {
         create(&world, &session(number, 1)).await;
     }
     let newest: Vec<u128> = (3..=most + 2).rev().collect();
-    assert_eq!(listed(&world, of("token:t1")).await, newest);
-    assert_eq!(listed(&world, of("token:t2")).await, [1_000]);
+    assert_eq!(listed(&world, sessions_of("token:t1")).await, newest);
+    assert_eq!(listed(&world, sessions_of("token:t2")).await, [1_000]);
 }
 
 pub async fn sessions_that_ended_are_pruned(fresh: Fresh) {

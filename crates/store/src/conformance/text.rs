@@ -12,7 +12,7 @@ use super::given::{at, audit, job, json, org, page, per_org};
 use super::plain::Plain;
 use super::world::{World, settled};
 
-/// Texts that have hurt somebody before.
+/// Texts that have caused trouble before.
 const NASTY: [&str; 12] = [
     "it's \"quoted\" and `ticked`",
     "'; drop table jobs; --",
@@ -71,7 +71,7 @@ pub async fn orgs_are_any_printable_text(fresh: Fresh) {
     let orgs: Vec<_> = visible().map(|name| org(name, "UTC")).collect();
     world.put(&orgs, at("00:00")).await;
     world.create(per_org(job("brief", "0 1 * * *"))).await;
-    world.org_update(at("00:00")).await;
+    world.reconcile_orgs(at("00:00")).await;
     world.plan(at("01:00")).await;
     let runs = world.runs().await;
     for name in visible() {

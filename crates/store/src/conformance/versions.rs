@@ -1,4 +1,4 @@
-//! What goes on from one version of a job to the next: whose turn it is, failures, and the last run.
+//! Continuity from one version of a job to the next: waiting runs, failures, and the last run.
 
 use everbell_core::change::{self, Edit, JobView};
 use everbell_core::store::{JobFilter, JobSort, Recorded, RunFilter};
@@ -120,7 +120,7 @@ pub async fn a_run_of_an_org_is_in_the_way_of_the_next_version(fresh: Fresh) {
     let first = world.start(at("09:00")).await;
     assert_eq!(first.iter().map(|claim| claim.run.org.clone()).collect::<Vec<_>>(), [Some(org_id("utc"))]);
     let new = edit(&world, "brief", 2, at("10:00")).await;
-    world.org_update(at("10:00")).await;
+    world.reconcile_orgs(at("10:00")).await;
     let later = at("2026-11-16T09:00:00Z");
     world.plan(later).await;
     let of = |id| RunFilter { job_id: Some(id), org: Some(org_id("utc")), ..RunFilter::default() };

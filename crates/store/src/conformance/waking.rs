@@ -7,12 +7,12 @@ use super::Fresh;
 use super::given::{LOG, at, audit, job, trial};
 use super::world::World;
 
-/// Nobody waits this long: a wake-up that does not come by then never does.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The longest wait: a wake-up that does not come by then never does.
+const WAKE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Waits for a wake-up that begins before `action` and must come because of it.
 async fn assert_wakes<T>(world: &World, what: &str, action: impl Future<Output = T>) {
-    let woken = async { tokio::time::timeout(PATIENCE, world.store.woken()).await };
+    let woken = async { tokio::time::timeout(WAKE_TIMEOUT, world.store.woken()).await };
     // In this order: the waiting has begun when the action does.
     let (woken, _) = tokio::join!(biased; woken, action);
     assert!(woken.is_ok(), "{what} woke nobody");
@@ -49,7 +49,7 @@ pub async fn an_inserted_run_and_its_cancellation_wake(fresh: Fresh) {
 
 pub async fn everybody_who_waits_is_woken(fresh: Fresh) {
     let world = World::new(&fresh);
-    let woken = || async { tokio::time::timeout(PATIENCE, world.store.woken()).await.is_ok() };
+    let woken = || async { tokio::time::timeout(WAKE_TIMEOUT, world.store.woken()).await.is_ok() };
     let (one, two, three, _) =
         tokio::join!(biased; woken(), woken(), woken(), world.create(job("hourly", "0 * * * *")));
     assert!(one && two && three);

@@ -40,17 +40,17 @@ impl World {
         self.put(&[given::org(org, zone)], definition.created_at).await;
         let now = definition.created_at;
         let row = self.create(given::per_org(definition)).await;
-        self.org_update(now).await;
+        self.reconcile_orgs(now).await;
         row
     }
 
-    /// Writes orgs. Nobody looks after their timers yet.
+    /// Writes orgs. Their timers are not reconciled yet.
     pub(super) async fn put(&self, writes: &[OrgWrite], now: Timestamp) -> Vec<OrgWritten> {
         self.store.write_orgs(writes, &audit("org.write", "orgs", now)).await.unwrap()
     }
 
-    /// Looks after the timers of orgs until nothing is left to do.
-    pub(super) async fn org_update(&self, now: Timestamp) {
+    /// Reconciles the timers of orgs until nothing is left to do.
+    pub(super) async fn reconcile_orgs(&self, now: Timestamp) {
         while self.store.reconcile_orgs(now, 100).await.unwrap().more {}
     }
 

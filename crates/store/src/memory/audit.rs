@@ -1,6 +1,6 @@
 //! Requests behind audit entries, and what they did.
 
-use everbell_core::store::{AuditEntry, Deed, REQUEST_KEPT, RequestKey, StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, Deed, REQUEST_RETENTION, RequestKey, StoreError, StoreResult};
 use jiff::Timestamp;
 
 use super::state::{State, StoredRequest, micros};
@@ -30,6 +30,6 @@ impl State {
 
 impl StoredRequest {
     pub(super) fn is_forgotten(&self, now: Timestamp) -> bool {
-        self.at.checked_add(REQUEST_KEPT).is_ok_and(|end| end < now)
+        self.at.checked_add(REQUEST_RETENTION).is_ok_and(|end| end < now)
     }
 }

@@ -44,7 +44,7 @@ impl ClusterStore for MemoryStore {
     async fn counts(&self, now: Timestamp) -> StoreResult<Counts> {
         self.with(|state| {
             let now = micros(now);
-            // Keyed by words, which say in which order they are told.
+            // Keyed by words, which define the order of the answer.
             let mut jobs = BTreeMap::new();
             for job in state.jobs.values() {
                 let one_time = is_one_time(&job.definition);

@@ -1,4 +1,4 @@
-//! What operators do to a job: read, decide, commit.
+//! Changes that operators make to a job: read, decide, commit.
 
 use everbell_core::change::{JobView, PendingRuns};
 use everbell_core::store::{AuditEntry, Changed, DecideFn, Deed, JobRef, StoreError, StoreResult};
@@ -35,8 +35,8 @@ impl State {
         if let Some(successor) = &change.successor {
             self.insert_job(successor, audit);
         }
-        if let Some(work) = change.org_update {
-            self.begin_org_update(id, &view.job.definition.key, work, audit);
+        if let Some(task) = change.org_task {
+            self.begin_org_update(id, &view.job.definition.key, task, audit);
         }
         let lanes = [Some(id), change.successor.as_ref().map(|new| new.definition.id)];
         let lanes = lanes.into_iter().flatten();

@@ -40,12 +40,12 @@ pub struct MemoryStore {
     can_partition: AtomicBool,
 }
 
-/// Where a call fails.
+/// The point at which a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultPoint {
     /// Nothing has happened.
     Before,
-    /// It has happened, but nobody hears of it.
+    /// It takes effect, but the answer is lost.
     After,
     /// Nothing has happened, and asking again is of no use.
     Refused,
@@ -107,14 +107,14 @@ impl MemoryStore {
         answer
     }
 
-    /// The same, for a verb that may carry out a request, once, and that may make a loop look again.
+    /// Runs a verb that may carry out a request, once, and that may wake loops.
     fn once<T>(&self, audit: &AuditEntry, verb: impl FnOnce(&mut State) -> StoreResult<T>) -> StoreResult<T> {
         let answer = self.once_quietly(audit, verb);
         self.notify.notify_waiters();
         answer
     }
 
-    /// The same, for a verb that concerns no loop.
+    /// Like `once`, for a verb that wakes no loop.
     fn once_quietly<T>(&self, audit: &AuditEntry, verb: impl FnOnce(&mut State) -> StoreResult<T>) -> StoreResult<T> {
         self.with(|state| {
             state.expect_new_request(audit)?;

@@ -14,22 +14,22 @@ use super::jobs::timer_to_keep;
 use super::state::{EVERBELL, Owner, State, StoredOrgUpdate, micros};
 
 impl State {
-    /// What decides about the timer of an org. `None` where there is no org.
+    /// Returns the facts that decide about the timer of an org. `None` if there is no org.
     pub(super) fn org_facts(&self, (job, org): &Owner) -> Option<OrgFacts> {
         let org = org.as_ref()?;
         let job = self.jobs.get(job)?;
         let place = self.orgs.get(org)?.org.place.clone();
-        let wish = self.overrides.get(&(org.clone(), job.definition.key.clone())).cloned();
-        Some(OrgFacts { life: (&job.state).into(), place, wish })
+        let override_ = self.overrides.get(&(org.clone(), job.definition.key.clone())).cloned();
+        Some(OrgFacts { lifecycle: (&job.state).into(), place, override_ })
     }
 
-    pub(super) fn begin_org_update(&mut self, job: JobId, key: &JobKey, work: OrgTask, audit: &AuditEntry) {
+    pub(super) fn begin_org_update(&mut self, job: JobId, key: &JobKey, task: OrgTask, audit: &AuditEntry) {
         let at = micros(audit.at);
         let org_update = OrgUpdate {
             id: audit.id,
             job,
             job_key: key.clone(),
-            work: work_to_keep(work),
+            task: task_to_keep(task),
             actor: audit.actor.clone(),
             at,
             reached: None,
@@ -38,7 +38,7 @@ impl State {
         self.org_updates.entry(audit.id).or_insert(StoredOrgUpdate { org_update, stepped_at: at });
     }
 
-    /// Orgs that changed: the timers of every job that no org update is about to come by with anyway.
+    /// Reconciles orgs that changed: the timers of every job, except where an org update has yet to reach the org.
     pub(super) fn look_at_waiting(&mut self, now: Timestamp, limit: u32, progress: &mut OrgUpdateProgress) -> bool {
         let jobs: Vec<Job> = self.org_wide_jobs().cloned().collect();
         let most = (limit as usize / jobs.len().max(1)).max(1);
@@ -62,7 +62,7 @@ impl State {
         !waiting.is_empty()
     }
 
-    /// A step of the org update that waits longest, if it is the first of its job key.
+    /// Takes a step of the org update that waits longest, if it is the first of its job key.
     pub(super) fn step(&mut self, now: Timestamp, limit: u32, progress: &mut OrgUpdateProgress) -> bool {
         let first = |org_update: &OrgUpdate| {
             !self
@@ -81,7 +81,7 @@ impl State {
         let before = progress.planned.runs.len();
         if let Some(job) = self.jobs.get(&org_update.job).cloned() {
             for org in &orgs {
-                if let Some(view) = self.org_view(&job, org, org_update.work == OrgTask::Arm) {
+                if let Some(view) = self.org_view(&job, org, org_update.task == OrgTask::Arm) {
                     let decided = org::take_step(&view, OrgUpdateStep { org_update: &org_update, now });
                     self.write_reconciled(&view, &decided, now, progress);
                 }
@@ -142,7 +142,7 @@ impl State {
             self.move_active(&owner, view.job.id);
         }
         let owner = (view.job.id, org);
-        match &decided.fate {
+        match &decided.change {
             TimerChange::Keep => {}
             TimerChange::Write(plan) => {
                 self.timers.entry(owner.clone()).or_insert_with(|| timer_to_keep(&plan.timer));
@@ -184,10 +184,10 @@ impl State {
     }
 }
 
-fn work_to_keep(work: OrgTask) -> OrgTask {
-    match work {
+fn task_to_keep(task: OrgTask) -> OrgTask {
+    match task {
         OrgTask::Resume { at, missed, reason } => OrgTask::Resume { at: micros(at), missed, reason },
         OrgTask::Backfill { id, from, to } => OrgTask::Backfill { id, from: micros(from), to: micros(to) },
-        work @ (OrgTask::Arm | OrgTask::RunNow { .. }) => work,
+        task @ (OrgTask::Arm | OrgTask::RunNow { .. }) => task,
     }
 }

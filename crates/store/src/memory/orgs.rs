@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::MemoryStore;
 use super::pages::{self, Direction};
 use super::state::{State, StoredOrg, micros};
-use crate::rows::orgs::{MOST_COUNTED, MOST_LISTED, decide_writes};
+use crate::rows::orgs::{MAX_COUNTED_ORGS, MAX_LISTED, decide_writes};
 
 #[async_trait]
 impl OrgStore for MemoryStore {
@@ -66,7 +66,7 @@ impl OrgStore for MemoryStore {
 
     async fn count_orgs(&self) -> StoreResult<OrgCounts> {
         self.with(|state| {
-            let counted = |count: usize| count.min(MOST_COUNTED as usize) as u32;
+            let counted = |count: usize| count.min(MAX_COUNTED_ORGS as usize) as u32;
             Ok(OrgCounts {
                 orgs: counted(state.living_orgs().count()),
                 errored: counted(state.timer_errors.len()),
@@ -79,10 +79,10 @@ impl OrgStore for MemoryStore {
     async fn write_override(&self, org: &OrgId, write: &OverrideWrite, audit: &AuditEntry) -> StoreResult<Override> {
         self.once(audit, |state| {
             state.get_org(org)?;
-            let wish = org::override_of(write, &audit.actor, micros(audit.at))?;
-            state.overrides.insert((org.clone(), write.job_key.clone()), wish.clone());
+            let override_ = org::override_of(write, &audit.actor, micros(audit.at))?;
+            state.overrides.insert((org.clone(), write.job_key.clone()), override_.clone());
             state.touch_org(org, audit);
-            Ok(wish)
+            Ok(override_)
         })
     }
 
@@ -99,7 +99,12 @@ impl OrgStore for MemoryStore {
     async fn list_overrides(&self, org: &OrgId) -> StoreResult<Vec<Override>> {
         self.with(|state| {
             state.get_org(org)?;
-            Ok(state.overrides.iter().filter(|((own, _), _)| own == org).map(|(_, wish)| wish.clone()).collect())
+            Ok(state
+                .overrides
+                .iter()
+                .filter(|((own, _), _)| own == org)
+                .map(|(_, override_)| override_.clone())
+                .collect())
         })
     }
 
@@ -110,7 +115,7 @@ impl OrgStore for MemoryStore {
                 let owner = (job, Some(org.id.clone()));
                 JobOrg {
                     org: org.clone(),
-                    wish: state.overrides.get(&(org.id.clone(), key.clone())).cloned(),
+                    override_: state.overrides.get(&(org.id.clone(), key.clone())).cloned(),
                     timer: state.timers.get(&owner).cloned(),
                     error: state.timer_errors.get(&owner).cloned(),
                 }
@@ -130,12 +135,12 @@ impl OrgStore for MemoryStore {
             state.get_org(org)?;
             let mut jobs: Vec<&Job> = state.org_wide_jobs().collect();
             jobs.sort_by(|a, b| a.definition.key.cmp(&b.definition.key));
-            jobs.truncate(MOST_LISTED as usize);
+            jobs.truncate(MAX_LISTED as usize);
             let row = |job: &Job| {
                 let owner = (job.definition.id, Some(org.clone()));
                 OrgJob {
                     job: job.clone(),
-                    wish: state.overrides.get(&(org.clone(), job.definition.key.clone())).cloned(),
+                    override_: state.overrides.get(&(org.clone(), job.definition.key.clone())).cloned(),
                     timer: state.timers.get(&owner).cloned(),
                     error: state.timer_errors.get(&owner).cloned(),
                 }
@@ -182,7 +187,7 @@ impl OrgStore for MemoryStore {
 
     async fn list_org_updates(&self) -> StoreResult<Vec<OrgUpdate>> {
         self.with(|state| {
-            Ok(state.org_updates.values().take(MOST_LISTED as usize).map(|stored| stored.org_update.clone()).collect())
+            Ok(state.org_updates.values().take(MAX_LISTED as usize).map(|stored| stored.org_update.clone()).collect())
         })
     }
 

@@ -54,7 +54,7 @@ impl RunStore for MemoryStore {
             planned.next_due_at = state.armed(targets).map(|(at, _)| at).filter(|at| *at > now).min();
             Ok(planned)
         });
-        // Whoever plans looks again when it is told to, so nothing must come of nothing.
+        // Planning wakes the planner, so a plan without effect must not.
         if planned.as_ref().map_or(true, |planned| planned.timers > 0) {
             self.notify.notify_waiters();
         }
@@ -66,7 +66,7 @@ impl RunStore for MemoryStore {
             let now = micros(request.now);
             let mut room: BTreeMap<&Target, (u32, bool)> =
                 request.targets.iter().map(|wanted| (&wanted.target, (wanted.room, wanted.backfills))).collect();
-            // Who may start is judged before anybody does, so one call takes at most one held run of a job and org.
+            // Eligibility is judged before any run starts, so one call takes at most one held run of a job and org.
             let mut startable: Vec<(Timestamp, RunId)> = state
                 .active
                 .values()

@@ -23,10 +23,10 @@ pub(super) struct StoredSession {
     pub(super) session: Session,
 }
 
-/// Who does what nobody asked for.
+/// The actor of the store's own actions.
 pub(super) const EVERBELL: &str = "everbell";
 
-/// Whose timer, whose overlap: a job, or a job for an org.
+/// The owner of a timer and of an overlap: a job, or a job for an org.
 pub(super) type Owner = (JobId, Option<OrgId>);
 
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ pub(super) struct State {
     pub(super) active: BTreeMap<RunId, Active>,
     /// Terminal.
     pub(super) ended: BTreeMap<RunId, Run>,
-    /// What the last attempts of runs printed.
+    /// The output of the last attempts of runs.
     pub(super) outputs: BTreeMap<RunId, String>,
     /// The unique slot key, of active and ended runs.
     pub(super) slots: BTreeMap<(Owner, Timestamp), RunId>,
@@ -97,12 +97,12 @@ pub(super) struct StoredToken {
 pub(super) struct StoredRequest {
     pub(super) fingerprint: [u8; 32],
     pub(super) at: Timestamp,
-    /// What it did, if it changed something.
+    /// Its effects, if it changed something.
     pub(super) deed: Option<Deed>,
     pub(super) answer: Option<(u16, String)>,
 }
 
-/// What is written down about an owner by a plan.
+/// The rows that a plan wrote for an owner.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) runs: Vec<RunId>,
@@ -124,7 +124,7 @@ impl State {
         self.active.values().filter(|active| active.is_of(owner)).map(|active| seen(&active.run)).collect()
     }
 
-    /// Has the active runs of a version, for an org or none, go on among those of the next one.
+    /// Moves the active runs of a version, for an org or none, to the next version.
     pub(super) fn move_active(&mut self, from: &Owner, to: JobId) {
         let paused = self.jobs.get(&to).is_some_and(|job| job.state.status == JobStatus::Paused);
         for active in self.active.values_mut().filter(|active| active.is_of(from)) {
@@ -151,7 +151,7 @@ impl State {
         let runs = inserted.map(|run| run.id).collect();
         let mut gaps = Vec::new();
         for gap in plan.gaps.iter().map(gap_to_keep) {
-            // The same gap again is the same row.
+            // The same gap has the same id.
             if let Entry::Vacant(entry) = self.gaps.entry(gap.id(owner.0, owner.1.as_ref())) {
                 entry.insert(StoredGap { owner: owner.clone(), gap: gap.clone(), created_at: now });
                 gaps.push(gap);
@@ -264,7 +264,7 @@ impl State {
         }
     }
 
-    /// The same entry twice is one entry: a caller whose answer was lost may ask again.
+    /// The same entry twice is one entry: a caller whose answer was lost may retry.
     pub(super) fn write_audit(&mut self, audit: &AuditEntry) {
         let entry = AuditEntry { at: micros(audit.at), request: None, ..audit.clone() };
         self.audit.entry(audit.id).or_insert(entry);

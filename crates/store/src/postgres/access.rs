@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use everbell_core::store::{
     AccessStore, AuditEntry, Cursor, LastAdmin, MAX_LISTED_SESSIONS, MAX_SESSIONS_PER_TOKEN, NewSession, NewToken,
-    Page, PageRequest, REQUEST_KEPT, Remembered, RequestKey, Session, SessionFilter, StoreError, StoreResult, Token,
+    Page, PageRequest, REQUEST_RETENTION, Remembered, RequestKey, Session, SessionFilter, StoreError, StoreResult,
+    Token,
 };
 use jiff::Timestamp;
 
@@ -167,7 +168,7 @@ impl AccessStore for PostgresStore {
     async fn find_request(&self, request: &RequestKey, now: Timestamp) -> StoreResult<Remembered> {
         let query = sqlx::query_as(include_str!("sql/find_request.sql"))
             .bind(request.key.clone())
-            .bind(Micros::earlier(now, REQUEST_KEPT));
+            .bind(Micros::earlier(now, REQUEST_RETENTION));
         let row: Option<RequestRow> = self.within("looking for a request", query.fetch_optional(&self.pool)).await?;
         remembered(request, row)
     }
@@ -184,7 +185,7 @@ impl AccessStore for PostgresStore {
             .bind(Micros::from(now))
             .bind(i32::from(status))
             .bind(body.to_owned())
-            .bind(Micros::earlier(now, REQUEST_KEPT));
+            .bind(Micros::earlier(now, REQUEST_RETENTION));
         self.alone("remembering an answer", query.execute(&self.pool)).await.map(drop)
     }
 }

@@ -1,6 +1,6 @@
 //! Audit entries, and what the requests behind them did.
 
-use everbell_core::store::{AuditEntry, Deed, REQUEST_KEPT, RequestKey, StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, Deed, REQUEST_RETENTION, RequestKey, StoreError, StoreResult};
 
 use super::connect::{Conn, on};
 use crate::micros::Micros;
@@ -12,7 +12,7 @@ pub(super) async fn insert_audit(conn: Conn<'_, '_>, audit: &AuditEntry) -> Stor
     insert_audit_of(conn, audit, Deed::default).await
 }
 
-/// The same for a request that made something which its answer is about.
+/// Like `insert_audit`, for a request whose answer is about a row that it created.
 pub(super) async fn insert_audit_of(
     conn: Conn<'_, '_>,
     audit: &AuditEntry,
@@ -38,7 +38,7 @@ pub(super) async fn insert_deed(
         .bind(request.fingerprint.to_vec())
         .bind(Micros::from(audit.at))
         .bind(deed_text(&Deed { entry: audit.id, ..deed }))
-        .bind(Micros::earlier(audit.at, REQUEST_KEPT));
+        .bind(Micros::earlier(audit.at, REQUEST_RETENTION));
     match on("remembering a request", query.execute(&mut *conn)).await?.rows_affected() {
         0 => Err(StoreError::Conflict { what: "this request was carried out already".to_owned() }),
         _ => Ok(()),

@@ -193,7 +193,7 @@ impl ClusterStore for PostgresStore {
         true
     }
 
-    // The wait begins with the call, not when somebody first polls it.
+    // The wait starts with the call, not with its first poll.
     fn woken(&self) -> Wakeup<'_> {
         Box::pin(self.wake.notified())
     }

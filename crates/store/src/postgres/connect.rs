@@ -23,27 +23,27 @@ use crate::url::PostgresAddress;
 /// How long a verb of a loop may take: much shorter than a lease, so that one answer that does not come costs none.
 const LOOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long anybody waits for a lock.
-const LONGEST_LOCK_TIMEOUT: Duration = Duration::from_secs(3);
+/// The longest wait for a lock.
+const MAX_LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long a start waits for a server that is starting, or that has no connection left: others give back those that they
-/// do not need after a minute.
-const START_PATIENCE: Duration = Duration::from_secs(75);
+/// How long a start waits for a server that is starting, or that has no connection left: other clients release unused
+/// ones after a minute.
+const START_TIMEOUT: Duration = Duration::from_secs(75);
 
 /// The time between two tries.
-const START_PAUSE: Duration = Duration::from_secs(1);
+const START_RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a look at a database from outside may take.
 const LOOK_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How the statements of the loops are planned. They look for a few rows by an index in tables that are empty at one time
-/// and full at another; a plan from the statistics of the wrong time reads, or even sorts, the whole table for each batch.
-/// Planned once: planning each time anew takes longer than most of them run.
+/// Planner settings for the statements of the loops. They find a few rows by an index in tables that are sometimes
+/// empty and sometimes full; a plan from the statistics of the wrong time reads, or even sorts, the whole table for
+/// each batch. Plans are reused: planning takes longer than most of the statements.
 ///
-/// While a table is empty, every plan for it costs the same, so a statement must leave one way only, by the keys of its
-/// rows: `key = any(array(…))`, or for a join `key = any(array[given.key])`, because for `key = given.key` the whole index
-/// may be read instead. What must not be looked for in an index is said with `is true`. `plans.rs` has the proof.
-pub(super) const STEADY: [(&str, &str); 6] = [
+/// While a table is empty, every plan for it costs the same, so a statement must allow only one access path, by the
+/// keys of its rows: `key = any(array(…))`, or for a join `key = any(array[given.key])`, because for `key = given.key`
+/// the whole index may be read instead. `is true` keeps a condition away from indexes. `plans.rs` has the proof.
+pub(super) const LOOP_SETTINGS: [(&str, &str); 6] = [
     ("enable_seqscan", "off"),
     ("enable_bitmapscan", "off"),
     ("enable_hashjoin", "off"),
@@ -52,25 +52,30 @@ pub(super) const STEADY: [(&str, &str); 6] = [
     ("plan_cache_mode", "force_generic_plan"),
 ];
 
-/// How the statements of everybody else run: they read a little by an index, or a small table. What the planner takes for
-/// much work is not, and starting helpers or compiling would take longer than all of it.
-const READING: [(&str, &str); 2] = [("jit", "off"), ("max_parallel_workers_per_gather", "0")];
+/// Planner settings for all other statements: they read a few rows by an index, or a small table. The planner
+/// overestimates their work, and parallel workers or compilation would take longer than the statement.
+const READ_SETTINGS: [(&str, &str); 2] = [("jit", "off"), ("max_parallel_workers_per_gather", "0")];
 
 /// The server ends by itself what a client that is frozen or cut off has left behind: others skip the rows that it locked.
-const ABANDONED: (&str, &str) = ("idle_in_transaction_session_timeout", "5000");
+const IDLE_IN_TRANSACTION_TIMEOUT: (&str, &str) = ("idle_in_transaction_session_timeout", "5000");
 
 /// The server asks a client that is silent whether it is still there.
-pub(super) const KEEPALIVE: [(&str, &str); 3] =
+pub(super) const KEEPALIVE_SETTINGS: [(&str, &str); 3] =
     [("tcp_keepalives_idle", "10"), ("tcp_keepalives_interval", "3"), ("tcp_keepalives_count", "3")];
 
 /// The settings of a session whose verbs may take this long. Behind a pooler its connections to the server are its own.
 fn settings(own: &[(&'static str, &str)], limit: Duration, behind_pooler: bool) -> Vec<(&'static str, String)> {
-    let keepalive = KEEPALIVE.into_iter().filter(|_| !behind_pooler);
-    let mut settings: Vec<(&str, String)> =
-        own.iter().copied().chain([ABANDONED]).chain(keepalive).map(|(name, value)| (name, value.to_owned())).collect();
+    let keepalive = KEEPALIVE_SETTINGS.into_iter().filter(|_| !behind_pooler);
+    let mut settings: Vec<(&str, String)> = own
+        .iter()
+        .copied()
+        .chain([IDLE_IN_TRANSACTION_TIMEOUT])
+        .chain(keepalive)
+        .map(|(name, value)| (name, value.to_owned()))
+        .collect();
     settings.push(("statement_timeout", limit.as_millis().to_string()));
-    // Who waits for a lock is told so before its time is over.
-    let lock_timeout = (limit * 2 / 5).min(LONGEST_LOCK_TIMEOUT);
+    // A wait for a lock fails before the time of the verb is over, so that the error names the lock.
+    let lock_timeout = (limit * 2 / 5).min(MAX_LOCK_TIMEOUT);
     settings.push(("lock_timeout", lock_timeout.as_millis().to_string()));
     settings
 }
@@ -99,7 +104,7 @@ impl PostgresStore {
         PostgresStore::connect_with(url, &ConnectOptions::default()).await
     }
 
-    /// The same with options.
+    /// Like [`PostgresStore::connect`], with options.
     pub async fn connect_with(url: &str, options: &ConnectOptions) -> StoreResult<PostgresStore> {
         let address = PostgresAddress::parse(url)?;
         let hosts = reach(&address, options.request_timeout).await?;
@@ -109,8 +114,8 @@ impl PostgresStore {
         let readers = (others * 2 / 5).max(1);
         let pool_of = |own: &[(&'static str, &str)], limit, most| pool(&hosts, own, limit, most);
         let (readers, loops) = (
-            pool_of(&READING, options.request_timeout, readers),
-            pool_of(&STEADY, LOOP_TIMEOUT, (others - readers).max(1)),
+            pool_of(&READ_SETTINGS, options.request_timeout, readers),
+            pool_of(&LOOP_SETTINGS, LOOP_TIMEOUT, (others - readers).max(1)),
         );
         patiently(|| migrate::run(&readers)).await?;
         // One of each is there from the start, so that the first verbs do not meet a server that is full.
@@ -163,8 +168,8 @@ impl PostgresStore {
         self.within(what, self.loops.begin()).await
     }
 
-    /// Ends what a transaction did, at once. Dropping it would leave its locks until the connection is used again, and
-    /// whoever passes over locked rows would pass over these.
+    /// Ends a transaction at once. Dropping it would leave its locks until the connection is used again, and statements
+    /// that skip locked rows would skip these.
     pub(super) async fn finish_transaction<T>(
         &self,
         what: &str,
@@ -175,7 +180,7 @@ impl PostgresStore {
         self.finish_transaction_with(what, tx, done, |value| if wake(value) { News::Changes } else { News::None }).await
     }
 
-    /// The same, with a choice of what to tell.
+    /// Like `finish_transaction`, with a choice of the notification.
     pub(super) async fn finish_transaction_with<T>(
         &self,
         what: &str,
@@ -197,7 +202,7 @@ impl PostgresStore {
         }
     }
 
-    /// Commits, tells everybody to look again if there is something to see, and says so when the answer was lost.
+    /// Commits, and wakes all instances if there is something to see. The error says if the answer was lost.
     pub(super) async fn commit(&self, what: &str, tx: Session<'static>, news: News) -> StoreResult<()> {
         let answer = tx.commit(news).await;
         if news == News::Changes {
@@ -211,8 +216,8 @@ impl PostgresStore {
     }
 }
 
-/// The servers, after one was seen to work. A start tells at once what a person has to change, and waits for a server that
-/// is starting or has no connection left.
+/// Connects to the first server that works. Fails at once if a person has to change something, and waits for a server
+/// that is starting or has no connection left.
 async fn reach(address: &PostgresAddress, limit: Duration) -> StoreResult<Arc<Hosts>> {
     let hosts =
         Hosts::parse(address).map_err(|error| errors::unavailable("reading the address of the database", error))?;
@@ -232,8 +237,8 @@ async fn patiently<W: Future<Output = StoreResult<()>>>(step: impl Fn() -> W) ->
     let begun = Instant::now();
     loop {
         match step().await {
-            Err(error) if errors::is_full(&error) && begun.elapsed() < START_PATIENCE => {
-                tokio::time::sleep(START_PAUSE).await;
+            Err(error) if errors::is_full(&error) && begun.elapsed() < START_TIMEOUT => {
+                tokio::time::sleep(START_RETRY_PAUSE).await;
             }
             answer => return answer,
         }

@@ -1,4 +1,4 @@
-//! What PostgreSQL says when something is wrong, in words that a caller can act on.
+//! Errors of PostgreSQL, translated into errors that a caller can act on.
 //!
 //! Classified by kind first: after a restart or a terminated backend the error carries no code at all.
 
@@ -26,7 +26,7 @@ pub(super) fn from_sqlx(what: &str, error: sqlx::Error) -> StoreError {
 
 /// The database cannot do it now.
 pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
-    let refusal = Refusal::of(&error).and_then(|refusal| refusal.code.clone());
+    let refusal = Refusal::find_in(&error).and_then(|refusal| refusal.code.clone());
     let code = refusal.or_else(|| code(&error).map(Into::into));
     let (reason, hint) = explain(code.as_deref().unwrap_or(""), &error);
     let said = match &error {
@@ -46,9 +46,9 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
     StoreError::Unavailable { what, reason, maybe_done: false, source }
 }
 
-/// What stands in the way, and what helps.
+/// Returns the reason of an error, and advice.
 fn explain(code: &str, error: &sqlx::Error) -> (UnavailableReason, &'static str) {
-    if let Some(late) = Late::of(error) {
+    if let Some(late) = Late::find_in(error) {
         return (UnavailableReason::TimedOut(late.after), "");
     }
     match code {
@@ -74,7 +74,7 @@ fn explain(code: &str, error: &sqlx::Error) -> (UnavailableReason, &'static str)
 pub(super) fn is_full(error: &StoreError) -> bool {
     let StoreError::Unavailable { reason, source, .. } = error else { return false };
     let driver = source.as_ref().and_then(|source| source.downcast_ref::<sqlx::Error>());
-    let refusal = driver.and_then(Refusal::of).and_then(|refusal| refusal.code.as_deref());
+    let refusal = driver.and_then(Refusal::find_in).and_then(|refusal| refusal.code.as_deref());
     *reason == UnavailableReason::TooManyConnections
         || refusal == Some("57P03")
         || driver.and_then(code).as_deref() == Some("57P03")
@@ -86,9 +86,11 @@ pub(super) fn is_deadlock(error: &StoreError) -> bool {
     source.downcast_ref::<sqlx::Error>().and_then(code).as_deref() == Some("40P01")
 }
 
-/// A commit failed. If the server said so, nothing has happened, nor if it was never asked; if it said nothing, nobody knows.
+/// The error of a commit. If the server reported it, or was never asked, nothing was committed; otherwise the effect is
+/// in doubt.
 pub(super) fn commit(what: &str, error: sqlx::Error) -> StoreError {
-    let never_asked = Late::of(&error).is_some_and(|late| late.stage != Stage::Sent) || Refusal::of(&error).is_some();
+    let never_asked =
+        Late::find_in(&error).is_some_and(|late| late.stage != Stage::Sent) || Refusal::find_in(&error).is_some();
     let answered = never_asked || matches!(error, sqlx::Error::Database(_));
     match from_sqlx(what, error) {
         StoreError::Unavailable { what, reason, source, .. } => {

@@ -1,11 +1,11 @@
-//! Where a look for pending runs or due timers begins.
+//! Floors: the times at which a look for pending runs or due timers starts.
 //!
-//! A transaction that somebody leaves open keeps dead entries in an index, and each look from its beginning walks through
-//! all of them: looks get slower without bound, although they find nothing there. So a look begins at a floor, the oldest
-//! entry that was alive a few seconds ago, and once in [`FULL_LOOK_INTERVAL`] it begins at the very beginning. What is
-//! inserted below the floor waits until then at the longest; what this store inserts lowers the floor at once, and so
-//! does a notification of another instance about anything that a person changed. While there are few dead rows there is
-//! no floor, because then a full look costs nothing.
+//! An open transaction elsewhere keeps dead entries in an index, and each look from the beginning walks through all of
+//! them: looks get slower without bound, although they find nothing there. So a look starts at a floor, the oldest
+//! entry that was alive a few seconds ago, and once in [`FULL_LOOK_INTERVAL`] it starts at the very beginning. Rows
+//! inserted below the floor wait until then at the longest; this store's own inserts lower the floor at once, and so
+//! does a notification of another instance about a change by a person. While there are few dead rows there is no floor,
+//! because then a full look costs nothing.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,11 +21,11 @@ use crate::micros::Micros;
 /// A look begins at the very beginning when the last that did is older than this.
 const FULL_LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// The floor is at least this far below the time of the full look, for what is inserted a moment late.
-const MARGIN: Duration = Duration::from_secs(5);
+const FLOOR_MARGIN: Duration = Duration::from_secs(5);
 /// With fewer dead rows there is no floor.
-pub(super) const MANY_DEAD_ROWS: i64 = 5_000;
+pub(super) const MIN_DEAD_ROWS: i64 = 5_000;
 /// Year 1: before every time that is stored.
-const BEGINNING: Micros = Micros(-62_135_596_800_000_000);
+const EARLIEST_TIME: Micros = Micros(-62_135_596_800_000_000);
 
 /// The floors of several looks, by name.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ struct Floor {
     looked: Instant,
 }
 
-/// Where a look begins.
+/// The start of a look.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub(super) since: Micros,
@@ -66,12 +66,12 @@ impl Floors {
             }
             Some(_) => {
                 state.inserted = None;
-                Look { since: BEGINNING, is_full: true, forgotten }
+                Look { since: EARLIEST_TIME, is_full: true, forgotten }
             }
             // The first one has nothing to learn from.
             None => {
-                state.floors.insert(name.to_owned(), Floor { at: BEGINNING, looked: now });
-                Look { since: BEGINNING, is_full: false, forgotten }
+                state.floors.insert(name.to_owned(), Floor { at: EARLIEST_TIME, looked: now });
+                Look { since: EARLIEST_TIME, is_full: false, forgotten }
             }
         }
     }
@@ -83,9 +83,9 @@ impl Floors {
         if state.forgotten != look.forgotten {
             return;
         }
-        let margin = Micros(now.0.saturating_sub(i64::try_from(MARGIN.as_micros()).unwrap_or(i64::MAX)));
+        let margin = Micros(now.0.saturating_sub(i64::try_from(FLOOR_MARGIN.as_micros()).unwrap_or(i64::MAX)));
         let alive = oldest.into_iter().chain(state.inserted);
-        let at = if many { alive.fold(margin, Micros::min) } else { BEGINNING };
+        let at = if many { alive.fold(margin, Micros::min) } else { EARLIEST_TIME };
         state.floors.insert(name.to_owned(), Floor { at, looked: Instant::now() });
     }
 
@@ -103,7 +103,7 @@ impl Floors {
         let mut state = self.state();
         state.forgotten += 1;
         for floor in state.floors.values_mut() {
-            floor.at = BEGINNING;
+            floor.at = EARLIEST_TIME;
         }
     }
 
@@ -123,7 +123,7 @@ impl PostgresStore {
         }
         let oldest = async {
             let (dead, _) = self.count_dead_rows().await?;
-            if dead < MANY_DEAD_ROWS {
+            if dead < MIN_DEAD_ROWS {
                 return Ok(None);
             }
             let query = sqlx::query_as(include_str!("sql/oldest_pending.sql"));
@@ -150,7 +150,7 @@ mod tests {
     fn engaged(oldest: Option<Micros>) -> Floors {
         let floors = Floors::default();
         let look = full_look(&floors);
-        assert!(look.since == BEGINNING);
+        assert!(look.since == EARLIEST_TIME);
         floors.found("a", look, oldest, NOW, true);
         floors
     }
@@ -178,14 +178,14 @@ mod tests {
         let floors = Floors::default();
         floors.found("a", full_look(&floors), None, NOW, false);
         let look = floors.look("a", Instant::now());
-        assert!(look.since == BEGINNING && !look.is_full);
+        assert!(look.since == EARLIEST_TIME && !look.is_full);
     }
 
     #[test]
     fn now_and_then_a_look_is_a_full_one() {
         let floors = engaged(None);
         full_look(&floors);
-        assert_eq!(floors.look("b", Instant::now()).since, BEGINNING, "each name has its own");
+        assert_eq!(floors.look("b", Instant::now()).since, EARLIEST_TIME, "each name has its own");
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
         floors.lower(OLD);
         assert_eq!(since(&floors), OLD);
         floors.forget();
-        assert_eq!(since(&floors), BEGINNING);
+        assert_eq!(since(&floors), EARLIEST_TIME);
     }
 
     #[test]
@@ -209,6 +209,6 @@ mod tests {
         let look = full_look(&floors);
         floors.forget();
         floors.found("a", look, None, NOW, true);
-        assert_eq!(since(&floors), BEGINNING);
+        assert_eq!(since(&floors), EARLIEST_TIME);
     }
 }

@@ -16,16 +16,16 @@ use tokio::time::Instant;
 use crate::url::PostgresAddress;
 
 /// Waits between attempts to reach a server that refuses: doubled each time, up to the longest.
-const FIRST_WAIT: Duration = Duration::from_millis(10);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const MIN_RETRY_PAUSE: Duration = Duration::from_millis(10);
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(2);
 /// A caller waits this long for a server that is starting or has no connection left; then it gets the reason.
-const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long one of several servers may take to accept a connection before the next is tried.
 const HOST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Settings that not every server knows. The server notices within this time that a client is gone although a
 /// statement is running (PostgreSQL 14), or that it acknowledges nothing (PostgreSQL 12).
-const OPTIONAL: &str =
+const OPTIONAL_SETTINGS: &str =
     "select set_config(s.name, s.value, false), current_setting('transaction_read_only') = 'on', pg_is_in_recovery()
      from (values ('client_connection_check_interval', '2000'), ('tcp_user_timeout', '10000')) s (name, value)
      where exists (select from pg_settings p where p.name = s.name)
@@ -55,7 +55,7 @@ pub(super) struct Hosts {
     is_crowded: AtomicBool,
 }
 
-/// When to ask again after a refusal.
+/// The time of the next attempt after a refusal.
 #[derive(Debug, Default)]
 struct Retry {
     wait: Duration,
@@ -124,7 +124,7 @@ impl Hosts {
         let mut retry = self.retry.lock().await;
         loop {
             if let Some((not_before, refusal)) = &retry.refused {
-                if *not_before > Instant::now() && began.elapsed() >= REFUSAL_PATIENCE {
+                if *not_before > Instant::now() && began.elapsed() >= REFUSAL_TIMEOUT {
                     return Err(refusal.clone().into());
                 }
                 tokio::time::sleep_until(*not_before).await;
@@ -137,11 +137,11 @@ impl Hosts {
                 }
                 Err(error) => {
                     self.note(&error);
-                    // Whoever asked for a connection has asked the server for nothing else.
+                    // No statement was sent yet, so nothing is in doubt.
                     if !is_passing(&error) {
                         return Err(Refusal::new(&error).into());
                     }
-                    retry.wait = (retry.wait * 2).clamp(FIRST_WAIT, LONGEST_WAIT);
+                    retry.wait = (retry.wait * 2).clamp(MIN_RETRY_PAUSE, MAX_RETRY_PAUSE);
                     retry.refused = Some((Instant::now() + retry.wait, Refusal::new(&error)));
                 }
             }
@@ -182,7 +182,7 @@ impl Hosts {
             return Ok(connection);
         }
         let sql = if self.direct {
-            OPTIONAL
+            OPTIONAL_SETTINGS
         } else {
             "select '', current_setting('transaction_read_only') = 'on', pg_is_in_recovery()"
         };
@@ -207,7 +207,7 @@ impl Hosts {
     }
 }
 
-/// Why no server gave a connection, for everybody who waits for one.
+/// The reason why no server gave a connection, for all waiting callers.
 #[derive(Clone, Debug)]
 pub(super) struct Refusal {
     /// The code of the server's error, if it said one.
@@ -218,7 +218,7 @@ pub(super) struct Refusal {
 impl Refusal {
     fn new(error: &sqlx::Error) -> Refusal {
         let said = error.as_database_error().map_or_else(|| error.to_string(), |said| said.message().to_owned());
-        Refusal::of(error).cloned().unwrap_or(Refusal { code: code(error).map(Into::into), said })
+        Refusal::find_in(error).cloned().unwrap_or(Refusal { code: code(error).map(Into::into), said })
     }
 
     /// The server is none of those that the address asks for.
@@ -227,8 +227,8 @@ impl Refusal {
         Refusal { code: Some("25006".to_owned()), said }
     }
 
-    /// What a driver's error holds of it.
-    pub(super) fn of(error: &sqlx::Error) -> Option<&Refusal> {
+    /// Finds it in a driver's error.
+    pub(super) fn find_in(error: &sqlx::Error) -> Option<&Refusal> {
         let sqlx::Error::Io(error) = error else { return None };
         error.get_ref()?.downcast_ref::<Refusal>()
     }
@@ -261,7 +261,7 @@ fn is_passing(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Where, without who and how.
+/// Shows the hosts, without user and password.
 impl fmt::Display for Hosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |options: &PgConnectOptions| format!("{}:{}", options.get_host(), options.get_port());

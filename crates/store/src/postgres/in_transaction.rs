@@ -27,8 +27,8 @@ impl PostgresStore {
         done(&what, tx).await
     }
 
-    /// Changes a job within the caller's transaction, such as [`run_now`](everbell_core::change::run_now), and tells
-    /// which runs that made. The job is locked until the transaction ends, so keep it short.
+    /// Changes a job within the caller's transaction, such as [`run_now`](everbell_core::change::run_now), and returns
+    /// the runs that this created. The job is locked until the transaction ends, so keep it short.
     pub async fn change_job_in(
         &self,
         connection: &mut PgConnection,
@@ -45,7 +45,7 @@ impl PostgresStore {
     }
 }
 
-/// Keeps what was done, as far as the caller's transaction does. Whoever listens hears of it then.
+/// Releases the savepoint. Instances are notified when the caller's transaction commits.
 async fn done(what: &str, tx: Session<'_>) -> StoreResult<()> {
     on(what, tx.commit(News::Changes)).await
 }

@@ -1,4 +1,4 @@
-//! What operators do to a job: lock it, ask the decision, write the answer.
+//! Changes that operators make to a job: lock it, call the decision, write the change.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::connect::{Conn, on};
 use super::org_timers::{self, facts_of, org_active_of};
-use super::outcomes::DEADLOCKS;
+use super::outcomes::MAX_DEADLOCK_ATTEMPTS;
 use super::timers::{active_of, cancel, upstream_of, write};
 use super::{PostgresStore, audit, errors, jobs};
 use crate::micros::Micros;
@@ -41,8 +41,8 @@ impl PostgresStore {
         Ok(Changed { job: self.job_row(done.id).await?, successor, runs, gaps: done.gaps, pending: done.pending })
     }
 
-    /// Decides in a transaction of its own. Outcomes are recorded in the order of runs, then jobs, and a pause goes the other
-    /// way: the one that is sent away has changed nothing and begins again.
+    /// Decides in its own transaction, again after a deadlock: outcomes lock runs before jobs, and a pause locks them
+    /// the other way around. The transaction that the server aborts has changed nothing.
     async fn decide_again(
         &self,
         what: &str,
@@ -55,7 +55,7 @@ impl PostgresStore {
             let mut tx = self.begin(what).await?;
             let done = self.decide_in(&mut tx, what, wanted, decide, audit).await;
             match self.finish_transaction(what, tx, done, |_| true).await {
-                Err(error) if errors::is_deadlock(&error) && attempt < DEADLOCKS => attempt += 1,
+                Err(error) if errors::is_deadlock(&error) && attempt < MAX_DEADLOCK_ATTEMPTS => attempt += 1,
                 answer => return answer,
             }
         }
@@ -74,7 +74,7 @@ impl PostgresStore {
         let view = self.lock(&mut *tx, id, org).await?;
         let Job { definition, state } = &view.job;
         StoreError::expect_revision("job", &definition.key, expected_revision, Some(state.revision))?;
-        let JobChange { state, plan, successor, org_update, pending } = decide(&view)?;
+        let JobChange { state, plan, successor, org_task, pending } = decide(&view)?;
         let mut batch = PlanBatch::default();
         let (gaps, wanted): (Vec<Gap>, Vec<Uuid>) =
             (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect());
@@ -87,8 +87,8 @@ impl PostgresStore {
         if let Some(new) = &successor {
             jobs::insert_job(&mut *tx, what, new, audit).await?;
         }
-        if let Some(work) = &org_update {
-            org_timers::begin(&mut *tx, what, &view.job.definition, work, audit).await?;
+        if let Some(task) = &org_task {
+            org_timers::begin(&mut *tx, what, &view.job.definition, task, audit).await?;
         }
         let successor = successor.map(|new| new.definition.id.as_uuid());
         let lanes: Vec<Uuid> = [id].into_iter().chain(successor).collect();
@@ -133,7 +133,7 @@ impl PostgresStore {
     }
 }
 
-/// What a change wrote, to be read back.
+/// The rows that a change wrote, to be read back.
 pub(super) struct Decided {
     id: Uuid,
     successor: Option<Uuid>,
@@ -153,7 +153,7 @@ impl Decided {
         self.wanted.iter().copied().filter(|id| self.inserted.contains(id)).collect()
     }
 
-    /// What it did, for who asks for it again.
+    /// Returns the effects of the change, so that a repeated request can be answered.
     fn deed(&self) -> Deed {
         Deed {
             job: Some(JobId::from_uuid(self.id)),
@@ -192,7 +192,7 @@ async fn change_pending(
     Ok(counted)
 }
 
-/// Has the active runs of a version, for these orgs, go on among those of the next one.
+/// Moves the active runs of a version, for these orgs, to the next version.
 pub(super) async fn move_active(
     conn: Conn<'_, '_>,
     what: &str,

@@ -126,7 +126,7 @@ pub(super) async fn find<'e>(executor: impl PgExecutor<'e>, job: &JobRef) -> Sto
     found.ok_or_else(|| StoreError::not_found("job", name))
 }
 
-/// Writes a job and its timer, or begins the org update that makes one for each org.
+/// Writes a job and its timer, or starts the org update that creates one for each org.
 pub(super) async fn insert_job(conn: Conn<'_, '_>, what: &str, job: &NewJob, audit: &AuditEntry) -> StoreResult<()> {
     let values = JobValues::new(&job.definition, &job.state);
     let target = values.columns.target.clone();
@@ -171,7 +171,7 @@ fn listing(filter: &JobFilter, page: &PageRequest) -> StoreResult<Reading<JobLis
         JobSort::Target => include_str!("sql/list_jobs_by_target.sql"),
         JobSort::LastRun => include_str!("sql/list_jobs_by_last.sql"),
     };
-    // Planned anew for its values: with a plan for any values the optional filters would hide the indexes.
+    // Planned for these values: with a generic plan the optional filters would hide the indexes.
     let query = filtered(sqlx::query_as(sql).persistent(false), filter);
     let after = page.after.as_ref();
     let limit = i64::from(page.limit) + 1;

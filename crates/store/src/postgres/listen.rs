@@ -9,19 +9,19 @@ use sqlx::postgres::{PgListener, PgPoolOptions};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::connect::KEEPALIVE;
+use super::connect::KEEPALIVE_SETTINGS;
 use super::floors::Floors;
 use super::hosts::Hosts;
 
 const CHANNEL: &str = "everbell";
 /// Waits between attempts to connect again: doubled each time, up to this.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-const FIRST_WAIT: Duration = Duration::from_millis(200);
+const MAX_RECONNECT_PAUSE: Duration = Duration::from_secs(30);
+const MIN_RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 /// After so much silence the server is asked whether it is still there, and how long it may take to answer.
-const SILENCE: Duration = Duration::from_secs(30);
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+const PING_AFTER: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A connection of its own that wakes whoever waits.
+/// A dedicated connection that wakes waiting loops.
 #[derive(Debug)]
 pub(super) struct Listener {
     task: JoinHandle<()>,
@@ -48,22 +48,22 @@ impl Drop for Listener {
 }
 
 async fn listen(hosts: Arc<Hosts>, wake: Arc<Notify>, floors: [Arc<Floors>; 2], hears: Arc<AtomicBool>) {
-    let mut wait = FIRST_WAIT;
+    let mut wait = MIN_RECONNECT_PAUSE;
     loop {
         // A pool of one, so that the listener never takes a connection from the verbs.
-        let options = hosts.current().clone().options(KEEPALIVE);
+        let options = hosts.current().clone().options(KEEPALIVE_SETTINGS);
         let pool = PgPoolOptions::new().max_connections(1).connect_with(options).await;
         if let Ok(pool) = pool
             && let Ok(mut listener) = PgListener::connect_with(&pool).await
             && listener.listen(CHANNEL).await.is_ok()
         {
-            wait = FIRST_WAIT;
+            wait = MIN_RECONNECT_PAUSE;
             hears.store(true, Ordering::Relaxed);
-            // What was said while nobody listened is unknown, so everybody looks once.
+            // Notifications before the connection are unknown, so all loops look once.
             forget(&floors);
             wake.notify_waiters();
             while let Some(payload) = received(&mut listener).await {
-                // Whatever it says but nothing.
+                // Any payload but the empty one.
                 if !payload.is_empty() {
                     forget(&floors);
                 }
@@ -72,7 +72,7 @@ async fn listen(hosts: Arc<Hosts>, wake: Arc<Notify>, floors: [Arc<Floors>; 2], 
             hears.store(false, Ordering::Relaxed);
         }
         tokio::time::sleep(wait).await;
-        wait = (wait * 2).min(LONGEST_WAIT);
+        wait = (wait * 2).min(MAX_RECONNECT_PAUSE);
     }
 }
 
@@ -85,9 +85,9 @@ fn forget(floors: &[Arc<Floors>; 2]) {
 /// Waits for a notification, and returns what it says; none when the connection is lost, or silent for too long.
 async fn received(listener: &mut PgListener) -> Option<String> {
     loop {
-        match tokio::time::timeout(SILENCE, listener.try_recv()).await {
+        match tokio::time::timeout(PING_AFTER, listener.try_recv()).await {
             Ok(received) => return received.ok().flatten().map(|notification| notification.payload().to_owned()),
-            Err(_) => match tokio::time::timeout(ANSWER_TIMEOUT, listener.execute("select 1")).await {
+            Err(_) => match tokio::time::timeout(PING_TIMEOUT, listener.execute("select 1")).await {
                 Ok(Ok(_)) => {}
                 _ => return None,
             },

@@ -22,8 +22,8 @@ pub(crate) const MIGRATIONS: [&str; 6] = [
 const LOCK_TIMEOUT: &str = "set local lock_timeout = '2s'";
 /// A large table takes its time.
 const STATEMENT_TIMEOUT: &str = "set local statement_timeout = '10min'";
-const TIMEOUT: Duration = Duration::from_mins(10);
-const ATTEMPTS: u32 = 30;
+const MIGRATION_TIMEOUT: Duration = Duration::from_mins(10);
+const MAX_ATTEMPTS: u32 = 30;
 
 /// The schema that this binary needs.
 pub(super) const fn latest() -> u32 {
@@ -36,8 +36,8 @@ pub(super) async fn run(pool: &Pool) -> StoreResult<()> {
         match step(pool).await {
             Ok(true) => {}
             Ok(false) => return Ok(()),
-            // Somebody holds a lock that the migration needs; it gives way and comes back.
-            Err(error) if error.is_transient() && attempt < ATTEMPTS => {
+            // Another session holds a lock that the migration needs; it gives way and retries.
+            Err(error) if error.is_transient() && attempt < MAX_ATTEMPTS => {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
             Err(error) => return Err(error),
@@ -46,10 +46,10 @@ pub(super) async fn run(pool: &Pool) -> StoreResult<()> {
     Ok(())
 }
 
-/// Applies the next migration, if there is one. Whoever comes second waits for the table and then finds it done.
+/// Applies the next migration, if there is one. A second instance waits for the table and then finds it done.
 async fn step(pool: &Pool) -> StoreResult<bool> {
     const WHAT: &str = "migrating the schema";
-    let mut tx = on(WHAT, pool.begin_within(TIMEOUT)).await?;
+    let mut tx = on(WHAT, pool.begin_within(MIGRATION_TIMEOUT)).await?;
     for setting in [LOCK_TIMEOUT, STATEMENT_TIMEOUT] {
         on(WHAT, sqlx::query(setting).execute(&mut tx)).await?;
     }
@@ -92,7 +92,7 @@ async fn exists(tx: Conn<'_, '_>) -> StoreResult<bool> {
     on("looking for the schema", query.fetch_one(tx)).await
 }
 
-/// What met another instance's migration is over when that is.
+/// Turns a conflict with another instance's migration into an error that passes when that migration is over.
 fn transient(error: StoreError) -> StoreError {
     match error {
         StoreError::Conflict { what } => {

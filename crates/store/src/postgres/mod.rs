@@ -1,9 +1,9 @@
 //! The PostgreSQL store: one database for many instances.
 //!
-//! The hot path is a handful of batched statements on few connections: arrays go in through `unnest`, a claim is one short
-//! transaction. Locks are taken in one order everywhere, `timers`, `active_runs`, `jobs`, so that no two verbs can wait for
-//! each other. Nothing depends on a session: no advisory locks, no temporary tables; `LISTEN` has a connection of its own
-//! and only wakes, so a pooler in transaction mode costs wake-ups and some speed, and nothing else.
+//! The hot path is a handful of batched statements on few connections: arrays go in through `unnest`, a claim is one
+//! short transaction. Locks are taken in one order everywhere, `timers`, `active_runs`, `jobs`, so that no two verbs
+//! can wait for each other. Nothing depends on a session: no advisory locks, no temporary tables; `LISTEN` has its own
+//! connection and only wakes, so a pooler in transaction mode costs wake-ups and some speed, and nothing else.
 
 mod access;
 mod audit;
@@ -41,11 +41,11 @@ use crate::rows::Definitions;
 pub struct PostgresStore {
     /// For what people ask.
     pool: pooler::Pool,
-    /// For the way of a run: nobody who lists a million runs makes them wait.
+    /// Connections for the loops, so that a list of a million runs does not make them wait.
     loops: pooler::Pool,
     known: Definitions,
     started: started::Started,
-    /// Where looks for pending runs begin, by target; and for due timers.
+    /// The floors of looks for pending runs, by target; and for due timers.
     run_floors: std::sync::Arc<floors::Floors>,
     timer_floors: std::sync::Arc<floors::Floors>,
     wake: std::sync::Arc<Notify>,

@@ -1,5 +1,5 @@
-//! Timers of orgs, brought in line with orgs, overrides and jobs, a step at a time. Locks go in the order of `org_updates`, `orgs`,
-//! `timers`, and then on as everywhere.
+//! Timers of orgs, reconciled with orgs, overrides and jobs, a step at a time. Locks are taken in the order of `sweeps`,
+//! `orgs`, `timers`, and then as everywhere.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,15 +15,15 @@ use super::job_changes::move_active;
 use super::timers::{column, upstream_of, write};
 use crate::micros::Micros;
 use crate::rows::org_updates::{
-    OrgUpdateBatch, OrgUpdateColumns, OrgWishColumns, ReconcileInput, StandColumns, TakenOver, readable_org_updates,
-    stands,
+    OrgOverrideColumns, OrgUpdateBatch, OrgUpdateColumns, ReconcileInput, SteppedOrgColumns, TakenOver,
+    readable_org_updates, stepped_orgs,
 };
 use crate::rows::orgs::{FactsColumns, OrgTimerColumns};
 use crate::rows::{JobColumns, Owner, active_by_owner, org_text};
 
 pub(super) const RECONCILING: &str = "looking after the timers of orgs";
 
-/// What a step did, before it is told.
+/// The effects of a step, before they are reported.
 pub(super) struct Stepped {
     pub(super) batch: OrgUpdateBatch,
     pub(super) inserted: HashSet<Uuid>,
@@ -36,14 +36,14 @@ impl Stepped {
         Stepped { batch: OrgUpdateBatch::default(), inserted: HashSet::new(), orgs: 0, more }
     }
 
-    /// Whether somebody has to look again because of it.
+    /// Whether other loops have to look again because of it.
     pub(super) fn is_news(&self) -> bool {
         !self.batch.timers.is_empty() || !self.inserted.is_empty()
     }
 }
 
 impl PostgresStore {
-    pub(super) async fn org_update_in(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Stepped> {
+    pub(super) async fn reconcile_in(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Stepped> {
         if let Some(done) = self.look_at_waiting(&mut *tx, now, limit).await? {
             return Ok(done);
         }
@@ -59,17 +59,18 @@ impl PostgresStore {
     async fn look_at_waiting(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Option<Stepped>> {
         let jobs: Vec<JobColumns> =
             on(RECONCILING, sqlx::query_as(include_str!("sql/org_wide_jobs.sql")).fetch_all(&mut *tx)).await?;
-        // A job that cannot be read is errored when it is due; here it is nobody's.
+        // A job that cannot be read becomes errored when it is due; skip it here.
         let jobs: Vec<Job> = jobs.into_iter().filter_map(|row| row.read(&self.known).ok()).collect();
         let most = (limit as usize / jobs.len().max(1)).max(1);
         let query = sqlx::query_as(include_str!("sql/waiting_orgs.sql")).bind(most as i64);
-        let rows: Vec<StandColumns> = on(RECONCILING, query.fetch_all(&mut *tx)).await?;
+        let rows: Vec<SteppedOrgColumns> = on(RECONCILING, query.fetch_all(&mut *tx)).await?;
         if rows.is_empty() {
             return Ok(None);
         }
         let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
-        let orgs = stands(rows);
-        // After the orgs are locked, so that an org update that has seen them before their change is seen to be past them.
+        let orgs = stepped_orgs(rows);
+        // After the orgs are locked, so that an org update that passed them before their change is seen to be past
+        // them.
         let org_updates = org_updates(&mut *tx).await?;
         let mut looked = look(&mut *tx, jobs.iter().map(|job| &*job.definition), &orgs).await?;
         let mut batch = OrgUpdateBatch::default();
@@ -79,7 +80,7 @@ impl PostgresStore {
         Ok(Some(Stepped { batch, inserted, orgs: orgs.len(), more: true }))
     }
 
-    /// A step of the org update that waits longest.
+    /// Takes a step of the org update that waits longest.
     async fn step(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Option<Stepped>> {
         let query = sqlx::query_as(include_str!("sql/lock_org_update.sql"));
         let row: Option<OrgUpdateColumns> = on(RECONCILING, query.fetch_optional(&mut *tx)).await?;
@@ -102,9 +103,9 @@ impl PostgresStore {
         let query = sqlx::query_as(include_str!("sql/orgs_behind.sql"))
             .bind(org_text(org_update.reached.as_ref()).to_owned())
             .bind(i64::from(limit));
-        let rows: Vec<StandColumns> = on(RECONCILING, query.fetch_all(&mut *tx)).await?;
+        let rows: Vec<SteppedOrgColumns> = on(RECONCILING, query.fetch_all(&mut *tx)).await?;
         let last = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.clone());
-        let orgs = stands(rows);
+        let orgs = stepped_orgs(rows);
         let both = [Some(&job.definition), before.as_ref()];
         let mut looked = look(&mut *tx, both.into_iter().flatten().map(|job| &**job), &orgs).await?;
         // A pause that comes now waits for these runs and holds them; one that came before is seen here.
@@ -139,7 +140,7 @@ impl PostgresStore {
         Ok(Some(Stepped { batch, inserted, orgs: orgs.len(), more: true }))
     }
 
-    /// The job of an org update, and the version before it if that may still have timers.
+    /// Returns the job of an org update, and the previous version if that may still have timers.
     async fn job_of(
         &self,
         tx: Conn<'_, '_>,
@@ -148,7 +149,7 @@ impl PostgresStore {
         let query = sqlx::query_as(include_str!("sql/read_jobs.sql")).bind(vec![org_update.job.as_uuid()]);
         let row: JobColumns = on(RECONCILING, query.fetch_one(&mut *tx)).await?;
         let job = row.read(&self.known)?;
-        let before = job.definition.supersedes.filter(|_| org_update.work == OrgTask::Arm);
+        let before = job.definition.supersedes.filter(|_| org_update.task == OrgTask::Arm);
         let learned = self.learn(tx, before.into_iter()).await?;
         let before = before.and_then(|id| learned.get(id));
         Ok((job, before))
@@ -169,12 +170,12 @@ async fn look<'a>(
     let ids: Vec<String> = orgs.iter().map(|(id, _)| id.to_string()).collect();
     let keys: Vec<String> = jobs.clone().map(|job| job.key.to_string()).collect();
     let query = sqlx::query_as(include_str!("sql/read_overrides.sql")).bind(ids.clone()).bind(keys);
-    let wishes: Vec<OrgWishColumns> = on(RECONCILING, query.fetch_all(&mut *conn)).await?;
+    let overrides: Vec<OrgOverrideColumns> = on(RECONCILING, query.fetch_all(&mut *conn)).await?;
     let query = sqlx::query_as(include_str!("sql/lock_org_timers.sql"))
         .bind(jobs.clone().map(|job| job.id.as_uuid()).collect::<Vec<_>>())
         .bind(ids);
     let timers: Vec<OrgTimerColumns> = on(RECONCILING, query.fetch_all(&mut *conn)).await?;
-    let mut looked = ReconcileInput::new(wishes, timers)?;
+    let mut looked = ReconcileInput::new(overrides, timers)?;
     let owners: Vec<Owner> = looked.timers().cloned().collect();
     looked.with_active(org_active_of(&mut *conn, &owners).await?);
     let upstream = jobs.filter_map(|job| job.policies.depends_on.as_ref().map(|on| on.job_key.to_string()));
@@ -209,15 +210,15 @@ async fn write_org_update(conn: Conn<'_, '_>, batch: &OrgUpdateBatch, now: Times
     Ok(inserted)
 }
 
-/// Begins an org update, as part of what makes it necessary.
+/// Starts an org update, in the transaction that makes it necessary.
 pub(super) async fn begin(
     conn: Conn<'_, '_>,
     what: &str,
     job: &Definition,
-    work: &OrgTask,
+    task: &OrgTask,
     audit: &AuditEntry,
 ) -> StoreResult<()> {
-    let org_update = OrgUpdateColumns::new(job, work, audit);
+    let org_update = OrgUpdateColumns::new(job, task, audit);
     let query = sqlx::query(include_str!("sql/insert_org_update.sql"))
         .bind(org_update.id)
         .bind(org_update.job_id)
@@ -229,13 +230,13 @@ pub(super) async fn begin(
     on(what, query.execute(&mut *conn)).await.map(drop)
 }
 
-/// What decides about these timers of orgs.
+/// Returns the facts that decide about these timers of orgs.
 pub(super) async fn facts_of(conn: Conn<'_, '_>, owners: &[Owner]) -> StoreResult<HashMap<Owner, OrgFacts>> {
     let query = sqlx::query_as(include_str!("sql/read_org_facts.sql"))
         .bind(column(owners, |(job, _)| *job))
         .bind(column(owners, |(_, org)| org.as_str()));
     let rows: Vec<FactsColumns> = on("reading orgs", query.fetch_all(&mut *conn)).await?;
-    // Whoever is missing here is errored by the plan, alone.
+    // The plan marks missing ones as errored, each alone.
     Ok(rows.into_iter().filter_map(|row| row.read().ok()).collect())
 }
 

@@ -21,8 +21,8 @@ use super::timers::column;
 use crate::micros::Micros;
 use crate::rows::org_updates::{OrgUpdateColumns, readable_org_updates};
 use crate::rows::orgs::{
-    JobOrgColumns, MOST_COUNTED, MOST_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, WishColumns, decide_writes,
-    page_of,
+    JobOrgColumns, MAX_COUNTED_ORGS, MAX_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, OverrideColumns,
+    decide_writes, page_of,
 };
 use crate::rows::{check_limit, readable};
 
@@ -74,27 +74,27 @@ impl OrgStore for PostgresStore {
     }
 
     async fn count_orgs(&self) -> StoreResult<OrgCounts> {
-        let query = sqlx::query_as(include_str!("sql/count_orgs.sql")).bind(i64::from(MOST_COUNTED));
+        let query = sqlx::query_as(include_str!("sql/count_orgs.sql")).bind(i64::from(MAX_COUNTED_ORGS));
         let counts: OrgCountColumns = self.within("counting orgs", query.fetch_one(&self.pool)).await?;
         Ok(counts.read())
     }
 
     async fn write_override(&self, id: &OrgId, write: &OverrideWrite, audit: &AuditEntry) -> StoreResult<Override> {
         const WHAT: &str = "writing an override";
-        let wish = org::override_of(write, &audit.actor, Micros::from(audit.at).into())?;
+        let override_ = org::override_of(write, &audit.actor, Micros::from(audit.at).into())?;
         let mut tx = self.begin(WHAT).await?;
         let done = async {
             touch(&mut tx, WHAT, id, audit.at).await?;
             let query = sqlx::query(include_str!("sql/write_override.sql"))
                 .bind(id.to_string())
-                .bind(wish.job_key.to_string())
-                .bind(wish.enabled)
-                .bind(wish.expression.clone())
-                .bind(wish.updated_by.clone())
-                .bind(Micros::from(wish.updated_at));
+                .bind(override_.job_key.to_string())
+                .bind(override_.enabled)
+                .bind(override_.expression.clone())
+                .bind(override_.updated_by.clone())
+                .bind(Micros::from(override_.updated_at));
             on(WHAT, query.execute(&mut tx)).await?;
             insert_audit(&mut tx, audit).await?;
-            Ok(wish.clone())
+            Ok(override_.clone())
         };
         let done = done.await;
         self.finish_transaction(WHAT, tx, done, |_| true).await
@@ -118,7 +118,7 @@ impl OrgStore for PostgresStore {
     async fn list_overrides(&self, id: &OrgId) -> StoreResult<Vec<Override>> {
         self.get_org(id).await?;
         let query = sqlx::query_as(include_str!("sql/list_overrides.sql")).bind(id.to_string());
-        let rows: Vec<WishColumns> = self.within("listing overrides", query.fetch_all(&self.pool)).await?;
+        let rows: Vec<OverrideColumns> = self.within("listing overrides", query.fetch_all(&self.pool)).await?;
         Ok(rows.into_iter().filter_map(|row| row.read().ok()?).collect())
     }
 
@@ -140,7 +140,7 @@ impl OrgStore for PostgresStore {
 
     async fn org_jobs(&self, id: &OrgId) -> StoreResult<Vec<OrgJob>> {
         self.get_org(id).await?;
-        let query = sqlx::query_as(include_str!("sql/org_jobs.sql")).bind(id.to_string()).bind(i64::from(MOST_LISTED));
+        let query = sqlx::query_as(include_str!("sql/org_jobs.sql")).bind(id.to_string()).bind(i64::from(MAX_LISTED));
         let rows: Vec<OrgJobColumns> = self.within("listing the jobs of an org", query.fetch_all(&self.pool)).await?;
         Ok(readable(rows, |row| row.job.id, |row| row.read(id, &self.known)).0)
     }
@@ -163,16 +163,16 @@ impl OrgStore for PostgresStore {
             return Ok(OrgUpdateProgress::default());
         }
         let mut tx = self.begin_loop(RECONCILING).await?;
-        let done = self.org_update_in(&mut tx, now, limit).await;
+        let done = self.reconcile_in(&mut tx, now, limit).await;
         let done = self.finish_transaction(RECONCILING, tx, done, Stepped::is_news).await?;
         if done.is_news() {
             self.wake.notify_waiters();
         }
-        Ok(done.batch.told(&done.inserted, done.orgs, done.more))
+        Ok(done.batch.into_progress(&done.inserted, done.orgs, done.more))
     }
 
     async fn list_org_updates(&self) -> StoreResult<Vec<OrgUpdate>> {
-        let query = sqlx::query_as(include_str!("sql/list_org_updates.sql")).bind(i64::from(MOST_LISTED));
+        let query = sqlx::query_as(include_str!("sql/list_org_updates.sql")).bind(i64::from(MAX_LISTED));
         Ok(readable_org_updates(self.within("listing org updates", query.fetch_all(&self.pool)).await?))
     }
 
@@ -233,7 +233,7 @@ async fn upsert(conn: Conn<'_, '_>, what: &str, rows: &[(OrgColumns, bool)]) -> 
         .bind(column(rows, |(o, _)| o.updated_by.as_str()))
         .bind(column(rows, |(o, _)| o.updated_at))
         .bind(column(rows, |(_, waiting)| *waiting));
-    // Who is there is locked, so only somebody who was made at the same time can be in the way.
+    // Existing rows are locked, so only an org that was created at the same time can conflict.
     if on(what, query.execute(&mut *conn)).await?.rows_affected() < rows.len() as u64 {
         let what = "an org of this request was made by somebody else at this moment".to_owned();
         return Err(StoreError::Conflict { what });

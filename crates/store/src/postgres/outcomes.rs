@@ -17,10 +17,10 @@ use super::timers::{column, sparse};
 use crate::micros::Micros;
 use crate::rows::Recording;
 
-/// How often outcomes are recorded anew when two who record the same runs wait for each other. A statement locks its rows in
-/// the order that its plan reads them, and two sessions may have different plans; the one that is sent away has changed
-/// nothing. Locking them in order first would cost every outcome what only a lost lease can need.
-pub(super) const DEADLOCKS: u32 = 5;
+/// The number of attempts to record outcomes when two writers of the same runs deadlock. A statement locks its rows in
+/// the order that its plan reads them, and two sessions may have different plans; the aborted one has changed nothing.
+/// Locking in order first would slow down every outcome for the sake of a lost lease.
+pub(super) const MAX_DEADLOCK_ATTEMPTS: u32 = 5;
 
 impl PostgresStore {
     pub(super) async fn record_once(
@@ -36,12 +36,12 @@ impl PostgresStore {
         let mut tx = self.begin_loop(what).await?;
         let done = self.record_in(&mut tx, what, transitions, now).await;
         let recording = self.finish_transaction(what, tx, done, |_| false).await?;
-        Ok(recording.told())
+        Ok(recording.into_recorded())
     }
 
     /// The usual case, in one statement that is its own transaction: different runs, each of which succeeded.
     async fn record_successes(&self, what: &str, transitions: &[Transition]) -> StoreResult<Vec<Recorded>> {
-        let ended = transitions.iter().filter_map(Ended::of).collect::<Vec<_>>();
+        let ended = transitions.iter().filter_map(Ended::from_transition).collect::<Vec<_>>();
         let (runs, _) = self.alone(what, end_runs(&ended, true).fetch_one(&self.loops)).await?;
         let applied = Recorded::Applied { consecutive_failures: 0 };
         if runs.len() == transitions.len() {
@@ -105,7 +105,7 @@ struct Ended<'a> {
 }
 
 impl<'a> Ended<'a> {
-    fn of(transition: &'a Transition) -> Option<Ended<'a>> {
+    fn from_transition(transition: &'a Transition) -> Option<Ended<'a>> {
         let Next::Finish { status, finished_at, failure, result } = &transition.to else { return None };
         Some(Ended {
             transition,
@@ -120,7 +120,7 @@ impl<'a> Ended<'a> {
 /// Runs, and at the same places their jobs.
 type RunsAndJobs = (Vec<Uuid>, Vec<Option<Uuid>>);
 
-/// Ends what is still guarded; tells which runs that were, with their jobs.
+/// Ends the runs that are still guarded; returns them with their jobs.
 fn end_runs<'a>(ended: &'a [Ended<'a>], only_successes: bool) -> QueryAs<'a, Postgres, RunsAndJobs, PgArguments> {
     sqlx::query_as(include_str!("sql/end_runs.sql"))
         .bind(column(ended, |e| e.transition.run_id.as_uuid()))
@@ -136,14 +136,14 @@ fn end_runs<'a>(ended: &'a [Ended<'a>], only_successes: bool) -> QueryAs<'a, Pos
         .bind(only_successes)
 }
 
-/// Ends those that end; tells which runs that were, with their jobs.
+/// Ends runs; returns those that were still guarded, with their jobs.
 async fn end(
     conn: Conn<'_, '_>,
     what: &str,
     transitions: &[&Transition],
     only_successes: bool,
 ) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
-    let ended: Vec<Ended<'_>> = transitions.iter().copied().filter_map(Ended::of).collect();
+    let ended: Vec<Ended<'_>> = transitions.iter().copied().filter_map(Ended::from_transition).collect();
     if ended.is_empty() {
         return Ok(HashMap::new());
     }
@@ -151,7 +151,7 @@ async fn end(
     Ok(runs.into_iter().zip(jobs).collect())
 }
 
-/// Puts back what shall be tried again; tells which runs that were, with their jobs.
+/// Makes runs pending again; returns those that were still guarded, with their jobs.
 async fn retry(
     conn: Conn<'_, '_>,
     what: &str,

@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
 
 use super::PostgresStore;
-use super::connect::STEADY;
+use super::connect::LOOP_SETTINGS;
 
 /// The statements of the loops that are given rows, or look for some.
 const KEPT: [(&str, &str); 22] = [
@@ -51,7 +51,7 @@ const TIMES: [&str; 4] = [
 async fn a_plan_reads_by_keys_whenever_it_was_made() {
     let database = TestDatabase::create().await;
     drop(PostgresStore::connect(database.url()).await.unwrap());
-    let options = PgConnectOptions::from_str(database.url()).unwrap().options(STEADY);
+    let options = PgConnectOptions::from_str(database.url()).unwrap().options(LOOP_SETTINGS);
     let mut connection = PgConnection::connect_with(&options).await.unwrap();
     let first_columns = "select i.indexrelid::regclass::text, a.attname::text from pg_index i
                          join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]";

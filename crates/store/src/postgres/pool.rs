@@ -46,7 +46,7 @@ const MAX_AGE: Duration = Duration::from_mins(30);
 #[derive(Clone)]
 pub(super) struct Connections(Arc<PoolInner>);
 
-/// What the callers of a pool share.
+/// The state that the callers of a pool share.
 struct PoolInner {
     hosts: Arc<Hosts>,
     settings: Vec<(&'static str, String)>,
@@ -65,7 +65,7 @@ struct IdleConnection {
     since: Instant,
 }
 
-/// When a connection was made, and while which server was used.
+/// When a connection was made, and the generation of the servers at that time.
 #[derive(Clone, Copy)]
 struct Made {
     at: Instant,
@@ -161,7 +161,7 @@ impl PoolInner {
         if made.generation == self.hosts.generation() {
             self.idle().push(IdleConnection { connection, made, since: Instant::now() });
         }
-        // After it is there: whoever waits for a permit finds a connection.
+        // After it is back: the next holder of the permit finds a connection.
         drop(permit);
         self.returned.notify_one();
         drop(unneeded);
@@ -227,7 +227,7 @@ impl PooledConnection {
 impl Drop for PooledConnection {
     fn drop(&mut self) {
         let Some(held) = self.held.take() else { return };
-        // Without a runtime nobody can wait. The server rolls back when it notices that the connection is gone.
+        // Without a runtime there is no way to wait. The server rolls back when it notices that the connection is gone.
         let Ok(runtime) = Handle::try_current() else { return };
         let (open, pool) = (self.open, Arc::clone(&self.pool));
         runtime.spawn(async move {

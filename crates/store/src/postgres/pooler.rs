@@ -30,13 +30,13 @@ pub(super) struct Pool {
     behind_pooler: bool,
 }
 
-/// What a transaction tells every instance when it commits.
+/// The notification that a transaction sends to every instance when it commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     None,
     /// Timers became runs, as they do all the time: look again.
     Planned,
-    /// Somebody changed something, perhaps in the past: look again everywhere.
+    /// A change by a caller, perhaps about the past: look again everywhere.
     Changes,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Session<'t> {
 #[derive(Debug)]
 enum Work<'t> {
     Own(PooledConnection),
-    /// A part of somebody else's.
+    /// A part of the caller's transaction.
     Inside(Transaction<'t, Postgres>),
 }
 
@@ -93,14 +93,14 @@ impl Pool {
 }
 
 impl<'t> Session<'t> {
-    /// A part of somebody else's transaction: what it does is undone with it, or alone.
+    /// Starts a part of the caller's transaction: it is undone with it, or alone.
     pub(super) async fn inside(connection: &'t mut PgConnection, pool: &Pool) -> sqlx::Result<Session<'t>> {
         let budget = Budget::new(pool.limit);
         let transaction = budget.spend(Stage::Sent, connection.begin()).await?;
         Ok(Session { work: Work::Inside(transaction), unnamed: pool.behind_pooler, budget })
     }
 
-    /// Commits, and tells every instance: in one message, because locks are held meanwhile.
+    /// Commits, and notifies every instance: in one message, because locks are held meanwhile.
     pub(super) async fn commit(self, news: News) -> sqlx::Result<()> {
         let notify = match news {
             News::None => None,
@@ -131,7 +131,8 @@ impl<'t> Session<'t> {
         }
     }
 
-    /// What an error means for this session and those after it.
+    /// Marks the connection after an error that affects it, and recognizes a statement that was canceled by its time
+    /// budget.
     fn judge(&self, error: sqlx::Error) -> sqlx::Error {
         if let Work::Own(connection) = &self.work {
             connection.note(&error);

@@ -73,7 +73,7 @@ where
     let words = |words: Vec<String>| (!words.is_empty()).then_some(words);
     let (first, end) = scan::id_range(filter, page);
     sqlx::query_as(sql)
-        // Planned anew for its values: with a plan for any values the optional filters would hide the indexes.
+        // Planned for these values: with a generic plan the optional filters would hide the indexes.
         .persistent(false)
         .bind(end)
         .bind(first)

@@ -38,7 +38,7 @@ pub(super) fn counting_of_jobs(histogram: &RunHistogram, jobs: Vec<Uuid>) -> Cou
 pub(super) fn counting(histogram: &RunHistogram) -> Counting {
     let (from, to) = histogram.window();
     let ids = || histogram.bounds().iter().copied().map(first_id).collect::<Vec<Uuid>>();
-    // Planned anew for its values: how much of the history they are decides how to read it.
+    // Planned for these values: their share of the history decides how to read it.
     let query = |sql| sqlx::query_as(sql).persistent(false);
     if let Some(key) = histogram.job_key() {
         let query = query(include_str!("sql/count_runs_by_time_of_job.sql")).bind(at_bounds(histogram));

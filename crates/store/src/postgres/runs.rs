@@ -14,14 +14,14 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::connect::{Conn, on};
-use super::outcomes::DEADLOCKS;
+use super::outcomes::MAX_DEADLOCK_ATTEMPTS;
 use super::pooler::News;
 use super::run_lists::{count_sql, list_sql};
 use super::run_statistics::{counting, counting_of_jobs};
 use super::timers::{PLANNING, TIMERS, cancel, column, insert_runs};
 use super::{PostgresStore, audit, errors};
 use crate::micros::Micros;
-use crate::rows::summary::{self, GlimpseColumns};
+use crate::rows::summary::{self, RunSummaryColumns};
 use crate::rows::{
     ClaimColumns, GapColumns, PlanBatch, Recording, RunColumns, RunValues, WholeRun, check_cap, check_limit,
     cursor_time, org_text, page_of, scan,
@@ -41,7 +41,8 @@ impl RunStore for PostgresStore {
         let mut tx = self.begin_loop(PLANNING).await?;
         let done = self.plan_in(&mut tx, (now, look.since), limit, targets, plan).await;
         let news = |batch: &PlanBatch, inserted: &HashSet<Uuid>| !inserted.is_empty() || !batch.cancel.is_empty();
-        // A full batch is followed by another, which tells everybody: notifications make commits wait for each other.
+        // A full batch is followed by another, which notifies the others: notifications make commits wait for each
+        // other.
         let full = |batch: &PlanBatch| batch.timers.len() >= limit as usize;
         let tell = |(batch, inserted, _): &(PlanBatch, _, _)| {
             if news(batch, inserted) && !full(batch) { News::Planned } else { News::None }
@@ -56,7 +57,7 @@ impl RunStore for PostgresStore {
         if news(&batch, &inserted) {
             self.wake.notify_waiters();
         }
-        Ok(batch.told(&inserted, next))
+        Ok(batch.into_planned(&inserted, next))
     }
 
     async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
@@ -87,7 +88,7 @@ impl RunStore for PostgresStore {
                 Err(error) => unreadable = Some(error),
             }
         }
-        // What cannot be read must not stand in the way of the others; whoever holds the lease notices that it is unknown.
+        // A run that cannot be read must not block the others; the holder of the lease notices that it is unknown.
         if let Some(error) = unreadable.filter(|_| claims.is_empty()) {
             return Err(error);
         }
@@ -103,7 +104,7 @@ impl RunStore for PostgresStore {
             return Ok(Vec::new());
         }
         let end_alone = self.started.remove(transitions) && Recording::only_successes(transitions);
-        for _ in 1..DEADLOCKS {
+        for _ in 1..MAX_DEADLOCK_ATTEMPTS {
             match self.record_once(WHAT, transitions, now, end_alone).await {
                 Err(error) if errors::is_deadlock(&error) => {}
                 answer => return answer,
@@ -183,8 +184,8 @@ impl RunStore for PostgresStore {
             .bind(i64::from(recent_runs.each()))
             .bind(from)
             .bind(to);
-        let rows: Vec<GlimpseColumns> = self.within("glancing at runs", query.fetch_all(&self.pool)).await?;
-        Ok(summary::glimpses(rows, recent_runs.each()))
+        let rows: Vec<RunSummaryColumns> = self.within("reading recent runs", query.fetch_all(&self.pool)).await?;
+        Ok(summary::summaries(rows, recent_runs.each()))
     }
 
     async fn count_runs_by_time(&self, histogram: &RunHistogram) -> StoreResult<Vec<Bucket>> {
@@ -249,7 +250,7 @@ impl PostgresStore {
         let done = cancel(&mut *tx, what, &[run.as_uuid()], Micros::from(now), by).await?;
         let outcome = match done {
             (0, 0) => {
-                // On the same connection: whoever waits for a second one while holding the first may wait forever.
+                // On the same connection: waiting for a second one while holding the first could deadlock the pool.
                 let query = sqlx::query_as(include_str!("sql/get_runs.sql")).bind(vec![run.as_uuid()]);
                 let found: Option<RunColumns> = on(what, query.fetch_optional(&mut *tx)).await?;
                 match found.ok_or_else(|| StoreError::not_found("run", run))?.read()?.status {

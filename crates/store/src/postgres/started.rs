@@ -13,19 +13,19 @@ use everbell_core::store::Claim;
 #[derive(Debug, Default)]
 pub(super) struct Started(Mutex<HashSet<RunId>>);
 
-/// When there are more, all are forgotten, so that nothing grows without bound.
-const MOST_STARTED: usize = 50_000;
+/// The most remembered runs; above that all are forgotten, so that nothing grows without bound.
+const MAX_STARTED: usize = 50_000;
 
 impl Started {
     pub(super) fn add(&self, claims: &[Claim]) {
         let mut started = self.started();
-        if started.len() >= MOST_STARTED {
+        if started.len() >= MAX_STARTED {
             started.clear();
         }
         started.extend(claims.iter().filter(|claim| ends_alone(claim)).map(|claim| claim.run.id));
     }
 
-    /// Forgets the runs that end here, and tells whether each of them was known.
+    /// Forgets the runs that end here, and returns whether all of them were known.
     pub(super) fn remove(&self, transitions: &[Transition]) -> bool {
         let mut started = self.started();
         // Each, also after one that was not known.
@@ -38,7 +38,7 @@ impl Started {
     }
 }
 
-/// Not if the job cannot be read: nobody knows what it is.
+/// Whether the end of the run cannot change its job. Not if the job cannot be read.
 fn ends_alone(claim: &Claim) -> bool {
     match &claim.job {
         Some(job) => !job.is_one_time(),

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::audit::insert_audit;
 use super::connect::{Conn, on};
-use super::floors::{Look, MANY_DEAD_ROWS};
+use super::floors::{Look, MIN_DEAD_ROWS};
 use super::org_timers::{facts_of, org_active_of};
 use crate::micros::Micros;
 use crate::rows::{
@@ -64,7 +64,7 @@ impl PostgresStore {
         timers.sort_by(|a, b| (a.next_run_at, a.job_id, &a.org_id).cmp(&(b.next_run_at, b.job_id, &b.org_id)));
         self.ask(&mut *tx, timers, now, plan, &mut batch).await?;
         let inserted = write(&mut *tx, PLANNING, &batch, "everbell", now).await?;
-        // When the others fire was read before these were given their next times.
+        // The next fires of the others were read before these got their next times.
         let after = batch.timers.iter().filter_map(|(timer, _)| timer.next_run_at).filter(|at| *at > Micros::from(now));
         let next = after.chain(next).min();
         Ok((batch, inserted, next))
@@ -75,7 +75,7 @@ impl PostgresStore {
     pub(super) async fn find_timer_floor(&self, look: Look, now: Timestamp) {
         let oldest = async {
             let (_, dead) = self.count_dead_rows().await?;
-            if dead < MANY_DEAD_ROWS {
+            if dead < MIN_DEAD_ROWS {
                 return Ok((false, None));
             }
             let query = sqlx::query_scalar(include_str!("sql/oldest_timer.sql")).bind(look.since);
@@ -147,7 +147,7 @@ pub(super) async fn active_of(conn: Conn<'_, '_>, jobs: Vec<Uuid>) -> StoreResul
     Ok(active_by_owner(on("reading active runs", query.fetch_all(&mut *conn)).await?))
 }
 
-/// When the jobs of these keys last succeeded.
+/// Returns when the jobs of these keys last succeeded.
 pub(super) async fn upstream_of(conn: Conn<'_, '_>, mut keys: Vec<String>) -> StoreResult<HashMap<String, Timestamp>> {
     if keys.is_empty() {
         return Ok(HashMap::new());
@@ -158,7 +158,7 @@ pub(super) async fn upstream_of(conn: Conn<'_, '_>, mut keys: Vec<String>) -> St
     Ok(successes_by_key(on("reading successes", query.fetch_all(&mut *conn)).await?))
 }
 
-/// Writes what plans want written, and tells which runs were new. Timers are locked by now; then `active_runs`, then `jobs`.
+/// Writes plans, and returns which runs were new. Timers are already locked; then `active_runs`, then `jobs`.
 pub(super) async fn write(
     conn: Conn<'_, '_>,
     what: &str,
@@ -213,7 +213,7 @@ pub(super) async fn write(
     Ok(inserted)
 }
 
-/// Ends what is pending, asks what is running to stop. Tells how many of each there were.
+/// Ends pending runs, asks running ones to stop. Returns the number of each.
 pub(super) async fn cancel(
     conn: Conn<'_, '_>,
     what: &str,
@@ -236,7 +236,7 @@ pub(super) async fn cancel(
     Ok(counted)
 }
 
-/// Appends runs; those whose slot exists already are passed over. Tells which were new.
+/// Appends runs; skips those whose slot already has one. Returns which were new.
 pub(super) async fn insert_runs(
     conn: Conn<'_, '_>,
     what: &str,

@@ -9,7 +9,7 @@ use super::connect::{Conn, look, on};
 use super::migrate;
 use crate::micros::Micros;
 use crate::rows::{JobCountColumns, count, job_counts};
-use crate::upkeep::{Content, Inspection, MOST_COUNTED};
+use crate::upkeep::{Content, Inspection, MAX_COUNTED_RUNS};
 
 pub(crate) async fn inspect(url: &str) -> StoreResult<Inspection> {
     let mut tx = look(url).await?;
@@ -32,7 +32,7 @@ async fn content(tx: Conn<'_, '_>) -> StoreResult<Content> {
     const WHAT: &str = "counting";
     let jobs = sqlx::query_as(include_str!("sql/count_jobs_by_status.sql"));
     let jobs: Vec<JobCountColumns> = on(WHAT, jobs.fetch_all(&mut *tx)).await?;
-    let runs = sqlx::query_as(include_str!("sql/count_some_runs.sql")).bind(MOST_COUNTED as i64 + 1);
+    let runs = sqlx::query_as(include_str!("sql/count_some_runs.sql")).bind(MAX_COUNTED_RUNS as i64 + 1);
     let (runs, oldest): (i64, Option<Uuid>) = on(WHAT, runs.fetch_one(tx)).await?;
     Ok(Content::new(job_counts(jobs)?, count(runs), oldest.map(|id| RunId::from_uuid(id).time())))
 }

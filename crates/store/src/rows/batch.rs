@@ -27,7 +27,7 @@ pub(crate) struct GapValues {
 #[derive(Debug)]
 pub(crate) struct TimerValues<'a> {
     pub(crate) timer: &'a TimerColumns,
-    /// When it was, and its id. Of runs of orgs nothing: their jobs have many timers, none of which knows the last.
+    /// Its time and id. `None` for runs of orgs: their jobs have many timers, none of which knows the last run.
     pub(crate) last_run: Option<(Micros, Uuid)>,
 }
 
@@ -101,7 +101,7 @@ impl PlanBatch {
         }
     }
 
-    /// A timer whose job cannot be read: it is disarmed and the job errored, and nobody else notices.
+    /// Adds a timer whose job cannot be read: it is disarmed and the job errored; others are not affected.
     pub(crate) fn add_without_job(&mut self, timer: TimerColumns, why: String) {
         self.errors.push((timer.job_id, why));
         self.disarm(timer);
@@ -121,15 +121,15 @@ impl PlanBatch {
         self.timers.push((timer, 0..0));
     }
 
-    /// What the audit trail says of it, besides what somebody did.
+    /// Returns the audit entries about orgs whose timers became errored.
     pub(crate) fn entries(&self, now: Timestamp) -> Vec<AuditEntry> {
         let named = self.org_errors.iter().filter_map(|error| Some((error, OrgId::new(&error.org).ok()?)));
         let named: Vec<_> = named.collect();
         errored::of_orgs(named.iter().map(|(error, org)| (&*error.job, org, &error.why)), now)
     }
 
-    /// What happened, when only these runs were new.
-    pub(crate) fn told(self, inserted: &HashSet<Uuid>, next_due_at: Option<Micros>) -> Planned {
+    /// Returns the result of the plans, given the runs that were really inserted.
+    pub(crate) fn into_planned(self, inserted: &HashSet<Uuid>, next_due_at: Option<Micros>) -> Planned {
         let new = self.planned.into_iter().filter(|(_, run)| inserted.contains(&run.id.as_uuid()));
         Planned {
             timers: self.timers.len() as u32,
@@ -143,7 +143,7 @@ impl PlanBatch {
                 .collect(),
             gaps: self.planned_gaps,
             errored: self.errors.into_iter().map(|(id, error)| (JobId::from_uuid(id), error)).collect(),
-            org_errors: self.org_errors.into_iter().filter_map(OrgError::told).collect(),
+            org_errors: self.org_errors.into_iter().filter_map(OrgError::into_reported).collect(),
             next_due_at: next_due_at.map(Into::into),
         }
     }
@@ -158,13 +158,13 @@ pub(crate) struct OrgError {
 }
 
 impl OrgError {
-    /// An org whose id cannot be read has no name to be told by; its timer shows why.
-    fn told(self) -> Option<(JobId, OrgId, String)> {
+    /// Returns the error for events, unless the id of the org cannot be read; then only its timer shows it.
+    fn into_reported(self) -> Option<(JobId, OrgId, String)> {
         Some((self.job.id, OrgId::new(&self.org).ok()?, self.why))
     }
 }
 
-/// What `record` will tell, put together as the statements answer.
+/// The answers of `record`, collected while its statements return.
 pub(crate) struct Recording {
     answers: Vec<Option<Applied>>,
 }
@@ -180,8 +180,8 @@ impl Recording {
         Recording { answers: vec![None; transitions.len()] }
     }
 
-    /// The places of the transitions, so that no run is twice in a wave: one wave, unless somebody says two things about
-    /// the same run in one batch, which are then written one after the other.
+    /// Returns the indexes of the transitions in waves, so that no wave has a run twice. There is one wave, unless a
+    /// batch has two transitions of the same run, which are then written one after the other.
     pub(crate) fn waves(transitions: &[Transition]) -> Vec<Vec<usize>> {
         let mut times: HashMap<RunId, usize> = HashMap::with_capacity(transitions.len());
         let mut waves: Vec<Vec<usize>> = Vec::new();
@@ -196,7 +196,7 @@ impl Recording {
         waves
     }
 
-    /// Whether every run succeeded, if it is still guarded: then nobody's failures have to be counted.
+    /// Whether every run succeeded, if it is still guarded: then no failures have to be counted.
     pub(crate) fn only_successes(transitions: &[Transition]) -> bool {
         transitions.iter().all(|transition| ended(transition) == Some(RunStatus::Succeeded))
     }
@@ -218,7 +218,8 @@ impl Recording {
             .collect()
     }
 
-    /// The jobs whose failures in a row are to be counted or told, and whether all succeeded: then clearing is enough.
+    /// Returns the jobs whose consecutive failures are to be counted, and whether all succeeded: then clearing is
+    /// enough.
     pub(crate) fn jobs(&self, transitions: &[Transition]) -> (Vec<Uuid>, bool) {
         let mut jobs = Vec::new();
         let mut only_successes = true;
@@ -248,12 +249,12 @@ impl Recording {
         now
     }
 
-    pub(crate) fn told(self) -> Vec<Recorded> {
-        let tell = |answer: Option<Applied>| match answer {
+    pub(crate) fn into_recorded(self) -> Vec<Recorded> {
+        let recorded = |answer: Option<Applied>| match answer {
             Some(Applied { failures, .. }) => Recorded::Applied { consecutive_failures: failures },
             None => Recorded::LeaseLost,
         };
-        self.answers.into_iter().map(tell).collect()
+        self.answers.into_iter().map(recorded).collect()
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct DueColumns {
     pub(crate) oldest_due_at: Option<Micros>,
 }
 
-/// The jobs, in one order: that of the words, whatever the database thinks of letters.
+/// Returns the jobs in the order of the words, whatever collation the database has.
 pub(crate) fn job_counts(mut jobs: Vec<JobCountColumns>) -> StoreResult<Vec<JobCount>> {
     jobs.sort_by(|a, b| (&a.status, a.is_one_time()).cmp(&(&b.status, b.is_one_time())));
     jobs.iter().map(JobCountColumns::read).collect()

@@ -1,4 +1,4 @@
-//! What a request did, as text in a column.
+//! Effects of a request, as text in a column.
 
 use everbell_core::store::{Deed, Remembered, RequestKey, StoreResult};
 use everbell_core::{Gap, GapReason, JobId, RunId};
@@ -66,7 +66,7 @@ fn read_deed(key: &str, text: &str) -> StoreResult<Deed> {
 /// A row of `requests`: fingerprint, status, body, deed.
 pub(crate) type RequestRow = (Vec<u8>, Option<i32>, Option<String>, Option<String>);
 
-/// What a row says of a request.
+/// Reads the row of a request.
 pub(crate) fn remembered(request: &RequestKey, row: Option<RequestRow>) -> StoreResult<Remembered> {
     Ok(match row {
         None => Remembered::New,

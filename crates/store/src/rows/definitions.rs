@@ -13,8 +13,9 @@ use super::job::JobColumns;
 #[derive(Debug, Default)]
 pub(crate) struct Definitions(Mutex<HashMap<JobId, Arc<Definition>>>);
 
-/// When there are more, all are forgotten: reading them again is cheap, and nothing grows without bound.
-const MOST_DEFINITIONS: usize = 50_000;
+/// The most cached definitions; above that all are forgotten: reading them again is cheap, and nothing grows without
+/// bound.
+const MAX_DEFINITIONS: usize = 50_000;
 
 impl Definitions {
     fn known(&self) -> MutexGuard<'_, HashMap<JobId, Arc<Definition>>> {
@@ -29,7 +30,7 @@ impl Definitions {
     pub(crate) fn keep(&self, definition: Definition) -> Arc<Definition> {
         let definition = Arc::new(definition);
         let mut known = self.known();
-        if known.len() >= MOST_DEFINITIONS {
+        if known.len() >= MAX_DEFINITIONS {
             known.clear();
         }
         if definition.spec.is_ok() {
@@ -38,7 +39,7 @@ impl Definitions {
         definition
     }
 
-    /// What is known of these jobs; the others are to be read.
+    /// Returns the jobs that are cached, and the ids of the others, which have to be read.
     pub(crate) fn look_up(&self, ids: impl Iterator<Item = JobId>) -> LoadedJobs {
         let known = self.known();
         let mut learned = LoadedJobs { found: HashMap::with_capacity(ids.size_hint().0), ..LoadedJobs::default() };
@@ -54,7 +55,7 @@ impl Definitions {
     }
 }
 
-/// The definitions that one piece of work needs. They stay here whatever is forgotten elsewhere meanwhile.
+/// The definitions that one task needs. They stay here even if the cache forgets them.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedJobs {
     found: HashMap<JobId, Arc<Definition>>,
@@ -126,7 +127,7 @@ mod tests {
         known.keep(first.clone());
         let learned = known.look_up([first.id, definition(1).id, definition(1).id].into_iter());
         assert_eq!(learned.missing(), [definition(1).id.as_uuid()]);
-        for number in 1..=MOST_DEFINITIONS {
+        for number in 1..=MAX_DEFINITIONS {
             known.keep(Definition { id: definition(number).id, ..first.clone() });
         }
         assert_eq!(known.get(first.id), None, "forgotten");

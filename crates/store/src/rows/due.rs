@@ -15,7 +15,7 @@ use crate::micros::Micros;
 /// A job and an org, or the empty text for none.
 pub(crate) type Owner = (Uuid, String);
 
-/// What plans need to know besides the timers and their jobs.
+/// The context that plans need besides the timers and their jobs.
 #[derive(Default)]
 pub(crate) struct PlanContext {
     /// Pending and running runs, oldest first.
@@ -29,7 +29,7 @@ pub(crate) struct PlanContext {
 pub(crate) struct DueTimers(Vec<(Arc<Definition>, Timer)>);
 
 impl DueTimers {
-    /// Adds to the batch what becomes of timers that cannot be read, or whose jobs cannot.
+    /// Groups the timers with their jobs. Adds those that cannot be read, or whose jobs cannot, to the batch as errors.
     pub(crate) fn new(timers: Vec<TimerColumns>, learned: &LoadedJobs, batch: &mut PlanBatch) -> DueTimers {
         let mut readable = Vec::with_capacity(timers.len());
         for row in timers {
@@ -85,7 +85,7 @@ pub(crate) fn active_by_owner(mut rows: Vec<ActiveColumns>) -> HashMap<Owner, Ve
     active
 }
 
-/// When jobs last succeeded, by key; those that never did are left out.
+/// Returns when jobs last succeeded, by key; leaves out those that never did.
 pub(crate) fn successes_by_key(rows: Vec<(String, Option<Micros>)>) -> HashMap<String, Timestamp> {
     rows.into_iter().filter_map(|(key, at)| Some((key, at?.into()))).collect()
 }

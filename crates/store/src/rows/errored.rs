@@ -1,4 +1,4 @@
-//! What the audit trail says of jobs that cannot fire any more, at all or for some orgs, in the name of everbell.
+//! Audit entries about jobs that can no longer fire, at all or for some orgs, in the name of everbell.
 
 use everbell_core::store::AuditEntry;
 use everbell_core::{Definition, JobId, Json, OrgId, entry_id};
@@ -6,10 +6,10 @@ use jiff::Timestamp;
 
 const JOB: &str = "job.errored";
 const ORGS: &str = "org.errored";
-/// Tells the id of the entry about one org from that of the entry about all of them.
+/// Distinguishes the id of the entry about one org from that of the entry about all of them.
 const ORG: &str = "org.errored:org";
 /// How many orgs an entry names.
-const NAMED: usize = 20;
+const MAX_NAMED_ORGS: usize = 20;
 
 /// The job cannot fire at all.
 pub(crate) fn of_job(id: JobId, key: &str, why: &str, now: Timestamp) -> AuditEntry {
@@ -41,7 +41,7 @@ pub(crate) fn of_orgs<'a>(
         }
     }
     let each = |(job, orgs, why): &(&Definition, Vec<&OrgId>, &String)| -> Vec<AuditEntry> {
-        let named = orgs.iter().take(NAMED).map(|org| of_org(job, org, why, now));
+        let named = orgs.iter().take(MAX_NAMED_ORGS).map(|org| of_org(job, org, why, now));
         named.chain([entry(job, orgs, why, now)]).collect()
     };
     jobs.iter().flat_map(each).collect()
@@ -61,7 +61,7 @@ fn of_org(job: &Definition, org: &OrgId, why: &str, now: Timestamp) -> AuditEntr
 
 /// The reason is that of the first org.
 fn entry(job: &Definition, orgs: &[&OrgId], why: &str, now: Timestamp) -> AuditEntry {
-    let first: Vec<&str> = orgs.iter().take(NAMED).map(|org| org.as_str()).collect();
+    let first: Vec<&str> = orgs.iter().take(MAX_NAMED_ORGS).map(|org| org.as_str()).collect();
     let after = serde_json::json!({ "first": first, "orgs": orgs.len() }).to_string();
     AuditEntry {
         id: entry_id(ORGS, job.id, Some(orgs[0]), now),

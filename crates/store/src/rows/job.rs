@@ -126,7 +126,7 @@ impl JobColumns {
     }
 }
 
-/// What is written about a job, in the order of the insert statement.
+/// The values of a new job, in the order of the insert statement.
 pub(crate) struct JobValues {
     pub(crate) columns: JobColumns,
     pub(crate) schedule_type: &'static str,

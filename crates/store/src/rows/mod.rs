@@ -3,6 +3,7 @@
 
 mod batch;
 pub(crate) mod binds;
+mod by_position;
 mod counts;
 mod deed;
 mod definitions;
@@ -13,7 +14,6 @@ pub(crate) mod job_list;
 pub(crate) mod org_updates;
 pub(crate) mod orgs;
 mod pages;
-mod place;
 mod policies;
 mod rearm;
 mod run;

@@ -1,4 +1,4 @@
-//! Org updates over orgs: their rows, and what a step reads, decides and writes, the same for both databases.
+//! Org updates: their rows, and what a step reads, decides and writes, the same for both databases.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::orgs::{OrgTimerColumns, PlaceColumns, WishColumns};
+use super::orgs::{OrgSettingsColumns, OrgTimerColumns, OverrideColumns};
 use super::{PlanBatch, TimerColumns, corrupt, count, json, word};
 use crate::micros::Micros;
 
-/// A row of `org_updates`.
+/// A row of `sweeps`, the table of org updates.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct OrgUpdateColumns {
     pub(crate) id: Uuid,
@@ -34,13 +34,13 @@ pub(crate) struct OrgUpdateColumns {
 }
 
 impl OrgUpdateColumns {
-    pub(crate) fn new(job: &Definition, work: &OrgTask, audit: &AuditEntry) -> OrgUpdateColumns {
+    pub(crate) fn new(job: &Definition, task: &OrgTask, audit: &AuditEntry) -> OrgUpdateColumns {
         OrgUpdateColumns {
             id: audit.id,
             job_id: job.id.as_uuid(),
             job_key: job.key.to_string(),
-            work: work.as_str().to_owned(),
-            detail: Detail::of(work).write(),
+            work: task.as_str().to_owned(),
+            detail: Detail::from_task(task).write(),
             actor: audit.actor.clone(),
             at: audit.at.into(),
             reached: None,
@@ -54,7 +54,7 @@ impl OrgUpdateColumns {
             id: self.id,
             job: JobId::from_uuid(self.job_id),
             job_key: JobKey::new(&self.job_key).map_err(bad)?,
-            work: Detail::read(&self.detail).and_then(|detail| detail.work(&self.work)).map_err(bad)?,
+            task: Detail::read(&self.detail).and_then(|detail| detail.into_task(&self.work)).map_err(bad)?,
             actor: self.actor,
             at: self.at.into(),
             reached: self.reached.as_deref().map(OrgId::new).transpose().map_err(bad)?,
@@ -63,7 +63,7 @@ impl OrgUpdateColumns {
     }
 }
 
-/// What an org update must know besides its name, as JSON.
+/// The parameters of an org update's task, as JSON.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Detail {
@@ -86,9 +86,9 @@ struct Detail {
 }
 
 impl Detail {
-    fn of(work: &OrgTask) -> Detail {
+    fn from_task(task: &OrgTask) -> Detail {
         let micros = |t: &Timestamp| Some(Micros::from(*t).0);
-        match work {
+        match task {
             OrgTask::Arm => Detail::default(),
             OrgTask::Resume { at, missed, reason } => Detail {
                 at: micros(at),
@@ -116,7 +116,7 @@ impl Detail {
         serde_json::from_str(text).map_err(|error| Invalid::new("detail", error.to_string()))
     }
 
-    fn work(self, name: &str) -> Result<OrgTask, Invalid> {
+    fn into_task(self, name: &str) -> Result<OrgTask, Invalid> {
         let missing = || Invalid::new("detail", "something is missing");
         let time = |micros: Option<i64>| micros.map(|micros| Micros(micros).into()).ok_or_else(missing);
         match name {
@@ -140,60 +140,60 @@ impl Detail {
     }
 }
 
-/// An org, as far as an org update cares.
+/// The columns of an org that an org update needs.
 #[derive(Clone, Debug, FromRow)]
-pub(crate) struct StandColumns {
+pub(crate) struct SteppedOrgColumns {
     pub(crate) id: String,
     #[sqlx(flatten)]
-    pub(crate) place: PlaceColumns,
+    pub(crate) place: OrgSettingsColumns,
 }
 
-/// What an org overrides, with the org.
+/// An override, with its org.
 #[derive(Clone, Debug, FromRow)]
-pub(crate) struct OrgWishColumns {
+pub(crate) struct OrgOverrideColumns {
     pub(crate) org_id: String,
     #[sqlx(flatten)]
-    pub(crate) wish: WishColumns,
+    pub(crate) override_: OverrideColumns,
 }
 
 /// The orgs of a step, in the order of their ids. One whose id cannot be read has no timers.
-pub(crate) fn stands(rows: Vec<StandColumns>) -> Vec<(OrgId, OrgSettings)> {
+pub(crate) fn stepped_orgs(rows: Vec<SteppedOrgColumns>) -> Vec<(OrgId, OrgSettings)> {
     rows.into_iter().filter_map(|row| Some((OrgId::new(&row.id).ok()?, row.place.read()))).collect()
 }
 
-/// Org updates that can be read. One that cannot keeps nobody from looking after an org.
+/// Returns the org updates that can be read. The others do not keep orgs from being reconciled.
 pub(crate) fn readable_org_updates(rows: Vec<OrgUpdateColumns>) -> Vec<OrgUpdate> {
     rows.into_iter().filter_map(|row| row.read().ok()).collect()
 }
 
-/// What was read about jobs and orgs, to see them together.
+/// The rows about jobs and orgs that a step has read.
 #[derive(Default)]
 pub(crate) struct ReconcileInput {
-    wishes: HashMap<(String, String), Override>,
+    overrides: HashMap<(String, String), Override>,
     timers: HashMap<(Uuid, String), OrgTimer>,
     /// When upstream jobs last succeeded.
     pub(crate) upstream: HashMap<String, Timestamp>,
 }
 
 impl ReconcileInput {
-    pub(crate) fn new(wishes: Vec<OrgWishColumns>, timers: Vec<OrgTimerColumns>) -> StoreResult<ReconcileInput> {
-        let mut looked = ReconcileInput::default();
-        for row in wishes {
-            if let Some(wish) = row.wish.read()? {
-                looked.wishes.insert((row.org_id, wish.job_key.to_string()), wish);
+    pub(crate) fn new(overrides: Vec<OrgOverrideColumns>, timers: Vec<OrgTimerColumns>) -> StoreResult<ReconcileInput> {
+        let mut input = ReconcileInput::default();
+        for row in overrides {
+            if let Some(override_) = row.override_.read()? {
+                input.overrides.insert((row.org_id, override_.job_key.to_string()), override_);
             }
         }
         for row in timers {
             let owner = (row.job_id, row.org_id.clone());
-            // One that cannot be read is made anew, with the mark that is stored.
+            // A timer that cannot be read is rebuilt, with the stored mark.
             if let Ok(timer) = row.read() {
-                looked.timers.insert(owner, timer);
+                input.timers.insert(owner, timer);
             }
         }
-        Ok(looked)
+        Ok(input)
     }
 
-    /// Whose active runs have to be known.
+    /// The timers whose active runs have to be read.
     pub(crate) fn timers(&self) -> impl Iterator<Item = &(Uuid, String)> {
         self.timers.keys()
     }
@@ -208,7 +208,7 @@ impl ReconcileInput {
 
     fn view(&mut self, job: &Job, before: Option<&Arc<Definition>>, org: &OrgId, place: &OrgSettings) -> OrgView {
         let definition = &job.definition;
-        let wish = self.wishes.get(&(org.to_string(), definition.key.to_string())).cloned();
+        let override_ = self.overrides.get(&(org.to_string(), definition.key.to_string())).cloned();
         let on = definition.policies.depends_on.as_ref();
         let before = before.and_then(|before| {
             Some((Arc::clone(before), self.timers.remove(&(before.id.as_uuid(), org.to_string()))?))
@@ -216,7 +216,7 @@ impl ReconcileInput {
         OrgView {
             job: Arc::clone(definition),
             org: org.clone(),
-            facts: OrgFacts { life: JobLifecycle::from(&job.state), place: place.clone(), wish },
+            facts: OrgFacts { lifecycle: JobLifecycle::from(&job.state), place: place.clone(), override_ },
             timer: self.timers.remove(&(definition.id.as_uuid(), org.to_string())),
             before,
             upstream_succeeded_at: on.and_then(|on| self.upstream.get(on.job_key.as_str()).copied()),
@@ -237,7 +237,7 @@ pub(crate) struct OrgUpdateBatch {
     pub(crate) plans: PlanBatch,
     pub(crate) timers: Vec<OrgTimerValues>,
     pub(crate) removed: Vec<(Uuid, String)>,
-    /// Where a version takes over from the one before.
+    /// The active runs that a version takes over from the previous one.
     pub(crate) taken_over: Option<TakenOver>,
     /// Whether its runs wait until their job is resumed.
     pub(crate) paused: bool,
@@ -252,41 +252,41 @@ pub(crate) struct TakenOver {
 }
 
 impl OrgUpdateBatch {
-    /// Orgs that changed: the timers of every job that no org update is about to come by with anyway.
+    /// Reconciles orgs that changed: the timers of every job, except where an org update has yet to reach the org.
     pub(crate) fn reconcile(
         &mut self,
         jobs: &[Job],
         org_updates: &[OrgUpdate],
         orgs: &[(OrgId, OrgSettings)],
-        looked: &mut ReconcileInput,
+        input: &mut ReconcileInput,
     ) {
         for (org, place) in orgs {
             for job in jobs {
                 if !org_updates.iter().any(|org_update| org_update.is_ahead_of(&job.definition.key, org)) {
-                    let view = looked.view(job, None, org, place);
+                    let view = input.view(job, None, org, place);
                     self.add(&view, org::reconcile(&view, None));
                 }
             }
         }
     }
 
-    /// An org update that cannot be read, or whose job cannot: it ends, and the job is errored. Who mends and resumes it begins
-    /// another one, which makes what is missing.
+    /// Gives up an org update that cannot be read, or whose job cannot: it ends, and the job becomes errored. Repairing
+    /// and resuming the job starts another one, which creates what is missing.
     pub(crate) fn give_up(&mut self, job: Uuid, why: &StoreError) {
         self.plans.errors.push((job, why.to_string()));
     }
 
-    /// A step of an org update.
+    /// Takes a step of an org update.
     pub(crate) fn step(
         &mut self,
         step: OrgUpdateStep<'_>,
         job: &Job,
         before: Option<&Arc<Definition>>,
         orgs: &[(OrgId, OrgSettings)],
-        looked: &mut ReconcileInput,
+        input: &mut ReconcileInput,
     ) {
         for (org, place) in orgs {
-            let view = looked.view(job, before, org, place);
+            let view = input.view(job, before, org, place);
             self.add(&view, org::take_step(&view, step));
         }
         self.paused = step.org_update.is_held_by(&job.state);
@@ -299,7 +299,7 @@ impl OrgUpdateBatch {
             let taken = self.taken_over.get_or_insert(TakenOver { from, to, orgs: Vec::new() });
             taken.orgs.push(view.org.to_string());
         }
-        match decided.fate {
+        match decided.change {
             TimerChange::Keep => {}
             TimerChange::Write(plan) => {
                 self.timers.push(OrgTimerValues {
@@ -319,10 +319,15 @@ impl OrgUpdateBatch {
         self.plans.add_effects(job, plan);
     }
 
-    /// What happened, when only these runs were new.
-    pub(crate) fn told(self, inserted: &std::collections::HashSet<Uuid>, orgs: usize, more: bool) -> OrgUpdateProgress {
+    /// Returns the progress of a step, given the runs that were really inserted.
+    pub(crate) fn into_progress(
+        self,
+        inserted: &std::collections::HashSet<Uuid>,
+        orgs: usize,
+        more: bool,
+    ) -> OrgUpdateProgress {
         let timers = (self.timers.len() + self.removed.len()) as u32;
-        let planned = self.plans.told(inserted, None);
+        let planned = self.plans.into_planned(inserted, None);
         OrgUpdateProgress { planned: everbell_core::store::Planned { timers, ..planned }, orgs: orgs as u32, more }
     }
 }

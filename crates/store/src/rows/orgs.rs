@@ -13,10 +13,10 @@ use uuid::Uuid;
 use super::{Definitions, JobColumns, TimerColumns, corrupt, count, word};
 use crate::micros::Micros;
 
-/// How far orgs are counted.
-pub(crate) const MOST_COUNTED: u32 = 10_000;
-/// How many jobs of an org, or org updates, are listed.
-pub(crate) const MOST_LISTED: u32 = 1_000;
+/// The most orgs that are counted.
+pub(crate) const MAX_COUNTED_ORGS: u32 = 10_000;
+/// The most jobs of an org, and org updates, that are listed.
+pub(crate) const MAX_LISTED: u32 = 1_000;
 
 /// An org to be written, and whether timers care.
 pub(crate) type OrgValues = (OrgColumns, bool);
@@ -79,16 +79,16 @@ pub(crate) struct OrgColumns {
     pub(crate) name: String,
     pub(crate) settings: String,
     #[sqlx(flatten)]
-    pub(crate) place: PlaceColumns,
+    pub(crate) place: OrgSettingsColumns,
     pub(crate) revision: i64,
     pub(crate) created_at: Micros,
     pub(crate) updated_by: String,
     pub(crate) updated_at: Micros,
 }
 
-/// What of a row of `orgs` decides when its jobs fire.
+/// The columns of `orgs` that decide when its jobs fire.
 #[derive(Clone, Debug, FromRow)]
-pub(crate) struct PlaceColumns {
+pub(crate) struct OrgSettingsColumns {
     pub(crate) timezone: String,
     pub(crate) enabled: bool,
     pub(crate) deleted: bool,
@@ -97,7 +97,7 @@ pub(crate) struct PlaceColumns {
     pub(crate) moved_at: Option<Micros>,
 }
 
-impl PlaceColumns {
+impl OrgSettingsColumns {
     pub(crate) fn read(self) -> OrgSettings {
         let moved = self.moved_from.zip(self.moved_at).map(|(from, at)| Moved { from, at: at.into() });
         OrgSettings {
@@ -133,7 +133,7 @@ impl From<&Org> for OrgColumns {
             id: org.id.to_string(),
             name: org.name.clone(),
             settings: org.settings.to_string(),
-            place: PlaceColumns {
+            place: OrgSettingsColumns {
                 timezone: place.timezone.clone(),
                 enabled: place.enabled,
                 deleted: place.deleted,
@@ -149,20 +149,20 @@ impl From<&Org> for OrgColumns {
     }
 }
 
-/// What an org overrides, of a row of `org_overrides`; all empty where a join found none.
+/// The columns of a row of `org_overrides`; all `None` where a join found no row.
 #[derive(Clone, Debug, Default, FromRow)]
-pub(crate) struct WishColumns {
+pub(crate) struct OverrideColumns {
     pub(crate) for_job: Option<String>,
     pub(crate) wanted: Option<bool>,
     pub(crate) own_expression: Option<String>,
-    pub(crate) wished_by: Option<String>,
-    pub(crate) wished_at: Option<Micros>,
+    pub(crate) overridden_by: Option<String>,
+    pub(crate) overridden_at: Option<Micros>,
 }
 
-impl WishColumns {
+impl OverrideColumns {
     pub(crate) fn read(self) -> StoreResult<Option<Override>> {
         let (Some(key), Some(enabled), Some(updated_by), Some(updated_at)) =
-            (self.for_job, self.wanted, self.wished_by, self.wished_at)
+            (self.for_job, self.wanted, self.overridden_by, self.overridden_at)
         else {
             return Ok(None);
         };
@@ -206,7 +206,7 @@ pub(crate) struct JobOrgColumns {
     #[sqlx(flatten)]
     pub(crate) org: OrgColumns,
     #[sqlx(flatten)]
-    pub(crate) wish: WishColumns,
+    pub(crate) override_: OverrideColumns,
     #[sqlx(flatten)]
     pub(crate) timer: MaybeTimerColumns,
 }
@@ -214,7 +214,7 @@ pub(crate) struct JobOrgColumns {
 impl JobOrgColumns {
     pub(crate) fn read(self, job: JobId) -> StoreResult<JobOrg> {
         let (timer, error) = self.timer.read(job.as_uuid(), self.org.id.clone());
-        Ok(JobOrg { org: self.org.read()?, wish: self.wish.read()?, timer, error })
+        Ok(JobOrg { org: self.org.read()?, override_: self.override_.read()?, timer, error })
     }
 }
 
@@ -224,7 +224,7 @@ pub(crate) struct OrgJobColumns {
     #[sqlx(flatten)]
     pub(crate) job: JobColumns,
     #[sqlx(flatten)]
-    pub(crate) wish: WishColumns,
+    pub(crate) override_: OverrideColumns,
     #[sqlx(flatten)]
     pub(crate) timer: MaybeTimerColumns,
 }
@@ -232,11 +232,11 @@ pub(crate) struct OrgJobColumns {
 impl OrgJobColumns {
     pub(crate) fn read(self, org: &OrgId, known: &Definitions) -> StoreResult<OrgJob> {
         let (timer, error) = self.timer.read(self.job.id, org.to_string());
-        Ok(OrgJob { job: self.job.read(known)?, wish: self.wish.read()?, timer, error })
+        Ok(OrgJob { job: self.job.read(known)?, override_: self.override_.read()?, timer, error })
     }
 }
 
-/// What decides about a timer of an org that is due.
+/// The facts that decide about a timer of an org that is due.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct FactsColumns {
     pub(crate) job_id: Uuid,
@@ -245,17 +245,17 @@ pub(crate) struct FactsColumns {
     pub(crate) errored: bool,
     pub(crate) job_changed_at: Micros,
     #[sqlx(flatten)]
-    pub(crate) place: PlaceColumns,
+    pub(crate) place: OrgSettingsColumns,
     #[sqlx(flatten)]
-    pub(crate) wish: WishColumns,
+    pub(crate) override_: OverrideColumns,
 }
 
 impl FactsColumns {
     pub(crate) fn read(self) -> StoreResult<((Uuid, String), OrgFacts)> {
         let status = word(JobStatus::ALL, JobStatus::as_str, &self.status);
         let status = status.map_err(|why| corrupt("jobs", self.job_id, why))?;
-        let life = JobLifecycle { status, errored: self.errored, changed_at: self.job_changed_at.into() };
-        let facts = OrgFacts { life, place: self.place.read(), wish: self.wish.read()? };
+        let lifecycle = JobLifecycle { status, errored: self.errored, changed_at: self.job_changed_at.into() };
+        let facts = OrgFacts { lifecycle, place: self.place.read(), override_: self.override_.read()? };
         Ok(((self.job_id, self.org_id), facts))
     }
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::GapColumns;
 use crate::micros::Micros;
 
-/// What is to be done to gaps.
+/// Changes of gaps.
 #[derive(Debug, Default)]
 pub(crate) struct GapCuts {
     pub(crate) delete: Vec<Uuid>,

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::place::by_place;
+use super::by_position::by_position;
 use super::{LoadedJobs, corrupt, count, json, org, word};
 use crate::micros::Micros;
 
@@ -54,7 +54,7 @@ pub(crate) struct RunColumns {
     pub(crate) result: Option<String>,
 }
 
-/// The same with its output.
+/// A run with its output.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct WholeRun {
     #[sqlx(flatten)]
@@ -109,7 +109,7 @@ impl RunColumns {
     }
 }
 
-/// What is written when a run is planned: `runs`, and `active_runs` unless it is skipped.
+/// The values of a planned run: a row in `runs`, and one in `active_runs` unless it is skipped.
 #[derive(Clone, Debug)]
 pub(crate) struct RunValues {
     pub(crate) id: Uuid,
@@ -219,7 +219,7 @@ pub(crate) struct ClaimColumns {
     pub(crate) attempt: i32,
     pub(crate) cancel_by: Option<String>,
 }
-by_place!(ClaimColumns {
+by_position!(ClaimColumns {
     id,
     job_id,
     org_id,

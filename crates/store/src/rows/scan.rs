@@ -1,4 +1,4 @@
-//! Which way a list of runs is read: whatever index has the fewest rows that do not belong.
+//! The access path of a list of runs: the index with the fewest rows that do not match.
 
 use everbell_core::store::{Cursor, Page, PageRequest, RunFilter};
 use everbell_core::{Run, RunId, RunStatus};
@@ -36,7 +36,7 @@ impl Scan {
         if filter.status.is_empty() && filter.failure_code.is_some() {
             return vec![Scan::Active, Scan::Bad];
         }
-        // Whom a run was given to is known while it is active and when it has ended.
+        // The instance of a run is known while it is active and when it has ended.
         let most = if filter.instance.is_some() { Scan::Ended } else { Scan::All };
         if filter.status.is_empty() {
             return if most == Scan::Ended { vec![Scan::Active, Scan::Ended] } else { vec![Scan::All] };
@@ -93,7 +93,7 @@ macro_rules! scan_statements {
             }
         }
 
-        /// The same statements, for the number of their rows.
+        /// Returns the statement that counts the rows.
         pub(super) fn count_sql(scan: Scan) -> &'static str {
             match scan {
                 $(Scan::$scan => concat!("select count(*) from (", include_str!($file), ") as few"),)+

@@ -5,7 +5,7 @@ use everbell_core::{Gap, GapReason, InstanceId, Invalid, JobId, Json, OrgId, Tar
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::place::by_place;
+use super::by_position::by_position;
 use super::{corrupt, count, json, org, word};
 use crate::micros::Micros;
 
@@ -19,7 +19,7 @@ pub(crate) struct TimerColumns {
     pub(crate) rescheduled_from: Option<Micros>,
     pub(crate) last_local_date: Option<String>,
 }
-by_place!(TimerColumns { job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date });
+by_position!(TimerColumns { job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date });
 
 impl TimerColumns {
     pub(crate) fn read(self) -> StoreResult<Timer> {

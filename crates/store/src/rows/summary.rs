@@ -9,14 +9,14 @@ use jiff::Timestamp;
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::place::by_place;
+use super::by_position::by_position;
 use super::run::{skip, trigger};
 use super::{corrupt, count, readable, word};
 use crate::micros::Micros;
 
 /// A run as a list of recent runs shows it.
 #[derive(Clone, Debug)]
-pub(crate) struct GlimpseColumns {
+pub(crate) struct RunSummaryColumns {
     pub(crate) id: Uuid,
     pub(crate) job_id: Uuid,
     pub(crate) job_key: String,
@@ -34,7 +34,7 @@ pub(crate) struct GlimpseColumns {
 }
 
 // There may be many thousands of them.
-by_place!(GlimpseColumns {
+by_position!(RunSummaryColumns {
     id,
     job_id,
     job_key,
@@ -51,7 +51,7 @@ by_place!(GlimpseColumns {
     failure_code,
 });
 
-impl GlimpseColumns {
+impl RunSummaryColumns {
     fn read(self) -> StoreResult<RunSummary> {
         let id = self.id;
         self.try_read().map_err(|why| corrupt("runs", id, why))
@@ -81,9 +81,9 @@ impl GlimpseColumns {
     }
 }
 
-/// What can be read, in order; the newest so many of each key.
-pub(crate) fn glimpses(rows: Vec<GlimpseColumns>, each: u32) -> Vec<RunSummary> {
-    let (mut runs, _) = readable(rows, |row| row.id, GlimpseColumns::read);
+/// Returns the readable summaries in order, the newest `each` of each key.
+pub(crate) fn summaries(rows: Vec<RunSummaryColumns>, each: u32) -> Vec<RunSummary> {
+    let (mut runs, _) = readable(rows, |row| row.id, RunSummaryColumns::read);
     runs.sort_by(|a, b| (&a.job_key, Reverse(a.id)).cmp(&(&b.job_key, Reverse(b.id))));
     let (mut key, mut place) = (None, 0);
     runs.retain(|run| {
@@ -133,12 +133,12 @@ pub(crate) fn buckets(histogram: &RunHistogram, rows: &[HistogramColumns]) -> Ve
     buckets
 }
 
-/// A bound of a range of runs as `at` has it, which ids tell in whole milliseconds.
+/// Converts a bound of a range of runs to `at`, which has whole milliseconds, like ids.
 pub(crate) fn at_bound(bound: Timestamp) -> Micros {
     RunId::first_from(bound).time().into()
 }
 
-/// The same for a range that may be open: `[from, to)`.
+/// Like [`at_bound`], for a range that may be open: `[from, to)`.
 pub(crate) fn at_range((from, to): (Option<Timestamp>, Option<Timestamp>)) -> (Micros, Micros) {
     let open = (Micros::from(everbell_core::EARLIEST), Micros::from(Timestamp::MAX));
     (from.map_or(open.0, at_bound), to.map_or(open.1, at_bound))

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use everbell_core::store::{
     AccessStore, AuditEntry, Cursor, LastAdmin, MAX_LISTED_SESSIONS, MAX_SESSIONS_PER_TOKEN, NewSession, NewToken,
-    Page, PageRequest, REQUEST_KEPT, Remembered, RequestKey, Session, SessionFilter, StoreError, StoreResult, Token,
+    Page, PageRequest, REQUEST_RETENTION, Remembered, RequestKey, Session, SessionFilter, StoreError, StoreResult,
+    Token,
 };
 use jiff::Timestamp;
 
@@ -47,7 +48,7 @@ impl AccessStore for SqliteStore {
             let query = sqlx::query(include_str!("sql/touch_token.sql")).bind(token.name.clone()).bind(minute);
             match self.write(WHAT, query).await {
                 Ok(_) => token.last_used_at = Some(minute.into()),
-                // Whoever comes to see why the disk is full must be let in.
+                // An operator who comes to see why the disk is full must be able to sign in.
                 Err(StoreError::Unavailable { .. }) => {}
                 Err(other) => return Err(other),
             }
@@ -115,7 +116,7 @@ impl AccessStore for SqliteStore {
             let query = sqlx::query(include_str!("sql/touch_session.sql")).bind(session.id).bind(minute);
             match self.write(WHAT, query).await {
                 Ok(_) => session.last_used_at = minute.into(),
-                // Somebody who comes to see why the disk is full must get in.
+                // An operator who comes to see why the disk is full must be able to sign in.
                 Err(StoreError::Unavailable { .. }) => {}
                 Err(other) => return Err(other),
             }
@@ -175,7 +176,7 @@ impl AccessStore for SqliteStore {
         let mut tx = held.begin().await?;
         let query = sqlx::query(include_str!("sql/find_request.sql"))
             .bind(request.key.clone())
-            .bind(Micros::earlier(now, REQUEST_KEPT));
+            .bind(Micros::earlier(now, REQUEST_RETENTION));
         let row: Option<RequestRow> = tx.first(query).await?;
         remembered(request, row)
     }
@@ -192,7 +193,7 @@ impl AccessStore for SqliteStore {
             .bind(Micros::from(now))
             .bind(status)
             .bind(body.to_owned())
-            .bind(Micros::earlier(now, REQUEST_KEPT));
+            .bind(Micros::earlier(now, REQUEST_RETENTION));
         self.write("remembering an answer", query).await.map(drop)
     }
 }

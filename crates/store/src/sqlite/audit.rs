@@ -1,6 +1,6 @@
 //! Audit entries, and what the requests behind them did.
 
-use everbell_core::store::{AuditEntry, Deed, REQUEST_KEPT, RequestKey, StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, Deed, REQUEST_RETENTION, RequestKey, StoreError, StoreResult};
 
 use super::transaction::Tx;
 use crate::micros::Micros;
@@ -12,7 +12,7 @@ pub(super) async fn insert_audit(tx: &mut Tx<'_>, audit: &AuditEntry) -> StoreRe
     insert_audit_of(tx, audit, Deed::default).await
 }
 
-/// The same for a request that made something which its answer is about.
+/// Like `insert_audit`, for a request whose answer is about a row that it created.
 pub(super) async fn insert_audit_of(
     tx: &mut Tx<'_>,
     audit: &AuditEntry,
@@ -38,7 +38,7 @@ pub(super) async fn insert_deed(
         .bind(request.fingerprint.to_vec())
         .bind(Micros::from(audit.at))
         .bind(deed_text(&Deed { entry: audit.id, ..deed }))
-        .bind(Micros::earlier(audit.at, REQUEST_KEPT));
+        .bind(Micros::earlier(audit.at, REQUEST_RETENTION));
     match tx.run(query).await? {
         0 => Err(StoreError::Conflict { what: "this request was carried out already".to_owned() }),
         _ => Ok(()),

@@ -1,7 +1,7 @@
 //! A copy of a database while others use it.
 //!
-//! `vacuum into` reads one moment of the database and does not keep anybody from writing, which the write-ahead log makes
-//! possible. It accepts an empty file, so the file is there first, for its owner alone.
+//! `vacuum into` reads a snapshot of the database and blocks no writer, which the write-ahead log makes possible. It
+//! accepts an empty file, so the file is created first, for its owner alone.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read};
@@ -16,10 +16,10 @@ use super::{connect, errors, files, upkeep};
 
 /// How a database begins.
 const MAGIC: &[u8] = b"SQLite format 3\0";
-/// How often it is told how far the copy is.
-const TOLD_EVERY: Duration = Duration::from_millis(250);
+/// The time between two reports of progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 
-pub(crate) async fn write(from: &Path, to: &Path, told: &(dyn Fn(u64, u64) + Send + Sync)) -> StoreResult<u64> {
+pub(crate) async fn write(from: &Path, to: &Path, report: &(dyn Fn(u64, u64) + Send + Sync)) -> StoreResult<u64> {
     upkeep::exists(from)?;
     if to.exists() {
         return Err(in_the_way(to, "exists already; name a file that does not"));
@@ -27,7 +27,7 @@ pub(crate) async fn write(from: &Path, to: &Path, told: &(dyn Fn(u64, u64) + Sen
     let partial = Partial::create(to)?;
     let mut connection = open(from).await?;
     let total = fs::metadata(from).map_or(0, |found| found.len());
-    copy(&mut connection, &partial.path, &|| told(size(&partial.path), total)).await?;
+    copy(&mut connection, &partial.path, &|| report(size(&partial.path), total)).await?;
     check(&partial.path).await?;
     partial.keep(to)
 }
@@ -38,7 +38,7 @@ async fn copy(connection: &mut SqliteConnection, to: &Path, tick: &(dyn Fn() + S
     let Some(name) = to.to_str() else { return Err(in_the_way(to, "is not valid UTF-8; name another file")) };
     let mut copying = Box::pin(sqlx::query("vacuum into ?1").bind(name.to_owned()).execute(connection));
     loop {
-        match tokio::time::timeout(TOLD_EVERY, &mut copying).await {
+        match tokio::time::timeout(PROGRESS_INTERVAL, &mut copying).await {
             Ok(done) => return done.map(drop).map_err(|error| errors::from_sqlx(&what, error)),
             Err(_) => tick(),
         }
@@ -63,8 +63,8 @@ async fn open(path: &Path) -> StoreResult<SqliteConnection> {
     options.connect().await.map_err(|error| errors::from_sqlx(&format!("opening {}", path.display()), error))
 }
 
-/// A copy that is not whole yet, and goes away unless it is kept. Its lock shows that someone is writing it: one without
-/// a lock was left behind by a process that is gone, and is written anew.
+/// An incomplete copy, deleted unless it is kept. Its lock shows that a process is writing it: a file without a lock
+/// was left behind by a process that is gone, and is overwritten.
 struct Partial {
     path: PathBuf,
     _lock: File,
@@ -98,7 +98,7 @@ impl Partial {
         Ok(Partial { path, _lock: file })
     }
 
-    /// Gives it its name, which nobody has taken in the meantime, and tells its size.
+    /// Gives it its final name, unless that was taken in the meantime, and returns its size.
     fn keep(self, to: &Path) -> StoreResult<u64> {
         let kept = || {
             File::open(&self.path)?.sync_all()?;
@@ -125,7 +125,7 @@ fn is_unfinished(file: &mut File) -> io::Result<bool> {
     Ok(MAGIC.starts_with(&head))
 }
 
-/// Whether the name still stands for the open file.
+/// Whether the path still names the open file.
 fn is_same(file: &File, path: &Path) -> bool {
     #[cfg(unix)]
     if let (Ok(open), Ok(named)) = (file.metadata(), fs::metadata(path)) {

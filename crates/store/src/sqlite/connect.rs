@@ -1,7 +1,7 @@
 //! Connections: one that writes, a few that read.
 //!
-//! A write begins with `begin immediate`: the one who waits does so before it has read anything, so it never finds out at
-//! the end that it must begin again. A database in memory lives in its one connection, which then does everything.
+//! A write starts with `begin immediate`: it waits before it has read anything, so it never has to start over at the
+//! end. A database in memory lives in its one connection, which then does everything.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -23,9 +23,9 @@ use crate::micros::Micros;
 use crate::rows::Definitions;
 
 /// How long a process waits for another one to end its transaction.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-const MOST_READERS: u32 = 4;
+const MAX_READERS: u32 = 4;
 
 /// Checkpoints of 80 MB: with the default of 4 MB the hot path spends a third of its time in them.
 const PAGES_BETWEEN_CHECKPOINTS: &str = "20000";
@@ -34,7 +34,7 @@ const PAGES_BETWEEN_CHECKPOINTS: &str = "20000";
 const WRITER_CACHE: &str = "-32768";
 
 /// Rows that a connection hands over at once, so that its thread does not wait for the reader of each.
-const ROWS_AT_ONCE: usize = 1_000;
+const ROW_BUFFER_ROWS: usize = 1_000;
 
 impl SqliteStore {
     /// One statement, alone in its transaction.
@@ -55,8 +55,8 @@ impl SqliteStore {
         create(path).map_err(|error| cannot_create(path, &error))?;
         let options = options().filename(path).create_if_missing(false);
         let readers = SqlitePoolOptions::new()
-            .max_connections(MOST_READERS)
-            .acquire_timeout(PATIENCE)
+            .max_connections(MAX_READERS)
+            .acquire_timeout(BUSY_TIMEOUT)
             .connect_lazy_with(options.clone().pragma("query_only", "on"));
         let writing = options
             .clone()
@@ -120,7 +120,7 @@ impl SqliteStore {
         loop {
             match self.options.connect().await {
                 Ok(connection) => return Ok(connection),
-                Err(error) if errors::is_busy(&error) && waited < PATIENCE => {
+                Err(error) if errors::is_busy(&error) && waited < BUSY_TIMEOUT => {
                     tokio::time::sleep(pause).await;
                     waited += pause;
                 }
@@ -156,12 +156,12 @@ impl SqliteStore {
     }
 }
 
-/// What both kinds of connections have in common.
+/// Returns the options that both kinds of connections share.
 pub(super) fn options() -> SqliteConnectOptions {
     SqliteConnectOptions::new()
-        .busy_timeout(PATIENCE)
+        .busy_timeout(BUSY_TIMEOUT)
         .foreign_keys(true)
-        .row_buffer_size(ROWS_AT_ONCE)
+        .row_buffer_size(ROW_BUFFER_ROWS)
         .pragma("temp_store", "memory")
         .disable_statement_logging()
 }

@@ -1,4 +1,4 @@
-//! What SQLite says when something is wrong, in words that a caller can act on.
+//! Errors of SQLite, translated into errors that a caller can act on.
 
 use std::error::Error;
 

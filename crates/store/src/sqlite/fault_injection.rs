@@ -10,7 +10,7 @@ use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
 pub enum Fault {
     /// It is refused before it does anything.
     Refused,
-    /// The connection is gone. Nobody knows whether a commit happened; it did not.
+    /// The connection is gone. The caller cannot know whether a commit happened; it did not.
     Cut,
     /// It is done, but the answer is lost.
     Unheard,
@@ -20,7 +20,7 @@ pub enum Fault {
 #[derive(Debug, Default)]
 pub(super) struct Faults(Mutex<Option<(u32, Fault)>>);
 
-/// What a call is: only after a commit one can wonder whether it happened.
+/// The kind of a call: only the effect of a commit can be in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Statement,
@@ -47,7 +47,7 @@ impl Faults {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Fails now, or tells what will fail when the call is done.
+    /// Fails now, or returns what will fail when the call is done.
     pub(super) fn before(&self, what: &str, call: Call, broken: &AtomicBool) -> StoreResult<Later> {
         let error = |said: &str, maybe_done| {
             let what = format!("{what}: {said}");

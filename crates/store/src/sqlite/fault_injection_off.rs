@@ -1,4 +1,4 @@
-//! What stands in for `fault_injection.rs` where no test can ask for faults: nothing, at no cost.
+//! A stand-in for `fault_injection.rs` where no test can ask for faults: it does nothing, at no cost.
 
 use std::sync::atomic::AtomicBool;
 

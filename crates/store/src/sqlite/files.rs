@@ -33,7 +33,7 @@ const MAX_KEPT_LOG_BYTES: u64 = 4 << 20;
 /// How long a checkpoint that cuts the log may wait for others, and keep them waiting.
 const ANCHOR_BUSY_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What the anchor of an open database knows. See the module's own words.
+/// The anchor of an open database: see the module's documentation.
 #[derive(Debug)]
 pub(super) struct Files {
     path: PathBuf,
@@ -48,7 +48,7 @@ pub(super) struct Files {
     checkpoint_failure: Mutex<Option<String>>,
 }
 
-/// What a name in the file system stands for.
+/// The identity of a file: its device and inode.
 type FileId = (u64, u64);
 
 impl Files {

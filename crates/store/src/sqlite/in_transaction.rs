@@ -11,11 +11,11 @@ use super::transaction::Tx;
 use super::{SqliteStore, audit, jobs};
 
 impl SqliteStore {
-    /// Inserts a job within the caller's transaction: it is there when that commits, and never was if it does not.
+    /// Inserts a job within the caller's transaction: it exists once that commits, and never did if it does not.
     ///
-    /// The connection must be to the file of this store, and its transaction should have begun with `begin immediate`.
-    /// Nobody else can write until it ends. Call [`wake`](SqliteStore::wake) afterwards, or the loops find it when they
-    /// poll.
+    /// The connection must be to the file of this store, and its transaction should have started with `begin
+    /// immediate`. No other process can write until it ends. Call [`wake`](SqliteStore::wake) afterwards, or the loops
+    /// find the job when they poll.
     pub async fn create_job_in(
         &self,
         connection: &mut SqliteConnection,
@@ -30,8 +30,8 @@ impl SqliteStore {
         tx.commit().await
     }
 
-    /// Changes a job within the caller's transaction, such as [`run_now`](everbell_core::change::run_now), and tells
-    /// which runs that made.
+    /// Changes a job within the caller's transaction, such as [`run_now`](everbell_core::change::run_now), and returns
+    /// the runs that this created.
     pub async fn change_job_in(
         &self,
         connection: &mut SqliteConnection,
@@ -47,7 +47,7 @@ impl SqliteStore {
         Ok(changed.runs.iter().map(|run| run.id).collect())
     }
 
-    /// Tells every loop in this process to look again.
+    /// Wakes every loop in this process.
     pub fn wake(&self) {
         self.wake.notify_waiters();
     }

@@ -1,4 +1,4 @@
-//! What operators do to a job: read it, ask the decision, write the answer.
+//! Changes that operators make to a job: read it, call the decision, write the change.
 
 use everbell_core::change::{JobChange, JobView, PendingRuns};
 use everbell_core::store::{AuditEntry, Changed, DecideFn, Deed, JobRef, StoreError, StoreResult};
@@ -41,7 +41,7 @@ impl SqliteStore {
         let view = self.view(tx, id, org).await?;
         let Job { definition, state } = &view.job;
         StoreError::expect_revision("job", &definition.key, expected_revision, Some(state.revision))?;
-        let JobChange { state, plan, successor, org_update, pending } = decide(&view)?;
+        let JobChange { state, plan, successor, org_task, pending } = decide(&view)?;
         let mut batch = PlanBatch::default();
         let (gaps, runs) = (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect::<Vec<_>>());
         batch.add(&view.job.definition, plan);
@@ -51,8 +51,8 @@ impl SqliteStore {
         if let Some(new) = &successor {
             jobs::insert_job(tx, new, audit).await?;
         }
-        if let Some(work) = &org_update {
-            org_timers::begin(tx, &view.job.definition, work, audit).await?;
+        if let Some(task) = &org_task {
+            org_timers::begin(tx, &view.job.definition, task, audit).await?;
         }
         let new: Vec<Uuid> = runs.into_iter().filter(|id| written.runs.contains(id)).collect();
         let gaps = gaps.into_iter().zip(&batch.gaps).filter(|(_, row)| written.gaps.contains(&row.id));
@@ -77,7 +77,7 @@ impl SqliteStore {
         Ok(Changed { job: self.job_row(tx, id).await?, successor, runs, gaps, pending })
     }
 
-    /// The job as it is. Nobody else writes, so it stays so until the commit.
+    /// Returns the current state of the job. There is no other writer, so it stays like this until the commit.
     async fn view(&self, tx: &mut Tx<'_>, id: Uuid, org: Option<&OrgId>) -> StoreResult<JobView> {
         let row: Option<JobColumns> = tx.first(sqlx::query(include_str!("sql/lock_job.sql")).bind(id)).await?;
         let Job { definition, state } = row.ok_or_else(|| StoreError::not_found("job", id))?.read(&self.known)?;
@@ -129,7 +129,7 @@ async fn change_pending(tx: &mut Tx<'_>, lanes: &[Uuid], pending: PendingRuns, a
     Ok(counted)
 }
 
-/// Has the active runs of a version, for these orgs, go on among those of the next one.
+/// Moves the active runs of a version, for these orgs, to the next version.
 pub(super) async fn move_active<'a>(
     tx: &mut Tx<'_>,
     from: Uuid,

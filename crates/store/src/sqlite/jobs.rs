@@ -22,7 +22,7 @@ use crate::rows::job_list::{self, cursor, key_of, label_text, micros_of};
 use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap, check_limit, target_counts};
 
 /// How many jobs are looked at together when SQLite cannot compare the text itself.
-const STRIDE: u32 = 1_000;
+const SCAN_PAGE_ROWS: u32 = 1_000;
 
 #[async_trait]
 impl JobStore for SqliteStore {
@@ -129,7 +129,7 @@ pub(super) async fn find(tx: &mut Tx<'_>, job: &JobRef) -> StoreResult<Uuid> {
     found.map(|(id,)| id).ok_or_else(|| StoreError::not_found("job", name))
 }
 
-/// Writes a job and its timer, or begins the org update that makes one for each org.
+/// Writes a job and its timer, or starts the org update that creates one for each org.
 pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob, audit: &AuditEntry) -> StoreResult<()> {
     let values = JobValues::new(&job.definition, &job.state);
     let target = values.columns.target.clone();
@@ -147,10 +147,10 @@ pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob, audit: &AuditEntry
     Ok(())
 }
 
-/// The rows behind a cursor, so many.
+/// Returns the rows after a cursor, up to a limit.
 ///
-/// SQLite knows the two cases of ASCII only, so a text with other letters is looked for by its part in ASCII, and what
-/// has that is compared here, some jobs at a time.
+/// SQLite folds the case of ASCII letters only, so a text with other letters is searched by its ASCII part, and the
+/// results are compared here, some jobs at a time.
 async fn listed(
     tx: &mut Tx<'_>,
     filter: &JobFilter,
@@ -163,10 +163,10 @@ async fn listed(
     let mut found = Vec::new();
     let mut after = after.cloned();
     loop {
-        let query = listing(filter, ascii_part(&text), after.as_ref(), STRIDE)?;
+        let query = listing(filter, ascii_part(&text), after.as_ref(), SCAN_PAGE_ROWS)?;
         let rows: Vec<JobListColumns> = tx.all(query).await?;
         after = rows.last().map(|row| cursor(filter.sort, row));
-        let at_end = rows.len() < STRIDE as usize;
+        let at_end = rows.len() < SCAN_PAGE_ROWS as usize;
         found.extend(rows.into_iter().filter(|row| contains(row, &text)));
         if at_end || found.len() >= limit as usize {
             found.truncate(limit as usize);

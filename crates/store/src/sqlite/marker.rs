@@ -1,7 +1,7 @@
 //! The marker: a file beside a database that says that there is one.
 //!
-//! A database file that is missing looks like a first start, and an empty database looks healthy while no job fires. The
-//! marker tells the two apart.
+//! A database file that is missing looks like a first start, and an empty database looks healthy while no job fires.
+//! The marker distinguishes the two.
 
 use std::ffi::OsString;
 use std::fs;

@@ -33,7 +33,7 @@ pub(super) async fn run(connection: &mut SqliteConnection, now: Timestamp) -> St
     Ok(())
 }
 
-/// Applies the next migration. Whoever comes second waits for the lock and then finds it done.
+/// Applies the next migration. A second process waits for the lock and then finds it done.
 async fn step(connection: &mut SqliteConnection, now: Timestamp) -> StoreResult<()> {
     let failed = |error| errors::from_sqlx(WHAT, error);
     let mut tx = connection.begin_with("begin immediate").await.map_err(failed)?;

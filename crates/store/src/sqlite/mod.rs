@@ -44,7 +44,7 @@ pub use fault_injection::Fault;
 
 use crate::rows::Definitions;
 
-/// Who does what nobody asked for.
+/// The actor of the store's own actions.
 const EVERBELL: &str = "everbell";
 
 /// A store in an SQLite database. See [`SqliteStore::open`].

@@ -1,4 +1,4 @@
-//! Timers of orgs, brought in line with orgs, overrides and jobs, a step at a time.
+//! Timers of orgs, reconciled with orgs, overrides and jobs, a step at a time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use super::transaction::Tx;
 use super::{EVERBELL, SqliteStore};
 use crate::micros::Micros;
 use crate::rows::org_updates::{
-    OrgTimerValues, OrgUpdateBatch, OrgUpdateColumns, OrgWishColumns, ReconcileInput, StandColumns, TakenOver,
-    readable_org_updates, stands,
+    OrgOverrideColumns, OrgTimerValues, OrgUpdateBatch, OrgUpdateColumns, ReconcileInput, SteppedOrgColumns, TakenOver,
+    readable_org_updates, stepped_orgs,
 };
 use crate::rows::orgs::{FactsColumns, OrgTimerColumns};
 use crate::rows::{JobColumns, Owner, active_by_owner, org_text};
 
 impl SqliteStore {
-    pub(super) async fn needs_org_update(&self) -> StoreResult<bool> {
+    pub(super) async fn needs_reconciling(&self) -> StoreResult<bool> {
         let mut held = self.reader("looking for orgs that changed").await?;
         let (needed,): (bool,) =
             held.begin().await?.one(sqlx::query(include_str!("sql/org_update_needed.sql"))).await?;
@@ -39,16 +39,16 @@ impl SqliteStore {
         batch: &mut OrgUpdateBatch,
     ) -> StoreResult<Option<usize>> {
         let jobs: Vec<JobColumns> = tx.all(sqlx::query(include_str!("sql/org_wide_jobs.sql"))).await?;
-        // A job that cannot be read is errored when it is due; here it is nobody's.
+        // A job that cannot be read becomes errored when it is due; skip it here.
         let jobs: Vec<Job> = jobs.into_iter().filter_map(|row| row.read(&self.known).ok()).collect();
         let most = (limit as usize / jobs.len().max(1)).max(1);
         let query = sqlx::query(include_str!("sql/waiting_orgs.sql")).bind(most as i64);
-        let rows: Vec<StandColumns> = tx.all(query).await?;
+        let rows: Vec<SteppedOrgColumns> = tx.all(query).await?;
         if rows.is_empty() {
             return Ok(None);
         }
         let ids = batch::rows(rows.iter().map(|row| &row.id));
-        let orgs = stands(rows);
+        let orgs = stepped_orgs(rows);
         let org_updates = org_updates(tx, i64::MAX).await?;
         let mut looked = look(tx, jobs.iter().map(|job| &*job.definition), &orgs).await?;
         batch.reconcile(&jobs, &org_updates, &orgs, &mut looked);
@@ -56,7 +56,7 @@ impl SqliteStore {
         Ok(Some(orgs.len()))
     }
 
-    /// A step of the org update that waits longest, if there is one; how many orgs it saw.
+    /// Takes a step of the org update that waits longest, if there is one; returns the number of orgs visited.
     pub(super) async fn step(
         &self,
         tx: &mut Tx<'_>,
@@ -81,9 +81,9 @@ impl SqliteStore {
         };
         let query = sqlx::query(include_str!("sql/orgs_behind.sql"));
         let query = query.bind(org_text(org_update.reached.as_ref()).to_owned()).bind(limit);
-        let rows: Vec<StandColumns> = tx.all(query).await?;
+        let rows: Vec<SteppedOrgColumns> = tx.all(query).await?;
         let last = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.clone());
-        let orgs = stands(rows);
+        let orgs = stepped_orgs(rows);
         let both = [Some(&job.definition), before.as_ref()];
         let mut looked = look(tx, both.into_iter().flatten().map(|job| &**job), &orgs).await?;
         batch.step(OrgUpdateStep { org_update: &org_update, now }, &job, before.as_ref(), &orgs, &mut looked);
@@ -99,12 +99,12 @@ impl SqliteStore {
         Ok(Some(orgs.len()))
     }
 
-    /// The job of an org update, and the version before it if that may still have timers.
+    /// Returns the job of an org update, and the previous version if that may still have timers.
     async fn job_of(&self, tx: &mut Tx<'_>, org_update: &OrgUpdate) -> StoreResult<(Job, Option<Arc<Definition>>)> {
         let query = sqlx::query(include_str!("sql/read_jobs.sql")).bind(batch::ids([org_update.job.as_uuid()]));
         let row: JobColumns = tx.one(query).await?;
         let job = row.read(&self.known)?;
-        let before = job.definition.supersedes.filter(|_| org_update.work == OrgTask::Arm);
+        let before = job.definition.supersedes.filter(|_| org_update.task == OrgTask::Arm);
         let learned = self.learn(tx, before.into_iter()).await?;
         let before = before.and_then(|id| learned.get(id));
         Ok((job, before))
@@ -124,11 +124,11 @@ async fn look<'a>(
     let ids = batch::rows(orgs.iter().map(|(id, _)| id.as_str()));
     let keys = batch::rows(jobs.clone().map(|job| job.key.as_str()));
     let query = sqlx::query(include_str!("sql/read_overrides.sql")).bind(ids.clone()).bind(keys);
-    let wishes: Vec<OrgWishColumns> = tx.all(query).await?;
+    let overrides: Vec<OrgOverrideColumns> = tx.all(query).await?;
     let jobs_text = batch::ids(jobs.clone().map(|job| job.id.as_uuid()));
     let query = sqlx::query(include_str!("sql/lock_org_timers.sql")).bind(jobs_text).bind(ids);
     let timers: Vec<OrgTimerColumns> = tx.all(query).await?;
-    let mut looked = ReconcileInput::new(wishes, timers)?;
+    let mut looked = ReconcileInput::new(overrides, timers)?;
     let owners: Vec<Owner> = looked.timers().cloned().collect();
     looked.with_active(org_active_of(tx, &owners).await?);
     let upstream = jobs.filter_map(|job| job.policies.depends_on.as_ref().map(|on| on.job_key.to_string()));
@@ -165,9 +165,9 @@ fn timer_row(t: &OrgTimerValues) -> impl Serialize + '_ {
     (Hex(timer.job_id), &timer.org_id, target, timer.next_run_at, mark, moved, &timer.last_local_date, error)
 }
 
-/// Begins an org update, as part of what makes it necessary.
-pub(super) async fn begin(tx: &mut Tx<'_>, job: &Definition, work: &OrgTask, audit: &AuditEntry) -> StoreResult<()> {
-    let org_update = OrgUpdateColumns::new(job, work, audit);
+/// Starts an org update, in the transaction that makes it necessary.
+pub(super) async fn begin(tx: &mut Tx<'_>, job: &Definition, task: &OrgTask, audit: &AuditEntry) -> StoreResult<()> {
+    let org_update = OrgUpdateColumns::new(job, task, audit);
     let query = sqlx::query(include_str!("sql/insert_org_update.sql"))
         .bind(org_update.id)
         .bind(org_update.job_id)
@@ -179,14 +179,14 @@ pub(super) async fn begin(tx: &mut Tx<'_>, job: &Definition, work: &OrgTask, aud
     tx.run(query).await.map(drop)
 }
 
-/// What decides about these timers of orgs.
+/// Returns the facts that decide about these timers of orgs.
 pub(super) async fn facts_of(tx: &mut Tx<'_>, owners: &[Owner]) -> StoreResult<HashMap<Owner, OrgFacts>> {
     if owners.is_empty() {
         return Ok(HashMap::new());
     }
     let query = sqlx::query(include_str!("sql/read_org_facts.sql")).bind(owner_rows(owners));
     let rows: Vec<FactsColumns> = tx.all(query).await?;
-    // Whoever is missing here is errored by the plan, alone.
+    // The plan marks missing ones as errored, each alone.
     Ok(rows.into_iter().filter_map(|row| row.read().ok()).collect())
 }
 

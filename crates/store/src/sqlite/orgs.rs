@@ -20,8 +20,8 @@ use super::{SqliteStore, batch};
 use crate::micros::Micros;
 use crate::rows::org_updates::{OrgUpdateBatch, OrgUpdateColumns};
 use crate::rows::orgs::{
-    JobOrgColumns, MOST_COUNTED, MOST_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, WishColumns, decide_writes,
-    page_of,
+    JobOrgColumns, MAX_COUNTED_ORGS, MAX_LISTED, OrgColumns, OrgCountColumns, OrgJobColumns, OverrideColumns,
+    decide_writes, page_of,
 };
 use crate::rows::{check_limit, readable};
 
@@ -70,28 +70,28 @@ impl OrgStore for SqliteStore {
     }
 
     async fn count_orgs(&self) -> StoreResult<OrgCounts> {
-        let query = sqlx::query(include_str!("sql/count_orgs.sql")).bind(MOST_COUNTED);
+        let query = sqlx::query(include_str!("sql/count_orgs.sql")).bind(MAX_COUNTED_ORGS);
         let mut held = self.reader("counting orgs").await?;
         let counts: OrgCountColumns = held.begin().await?.one(query).await?;
         Ok(counts.read())
     }
 
     async fn write_override(&self, id: &OrgId, write: &OverrideWrite, audit: &AuditEntry) -> StoreResult<Override> {
-        let wish = org::override_of(write, &audit.actor, Micros::from(audit.at).into())?;
+        let override_ = org::override_of(write, &audit.actor, Micros::from(audit.at).into())?;
         let mut held = self.writer("writing an override").await?;
         let mut tx = held.begin().await?;
         touch(&mut tx, id, audit.at).await?;
         let query = sqlx::query(include_str!("sql/write_override.sql"))
             .bind(id.to_string())
-            .bind(wish.job_key.to_string())
-            .bind(wish.enabled)
-            .bind(wish.expression.clone())
-            .bind(wish.updated_by.clone())
-            .bind(Micros::from(wish.updated_at));
+            .bind(override_.job_key.to_string())
+            .bind(override_.enabled)
+            .bind(override_.expression.clone())
+            .bind(override_.updated_by.clone())
+            .bind(Micros::from(override_.updated_at));
         tx.run(query).await?;
         insert_audit(&mut tx, audit).await?;
         tx.commit_and_wake().await?;
-        Ok(wish)
+        Ok(override_)
     }
 
     async fn delete_override(&self, id: &OrgId, key: &JobKey, audit: &AuditEntry) -> StoreResult<()> {
@@ -111,7 +111,7 @@ impl OrgStore for SqliteStore {
         let mut tx = held.begin().await?;
         living(&mut tx, id).await?;
         let query = sqlx::query(include_str!("sql/list_overrides.sql")).bind(id.to_string());
-        let rows: Vec<WishColumns> = tx.all(query).await?;
+        let rows: Vec<OverrideColumns> = tx.all(query).await?;
         Ok(rows.into_iter().filter_map(|row| row.read().ok()?).collect())
     }
 
@@ -136,7 +136,7 @@ impl OrgStore for SqliteStore {
         let mut held = self.reader("listing the jobs of an org").await?;
         let mut tx = held.begin().await?;
         living(&mut tx, id).await?;
-        let query = sqlx::query(include_str!("sql/org_jobs.sql")).bind(id.to_string()).bind(MOST_LISTED);
+        let query = sqlx::query(include_str!("sql/org_jobs.sql")).bind(id.to_string()).bind(MAX_LISTED);
         let rows: Vec<OrgJobColumns> = tx.all(query).await?;
         Ok(readable(rows, |row| row.job.id, |row| row.read(id, &self.known)).0)
     }
@@ -155,7 +155,7 @@ impl OrgStore for SqliteStore {
     async fn reconcile_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<OrgUpdateProgress> {
         let now: Timestamp = Micros::from(now).into();
         // Nothing to do is the usual answer, and needs no right to write.
-        if !self.needs_org_update().await? {
+        if !self.needs_reconciling().await? {
             return Ok(OrgUpdateProgress::default());
         }
         let mut held = self.writer("looking after the timers of orgs").await?;
@@ -177,12 +177,12 @@ impl OrgStore for SqliteStore {
         } else {
             tx.commit_and_wake().await?;
         }
-        Ok(batch.told(&inserted, orgs, true))
+        Ok(batch.into_progress(&inserted, orgs, true))
     }
 
     async fn list_org_updates(&self) -> StoreResult<Vec<OrgUpdate>> {
         let mut held = self.reader("listing org updates").await?;
-        org_updates(&mut held.begin().await?, i64::from(MOST_LISTED)).await
+        org_updates(&mut held.begin().await?, i64::from(MAX_LISTED)).await
     }
 
     async fn stop_org_update(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<OrgUpdate> {

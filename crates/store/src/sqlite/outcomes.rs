@@ -33,7 +33,7 @@ impl SqliteStore {
     }
 }
 
-/// Writes what is still guarded; tells which runs that were, with their jobs.
+/// Writes the transitions that are still guarded; returns their runs, with the jobs.
 pub(super) async fn guarded(
     tx: &mut Tx<'_>,
     sql: &'static str,

@@ -11,7 +11,7 @@ use super::batch::{self, Hex};
 use super::transaction::Statement;
 use crate::micros::Micros;
 use crate::rows::corrupt;
-use crate::rows::summary::{self, GlimpseColumns};
+use crate::rows::summary::{self, RunSummaryColumns};
 
 impl SqliteStore {
     pub(super) async fn versions(&self, recent_runs: &RecentRuns) -> StoreResult<Vec<VersionColumns>> {
@@ -21,7 +21,7 @@ impl SqliteStore {
             .bind(recent_runs.each())
             .bind(from)
             .bind(to);
-        let mut held = self.reader("glancing at runs").await?;
+        let mut held = self.reader("reading recent runs").await?;
         let mut tx = held.begin().await?;
         tx.all(query).await
     }
@@ -36,9 +36,9 @@ pub(super) struct VersionColumns {
     runs: String,
 }
 
-/// What the statement tells of a run: an array in this order.
+/// A run as the statement returns it: an array in this order.
 #[derive(Deserialize)]
-struct Told {
+struct RunArray {
     id: Hex,
     trigger: String,
     scheduled_at: Micros,
@@ -53,10 +53,10 @@ struct Told {
 }
 
 impl VersionColumns {
-    pub(super) fn runs(self) -> StoreResult<Vec<GlimpseColumns>> {
+    pub(super) fn runs(self) -> StoreResult<Vec<RunSummaryColumns>> {
         let VersionColumns { job_id, job_key, job_version, runs } = self;
-        let told: Vec<Told> = serde_json::from_str(&runs).map_err(|why| corrupt("runs", job_id, why))?;
-        let columns = |run: Told| GlimpseColumns {
+        let runs_of_job: Vec<RunArray> = serde_json::from_str(&runs).map_err(|why| corrupt("runs", job_id, why))?;
+        let columns = |run: RunArray| RunSummaryColumns {
             id: run.id.0,
             job_id,
             job_key: job_key.clone(),
@@ -72,7 +72,7 @@ impl VersionColumns {
             finished_at: run.finished_at,
             failure_code: run.failure_code,
         };
-        Ok(told.into_iter().map(columns).collect())
+        Ok(runs_of_job.into_iter().map(columns).collect())
     }
 }
 

@@ -28,7 +28,7 @@ use crate::rows::{
 };
 
 /// How often a claim begins again because it met rows that cannot be read.
-const ROUNDS: usize = 100;
+const MAX_CLAIM_ROUNDS: usize = 100;
 
 /// A pending run that may start.
 #[derive(FromRow)]
@@ -62,12 +62,12 @@ impl RunStore for SqliteStore {
         let written = write(&mut tx, &batch, EVERBELL, now).await?;
         let query = sqlx::query(include_str!("sql/next_due.sql")).bind(Micros::from(now)).bind(targets);
         let next: Option<(Micros,)> = tx.first(query).await?;
-        // Nothing due is the usual answer: nothing was written, so there is nothing to commit and nobody to wake.
+        // Usually nothing is due: then nothing was written, so there is nothing to commit and no loop to wake.
         if due {
             tx.commit_and_wake().await?;
         }
         let mut new = batch.gaps.iter().map(|row| written.gaps.contains(&row.id)).collect::<Vec<_>>().into_iter();
-        let mut planned = batch.told(&written.runs, next.map(|(at,)| at));
+        let mut planned = batch.into_planned(&written.runs, next.map(|(at,)| at));
         planned.gaps.retain(|_| new.next().unwrap_or(true));
         Ok(planned)
     }
@@ -76,7 +76,7 @@ impl RunStore for SqliteStore {
         let mut held = self.writer("starting runs").await?;
         let mut tx = held.begin().await?;
         let mut unreadable = Vec::new();
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_CLAIM_ROUNDS {
             let known_bad = unreadable.len();
             let mut claims = self.startable(&mut tx, request, &mut unreadable).await?;
             // What cannot be read must not start, and must not stand in the way of the others: look again without it.
@@ -124,7 +124,7 @@ impl RunStore for SqliteStore {
         }
         self.retire_finished(&mut tx, &recording.ended(transitions), now).await?;
         tx.commit().await?;
-        Ok(recording.told())
+        Ok(recording.into_recorded())
     }
 
     async fn save_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<Vec<RunId>> {
@@ -212,7 +212,7 @@ impl RunStore for SqliteStore {
         for version in self.versions(recent_runs).await? {
             rows.extend(version.runs()?);
         }
-        Ok(summary::glimpses(rows, recent_runs.each()))
+        Ok(summary::summaries(rows, recent_runs.each()))
     }
 
     async fn count_runs_by_time(&self, histogram: &RunHistogram) -> StoreResult<Vec<Bucket>> {

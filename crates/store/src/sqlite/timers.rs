@@ -66,7 +66,7 @@ pub(super) async fn active_of(
     Ok(active_by_owner(tx.all(query).await?))
 }
 
-/// When the jobs of these keys last succeeded.
+/// Returns when the jobs of these keys last succeeded.
 pub(super) async fn upstream_of(tx: &mut Tx<'_>, mut keys: Vec<String>) -> StoreResult<HashMap<String, Timestamp>> {
     if keys.is_empty() {
         return Ok(HashMap::new());
@@ -77,14 +77,14 @@ pub(super) async fn upstream_of(tx: &mut Tx<'_>, mut keys: Vec<String>) -> Store
     Ok(successes_by_key(tx.all(query).await?))
 }
 
-/// What of a batch was new.
+/// The rows of a batch that were new.
 #[derive(Default)]
 pub(super) struct Written {
     pub(super) runs: HashSet<Uuid>,
     pub(super) gaps: HashSet<Uuid>,
 }
 
-/// Writes what plans want written, and tells what was new.
+/// Writes plans, and returns which rows were new.
 pub(super) async fn write(tx: &mut Tx<'_>, batch: &PlanBatch, by: &str, now: Timestamp) -> StoreResult<Written> {
     if !batch.cancel.is_empty() {
         cancel(tx, &batch.cancel, by, now).await?;
@@ -118,7 +118,7 @@ pub(super) async fn write(tx: &mut Tx<'_>, batch: &PlanBatch, by: &str, now: Tim
     Ok(written)
 }
 
-/// Ends what is pending, asks what is running to stop. Tells how many of each there were.
+/// Ends pending runs, asks running ones to stop. Returns the number of each.
 pub(super) async fn cancel(tx: &mut Tx<'_>, runs: &[Uuid], by: &str, now: Timestamp) -> StoreResult<(usize, usize)> {
     let ids = batch::ids(runs.iter().copied());
     let query = sqlx::query(include_str!("sql/cancel_pending.sql"));
@@ -134,7 +134,7 @@ pub(super) async fn cancel(tx: &mut Tx<'_>, runs: &[Uuid], by: &str, now: Timest
     Ok((ended.len(), asked.len()))
 }
 
-/// Appends runs; those whose slot exists already are passed over. Tells which were new.
+/// Appends runs; skips those whose slot already has one. Returns which were new.
 pub(super) async fn insert_runs(tx: &mut Tx<'_>, runs: &[RunValues], now: Micros) -> StoreResult<HashSet<Uuid>> {
     if runs.is_empty() {
         return Ok(HashSet::new());

@@ -57,8 +57,8 @@ impl<'a> Held<'a> {
 }
 
 impl Drop for Held<'_> {
-    /// A connection that broke is not used again: the driver may believe that it is still in a transaction, which SQLite
-    /// has ended by itself. A database in memory is its connection, so that one is kept whatever it said.
+    /// Does not reuse a broken connection: the driver may believe that it is still in a transaction, which SQLite has
+    /// ended by itself. A database in memory is its connection, so that one is always kept.
     fn drop(&mut self) {
         if *self.broken.get_mut() && self.store.path.is_some() {
             match &mut self.line {
@@ -103,7 +103,7 @@ pub(super) struct Tx<'a> {
 }
 
 impl<'a> Tx<'a> {
-    /// A part of somebody else's transaction: what it does is undone with it, or alone.
+    /// Starts a part of the caller's transaction: it is undone with it, or alone.
     pub(super) async fn inside(
         store: &'a SqliteStore,
         connection: &'a mut SqliteConnection,
@@ -179,7 +179,7 @@ impl<'a> Tx<'a> {
         later.heard()
     }
 
-    /// Makes it last, and tells every loop in this process to look again; also when nobody knows whether it lasts.
+    /// Commits, and wakes every loop in this process; also when the effect of the commit is in doubt.
     pub(super) async fn commit_and_wake(self) -> StoreResult<()> {
         let store = self.store;
         let done = self.commit().await;

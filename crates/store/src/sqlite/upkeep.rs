@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{connect, errors, migrate};
 use crate::micros::Micros;
 use crate::rows::{JobCountColumns, count, job_counts};
-use crate::upkeep::{Content, Inspection, MOST_COUNTED};
+use crate::upkeep::{Content, Inspection, MAX_COUNTED_RUNS};
 
 pub(crate) async fn inspect(path: &Path) -> StoreResult<Inspection> {
     let mut connection = look(path).await?;
@@ -34,7 +34,7 @@ async fn content(connection: &mut SqliteConnection) -> StoreResult<Content> {
     let failed = |error| errors::from_sqlx("counting", error);
     let jobs = sqlx::query_as(include_str!("sql/count_jobs_by_status.sql"));
     let jobs: Vec<JobCountColumns> = jobs.fetch_all(&mut *connection).await.map_err(failed)?;
-    let runs = sqlx::query_as(include_str!("sql/count_some_runs.sql")).bind(MOST_COUNTED as i64 + 1);
+    let runs = sqlx::query_as(include_str!("sql/count_some_runs.sql")).bind(MAX_COUNTED_RUNS as i64 + 1);
     let (runs, oldest): (i64, Option<Uuid>) = runs.fetch_one(connection).await.map_err(failed)?;
     Ok(Content::new(job_counts(jobs)?, count(runs), oldest.map(|id| RunId::from_uuid(id).time())))
 }

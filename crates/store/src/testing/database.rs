@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 
 use crate::postgres::{PostgresStore, migrate};
 
-/// The template of an empty database. Nobody can be connected to it.
+/// The template of an empty database. It accepts no connections.
 const EMPTY: &str = "template0";
 
 /// A database for one test, gone when it is dropped.
@@ -99,7 +99,7 @@ async fn migrated_template(connection: &mut PgConnection, server: &str) -> Strin
         create_database(connection, &draft, EMPTY).await;
         let store = PostgresStore::connect(&with_database(server, &draft)).await.expect("migrate the template");
         store.close().await.expect("close the template");
-        // Like template0: nobody can connect to it, so that it can always be copied.
+        // Like template0, it accepts no connections, so that it can always be copied.
         let lock = format!("alter database {draft} allow_connections false");
         connection.execute(AssertSqlSafe(lock)).await.expect("close the template to connections");
         let end = "select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1";
@@ -133,7 +133,7 @@ pub async fn execute(url: &str, sql: &'static str) {
 }
 
 impl Drop for TestDatabase {
-    /// In a thread of its own: the caller may be inside of a runtime, or that runtime may be gone.
+    /// In a new thread: the caller may be inside of a runtime, or that runtime may be gone.
     fn drop(&mut self) {
         let (server, name) = (self.server.clone(), self.name.clone());
         let drop_database = move || {
@@ -148,13 +148,13 @@ impl Drop for TestDatabase {
     }
 }
 
-/// Also while somebody is connected to it.
+/// Drops a database, even if it has connections.
 async fn drop_by_name(connection: &mut PgConnection, name: &str) {
     let sql = format!("drop database if exists {name} with (force)");
     let _best_effort = connection.execute(AssertSqlSafe(sql)).await;
 }
 
-/// `evb_HOST_PID_RANDOM`: who made it, so that others can tell when that process is gone.
+/// `evb_HOST_PID_RANDOM`: names its creator, so that others can see when that process is gone.
 fn fresh_name() -> String {
     let random = RandomState::new().build_hasher().finish();
     format!("{}{}_{random:016x}", own_prefix(), std::process::id())
@@ -183,7 +183,7 @@ async fn drop_leftovers(connection: &mut PgConnection) {
     }
 }
 
-/// The same server, another database.
+/// Returns the URL of another database on the same server.
 fn with_database(url: &str, name: &str) -> String {
     let authority = url.find("://").map_or(0, |at| at + 3);
     let path = url[authority..].find(['/', '?']).map_or(url.len(), |at| authority + at);

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use super::programs::own_uid;
 
 /// Sockets have short names (about 100 bytes), which a folder below a long `TMPDIR` would not leave room for.
-const LONGEST_TEMPORARY: usize = 40;
-const ATTEMPTS: usize = 1000;
+const MAX_TEMPORARY_BYTES: usize = 40;
+const MAX_ATTEMPTS: usize = 1000;
 
 pub(super) struct Folder {
     path: PathBuf,
@@ -28,7 +28,7 @@ impl Folder {
         let mut hasher = DefaultHasher::new();
         build_of(&program).hash(&mut hasher);
         let name = format!("everbell-{kind}-{uid}-{:016x}", hasher.finish());
-        let temporary = Some(std::env::temp_dir()).filter(|path| path.as_os_str().len() <= LONGEST_TEMPORARY);
+        let temporary = Some(std::env::temp_dir()).filter(|path| path.as_os_str().len() <= MAX_TEMPORARY_BYTES);
         Ok(Folder { path: temporary.unwrap_or_else(|| PathBuf::from("/tmp")).join(name), uid })
     }
 
@@ -36,9 +36,9 @@ impl Folder {
         &self.path
     }
 
-    /// Waits until nobody else starts or stops the server. The folder exists as long as this is held.
+    /// Waits until no other process starts or stops the server. The folder exists as long as this is held.
     pub(super) fn lock_start(&self) -> Result<File, String> {
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             self.create()?;
             let path = self.path.join("start.lock");
             let file = match open_lock(&path) {
@@ -78,7 +78,7 @@ impl Folder {
                 let open = fs::Permissions::from_mode(0o711);
                 fs::set_permissions(&self.path, open).or_else(ignore_gone).map_err(|e| format!("{shown}: {e}"))
             }
-            // In a folder that everybody may write to, somebody else may have been here first.
+            // In a folder that everyone may write to, another user may have been first.
             Err(_) => match fs::symlink_metadata(&self.path) {
                 Ok(found) if !found.is_dir() || found.uid() != self.uid => {
                     Err(format!("{shown} is not a folder of this user: remove it"))

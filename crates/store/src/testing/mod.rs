@@ -7,9 +7,9 @@
 //!                     server/{data, log, .s.PGSQL.5432}
 //! ```
 //!
-//! A test runner may give each test a process of its own, so nobody in particular owns the server. Who comes first starts
-//! it (behind `start.lock`), and the kernel lets go of a lock also for a process that was killed. Set
-//! `EVERBELL_TEST_POSTGRES_URL` to use a server that runs already.
+//! A test runner may start a process for each test, so none of them owns the server. The first one starts it (behind
+//! `start.lock`), and the kernel releases the locks of a killed process, too. Set `EVERBELL_TEST_POSTGRES_URL` to use a
+//! server that is already running.
 
 mod database;
 mod folder;

@@ -65,14 +65,14 @@ fn major_version(bin: &Path) -> u32 {
     version.and_then(|name| name.split('.').next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Who the server runs as.
+/// The user that the server runs as.
 pub(super) enum User {
     Own,
     Other { uid: u32, gid: u32 },
 }
 
 impl User {
-    /// Ourselves, or somebody with fewer rights when we are root.
+    /// Returns the current user, or one with fewer rights for root.
     pub(super) fn unprivileged(own_uid: u32) -> Result<User, String> {
         if own_uid != 0 {
             return Ok(User::Own);

@@ -12,7 +12,7 @@ use super::programs::{Programs, User};
 
 const WATCHDOG: &str = include_str!("watchdog.sh");
 
-/// What a crash of the machine may cost.
+/// How much a crash of the machine may lose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// Everything: nothing waits for the disk. For tests.
@@ -64,7 +64,7 @@ impl OwnServer {
         OwnServer::start_with(&OwnSetup::default())
     }
 
-    /// Starts one with settings and an environment of its own. Panics with the reason when there is no server to be had.
+    /// Starts a server with its own settings and environment. Panics with the reason if that fails.
     pub fn start_with(setup: &OwnSetup) -> OwnServer {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let start = || {
@@ -118,7 +118,7 @@ impl Server {
         let in_use = folder.lock_use()?;
         let server = folder.path().join("server");
         let listens = UnixStream::connect(server.join(".s.PGSQL.5432")).is_ok();
-        // The watchdog comes first: whatever happens from here on, somebody tidies up.
+        // The watchdog comes first: whatever happens from here on, it cleans up.
         if !folder.is_watched() {
             watch(folder.path())?;
         }
@@ -134,8 +134,8 @@ impl Server {
     }
 }
 
-/// In a session of its own, so that no signal to the tests reaches it, and without their standard streams, which a test
-/// runner reads to their end.
+/// Starts the watchdog in a new session, so that no signal to the tests reaches it, and without their standard streams,
+/// which a test runner reads to their end.
 fn watch(folder: &Path) -> Result<(), String> {
     let mut command = Command::new("setsid");
     command.args(["--fork", "sh", "-c", WATCHDOG, "everbell-watchdog"]).arg(folder).current_dir("/");

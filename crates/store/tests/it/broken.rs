@@ -33,7 +33,7 @@ impl Broken {
         }
     }
 
-    /// What nobody should do to it, in the words of both.
+    /// Damages the database, with SQL that both understand.
     pub(super) async fn run(&self, sql: &'static str) {
         match self {
             Broken::InFile(folder) => {

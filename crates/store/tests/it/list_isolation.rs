@@ -181,7 +181,7 @@ async fn an_org_among_orgs(database: Broken) {
         assert_eq!((ids, unreadable), (vec!["a", "c"], vec!["b".to_owned()]));
     }
     is_corrupt(store.get_org(&org("b")).await);
-    is_corrupt(store.write_orgs(&[OrgWrite::of(org("b"))], &audit(2)).await);
+    is_corrupt(store.write_orgs(&[OrgWrite::new(org("b"))], &audit(2)).await);
 }
 
 async fn an_org_among_those_of_a_job(database: Broken) {

@@ -1,4 +1,4 @@
-//! What somebody broke about one org or one job stops none of the others.
+//! A broken org or job does not stop the others.
 
 use everbell_core::change;
 use everbell_core::org::OrgWrite;
@@ -24,7 +24,7 @@ pub(super) async fn per_org(store: &dyn Store, key: &str) -> JobId {
 }
 
 pub(super) async fn orgs(store: &dyn Store) {
-    let write = |name: &str| OrgWrite { timezone: Some("UTC".to_owned()), ..OrgWrite::of(OrgId::new(name).unwrap()) };
+    let write = |name: &str| OrgWrite { timezone: Some("UTC".to_owned()), ..OrgWrite::new(OrgId::new(name).unwrap()) };
     store.write_orgs(&[write("a"), write("b"), write("c")], &audit(1)).await.unwrap();
 }
 

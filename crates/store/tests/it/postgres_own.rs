@@ -1,4 +1,4 @@
-//! What only PostgreSQL has: a server that may be away, migrations under locks, notifications, plans of queries.
+//! Features of PostgreSQL alone: a server that may be away, migrations under locks, notifications, plans of queries.
 
 use std::time::Duration;
 

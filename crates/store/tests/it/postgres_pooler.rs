@@ -92,7 +92,7 @@ async fn keeps(family: &str) {
     }
 }
 
-/// What goes wrong behind a pooler goes wrong in verbs, transactions and races; the rest is the same code.
+/// The families that can behave differently behind a pooler: verbs, transactions and races. The rest is the same code.
 macro_rules! families {
     ($($family:ident)+) => {
         $(#[tokio::test(flavor = "multi_thread", worker_threads = 4)]

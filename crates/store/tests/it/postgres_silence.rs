@@ -14,7 +14,7 @@ use super::postgres_proxy::Proxy;
 use super::sqlite_world::{at, create, finish, plan_due, start};
 
 /// Ample on a busy machine, and far less than what a silent neighbor used to cost: minutes, or hours.
-const BOUND: Duration = Duration::from_secs(25);
+const MAX_ANSWER_TIME: Duration = Duration::from_secs(25);
 
 struct Pair {
     _database: TestDatabase,
@@ -51,11 +51,11 @@ async fn silence_in_a_claim(request: u32) {
     pair.proxy.fell_silent().await;
     let began = Instant::now();
     while pair.healthy.counts(at("02:00:00")).await.unwrap().due_timers > 0 {
-        assert!(began.elapsed() < BOUND, "after request {request} the timers stay locked");
+        assert!(began.elapsed() < MAX_ANSWER_TIME, "after request {request} the timers stay locked");
         plan_due(&pair.healthy, at("02:00:00"), 10).await.unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let ended = timeout(BOUND, claim).await.expect("the silent instance gives up").unwrap();
+    let ended = timeout(MAX_ANSWER_TIME, claim).await.expect("the silent instance gives up").unwrap();
     assert!(matches!(ended, Err(StoreError::Unavailable { .. })), "{ended:?}");
     // Each slot has one run, whoever planned it.
     let claims = start(&pair.healthy, 2, at("02:00:00"), 10).await.unwrap();

@@ -17,7 +17,7 @@ fn a_connection_that_goes_inside_of_a_verb_loses_and_doubles_nothing() {
     conformance::run(in_file(Fault::Cut), conformance::faults::a_failure_inside_of_a_verb_loses_and_doubles_nothing);
 }
 
-/// What a failed call left behind: everything or nothing, and what the error says about it.
+/// A failed call leaves everything or nothing behind. If it may have taken effect, its error says so.
 #[tokio::test]
 async fn a_verb_that_fails_has_changed_nothing_or_says_that_it_may_have() {
     for fault in [Fault::Refused, Fault::Cut, Fault::Unheard] {

@@ -22,7 +22,7 @@ async fn jobs(store: &SqliteStore) -> usize {
     store.list_jobs(&JobFilter::default(), &page).await.unwrap().items.len()
 }
 
-/// What the store says to a write after `harm` was done to its files.
+/// Returns the store's error of a write after `harm` was done to its files.
 async fn refused_after(harm: impl FnOnce(&Folder)) -> String {
     let folder = Folder::new();
     let store = SqliteStore::open(&folder.file()).await.unwrap();

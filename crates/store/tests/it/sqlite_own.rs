@@ -1,4 +1,4 @@
-//! What only SQLite has: a file with rights, a schema in it, plans of queries, rows that somebody broke.
+//! Features of SQLite alone: a file with permissions, a schema in it, plans of queries, damaged rows.
 
 use std::path::Path;
 

@@ -15,7 +15,7 @@ const TASK: &str = "EVERBELL_TEST_TASK";
 const FILE: &str = "EVERBELL_TEST_FILE";
 const JOBS: usize = 200;
 
-/// What a process does when another test starts it. Alone it has nothing to do.
+/// The body of the process that other tests start. Run alone, it does nothing.
 #[tokio::test]
 async fn the_other_process() {
     let (Ok(task), Some(file)) = (std::env::var(TASK), std::env::var_os(FILE)) else { return };

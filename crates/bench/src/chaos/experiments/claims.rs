@@ -45,7 +45,7 @@ fn kept_back(name: &str, options: &Options, seconds: f64, busy: bool) -> Outcome
     let limit = Duration::from_secs_f64((seconds + 20.0) * f64::from(times) * stretch());
     let done = wait_for(limit, || (armed.acted().len() >= times as usize).then_some(()));
     verdict.check(done.is_none(), format!("{} answers kept back", armed.acted().len()));
-    // The last one comes, and whatever it leads to.
+    // Wait for the last answer, and its consequences.
     pause_s(seconds + 3.0);
     proxy.disarm();
     cluster.wait_for_starts(JOBS, Duration::from_mins(1))?;

@@ -1,4 +1,4 @@
-//! One machine: files that go away, a log that nobody reads, a helper that is frozen.
+//! One machine: files that disappear, a log that is not read, a helper that is frozen.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ fn is_alive(verdict: &mut Verdict, cluster: &mut Cluster, seconds: f64) -> Outco
     Ok(())
 }
 
-/// Nobody reads the log: the server must go on.
+/// The log is not read: the server must go on.
 pub(super) fn full_stderr(options: &Options) -> Outcome<Verdict> {
     let mut verdict = Verdict::new("full_stderr", "standard error is a pipe that nobody reads, 20 `log` jobs a second");
     let plan = Plan { unread_stderr: true, ..plan(options) };

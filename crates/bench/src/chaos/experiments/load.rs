@@ -54,8 +54,7 @@ fn blocks(cluster: &Cluster) -> Outcome<i64> {
     )
 }
 
-/// A transaction of somebody else keeps its snapshot: what a run costs must not grow with the runs of
-/// other jobs.
+/// A foreign transaction keeps its snapshot: the cost of a run must not grow with the runs of other jobs.
 pub(super) fn xmin(options: &Options) -> Outcome<Verdict> {
     let (jobs, windows) = if options.brief { (60, 4) } else { (200, 8) };
     let mut verdict =
@@ -73,8 +72,8 @@ pub(super) fn xmin(options: &Options) -> Outcome<Verdict> {
     }
     let (first, last) = (costs[0], costs[costs.len() - 1]);
     let each: Vec<String> = costs.iter().map(|cost| format!("{cost:.0}")).collect();
-    // What a run reads of its own job cannot be cleaned up meanwhile, and grows with the fires of that job; what it reads of
-    // all others must not.
+    // The rows of a run's own job cannot be cleaned up meanwhile, so that part grows with the fires of that job; the
+    // part of all other jobs must not grow.
     let bound = 2.0 * first.max(20.0) + BLOCKS_PER_FIRE * 10.0 * f64::from(windows);
     let each = each.join(" ");
     verdict.check(last > bound, format!("blocks read for each run, by 10 s: {each} (bound {bound:.0})"));
@@ -83,7 +82,7 @@ pub(super) fn xmin(options: &Options) -> Outcome<Verdict> {
     Ok(verdict)
 }
 
-/// Statements are ended after 5 ms for a while: whatever got done, everything recovers when they are not.
+/// Statements are ended after 5 ms for a while: everything recovers afterwards.
 pub(super) fn statement_timeout(options: &Options) -> Outcome<Verdict> {
     let jobs = if options.brief { 50 } else { 200 };
     let mut verdict =

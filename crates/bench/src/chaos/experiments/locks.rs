@@ -11,9 +11,9 @@ use crate::chaos::cluster::{Cluster, ask};
 use crate::chaos::proxy::Network;
 use crate::chaos::{Options, Outcome, Plan, Verdict, instant};
 
-/// What a request may take, in seconds, on a quiet machine.
+/// The longest time of a request, in seconds, on a quiet machine.
 const REQUEST_BOUND_S: f64 = 10.0;
-/// What a stop may take, in seconds, on a quiet machine. The unit file allows 90.
+/// The longest time of a stop, in seconds, on a quiet machine. The unit file allows 90.
 const STOP_BOUND_S: f64 = 60.0;
 
 /// Sends a request while a lock is held, and judges the time and the words of its answer.

@@ -1,4 +1,4 @@
-//! What the API promises: a request with a key is done once, a paused job starts nothing.
+//! Promises of the API: a request with a key is carried out once, a paused job starts nothing.
 
 use std::time::Duration;
 

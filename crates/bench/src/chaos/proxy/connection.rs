@@ -91,7 +91,7 @@ fn carry_answers(
         has_rows |= message[0] == b'D';
         held.extend_from_slice(&message);
         let is_end = message[0] == b'Z';
-        // Without a request it is a notification or the greeting, for which nobody waits.
+        // Without a request it is a notification or the greeting, which no client waits for.
         if !is_end && !lock(unanswered).is_empty() {
             continue;
         }
@@ -110,7 +110,7 @@ fn carry_answers(
 }
 
 impl Shared {
-    /// What every request waits for.
+    /// Waits for the latency of a request.
     fn delay(&self) {
         pause(Duration::from_millis(self.latency.load(Ordering::Relaxed)));
     }

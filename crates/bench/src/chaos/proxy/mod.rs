@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use super::Outcome;
 
-/// What the network between an instance and its database does.
+/// The state of the network between an instance and its database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Network {
     /// Carries everything.
@@ -42,7 +42,7 @@ pub(crate) struct Proxy {
     shared: Arc<Shared>,
 }
 
-/// What all threads of a proxy know.
+/// The state that all threads of a proxy share.
 struct Shared {
     socket: PathBuf,
     network: Mutex<Network>,
@@ -50,7 +50,7 @@ struct Shared {
     rules: Mutex<Vec<Rule>>,
     /// The process behind the proxy, for rules that signal it.
     pid: Mutex<Option<u32>>,
-    /// What each request waits for before it goes to the server, in milliseconds.
+    /// The latency of each request on its way to the server, in milliseconds.
     latency: AtomicU64,
     ends: Mutex<Vec<(TcpStream, UnixStream)>>,
 }
@@ -86,7 +86,7 @@ impl Proxy {
         *lock(&self.shared.pid) = Some(pid);
     }
 
-    /// Adds a rule. What it did is told by the answer.
+    /// Adds a rule. The returned value records its actions.
     pub(crate) fn arm(&self, rule: Rule) -> Armed {
         let armed = rule.armed();
         lock(&self.shared.rules).push(rule);

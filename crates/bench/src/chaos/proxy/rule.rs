@@ -1,4 +1,4 @@
-//! What to do, and when.
+//! Rules: an action, and when to take it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use super::lock;
 use crate::chaos::clock::true_time;
 use crate::chaos::statement::Statement;
 
-/// Where in the exchange of a statement.
+/// A point in the exchange of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Point {
     /// Before the server gets the request.
@@ -21,12 +21,12 @@ pub(crate) enum Point {
     AnswerWithRows,
 }
 
-/// What happens there.
+/// The action of a rule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
-    /// Keeps it back for so long.
+    /// Holds the message back for this long.
     Delay(Duration),
-    /// The network goes silent, with this on it.
+    /// Silences the network, with the message on it.
     Silence,
     /// Signals the process behind the proxy, then goes on.
     Signal(Signal),
@@ -46,7 +46,7 @@ pub(crate) struct Rule {
     armed: Armed,
 }
 
-/// What a rule has done so far.
+/// The record of a rule's actions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Armed(Arc<Mutex<Vec<f64>>>);
 

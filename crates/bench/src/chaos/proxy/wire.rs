@@ -44,20 +44,20 @@ impl<R: Read> Messages<R> {
     }
 }
 
-/// What a client has prepared, and what it asks for in the current request.
+/// The statements that a client has prepared, and those of its current request.
 #[derive(Default)]
 pub(super) struct Requests {
     prepared: HashMap<String, Arc<str>>,
     texts: Vec<Arc<str>>,
 }
 
-/// What a message means for the one that carries it.
+/// The meaning of a message for the proxy.
 pub(super) enum Meaning {
-    /// More belongs to the same request.
+    /// The request goes on.
     More,
-    /// The request is whole: these statements are executed, and one `ReadyForQuery` will end the answer.
+    /// The request is complete: these statements are executed, and one `ReadyForQuery` will end the answer.
     Whole(Vec<Arc<str>>),
-    /// To be carried at once, whatever it is.
+    /// Any other message, carried at once.
     Other,
 }
 

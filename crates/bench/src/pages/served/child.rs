@@ -1,4 +1,4 @@
-//! A server of its own: the optimised binary, on the database that was filled.
+//! A dedicated server: the optimized binary, on the database that was filled.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -7,12 +7,12 @@ use std::process::{Child, Command, Stdio};
 
 use crate::engine::Outcome;
 
-/// What lets the bench in.
+/// The token that the bench uses.
 pub(super) const TOKEN: &str = "evb_bench0123456789012345678901234567890123456789";
-/// Half of the targets of the jobs are served.
+/// The number of served targets: half of those that the jobs name.
 const TARGETS: u32 = 10;
 
-/// Where the binary is. It is built first, so that it is never an old one.
+/// Returns the path of the binary. Builds it first, so that it is never an old one.
 pub(super) fn program() -> Outcome<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built =

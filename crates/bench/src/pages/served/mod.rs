@@ -1,7 +1,7 @@
-//! The pages themselves: a real server, a long history, and somebody who looks at every page.
+//! The pages themselves: a real server, a long history, and a client that reads every page.
 
 mod child;
-mod places;
+mod pages;
 mod visitor;
 
 use everbell_store::testing::{Durability, postgres_url_with};
@@ -16,7 +16,7 @@ use crate::table::{Table, thousands};
 
 /// How often each page is asked for, after once to warm up.
 const TIMES: usize = 7;
-/// What a page may take, in milliseconds.
+/// The longest time of a page, in milliseconds.
 const BOUND: f64 = 100.0;
 
 /// A page, and its milliseconds on one database.
@@ -54,7 +54,7 @@ async fn filled(database: &Fresh) -> Outcome<Amount> {
 /// Every page, one after the other.
 fn looked(visitor: &Visitor<'_>, amount: Amount) -> Outcome<Vec<Timed>> {
     let mut pages = Vec::new();
-    for place in places::all(visitor, amount)? {
+    for place in pages::all(visitor, amount)? {
         let (mut times, mut bytes) = (Vec::with_capacity(TIMES), 0);
         for round in 0..=TIMES {
             let watch = Stopwatch::start();

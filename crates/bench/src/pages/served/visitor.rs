@@ -1,4 +1,4 @@
-//! Somebody who looks at pages: a connection for each request, and the cookie of the session.
+//! A client of the pages: a connection for each request, and the cookie of the session.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use super::child::{Served, TOKEN};
 use crate::engine::Outcome;
 
-/// Who has signed in.
+/// A client that has signed in.
 pub(super) struct Visitor<'a> {
     server: &'a Served,
     cookie: String,
@@ -26,7 +26,7 @@ impl Visitor<'_> {
         self.answered("GET", path, "")
     }
 
-    /// What a form leads to, which must be a page.
+    /// Sends a form and returns the page that it leads to.
     pub(super) fn send(&self, path: &str, body: &str) -> Outcome<String> {
         self.answered("POST", path, body)
     }

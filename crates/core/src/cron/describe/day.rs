@@ -8,7 +8,7 @@ const ALL_WEEKDAYS: u8 = 0x7f;
 const ALL_MONTHS: u16 = 0x1ffe;
 const MONDAY_TO_FRIDAY: u8 = 0b011_1110;
 const WEEKEND: u8 = 0b100_0001;
-/// So many days of one month are said as dates: `24 and 25 December`.
+/// The most days of one month that are listed as dates: `24 and 25 December`.
 const MAX_DATES: usize = 4;
 
 /// On which days.
@@ -84,7 +84,7 @@ fn dates(days: &Days, month: &str, budget: usize) -> String {
     let plain = members(u64::from(days.dom));
     let special = special_dates(days, budget);
     if special.is_empty()
-        && let Some(run) = Progression::of(plain.iter().copied())
+        && let Some(run) = Progression::from_values(plain.iter().copied())
         && run.is_run()
     {
         let Progression { first, last, step, .. } = run;
@@ -126,7 +126,7 @@ fn special_dates(days: &Days, budget: usize) -> Vec<String> {
             ([first, .., last], false) => {
                 format!("the weekdays nearest {} chosen days from day {first} to {last}", nearest.len())
             }
-            // In brackets: the list around it has an "and" of its own.
+            // In brackets: the list around it has its own "and".
             _ => format!("the weekdays nearest days ({inner})"),
         });
     }

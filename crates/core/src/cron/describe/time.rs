@@ -4,16 +4,16 @@ use super::super::search::Fields;
 use super::words::{Progression, interval, list, members, numbers, ordinal, plural};
 
 /// Said of a step that does not divide its range: the rate breaks where the next hour (or minute) begins.
-pub(super) const ANEW: &str = ", starting anew each ";
+pub(super) const RESTARTING_EACH: &str = ", starting anew each ";
 
 const DAY: u32 = 86_400;
 const ALL_HOURS: u32 = 0xff_ffff;
-/// So many times of day are listed one by one.
+/// The most times of day that are listed one by one.
 const MAX_TIMES: u64 = 8;
-/// So many windows "from … to …" are listed.
+/// The most windows "from … to …" that are listed.
 const MAX_WINDOWS: usize = 3;
 
-/// When on a matching day.
+/// The times on a matching day, in words.
 pub(super) enum TimeText {
     /// A few times: `09:00 and 12:00`.
     At(String),
@@ -23,7 +23,7 @@ pub(super) enum TimeText {
 
 pub(super) fn text(fields: &Fields, budget: usize) -> TimeText {
     let all_day = fields.hours == ALL_HOURS;
-    if let Some(rate) = Progression::of(times(fields))
+    if let Some(rate) = Progression::from_values(times(fields))
         && rate.count >= 3
         && rate.first == 0
         && rate.last + rate.step == DAY
@@ -98,19 +98,19 @@ fn minutes(fields: &Fields, budget: usize) -> String {
     let minutes = members(fields.minutes);
     let hours = members(u64::from(fields.hours));
     let within = Unit { noun: "hour", size: 24 }.text(&hours, budget);
-    match Pattern::of(&minutes) {
+    match Pattern::from_values(&minutes) {
         Pattern::Cycle(step) => format!("Every {} in {within}", every(step * 60)),
         Pattern::Uneven(step) => {
             let rate = every(step * 60);
             let (first, last) = (minutes[0], minutes[minutes.len() - 1]);
-            match Progression::of(hours.iter().copied()) {
-                Some(Progression { count: 24, .. }) => format!("Every {rate}{ANEW}hour"),
+            match Progression::from_values(hours.iter().copied()) {
+                Some(Progression { count: 24, .. }) => format!("Every {rate}{RESTARTING_EACH}hour"),
                 Some(hours) if hours.step == 1 => {
                     let from = clock(fields, hours.first * 3_600 + first * 60);
                     let to = clock(fields, hours.last * 3_600 + last * 60);
-                    format!("Every {rate} from {from} to {to}{ANEW}hour")
+                    format!("Every {rate} from {from} to {to}{RESTARTING_EACH}hour")
                 }
-                _ => format!("Every {rate} in {within}{ANEW}hour"),
+                _ => format!("Every {rate} in {within}{RESTARTING_EACH}hour"),
             }
         }
         Pattern::Run(run) => {
@@ -130,10 +130,10 @@ fn seconds(fields: &Fields, budget: usize) -> String {
     if !always {
         within = format!("{within} of {}", Unit { noun: "hour", size: 24 }.text(&hours, budget));
     }
-    match Pattern::of(&seconds) {
+    match Pattern::from_values(&seconds) {
         Pattern::Cycle(step) => format!("Every {} in {within}", every(step)),
-        Pattern::Uneven(step) if always => format!("Every {}{ANEW}minute", every(step)),
-        Pattern::Uneven(step) => format!("Every {} in {within}{ANEW}minute", every(step)),
+        Pattern::Uneven(step) if always => format!("Every {}{RESTARTING_EACH}minute", every(step)),
+        Pattern::Uneven(step) => format!("Every {} in {within}{RESTARTING_EACH}minute", every(step)),
         Pattern::Run(run) => {
             format!("Every {} from {} to {} seconds past {within}", every(run.step), run.first, run.last)
         }
@@ -153,8 +153,8 @@ enum Pattern {
 }
 
 impl Pattern {
-    fn of(values: &[u32]) -> Pattern {
-        match Progression::of(values.iter().copied()) {
+    fn from_values(values: &[u32]) -> Pattern {
+        match Progression::from_values(values.iter().copied()) {
             Some(all) if all.first == 0 && all.last + all.step == 60 => Pattern::Cycle(all.step),
             Some(all) if all.fills_from_zero(60) && all.count >= 3 => Pattern::Uneven(all.step),
             Some(all) if all.is_run() => Pattern::Run(all),
@@ -189,7 +189,7 @@ impl Unit {
         if values.len() == self.size {
             return format!("every {noun}");
         }
-        match Progression::of(values.iter().copied()) {
+        match Progression::from_values(values.iter().copied()) {
             Some(run) if run.is_run() && run.step == 1 => format!("every {noun} from {} to {}", run.first, run.last),
             Some(run) if run.is_run() => {
                 format!("every {} {noun} from {} to {}", ordinal(run.step), run.first, run.last)

@@ -40,7 +40,7 @@ pub(in crate::cron) struct Progression {
 
 impl Progression {
     /// Ascending numbers, if there are at least two and all are at one distance.
-    pub(in crate::cron) fn of(values: impl IntoIterator<Item = u32>) -> Option<Progression> {
+    pub(in crate::cron) fn from_values(values: impl IntoIterator<Item = u32>) -> Option<Progression> {
         let mut values = values.into_iter();
         let first = values.next()?;
         let mut last = values.next()?;

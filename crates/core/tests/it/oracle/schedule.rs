@@ -4,7 +4,7 @@ use jiff::civil::{Date, Weekday};
 
 /// Where a field stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FieldKind {
     Second,
     Minute,
     Hour,
@@ -30,7 +30,7 @@ pub(crate) enum Item {
 /// A list, with the text that was printed for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
-    pub(crate) place: Place,
+    pub(crate) kind: FieldKind,
     pub(crate) items: Vec<Item>,
     pub(crate) text: String,
 }
@@ -46,14 +46,14 @@ pub(crate) struct Schedule {
     pub(crate) day_of_week: Field,
 }
 
-impl Place {
+impl FieldKind {
     pub(crate) fn range(self) -> (u32, u32) {
         match self {
-            Place::Second | Place::Minute => (0, 59),
-            Place::Hour => (0, 23),
-            Place::DayOfMonth => (1, 31),
-            Place::Month => (1, 12),
-            Place::DayOfWeek => (0, 6),
+            FieldKind::Second | FieldKind::Minute => (0, 59),
+            FieldKind::Hour => (0, 23),
+            FieldKind::DayOfMonth => (1, 31),
+            FieldKind::Month => (1, 12),
+            FieldKind::DayOfWeek => (0, 6),
         }
     }
 }
@@ -66,26 +66,26 @@ impl Field {
 
     /// Whether this number is in the list, by walking through each item.
     pub(crate) fn has(&self, value: u32) -> bool {
-        let (min, max) = self.place.range();
-        let week = self.place == Place::DayOfWeek;
+        let (min, max) = self.kind.range();
+        let week = self.kind == FieldKind::DayOfWeek;
         self.items.iter().any(|item| match *item {
-            Item::Any { step } => walk(min, max, step, self.place).any(|v| v == value),
+            Item::Any { step } => walk(min, max, step, self.kind).any(|v| v == value),
             Item::Value(v) => v == value || (week && v == 7 && value == 0),
             Item::From { first, step } => {
-                walk(if week { first % 7 } else { first }, max, step, self.place).any(|v| v == value)
+                walk(if week { first % 7 } else { first }, max, step, self.kind).any(|v| v == value)
             }
             // Sunday is 7 only at the end of a week.
-            Item::Range { first: 7, last, step } if week => walk(0, last % 7, step, self.place).any(|v| v == value),
-            Item::Range { first, last, step } => walk(first, last, step, self.place).any(|v| v == value),
+            Item::Range { first: 7, last, step } if week => walk(0, last % 7, step, self.kind).any(|v| v == value),
+            Item::Range { first, last, step } => walk(first, last, step, self.kind).any(|v| v == value),
             _ => false,
         })
     }
 }
 
 /// `first`, `first + step`, … as far as `last`, counting from the maximum on to the minimum.
-fn walk(first: u32, last: u32, step: u32, place: Place) -> impl Iterator<Item = u32> {
-    let (min, max) = place.range();
-    let week = place == Place::DayOfWeek;
+fn walk(first: u32, last: u32, step: u32, kind: FieldKind) -> impl Iterator<Item = u32> {
+    let (min, max) = kind.range();
+    let week = kind == FieldKind::DayOfWeek;
     let mut passed = Vec::new();
     let mut value = first;
     loop {

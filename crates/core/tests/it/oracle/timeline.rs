@@ -32,7 +32,7 @@ struct Row {
     gap: bool,
 }
 
-/// What the rules say should happen.
+/// The slots that the rules demand.
 pub(crate) struct Expected {
     pub(crate) slots: Vec<i64>,
     /// Gaps whose local times were passed over.
@@ -136,7 +136,7 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// What a clock on the wall shows, as seconds since 1970 on that clock.
+/// Returns the time that a wall clock shows, as seconds since 1970 on that clock.
 fn wall_clock(tz: &TimeZone, instant: i64) -> i64 {
     let shown = tz.to_datetime(Timestamp::from_second(instant).unwrap());
     TimeZone::UTC.to_timestamp(shown).unwrap().as_second()

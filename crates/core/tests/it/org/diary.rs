@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::given;
 
-/// What became of a slot.
+/// The outcome of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     /// The local date of the slot, in the zone of that time.
@@ -44,7 +44,7 @@ impl fmt::Display for Line {
 pub(super) struct Diary {
     pub(super) job: Job,
     pub(super) org: Org,
-    pub(super) wish: Option<Override>,
+    pub(super) override_: Option<Override>,
     pub(super) timer: Option<OrgTimer>,
     pub(super) lines: Vec<Line>,
     pub(super) now: Timestamp,
@@ -66,15 +66,22 @@ impl Diary {
         now: Timestamp,
     ) -> Diary {
         let definition = Definition { scope: Scope::PerOrg, ..given::job(schedule, policies, job_made) };
-        let org = OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::of(acme()) };
+        let org = OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::new(acme()) };
         let Ok(Written::New(org, true)) = org::written(None, &org, "test", now) else { panic!("{zone} is no zone") };
         let new = change::create(definition);
         assert_eq!(new.timer, None, "timers are made by an org update");
         let job = Job { definition: new.definition, state: new.state };
-        let mut diary =
-            Diary { job, org: *org, wish: None, timer: None, lines: Vec::new(), now, asleep_until: Timestamp::MIN };
+        let mut diary = Diary {
+            job,
+            org: *org,
+            override_: None,
+            timer: None,
+            lines: Vec::new(),
+            now,
+            asleep_until: Timestamp::MIN,
+        };
         if job_made == now {
-            diary.org_update(OrgTask::Arm);
+            diary.carry_out(OrgTask::Arm);
         } else {
             diary.reconcile();
         }
@@ -82,7 +89,11 @@ impl Diary {
     }
 
     pub(super) fn facts(&self) -> OrgFacts {
-        OrgFacts { life: JobLifecycle::from(&self.job.state), place: self.org.place.clone(), wish: self.wish.clone() }
+        OrgFacts {
+            lifecycle: JobLifecycle::from(&self.job.state),
+            place: self.org.place.clone(),
+            override_: self.override_.clone(),
+        }
     }
 
     pub(super) fn view(&self) -> OrgView {
@@ -162,21 +173,21 @@ impl Diary {
     }
 
     pub(super) fn move_to(&mut self, zone: &str) {
-        self.write(&OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::of(acme()) });
+        self.write(&OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::new(acme()) });
     }
 
     pub(super) fn enable(&mut self, enabled: bool) {
-        self.write(&OrgWrite { enabled: Some(enabled), ..OrgWrite::of(acme()) });
+        self.write(&OrgWrite { enabled: Some(enabled), ..OrgWrite::new(acme()) });
     }
 
     /// `None`: what all want.
-    pub(super) fn wish(&mut self, wish: Option<(bool, Option<&str>)>) {
+    pub(super) fn set_override(&mut self, wanted: Option<(bool, Option<&str>)>) {
         let write = |(enabled, expression): (bool, Option<&str>)| OverrideWrite {
             job_key: JobKey::new("job").unwrap(),
             enabled,
             expression: expression.map(str::to_owned),
         };
-        self.wish = wish.map(|wish| org::override_of(&write(wish), "test", self.now).unwrap());
+        self.override_ = wanted.map(|wanted| org::override_of(&write(wanted), "test", self.now).unwrap());
         self.org.place.changed_at = self.now;
         self.reconcile();
     }
@@ -201,8 +212,8 @@ impl Diary {
         let view = JobView { job: self.job.clone(), timer, org: None, active: Vec::new(), upstream_succeeded_at: None };
         let change = decide(&view).unwrap();
         self.set_state(change.state);
-        if let Some(work) = change.org_update {
-            self.org_update(work);
+        if let Some(task) = change.org_task {
+            self.carry_out(task);
         }
     }
 
@@ -224,9 +235,9 @@ impl Diary {
     pub(super) fn reconcile(&mut self) {
         self.become_(org::reconcile(&self.view(), None));
         let stored = self.timer.as_ref().map(|timer| &timer.timer);
-        match org::reconcile(&self.view(), None).fate {
+        match org::reconcile(&self.view(), None).change {
             TimerChange::Keep => {}
-            // A day that never comes is told of until the mark is past the move. The gap has the same id each time.
+            // A day that never comes is reported until the mark is past the move. The gap has the same id each time.
             TimerChange::Write(again) if again.runs.is_empty() && !again.gaps.is_empty() => {
                 assert_eq!(Some(&again.timer), stored);
             }
@@ -234,12 +245,12 @@ impl Diary {
         }
     }
 
-    pub(super) fn org_update(&mut self, work: OrgTask) {
+    pub(super) fn carry_out(&mut self, task: OrgTask) {
         let org_update = org::OrgUpdate {
             id: Uuid::nil(),
             job: self.job.definition.id,
             job_key: self.job.definition.key.clone(),
-            work,
+            task,
             actor: "test".to_owned(),
             at: self.now,
             reached: None,
@@ -249,7 +260,7 @@ impl Diary {
     }
 
     fn become_(&mut self, decided: org::TimerChanges) {
-        match decided.fate {
+        match decided.change {
             TimerChange::Keep => {}
             TimerChange::Write(plan) => self.keep(*plan),
             TimerChange::Remove(plan) => {

@@ -1,4 +1,4 @@
-//! What holds for every life of an org: no local date has two runs, and none is lost without a gap.
+//! Properties of every life of an org: no local date has two runs, and none is lost without a gap.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,8 +94,8 @@ fn lived((schedule, policies, zone, start, events): (&str, &str, &str, i64, Vec<
     diary
 }
 
-/// What happens to an org that is made when the job has long been there: it moves, and wants other times.
-fn wishes() -> impl Strategy<Value = (&'static str, &'static str, i64, Vec<(i64, Change)>)> {
+/// Events of an org that is created long after the job: it moves, and gets overrides.
+fn overrides() -> impl Strategy<Value = (&'static str, &'static str, i64, Vec<(i64, Change)>)> {
     let change = prop_oneof![
         2 => prop::sample::select(&ZONES[..]).prop_map(Change::Move),
         4 => prop::sample::select(&["0 9 * * *", "30 0 * * *", "0 14 * * *", "59 23 * * *"][..]).prop_map(Change::At),
@@ -113,7 +113,7 @@ enum Change {
     Enable,
 }
 
-fn wished((policies, zone, start, changes): (&str, &str, i64, Vec<(i64, Change)>)) -> (Diary, Date) {
+fn lived_with_overrides((policies, zone, start, changes): (&str, &str, i64, Vec<(i64, Change)>)) -> (Diary, Date) {
     let job_made: Timestamp = "2026-09-01T00:00:00Z".parse().unwrap();
     let mut now = job_made + SignedDuration::from_hours(24 * 30) + SignedDuration::from_mins(start);
     let mut diary = Diary::of_older_job("0 9 * * *", policies, job_made, zone, now);
@@ -131,7 +131,7 @@ fn wished((policies, zone, start, changes): (&str, &str, i64, Vec<(i64, Change)>
             Change::Move(zone) => diary.move_to(zone),
             // Days on which it was off belong to the time that it wanted last: a change meanwhile leaves them out.
             Change::At(_) if !is_on => {}
-            Change::At(time) => diary.wish(Some((true, Some(time)))),
+            Change::At(time) => diary.set_override(Some((true, Some(time)))),
             Change::Disable => diary.enable(false),
             Change::Enable => diary.enable(true),
         }
@@ -176,8 +176,8 @@ proptest! {
     }
 
     #[test]
-    fn a_day_on_which_an_org_is_made_or_wants_another_time_is_not_lost(life in wishes()) {
-        let (diary, made) = wished(life);
+    fn a_day_on_which_an_org_is_made_or_wants_another_time_is_not_lost(life in overrides()) {
+        let (diary, made) = lived_with_overrides(life);
         let lines: Vec<String> = diary.lines.iter().map(ToString::to_string).collect();
         let told: BTreeSet<Date> = diary.lines.iter().map(|line| line.date).collect();
         let last = *told.last().unwrap();
@@ -192,13 +192,13 @@ proptest! {
     fn a_set_of_timers_that_is_made_anew_is_the_same(life in life()) {
         let mut diary = lived(life);
         let before = diary.timer.clone();
-        diary.org_update(OrgTask::Arm);
+        diary.carry_out(OrgTask::Arm);
         prop_assert_eq!(&diary.timer, &before, "nothing to do");
         // What can be computed is lost, what are facts is not.
         let lost = before.clone().map(|old| OrgTimer { timer: plan::disarm(&old.timer), ..old });
         diary.timer = lost;
-        diary.org_update(OrgTask::Arm);
+        diary.carry_out(OrgTask::Arm);
         prop_assert_eq!(&diary.timer, &before);
-        prop_assert_eq!(org::reconcile(&diary.view(), None).fate, TimerChange::Keep);
+        prop_assert_eq!(org::reconcile(&diary.view(), None).change, TimerChange::Keep);
     }
 }

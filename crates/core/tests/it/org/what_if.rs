@@ -1,4 +1,4 @@
-//! What a change of zone would do, before anybody makes it.
+//! Predictions of a change of zone, before it is made.
 
 use everbell_core::org::{Verdict, what_if};
 use jiff::Timestamp;
@@ -88,7 +88,7 @@ fn an_unknown_zone_is_refused_with_names_that_are_near() {
     assert!(refused.reason.contains("`Asia/Tokyo`"), "{refused}");
 }
 
-/// What is told before is what comes after.
+/// The prediction agrees with what happens.
 #[test]
 fn what_is_foretold_comes_to_pass() {
     for zone in ["America/Los_Angeles", "Pacific/Kiritimati", "Pacific/Pago_Pago", "UTC", "Asia/Kathmandu"] {

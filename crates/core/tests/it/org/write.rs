@@ -9,7 +9,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 fn acme() -> OrgWrite {
-    OrgWrite::of(OrgId::new("acme").unwrap())
+    OrgWrite::new(OrgId::new("acme").unwrap())
 }
 
 fn in_zone(zone: &str) -> OrgWrite {
@@ -87,12 +87,12 @@ fn names_and_settings_are_bounded() {
 
 #[test]
 fn an_override_is_an_expression_that_can_be_read() {
-    let wish = |expression: &str| OverrideWrite {
+    let override_write = |expression: &str| OverrideWrite {
         job_key: JobKey::new("brief").unwrap(),
         enabled: true,
         expression: Some(expression.to_owned()),
     };
-    let written = override_of(&wish(" 30 7 * * * "), "ana", at("09:00")).unwrap();
+    let written = override_of(&override_write(" 30 7 * * * "), "ana", at("09:00")).unwrap();
     assert_eq!(written.expression.as_deref(), Some("30 7 * * *"));
-    assert_eq!(override_of(&wish("0 25 * * *"), "ana", at("09:00")).unwrap_err().field, "cronExpression");
+    assert_eq!(override_of(&override_write("0 25 * * *"), "ana", at("09:00")).unwrap_err().field, "cronExpression");
 }

@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::engine::{Claimer, Engine, Heartbeat, Shared, Step};
 use crate::targets::TargetOptions;
 
-/// An instance whose first answer to a claim is kept back for so many seconds.
+/// An instance whose first answer to a claim is delayed by this many seconds.
 fn engine_with_a_late_answer(lab: &Lab, seconds: u64) -> Engine {
     let (clock, claims) = (Arc::clone(&lab.clock), AtomicU32::new(0));
     let keep_back = move |_| -> Option<KeptBack> {

@@ -98,7 +98,7 @@ pub(super) struct Lab {
     pub(super) clock: Arc<ManualClock>,
     pub(super) engine: Engine,
     pub(super) events: broadcast::Receiver<Arc<Event>>,
-    /// What handlers did, in order: `<target> <slot>`.
+    /// The work of handlers, in order: `<target> <slot>`.
     pub(super) log: Arc<Mutex<Vec<String>>>,
 }
 
@@ -205,7 +205,7 @@ impl Lab {
 
     /// Every run of a job, oldest first: `<slot> <status> [<failure code or skip reason>]`.
     pub(super) async fn runs(&self, key: &str) -> Vec<String> {
-        self.records(key).await.iter().map(told).collect()
+        self.records(key).await.iter().map(summary).collect()
     }
 
     pub(super) async fn records(&self, key: &str) -> Vec<Record> {
@@ -214,7 +214,7 @@ impl Lab {
         page.items.into_iter().rev().collect()
     }
 
-    /// What the first run of a job printed, as far as that is kept.
+    /// Returns the output of a job's first run, as far as it is saved.
     pub(super) async fn printed(&self, key: &str) -> Option<String> {
         let first = self.records(key).await[0].id;
         self.store.get_run(first).await.unwrap().output
@@ -231,7 +231,7 @@ impl Lab {
     }
 }
 
-pub(super) fn told(run: &Record) -> String {
+pub(super) fn summary(run: &Record) -> String {
     let time = run.scheduled_at.strftime("%H:%M:%S");
     let why = run.failure.as_ref().map(|failure| failure.code.as_str().to_owned());
     let why = why.or_else(|| run.skip.as_ref().map(|skip| skip.as_str().to_owned()));

@@ -84,7 +84,7 @@ async fn a_run_that_was_canceled_between_two_attempts_does_not_start_again() {
     lab.turn_at("01:00").await;
     let id = lab.records("flaky").await[0].id;
     lab.store.cancel_run(id, "ana", at("01:15"), &entry("run.cancel", at("01:15"))).await.unwrap();
-    // The timeout is faster than the heartbeat that would tell.
+    // The timeout comes before the heartbeat that would notice.
     lab.turn_at("01:15").await;
     lab.turn_at("01:16").await;
     assert_eq!(lab.runs("flaky").await, ["01:00:00 canceled canceled"]);
@@ -220,7 +220,7 @@ async fn runs_of_a_killed_process_of_this_machine_do_not_wait_for_their_lease() 
     let own = lab.engine.shared.instance(at("01:00")).process.unwrap();
     let started: u64 = own.rsplit_once(' ').unwrap().1.parse().unwrap();
     let gone = dead(own.replace(&format!(" {started}"), &format!(" {}", started + 1)));
-    // Of another container nothing can be told.
+    // A process of another container cannot be judged.
     lab.store.heartbeat(&dead(format!("x{}", gone.process.as_ref().unwrap()))).await.unwrap();
     for time in ["01:00:01", "01:00:08"] {
         lab.set(time);

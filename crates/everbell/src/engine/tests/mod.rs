@@ -1,6 +1,7 @@
 //! The engine, step by step: no loop, no clock of the machine, no waiting.
 
 mod clock_steps;
+mod failure_requests;
 mod fencing;
 mod lab;
 mod leases;
@@ -8,4 +9,3 @@ mod printing;
 mod repairs;
 mod simulation;
 mod steps;
-mod wishes;

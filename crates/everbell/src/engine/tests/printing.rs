@@ -1,4 +1,4 @@
-//! What runs print is kept while they are at work.
+//! Output of runs is saved while they are at work.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -10,13 +10,13 @@ use everbell_core::{Definition, JobId, JobStatus};
 use super::lab::{Lab, at, job};
 use crate::engine::{Step, Wait};
 
-/// What a damaged row looks like: active, and without a next fire.
+/// Damages a job: active, and without a next fire.
 fn damaged(view: &JobView) -> JobChange {
     JobChange {
         state: view.job.state.clone(),
         plan: Plan::nothing(&disarm(&view.timer)),
         successor: None,
-        org_update: None,
+        org_task: None,
         pending: PendingRuns::Leave,
     }
 }
@@ -72,7 +72,7 @@ async fn many_jobs_are_looked_through_in_pages() {
 }
 
 impl Lab {
-    /// What the instance itself wrote into the audit trail: `<action> <object> <actor>`.
+    /// Returns the instance's own audit entries: `<action> <object> <actor>`.
     async fn store_audit(&self) -> Vec<String> {
         let page = self.store.list_audit(None, &PageRequest { limit: 100, after: None }).await.unwrap();
         let own = page.items.iter().filter(|entry| entry.action == "job.repaired");

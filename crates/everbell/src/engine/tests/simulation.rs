@@ -18,13 +18,13 @@ use std::fmt::Write as _;
 
 use everbell_store::conformance::checkers::Snapshot;
 
-use super::lab::told;
+use super::lab::summary;
 use world::World;
 
-/// How many things happen before everything is mended.
+/// The number of random actions before all faults end.
 const ACTIONS: usize = 1_500;
 
-/// What the world is like afterwards, and what is wrong with it.
+/// Plays a seed; returns the final state, and the complaints about it.
 async fn play(seed: u64, steps: bool) -> (Snapshot, Vec<String>) {
     let mut world = World::new(seed, steps).await;
     for _ in 0..ACTIONS {
@@ -47,7 +47,7 @@ fn played(seed: u64, steps: bool) -> (Snapshot, Vec<String>) {
 
 /// How runs ended and why, and why slots got none: a play in which nothing goes wrong proves nothing.
 fn fates(snapshot: &Snapshot) -> BTreeSet<String> {
-    let runs = snapshot.runs.iter().map(|run| told(run).split_once(' ').unwrap().1.to_owned());
+    let runs = snapshot.runs.iter().map(|run| summary(run).split_once(' ').unwrap().1.to_owned());
     let tries = snapshot.runs.iter().filter(|run| run.attempt > 1).map(|run| format!("{} again", run.status));
     let gaps = snapshot.gaps.iter().map(|(_, _, gap)| format!("gap {}", gap.reason));
     runs.chain(tries).chain(gaps).collect()
@@ -120,7 +120,7 @@ fn seeds_with_a_clock_that_steps() {
 
 #[test]
 fn a_seed_decides_everything() {
-    let play = || played(7, false).0.runs.iter().map(told).collect::<Vec<_>>();
+    let play = || played(7, false).0.runs.iter().map(summary).collect::<Vec<_>>();
     let (once, again) = (play(), play());
     assert!(once.len() > 30, "something happens: {}", once.len());
     assert_eq!(once, again);

@@ -1,4 +1,4 @@
-//! What each step does to jobs and runs.
+//! Effects of each step on jobs and runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -73,7 +73,7 @@ fn the_alerts_watch_metrics_that_are_exported() {
     }
 }
 
-/// Where Prometheus's own tool is there, it has the last word.
+/// Runs Prometheus's own tool, where it is installed.
 #[test]
 fn promtool_accepts_the_alerts_if_it_is_installed() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ops/alerts.yml");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use everbell::upkeep::{count_old, inspect};
 use everbell::{StoreError, Timestamp};
-use everbell_core::store::{AuditEntry, PruneBefore, Pruned, REQUEST_KEPT, Store};
+use everbell_core::store::{AuditEntry, PruneBefore, Pruned, REQUEST_RETENTION, Store};
 use jiff::SignedDuration;
 use serde::Serialize;
 
@@ -18,16 +18,16 @@ use everbell_http::trail;
 use everbell_wire::form::parse_span;
 use everbell_wire::secret::Secret;
 
-/// What is younger may still be looked at: a server does not prune it either.
-const LEAST: Duration = Duration::from_hours(1);
-/// How much is deleted at once, and the pause after it, in which others get at the database.
-const BITE: u32 = 1_000;
-const BREATH: Duration = Duration::from_millis(20);
+/// The shortest age at which rows are deleted, as in a server: younger ones may still be in use.
+const MIN_AGE: Duration = Duration::from_hours(1);
+/// The number of rows deleted at once, and the pause after it, in which others can use the database.
+const BATCH_ROWS: u32 = 1_000;
+const BATCH_PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) async fn run(args: &PruneArgs, url: &Secret, output: &mut Output) -> Result<Exit, CliError> {
     let refused = |message| CliError::Invalid { message: format!("--older-than: {message}"), hint: None };
     let keep = parse_span(&args.older_than).map_err(refused)?;
-    if keep < LEAST {
+    if keep < MIN_AGE {
         return Err(refused("must be at least 1 hour, as for `retention.keep` of the configuration".to_owned()));
     }
     let found = inspect(url.reveal()).await.map_err(failed)?;
@@ -41,7 +41,7 @@ pub(super) async fn run(args: &PruneArgs, url: &Secret, output: &mut Output) -> 
     let before = earlier(now, keep).ok_or_else(|| refused("there is nothing that old".to_owned()))?;
     let old = count_old(url.reveal(), before).await.map_err(failed)?;
     if args.dry_run || total(&old) == 0 {
-        return tell(args, before, &old, output);
+        return report(args, before, &old, output);
     }
     let what =
         format!("Delete {} from before {} in {}?", in_words(&old), shown(before), without_password(url.reveal()));
@@ -51,27 +51,27 @@ pub(super) async fn run(args: &PruneArgs, url: &Secret, output: &mut Output) -> 
     let entry =
         AuditEntry { reason: Some(reason), ..trail::entry("everbell db", "history.prune", "database".to_owned(), now) };
     store.append_audit(&entry).await.map_err(failed)?;
-    tell(args, before, &pruned, output)
+    report(args, before, &pruned, output)
 }
 
 /// Deletes until nothing is left, a bite at a time.
 async fn prune(store: &dyn Store, before: Timestamp, now: Timestamp, old: &Pruned) -> Result<Pruned, StoreError> {
     let (mut all, mut progress) = (Pruned::default(), Progress::new());
-    let before = PruneBefore { requests: earlier(now, REQUEST_KEPT).unwrap_or(now), ..PruneBefore::all(before) };
+    let before = PruneBefore { requests: earlier(now, REQUEST_RETENTION).unwrap_or(now), ..PruneBefore::all(before) };
     loop {
-        let Pruned { runs, gaps, audit, .. } = store.prune(before, BITE).await?;
+        let Pruned { runs, gaps, audit, .. } = store.prune(before, BATCH_ROWS).await?;
         all.runs += runs;
         all.gaps += gaps;
         all.audit += audit;
-        if ![runs, gaps, audit].contains(&u64::from(BITE)) {
+        if ![runs, gaps, audit].contains(&u64::from(BATCH_ROWS)) {
             return Ok(all);
         }
         progress.show(&format!("deleted {} of {}", total(&all), total(old).max(total(&all))));
-        tokio::time::sleep(BREATH).await;
+        tokio::time::sleep(BATCH_PAUSE).await;
     }
 }
 
-fn tell(args: &PruneArgs, before: Timestamp, pruned: &Pruned, output: &mut Output) -> Result<Exit, CliError> {
+fn report(args: &PruneArgs, before: Timestamp, pruned: &Pruned, output: &mut Output) -> Result<Exit, CliError> {
     if args.db.json {
         output.json(&Document {
             before: before.to_string(),

@@ -18,7 +18,7 @@ pub(super) async fn run(args: &DbArgs, url: &Secret, output: &mut Output) -> Res
     } else {
         output.table(&rows(shown, &found), &[2])?;
     }
-    Ok(if Schema::of(&found) == Schema::Current { Exit::Success } else { Exit::Failed })
+    Ok(if Schema::from_inspection(&found) == Schema::Current { Exit::Success } else { Exit::Failed })
 }
 
 /// How the schema of a database stands to the one that is needed.
@@ -31,7 +31,7 @@ enum Schema {
 }
 
 impl Schema {
-    fn of(found: &Inspection) -> Schema {
+    fn from_inspection(found: &Inspection) -> Schema {
         match found.schema_version.cmp(&found.needed_version) {
             std::cmp::Ordering::Equal => Schema::Current,
             std::cmp::Ordering::Less => Schema::Behind,
@@ -42,7 +42,7 @@ impl Schema {
 
 fn rows(shown: String, found: &Inspection) -> Vec<Vec<String>> {
     let Inspection { schema_version: version, needed_version: needed, .. } = found;
-    let schema = match Schema::of(found) {
+    let schema = match Schema::from_inspection(found) {
         Schema::Current => format!("{version} (current)"),
         Schema::Behind if *version == 0 => format!("none yet; `everbell db migrate` brings it to {needed}"),
         Schema::Behind => format!("{version} (behind; `everbell db migrate` brings it to {needed})"),
@@ -113,7 +113,7 @@ impl<'a> Document<'a> {
         Document {
             database,
             product: &found.product,
-            schema: Schema::of(found),
+            schema: Schema::from_inspection(found),
             schema_version: found.schema_version,
             needed_schema_version: found.needed_version,
             size_bytes: found.size_bytes,

@@ -20,7 +20,7 @@ fn sentence(field: &Field) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// What a key may hold.
+/// Describes the values that a key may have.
 fn value(kind: &Form) -> String {
     match kind {
         Form::Text { .. } => "text".to_owned(),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn told(text: &str, variables: &[(&str, &str)], flags: &ServeFlags) -> Vec<String> {
+fn problems(text: &str, variables: &[(&str, &str)], flags: &ServeFlags) -> Vec<String> {
     let error = read_with(text, variables, flags).unwrap_err();
     assert!(!error.to_string().contains("hunter2"), "{error}");
     error.to_string().lines().map(str::to_owned).collect()
@@ -10,7 +10,7 @@ fn told(text: &str, variables: &[(&str, &str)], flags: &ServeFlags) -> Vec<Strin
 
 #[track_caller]
 fn assert_told(text: &str, expected: &[&str]) {
-    assert_eq!(told(text, &[], &ServeFlags::default()), expected, "{text}");
+    assert_eq!(problems(text, &[], &ServeFlags::default()), expected, "{text}");
 }
 
 #[test]
@@ -70,13 +70,13 @@ fn an_admin_token_is_strong_or_refused() {
     let reason = "must be `evb_` and 32 to 200 letters, digits, `_` or `-` behind it; one is made by `echo evb_$(openssl rand -hex 32)`";
     let short = &TOKEN[..TOKEN.len() - 1];
     for bad in [short, "hunter2", "evb_", &format!("{TOKEN} "), &format!("{TOKEN}é"), &format!("x{TOKEN}")] {
-        let said = told("", &[("EVERBELL_ADMIN_TOKEN", bad)], &ServeFlags::default());
+        let said = problems("", &[("EVERBELL_ADMIN_TOKEN", bad)], &ServeFlags::default());
         assert_eq!(said, [format!("EVERBELL_ADMIN_TOKEN: {reason}")], "{bad}");
     }
     assert_told("[auth]\nadmin_token = \"\"", &[&format!("a.toml:2: auth.admin_token: {reason}")]);
     // Nothing is never taken for no authentication.
     for name in ["EVERBELL_ADMIN_TOKEN", "EVERBELL_ADMIN_TOKEN_FILE", "EVERBELL_METRICS_TOKEN"] {
-        let said = told("", &[(name, "")], &ServeFlags::default());
+        let said = problems("", &[(name, "")], &ServeFlags::default());
         assert_eq!(said, [format!("{name}: is empty; give it a value or unset it")]);
     }
 }
@@ -132,10 +132,13 @@ fn blocks_are_checked() {
 
 #[test]
 fn a_file_that_is_no_toml_is_told_with_what_else_is_wrong() {
-    let said =
-        told("[server]\nlisten = 127.0.0.1:80\nrole = \"x\"\n[[job]]\njob_key = \"a\n", &[], &ServeFlags::default());
+    let said = problems(
+        "[server]\nlisten = 127.0.0.1:80\nrole = \"x\"\n[[job]]\njob_key = \"a\n",
+        &[],
+        &ServeFlags::default(),
+    );
     let places: Vec<_> = said.iter().map(|line| line.split(": ").take(2).collect::<Vec<_>>().join(" ")).collect();
-    // Neither the address nor the job is told again: what they lack may stand in the broken lines.
+    // Neither the address nor the job is reported again: their missing parts may be in the broken lines.
     assert_eq!(said[1], "a.toml:3: server.role: must be one of all, scheduler, api", "{said:?}");
     assert_eq!(
         (places[0].split(' ').next(), places[2].split(' ').next()),
@@ -149,7 +152,7 @@ fn a_file_that_is_no_toml_is_told_with_what_else_is_wrong() {
 #[test]
 fn a_value_that_is_outweighed_is_still_checked_in_the_file() {
     let flags = ServeFlags { role: Some("all".to_owned()), ..ServeFlags::default() };
-    let said = told("[server]\nrole = \"al\"", &[], &flags);
+    let said = problems("[server]\nrole = \"al\"", &[], &flags);
     assert_eq!(said, ["a.toml:2: server.role: must be one of all, scheduler, api"]);
 }
 
@@ -162,7 +165,7 @@ fn variables_and_flags_are_named() {
     };
     let variables =
         [("EVERBELL_MAX_CONNECTIONS", "many"), ("EVERBELL_TRUST_PROXY", "perhaps"), ("EVERBELL_LISTEN", "here")];
-    let mut said = told("", &variables, &flags);
+    let mut said = problems("", &variables, &flags);
     said.sort();
     let expected = [
         "--database: must be `sqlite:PATH`, `sqlite::memory:` or `postgres://user:password@host/database`",
@@ -174,14 +177,14 @@ fn variables_and_flags_are_named() {
     assert_eq!(said, expected);
 }
 
-/// Whatever somebody writes, there is an answer, with lines that the file has.
+/// Any text gets an answer, with lines that the file has.
 #[track_caller]
 fn assert_answered(text: &str) {
     if let Err(error) = read_with(text, &[], &ServeFlags::default()) {
         let lines = text.lines().count().max(1);
         assert!(!error.problems.is_empty(), "{text}");
         for problem in &error.problems {
-            // What is missing at the end is told behind the last line.
+            // Something missing at the end is reported after the last line.
             assert!(problem.line.is_none_or(|line| (1..=lines + 1).contains(&line)), "{problem} of {lines} lines");
             assert!(!problem.to_string().contains('\n'), "{problem}");
         }

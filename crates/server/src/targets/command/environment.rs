@@ -1,4 +1,4 @@
-//! What a program gets to know: the variables of its environment.
+//! The environment variables of a program.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use crate::targets::CommandSettings;
 /// Variables of the server that every program gets. Nothing else is passed on unasked: the server knows secrets.
 const PASSED: [&str; 4] = ["PATH", "HOME", "LANG", "TZ"];
 
-/// Variables that tell about the run.
+/// Variables that describe the run.
 const ABOUT: [&str; 12] = [
     "EVERBELL_RUN_ID",
     "EVERBELL_TARGET",
@@ -55,7 +55,7 @@ fn values(run: &Run) -> [Option<String>; ABOUT.len()] {
     ]
 }
 
-/// What is wrong with the name of a variable.
+/// Returns the problem of a variable's name, if there is one.
 pub(super) fn name_problem(name: &str) -> Option<String> {
     let shown = name.escape_debug();
     if name.is_empty() || name.contains(['=', '\0']) {

@@ -15,12 +15,13 @@ use crate::targets::CommandSettings;
 const SPAWN_FAILED: &str = "spawn_failed";
 
 /// The longest last line of what a program complained about that the message of its failure shows.
-pub(super) const MAX_COMPLAINT: usize = 500;
+pub(super) const MAX_LAST_LINE_BYTES: usize = 500;
 
-/// What passes: the machine is short of something, or the program is just being replaced. Another attempt may start.
+/// Errors that pass: the machine is short of something, or the program is just being replaced. Another attempt may
+/// start.
 const PASSING: [Errno; 5] = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::TXTBSY];
 
-/// The user that it shall run as is not there.
+/// The user that the program should run as does not exist.
 pub(super) fn no_identity(program: &str, why: &str) -> RunError {
     RunError::fail(SPAWN_FAILED, format!("`{program}` cannot start: {why}")).fatal()
 }

@@ -1,15 +1,16 @@
 //! [`Group`]: a program and everything that it started.
 //!
-//! A program leads a process group of its own, and signals go to all of it. Three rules keep them from reaching anybody
-//! else, because the number of a process is given away again:
+//! A program leads its own process group, and signals go to all of it. Three rules keep them from reaching a stranger,
+//! because the system reuses the ids of processes:
 //!
-//! - The program is noticed to have ended without being reaped (`waitid` with `WNOWAIT`). Until it is, its number and so
-//!   the number of its group belong to it.
-//! - Whatever it left behind is killed before it is reaped.
-//! - After that, no signal is sent any more.
+//! - The end of the program is noticed without reaping it (`waitid` with `WNOWAIT`). Until it is reaped, its id and so
+//!   the id of its group belong to it.
+//! - Processes that it left behind are killed before it is reaped.
+//! - After that, no signal is sent.
 //!
-//! Whoever drops a group kills it: a handler that is dropped leaves nothing behind. If this process is killed itself, or
-//! frozen until the lease of the run nearly ends, its [supervisor](super::supervisor) does that. Only what made a group or session of its own gets away.
+//! Dropping a group kills it: a handler that is dropped leaves nothing behind. If this process is killed itself, or
+//! frozen until the lease of the run nearly ends, its [supervisor](super::supervisor) kills the group. Only processes
+//! that created their own group or session escape.
 
 use std::io;
 use std::process::ExitStatus;
@@ -28,12 +29,12 @@ pub(super) struct Group {
     leader: Pid,
     /// Until it is reaped.
     kept: Option<TrackedGroup>,
-    /// Tells that some child of this process has changed.
+    /// Signals that a child of this process has changed.
     changes: unix::Signal,
 }
 
 impl Group {
-    /// Starts a program as the leader of a group of its own.
+    /// Starts a program as the leader of its own group.
     pub(super) fn start(command: &mut Command, supervisor: &Supervisor, lease: &Lease) -> io::Result<Group> {
         // Before the program: its end must not be missed.
         let changes = unix::signal(SignalKind::child())?;
@@ -44,7 +45,7 @@ impl Group {
         let child = command.spawn()?;
         let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let leader = leader.ok_or_else(|| io::Error::other("the program has no process id"))?;
-        Ok(Group { child, leader, kept: Some(supervisor.keep(leader, deadline(lease))), changes })
+        Ok(Group { child, leader, kept: Some(supervisor.track(leader, deadline(lease))), changes })
     }
 
     /// The ends of its pipes.
@@ -75,7 +76,7 @@ impl Group {
         self.signal(Signal::TERM);
     }
 
-    /// Kills what is left of the group, and tells how the program ended.
+    /// Kills the rest of the group, and returns how the program ended.
     pub(super) async fn reap(mut self) -> io::Result<ExitStatus> {
         self.kill();
         self.child.wait().await
@@ -87,14 +88,14 @@ impl Group {
     }
 
     fn signal(&self, signal: Signal) {
-        // None once it is reaped. An error means that nobody is left.
+        // There is no id once it is reaped. An error means that no process is left.
         if self.child.id().is_some() {
             let _nobody = kill_process_group(self.leader, signal);
         }
     }
 }
 
-/// When the supervisor has to act, if this process cannot.
+/// Returns when the supervisor has to act, if this process cannot.
 fn deadline(lease: &Lease) -> Option<Deadline> {
     Some(Deadline::after(lease.stops_in()?, lease.gone_in()?))
 }

@@ -1,6 +1,6 @@
-//! [`Identity`]: as which user a program runs.
+//! [`Identity`]: the user that a program runs as.
 //!
-//! Without one it runs as the server does, and can read whatever the server can.
+//! Without one it runs as the server does, and can read everything that the server can.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ pub(super) struct Identity {
 impl Identity {
     /// Looks up the user and the group of the settings, if they name a user. Names come from `/etc/passwd` and
     /// `/etc/group`; numbers need no entry there.
-    pub(super) fn of(settings: &CommandSettings) -> Result<Option<Identity>, String> {
+    pub(super) fn resolve(settings: &CommandSettings) -> Result<Option<Identity>, String> {
         let Some(user) = &settings.user else { return Ok(None) };
         let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"));
         let groups = if settings.group.is_some() { read("/etc/group")? } else { String::new() };
@@ -36,7 +36,7 @@ impl Identity {
     }
 }
 
-/// What is wrong with the names themselves.
+/// Returns the problems of the names themselves.
 pub(super) fn problems(settings: &CommandSettings) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for (field, name) in [("user", &settings.user), ("group", &settings.group)] {

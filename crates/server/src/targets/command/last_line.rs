@@ -11,7 +11,7 @@ pub(super) struct LastLine {
 }
 
 impl LastLine {
-    /// Lines of at most so many bytes.
+    /// Keeps lines of at most this many bytes.
     pub(super) fn new(max: usize) -> LastLine {
         LastLine { max, whole: None, begun: Vec::new() }
     }
@@ -31,7 +31,7 @@ impl LastLine {
         String::from_utf8(self.whole?).ok().map(|line| line.trim().to_owned())
     }
 
-    /// One byte more than fits tells that the line is too long.
+    /// One byte more than fits shows that the line is too long.
     fn extend(&mut self, bytes: &[u8]) {
         let room = (self.max + 1).saturating_sub(self.begun.len());
         self.begun.extend_from_slice(&bytes[..bytes.len().min(room)]);

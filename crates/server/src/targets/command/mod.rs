@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, Command};
 
 use self::environment::{environment, name_problem};
-use self::failure::{MAX_COMPLAINT, failed, no_identity, not_started, unknown_end};
+use self::failure::{MAX_LAST_LINE_BYTES, failed, no_identity, not_started, unknown_end};
 use self::group::Group;
 use self::identity::Identity;
 use self::last_line::LastLine;
@@ -29,8 +29,9 @@ use self::supervisor::Supervisor;
 use super::redact::{RedactedStream, Redactor};
 use super::{CommandSettings, Problem, result};
 
-/// How long pipes are read after the program has ended. Its group is gone by then, so whoever still holds them got away.
-const DRAIN: Duration = Duration::from_millis(500);
+/// How long pipes are read after the program has ended. Its group is gone by then, so only processes that escaped it
+/// still hold them.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(super) fn action(settings: &CommandSettings, supervisor: &Supervisor) -> Result<Action, Problem> {
     if let Some(problem) = problems(settings).into_iter().next() {
@@ -92,17 +93,18 @@ impl Program {
         if let Some(folder) = &settings.cwd {
             command.current_dir(folder);
         }
-        if let Some(identity) = Identity::of(settings).map_err(|why| no_identity(program, &why))? {
+        if let Some(identity) = Identity::resolve(settings).map_err(|why| no_identity(program, &why))? {
             identity.apply(settings, &mut command);
         }
         let lease = run.lease();
         let group = Group::start(&mut command, &self.supervisor, &lease);
         let group = group.map_err(|error| not_started(program, settings, &error))?;
         let printed = |most| Printed { last: LastLine::new(most), stream: self.redactor.stream() };
-        let (mut said, mut complained) = (printed(result::MAX_BYTES), printed(MAX_COMPLAINT));
+        let (mut said, mut complained) = (printed(result::MAX_BYTES), printed(MAX_LAST_LINE_BYTES));
         let status = attend(group, run, lease, (&mut said, &mut complained)).await;
         let status = status.map_err(|error| unknown_end(program, &error))?;
-        // The supervisor ends programs of a server that stood still for too long. Whether one was done before, nobody can tell.
+        // The supervisor ends programs of a server that was suspended for too long. Whether this one had finished is
+        // unknown.
         let may_be_ended = run.lease().stops_in().is_some_and(|left| left.is_zero());
         match status.code() {
             Some(code) if settings.success.contains(&code) && !may_be_ended => {
@@ -113,7 +115,7 @@ impl Program {
     }
 }
 
-/// What a program prints to one of its pipes.
+/// The output of a program to one of its pipes.
 struct Printed {
     last: LastLine,
     stream: RedactedStream,
@@ -127,8 +129,7 @@ impl Printed {
     }
 }
 
-/// Feeds and reads a program until it has ended. Asked to stop, it is asked in turn; whoever loses patience drops this,
-/// and the group with it.
+/// Feeds and reads a program until it has ended. Passes on a request to stop; dropping this kills the group.
 async fn attend(
     mut group: Group,
     run: &Run,
@@ -154,7 +155,7 @@ async fn attend(
     let status = group.reap().await;
     if !drained {
         // What is read until then counts, whether or not all of it came.
-        let _late = tokio::time::timeout(DRAIN, pipes).await;
+        let _late = tokio::time::timeout(DRAIN_TIMEOUT, pipes).await;
     }
     status
 }

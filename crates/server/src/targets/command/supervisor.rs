@@ -2,20 +2,20 @@
 //!
 //! A server that is killed (`SIGKILL`, no memory left) leaves the programs of its runs behind, and one that is frozen
 //! (`SIGSTOP`, a debugger) cannot stop them before their leases end. They would go on while another instance starts the
-//! next run of the job: two at once, against its overlap policy. So the server starts itself a second time, as a supervisor at
-//! the end of a pipe, and writes a line for every group that begins, is renewed, or is over:
+//! next run of the job: two at once, against its overlap policy. So the server starts itself a second time, as a
+//! supervisor at the end of a pipe, and writes a line for every group that starts, is renewed, or ends:
 //!
 //! ```text
-//! +4711                     the group 4711 has begun
+//! +4711                     the group 4711 has started
 //! +4711 5000000 5006000     the same; it gets SIGTERM and SIGKILL at these times unless a later line renews it
-//! -4711                     the group is over: written before its number can be given to another process
+//! -4711                     the group has ended: written before its id can be reused by another process
 //! ```
 //!
-//! When the pipe ends, the server is gone: the supervisor asks the groups that are left to end, kills what does not, and goes
-//! too. The process itself is in [`groups`].
+//! When the pipe ends, the server is gone: the supervisor asks the remaining groups to end, kills those that do not, and
+//! exits. The process itself is in [`groups`].
 //!
-//! The server never waits for its supervisor: the pipe does not block. A supervisor that does not read (it is stopped, or starved)
-//! fills the pipe; a thread then ends it, starts another one and gives it the whole list.
+//! The server never waits for its supervisor: the pipe does not block. A supervisor that does not read (it is stopped, or
+//! starved) fills the pipe; a thread then ends it, starts another one and sends it the whole list.
 
 mod groups;
 mod process;
@@ -31,15 +31,15 @@ use std::time::Duration;
 use rustix::process::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
-use self::process::{ATOMIC_WRITE, Process};
+use self::process::{ATOMIC_WRITE_BYTES, Process};
 
 /// The only argument of a supervisor.
-const WORD: &str = "supervise-groups";
+const SUBCOMMAND: &str = "supervise-groups";
 
 /// The pause before another try to start a supervisor.
 const RESTART_PAUSE: Duration = Duration::from_secs(5);
 
-/// When a group gets its signals unless it is renewed before, in milliseconds of [`uptime`].
+/// The times at which a group gets its signals unless it is renewed, in milliseconds of [`uptime`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deadline {
     terminate_at: u64,
@@ -47,7 +47,7 @@ pub(super) struct Deadline {
 }
 
 impl Deadline {
-    /// For a run that its server stops in `stops_in` and drops in `gone_in`. The server comes first, if it can.
+    /// The deadline of a run that its server stops in `stops_in` and drops in `gone_in`. The server acts first, if it can.
     pub(super) fn after(stops_in: Duration, gone_in: Duration) -> Deadline {
         let at = |left: Duration| uptime().saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
         let slack = gone_in.saturating_sub(stops_in);
@@ -63,39 +63,39 @@ fn uptime() -> u64 {
     part(now.tv_sec) * 1_000 + part(now.tv_nsec) / 1_000_000
 }
 
-/// Knows which groups to end if this process dies or freezes. Clones share one supervisor process.
+/// A handle on the process that ends groups if this one dies or freezes. Clones share one supervisor process.
 #[derive(Clone, Debug)]
-pub(crate) struct Supervisor(Option<Arc<Line>>);
+pub(crate) struct Supervisor(Option<Arc<GroupTracker>>);
 
 impl Supervisor {
-    /// None at all: if this process is killed, programs go on.
+    /// No supervisor: if this process is killed, its programs continue.
     pub(crate) fn none() -> Supervisor {
         Supervisor(None)
     }
 
-    /// A second process of this program. Everything works without it too, so a failure is only a warning.
+    /// Starts a second process of this program. Targets work without it too, so a failure is only a warning.
     pub(crate) fn start() -> Supervisor {
         Supervisor::start_with(Process::start)
     }
 
     fn start_with(start: impl Fn() -> io::Result<Process> + Send + Sync + 'static) -> Supervisor {
-        let line = Arc::new(Line { state: Mutex::default(), start: Box::new(start) });
-        match (line.start)() {
-            Ok(process) => line.locked().process = Some(process),
-            Err(error) => line.replace(&mut line.locked(), &error),
+        let tracker = Arc::new(GroupTracker { state: Mutex::default(), start: Box::new(start) });
+        match (tracker.start)() {
+            Ok(process) => tracker.locked().process = Some(process),
+            Err(error) => tracker.replace(&mut tracker.locked(), &error),
         }
-        Supervisor(Some(line))
+        Supervisor(Some(tracker))
     }
 
-    /// Has a group ended if this process dies before the answer is dropped, or at the deadline.
-    pub(super) fn keep(&self, leader: Pid, deadline: Option<Deadline>) -> TrackedGroup {
-        let kept = TrackedGroup { supervisor: self.clone(), group: leader.as_raw_nonzero().get() };
-        kept.tell(Change::Keep(deadline));
-        kept
+    /// Ends a group if this process dies before the returned value is dropped, or at the deadline.
+    pub(super) fn track(&self, leader: Pid, deadline: Option<Deadline>) -> TrackedGroup {
+        let tracked = TrackedGroup { supervisor: self.clone(), group: leader.as_raw_nonzero().get() };
+        tracked.send(Change::Track(deadline));
+        tracked
     }
 }
 
-/// A group that the supervisor knows. Dropped before its leader is reaped: until then its number is its own.
+/// A group that the supervisor knows. It must be dropped before its leader is reaped: until then its id belongs to it.
 #[derive(Debug)]
 pub(super) struct TrackedGroup {
     supervisor: Supervisor,
@@ -105,41 +105,41 @@ pub(super) struct TrackedGroup {
 impl TrackedGroup {
     /// Replaces the deadline.
     pub(super) fn renew(&self, deadline: Deadline) {
-        self.tell(Change::Keep(Some(deadline)));
+        self.send(Change::Track(Some(deadline)));
     }
 
-    fn tell(&self, change: Change) {
-        if let Some(line) = &self.supervisor.0 {
-            line.tell(self.group, change);
+    fn send(&self, change: Change) {
+        if let Some(tracker) = &self.supervisor.0 {
+            tracker.send(self.group, change);
         }
     }
 }
 
 impl Drop for TrackedGroup {
     fn drop(&mut self) {
-        self.tell(Change::Over);
+        self.send(Change::Over);
     }
 }
 
-/// What a line says about a group.
+/// A message about a group.
 #[derive(Clone, Copy, Debug)]
 enum Change {
-    Keep(Option<Deadline>),
+    Track(Option<Deadline>),
     Over,
 }
 
 type Groups = BTreeMap<i32, Option<Deadline>>;
 
-/// The near end of the pipe.
-struct Line {
+/// Tracks the groups, and keeps a supervisor process informed of them.
+struct GroupTracker {
     state: Mutex<State>,
     /// Starts a supervisor.
     start: Box<dyn Fn() -> io::Result<Process> + Send + Sync>,
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for GroupTracker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Line").field("state", &self.state).finish_non_exhaustive()
+        f.debug_struct("GroupTracker").field("state", &self.state).finish_non_exhaustive()
     }
 }
 
@@ -153,37 +153,37 @@ struct State {
     replaced: u64,
 }
 
-impl Line {
+impl GroupTracker {
     fn locked(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(self: &Arc<Line>, group: i32, change: Change) {
+    fn send(self: &Arc<GroupTracker>, group: i32, change: Change) {
         let mut state = self.locked();
         match change {
-            Change::Keep(deadline) => _ = state.groups.insert(group, deadline),
+            Change::Track(deadline) => _ = state.groups.insert(group, deadline),
             Change::Over => _ = state.groups.remove(&group),
         }
         let Some(process) = &mut state.process else { return };
         let mut text = String::new();
-        write_line(&mut text, group, change);
+        write_message(&mut text, group, change);
         if let Err(error) = process.write_now(text.as_bytes()) {
             self.replace(&mut state, &error);
         }
     }
 
     /// Ends the supervisor, if there is one, and starts another, on a thread that may wait.
-    fn replace(self: &Arc<Line>, state: &mut State, why: &io::Error) {
+    fn replace(self: &Arc<GroupTracker>, state: &mut State, why: &io::Error) {
         state.replaced += 1;
-        let (last, line) = (state.process.take(), Arc::downgrade(self));
+        let (last, tracker) = (state.process.take(), Arc::downgrade(self));
         tracing::warn!(%why, replaced = state.replaced, "the supervisor of programs does not read; starting another one");
         let thread = std::thread::Builder::new().name("supervisor".to_owned());
-        if let Err(error) = thread.spawn(move || start_another(last, &line)) {
+        if let Err(error) = thread.spawn(move || start_another(last, &tracker)) {
             tracing::warn!(%error, "there is no supervisor: programs of command targets go on if this server is killed");
         }
     }
 
-    /// Gives the whole list to a new supervisor. What changes meanwhile follows.
+    /// Sends the whole list to a new supervisor, then the changes made meanwhile.
     fn hand_over(&self, mut process: Process) -> io::Result<()> {
         let handed_over = self.bring_up_to_date(&mut process);
         match handed_over {
@@ -196,14 +196,14 @@ impl Line {
         Ok(())
     }
 
-    /// The list is locked when the supervisor knows all of it.
+    /// Returns the lock on the list, held from the moment at which the supervisor knows all of it.
     fn bring_up_to_date(&self, process: &mut Process) -> io::Result<MutexGuard<'_, State>> {
         let mut known = Groups::new();
         loop {
             let text = {
                 let state = self.locked();
                 let text = difference(&known, &state.groups);
-                if text.len() <= ATOMIC_WRITE {
+                if text.len() <= ATOMIC_WRITE_BYTES {
                     process.write_now(text.as_bytes())?;
                     return Ok(state);
                 }
@@ -215,19 +215,19 @@ impl Line {
     }
 }
 
-fn start_another(last: Option<Process>, line: &Weak<Line>) {
+fn start_another(last: Option<Process>, tracker: &Weak<GroupTracker>) {
     // It does not read, so there is nothing to lose.
     if let Some(last) = last {
         last.end();
     }
-    while let Some(line) = line.upgrade() {
-        match (line.start)().and_then(|process| line.hand_over(process)) {
+    while let Some(tracker) = tracker.upgrade() {
+        match (tracker.start)().and_then(|process| tracker.hand_over(process)) {
             Ok(()) => return,
             Err(error) => {
                 tracing::warn!(%error, "there is no supervisor: programs of command targets go on if this server is killed");
             }
         }
-        drop(line);
+        drop(tracker);
         sleep(RESTART_PAUSE);
     }
 }
@@ -236,29 +236,29 @@ fn start_another(last: Option<Process>, line: &Weak<Line>) {
 fn difference(known: &Groups, wanted: &Groups) -> String {
     let mut text = String::new();
     for group in known.keys().filter(|group| !wanted.contains_key(group)) {
-        write_line(&mut text, *group, Change::Over);
+        write_message(&mut text, *group, Change::Over);
     }
     for (group, deadline) in wanted.iter().filter(|(group, deadline)| known.get(group) != Some(deadline)) {
-        write_line(&mut text, *group, Change::Keep(*deadline));
+        write_message(&mut text, *group, Change::Track(*deadline));
     }
     text
 }
 
-fn write_line(text: &mut String, group: i32, change: Change) {
+fn write_message(text: &mut String, group: i32, change: Change) {
     let line = match change {
-        Change::Keep(Some(Deadline { terminate_at, kill_at })) => format!("+{group} {terminate_at} {kill_at}\n"),
-        Change::Keep(None) => format!("+{group}\n"),
+        Change::Track(Some(Deadline { terminate_at, kill_at })) => format!("+{group} {terminate_at} {kill_at}\n"),
+        Change::Track(None) => format!("+{group}\n"),
         Change::Over => format!("-{group}\n"),
     };
     text.push_str(&line);
 }
 
-/// Is the supervisor of a server, if that is what this process was started as.
-pub(crate) fn answered(args: &[OsString]) -> bool {
-    if args.len() != 2 || args[1] != WORD {
+/// Runs as the supervisor of a server, if this process was started as one.
+pub(crate) fn ran_as_supervisor(args: &[OsString]) -> bool {
+    if args.len() != 2 || args[1] != SUBCOMMAND {
         return false;
     }
-    groups::keep(&io::stdin());
+    groups::supervise(&io::stdin());
     true
 }
 
@@ -282,7 +282,7 @@ mod tests {
             } else {
                 command.args(["-c", "exec cat > \"$0\""]).arg(&file);
             }
-            Process::of(command.stdin(Stdio::piped()))
+            Process::spawn(command.stdin(Stdio::piped()))
         }
     }
 
@@ -291,25 +291,25 @@ mod tests {
         let file = std::env::temp_dir().join(format!("everbell-supervisor-{}", std::process::id()));
         let supervisor = Supervisor::start_with(stopped_then_writing(&file));
         let group = |number: i32| Pid::from_raw(number).unwrap();
-        let kept = supervisor.keep(group(4_711), SOON);
+        let tracked = supervisor.track(group(4_711), SOON);
         // More than any pipe holds: a write that waits would wait for ever.
         for number in 0..200_000 {
-            drop(supervisor.keep(group(10_000 + number % 1_000), None));
+            drop(supervisor.track(group(10_000 + number % 1_000), None));
         }
-        let line = supervisor.0.clone().unwrap();
-        while line.locked().process.is_none() {
+        let tracker = supervisor.0.clone().unwrap();
+        while tracker.locked().process.is_none() {
             sleep(Duration::from_millis(10));
         }
-        assert!(line.locked().replaced >= 1);
+        assert!(tracker.locked().replaced >= 1);
         // The end of the pipe ends the process that writes.
-        let process = line.locked().process.take().unwrap();
+        let process = tracker.locked().process.take().unwrap();
         let Process { mut child, pipe } = process;
         drop(pipe);
         child.wait().unwrap();
         let read = std::fs::read_to_string(&file).unwrap();
         std::fs::remove_file(&file).unwrap();
-        assert_eq!(read.lines().next(), Some("+4711 5 7"), "it knows what the first one was told");
-        drop(kept);
+        assert_eq!(read.lines().next(), Some("+4711 5 7"), "it knows what the first one knew");
+        drop(tracked);
     }
 
     const SOON: Option<Deadline> = Some(Deadline { terminate_at: 5, kill_at: 7 });

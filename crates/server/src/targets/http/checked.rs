@@ -1,4 +1,4 @@
-//! Settings as they were written become a call that can be made; or every problem is told at once.
+//! Checks settings and turns them into a call that can be made; reports all problems at once.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -13,10 +13,10 @@ use super::signature::Key;
 use crate::targets::{HttpSettings, Problem};
 use everbell_wire::secret::Secret;
 
-/// What a target may be called with.
+/// The methods that a target may be called with.
 const METHODS: [Method; 6] = [Method::POST, Method::PUT, Method::PATCH, Method::GET, Method::HEAD, Method::DELETE];
 
-/// Headers that belong to the connection, and those that tell about the run.
+/// Headers that belong to the connection, and those that describe the run.
 const RESERVED: [&str; 14] = [
     "host",
     "content-length",
@@ -34,7 +34,7 @@ const RESERVED: [&str; 14] = [
     "traceparent",
 ];
 
-/// Beginnings of headers that tell about the run.
+/// Prefixes of headers that describe the run.
 const RESERVED_PREFIXES: [&str; 2] = ["ce-", "webhook-"];
 
 /// A call that can be made.

@@ -1,4 +1,4 @@
-//! What went wrong before there was an answer.
+//! Failures of a call before there was a response.
 //!
 //! Messages name the scheme, host and port of the target and nothing else of its URL: the rest may hold secrets.
 
@@ -34,7 +34,7 @@ pub(super) fn unreachable(origin: &str, error: &reqwest::Error) -> RunError {
     RunError::fail(FailureCode::HTTP_CONNECT.as_str(), message).details(&details)
 }
 
-/// The cause behind an error, which tells more than the layers around it, and never a URL.
+/// Returns the innermost cause of an error, which says more than the layers around it, and never a URL.
 pub(super) fn innermost(error: &reqwest::Error) -> String {
     match chain(error).last() {
         Some(cause) if !cause.is::<reqwest::Error>() => cause.to_string(),
@@ -49,7 +49,7 @@ fn chain(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)>
     std::iter::successors(Some(error as &(dyn Error + 'static)), |&error| behind(error))
 }
 
-/// An I/O error does not name what it wraps as its source, and TLS tells its errors inside of those.
+/// An I/O error does not report the error it wraps as its source, and TLS errors are inside of those.
 fn behind<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(inner) => Some(inner),

@@ -1,7 +1,7 @@
-//! Which addresses a target may be at.
+//! The addresses that a target may have.
 //!
-//! A name is looked up for each connection, and what it stands for is checked then and there: whoever owns the name cannot
-//! change it between the check and the call. Addresses that are written as such are checked with the settings.
+//! A name is resolved for each connection, and its addresses are checked at that moment: the owner of the name cannot
+//! change it between the check and the call. Literal addresses are checked with the settings.
 
 use std::error::Error;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// What may be called besides the public internet.
+/// The addresses that may be called besides the public internet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Guard {
     pub(super) allow_private: bool,
@@ -20,7 +20,7 @@ pub(super) struct Guard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
     Public,
-    /// The machine itself, and networks that nobody sees from outside.
+    /// The machine itself, and networks that are not reachable from outside.
     Private,
     /// The next wire only: also where clouds keep their metadata, wherever that is.
     LinkLocal,
@@ -28,7 +28,7 @@ enum Reach {
     Nowhere,
 }
 
-/// Where clouds keep their metadata outside of the link-local ranges.
+/// Metadata services of clouds outside of the link-local ranges.
 const METADATA_V4: [Ipv4Addr; 3] =
     [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16), Ipv4Addr::new(192, 0, 0, 192)];
 const METADATA_V6: [Ipv6Addr; 2] =
@@ -127,7 +127,7 @@ fn reach_v6(address: Ipv6Addr) -> Reach {
     embedded(address).map_or(own, |inner| own.max(reach_v4(inner)))
 }
 
-/// The IPv4 address that somebody on the way would take out of this one.
+/// Returns the IPv4 address that a gateway on the way would extract from this one.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = address.segments();
     let at = |place: usize| Ipv4Addr::from((u32::from(segments[place]) << 16) | u32::from(segments[place + 1]));

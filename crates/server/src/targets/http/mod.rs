@@ -1,20 +1,20 @@
-//! The `http` target: calls a URL with what it needs to know about a run.
+//! The `http` target: calls a URL with a description of the run.
 //!
 //! ```text
-//!   checked    settings -> what can be called, or every problem
+//!   checked    settings -> a call that can be made, or every problem
 //!   request    a run -> headers (CloudEvents, Standard Webhooks) and body; signature signs it
 //!   guard      names -> addresses that may be called
-//!   answer     the answer -> result, or failure; failure tells what went wrong before there was one
+//!   response   the response -> result, or failure; `failure` covers calls without a response
 //! ```
 //!
-//! A call is what is written in the configuration and nothing else: no redirect is followed, no proxy of the environment
-//! is used, and no answer is read without a bound.
+//! A call is exactly what the configuration says: no redirect is followed, no proxy of the environment is used, and no
+//! response is read without a bound.
 
-mod answer;
 mod checked;
 mod failure;
 mod guard;
 mod request;
+mod response;
 mod signature;
 
 use std::sync::Arc;
@@ -26,15 +26,15 @@ use reqwest::{Client, ClientBuilder, Request};
 use rustls::crypto::{CryptoProvider, ring};
 use tracing::debug;
 
-use self::answer::{Answer, Success};
 use self::checked::Checked;
+use self::response::{BoundedResponse, Success};
 use super::redact::Redactor;
 use super::{HttpSettings, Problem};
 use everbell_observe::Metrics;
 
 /// How long a connection waits for another call. Shorter than any server keeps one, so that no call begins on a connection
 /// that the other side is just closing.
-const IDLE: Duration = Duration::from_secs(2);
+const MAX_IDLE_TIME: Duration = Duration::from_secs(2);
 
 /// A URL that can be called.
 #[derive(Debug)]
@@ -83,13 +83,13 @@ impl Http {
         answer.judge(success, origin, run.started_at())
     }
 
-    async fn exchange(&self, request: Request) -> Result<Answer, reqwest::Error> {
-        Ok(Answer::read(self.client.execute(request).await?).await?.redacted(&self.redactor))
+    async fn exchange(&self, request: Request) -> Result<BoundedResponse, reqwest::Error> {
+        Ok(BoundedResponse::read(self.client.execute(request).await?).await?.redacted(&self.redactor))
     }
 }
 
 fn client(checked: &Checked) -> Result<Client, reqwest::Error> {
-    // Somebody else's provider does as well; without any, a client cannot be made.
+    // Another provider will do as well; without any, no client can be created.
     drop(CryptoProvider::install_default(ring::default_provider()));
     let certificates = checked.certificates.clone();
     let builder = ClientBuilder::new()
@@ -97,7 +97,7 @@ fn client(checked: &Checked) -> Result<Client, reqwest::Error> {
         .redirect(Policy::none())
         .no_proxy()
         .referer(false)
-        .pool_idle_timeout(IDLE)
+        .pool_idle_timeout(MAX_IDLE_TIME)
         .dns_resolver(checked.guard);
     // Without TLS there is no need for the certificates of the machine, which may have none.
     let builder = if checked.url.scheme() == "https" {

@@ -1,7 +1,7 @@
-//! What a target gets to know about a run: an event as `CloudEvents` has it, signed as a Standard Webhook.
+//! The request to a target: an event in the format of `CloudEvents`, signed as a Standard Webhook.
 //!
-//! Every value that comes from people is percent-encoded in headers as `CloudEvents` asks for, so nothing can break out of
-//! one, whatever a job is called.
+//! Every value that comes from people is percent-encoded in headers as `CloudEvents` asks for, so nothing can break out
+//! of one, whatever a job is called.
 
 use everbell::core::{JobKey, OrgId};
 use everbell::{FailureCode, Run, RunError, Timestamp};
@@ -128,7 +128,7 @@ fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {
     }
 }
 
-/// A trace of its own for each call, sampled: without that flag a receiver that asks its caller would keep no trace.
+/// A new trace for each call, sampled: without that flag a receiver that follows its caller would keep no trace.
 fn traceparent(trace: Uuid, span: Uuid) -> String {
     format!("00-{}-{}-01", trace.simple(), &span.simple().to_string()[..16])
 }

@@ -10,10 +10,10 @@ use sha2::Sha256;
 
 use everbell_wire::secret::Secret;
 
-/// What a key in base64 begins with.
+/// The prefix of a key in base64.
 const PREFIX: &str = "whsec_";
 
-/// Keys are copied with and without the padding.
+/// Accepts keys with and without padding, because both are in use.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),

@@ -147,7 +147,7 @@ async fn whatever_a_program_leaves_behind_is_killed() {
     until(|| (!is_alive(left)).then_some(())).await;
 }
 
-/// What made a session of its own is beyond reach, but nobody waits for it.
+/// A process that created its own session is out of reach, but the run does not wait for it.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn nobody_waits_for_what_got_away_with_the_pipes() {

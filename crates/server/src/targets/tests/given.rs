@@ -43,7 +43,7 @@ pub(super) fn options() -> EngineOptions {
     options
 }
 
-/// A program with one job, `job`, that nobody fires.
+/// A program with one job, `job`, that never fires by itself.
 pub(super) async fn bell(kind: Kind, schedule: impl FnOnce(Schedule) -> Schedule) -> Everbell {
     let action = action(kind).unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
     let job = schedule(Schedule::cron("job", "0 0 1 1 *").target("target"));
@@ -51,7 +51,7 @@ pub(super) async fn bell(kind: Kind, schedule: impl FnOnce(Schedule) -> Schedule
     builder.action("target", action, TargetOptions::default()).schedule(job).build().await.unwrap()
 }
 
-/// What becomes of one run.
+/// Performs one run.
 pub(super) async fn perform(kind: Kind) -> RunRecord {
     perform_with(kind, serde_json::json!({}), |schedule| schedule).await
 }
@@ -69,7 +69,7 @@ pub(super) async fn perform_with(
     bell.runs().get(asked).await.unwrap()
 }
 
-/// What becomes of the run of a slot: 8 o'clock in Paris, 7 in UTC.
+/// Performs the run of a slot: 8 o'clock in Paris, 7 in UTC.
 pub(super) async fn fired(kind: Kind, key: &str, payload: impl Serialize) -> RunRecord {
     let action = action(kind).unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
     let job = Schedule::cron(key, "0 8 * * *").tz("Europe/Paris").target("target").payload(payload);
@@ -78,7 +78,7 @@ pub(super) async fn fired(kind: Kind, key: &str, payload: impl Serialize) -> Run
     ended(test, key).await
 }
 
-/// The same for an org, whose local date is the one behind.
+/// Like [`fired`], for an org, whose local date is the previous one.
 pub(super) async fn fired_for_org(kind: Kind, key: &str, org: &str) -> RunRecord {
     let action = action(kind).unwrap_or_else(|(field, problem)| panic!("{field} {problem}"));
     let job = Schedule::cron(key, "0 20 * * *").per_org().target("target");

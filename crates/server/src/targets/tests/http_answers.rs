@@ -1,4 +1,4 @@
-//! The `http` target: what becomes of a call.
+//! The `http` target: outcomes of calls.
 
 use std::time::Duration;
 
@@ -101,7 +101,7 @@ async fn an_endless_answer_is_read_as_far_as_it_is_kept() {
     let answering = tokio::spawn(async move {
         let mut stream = taken(&listener).await;
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n").await.unwrap();
-        // Until nobody reads it any more.
+        // Writes until the reader is gone.
         while stream.write_all(&[b'1'; 8192]).await.is_ok() {}
     });
     let run = perform(http(url, |_| {})).await;

@@ -1,4 +1,4 @@
-//! Every problem of the settings is told, with its field and without a secret.
+//! Every problem of the settings is reported, with its field and without a secret.
 
 use std::time::Duration;
 

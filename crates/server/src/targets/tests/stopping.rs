@@ -8,7 +8,7 @@ use rustix::process::{Pid, test_kill_process};
 use super::given::{Folder, bell, failure, heard, script, until, within};
 use crate::targets::{CommandSettings, Kind};
 
-/// Whether a process does anything. A dead one that nobody has reaped does not.
+/// Whether a process runs. A zombie does not.
 pub(super) fn is_alive(process: i32) -> bool {
     match std::fs::read_to_string(format!("/proc/{process}/stat")) {
         Ok(stat) => !stat.rsplit(") ").next().is_some_and(|state| state.starts_with(['Z', 'X'])),
@@ -16,13 +16,13 @@ pub(super) fn is_alive(process: i32) -> bool {
     }
 }
 
-/// A program and its child that both ignore what they are asked, and tell their process ids in a file.
+/// A program and its child that both ignore SIGTERM, and write their process ids to a file.
 fn stubborn(folder: &Folder) -> CommandSettings {
     let text = "trap '' TERM; sleep 1000 & echo $$ $! > pids.new; mv pids.new pids; wait; sleep 1000";
     CommandSettings { cwd: Some(folder.0.clone()), ..script(text) }
 }
 
-/// The process ids, once the program has told them.
+/// Returns the process ids, once the program has written them.
 async fn processes(folder: &Folder) -> Vec<i32> {
     let file = folder.0.join("pids");
     let text = until(|| std::fs::read_to_string(&file).ok()).await;

@@ -1,4 +1,4 @@
-//! The `http` target over TLS, with an authority of its own.
+//! The `http` target over TLS, with its own authority.
 //!
 //! The certificates are for `localhost` and last for a hundred years.
 

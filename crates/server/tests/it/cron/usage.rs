@@ -1,4 +1,4 @@
-//! What holds for every command: refusals, help, version, colours, closed pipes.
+//! Behavior common to all commands: refusals, help, version, colors, closed pipes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -5,7 +5,7 @@
 use super::lexer::{Token, lex};
 use super::manifest::dependencies;
 
-enum Place {
+enum Scope {
     OnlyIn(&'static [&'static str]),
     NotIn(&'static [&'static str]),
 }
@@ -13,46 +13,46 @@ enum Place {
 struct Boundary {
     /// The name in code. `serde` means `serde_json` as well: a library with its companions.
     library: &'static str,
-    place: Place,
+    scope: Scope,
     reason: &'static str,
 }
 
-const CORE: Place = Place::NotIn(&["crates/core/src/"]);
-const PURE: Place = Place::NotIn(&["crates/core/src/", "crates/wire/src/"]);
+const CORE: Scope = Scope::NotIn(&["crates/core/src/"]);
+const PURE: Scope = Scope::NotIn(&["crates/core/src/", "crates/wire/src/"]);
 
 const BOUNDARIES: [Boundary; 9] = [
     Boundary {
         library: "sqlx",
-        place: Place::OnlyIn(&["crates/store/", "crates/bench/"]),
+        scope: Scope::OnlyIn(&["crates/store/", "crates/bench/"]),
         reason: "storage is seen through the `Store` trait",
     },
     Boundary {
         library: "axum",
-        place: Place::OnlyIn(&["crates/http/", "crates/ui/", "crates/server/", "crates/everbell/examples/"]),
+        scope: Scope::OnlyIn(&["crates/http/", "crates/ui/", "crates/server/", "crates/everbell/examples/"]),
         reason: "HTTP is answered by the crates `http` and `ui`",
     },
-    Boundary { library: "serde", place: CORE, reason: "wire and row shapes are separate types in the outer crates" },
+    Boundary { library: "serde", scope: CORE, reason: "wire and row shapes are separate types in the outer crates" },
     Boundary {
         library: "clap",
-        place: Place::OnlyIn(&["crates/cli/", "crates/server/"]),
+        scope: Scope::OnlyIn(&["crates/cli/", "crates/server/"]),
         reason: "the command line is in the crates `cli` and `server`",
     },
     Boundary {
         library: "askama",
-        place: Place::OnlyIn(&["crates/ui/", "crates/http/"]),
+        scope: Scope::OnlyIn(&["crates/ui/", "crates/http/"]),
         reason: "HTML is made by the crates `ui` and `http`",
     },
-    Boundary { library: "tokio", place: PURE, reason: "it decides or describes, the outer crates wait" },
-    Boundary { library: "tracing", place: PURE, reason: "it returns facts, the loops log them" },
-    Boundary { library: "rand", place: PURE, reason: "a seed is an argument" },
-    Boundary { library: "getrandom", place: PURE, reason: "a seed is an argument" },
+    Boundary { library: "tokio", scope: PURE, reason: "it decides or describes, the outer crates wait" },
+    Boundary { library: "tracing", scope: PURE, reason: "it returns facts, the loops log them" },
+    Boundary { library: "rand", scope: PURE, reason: "a seed is an argument" },
+    Boundary { library: "getrandom", scope: PURE, reason: "a seed is an argument" },
 ];
 
 impl Boundary {
     fn allows(&self, path: &str) -> bool {
-        match self.place {
-            Place::OnlyIn(folders) => folders.iter().any(|folder| path.starts_with(folder)),
-            Place::NotIn(folders) => !folders.iter().any(|folder| path.starts_with(folder)),
+        match self.scope {
+            Scope::OnlyIn(folders) => folders.iter().any(|folder| path.starts_with(folder)),
+            Scope::NotIn(folders) => !folders.iter().any(|folder| path.starts_with(folder)),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is merged is finished: no placeholder, no note to fix it later, no test that is switched off.
+//! Merged code is finished: no placeholder, no note to fix it later, no disabled test.
 
 /// Put together here, so that this file does not complain about itself.
 const LEFTOVERS: [(&str, &str); 4] = [

@@ -10,7 +10,7 @@ pub(super) struct Ratchet {
     pub(super) unit: &'static str,
     /// In lines, without an exception.
     pub(super) limit: usize,
-    /// What no exception may allow.
+    /// The limit that no exception may exceed.
     pub(super) never: usize,
     /// How far below its ceiling an exception may stay.
     pub(super) slack: usize,

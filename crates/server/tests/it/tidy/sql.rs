@@ -8,7 +8,7 @@ const SQLITE: &str = "crates/store/src/sqlite/sql/";
 const SPLIT_IN_SQLITE: [&str; 4] =
     ["clear_failures.sql", "hold_runs.sql", "list_few_jobs_by_next.sql", "waiting_runs.sql"];
 
-/// What only a server has: connections of others, and rows that its vacuum has not removed yet.
+/// Statements that only a server needs: connections of others, and rows that its vacuum has not removed yet.
 const ONLY_POSTGRES: [&str; 5] =
     ["connections.sql", "count_dead_rows.sql", "oldest_pending.sql", "oldest_timer.sql", "share_job.sql"];
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 const FOLDER: &str = "crates/ui/assets/ui/";
-/// What everybody may use, and adjust in a place of their own.
+/// Stylesheets that every page may use and adjust in its own.
 const SHARED: [&str; 2] = ["base.css", "parts.css"];
 
 /// Classes that more than one stylesheet defines: whose selectors begin with them.

@@ -12,7 +12,7 @@ pub(super) struct SourceFile {
 
 const READ: [&str; 5] = ["rs", "toml", "sql", "md", "css"];
 
-/// What builds and runs leave behind, as in `.gitignore`.
+/// Files that builds and runs leave behind, as in `.gitignore`.
 const LEFT_BEHIND: [&str; 5] = ["target", "fuzz/target", "fuzz/corpus", "fuzz/artifacts", "everbell-data"];
 
 pub(super) fn root() -> PathBuf {

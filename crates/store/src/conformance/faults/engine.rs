@@ -12,13 +12,13 @@ use super::super::given::{LOG, MAIL, core_plan, page, settling};
 use super::super::world::{LEASE, room, targets};
 
 /// How often a verb is asked again before the loop goes on without it, as a poll would.
-const TRIES: usize = 3;
+const MAX_TRIES: usize = 3;
 
 pub(super) struct Engine {
     store: Arc<dyn Store>,
     instance: InstanceId,
     dice: Dice,
-    /// What is done but not recorded yet.
+    /// Transitions that are decided but not recorded yet.
     outbox: Vec<Transition>,
 }
 
@@ -28,7 +28,7 @@ impl Engine {
         Engine { store: store.into_store(), instance, dice: Dice::new(seed), outbox: Vec::new() }
     }
 
-    /// Goes on for so many steps of 20 s. Gives the time at which it stops.
+    /// Runs for this many steps of 20 s. Returns the time at which it stops.
     pub(super) async fn run(&mut self, from: Timestamp, steps: u32) -> Timestamp {
         let mut now = from;
         for _ in 0..steps {
@@ -62,7 +62,7 @@ impl Engine {
     }
 
     async fn plan(&self, now: Timestamp) {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             match self.store.plan_due(now, 100, &targets(), &core_plan).await {
                 Ok(_) => return,
                 Err(error) => assert!(error.is_transient(), "{error}"),
@@ -75,7 +75,7 @@ impl Engine {
         let targets = room(&[(LOG, 50), (MAIL, 50)]);
         let request =
             StartRuns { instance: self.instance, targets: &targets, limit: 50, now, lease_until: now + LEASE };
-        // An answer that is lost leaves runs that nobody works on: their leases run out.
+        // A lost answer leaves runs without an executor: their leases expire.
         let claims: Vec<Claim> = self.store.start_runs(&request).await.unwrap_or_default();
         for claim in &claims {
             assert_eq!(claim.lease_until, now + LEASE);
@@ -85,9 +85,10 @@ impl Engine {
         self.deliver(now).await;
     }
 
-    /// What could not be recorded is tried again at the next step: a transition is fenced, so that is always safe.
+    /// Records the outbox. A transition that fails is tried again at the next step: it is fenced, so that is always
+    /// safe.
     async fn deliver(&mut self, now: Timestamp) {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             match self.store.record(&self.outbox, now).await {
                 Ok(recorded) => {
                     assert_eq!(recorded.len(), self.outbox.len());

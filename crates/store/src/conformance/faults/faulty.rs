@@ -40,8 +40,8 @@ impl Faulty {
         Faulty { inner, calls: AtomicU32::new(0), script: Box::new(script), delays: Box::new(|_| None) }
     }
 
-    /// Keeps back answers to [`RunStore::start_runs`](everbell_core::store::RunStore::start_runs) as it is told: the runs are
-    /// leased, and the caller hears of it later.
+    /// Delays answers to [`RunStore::start_runs`](everbell_core::store::RunStore::start_runs) on demand: the runs are
+    /// leased, and the caller learns of it later.
     #[must_use]
     pub fn keeping_back(self, delays: impl Fn(u32) -> Option<KeptBack> + Send + Sync + 'static) -> Faulty {
         Faulty { delays: Box::new(delays), ..self }

@@ -17,10 +17,10 @@ use super::super::plain::Plain;
 use super::super::world::{by_key, room};
 use super::operation::{Change, Operation};
 
-/// What a store answered, and what the generator learns from it.
+/// The answer of a store, and what the generator learns from it.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
-    /// All of it, as text.
+pub(super) struct Observation {
+    /// The whole answer, as text.
     pub(super) text: String,
     /// Runs that were started.
     pub(super) claims: Vec<Claim>,
@@ -28,22 +28,22 @@ pub(super) struct Answer {
     pub(super) runs: Vec<RunId>,
     /// Runs that ended.
     pub(super) ended: Vec<RunId>,
-    /// Jobs that were heard of.
+    /// Jobs that were returned.
     pub(super) jobs: Vec<JobRow>,
 }
 
-impl Answer {
-    fn of<T: Debug>(answer: StoreResult<T>) -> Answer {
+impl Observation {
+    fn new<T: Debug>(answer: StoreResult<T>) -> Observation {
         let text = match answer {
             Ok(answer) => format!("{answer:?}"),
             Err(error) => format!("error: {}", kind(&error)),
         };
-        Answer { text, ..Answer::default() }
+        Observation { text, ..Observation::default() }
     }
 }
 
 impl Operation {
-    pub(super) async fn apply(&self, store: &dyn Store) -> Answer {
+    pub(super) async fn apply(&self, store: &dyn Store) -> Observation {
         match self {
             Operation::Create(..) | Operation::Change { .. } | Operation::Get(_) => self.on_job(store).await,
             Operation::Plan { .. }
@@ -53,21 +53,23 @@ impl Operation {
             | Operation::Keep(_)
             | Operation::Expired { .. } => self.on_the_way(store).await,
             Operation::InsertRun(run, entry) => {
-                Answer { runs: vec![run.id], ..Answer::of(store.insert_run(run, entry).await) }
+                Observation { runs: vec![run.id], ..Observation::new(store.insert_run(run, entry).await) }
             }
-            Operation::Cancel { run, now, entry } => Answer::of(store.cancel_run(*run, "ana", *now, entry).await),
-            Operation::GetRun(run) => Answer::of(store.get_run(*run).await.map(Plain::plain)),
-            Operation::SlotOutcome { job, slot } => Answer::of(store.slot_outcome(*job, None, *slot).await),
-            Operation::Prune { before, limit } => Answer::of(store.prune(PruneBefore::all(*before), *limit).await),
+            Operation::Cancel { run, now, entry } => Observation::new(store.cancel_run(*run, "ana", *now, entry).await),
+            Operation::GetRun(run) => Observation::new(store.get_run(*run).await.map(Plain::plain)),
+            Operation::SlotOutcome { job, slot } => Observation::new(store.slot_outcome(*job, None, *slot).await),
+            Operation::Prune { before, limit } => {
+                Observation::new(store.prune(PruneBefore::all(*before), *limit).await)
+            }
             _ => self.on_the_rest(store).await,
         }
     }
 
-    async fn on_job(&self, store: &dyn Store) -> Answer {
+    async fn on_job(&self, store: &dyn Store) -> Observation {
         match self {
             Operation::Create(new, entry) => {
                 let answer = store.create_job(new, entry).await.map(Plain::plain);
-                Answer { jobs: answer.as_ref().ok().cloned().into_iter().collect(), ..Answer::of(answer) }
+                Observation { jobs: answer.as_ref().ok().cloned().into_iter().collect(), ..Observation::new(answer) }
             }
             Operation::Change { key, revision, change, now, entry } => {
                 let decide = |view: &JobView| change.decide(view, *now);
@@ -78,14 +80,14 @@ impl Operation {
                     jobs.extend(changed.successor.clone());
                     runs.extend(changed.runs.iter().map(|run| run.id));
                 }
-                Answer { runs, jobs, ..Answer::of(answer) }
+                Observation { runs, jobs, ..Observation::new(answer) }
             }
-            Operation::Get(key) => Answer::of(store.get_job(&by_key(key)).await.map(Plain::plain)),
+            Operation::Get(key) => Observation::new(store.get_job(&by_key(key)).await.map(Plain::plain)),
             _ => unreachable!("{self:?} is about no job"),
         }
     }
 
-    async fn on_the_way(&self, store: &dyn Store) -> Answer {
+    async fn on_the_way(&self, store: &dyn Store) -> Observation {
         match self {
             Operation::Plan { now, targets } => {
                 let targets: Vec<_> = targets.iter().map(|label| target(label)).collect();
@@ -98,7 +100,7 @@ impl Operation {
                 }
                 let runs =
                     answer.as_ref().map_or(Vec::new(), |planned| planned.runs.iter().map(|run| run.id).collect());
-                Answer { runs, ..Answer::of(answer) }
+                Observation { runs, ..Observation::new(answer) }
             }
             Operation::Start { instance, room: [log, mail], limit, now, lease_until } => {
                 let targets = room(&[(LOG, *log), (MAIL, *mail)]);
@@ -110,11 +112,11 @@ impl Operation {
                     lease_until: *lease_until,
                 };
                 let mut answer = store.start_runs(&request).await.map(Plain::plain);
-                // Where a retry stands among the others is the store's own.
+                // The position of a retry among the others is up to the store.
                 if let Ok(claims) = &mut answer {
                     claims.sort_by_key(|claim| claim.run.id);
                 }
-                Answer { claims: answer.as_ref().map_or(Vec::new(), Clone::clone), ..Answer::of(answer) }
+                Observation { claims: answer.as_ref().map_or(Vec::new(), Clone::clone), ..Observation::new(answer) }
             }
             Operation::Record { transitions, now } => {
                 let answer = store.record(transitions, *now).await;
@@ -123,65 +125,65 @@ impl Operation {
                     **recorded != Recorded::LeaseLost && matches!(transition.to, Next::Finish { .. })
                 });
                 let ended = over.map(|(transition, _)| transition.run_id).collect();
-                Answer { ended, ..Answer::of(answer) }
+                Observation { ended, ..Observation::new(answer) }
             }
             Operation::Extend { instance, now, until } => {
                 let mut answer = store.extend_leases(*instance, *now, *until).await;
                 if let Ok(reports) = &mut answer {
                     reports.sort_by_key(|report| report.run);
                 }
-                Answer::of(answer)
+                Observation::new(answer)
             }
             Operation::Keep(outputs) => {
                 let mut kept = store.save_outputs(outputs).await;
                 if let Ok(kept) = &mut kept {
                     kept.sort();
                 }
-                Answer::of(kept)
+                Observation::new(kept)
             }
-            Operation::Expired { now, limit } => Answer::of(store.expired_leases(*now, *limit).await),
+            Operation::Expired { now, limit } => Observation::new(store.expired_leases(*now, *limit).await),
             _ => unreachable!("{self:?} is not on the way of a run"),
         }
     }
 
-    async fn on_the_rest(&self, store: &dyn Store) -> Answer {
+    async fn on_the_rest(&self, store: &dyn Store) -> Observation {
         match self {
-            Operation::Heartbeat(instance) => Answer::of(store.heartbeat(instance).await),
+            Operation::Heartbeat(instance) => Observation::new(store.heartbeat(instance).await),
             Operation::Drain { instance, draining, entry } => {
-                Answer::of(store.drain_instance(*instance, *draining, entry).await)
+                Observation::new(store.drain_instance(*instance, *draining, entry).await)
             }
-            Operation::RemoveInstances(before) => Answer::of(store.remove_instances(*before).await),
-            Operation::CreateToken(token, entry) => Answer::of(store.create_token(token, entry).await),
+            Operation::RemoveInstances(before) => Observation::new(store.remove_instances(*before).await),
+            Operation::CreateToken(token, entry) => Observation::new(store.create_token(token, entry).await),
             Operation::FindToken { hash, now } => {
                 let found = store.find_token(hash, *now).await;
-                Answer::of(found.map(|token| token.map(|token| token.name)))
+                Observation::new(found.map(|token| token.map(|token| token.name)))
             }
             Operation::RevokeToken { name, now, entry } => {
-                Answer::of(store.revoke_token(name, *now, LastAdmin::Refuse, entry).await)
+                Observation::new(store.revoke_token(name, *now, LastAdmin::Refuse, entry).await)
             }
-            Operation::FindRequest(request, now) => Answer::of(store.find_request(request, *now).await),
-            Operation::Append(entry) => Answer::of(store.append_audit(entry).await),
+            Operation::FindRequest(request, now) => Observation::new(store.find_request(request, *now).await),
+            Operation::Append(entry) => Observation::new(store.append_audit(entry).await),
             Operation::RememberAnswer(request, now) => {
-                Answer::of(store.remember_answer(request, (201, "{}"), *now).await)
+                Observation::new(store.remember_answer(request, (201, "{}"), *now).await)
             }
-            Operation::CountTargets => Answer::of(store.count_targets().await),
-            Operation::Counts(now) => Answer::of(store.counts(*now).await),
-            Operation::ListInstances => Answer::of(store.list_instances().await),
+            Operation::CountTargets => Observation::new(store.count_targets().await),
+            Operation::Counts(now) => Observation::new(store.counts(*now).await),
+            Operation::ListInstances => Observation::new(store.list_instances().await),
             Operation::ListTokens => {
                 let mut tokens = store.list_tokens().await.unwrap();
-                // When a token was used is kept to the minute, more or less.
+                // The last use of a token is stored to the minute, more or less.
                 for token in &mut tokens {
                     token.last_used_at = None;
                 }
                 tokens.sort_by(|a, b| a.name.cmp(&b.name));
-                Answer { text: format!("{tokens:?}"), ..Answer::default() }
+                Observation { text: format!("{tokens:?}"), ..Observation::default() }
             }
             Operation::ListJobs(filter, limit) => list_jobs(store, filter, *limit).await,
-            Operation::CountJobs(filter, cap) => Answer::of(store.count_jobs(filter, *cap).await),
-            Operation::CountRuns(filter, cap) => Answer::of(store.count_runs(filter, *cap).await),
+            Operation::CountJobs(filter, cap) => Observation::new(store.count_jobs(filter, *cap).await),
+            Operation::CountRuns(filter, cap) => Observation::new(store.count_runs(filter, *cap).await),
             Operation::ListRuns(filter, limit) => list_runs(store, filter, *limit).await,
-            Operation::RecentRuns(recent_runs) => Answer::of(store.recent_runs(recent_runs).await),
-            Operation::RunHistogram(histogram) => Answer::of(store.count_runs_by_time(histogram).await),
+            Operation::RecentRuns(recent_runs) => Observation::new(store.recent_runs(recent_runs).await),
+            Operation::RunHistogram(histogram) => Observation::new(store.count_runs_by_time(histogram).await),
             Operation::ListGaps(limit) => list_gaps(store, *limit).await,
             Operation::ListAudit(limit) => list_audit(store, *limit).await,
             _ => unreachable!("{self:?} is done elsewhere"),
@@ -225,7 +227,7 @@ fn earlier(slot: Timestamp) -> Timestamp {
     slot.checked_sub(jiff::SignedDuration::from_secs(1)).unwrap()
 }
 
-async fn list_jobs(store: &dyn Store, filter: &JobFilter, limit: u32) -> Answer {
+async fn list_jobs(store: &dyn Store, filter: &JobFilter, limit: u32) -> Observation {
     let (mut rows, mut after) = (Vec::new(), None);
     loop {
         let page = store.list_jobs(filter, &PageRequest { limit, after }).await.unwrap();
@@ -253,22 +255,22 @@ async fn list_jobs(store: &dyn Store, filter: &JobFilter, limit: u32) -> Answer 
     }
     let names: Vec<(JobKey, u32)> =
         rows.iter().map(|row| (row.job.definition.key.clone(), row.job.definition.version)).collect();
-    Answer { text: format!("{names:?} {rows:?}"), ..Answer::default() }
+    Observation { text: format!("{names:?} {rows:?}"), ..Observation::default() }
 }
 
-async fn list_runs(store: &dyn Store, filter: &RunFilter, limit: u32) -> Answer {
+async fn list_runs(store: &dyn Store, filter: &RunFilter, limit: u32) -> Observation {
     let (mut rows, mut after) = (Vec::new(), None);
     loop {
         let page = store.list_runs(filter, &PageRequest { limit, after }).await.unwrap();
         rows.extend(page.items.plain());
         after = page.next;
         if after.is_none() {
-            return Answer { text: format!("{rows:?}"), ..Answer::default() };
+            return Observation { text: format!("{rows:?}"), ..Observation::default() };
         }
     }
 }
 
-async fn list_gaps(store: &dyn Store, limit: u32) -> Answer {
+async fn list_gaps(store: &dyn Store, limit: u32) -> Observation {
     let (mut rows, mut after) = (Vec::new(), None);
     loop {
         let page = store.list_gaps(&GapFilter::default(), &PageRequest { limit, after }).await.unwrap();
@@ -279,17 +281,17 @@ async fn list_gaps(store: &dyn Store, limit: u32) -> Answer {
         }
     }
     rows.sort_by_key(|(job, org, gap)| (gap.first_slot_at, gap.id(*job, org.as_ref())));
-    Answer { text: format!("{rows:?}"), ..Answer::default() }
+    Observation { text: format!("{rows:?}"), ..Observation::default() }
 }
 
-async fn list_audit(store: &dyn Store, limit: u32) -> Answer {
+async fn list_audit(store: &dyn Store, limit: u32) -> Observation {
     let (mut rows, mut after) = (Vec::new(), None);
     loop {
         let page = store.list_audit(None, &PageRequest { limit, after }).await.unwrap();
         rows.extend(page.items.plain());
         after = page.next;
         if after.is_none() {
-            return Answer { text: format!("{rows:?}"), ..Answer::default() };
+            return Observation { text: format!("{rows:?}"), ..Observation::default() };
         }
     }
 }

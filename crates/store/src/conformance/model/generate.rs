@@ -14,10 +14,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::dice::Dice;
 use super::super::given::{LOG, MAIL, audit, by_hand, instance_id, job_at, job_id, settling, to, with};
-use super::apply::Answer;
+use super::apply::Observation;
 use super::operation::{Change, Operation};
 
-/// What a sequence is mostly about.
+/// The emphasis of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flavor {
     Running,
@@ -41,7 +41,7 @@ pub(super) struct Generator {
     pub(super) runs: Vec<RunId>,
     /// Those of them that may still be pending or running.
     pub(super) alive: Vec<RunId>,
-    /// What this sequence has at work, as far as it knows.
+    /// The claims of this sequence that are at work, as far as it knows.
     pub(super) claims: Vec<Claim>,
     pub(super) tokens: Vec<(String, [u8; 32])>,
     pub(super) made: u32,
@@ -71,7 +71,7 @@ impl Generator {
         self.now
     }
 
-    pub(super) fn learn(&mut self, operation: &Operation, answer: Answer) {
+    pub(super) fn learn(&mut self, operation: &Operation, answer: Observation) {
         self.runs.extend(&answer.runs);
         self.alive.extend(answer.runs);
         self.alive.retain(|run| !answer.ended.contains(run));
@@ -265,7 +265,7 @@ impl Generator {
         }
     }
 
-    /// What some of them print; some for another attempt.
+    /// Saves the output of some claims; sometimes for another attempt.
     fn keep(&mut self) -> Operation {
         let mut outputs = Vec::new();
         for _ in 0..=self.dice.below(3) {

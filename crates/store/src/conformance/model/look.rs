@@ -1,4 +1,4 @@
-//! What a sequence does beside the way of a run: access, looking, and sweeping up.
+//! Operations beside the way of a run: access, reading, and cleaning up.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ impl Generator {
             3 => Operation::RemoveInstances(now.checked_sub(SignedDuration::from_mins(10)).unwrap()),
             4 => {
                 let name = format!("{}-{}", self.prefix, if self.dice.one_in(4) { 0 } else { number });
-                // Tokens stay after the org update, so hashes of other sequences are taken.
+                // Tokens stay after the cleanup, so hashes of other sequences are taken.
                 let mut hash = [number as u8; 32];
                 hash[1..9].copy_from_slice(&self.seed.to_be_bytes());
                 let expires_at = self.dice.one_in(2).then(|| now + Duration::from_mins(20));

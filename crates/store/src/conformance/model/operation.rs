@@ -48,7 +48,7 @@ pub(super) enum Operation {
     Prune { before: Timestamp, limit: u32 },
 }
 
-/// What an operator does, as data.
+/// An operator's action, as data.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Pause,
@@ -65,7 +65,7 @@ pub(super) enum Change {
         id: RunId,
         overlap: Option<Overlap>,
     },
-    /// Of the last slots, so many.
+    /// Backfills this many of the last slots.
     Backfill {
         id: BackfillId,
         slots: usize,

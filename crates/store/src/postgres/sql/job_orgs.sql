@@ -1,7 +1,7 @@
 select o.id, o.name, o.settings, o.timezone, o.enabled, o.deleted, o.changed_at, o.moved_from, o.moved_at, o.revision, o.created_at,
        o.updated_by, o.updated_at,
-       w.job_key as for_job, w.enabled as wanted, w.cron_expression as own_expression, w.updated_by as wished_by,
-       w.updated_at as wished_at,
+       w.job_key as for_job, w.enabled as wanted, w.cron_expression as own_expression, w.updated_by as overridden_by,
+       w.updated_at as overridden_at,
        t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date, t.error as timer_error
 from orgs o
 left join org_overrides w on w.org_id = o.id and w.job_key = $2

@@ -87,8 +87,8 @@ impl Subject {
     /// The same for an org: with the timer, the schedule and the zone that it has for it.
     pub(super) fn for_org(mut self, org: &Org, jobs: Vec<OrgJob>) -> Subject {
         let own = jobs.into_iter().find(|row| row.job.definition.id == self.definition().id);
-        let wish = own.as_ref().and_then(|row| row.wish.clone());
-        let facts = OrgFacts { life: (&self.row.job.state).into(), place: org.place.clone(), wish };
+        let override_ = own.as_ref().and_then(|row| row.override_.clone());
+        let facts = OrgFacts { lifecycle: (&self.row.job.state).into(), place: org.place.clone(), override_ };
         let spec = org::spec_for(self.definition(), &facts).ok();
         self.zone = spec.as_ref().map_or_else(Zone::utc, |spec| spec.zone().clone());
         self.row.timer = own.and_then(|row| row.timer);

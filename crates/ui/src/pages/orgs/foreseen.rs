@@ -15,7 +15,11 @@ pub(super) fn view(org: &Org, row: &OrgJob) -> OrgView {
     OrgView {
         job: Arc::clone(&row.job.definition),
         org: org.id.clone(),
-        facts: OrgFacts { life: (&row.job.state).into(), place: org.place.clone(), wish: row.wish.clone() },
+        facts: OrgFacts {
+            lifecycle: (&row.job.state).into(),
+            place: org.place.clone(),
+            override_: row.override_.clone(),
+        },
         timer: row.timer.clone().map(|timer| OrgTimer { timer, error: row.error.clone(), active: Vec::new() }),
         before: None,
         upstream_succeeded_at: None,

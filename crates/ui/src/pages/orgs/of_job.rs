@@ -79,7 +79,7 @@ impl Row {
 
 impl UnderWay {
     pub(super) fn of(org_update: &OrgUpdate, clock: &Clock) -> UnderWay {
-        let what = match org_update.work {
+        let what = match org_update.task {
             OrgTask::Arm => "Making timers",
             OrgTask::Resume { .. } => "Waking timers",
             OrgTask::RunNow { .. } => "Making runs by hand",
@@ -145,7 +145,7 @@ mod tests {
             id: uuid::Uuid::nil(),
             job: JobId::new(at, [7; 10]),
             job_key: JobKey::new("brief").unwrap(),
-            work: OrgTask::RunNow { payload: None, overlap: None },
+            task: OrgTask::RunNow { payload: None, overlap: None },
             actor: "ana".to_owned(),
             at,
             reached: None,

@@ -51,13 +51,13 @@ impl Stand {
     /// A job as an org sees it.
     pub(super) fn of_org(org: &Org, row: &OrgJob, clock: &Clock) -> Stand {
         let document = wire::OrgJob::from_org(org, row);
-        Stand::of(document, (&row.job, org), row.wish.as_ref(), row.timer.as_ref(), clock)
+        Stand::of(document, (&row.job, org), row.override_.as_ref(), row.timer.as_ref(), clock)
     }
 
     /// An org as a job sees it.
     pub(super) fn of_job(job: &Job, row: &JobOrg, clock: &Clock) -> Stand {
         let document = wire::OrgJob::from_job(job, row);
-        Stand::of(document, (job, &row.org), row.wish.as_ref(), row.timer.as_ref(), clock)
+        Stand::of(document, (job, &row.org), row.override_.as_ref(), row.timer.as_ref(), clock)
     }
 
     fn of(

@@ -42,7 +42,7 @@ async fn form(visit: &Visit, refusal: Refusal, status: StatusCode) -> Result<Rep
             let (body, words) = (Reason { reason: None }, ["orgs", "stop", &subject.key]);
             Equivalent::with_body(&visit.api_base(), "POST", &path, &body, &words)?
         },
-        is_backfill: matches!(org_update.work, OrgTask::Backfill { .. }),
+        is_backfill: matches!(org_update.task, OrgTask::Backfill { .. }),
         org_update: UnderWay::of(&org_update, &visit.clock()),
         reason: typed(visit, "reason"),
         subject,

@@ -58,7 +58,7 @@ enum Effect {
 
 impl Said {
     fn of(visit: &Visit, row: &OrgJob) -> Said {
-        let own = row.wish.as_ref().and_then(|wish| wish.expression.as_deref()).or_else(|| expression(row));
+        let own = row.override_.as_ref().and_then(|wish| wish.expression.as_deref()).or_else(|| expression(row));
         let own = own.unwrap_or_default();
         if visit.sent.is_empty() {
             let time = time_of(own);

@@ -49,7 +49,7 @@ struct WishPage {
 impl Act {
     /// What the org wants then.
     fn wish(self, row: &OrgJob, by: &str, now: jiff::Timestamp) -> Option<Override> {
-        let expression = row.wish.as_ref().and_then(|wish| wish.expression.clone());
+        let expression = row.override_.as_ref().and_then(|wish| wish.expression.clone());
         let (enabled, keeps) = match self {
             Act::Off => (false, true),
             Act::On => (true, expression.is_some()),
@@ -60,7 +60,7 @@ impl Act {
     }
 
     fn is_done(self, row: &OrgJob) -> bool {
-        match (self, &row.wish) {
+        match (self, &row.override_) {
             (Act::Off, wish) => wish.as_ref().is_some_and(|wish| !wish.enabled),
             (Act::On, wish) => wish.as_ref().is_none_or(|wish| wish.enabled),
             (Act::Clear, wish) => wish.is_none(),
@@ -101,7 +101,7 @@ async fn form(visit: &Visit, act: Act, problem: Option<&Problem>) -> Result<Repl
     let page = WishPage {
         frame: visit.frame(Section::Orgs, act.title(&key, &subject.called)).await,
         refusal: refusal(problem, &["reason"]),
-        expression: row.wish.as_ref().and_then(|wish| wish.expression.clone()),
+        expression: row.override_.as_ref().and_then(|wish| wish.expression.clone()),
         done: act.is_done(&row),
         reason: typed(visit, "reason"),
         same: same(visit, &subject, &key, wish.as_ref())?,
@@ -125,7 +125,7 @@ pub(super) fn around(
     let mut view = view(&subject.org, row);
     let shown = |times: Vec<jiff::Timestamp>| times.into_iter().map(|at| subject.moment(&clock, at)).collect();
     let before = shown(fires(&view, visit.now));
-    view.facts.wish = wish;
+    view.facts.override_ = wish;
     (before, shown(fires(&view, visit.now)))
 }
 
@@ -184,7 +184,7 @@ async fn send(visit: Visit, act: Act) -> Result<Reply, Problem> {
             let body = Body { reason: visit.sent("reason"), ..Body::from(&wish) };
             visit.perform(Method::PUT, ROUTE, &path, &body).await.map(|_: wire::OrgOverride| ())
         }
-        None if row.wish.is_none() => Ok(()),
+        None if row.override_.is_none() => Ok(()),
         None => {
             let call = InternalCall::new(Method::DELETE, ROUTE, &path).with_query(&Reason::sent(&visit))?;
             visit.ask(call, &()).await

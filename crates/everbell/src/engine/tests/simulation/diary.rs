@@ -1,4 +1,4 @@
-//! What handlers saw: the truth of a play, whatever the rows say.
+//! Calls as the handlers saw them: the truth of a simulation, whatever the rows say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};

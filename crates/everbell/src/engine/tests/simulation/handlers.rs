@@ -1,4 +1,4 @@
-//! What handlers do, and answers that come late.
+//! Handlers of the simulation, and answers that come late.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What people do while everything else goes wrong.
+//! Actions of operators while everything else goes wrong.
 
 use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::plan::{Missed, RunNow};
@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::super::lab::entry;
 use super::world::World;
 
-/// Somebody does something; that it may be refused is part of it.
+/// Takes a random action of an operator, which may be refused.
 pub(super) async fn act(world: &mut World) {
     let now = world.now;
     let jobs = world.jobs().await;

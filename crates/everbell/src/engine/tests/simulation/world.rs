@@ -24,7 +24,7 @@ use crate::engine::{Claimer, Engine, Step, Wait};
 use crate::events::Events;
 use crate::testing::ManualClock;
 
-/// What must hold at every moment, or over time.
+/// Invariants that hold at every moment, or over time.
 #[derive(Default)]
 pub(super) struct Witnesses {
     /// The high-water marks as they were seen last.
@@ -35,7 +35,7 @@ pub(super) struct Witnesses {
 }
 
 impl Witnesses {
-    /// What changed that must not.
+    /// Complains about changes that must not happen.
     fn look(&mut self, snapshot: &Snapshot, steps: bool) {
         for row in &snapshot.jobs {
             let (id, mark) = (row.job.definition.id, row.timer.as_ref().map(|timer| timer.last_slot_at));
@@ -258,7 +258,7 @@ impl World {
         }
     }
 
-    /// Everybody reaches the database again.
+    /// Connects all instances to the database again.
     fn heal(&mut self) {
         self.faults.outage.store(false, Ordering::Relaxed);
         for instance in self.instances.iter().flatten() {
@@ -266,7 +266,7 @@ impl World {
         }
     }
 
-    /// An instance is gone, with its handlers and whatever it has not said; another one takes its place.
+    /// Crashes an instance, with its handlers and everything unrecorded; another one takes its place.
     fn crash(&mut self) {
         let number = self.dice.below(self.instances.len());
         drop(self.instances[number].take());

@@ -11,18 +11,19 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use super::{Deadline, uptime};
 
-/// How often a supervisor looks whether groups that were asked to end have ended, and how long: five seconds. Leases are
-/// longer, so nobody has begun their runs anew by then.
-const GLANCES: (u32, Duration) = (100, Duration::from_millis(50));
+/// How often a supervisor checks whether groups that were asked to end have ended, and the pause between two checks: five
+/// seconds in all. Leases are longer, so no other instance has started their runs again by then.
+const MAX_EXIT_CHECKS: u32 = 100;
+const EXIT_CHECK_PAUSE: Duration = Duration::from_millis(50);
 
 /// The longest wait for the pipe while a group has a deadline: the timer of `poll` stands still in a suspended machine.
-const LONGEST_WAIT: u64 = 1_000;
+const MAX_WAIT_MS: u64 = 1_000;
 
-/// Keeps groups until the pipe ends, then ends those that are left.
-pub(super) fn keep(pipe: &impl AsFd) {
+/// Watches groups until the pipe ends, then ends the remaining ones.
+pub(super) fn supervise(pipe: &impl AsFd) {
     let (mut list, mut buffer) = (List::default(), [0; 16 * 1024]);
     loop {
-        let wait = list.next().map(|at| at.saturating_sub(uptime()).min(LONGEST_WAIT));
+        let wait = list.next().map(|at| at.saturating_sub(uptime()).min(MAX_WAIT_MS));
         let wait = wait.map(Duration::from_millis).and_then(|wait| Timespec::try_from(wait).ok());
         match poll(&mut [PollFd::new(pipe, PollFlags::IN)], wait.as_ref()) {
             // Only when everything is read: a renewal may be among it.
@@ -37,14 +38,14 @@ pub(super) fn keep(pipe: &impl AsFd) {
             Err(_) => break,
         }
     }
-    end(list.left());
+    end(list.into_remaining());
 }
 
-/// The groups that have begun and are not over.
+/// The groups that have started and not ended.
 #[derive(Debug, Default)]
 struct List {
     groups: BTreeMap<i32, Entry>,
-    /// A line that has not come whole.
+    /// The start of a line whose rest has not arrived.
     partial: Vec<u8>,
 }
 
@@ -64,11 +65,11 @@ impl List {
         }
     }
 
-    /// A line that cannot be read says nothing.
+    /// Applies a line. One that cannot be read is ignored.
     fn apply(&mut self, line: &str) -> Option<()> {
         let (sign, rest) = line.split_at_checked(1)?;
         let mut words = rest.split(' ');
-        // 1 would be everybody's, and nothing below is a group.
+        // Group 1 would mean every process, and lower numbers are no groups.
         let group = words.next()?.parse::<i32>().ok().filter(|group| *group > 1)?;
         let times: Vec<u64> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
         match (sign, times.as_slice()) {
@@ -83,7 +84,7 @@ impl List {
         Some(())
     }
 
-    /// When the next signal is due.
+    /// Returns when the next signal is due.
     fn next(&self) -> Option<u64> {
         let due = |entry: &Entry| {
             let deadline = entry.deadline?;
@@ -99,7 +100,7 @@ impl List {
         }
     }
 
-    /// The signals that are due. A group that was killed stays until the server says that it is over.
+    /// The signals that are due. A group that was killed stays until the server says that it has ended.
     fn take_due(&mut self, now: u64) -> Vec<(Pid, Signal)> {
         let mut due = Vec::new();
         for (group, entry) in &mut self.groups {
@@ -115,8 +116,8 @@ impl List {
         due
     }
 
-    /// The groups that are left when the pipe ends. A last line without its end counts.
-    fn left(mut self) -> Vec<Pid> {
+    /// The groups that remain when the pipe ends. A last line without a line end counts.
+    fn into_remaining(mut self) -> Vec<Pid> {
         let last = std::mem::take(&mut self.partial);
         self.apply(&String::from_utf8_lossy(&last));
         self.groups.into_keys().filter_map(Pid::from_raw).collect()
@@ -126,21 +127,20 @@ impl List {
 /// Asks groups to end, and kills those that do not.
 fn end(mut groups: Vec<Pid>) {
     signal(&groups, Signal::TERM);
-    let (lists, pause) = GLANCES;
-    for _ in 0..lists {
+    for _ in 0..MAX_EXIT_CHECKS {
         groups.retain(|group| test_kill_process_group(*group).is_ok());
         if groups.is_empty() {
             return;
         }
-        sleep(pause);
+        sleep(EXIT_CHECK_PAUSE);
     }
     signal(&groups, Signal::KILL);
 }
 
 fn signal(groups: &[Pid], signal: Signal) {
     for group in groups {
-        // An error means that nobody is left.
-        let _nobody = kill_process_group(*group, signal);
+        // An error means that no process is left.
+        let _gone = kill_process_group(*group, signal);
     }
 }
 
@@ -157,22 +157,22 @@ mod tests {
         list
     }
 
-    fn left_of(words: &str) -> Vec<i32> {
-        list(words).left().into_iter().map(|group| group.as_raw_nonzero().get()).collect()
+    fn remaining(words: &str) -> Vec<i32> {
+        list(words).into_remaining().into_iter().map(|group| group.as_raw_nonzero().get()).collect()
     }
 
     #[test]
-    fn what_began_and_is_not_over_is_left() {
-        assert_eq!(left_of(""), [0; 0]);
-        assert_eq!(left_of("+12\n+13\n-12\n+14\n"), [13, 14]);
-        assert_eq!(left_of("+12\n-12\n+12\n"), [12], "a number comes back");
-        assert_eq!(left_of("-12\n+12 5 9\n+13"), [12, 13]);
+    fn groups_that_started_and_did_not_end_remain() {
+        assert_eq!(remaining(""), [0; 0]);
+        assert_eq!(remaining("+12\n+13\n-12\n+14\n"), [13, 14]);
+        assert_eq!(remaining("+12\n-12\n+12\n"), [12], "a number comes back");
+        assert_eq!(remaining("-12\n+12 5 9\n+13"), [12, 13]);
     }
 
     #[test]
-    fn nobody_else_is_ever_meant() {
+    fn lines_that_name_no_group_are_ignored() {
         assert_eq!(
-            left_of("+1\n+0\n+-1\n+-5\n+\n12\n*12\n+ 12\n+12x\n+99999999999\n+12 5\n+12 5 x\n+12 5 6 7\n\n"),
+            remaining("+1\n+0\n+-1\n+-5\n+\n12\n*12\n+ 12\n+12x\n+99999999999\n+12 5\n+12 5 x\n+12 5 6 7\n\n"),
             [0; 0]
         );
     }
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(due(&mut list, 1_000), [(14, kill)], "too late to ask");
         assert_eq!((due(&mut list, 2_000), list.next()), (vec![], None));
         list.read(b"-14\n");
-        let left: Vec<i32> = list.left().into_iter().map(|group| group.as_raw_nonzero().get()).collect();
-        assert_eq!(left, [12, 13], "the server has not said that they are over");
+        let remaining: Vec<i32> = list.into_remaining().into_iter().map(|group| group.as_raw_nonzero().get()).collect();
+        assert_eq!(remaining, [12, 13], "the server has not said that they are over");
     }
 }

@@ -6,13 +6,13 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::WORD;
+use super::SUBCOMMAND;
 
 /// How long a new supervisor may take to read a part of the list.
 const READ_TIMEOUT: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
 /// A write of this size to a pipe is written whole or not at all.
-pub(super) const ATOMIC_WRITE: usize = 4096;
+pub(super) const ATOMIC_WRITE_BYTES: usize = 4096;
 
 /// A supervisor and the pipe to it.
 #[derive(Debug)]
@@ -25,17 +25,17 @@ impl Process {
     pub(super) fn start() -> io::Result<Process> {
         let mut command = Command::new(std::env::current_exe()?);
         command
-            .arg(WORD)
+            .arg(SUBCOMMAND)
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        Process::of(&mut command)
+        Process::spawn(&mut command)
     }
 
-    pub(super) fn of(command: &mut Command) -> io::Result<Process> {
-        // What a terminal sends to the server is not for the supervisor.
+    pub(super) fn spawn(command: &mut Command) -> io::Result<Process> {
+        // Signals of a terminal are for the server, not for the supervisor.
         let mut child = command.process_group(0).spawn()?;
         let pipe = child.stdin.take();
         if let Some(pipe) = &pipe {
@@ -44,7 +44,7 @@ impl Process {
         Ok(Process { child, pipe })
     }
 
-    /// Writes at most [`ATOMIC_WRITE`] bytes, whole or not at all, without waiting.
+    /// Writes at most [`ATOMIC_WRITE_BYTES`] bytes, whole or not at all, without waiting.
     pub(super) fn write_now(&mut self, text: &[u8]) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
@@ -71,8 +71,8 @@ impl Process {
         Ok(())
     }
 
-    /// Ends a supervisor that is of no use, before its pipe ends: it would take that for the end of the server, and end every
-    /// group. Reaped, it is no zombie.
+    /// Kills and reaps a useless supervisor before its pipe ends: it would take that for the end of the server, and end
+    /// every group.
     pub(super) fn end(mut self) {
         if let Err(error) = self.child.kill().and_then(|()| self.child.wait()) {
             tracing::warn!(%error, "a supervisor that does not read could not be ended");

@@ -7,16 +7,16 @@ use super::visitor::Visitor;
 use crate::engine::Outcome;
 
 /// A page, and how to get there.
-pub(super) struct Place {
+pub(super) struct BenchPage {
     pub(super) name: String,
     path: String,
-    /// What a form sends.
+    /// The body of a form.
     body: Option<String>,
 }
 
-impl Place {
-    fn at(name: &str, path: impl Into<String>) -> Place {
-        Place { name: name.to_owned(), path: path.into(), body: None }
+impl BenchPage {
+    fn at(name: &str, path: impl Into<String>) -> BenchPage {
+        BenchPage { name: name.to_owned(), path: path.into(), body: None }
     }
 
     /// The page as it is sent.
@@ -28,15 +28,15 @@ impl Place {
     }
 }
 
-pub(super) fn all(visitor: &Visitor<'_>, amount: Amount) -> Outcome<Vec<Place>> {
-    let mut places = vec![Place::at("overview", "/")];
-    places.extend(jobs(visitor)?);
-    places.extend(runs(visitor, amount)?);
-    places.extend(others(visitor)?);
-    Ok(places)
+pub(super) fn all(visitor: &Visitor<'_>, amount: Amount) -> Outcome<Vec<BenchPage>> {
+    let mut pages = vec![BenchPage::at("overview", "/")];
+    pages.extend(jobs(visitor)?);
+    pages.extend(runs(visitor, amount)?);
+    pages.extend(others(visitor)?);
+    Ok(pages)
 }
 
-fn jobs(visitor: &Visitor<'_>) -> Outcome<Vec<Place>> {
+fn jobs(visitor: &Visitor<'_>) -> Outcome<Vec<BenchPage>> {
     let queries = [
         ("jobs", ""),
         ("jobs by key", "sort=jobKey"),
@@ -58,15 +58,15 @@ fn jobs(visitor: &Visitor<'_>) -> Outcome<Vec<Place>> {
         ("jobs whose last run was skipped, by last run", "lastRunStatus=skipped&sort=-lastRunAt"),
         ("jobs, 200 on a page", "limit=200"),
     ];
-    let mut places: Vec<Place> =
-        queries.map(|(name, query)| Place::at(name, format!("/jobs?{query}"))).into_iter().collect();
-    places.push(Place::at("jobs, page 2", second(&visitor.page("/jobs")?, "/jobs?")?));
+    let mut pages: Vec<BenchPage> =
+        queries.map(|(name, query)| BenchPage::at(name, format!("/jobs?{query}"))).into_iter().collect();
+    pages.push(BenchPage::at("jobs, page 2", second(&visitor.page("/jobs")?, "/jobs?")?));
     let by_last_run = visitor.page("/jobs?sort=-lastRunAt")?;
-    places.push(Place::at("jobs by last run, page 2", second(&by_last_run, "/jobs?")?));
-    Ok(places)
+    pages.push(BenchPage::at("jobs by last run, page 2", second(&by_last_run, "/jobs?")?));
+    Ok(pages)
 }
 
-fn runs(visitor: &Visitor<'_>, amount: Amount) -> Outcome<Vec<Place>> {
+fn runs(visitor: &Visitor<'_>, amount: Amount) -> Outcome<Vec<BenchPage>> {
     let ago = |hours| (amount.end - SignedDuration::from_hours(hours)).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let (day, week) = (format!("from={}", ago(24)), format!("from={}&to={}", ago(21 * 24), ago(14 * 24)));
     let queries = [
@@ -95,23 +95,25 @@ fn runs(visitor: &Visitor<'_>, amount: Amount) -> Outcome<Vec<Place>> {
         ("runs of a week long ago", week.as_str()),
         ("runs, 200 on a page", "limit=200"),
     ];
-    let mut places: Vec<Place> =
-        queries.iter().map(|(name, query)| Place::at(name, format!("/runs?{query}"))).collect();
+    let mut pages: Vec<BenchPage> =
+        queries.iter().map(|(name, query)| BenchPage::at(name, format!("/runs?{query}"))).collect();
     let first = visitor.page("/runs?status=succeeded")?;
-    places.push(Place::at("runs, page 2", second(&visitor.page("/runs")?, "/runs?")?));
-    places.push(Place::at("runs, succeeded, page 2", second(&first, "/runs?")?));
+    pages.push(BenchPage::at("runs, page 2", second(&visitor.page("/runs")?, "/runs?")?));
+    pages.push(BenchPage::at("runs, succeeded, page 2", second(&first, "/runs?")?));
     let of_target = visitor.page("/runs?target=target-3")?;
-    places.push(Place::at("runs of a target, page 2", second(&of_target, "/runs?")?));
-    places.push(Place::at("a run", format!("/runs/{}", first_run(&first)?)));
+    pages.push(BenchPage::at("runs of a target, page 2", second(&of_target, "/runs?")?));
+    pages.push(BenchPage::at("a run", format!("/runs/{}", first_run(&first)?)));
     let failed = visitor.page("/runs?status=failed")?;
-    places.push(Place::at("a failed run", format!("/runs/{}", first_run(&failed)?)));
-    places
-        .push(Place::at("a run that goes on", format!("/runs/{}", first_run(&visitor.page("/runs?status=running")?)?)));
-    Ok(places)
+    pages.push(BenchPage::at("a failed run", format!("/runs/{}", first_run(&failed)?)));
+    pages.push(BenchPage::at(
+        "a run that goes on",
+        format!("/runs/{}", first_run(&visitor.page("/runs?status=running")?)?),
+    ));
+    Ok(pages)
 }
 
-fn others(visitor: &Visitor<'_>) -> Outcome<Vec<Place>> {
-    let mut places: Vec<Place> = [
+fn others(visitor: &Visitor<'_>) -> Outcome<Vec<BenchPage>> {
+    let mut pages: Vec<BenchPage> = [
         ("a busy job", "/jobs/job-00002"),
         ("a quiet job", "/jobs/job-05000"),
         ("pause a busy job", "/jobs/job-00002/pause"),
@@ -132,18 +134,18 @@ fn others(visitor: &Visitor<'_>) -> Outcome<Vec<Place>> {
         ("new job", "/new"),
         ("import", "/import"),
     ]
-    .map(|(name, path)| Place::at(name, path))
+    .map(|(name, path)| BenchPage::at(name, path))
     .into_iter()
     .collect();
     let seal = between(&visitor.page("/import")?, "name=\"seal\" value=\"", "\"")?.to_owned();
     let line = |number| format!("{number}+3+*+*+*+%2Fbin%2Fwork+{number}");
     let lines = (0..50).map(line).collect::<Vec<_>>().join("%0A");
     let body = Some(format!("seal={seal}&once=bench&zone=UTC&target=target-1&crontab={lines}"));
-    places.push(Place { body, ..Place::at("import of 50 lines", "/import") });
-    Ok(places)
+    pages.push(BenchPage { body, ..BenchPage::at("import of 50 lines", "/import") });
+    Ok(pages)
 }
 
-/// Where the second page of a list is.
+/// Returns the address of the second page of a list.
 fn second(page: &str, begin: &str) -> Outcome<String> {
     let links = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
     let next = links.filter(|link| link.starts_with(begin)).find(|link| link.contains("cursor="));

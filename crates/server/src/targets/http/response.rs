@@ -1,4 +1,4 @@
-//! What became of a call that was answered.
+//! Evaluation of the response to a call.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::targets::redact::Redactor;
 use crate::targets::result;
 
 /// The most that is read of an answer, and kept as the output of the run.
-const MAX_BODY: usize = 64 * 1024;
+const MAX_BODY_BYTES: usize = 64 * 1024;
 
 /// How much of an answer the failure shows.
-const MAX_SHOWN: usize = 1024;
+const MAX_SHOWN_BYTES: usize = 1024;
 
 /// The answers that mean "not now".
 const THROTTLES: [StatusCode; 4] = [
@@ -30,7 +30,7 @@ const THROTTLES: [StatusCode; 4] = [
 
 /// An answer, read as far as it is wanted.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct BoundedResponse {
     pub(super) status: StatusCode,
     headers: HeaderMap,
     /// The start of it.
@@ -59,24 +59,24 @@ struct Details {
     body: String,
 }
 
-impl Answer {
+impl BoundedResponse {
     /// Reads the start of the body. The rest is never asked for; the connection is closed then.
-    pub(super) async fn read(mut response: Response) -> Result<Answer, reqwest::Error> {
+    pub(super) async fn read(mut response: Response) -> Result<BoundedResponse, reqwest::Error> {
         let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
         let (mut body, mut whole) = (Vec::new(), true);
         while let Some(chunk) = response.chunk().await? {
-            let room = MAX_BODY - body.len();
+            let room = MAX_BODY_BYTES - body.len();
             body.extend_from_slice(&chunk[..chunk.len().min(room)]);
             if chunk.len() > room {
                 whole = false;
                 break;
             }
         }
-        Ok(Answer { status, headers, body, whole })
+        Ok(BoundedResponse { status, headers, body, whole })
     }
 
     /// Hides the secrets of the call, which the target may have sent back.
-    pub(super) fn redacted(mut self, redactor: &Redactor) -> Answer {
+    pub(super) fn redacted(mut self, redactor: &Redactor) -> BoundedResponse {
         self.body = redactor.redact(&self.body, self.whole);
         let location = self.header(&LOCATION).map(|place| HeaderValue::try_from(redactor.redact_text(place)));
         if let Some(Ok(location)) = location {
@@ -106,7 +106,7 @@ impl Answer {
             None => String::new(),
         };
         let message = format!("{origin} answered {}{more}", self.status);
-        let body = storable_text(&String::from_utf8_lossy(&self.body), MAX_SHOWN);
+        let body = storable_text(&String::from_utf8_lossy(&self.body), MAX_SHOWN_BYTES);
         let details = Details { status, retry_after: wait.map(|wait| wait.as_secs()), body };
         let error = RunError::fail(FailureCode::HTTP_STATUS.as_str(), message).details(details);
         Err(match wait {
@@ -129,7 +129,7 @@ impl Answer {
     }
 }
 
-/// Where a redirect leads, without the query: it may hold a secret.
+/// Returns the destination of a redirect, without the query: it may hold a secret.
 fn shown_location(location: &str) -> String {
     let end = location.find(['?', '#']).unwrap_or(location.len());
     storable_text(&location[..end], 200)
@@ -149,7 +149,7 @@ fn retry_after(value: &str, date: Option<&str>, now: Timestamp) -> Option<Durati
 
 const MAX_RETRY_AFTER: Duration = everbell::core::settle::MAX_RETRY_AFTER;
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT`. The two forms that nobody may send any more are not read.
+/// Parses `Sun, 06 Nov 1994 08:49:37 GMT`. The two obsolete forms are not accepted.
 fn http_date(text: &str) -> Option<Timestamp> {
     DateTimeParser::new().parse_timestamp(text.trim()).ok()
 }
@@ -158,16 +158,16 @@ fn http_date(text: &str) -> Option<Timestamp> {
 mod tests {
     use super::*;
 
-    fn answer(status: u16, headers: &[(&'static str, &str)], body: &str) -> Answer {
+    fn answer(status: u16, headers: &[(&'static str, &str)], body: &str) -> BoundedResponse {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.insert(HeaderName::from_static(name), value.parse().unwrap());
         }
         let status = StatusCode::from_u16(status).unwrap();
-        Answer { status, headers: map, body: body.as_bytes().to_vec(), whole: true }
+        BoundedResponse { status, headers: map, body: body.as_bytes().to_vec(), whole: true }
     }
 
-    fn judged(answer: &Answer) -> Result<String, RunError> {
+    fn judged(answer: &BoundedResponse) -> Result<String, RunError> {
         let now = "2026-11-15T12:00:00Z".parse().unwrap();
         let success = answer.judge(&[200..=299, 404..=404], "https://a.example", now)?;
         Ok(serde_json::to_string(&success).unwrap())
@@ -193,7 +193,7 @@ mod tests {
         }
         let long = format!("\"{}\"", "x".repeat(result::MAX_BYTES));
         assert_eq!(judged(&answer(200, &json, &long)).unwrap(), r#"{"status":200}"#);
-        let part = Answer { whole: false, ..answer(200, &json, "1") };
+        let part = BoundedResponse { whole: false, ..answer(200, &json, "1") };
         assert_eq!(judged(&part).unwrap(), r#"{"status":200}"#);
     }
 

@@ -1,4 +1,4 @@
-//! What a handler can ask for when it fails.
+//! Requests that a handler can make when it fails.
 
 use std::sync::Arc;
 use std::time::Duration;

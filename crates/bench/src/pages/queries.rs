@@ -1,4 +1,4 @@
-//! The questions, and how long each takes.
+//! The queries, and how long each takes.
 
 use everbell_core::store::{JobFilter, JobSort, PageRequest, RecentRuns, RunFilter, RunHistogram, Store, StoreResult};
 use everbell_core::{InstanceId, JobKey, JobStatus, RunStatus, Target};
@@ -12,15 +12,15 @@ use crate::measure::Stopwatch;
 /// How often each is asked.
 pub(super) const TIMES: usize = 20;
 
-/// A question, how many rows the answer has, and its milliseconds.
-pub(super) struct Answered {
-    pub(super) question: &'static str,
+/// A query, how many rows the answer has, and its milliseconds.
+pub(super) struct TimedQuery {
+    pub(super) query: &'static str,
     pub(super) rows: usize,
     pub(super) median: f64,
     pub(super) p95: f64,
 }
 
-async fn ask<F>(question: &'static str, answer: impl Fn() -> F) -> Outcome<Answered>
+async fn ask<F>(query: &'static str, answer: impl Fn() -> F) -> Outcome<TimedQuery>
 where
     F: Future<Output = StoreResult<usize>>,
 {
@@ -32,7 +32,7 @@ where
         times.push(1e3 * watch.seconds());
     }
     times.sort_by(f64::total_cmp);
-    Ok(Answered { question, rows, median: times[TIMES / 2], p95: times[TIMES * 95 / 100 - 1] })
+    Ok(TimedQuery { query, rows, median: times[TIMES / 2], p95: times[TIMES * 95 / 100 - 1] })
 }
 
 fn page(limit: u32) -> PageRequest {
@@ -40,7 +40,7 @@ fn page(limit: u32) -> PageRequest {
 }
 
 /// Pages of 50 jobs, in each order and with each filter, and how many there are.
-pub(super) async fn about_jobs(store: &dyn Store) -> Outcome<Vec<Answered>> {
+pub(super) async fn about_jobs(store: &dyn Store) -> Outcome<Vec<TimedQuery>> {
     let living = JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
     let like = |change: &dyn Fn(&mut JobFilter)| {
         let mut filter = living.clone();
@@ -50,7 +50,7 @@ pub(super) async fn about_jobs(store: &dyn Store) -> Outcome<Vec<Answered>> {
     let end = fill::END;
     let target = Target::new("target-3")?;
     let mut answers = Vec::new();
-    for (question, filter) in [
+    for (query, filter) in [
         ("jobs by key", living.clone()),
         ("jobs by next run", like(&|filter| filter.sort = JobSort::NextRunAt)),
         ("jobs by creation", like(&|filter| filter.sort = JobSort::CreatedAt)),
@@ -65,28 +65,28 @@ pub(super) async fn about_jobs(store: &dyn Store) -> Outcome<Vec<Answered>> {
         ("jobs, last run failed", like(&|filter| filter.last_status = vec![RunStatus::Failed])),
     ] {
         let list = || async { Ok(store.list_jobs(&filter, &page(50)).await?.items.len()) };
-        answers.push(ask(question, list).await?);
+        answers.push(ask(query, list).await?);
     }
-    for (question, filter) in [
+    for (query, filter) in [
         ("count of jobs", living.clone()),
         ("count of jobs, failing", like(&|filter| filter.failing = Some(true))),
         ("count of jobs with a text", like(&|filter| filter.text = Some("number 77".to_owned()))),
         ("count of jobs, last run failed", like(&|filter| filter.last_status = vec![RunStatus::Failed])),
     ] {
-        answers.push(ask(question, || async { Ok(store.count_jobs(&filter, 10_000).await? as usize) }).await?);
+        answers.push(ask(query, || async { Ok(store.count_jobs(&filter, 10_000).await? as usize) }).await?);
     }
     answers.push(ask("counts", || async { Ok(store.counts(end).await?.jobs.len()) }).await?);
     Ok(answers)
 }
 
 /// Pages of 50 runs with each filter, how many there are, and the audit trail.
-pub(super) async fn about_runs(store: &dyn Store) -> Outcome<Vec<Answered>> {
+pub(super) async fn about_runs(store: &dyn Store) -> Outcome<Vec<TimedQuery>> {
     let end = fill::END;
     let all = RunFilter::default();
     let of = |status| RunFilter { status: vec![status], ..RunFilter::default() };
     let busy = RunFilter { job_key: Some(JobKey::new("job-00001")?), ..all.clone() };
     let mut answers = Vec::new();
-    for (question, filter) in [
+    for (query, filter) in [
         ("runs", all.clone()),
         ("runs, running", of(RunStatus::Running)),
         ("runs, succeeded", of(RunStatus::Succeeded)),
@@ -100,10 +100,10 @@ pub(super) async fn about_runs(store: &dyn Store) -> Outcome<Vec<Answered>> {
         ("runs of 24 hours", RunFilter { from: Some(end - SignedDuration::from_hours(24)), ..all.clone() }),
     ] {
         let list = || async { Ok(store.list_runs(&filter, &page(50)).await?.items.len()) };
-        answers.push(ask(question, list).await?);
+        answers.push(ask(query, list).await?);
     }
-    for (question, filter) in [("count of runs", all), ("count of runs, failed", of(RunStatus::Failed))] {
-        answers.push(ask(question, || async { Ok(store.count_runs(&filter, 1_000).await? as usize) }).await?);
+    for (query, filter) in [("count of runs", all), ("count of runs, failed", of(RunStatus::Failed))] {
+        answers.push(ask(query, || async { Ok(store.count_runs(&filter, 1_000).await? as usize) }).await?);
     }
     let audit = || async { Ok(store.list_audit(None, &page(50)).await?.items.len()) };
     answers.push(ask("audit trail", audit).await?);
@@ -113,7 +113,7 @@ pub(super) async fn about_runs(store: &dyn Store) -> Outcome<Vec<Answered>> {
 }
 
 /// Recent runs and histograms.
-pub(super) async fn in_small(store: &dyn Store, amount: Amount) -> Outcome<Vec<Answered>> {
+pub(super) async fn in_small(store: &dyn Store, amount: Amount) -> Outcome<Vec<TimedQuery>> {
     let end = amount.end;
     let keys = |count: u32| -> Result<Vec<JobKey>, _> {
         (1..=count).map(|number| JobKey::new(&format!("job-{number:05}"))).collect()
@@ -124,17 +124,17 @@ pub(super) async fn in_small(store: &dyn Store, amount: Amount) -> Outcome<Vec<A
     let (hours, days) = (back(24, SignedDuration::from_hours(1)), back(182, SignedDuration::from_hours(24)));
     let day = RecentRuns::new(keys(100)?, 200)?.from(hours[0]).to(end);
     let mut answers = Vec::new();
-    for (question, recent_runs) in [
+    for (query, recent_runs) in [
         ("recent_runs at 30 runs of 50 jobs", RecentRuns::new(keys(50)?, 30)?),
         ("recent_runs at 90 runs of a job", RecentRuns::new(keys(1)?, 90)?),
         ("recent_runs at 1,000 runs of a job", RecentRuns::new(keys(1)?, 1_000)?),
         ("recent_runs at 24 hours of 100 jobs", day),
     ] {
-        answers.push(ask(question, || async { Ok(store.recent_runs(&recent_runs).await?.len()) }).await?);
+        answers.push(ask(query, || async { Ok(store.recent_runs(&recent_runs).await?.len()) }).await?);
     }
     let busy = JobKey::new("job-00001")?;
     let quiet = JobKey::new(&format!("job-{:05}", amount.jobs / 2))?;
-    for (question, histogram) in [
+    for (query, histogram) in [
         ("histogram of 24 hours", RunHistogram::new(hours.clone())?),
         ("histogram of 24 hours with times", RunHistogram::new(hours.clone())?.with_times()),
         (
@@ -145,7 +145,7 @@ pub(super) async fn in_small(store: &dyn Store, amount: Amount) -> Outcome<Vec<A
         ("histogram of 182 days of a job", RunHistogram::new(days.clone())?.of_job(quiet)),
         ("histogram of 182 days of a busy job", RunHistogram::new(days)?.of_job(busy)),
     ] {
-        answers.push(ask(question, || async { Ok(store.count_runs_by_time(&histogram).await?.len()) }).await?);
+        answers.push(ask(query, || async { Ok(store.count_runs_by_time(&histogram).await?.len()) }).await?);
     }
     Ok(answers)
 }

@@ -1,4 +1,4 @@
-//! What is asked about jobs: lists, versions, next fires, and what became of a time.
+//! Reads about jobs: lists, versions, next fires, and explanations of a time.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Which cells of the table to measure.
 
-/// Batch size, connections, and how many runs are enough to tell.
+/// Batch size, connections, and a sufficient number of runs.
 const CASES: [(u32, usize, u32); 12] = [
     (1, 1, 1_000),
     (1, 2, 1_000),
@@ -23,8 +23,8 @@ pub(super) struct Case {
     pub(super) runs: u32,
 }
 
-/// What the command line asks for; everything, unless it says less.
-pub(super) struct Wanted {
+/// Options of the command line; the default is everything.
+pub(super) struct Options {
     pub(super) postgres: bool,
     pub(super) sqlite: bool,
     pub(super) rounds: u32,
@@ -32,9 +32,9 @@ pub(super) struct Wanted {
     connections: Option<usize>,
 }
 
-impl Wanted {
-    pub(super) fn read(arguments: &[&str]) -> Result<Wanted, String> {
-        let mut wanted = Wanted { postgres: true, sqlite: true, rounds: 3, batch: None, connections: None };
+impl Options {
+    pub(super) fn read(arguments: &[&str]) -> Result<Options, String> {
+        let mut wanted = Options { postgres: true, sqlite: true, rounds: 3, batch: None, connections: None };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let mut number = || {
