@@ -4,11 +4,10 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
+use everbell_client::{Call, Method};
 use jiff::Timestamp;
-use reqwest::Method;
 use serde_json::{Map, Value};
 
-use super::client::Parameter;
 use super::output::{Output, printable};
 use super::{CliError, Exit, OnlineArgs, Session};
 
@@ -60,17 +59,16 @@ pub(crate) fn run(args: &ApiArgs, now: Timestamp, output: &mut Output) -> Result
         return Err(CliError::invalid(format!("the path begins with `/`, as in `/{}`", args.path.escape_debug())));
     }
     let in_query = args.method == Method::GET || args.method == Method::DELETE;
-    let query: Vec<Parameter<'_>> = if in_query {
-        args.field.iter().map(|(name, value)| (name.as_str(), value.clone())).collect()
-    } else {
-        Vec::new()
+    let mut call: Call<()> = session.client.request(args.method.clone(), &args.path);
+    if in_query {
+        call = args.field.iter().fold(call, |call, (name, value)| call.parameter(name, value));
+    }
+    call = match &args.input {
+        Some(file) => call.body("application/json", input(file)?),
+        None if in_query => call,
+        None => call.json(&members(&args.field)),
     };
-    let body = match &args.input {
-        Some(file) => Some(input(file)?),
-        None if in_query => None,
-        None => Some(members(&args.field).to_string()),
-    };
-    let answer = session.client.call(args.method.clone(), &args.path, &query, body)?;
+    let answer = session.client.run(call.send_raw())?;
     if args.include {
         session.out.line(&format!("HTTP {}", answer.status))?;
         for (name, value) in &answer.headers {

@@ -1,10 +1,10 @@
 //! `everbell audit`: who did what.
 
 use clap::Args;
-use everbell_wire as wire;
+use everbell_client::AuditQuery;
 use jiff::Timestamp;
 
-use super::client::Asked;
+use super::connection::RefusalContext;
 use super::online::ZoneArgs;
 use super::output::{Cell, Column, Output, Table, counted};
 use super::times::stamp_cell;
@@ -48,9 +48,8 @@ pub(crate) fn run(args: &AuditArgs, now: Timestamp, output: &mut Output) -> Resu
     let zone = args.zone.read()?.or_utc();
     let mut session = Session::new(&args.online, now, output)?;
     let object = args.object.clone().or_else(|| args.job.as_ref().map(|key| format!("job:{key}")));
-    let query: Vec<_> = object.into_iter().map(|object| ("object", object)).collect();
-    let list = session.client.all::<wire::AuditEntry>("/audit", &query, args.limit as usize);
-    let list = list.asked(|| "read the audit trail".to_owned())?;
+    let list = session.client.take(session.client.audit().list(&AuditQuery { object }), args.limit as usize);
+    let list = list.with_action(|| "read the audit trail".to_owned())?;
     if session.printed(&list, |entry| &entry.id)? {
         return Ok(Exit::Success);
     }
@@ -72,7 +71,7 @@ pub(crate) fn run(args: &AuditArgs, now: Timestamp, output: &mut Output) -> Resu
         return Ok(Exit::Success);
     }
     session.out.list(&table)?;
-    let more = if list.next.is_some() { " shown, there are more: raise --limit" } else { "" };
+    let more = if list.next_cursor.is_some() { " shown, there are more: raise --limit" } else { "" };
     session.advise(&format!("{}{more}", counted(list.items.len(), "act")))?;
     Ok(Exit::Success)
 }

@@ -10,11 +10,10 @@ use std::time::Duration;
 use clap::{Arg, Args, Command, ValueEnum};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Zsh};
+use everbell_client::{JobQuery, OrgQuery};
 use everbell_core::Zone;
-use everbell_wire as wire;
-use serde::de::DeserializeOwned;
 
-use super::client::{Client, Parameter};
+use super::connection::Connection;
 use super::online::{Color, OnlineArgs};
 use super::output::{Output, printable};
 use super::{CliError, Exit, Program};
@@ -22,9 +21,8 @@ use everbell_wire::shell;
 
 /// Set by the scripts: the shell that asks.
 const VARIABLE: &str = "EVERBELL_COMPLETE";
-const PATIENCE: Duration = Duration::from_millis(300);
-/// More are not read through.
-const MOST: &str = "100";
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(300);
+const MAX_CANDIDATES: usize = 100;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -108,34 +106,30 @@ fn with_value(arg: Arg) -> Arg {
 
 fn jobs(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_str().unwrap_or_default();
-    let mut query = vec![("limit", MOST.to_owned())];
-    if !typed.is_empty() {
-        query.push(("q", typed.to_owned()));
-    }
-    let jobs = found::<wire::Job>("/jobs", &query).into_iter();
-    jobs.filter_map(|job| offer(typed, &job.job_key, Some(&job.schedule_text))).collect()
+    let Some(client) = client() else { return Vec::new() };
+    let query = JobQuery { text: filter(typed), ..JobQuery::default() };
+    // A shell has no use for an error.
+    let Ok(jobs) = client.take(client.jobs().list(&query), MAX_CANDIDATES) else { return Vec::new() };
+    jobs.items.iter().filter_map(|job| offer(typed, &job.job_key, Some(&job.schedule_text))).collect()
 }
 
 fn orgs(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_str().unwrap_or_default();
-    let mut query = vec![("limit", MOST.to_owned())];
-    if !typed.is_empty() {
-        query.push(("text", typed.to_owned()));
-    }
-    let orgs = found::<wire::Org>("/orgs", &query).into_iter();
-    orgs.filter_map(|org| offer(typed, &org.id, Some(&org.timezone))).collect()
+    let Some(client) = client() else { return Vec::new() };
+    let query = OrgQuery { text: filter(typed), ..OrgQuery::default() };
+    let Ok(orgs) = client.take(client.orgs().list(&query), MAX_CANDIDATES) else { return Vec::new() };
+    orgs.items.iter().filter_map(|org| offer(typed, &org.id, Some(&org.timezone))).collect()
 }
 
 fn targets(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_str().unwrap_or_default();
-    let targets = found::<wire::Target>("/targets", &[]).into_iter();
-    targets.filter_map(|target| offer(typed, &target.target, None)).collect()
+    let Some(client) = client() else { return Vec::new() };
+    let Ok(targets) = client.send(client.targets().list()) else { return Vec::new() };
+    targets.document.items.iter().filter_map(|target| offer(typed, &target.target, None)).collect()
 }
 
-/// The items of a list; none if the server does not answer, because a shell has no use for an error.
-fn found<T: DeserializeOwned>(path: &str, query: &[Parameter<'_>]) -> Vec<T> {
-    let list = client().and_then(|client| client.items_like(path, query).ok());
-    list.map(|list| list.items).unwrap_or_default()
+fn filter(typed: &str) -> Option<String> {
+    Some(typed.to_owned()).filter(|typed| !typed.is_empty())
 }
 
 /// A name that begins as typed. Shells put it on the line as it is, so a name that any shell would read as more than one
@@ -154,17 +148,17 @@ fn zones(typed: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// The server of the environment.
-fn client() -> Option<Client> {
+fn client() -> Option<Connection> {
     let args = OnlineArgs {
         server: None,
         token_file: None,
-        request_timeout: PATIENCE,
+        request_timeout: REQUEST_TIMEOUT,
         json: false,
         output: None,
         color: Color::Never,
         quiet: true,
     };
-    Client::new(&args).ok()
+    Connection::new(&args).ok()
 }
 
 #[cfg(test)]

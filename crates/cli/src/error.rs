@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use everbell_core::UnknownZone;
 use everbell_core::cron::ParseError;
 
-use super::client::Refusal;
+use super::connection::Refusal;
 use everbell_wire::time_input;
 
 /// The exit codes of every command.

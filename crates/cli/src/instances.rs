@@ -3,9 +3,8 @@
 use clap::{Args, Subcommand};
 use everbell_wire as wire;
 use jiff::Timestamp;
-use serde_json::json;
 
-use super::client::{Asked, Nothing, segment};
+use super::connection::RefusalContext;
 use super::online::Format;
 use super::output::{Cell, Column, Mark, Output, Table, printable};
 use super::times::since;
@@ -86,7 +85,8 @@ pub(crate) fn run(args: &InstancesArgs, now: Timestamp, output: &mut Output) -> 
 
 fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(online, now, output)?;
-    let list = session.client.items::<wire::Instance>("/instances").asked(|| "list instances".to_owned())?;
+    let list =
+        session.client.run(session.client.instances().list().list()).with_action(|| "list instances".to_owned())?;
     if session.printed(&list, |instance| &instance.id)? {
         return Ok(Exit::Success);
     }
@@ -121,10 +121,13 @@ fn row(instance: &wire::Instance, session: &Session<'_>) -> Vec<Cell> {
 fn drain(args: &DrainArgs, drains: bool, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let verb = if drains { "drain" } else { "undrain" };
     let mut session = Session::new(&args.online, now, output)?;
-    let answer = session.client.post::<Nothing>(&format!("/instances/{}/{verb}", segment(&args.instance)), &json!({}));
-    answer
-        .asked(|| format!("{verb} instance `{}`", args.instance))
-        .or_try(404, || "see which there are: everbell instances".to_owned())?;
+    let instances = session.client.instances();
+    let call = if drains { instances.drain(&args.instance) } else { instances.undrain(&args.instance) };
+    session
+        .client
+        .send(call)
+        .with_action(|| format!("{verb} instance `{}`", args.instance))
+        .or_hint(404, || "see which there are: everbell instances".to_owned())?;
     let name = printable(&args.instance);
     // The API answers this with nothing, so there is no document to print.
     match session.format {

@@ -6,10 +6,10 @@
 
 pub(crate) mod api;
 pub(crate) mod audit;
-pub(crate) mod client;
 pub mod clock;
 pub(crate) mod completions;
 mod confirm;
+pub(crate) mod connection;
 pub(crate) mod cron;
 pub(crate) mod doctor;
 mod error;
@@ -42,9 +42,9 @@ use everbell_core::cron::{DstFold, DstGap, Expression};
 
 use jiff::Timestamp;
 
-pub use client::{Refusal, TOKEN_FILE};
 pub use completions::answered as answer_completions;
 pub use confirm::agreed;
+pub use connection::{Refusal, TOKEN_FILE};
 pub use error::{CliError, Exit, warn};
 pub(crate) use online::{OnlineArgs, Session};
 pub use output::{Output, aligned};

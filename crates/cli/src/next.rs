@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use clap::Args;
+use everbell_client::{JobQuery, WithJson};
 use everbell_wire as wire;
-use everbell_wire::job::Scope;
+use everbell_wire::job::{JobStatus, Scope};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::client::{Asked, Client, WithJson, job_path};
+use super::connection::{Connection, RefusalContext};
 use super::error::note;
 use super::online::{Format, Shown, ZoneArgs, duration};
 use super::output::{Cell, Column, Output, Table, printable};
@@ -114,23 +115,23 @@ fn is_per_org(job: &wire::Job) -> bool {
     job.scope == Scope::PerOrg
 }
 
-/// The jobs that were named, or those that fire first: each fire shown is of one of so many jobs as there are fires.
-fn jobs(client: &Client, args: &NextArgs) -> Result<Vec<wire::Job>, CliError> {
+/// The named jobs, or those that fire first. No more jobs than fires are needed.
+fn jobs(client: &Connection, args: &NextArgs) -> Result<Vec<wire::Job>, CliError> {
     if args.jobs.is_empty() {
-        let query = [("sort", "nextRunAt".to_owned()), ("status", "active".to_owned())];
-        let list =
-            client.all("/jobs", &query, usize::from(args.limit) + 1).asked(|| "tell what fires next".to_owned())?;
+        let (status, sort) = (vec![JobStatus::Active], Some("nextRunAt".to_owned()));
+        let pages = client.jobs().list(&JobQuery { status, sort, ..JobQuery::default() });
+        let list = client.take(pages, usize::from(args.limit) + 1).with_action(|| "list the next runs".to_owned())?;
         return Ok(list.items);
     }
     let job = |name: &String| {
-        let asked = || format!("tell when job `{name}` fires next");
-        Ok(client.get(&job_path(name), &[]).asked(asked)?.document)
+        let action = || format!("list the next runs of job `{name}`");
+        Ok(client.send(client.jobs().get(name)).with_action(action)?.document)
     };
     args.jobs.iter().map(job).collect()
 }
 
 fn fires(
-    client: &Client,
+    client: &Connection,
     jobs: &[wire::Job],
     limit: usize,
     until: Timestamp,
@@ -150,8 +151,7 @@ fn fires(
             all.truncate(limit);
             continue;
         }
-        let path = format!("{}/next", job_path(&job.id));
-        let answer = client.get::<wire::Items<WithJson<wire::Fire>>>(&path, &[("count", limit.to_string())])?;
+        let answer = client.send(client.jobs().next(&job.id, limit).read_as::<wire::Items<WithJson<wire::Fire>>>())?;
         for WithJson { document: wire::Fire { at, note, .. }, json } in answer.document.items {
             if at > until {
                 continue;

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anstream::ColorChoice;
 use clap::{Args, ValueEnum};
+use everbell_client::{List, Response};
 use everbell_core::Zone;
 use everbell_wire as wire;
 use jiff::Timestamp;
 
 use super::CliError;
-use super::client::{Answer, Client, List};
+use super::connection::Connection;
 use super::error::{note, warn};
 use super::output::{Output, printable};
 use everbell_wire::form::parse_span;
@@ -144,7 +145,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 
 /// A server, and where its answers go.
 pub(crate) struct Session<'a> {
-    pub(crate) client: Rc<Client>,
+    pub(crate) client: Rc<Connection>,
     pub(crate) out: &'a mut Output,
     pub(crate) format: Option<Format>,
     pub(crate) quiet: bool,
@@ -165,7 +166,7 @@ impl<'a> Session<'a> {
             Some(_) => out.force(false),
             None => {}
         }
-        let client = Client::new(args)?;
+        let client = Connection::new(args)?;
         if client.sends_token_in_clear() {
             let server = printable(client.server());
             warn(format!("the token goes to {server} unencrypted: everybody on the way can read it; use https"));
@@ -177,7 +178,7 @@ impl<'a> Session<'a> {
     /// answer without a name has an empty one.
     pub(crate) fn for_people<T>(
         &mut self,
-        answer: Answer<T>,
+        answer: Response<T>,
         name: impl FnOnce(&T) -> &str,
     ) -> Result<Option<T>, CliError> {
         match self.format {
@@ -191,7 +192,7 @@ impl<'a> Session<'a> {
     /// Prints a list if a program reads the output, and returns whether it did. `name` is what `-o name` prints.
     pub(crate) fn printed<T>(&mut self, list: &List<T>, name: impl Fn(&T) -> &str) -> Result<bool, CliError> {
         match self.format {
-            Some(Format::Json) => self.out.line(list.document().trim_end())?,
+            Some(Format::Json) => self.out.line(list.json().trim_end())?,
             Some(Format::Jsonl) => list.lines().try_for_each(|line| self.out.line(line))?,
             Some(Format::Name) => list.items.iter().try_for_each(|item| self.out.name(name(item)))?,
             Some(Format::Table | Format::Plain) | None => return Ok(false),

@@ -11,7 +11,6 @@ mod write;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
-use super::client::segment;
 use super::output::Output;
 use super::{CliError, Exit};
 
@@ -77,8 +76,4 @@ pub(crate) fn run(args: &OrgsArgs, now: Timestamp, output: &mut Output) -> Resul
         Some(OrgsCommand::Stop(args)) => org_updates::stop(args, now, output),
         Some(OrgsCommand::Delete(args)) => write::delete(args, now, output),
     }
-}
-
-fn org_path(org: &str) -> String {
-    format!("/orgs/{}", segment(org))
 }

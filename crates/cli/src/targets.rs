@@ -1,15 +1,14 @@
 //! `everbell targets`: which are served, and a trial of one.
 
 use clap::{Args, Subcommand};
+use everbell_client::TryTargetRequest;
 use everbell_wire as wire;
 use jiff::Timestamp;
-use serde::Serialize;
-use serde_json::value::RawValue;
 
-use super::client::{Asked, segment};
+use super::connection::RefusalContext;
 use super::jobs::payload;
 use super::output::{Cell, Column, Output, Table, counted, printable};
-use super::runs::begun::{Begun, WaitArgs, told};
+use super::runs::requested_run::{RequestedRun, WaitArgs};
 use super::{CliError, Exit, OnlineArgs, Session};
 
 pub(super) const EXAMPLES: &str = "\
@@ -67,12 +66,6 @@ struct TryArgs {
     online: OnlineArgs,
 }
 
-#[derive(Serialize)]
-struct Body {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    payload: Option<Box<RawValue>>,
-}
-
 pub(crate) fn run(args: &TargetsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     match &args.command {
         None => list(&args.online, now, output),
@@ -83,7 +76,7 @@ pub(crate) fn run(args: &TargetsArgs, now: Timestamp, output: &mut Output) -> Re
 
 fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(online, now, output)?;
-    let list = session.client.items::<wire::Target>("/targets").asked(|| "list targets".to_owned())?;
+    let list = session.client.run(session.client.targets().list().list()).with_action(|| "list targets".to_owned())?;
     if session.printed(&list, |target| &target.target)? {
         return Ok(Exit::Success);
     }
@@ -118,11 +111,13 @@ fn failed_lately(target: &wire::Target) -> Cell {
 }
 
 fn try_once(args: &TryArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
-    let body = Body { payload: args.payload.as_deref().map(payload).transpose()? };
+    let request = TryTargetRequest { payload: args.payload.as_deref().map(payload).transpose()? };
     let mut session = Session::new(&args.online, now, output)?;
-    let answer = session.client.post(&format!("/targets/{}/try", segment(&args.target)), &body);
-    let answer = answer
-        .asked(|| format!("try target `{}`", args.target))
-        .or_try(404, || "see which there are: everbell targets".to_owned());
-    told(&mut session, Begun { answer, again: "" }, &args.wait)
+    let call = session.client.targets().try_once(&args.target, &request);
+    let answer = session
+        .client
+        .send(call.read_as())
+        .with_action(|| format!("try target `{}`", args.target))
+        .or_hint(404, || "see which there are: everbell targets".to_owned());
+    RequestedRun { response: answer, if_skipped: "" }.report(&mut session, &args.wait)
 }

@@ -1,13 +1,13 @@
 //! `everbell tokens`: who may do what.
 
 use clap::{Args, Subcommand};
+use everbell_client::TokenCreate;
 use everbell_core::Zone;
 use everbell_wire as wire;
 use jiff::Timestamp;
-use serde_json::json;
 
-use super::client::{Asked, Nothing, first_token_file, segment};
 use super::confirm::confirmed;
+use super::connection::{RefusalContext, admin_token_file};
 use super::error::warn;
 use super::online::{Format, Shown, ZoneArgs};
 use super::output::{Cell, Column, Mark, Output, Table, printable};
@@ -122,7 +122,7 @@ pub(crate) fn run(args: &TokensArgs, now: Timestamp, output: &mut Output) -> Res
 fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let list = session.client.items::<wire::Token>("/tokens").asked(|| "list tokens".to_owned())?;
+    let list = session.client.run(session.client.tokens().list().list()).with_action(|| "list tokens".to_owned())?;
     if session.printed(&list, |token| &token.name)? {
         return Ok(Exit::Success);
     }
@@ -158,14 +158,12 @@ fn create(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Result<Exit
     let times = TimeReader { now, zone: &utc };
     let expires = args.expires.as_ref().map(|text| times.read("--expires", text)).transpose()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let mut body = json!({ "name": args.name, "role": args.role });
-    if let Some(at) = expires {
-        body["expiresAt"] = json!(at.to_string());
-    }
-    let answer = session.client.post::<wire::NewToken>("/tokens", &body);
-    let answer = answer
-        .asked(|| format!("make token `{}`", args.name))
-        .or_try(409, || "choose another name, or see which there are: everbell tokens".to_owned())?;
+    let token = TokenCreate { name: args.name.clone(), role: args.role.clone(), expires_at: expires };
+    let answer = session
+        .client
+        .send(session.client.tokens().create(&token))
+        .with_action(|| format!("create token `{}`", args.name))
+        .or_hint(409, || "choose another name, or see which there are: everbell tokens".to_owned())?;
     let Some(made) = session.for_people(answer, |made| &made.about.name)? else { return Ok(Exit::Success) };
     let token = &made.token;
     if session.out.is_for_people() {
@@ -173,7 +171,7 @@ fn create(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Result<Exit
         session.done(Mark::Good, &format!("Made token {} ({}), which {ends}", printable(&args.name), args.role))?;
         session.out.line(&format!("  {token}"))?;
         session.advise("it is shown this once; keep it where only its user can read it")?;
-        let first = first_token_file();
+        let first = admin_token_file();
         if args.role == "admin" && first.exists() {
             let file = shell(&first.display().to_string());
             session.advise(&format!(
@@ -189,7 +187,7 @@ fn create(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Result<Exit
 /// Whether nobody is an admin any more without this token. Who may not see the tokens may not revoke them either, and
 /// hears that then.
 fn is_last_admin(session: &Session<'_>, name: &str) -> bool {
-    let Ok(list) = session.client.items::<wire::Token>("/tokens") else { return false };
+    let Ok(list) = session.client.run(session.client.tokens().list().list()) else { return false };
     let is_admin = |token: &&wire::Token| {
         let ended = token.expires_at.is_some_and(|at| at <= session.now);
         token.role == "admin" && token.revoked_at.is_none() && !ended
@@ -211,11 +209,11 @@ fn revoke(args: &RevokeArgs, now: Timestamp, output: &mut Output) -> Result<Exit
     if !args.yes && !confirmed(&question, &format!("everbell tokens revoke {name} --yes"))? {
         return Ok(Exit::Failed);
     }
-    let force: Vec<_> = is_last.then(|| ("force", "true".to_owned())).into_iter().collect();
-    let answer = session.client.delete::<Nothing>(&format!("/tokens/{}", segment(&args.name)), &force);
-    answer
-        .asked(|| format!("revoke token `{}`", args.name))
-        .or_try(404, || "see which there are: everbell tokens".to_owned())?;
+    session
+        .client
+        .send(session.client.tokens().revoke(&args.name, is_last))
+        .with_action(|| format!("revoke token `{}`", args.name))
+        .or_hint(404, || "see which there are: everbell tokens".to_owned())?;
     // The API answers this with nothing, so there is no document to print.
     match session.format {
         Some(Format::Name) => session.out.line(&printable(&args.name))?,

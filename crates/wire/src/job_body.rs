@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 use crate::form::job::{self, JOB};
 use crate::form::{Naming, definition};
 
-/// A body, whose payload is sent as it was written, so that no number loses a digit.
-#[derive(Default, Serialize)]
+/// The body of a request that creates or changes a job. Its payload is sent as it was written, so no number loses a digit.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct JobBody {
-    /// Every member except the payload.
+    /// The members, named as in the API, except the payload.
     #[serde(flatten)]
     pub members: Map<String, Value>,
     /// The payload as it was written.
@@ -21,7 +21,25 @@ pub struct JobBody {
 }
 
 impl JobBody {
-    /// Sets a member.
+    /// A job that fires by a cron expression.
+    pub fn recurring(job_key: &str, target: &str, cron_expression: &str) -> JobBody {
+        let body = JobBody::default().with("jobKey", job_key).with("target", target);
+        body.with("cronExpression", cron_expression)
+    }
+
+    /// A job that fires once.
+    pub fn one_time(job_key: &str, target: &str, run_at: Timestamp) -> JobBody {
+        JobBody::default().with("jobKey", job_key).with("target", target).with("runAt", run_at.to_string())
+    }
+
+    /// Sets a member, named as in the API.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> JobBody {
+        self.put(name, value);
+        self
+    }
+
+    /// Sets a member, named as in the API.
     pub fn put(&mut self, name: &str, value: impl Into<Value>) {
         self.members.insert(name.to_owned(), value.into());
     }
@@ -40,6 +58,12 @@ impl JobBody {
             }
             object = &mut object[name];
         }
+    }
+}
+
+impl From<Map<String, Value>> for JobBody {
+    fn from(members: Map<String, Value>) -> JobBody {
+        JobBody { members, payload: None }
     }
 }
 

@@ -10,10 +10,10 @@ use everbell_wire::run::Origin;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Finding;
-use crate::client::WithJson;
 use crate::output::counted;
 use crate::times::since;
 use crate::words::filled;
+use everbell_client::WithJson;
 use everbell_wire::job_body as body;
 
 /// So late is nothing that a server which works is.

@@ -1,6 +1,7 @@
 //! Runs for slots that have gone by: `everbell jobs backfill`, `everbell jobs backfills` and `everbell jobs backfill-stop`.
 
 use clap::Args;
+use everbell_client::{BackfillRequest, Response, WithJson};
 use everbell_core::Zone;
 use everbell_wire as wire;
 use everbell_wire::backfill::{BackfillStatus, SlotAction};
@@ -8,9 +9,9 @@ use everbell_wire::run::RunStatus;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::act::{given, known_job, moment_in, zone_for};
-use crate::client::{Answer, Asked, WithJson, job_path, segment};
+use super::actions::{get_job, parse_time, zone_for};
 use crate::confirm::agreed;
+use crate::connection::RefusalContext;
 use crate::online::{Format, ZoneArgs};
 use crate::output::{Cell, Column, Mark, Output, Table, counted, printable};
 use crate::times::{fire_cell, spoken, stamp_cell};
@@ -112,24 +113,16 @@ pub(crate) struct StopArgs {
 pub(super) fn run(args: &BackfillArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let zone = zone_for(&session, &args.job, args.org.as_deref())?;
-    let from = moment_in(&zone, now, "--from", &args.from)?;
-    let to = moment_in(&zone, now, "--to", &args.to)?;
-    let body = |dry_run: bool| {
-        given([
-            ("from", Some(json!(from.to_string()))),
-            ("to", Some(json!(to.to_string()))),
-            ("orgId", args.org.as_ref().map(|org| json!(org))),
-            ("orgs", args.all_orgs.then(|| json!("all"))),
-            ("reason", args.reason.as_ref().map(|reason| json!(reason))),
-            ("dryRun", Some(json!(dry_run))),
-        ])
-    };
-    let planned = sent(&session, &args.job, &body(true))?;
+    let from = parse_time(&zone, now, "--from", &args.from)?;
+    let to = parse_time(&zone, now, "--to", &args.to)?;
+    let (org_id, all_orgs, reason) = (args.org.clone(), args.all_orgs, args.reason.clone());
+    let mut request = BackfillRequest { from, to, org_id, all_orgs, reason, dry_run: true };
+    let planned = send(&session, &args.job, &request)?;
     let plan = planned.document.clone();
     let nothing = plan.to_create == Some(0);
     if args.dry_run || nothing {
         if let Some(plan) = session.for_people(planned, |plan| plan.id.as_deref().unwrap_or_default())? {
-            told_plan(&mut session, &plan, &zone)?;
+            print_plan(&mut session, &plan, &zone)?;
             let advice =
                 if nothing { "nothing is to be run" } else { "do it: the same with --yes instead of --dry-run" };
             session.advise(advice)?;
@@ -137,11 +130,12 @@ pub(super) fn run(args: &BackfillArgs, now: Timestamp, output: &mut Output) -> R
         return Ok(Exit::Success);
     }
     if session.out.is_for_people() && !session.quiet {
-        told_plan(&mut session, &plan, &zone)?;
+        print_plan(&mut session, &plan, &zone)?;
         session.out.flush()?;
     }
     agreed(&question(&plan, &args.job), args.yes)?;
-    let answer = sent(&session, &args.job, &body(false))?;
+    request.dry_run = false;
+    let answer = send(&session, &args.job, &request)?;
     let answered = session.for_people(answer, |begun| begun.id.as_deref().unwrap_or_default())?;
     let Some(wire::Backfill { id, to_create, .. }) = answered else { return Ok(Exit::Success) };
     let id = id.unwrap_or_default();
@@ -154,9 +148,9 @@ pub(super) fn run(args: &BackfillArgs, now: Timestamp, output: &mut Output) -> R
     Ok(Exit::Success)
 }
 
-fn sent(session: &Session<'_>, job: &str, body: &Value) -> Result<Answer<wire::Backfill>, CliError> {
-    let answer = session.client.post(&format!("{}/backfills", job_path(job)), body);
-    answer.asked(|| format!("backfill job `{job}`")).or_list()
+fn send(session: &Session<'_>, job: &str, request: &BackfillRequest) -> Result<Response<wire::Backfill>, CliError> {
+    let answer = session.client.send(session.client.jobs().backfill(job, request));
+    answer.with_action(|| format!("backfill job `{job}`")).or_list()
 }
 
 fn question(plan: &wire::Backfill, job: &str) -> String {
@@ -166,7 +160,7 @@ fn question(plan: &wire::Backfill, job: &str) -> String {
 }
 
 /// The slots of a range, and which of them would get a run; for programs every one of them, each on a line.
-fn told_plan(session: &mut Session<'_>, plan: &wire::Backfill, zone: &Zone) -> Result<(), CliError> {
+fn print_plan(session: &mut Session<'_>, plan: &wire::Backfill, zone: &Zone) -> Result<(), CliError> {
     let (slots, for_people) = (&plan.slots, session.out.is_for_people());
     let wanted = plan.to_create.unwrap_or_default() as usize;
     if for_people {
@@ -208,8 +202,8 @@ fn of_orgs(orgs: &wire::BackfillOrgs, wanted: usize) -> String {
 pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let list = session.client.items::<wire::BackfillReport>(&format!("{}/backfills", job_path(&args.job)));
-    let list = list.asked(|| format!("list the backfills of job `{}`", args.job)).or_list()?;
+    let list = session.client.run(session.client.jobs().backfills(&args.job).list());
+    let list = list.with_action(|| format!("list the backfills of job `{}`", args.job)).or_list()?;
     if session.printed(&list, |backfill| &backfill.id)? {
         return Ok(Exit::Success);
     }
@@ -218,7 +212,7 @@ pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) ->
         session.advise(&format!("there are none; make one: everbell jobs backfill {job} --from TIME --to TIME"))?;
         return Ok(Exit::Success);
     }
-    let zone = shown.zone(&known_job(&session, &args.job)?);
+    let zone = shown.zone(&get_job(&session, &args.job)?);
     let mut table = Table::new(&COLUMNS, session.out.symbols);
     for backfill in &list.items {
         let count = |runs: u64| Cell::text(&runs.to_string());
@@ -244,20 +238,20 @@ pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) ->
 /// Cancels the runs that have not begun. Nothing to stop is no failure.
 pub(super) fn stop(args: &StopArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let path = format!("{}/backfills", job_path(&args.job));
-    let asked = || format!("stop a backfill of job `{}`", args.job);
+    let jobs = session.client.jobs();
+    let action = || format!("stop a backfill of job `{}`", args.job);
     let ids = if let Some(id) = &args.backfill {
         vec![id.clone()]
     } else {
-        let list = session.client.items::<wire::BackfillReport>(&path).asked(asked).or_list()?;
-        let at_work = list.items.into_iter().filter(|backfill| backfill.status == BackfillStatus::Running);
+        let list = session.client.send(jobs.backfills(&args.job)).with_action(action).or_list()?;
+        let at_work = list.document.items.into_iter().filter(|backfill| backfill.status == BackfillStatus::Running);
         at_work.map(|backfill| backfill.id).collect()
     };
     let mut stopped: Vec<WithJson<wire::StoppedBackfill>> = Vec::new();
     for id in &ids {
-        let answer = session.client.post(&format!("{path}/{}/stop", segment(id)), &json!({})).asked(asked);
+        let answer = session.client.send(jobs.stop_backfill(&args.job, id).read_as()).with_action(action);
         let see = || format!("see which there are: everbell jobs backfills {}", shell(&args.job));
-        stopped.push(answer.or_try(404, see)?.document);
+        stopped.push(answer.or_hint(404, see)?.document);
     }
     match session.format {
         Some(Format::Json) => {

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use clap::Args;
+use everbell_client::GapQuery;
 use everbell_core::Zone;
 use everbell_wire as wire;
-use everbell_wire::gap::ExplanationOutcome;
+use everbell_wire::gap::{ExplanationOutcome, GapReason};
 use jiff::Timestamp;
 
-use super::act::{known_job, moment_in, zone_for};
-use crate::client::{Asked, Parameter, job_path};
+use super::actions::{get_job, parse_time, zone_for};
+use crate::connection::RefusalContext;
 use crate::online::{ZoneArgs, duration};
 use crate::output::{Cell, Column, Mark, Output, Table, aligned, counted, printable};
 use crate::times::{away, exact, fire_cell, spoken};
 use crate::words::{filled, joined};
 use crate::{CliError, Exit, OnlineArgs, Session};
 use everbell_wire::elapsed::took;
-use everbell_wire::form::iso;
 use everbell_wire::shell;
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
@@ -108,11 +108,9 @@ pub(super) fn explain(args: &ExplainArgs, now: Timestamp, output: &mut Output) -
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
     let own = zone_for(&session, &args.job, args.org.as_deref())?;
-    let at = moment_in(&own, now, "TIME", &args.at)?;
-    let mut query = vec![("at", at.to_string())];
-    query.extend(args.org.iter().map(|org| ("orgId", org.clone())));
-    let answer = session.client.get::<wire::Explanation>(&format!("{}/explain", job_path(&args.job)), &query);
-    let answer = answer.asked(|| format!("explain a time of job `{}`", args.job)).or_list()?;
+    let at = parse_time(&own, now, "TIME", &args.at)?;
+    let answer = session.client.send(session.client.jobs().explain(&args.job, at, args.org.as_deref()));
+    let answer = answer.with_action(|| format!("explain a time of job `{}`", args.job)).or_list()?;
     let Some(told) = session.for_people(answer, |told| told.outcome.as_str())? else { return Ok(Exit::Success) };
     let zone = if args.zone.tz.is_some() { shown.or_utc() } else { own };
     let rows = explained(&told, &zone, &session);
@@ -175,23 +173,22 @@ fn explained(told: &wire::Explanation, zone: &Zone, session: &Session<'_>) -> Ve
 pub(super) fn gaps(args: &GapsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let job = known_job(&session, &args.job)?;
+    let job = get_job(&session, &args.job)?;
     let zone = shown.zone(&job);
-    let mut query: Vec<Parameter<'_>> = Vec::new();
-    for (name, flag, text) in [("from", "--from", &args.from), ("to", "--to", &args.to)] {
-        if let Some(text) = text {
-            query.push((name, moment_in(&zone, now, flag, text)?.to_string()));
-        }
-    }
-    let single = [("reason", &args.reason), ("orgId", &args.org)];
-    query.extend(single.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))));
-    let list = session.client.all::<wire::Gap>(&format!("{}/gaps", job_path(&args.job)), &query, args.limit as usize);
-    let list = list.asked(|| format!("list the gaps of job `{}`", args.job)).or_list()?;
+    let moment = |flag, text: &Option<String>| text.as_ref().map(|text| parse_time(&zone, now, flag, text)).transpose();
+    let query = GapQuery {
+        reason: args.reason.as_deref().map(GapReason::from_word),
+        from: moment("--from", &args.from)?,
+        to: moment("--to", &args.to)?,
+        org_id: args.org.clone(),
+    };
+    let list = session.client.take(session.client.jobs().gaps(&args.job, &query), args.limit as usize);
+    let list = list.with_action(|| format!("list the gaps of job `{}`", args.job)).or_list()?;
     if session.printed(&list, |gap| &gap.id)? {
         return Ok(Exit::Success);
     }
     if list.items.is_empty() {
-        session.advise(if query.is_empty() { "every slot got a run" } else { "no gap fits" })?;
+        session.advise(if query == GapQuery::default() { "every slot got a run" } else { "no gap fits" })?;
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&GAP_COLUMNS, session.out.symbols);
@@ -208,7 +205,7 @@ pub(super) fn gaps(args: &GapsArgs, now: Timestamp, output: &mut Output) -> Resu
     }
     session.out.list(&table)?;
     let slots: u64 = list.items.iter().map(|gap| gap.slots).sum();
-    let more = if list.next.is_some() { " shown, there are more: raise --limit" } else { "" };
+    let more = if list.next_cursor.is_some() { " shown, there are more: raise --limit" } else { "" };
     let count = format!("{} in {}{more}", counted(slots as usize, "slot"), counted(list.items.len(), "gap"));
     let next = format!("run them after all: everbell jobs backfill {} --from TIME --to TIME", shell(&args.job));
     session.advise(&joined(&[&count, &next], session.out.symbols))?;
@@ -219,11 +216,10 @@ pub(super) fn gaps(args: &GapsArgs, now: Timestamp, output: &mut Output) -> Resu
 pub(super) fn stats(args: &StatsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let query: Vec<Parameter<'_>> = args.window.iter().map(|window| ("window", iso(*window))).collect();
-    let answer = session.client.get::<wire::Stats>(&format!("{}/stats", job_path(&args.job)), &query);
-    let answer = answer.asked(|| format!("show the statistics of job `{}`", args.job)).or_list()?;
+    let answer = session.client.send(session.client.jobs().stats(&args.job, args.window));
+    let answer = answer.with_action(|| format!("show the statistics of job `{}`", args.job)).or_list()?;
     let Some(stats) = session.for_people(answer, |_| "")? else { return Ok(Exit::Success) };
-    let zone = if args.zone.tz.is_some() { shown.or_utc() } else { shown.zone(&known_job(&session, &args.job)?) };
+    let zone = if args.zone.tz.is_some() { shown.or_utc() } else { shown.zone(&get_job(&session, &args.job)?) };
     let rows = counts(&stats, &zone, &session);
     if !session.out.is_for_people() {
         session.out.table(&rows, &[2])?;

@@ -1,12 +1,14 @@
 //! `everbell jobs list`.
 
 use clap::Args;
+use everbell_client::{EventQuery, JobQuery};
 use everbell_core::Zone;
 use everbell_wire as wire;
-use everbell_wire::job::{JobStatus, ScheduleType};
+use everbell_wire::job::{JobStatus, ScheduleType, Source};
+use everbell_wire::run::RunStatus;
 use jiff::Timestamp;
 
-use crate::client::{Asked, Parameter};
+use crate::connection::RefusalContext;
 use crate::online::{Shown, ZoneArgs};
 use crate::output::{Cell, Column, Mark, Output, Table, clock_face, counted, printable};
 use crate::times::{exact, fire_cell, local, whole_second};
@@ -73,19 +75,18 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
-    fn query(&self) -> Vec<Parameter<'_>> {
-        let mut query = Vec::new();
-        for (name, texts) in [("status", &self.status), ("target", &self.target), ("lastRunStatus", &self.last_run)] {
-            if !texts.is_empty() {
-                query.push((name, texts.join(",")));
-            }
+    fn query(&self) -> JobQuery {
+        JobQuery {
+            status: self.status.iter().map(|word| JobStatus::from_word(word)).collect(),
+            target: self.target.clone(),
+            job_key: self.job.clone(),
+            text: self.search.clone(),
+            source: self.source.as_deref().map(Source::from_word),
+            last_run_status: self.last_run.iter().map(|word| RunStatus::from_word(word)).collect(),
+            errored: self.errored.then_some(true),
+            sort: self.sort.clone(),
+            ..JobQuery::default()
         }
-        let single = [("jobKey", &self.job), ("q", &self.search), ("source", &self.source), ("sort", &self.sort)];
-        query.extend(single.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))));
-        if self.errored {
-            query.push(("errored", "true".to_owned()));
-        }
-        query
     }
 }
 
@@ -93,21 +94,21 @@ pub(super) fn run(args: &ListArgs, now: Timestamp, output: &mut Output) -> Resul
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
     if args.watch {
-        let about = args.job.iter().map(|key| ("jobKey", key.clone())).collect();
-        return watch::follow(&mut session, about, |session| draw(args, &shown, session));
+        let events = EventQuery { job_key: args.job.clone(), ..EventQuery::default() };
+        return watch::follow(&mut session, &events, |session| draw(args, &shown, session));
     }
     draw(args, &shown, &mut session)?;
     Ok(Exit::Success)
 }
 
 fn draw(args: &ListArgs, shown: &Shown, session: &mut Session<'_>) -> Result<(), CliError> {
-    let list = session.client.all::<wire::Job>("/jobs", &args.query(), args.limit as usize);
-    let list = list.asked(|| "list jobs".to_owned())?;
+    let list = session.client.take(session.client.jobs().list(&args.query()), args.limit as usize);
+    let list = list.with_action(|| "list jobs".to_owned())?;
     if session.printed(&list, |job| &job.job_key)? {
         return Ok(());
     }
     if list.items.is_empty() {
-        let filtered = !args.query().is_empty();
+        let filtered = args.query() != JobQuery::default();
         let words = if filtered {
             "no job fits; without filters: everbell jobs list"
         } else {
@@ -123,7 +124,7 @@ fn draw(args: &ListArgs, shown: &Shown, session: &mut Session<'_>) -> Result<(),
     let symbols = session.out.symbols;
     let first = list.items.first().map(|job| shell(&job.job_key)).unwrap_or_default();
     let counts = counts(&list.items);
-    let more = if list.next.is_some() { " shown, there are more: raise --limit" } else { "" };
+    let more = if list.next_cursor.is_some() { " shown, there are more: raise --limit" } else { "" };
     session.advise(&joined(&[&format!("{counts}{more}"), &format!("next: everbell jobs show {first}")], symbols))
 }
 

@@ -1,18 +1,16 @@
 //! `everbell jobs run`.
 
 use clap::Args;
+use everbell_client::{OrgSelection, Response, RunNowRequest};
 use everbell_wire as wire;
 use everbell_wire::run::RunNowOutcome;
 use jiff::Timestamp;
-use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
-use super::definition::payload;
-use crate::client::{Answer, Asked, job_path};
+use super::definition_args::payload;
+use crate::connection::RefusalContext;
 use crate::online::Format;
 use crate::output::{Mark, Output, printable};
-use crate::runs::begun::{Begun, WaitArgs, told};
+use crate::runs::requested_run::{RequestedRun, WaitArgs};
 use crate::{CliError, Exit, OnlineArgs, Session};
 
 pub(super) const EXAMPLES: &str = "\
@@ -53,52 +51,35 @@ pub(crate) struct RunArgs {
     online: OnlineArgs,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Body<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    org_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Value::is_null")]
-    orgs: Value,
-    force: bool,
-    queue: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    payload: Option<Box<RawValue>>,
-}
-
 pub(super) fn run(args: &RunArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let payload = args.payload.as_deref().map(payload).transpose()?;
     let mut session = Session::new(&args.online, now, output)?;
     let orgs = match args.orgs.as_slice() {
-        _ if args.all_orgs => json!("all"),
-        [] => Value::Null,
-        some => json!(some),
+        _ if args.all_orgs => Some(OrgSelection::All),
+        [] => None,
+        ids => Some(OrgSelection::Named(ids.to_vec())),
     };
-    let several = !orgs.is_null();
-    let (org_id, note) = (args.org.as_deref(), args.reason.as_deref());
-    let body = Body { org_id, orgs, force: args.force, queue: args.queue, note, payload };
-    let path = format!("{}/run-now", job_path(&args.job));
-    let asked = || format!("run job `{}`", args.job);
-    if several {
-        let answer = session.client.post(&path, &body).asked(asked).or_list()?;
-        return told_for_orgs(&mut session, &answer);
+    let (org_id, note) = (args.org.clone(), args.reason.clone());
+    let request = RunNowRequest { org_id, payload, force: args.force, queue: args.queue, note };
+    let (jobs, action) = (session.client.jobs(), || format!("run job `{}`", args.job));
+    if let Some(orgs) = orgs {
+        let call = jobs.run_now_for_orgs(&args.job, &orgs, &request);
+        let response = session.client.send(call).with_action(action).or_list()?;
+        return report_for_orgs(&mut session, &response);
     }
-    let answer = session.client.post(&path, &body).asked(asked).or_list();
+    let response = session.client.send(jobs.run_now(&args.job, &request).read_as()).with_action(action).or_list();
     let ways = format!("everbell jobs run {}", everbell_wire::shell(&args.job));
-    let again = if args.queue {
+    let if_skipped = if args.queue {
         // Only one waits: what would do the same is not worth another.
         format!("one waits already, which sees what this would; force it: {ways} --force")
     } else {
         format!("force it: {ways} --force, or wait for it: {ways} --queue")
     };
-    let begun = Begun { answer, again: &again };
-    told(&mut session, begun, &args.wait)
+    RequestedRun { response, if_skipped: &if_skipped }.report(&mut session, &args.wait)
 }
 
-/// What became of runs for several orgs. One that was refused makes the command fail.
-fn told_for_orgs(session: &mut Session<'_>, answer: &Answer<wire::RunNowOrgs>) -> Result<Exit, CliError> {
+/// Prints the outcome for each org. The command fails if one was refused.
+fn report_for_orgs(session: &mut Session<'_>, answer: &Response<wire::RunNowOrgs>) -> Result<Exit, CliError> {
     let wire::RunNowOrgs { items, org_update } = &answer.document;
     let failed = items.iter().any(|item| item.outcome == RunNowOutcome::Refused);
     let exit = if failed { Exit::Failed } else { Exit::Success };

@@ -7,7 +7,7 @@ use everbell_wire::job::{JobStatus, ScheduleType, Scope};
 use jiff::Timestamp;
 
 use super::list::schedule;
-use crate::client::{Asked, Client, job_path};
+use crate::connection::{Connection, RefusalContext};
 use crate::error::warn;
 use crate::online::ZoneArgs;
 use crate::output::{Mark, Output, aligned, clock_face, printable};
@@ -23,8 +23,7 @@ Examples:
   everbell jobs show daily-briefing@1 --tz UTC
   everbell jobs show daily-briefing --json";
 
-/// How many fires are told.
-const FIRES: usize = 3;
+const SHOWN_FIRES: usize = 3;
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
@@ -40,8 +39,8 @@ pub(crate) struct ShowArgs {
 pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let answer = session.client.get::<wire::Job>(&job_path(&args.job), &[]);
-    let answer = answer.asked(|| format!("show job `{}`", args.job)).or_list()?;
+    let answer = session.client.send(session.client.jobs().get(&args.job));
+    let answer = answer.with_action(|| format!("show job `{}`", args.job)).or_list()?;
     let Some(job) = session.for_people(answer, |job| &job.job_key)? else { return Ok(Exit::Success) };
     let zone = shown.zone(&job);
     let fires = fires(&session.client, &job);
@@ -58,14 +57,14 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
         session.out.table(&rows, &[2])?;
     }
     session.out.flush()?;
-    told_warnings(&job);
+    print_warnings(&job);
     let next = if job.status == JobStatus::Paused { "jobs resume" } else { "runs list --job" };
     session.advise(&format!("next: everbell {next} {}", shell(&job.job_key)))?;
     Ok(Exit::Success)
 }
 
-/// What may surprise about a schedule.
-pub(super) fn told_warnings(job: &wire::Job) {
+/// Prints warnings about a schedule.
+pub(super) fn print_warnings(job: &wire::Job) {
     for warning in job.warnings.iter().flatten() {
         warn(printable(&warning.detail));
     }
@@ -83,13 +82,12 @@ pub(super) fn in_words(job: &wire::Job) -> String {
 
 /// The next fires of a job that fires. They are told after something was done: that a server does not answer any more must
 /// not look as if it was not done, so then the first is enough.
-pub(super) fn fires(client: &Client, job: &wire::Job) -> Vec<Timestamp> {
+pub(super) fn fires(client: &Connection, job: &wire::Job) -> Vec<Timestamp> {
     let Some(next) = job.next_run_at else { return Vec::new() };
     if job.schedule_type == ScheduleType::OneTime || job.scope == Scope::PerOrg {
         return vec![next];
     }
-    let path = format!("{}/next", job_path(&job.id));
-    let answer = client.get::<wire::Fires>(&path, &[("count", FIRES.to_string())]);
+    let answer = client.send(client.jobs().next(&job.id, SHOWN_FIRES));
     answer.map_or_else(|_| vec![next], |answer| answer.document.items.iter().map(|fire| fire.at).collect())
 }
 

@@ -4,8 +4,7 @@ use clap::Args;
 use everbell_wire as wire;
 use jiff::Timestamp;
 
-use super::org_path;
-use crate::client::Asked;
+use crate::connection::RefusalContext;
 use crate::output::{Cell, Column, Mark, Output, Table, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};
 use everbell_wire::shell;
@@ -40,9 +39,9 @@ pub(crate) struct CheckArgs {
 
 pub(super) fn run(args: &CheckArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let query = [("timezone", args.timezone.clone()), ("count", args.count.to_string())];
-    let answer = session.client.get::<wire::WhatIf>(&format!("{}/what-if", org_path(&args.org)), &query);
-    let answer = answer.asked(|| format!("check a move of org `{}`", args.org)).or_list()?;
+    let call = session.client.orgs().what_if(&args.org, &args.timezone, args.count.into());
+    let answer = session.client.send(call);
+    let answer = answer.with_action(|| format!("check a move of org `{}`", args.org)).or_list()?;
     let Some(wire::WhatIf { jobs, .. }) = session.for_people(answer, |told| &told.org_id)? else {
         return Ok(Exit::Success);
     };

@@ -1,18 +1,16 @@
 //! `everbell orgs override`.
 
 use clap::Args;
-use everbell_wire as wire;
+use everbell_client::OverridePut;
 use everbell_wire::job::JobStatus;
 use jiff::Timestamp;
 
-use super::org_path;
-use crate::client::{Asked, Nothing, job_path, segment};
+use crate::connection::RefusalContext;
 use crate::error::warn;
 use crate::online::{Format, own_zone};
 use crate::output::{Mark, Output, printable};
 use crate::times::{away, spoken};
 use crate::{CliError, Exit, OnlineArgs, Session};
-use everbell_wire::JobBody;
 use everbell_wire::shell;
 
 pub(super) const EXAMPLES: &str = "\
@@ -59,22 +57,18 @@ pub(super) fn run(args: &OverrideArgs, now: Timestamp, output: &mut Output) -> R
         )));
     }
     let mut session = Session::new(&args.online, now, output)?;
-    let path = format!("{}/jobs/{}", org_path(&args.org), segment(&args.job));
     if args.clear {
-        return clear(args, &path, &mut session);
+        return clear(args, &mut session);
     }
-    let mut body = JobBody::default();
-    let texts = [("localTime", &args.at), ("cronExpression", &args.cron), ("reason", &args.reason)];
-    for (name, value) in texts {
-        if let Some(value) = value {
-            body.put(name, value.as_str());
-        }
-    }
-    if args.on || args.off {
-        body.put("enabled", args.on);
-    }
-    let answer = session.client.put::<wire::OrgOverride>(&path, &body);
-    let answer = answer.asked(|| what(args)).or_list()?;
+    let body = OverridePut {
+        enabled: (args.on || args.off).then_some(args.on),
+        cron_expression: args.cron.clone(),
+        local_time: args.at.clone(),
+        reason: args.reason.clone(),
+    };
+    let answer = session.client.send(session.client.orgs().put_override(&args.org, &args.job, &body));
+    let action = || format!("override job `{}` for org `{}`", args.job, args.org);
+    let answer = answer.with_action(action).or_list()?;
     let fires_for_orgs = answer.document.job.is_some();
     let Some(told) = session.for_people(answer, |told| &told.job_key)? else {
         session.out.flush()?;
@@ -102,7 +96,7 @@ pub(super) fn run(args: &OverrideArgs, now: Timestamp, output: &mut Output) -> R
 
 /// Why an override changes nothing: the job fires once for all, or there is none.
 fn without_effect(session: &Session<'_>, key: &str) -> String {
-    let job = session.client.get::<wire::Job>(&job_path(key), &[]);
+    let job = session.client.send(session.client.jobs().get(key));
     let key = printable(key);
     if job.is_ok_and(|job| job.document.status != JobStatus::Retired) {
         return format!("job {key} fires once for all, not for each org; its scope is global");
@@ -110,14 +104,10 @@ fn without_effect(session: &Session<'_>, key: &str) -> String {
     format!("there is no job {key}; it holds when one comes that fires for each org")
 }
 
-fn what(args: &OverrideArgs) -> String {
-    format!("override job `{}` for org `{}`", args.job, args.org)
-}
-
-fn clear(args: &OverrideArgs, path: &str, session: &mut Session<'_>) -> Result<Exit, CliError> {
-    let query: Vec<_> = args.reason.iter().map(|reason| ("reason", reason.clone())).collect();
-    let answer = session.client.delete::<Nothing>(path, &query);
-    answer.asked(|| format!("clear the override of job `{}` for org `{}`", args.job, args.org))?;
+fn clear(args: &OverrideArgs, session: &mut Session<'_>) -> Result<Exit, CliError> {
+    let call = session.client.orgs().delete_override(&args.org, &args.job, args.reason.as_deref());
+    let answer = session.client.send(call);
+    answer.with_action(|| format!("clear the override of job `{}` for org `{}`", args.job, args.org))?;
     match session.format {
         Some(Format::Name) => session.out.line(&printable(&args.job))?,
         Some(Format::Json | Format::Jsonl) => {}

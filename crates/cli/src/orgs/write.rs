@@ -1,16 +1,12 @@
 //! `everbell orgs set` and `everbell orgs delete`.
 
 use clap::Args;
-use everbell_wire as wire;
+use everbell_client::OrgInput;
 use jiff::Timestamp;
-use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
-use super::org_path;
-use crate::client::{Asked, Nothing};
 use crate::confirm::confirmed;
-use crate::jobs::json_of;
+use crate::connection::RefusalContext;
+use crate::jobs::parse_json;
 use crate::online::Format;
 use crate::output::{Mark, Output, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};
@@ -70,29 +66,17 @@ pub(crate) struct DeleteArgs {
     online: OnlineArgs,
 }
 
-/// What shall be written, with settings as they were typed.
-#[derive(Serialize)]
-struct Written {
-    #[serde(flatten)]
-    members: Map<String, Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    settings: Option<Box<RawValue>>,
-}
-
 pub(super) fn set(args: &SetArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
-    let mut members = Map::new();
-    for (name, value) in [("timezone", &args.timezone), ("name", &args.name), ("reason", &args.reason)] {
-        if let Some(value) = value {
-            members.insert(name.to_owned(), json!(value));
-        }
-    }
-    if args.enable || args.disable {
-        members.insert("enabled".to_owned(), json!(args.enable));
-    }
-    let settings = args.settings.as_deref().map(|text| json_of("--settings", text)).transpose()?;
+    let input = OrgInput {
+        name: args.name.clone(),
+        timezone: args.timezone.clone(),
+        enabled: (args.enable || args.disable).then_some(args.enable),
+        settings: args.settings.as_deref().map(|text| parse_json("--settings", text)).transpose()?,
+        reason: args.reason.clone(),
+    };
     let mut session = Session::new(&args.online, now, output)?;
-    let answer = session.client.put::<wire::Org>(&org_path(&args.org), &Written { members, settings });
-    let answer = answer.asked(|| format!("set org `{}`", args.org))?;
+    let answer = session.client.send(session.client.orgs().put(&args.org, &input));
+    let answer = answer.with_action(|| format!("set org `{}`", args.org))?;
     let word = if answer.status == 201 { "Made" } else { "Set" };
     let Some(org) = session.for_people(answer, |org| &org.id)? else { return Ok(Exit::Success) };
     session.done(Mark::Good, &format!("{word} org {}", printable(&org.id)))?;
@@ -115,9 +99,8 @@ pub(super) fn delete(args: &DeleteArgs, now: Timestamp, output: &mut Output) -> 
         return Ok(Exit::Failed);
     }
     let mut session = Session::new(&args.online, now, output)?;
-    let query: Vec<_> = args.reason.iter().map(|reason| ("reason", reason.clone())).collect();
-    let answer = session.client.delete::<Nothing>(&org_path(&args.org), &query);
-    answer.asked(|| format!("delete org `{}`", args.org)).or_list()?;
+    let answer = session.client.send(session.client.orgs().delete(&args.org, args.reason.as_deref()));
+    answer.with_action(|| format!("delete org `{}`", args.org)).or_list()?;
     // The API answers this with nothing, so there is no document to print.
     match session.format {
         Some(Format::Name) => session.out.line(&printable(&args.org))?,

@@ -6,10 +6,10 @@ use everbell_wire as wire;
 use everbell_wire::run::RunStatus;
 use jiff::Timestamp;
 
-use super::begun::host;
+use super::requested_run::host;
+use super::run_id;
 use super::watch::why;
-use super::{run_id, run_path};
-use crate::client::Asked;
+use crate::connection::RefusalContext;
 use crate::online::ZoneArgs;
 use crate::output::{Mark, Output, aligned, printable};
 use crate::times::{exact, local, spoken};
@@ -44,8 +44,8 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
     let id = run_id(&session.client, &args.run)?;
-    let answer = session.client.get::<wire::Run>(&run_path(&id), &[]);
-    let answer = answer.asked(|| format!("show run `{}`", args.run)).or_list()?;
+    let answer = session.client.send(session.client.runs().get(&id));
+    let answer = answer.with_action(|| format!("show run `{}`", args.run)).or_list()?;
     let Some(run) = session.for_people(answer, |run| &run.id)? else { return Ok(Exit::Success) };
     if args.log {
         return log(&mut session, &run);

@@ -4,15 +4,15 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use clap::Args;
+use everbell_client::{Event, EventQuery, Events, Response};
 use everbell_wire as wire;
 use everbell_wire::run::RunStatus;
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
 
-use super::begun::host;
-use super::printed::Printed;
-use super::{run_id, run_path};
-use crate::client::{Answer, Asked, Client, Events};
+use super::output_follower::OutputFollower;
+use super::requested_run::host;
+use super::run_id;
+use crate::connection::{Connection, RefusalContext};
 use crate::error::note;
 use crate::online::{Format, duration};
 use crate::output::{Mark, Output, printable};
@@ -27,10 +27,10 @@ Examples:
   everbell runs watch daily-briefing --log
   everbell runs watch \"$RUN\" --json";
 
-/// Events tell at once, but a server begins to watch only when somebody listens: looks find what it missed, at first in
-/// short order.
-const FIRST_LOOK: Duration = Duration::from_millis(50);
-const LAST_LOOK: Duration = Duration::from_secs(2);
+/// A server starts to watch runs when a client subscribes, so it may miss an early change: the run is polled as well, often
+/// at first.
+const FIRST_POLL_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
@@ -51,7 +51,7 @@ pub(super) fn run(args: &WatchArgs, now: Timestamp, output: &mut Output) -> Resu
     let mut session = Session::new(&args.online, now, output)?;
     let id = run_id(&session.client, &args.run)?;
     // A document for programs has all of it.
-    let printed = (args.log && !for_programs(&session)).then(Printed::default);
+    let printed = (args.log && !for_programs(&session)).then(OutputFollower::default);
     follow_with(&mut session, &id, args.timeout, printed)
 }
 
@@ -65,16 +65,16 @@ fn follow_with(
     session: &mut Session<'_>,
     id: &str,
     patience: Option<Duration>,
-    mut printed: Option<Printed>,
+    mut printed: Option<OutputFollower>,
 ) -> Result<Exit, CliError> {
     let client = std::rc::Rc::clone(&session.client);
     let deadline = patience.map(|patience| ends(crate::clock::wall(), patience));
     let mut progress = Progress::new(session, printed.is_none());
     // Listening first: an end between the question and the first event would be missed.
-    let mut events = client.events(vec![("types", "run.*".to_owned())]).ok();
-    let mut look = FIRST_LOOK;
+    let mut events = client.run(client.events(&EventQuery { types: vec!["run.*".to_owned()], job_key: None })).ok();
+    let mut look = FIRST_POLL_INTERVAL;
     let answer = loop {
-        let answer = client.get::<wire::Run>(&run_path(id), &[]).asked(|| format!("watch run `{id}`")).or_list()?;
+        let answer = client.send(client.runs().get(id)).with_action(|| format!("watch run `{id}`")).or_list()?;
         let found = &answer.document;
         progress.tell(found, || host(&client, found));
         let ended = !is_active(found);
@@ -90,8 +90,8 @@ fn follow_with(
             return Err(still(id, found.status.as_str(), patience.unwrap_or_default()));
         }
         let left = left.and_then(|left| Duration::try_from(left).ok()).unwrap_or(look).min(look);
-        look = (look * 2).min(LAST_LOOK);
-        if let Err(error) = heard(&client, events.as_mut(), id, left) {
+        look = (look * 2).min(MAX_POLL_INTERVAL);
+        if let Err(error) = wait_for_event(&client, events.as_mut(), id, left) {
             progress.end();
             if matches!(error, CliError::Interrupted) && !session.quiet {
                 note(format!("run {id} goes on; follow it: everbell runs watch {id}"));
@@ -103,11 +103,16 @@ fn follow_with(
     finish(session, &answer)
 }
 
-/// Waits for something about the run, or for so long.
-fn heard(client: &Client, events: Option<&mut Events<'_>>, id: &str, most: Duration) -> Result<(), CliError> {
-    let Some(events) = events else { return client.sleep(most) };
-    let is_about_it = |data| wire::RunEvent::deserialize(data).is_ok_and(|event| event.run_id == id);
-    while events.next(Some(most))?.is_some_and(|event| !is_about_it(event.data)) {}
+/// Waits for an event of the run, but not longer than the timeout.
+fn wait_for_event(
+    client: &Connection,
+    events: Option<&mut Events>,
+    id: &str,
+    timeout: Duration,
+) -> Result<(), CliError> {
+    let Some(events) = events else { return client.sleep(timeout) };
+    let is_about_other = |event: Event| event.run().is_none_or(|event| event.run_id != id);
+    while client.run(events.next_within(timeout))?.is_some_and(is_about_other) {}
     Ok(())
 }
 
@@ -126,7 +131,7 @@ fn still(id: &str, status: &str, patience: Duration) -> CliError {
     }
 }
 
-fn finish(session: &mut Session<'_>, answer: &Answer<wire::Run>) -> Result<Exit, CliError> {
+fn finish(session: &mut Session<'_>, answer: &Response<wire::Run>) -> Result<Exit, CliError> {
     let run = &answer.document;
     let (id, status) = (&run.id, run.status.as_str());
     let succeeded = run.status == RunStatus::Succeeded;

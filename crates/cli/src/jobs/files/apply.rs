@@ -3,28 +3,29 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use everbell_client::JobQuery;
 use everbell_core::Definition;
 use everbell_wire as wire;
 use jiff::Timestamp;
-use reqwest::Method;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::export::MOST;
-use super::foreseen::foreseen;
+use super::export::MAX_JOBS;
 use super::plan::{Action, Step, plan};
+use super::plan_check::check_plan;
 use crate::Program;
-use crate::client::{Asked, Nothing, segment};
 use crate::confirm::agreed;
+use crate::connection::RefusalContext;
 use crate::error::{note, warn};
 use crate::online::Format;
 use crate::output::{Mark, Output, counted, printable};
 use crate::progress::Progress;
 use crate::{CliError, Exit, OnlineArgs, Session, api};
+use everbell_wire::JobBody;
 use everbell_wire::job_body::declared;
 
-/// From so many on it is told how far it is.
-const MANY: usize = 20;
+/// From this number of changes on, progress is shown.
+const MIN_CHANGES_FOR_PROGRESS: usize = 20;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -55,15 +56,15 @@ pub(super) fn run(args: &ApplyArgs, program: Program, now: Timestamp, output: &m
     let mut session = Session::new(&args.online, now, output)?;
     let ApplyArgs { prune, dry_run, yes, .. } = *args;
     let reason = format!("everbell jobs apply {}", args.file.display());
-    let done = carry_out(&mut session, &wanted, &Wish { prune, dry_run, yes, reason })?;
+    let done = carry_out(&mut session, &wanted, &ApplyRequest { prune, dry_run, yes, reason })?;
     if is_for_programs(&session) {
         session.out.json(&done)?;
     }
     Ok(done.exit)
 }
 
-/// What else is wanted besides the jobs.
-pub(super) struct Wish {
+/// How jobs are applied.
+pub(super) struct ApplyRequest {
     pub(super) prune: bool,
     pub(super) dry_run: bool,
     pub(super) yes: bool,
@@ -71,7 +72,7 @@ pub(super) struct Wish {
     pub(super) reason: String,
 }
 
-/// What was done, or would be.
+/// The changes, made or planned.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Done {
@@ -87,12 +88,19 @@ pub(super) fn is_for_programs(session: &Session<'_>) -> bool {
 }
 
 /// Shows what differs, asks, and does it.
-pub(super) fn carry_out(session: &mut Session<'_>, wanted: &[Definition], wish: &Wish) -> Result<Done, CliError> {
-    let list = session.client.all("/jobs", &[], MOST).asked(|| "list the jobs".to_owned())?;
-    if list.next.is_some() {
-        return Err(CliError::invalid(format!("the server has more than {MOST} jobs, too many to compare")));
+pub(super) fn carry_out(
+    session: &mut Session<'_>,
+    wanted: &[Definition],
+    request: &ApplyRequest,
+) -> Result<Done, CliError> {
+    let list = session
+        .client
+        .take(session.client.jobs().list(&JobQuery::default()).read_as(), MAX_JOBS)
+        .with_action(|| "list the jobs".to_owned())?;
+    if list.next_cursor.is_some() {
+        return Err(CliError::invalid(format!("the server has more than {MAX_JOBS} jobs, too many to compare")));
     }
-    let steps = plan(wanted, &list.items, wish.prune, session.now);
+    let steps = plan(wanted, &list.items, request.prune, session.now);
     if !is_for_programs(session) {
         show(session, &steps)?;
     }
@@ -107,19 +115,19 @@ pub(super) fn carry_out(session: &mut Session<'_>, wanted: &[Definition], wish: 
     let mut applied = 0;
     if exit == Exit::Conflict {
         note("nothing was changed");
-    } else if wish.dry_run {
+    } else if request.dry_run {
         session.out.flush()?;
-        foreseen(&session.client, wanted, &steps, session.now)?;
+        check_plan(&session.client, wanted, &steps, session.now)?;
     } else if !todo.is_empty() {
         session.out.flush()?;
         let question = format!("Apply {} to {}?", counted(todo.len(), "change"), session.client.server());
-        agreed(&question, wish.yes)?;
-        applied = apply(session, &todo, &wish.reason)?;
+        agreed(&question, request.yes)?;
+        applied = apply(session, &todo, &request.reason)?;
     }
     if applied > 0 && !is_for_programs(session) {
         session.done(Mark::Good, &format!("Applied {}", counted(applied, "change")))?;
     }
-    Ok(Done { dry_run: wish.dry_run, applied, steps, exit })
+    Ok(Done { dry_run: request.dry_run, applied, steps, exit })
 }
 
 /// The jobs of the file, or every problem of it with its line.
@@ -136,7 +144,7 @@ fn read(args: &ApplyArgs, program: Program, now: Timestamp) -> Result<Vec<Defini
 fn apply(session: &Session<'_>, todo: &[&Step], reason: &str) -> Result<usize, CliError> {
     let mut progress = Progress::new();
     for (done, step) in todo.iter().enumerate() {
-        if todo.len() >= MANY {
+        if todo.len() >= MIN_CHANGES_FOR_PROGRESS {
             progress.show(&format!("{done} of {} done", todo.len()));
         }
         if let Err(error) = send(session, step, reason) {
@@ -150,30 +158,20 @@ fn apply(session: &Session<'_>, todo: &[&Step], reason: &str) -> Result<usize, C
 
 fn send(session: &Session<'_>, step: &Step, reason: &str) -> Result<(), CliError> {
     let key = &step.job_key;
-    let path = format!("/jobs/key:{}", segment(key));
-    let client = &session.client;
+    let (client, jobs, revision) = (&session.client, session.client.jobs(), step.revision.unwrap_or_default());
+    let body = JobBody::from(step.body.as_object().cloned().unwrap_or_default());
     match step.action {
-        Action::Create => client.post::<Nothing>("/jobs", &step.body).asked(|| format!("create job `{key}`"))?,
+        Action::Create => client.send(jobs.create(&body)).map(drop).with_action(|| format!("create job `{key}`")),
         Action::NewVersion => {
-            let mut body = step.body.clone();
-            body["reason"] = json!(reason);
-            let sent = client.call_if::<Nothing>(
-                Method::POST,
-                &format!("{path}/new-version"),
-                &[],
-                Some(&body),
-                step.revision,
-            );
-            sent.asked(|| format!("change job `{key}`"))?
+            let call = jobs.create_version(key, &body.with("reason", reason)).if_match(revision);
+            client.send(call).map(drop).with_action(|| format!("change job `{key}`"))
         }
         Action::Retire => {
-            let sent =
-                client.call_if::<Nothing>(Method::DELETE, &path, &[("reason", reason.to_owned())], None, step.revision);
-            sent.asked(|| format!("retire job `{key}`"))?
+            let call = jobs.retire(key, Some(reason)).if_match(revision);
+            client.send(call).map(drop).with_action(|| format!("retire job `{key}`"))
         }
-        Action::Unchanged | Action::Conflict => return Ok(()),
-    };
-    Ok(())
+        Action::Unchanged | Action::Conflict => Ok(()),
+    }
 }
 
 fn show(session: &mut Session<'_>, steps: &[Step]) -> Result<(), CliError> {

@@ -6,10 +6,10 @@ use everbell_wire as wire;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::definition::{DefinitionArgs, TimingArgs};
+use super::definition_args::{DefinitionArgs, TimingArgs};
 use super::policy_args::{flags, put};
-use super::show::{fires, next_in_words, told_warnings};
-use crate::client::{Asked, job_path};
+use super::show::{fires, next_in_words, print_warnings};
+use crate::connection::RefusalContext;
 use crate::online::own_zone;
 use crate::output::{Mark, Output, printable};
 use crate::times::spoken;
@@ -35,7 +35,7 @@ const CLEARED: &[(&str, &str)] = &[
 ];
 
 #[derive(Debug, Args)]
-pub(crate) struct EditArgs {
+pub(crate) struct NewVersionArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
@@ -65,27 +65,28 @@ pub(crate) struct EditArgs {
     online: OnlineArgs,
 }
 
-pub(super) fn run(args: &EditArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+pub(super) fn run(args: &NewVersionArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let named = args.tz.as_deref().map(Zone::get).transpose()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let path = job_path(&args.job);
-    let asked = || format!("make a new version of job `{}`", args.job);
+    let jobs = session.client.jobs();
+    let action = || format!("create a new version of job `{}`", args.job);
     let takes_time = [&args.at, &args.timing.start_at, &args.timing.end_at].iter().any(|text| text.is_some());
     let zone = match &named {
         Some(zone) => zone.clone(),
         // A time without an offset is one of the zone that the job has.
-        None if takes_time => own_zone(&session.client.get::<wire::Job>(&path, &[]).asked(asked).or_list()?.document),
+        None if takes_time => {
+            own_zone(&session.client.send(jobs.get(&args.job)).with_action(action).or_list()?.document)
+        }
         None => Zone::utc(),
     };
     let body = body(args, &zone, named.is_some(), now)?;
-    let answer =
-        session.client.post::<wire::NewVersion>(&format!("{path}/new-version"), &body).asked(asked).or_list()?;
+    let answer = session.client.send(jobs.create_version(&args.job, &body)).with_action(action).or_list()?;
     let Some(made) = session.for_people(answer, |made| &made.job.job_key)? else { return Ok(Exit::Success) };
-    told(&mut session, &made, now)?;
+    report(&mut session, &made, now)?;
     Ok(Exit::Success)
 }
 
-fn body(args: &EditArgs, zone: &Zone, zone_named: bool, now: Timestamp) -> Result<JobBody, CliError> {
+fn body(args: &NewVersionArgs, zone: &Zone, zone_named: bool, now: Timestamp) -> Result<JobBody, CliError> {
     let mut body = JobBody::default();
     args.timing.write_to(&mut body, zone, now)?;
     args.definition.write_to(&mut body)?;
@@ -136,8 +137,8 @@ fn clear(body: &mut JobBody, field: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What changed, and what that does to the next fire.
-fn told(session: &mut Session<'_>, made: &wire::NewVersion, now: Timestamp) -> Result<(), CliError> {
+/// Prints the changes and their effect on the next run.
+fn report(session: &mut Session<'_>, made: &wire::NewVersion, now: Timestamp) -> Result<(), CliError> {
     let wire::NewVersion { job, superseded, changes } = made;
     let wire::Job { job_key: key, version, status, .. } = job;
     let replaces = superseded.version;
@@ -154,7 +155,7 @@ fn told(session: &mut Session<'_>, made: &wire::NewVersion, now: Timestamp) -> R
     let after = next_in_words(job, &fires(&session.client, job), &zone, now);
     session.detail(&format!("Next   {after}; before: {before}"))?;
     session.out.flush()?;
-    told_warnings(job);
+    print_warnings(job);
     session.advise(&format!("see its versions: everbell jobs versions {}", shell(key)))
 }
 

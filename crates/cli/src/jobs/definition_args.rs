@@ -91,13 +91,12 @@ impl TimingArgs {
     }
 }
 
-/// JSON, the content of a file, or of standard input.
 pub(crate) fn payload(text: &str) -> Result<Box<RawValue>, CliError> {
-    json_of("--payload", text)
+    parse_json("--payload", text)
 }
 
-/// The same for another flag.
-pub(crate) fn json_of(flag: &str, text: &str) -> Result<Box<RawValue>, CliError> {
+/// Reads the JSON of a flag: the text itself, a file, or standard input.
+pub(crate) fn parse_json(flag: &str, text: &str) -> Result<Box<RawValue>, CliError> {
     let read = match text {
         "-" => input(Path::new("-"))?,
         _ => match text.strip_prefix('@') {

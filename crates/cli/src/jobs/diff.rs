@@ -5,7 +5,7 @@ use everbell_wire as wire;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::client::{Asked, job_path};
+use crate::connection::RefusalContext;
 use crate::online::Format;
 use crate::output::{Cell, Column, Output, Table, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};
@@ -33,12 +33,11 @@ pub(crate) struct DiffArgs {
 
 pub(super) fn run(args: &DiffArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let (job, path) = (&args.job, job_path(&args.job));
-    let asked = || format!("compare versions of job `{job}`");
+    let job = &args.job;
+    let action = || format!("compare versions of job `{job}`");
     let named = args.from.zip(args.to);
     let (from, to) = named.map_or_else(|| newest(&session, job), Ok)?;
-    let query = [("from", from.to_string()), ("to", to.to_string())];
-    let answer = session.client.get::<wire::Items<wire::ChangedField>>(&format!("{path}/diff"), &query).asked(asked)?;
+    let answer = session.client.send(session.client.jobs().diff(job, from, to)).with_action(action)?;
     if session.format == Some(Format::Name) {
         answer.document.items.iter().try_for_each(|change| session.out.name(&change.field))?;
         return Ok(Exit::Success);
@@ -57,9 +56,9 @@ pub(super) fn run(args: &DiffArgs, now: Timestamp, output: &mut Output) -> Resul
 
 /// The newest version and the one before.
 fn newest(session: &Session<'_>, job: &str) -> Result<(u32, u32), CliError> {
-    let versions = session.client.items::<wire::Job>(&format!("{}/versions", job_path(job)));
-    let versions = versions.asked(|| format!("compare versions of job `{job}`"))?;
-    let newest = versions.items.first().map_or(1, |newest| newest.version);
+    let versions = session.client.send(session.client.jobs().versions(job));
+    let versions = versions.with_action(|| format!("compare versions of job `{job}`"))?;
+    let newest = versions.document.items.first().map_or(1, |newest| newest.version);
     if newest > 1 {
         return Ok((newest - 1, newest));
     }

@@ -1,11 +1,10 @@
-//! Jobs as files declare them: out of a server, into it, and what differs.
+//! Jobs in files: exported, applied, and imported from crontabs.
 
 mod apply;
-pub(crate) mod crontab;
-mod diff;
-pub(crate) mod export;
-mod foreseen;
+mod crontab;
+mod export;
 mod plan;
+mod plan_check;
 
 use clap::Subcommand;
 use jiff::Timestamp;
@@ -14,7 +13,7 @@ use crate::output::Output;
 use crate::{CliError, Exit, Program};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum DeclaredCommand {
+pub(crate) enum FileCommand {
     /// Write jobs as `[[job]]` blocks, which `jobs apply` and everbell.toml read
     #[command(before_help = export::EXAMPLES)]
     Export(export::ExportArgs),
@@ -30,21 +29,17 @@ pub(crate) enum DeclaredCommand {
     /// to do with it. The same file again changes nothing. Exits with 1 if a line had to be left out.
     #[command(before_help = crontab::EXAMPLES)]
     ImportCrontab(crontab::CrontabArgs),
-    /// Compare two versions of a job, by default the newest two
-    #[command(before_help = diff::EXAMPLES)]
-    Diff(diff::DiffArgs),
 }
 
 pub(super) fn run(
-    command: &DeclaredCommand,
+    command: &FileCommand,
     program: Program,
     now: Timestamp,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     match command {
-        DeclaredCommand::Export(args) => export::run(args, now, output),
-        DeclaredCommand::Apply(args) => apply::run(args, program, now, output),
-        DeclaredCommand::ImportCrontab(args) => crontab::run(args, now, output),
-        DeclaredCommand::Diff(args) => diff::run(args, now, output),
+        FileCommand::Export(args) => export::run(args, now, output),
+        FileCommand::Apply(args) => apply::run(args, program, now, output),
+        FileCommand::ImportCrontab(args) => crontab::run(args, now, output),
     }
 }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::client::WithJson;
+use everbell_client::WithJson;
 use everbell_wire::job_body as body;
 
 /// One job and what becomes of it.

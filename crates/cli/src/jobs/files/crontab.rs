@@ -7,7 +7,7 @@ use everbell_core::{Draft, Timing, Zone};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::apply::{Done, Wish, carry_out, is_for_programs};
+use super::apply::{ApplyRequest, Done, carry_out, is_for_programs};
 use crate::output::{Cell, Column, Output, Table, printable};
 use crate::{CliError, Exit, OnlineArgs, Session, api};
 use everbell_wire::crontab::{self, Line, Verdict};
@@ -77,7 +77,7 @@ pub(super) fn run(args: &CrontabArgs, now: Timestamp, output: &mut Output) -> Re
     }
     let CrontabArgs { dry_run, yes, .. } = *args;
     let reason = format!("everbell jobs import-crontab {}", printable(&args.file.display().to_string()));
-    let done = carry_out(&mut session, &wanted, &Wish { prune: false, dry_run, yes, reason })?;
+    let done = carry_out(&mut session, &wanted, &ApplyRequest { prune: false, dry_run, yes, reason })?;
     if is_for_programs(&session) {
         session.out.json(&Document { lines: &lines, done: &done })?;
     }

@@ -1,4 +1,4 @@
-//! What a run prints, shown as it comes.
+//! [`OutputFollower`]: prints the output of a run as it grows.
 
 use everbell_wire as wire;
 
@@ -6,14 +6,14 @@ use crate::error::note;
 use crate::{CliError, Session};
 use everbell_wire::printable;
 
-/// What was shown of it already.
+/// The output that was printed so far.
 #[derive(Debug, Default)]
-pub(super) struct Printed {
+pub(super) struct OutputFollower {
     attempt: u32,
     shown: String,
 }
 
-impl Printed {
+impl OutputFollower {
     /// Shows what is new: whole lines, and at the end of the run the rest. A program gets them as they are, a terminal gets
     /// them harmless.
     pub(super) fn show(&mut self, session: &mut Session<'_>, run: &wire::Run, ended: bool) -> Result<(), CliError> {
@@ -22,7 +22,7 @@ impl Printed {
             if self.attempt > 0 && !session.quiet {
                 note(format!("attempt {attempt} begins"));
             }
-            *self = Printed { attempt, shown: String::new() };
+            *self = OutputFollower { attempt, shown: String::new() };
         }
         let News { missed, lines } = self.news(run.output.as_deref().unwrap_or_default(), ended);
         if missed && !session.quiet {
@@ -61,14 +61,14 @@ struct News<'a> {
 mod tests {
     use super::*;
 
-    fn told(printed: &mut Printed, output: &str, ended: bool) -> (bool, String) {
+    fn told(printed: &mut OutputFollower, output: &str, ended: bool) -> (bool, String) {
         let News { missed, lines } = printed.news(output, ended);
         (missed, lines.to_owned())
     }
 
     #[test]
     fn whole_lines_are_shown_once_and_the_rest_at_the_end() {
-        let mut printed = Printed::default();
+        let mut printed = OutputFollower::default();
         let mut all = String::new();
         for (output, ended) in
             [("", false), ("on", false), ("one\ntw", false), ("one\ntw", false), ("one\ntwo\nthree", true)]
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_beginning_may_be_gone() {
-        let mut printed = Printed::default();
+        let mut printed = OutputFollower::default();
         assert_eq!(told(&mut printed, "é1\né2\n", false), (false, "é1\né2\n".to_owned()));
         assert_eq!(told(&mut printed, "2\né3\n", false), (false, "é3\n".to_owned()));
         assert_eq!(told(&mut printed, "é3\n", false), (false, String::new()));
