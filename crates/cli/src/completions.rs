@@ -1,8 +1,8 @@
-//! `everbell completions`, and what shells ask while somebody types.
+//! `everbell completions`, and the candidates for shells that complete a command line.
 //!
-//! The script of a shell only calls this binary again, with what was typed so far and [`VARIABLE`] set. So commands,
-//! flags and words are always those of the binary that is installed. Names of jobs, orgs and targets come from the server, within
-//! 300 ms or not at all; nothing here ever says an error, which would stand in the middle of a line.
+//! The script of a shell calls this binary with the command line so far and [`VARIABLE`] set, so commands and flags are
+//! those of the installed binary. Names of jobs, orgs and targets come from the server, within 300 ms or not at all. Errors
+//! are never printed: they would appear in the middle of a line.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::output::{Output, printable};
 use super::{CliError, Exit, Program};
 use everbell_wire::shell;
 
-/// Set by the scripts: the shell that asks.
+/// Set by the scripts to the name of the shell.
 const VARIABLE: &str = "EVERBELL_COMPLETE";
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(300);
 const MAX_CANDIDATES: usize = 100;
@@ -38,12 +38,12 @@ Installation:
   elvish      eval (everbell completions elvish | slurp)
   powershell  everbell completions powershell | Out-String | Invoke-Expression
 
-Names of jobs, orgs and targets come from the server of EVERBELL_SERVER with the token of EVERBELL_TOKEN,
-EVERBELL_TOKEN_FILE or `everbell-data/admin-token`, if it answers within 300 ms.";
+Names of jobs, orgs and targets are completed from the server in EVERBELL_SERVER with the token in EVERBELL_TOKEN,
+EVERBELL_TOKEN_FILE or `everbell-data/admin-token`, if it responds within 300 ms.";
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell that the script is for.
+    /// The shell.
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
@@ -71,20 +71,20 @@ pub(crate) fn run(args: &CompletionsArgs, output: &mut Output) -> Result<Exit, C
     Ok(Exit::Success)
 }
 
-/// Answers a shell, if it is one that asks.
-pub fn answered(program: Program, args: &[OsString]) -> bool {
+/// Prints candidates if a shell asks for them, and returns whether it did.
+pub fn complete(program: Program, args: &[OsString]) -> bool {
     if std::env::var_os(VARIABLE).is_none_or(|shell| shell.is_empty()) {
         return false;
     }
     let folder = std::env::current_dir().ok();
-    // Whatever came of it: a shell that asks wants nothing else to happen.
+    // A shell that asks for candidates expects nothing else, even after an error.
     let _ = CompleteEnv::with_factory(|| command(program))
         .var(VARIABLE)
         .try_complete(args.iter().cloned(), folder.as_deref());
     true
 }
 
-/// The command line, with what can stand for values.
+/// The command line, with completers for values.
 fn command(program: Program) -> Command {
     fn with_values(command: Command) -> Command {
         command.mut_args(with_value).mut_subcommands(with_values)
@@ -92,7 +92,7 @@ fn command(program: Program) -> Command {
     with_values((program.command)())
 }
 
-/// What a value can be is told by its name in the help.
+/// Chooses the completer by the name of the value in the help.
 fn with_value(arg: Arg) -> Arg {
     let name = arg.get_value_names().and_then(|names| names.first()).map(|name| name.as_str().to_owned());
     match name.as_deref() {
@@ -147,7 +147,7 @@ fn zones(typed: &OsStr) -> Vec<CompletionCandidate> {
     Zone::names().filter(|name| name.to_lowercase().starts_with(&typed)).map(CompletionCandidate::new).collect()
 }
 
-/// The server of the environment.
+/// Connects to the server that the environment names.
 fn client() -> Option<Connection> {
     let args = OnlineArgs {
         server: None,

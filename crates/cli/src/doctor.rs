@@ -1,4 +1,4 @@
-//! `everbell doctor`: everything that can be seen from outside, and what to do about it.
+//! `everbell doctor`: checks a server from outside, and suggests fixes.
 
 mod checks;
 
@@ -18,7 +18,7 @@ use super::output::{Mark, Output, printable};
 use super::{CliError, Exit, Session};
 use crate::clock;
 
-/// The most jobs, and the most runs, that are looked at.
+/// The most jobs, and the most runs, that are checked.
 const MAX_ITEMS: usize = 1_000;
 /// No request starts later than this after the first.
 const LAST_REQUEST_AFTER: Duration = Duration::from_secs(8);
@@ -37,7 +37,7 @@ pub(crate) struct DoctorArgs {
     online: OnlineArgs,
 }
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Level {
@@ -46,14 +46,14 @@ enum Level {
     Error,
 }
 
-/// Something that was looked at.
+/// The result of a check.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Finding {
     /// A stable word for programs.
     check: &'static str,
     level: Level,
     detail: String,
-    /// What to do about it.
+    /// A suggested fix.
     #[serde(rename = "try")]
     next: Option<String>,
 }
@@ -90,9 +90,9 @@ pub(crate) fn run(args: &DoctorArgs, now: Timestamp, output: &mut Output) -> Res
         quiet: given.quiet,
     };
     let session = Session::new(&online, now, output)?;
-    let mut look = Look { session: &session, begun: clock::wall(), findings: Vec::new() };
-    look.at_everything();
-    let findings = look.findings;
+    let mut diagnosis = Diagnosis { session: &session, started_at: clock::wall(), findings: Vec::new() };
+    diagnosis.check_everything();
+    let findings = diagnosis.findings;
     let ok = findings.iter().all(|finding| finding.level != Level::Error);
     if matches!(session.format, Some(Format::Json | Format::Jsonl)) {
         session.out.json(&Document { ok, findings: &findings })?;
@@ -114,15 +114,15 @@ pub(crate) fn run(args: &DoctorArgs, now: Timestamp, output: &mut Output) -> Res
     Ok(if ok { Exit::Success } else { Exit::Failed })
 }
 
-/// One look at a server.
-struct Look<'a, 'o> {
+/// A diagnosis of a server.
+struct Diagnosis<'a, 'o> {
     session: &'a Session<'o>,
-    begun: Timestamp,
+    started_at: Timestamp,
     findings: Vec<Finding>,
 }
 
-impl Look<'_, '_> {
-    fn at_everything(&mut self) {
+impl Diagnosis<'_, '_> {
+    fn check_everything(&mut self) {
         let Some(status) = self.status() else { return };
         // The time that counts is the database's.
         let now = status.now;
@@ -134,8 +134,8 @@ impl Look<'_, '_> {
         self.findings.extend(checks::status(&status, now));
         let active = JobQuery { status: vec![JobStatus::Active], ..JobQuery::default() };
         let without_timer = JobQuery { scheduled: Some(false), ..active.clone() };
-        let resting = self.pages("timers", client.jobs().list(&without_timer).read_as());
-        self.findings.extend(resting.map(|(items, _)| checks::resting_jobs(&items, now)));
+        let without_timer = self.pages("timers", client.jobs().list(&without_timer).read_as());
+        self.findings.extend(without_timer.map(|(items, _)| checks::jobs_without_timer(&items, now)));
         let instances = self.ask("instances", |session| session.client.send(session.client.instances().list()));
         self.findings.extend(instances.into_iter().flat_map(|list| checks::instances(&list.document.items, now)));
         let targets = self.ask("targets", |session| session.client.send(session.client.targets().list()));
@@ -149,26 +149,28 @@ impl Look<'_, '_> {
         self.findings.extend(jobs.map(|(items, more)| checks::clock_changes(&items, more, now)));
     }
 
-    /// Whether there is a server, and whether it knows us.
+    /// Checks that there is a server, and that it accepts the token.
     fn status(&mut self) -> Option<wire::Status> {
         let server = self.session.client.server().to_owned();
         let answer = match self.session.client.send(self.session.client.status()) {
             Ok(answer) => answer,
             Err(CliError::Refused(refusal)) => {
                 self.findings.push(Finding::ok("server", format!("server {server} answers")));
-                let told = CliError::Refused(refusal).to_string();
-                let (what, next) = told.split_once("\n  hint: ").unwrap_or((&told, "see `everbell help environment`"));
+                let message = CliError::Refused(refusal).to_string();
+                let (what, next) =
+                    message.split_once("\n  hint: ").unwrap_or((&message, "see `everbell help environment`"));
                 self.findings.push(Finding::error("access", what, next));
                 return None;
             }
             Err(error) => {
-                let told = error.to_string();
-                let (what, next) = told.split_once("\n  hint: ").unwrap_or((&told, "see that a server runs there"));
+                let message = error.to_string();
+                let (what, next) =
+                    message.split_once("\n  hint: ").unwrap_or((&message, "check that a server is running there"));
                 self.findings.push(Finding::error("server", what, next));
                 return None;
             }
         };
-        let took = clock::wall().duration_since(self.begun).as_millis();
+        let took = clock::wall().duration_since(self.started_at).as_millis();
         let status = answer.document;
         let wire::Status { version, actor, role, .. } = &status;
         self.findings.push(Finding::ok("server", format!("server {server} answers ({took} ms), everbell {version}")));
@@ -176,7 +178,7 @@ impl Look<'_, '_> {
         Some(status)
     }
 
-    /// The first items of a list, and whether there are more. What cannot be asked is told, and the rest goes on.
+    /// Reads the first items of a list, and whether there are more. A failure becomes a finding.
     fn pages<T: DeserializeOwned>(&mut self, check: &'static str, mut pages: Pages<T>) -> Option<(Vec<T>, bool)> {
         let (mut items, mut has_more) = (Vec::new(), true);
         // The clock is checked before each page.
@@ -189,15 +191,15 @@ impl Look<'_, '_> {
     }
 
     fn ask<T>(&mut self, check: &'static str, question: impl FnOnce(&Session<'_>) -> Result<T, CliError>) -> Option<T> {
-        let late = clock::wall().duration_since(self.begun) > LAST_REQUEST_AFTER.try_into().unwrap_or_default();
-        let asked = if late { Err("there was no time left".to_owned()) } else { Ok(question(self.session)) };
+        let late = clock::wall().duration_since(self.started_at) > LAST_REQUEST_AFTER.try_into().unwrap_or_default();
+        let asked = if late { Err("no time left".to_owned()) } else { Ok(question(self.session)) };
         let why = match asked {
             Ok(Ok(answer)) => return Some(answer),
             Ok(Err(error)) => error.to_string().lines().next().unwrap_or_default().to_owned(),
             Err(why) => why,
         };
-        let next = "a token of a higher role may be needed, or a server that answers faster";
-        self.findings.push(Finding::warning(check, format!("{check} could not be looked at: {why}"), next));
+        let next = "use a token with a higher role, or try again when the server responds faster";
+        self.findings.push(Finding::warning(check, format!("cannot check {check}: {why}"), next));
         None
     }
 }

@@ -1,4 +1,4 @@
-//! `everbell healthcheck`: whether the server is well, as an exit code. For containers, which may have no other client.
+//! `everbell healthcheck`: the health of the server as an exit code, for containers without another client.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct HealthcheckArgs {
-    /// Ask whether the server can do its work, `ready`, or only whether its process answers, `live`.
+    /// `ready` checks whether the server can do its work, `live` only whether its process responds.
     // Not a choice that the parser checks: a refusal would exit with a code that containers reserve.
     #[arg(value_name = "PROBE", default_value = "ready")]
     probe: String,
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &HealthcheckArgs) -> Result<Exit, CliError> {
         "ready" => "/readyz",
         "live" => "/livez",
         other => {
-            return Err(failed(format!("there is no probe `{}`; ask for `live` or `ready`", other.escape_debug())));
+            return Err(failed(format!("unknown probe `{}`; use `live` or `ready`", other.escape_debug())));
         }
     };
     probe(path).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! `everbell jobs`: what operators do with jobs.
+//! `everbell jobs`.
 
 mod actions;
 mod backfill;
@@ -62,8 +62,8 @@ enum JobsCommand {
     Resume(actions::ResumeArgs),
     /// Run a job now
     ///
-    /// Exits with 5 if it was skipped because another run is active. With --wait it follows the run and exits with 0 if
-    /// that succeeded and with 6 otherwise.
+    /// Exits with 5 if the run was skipped because another one is active. With --wait, exits with 0 if the run succeeds and
+    /// with 6 otherwise.
     #[command(before_help = run::EXAMPLES)]
     Run(run::RunArgs),
     /// Move only the next run of a job
@@ -89,7 +89,7 @@ enum JobsCommand {
     Stats(history::StatsArgs),
     /// Create runs for past slots that have none
     ///
-    /// Tells its plan first, and asks. If no slot is without a run, nothing is made and it exits with 0.
+    /// Shows the plan and asks for confirmation. If every slot has a run, it creates nothing and exits with 0.
     #[command(before_help = backfill::EXAMPLES)]
     Backfill(backfill::BackfillArgs),
     /// List the backfills of a job and their progress, newest first

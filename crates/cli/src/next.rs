@@ -1,4 +1,4 @@
-//! `everbell next`: what fires soon, in the whole cluster.
+//! `everbell next`: the next runs of all jobs.
 
 use std::time::Duration;
 
@@ -34,13 +34,13 @@ const COLUMNS: [Column; 5] = [
 
 #[derive(Debug, Args)]
 pub(crate) struct NextArgs {
-    /// Only these jobs; all that fire if absent.
+    /// Only these jobs; default: all.
     #[arg(value_name = "JOB")]
     jobs: Vec<String>,
-    /// Only fires within so long from now.
+    /// Only runs within this time from now.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     within: Option<Duration>,
-    /// Show this many at the most.
+    /// Show at most this many runs.
     #[arg(short = 'n', long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
     #[command(flatten)]
@@ -52,8 +52,8 @@ pub(crate) struct NextArgs {
 /// A fire to come.
 struct Fire {
     at: Timestamp,
-    /// As the API tells it.
-    told: Value,
+    /// Its document in the API.
+    document: Value,
     job: usize,
     note: String,
 }
@@ -79,25 +79,23 @@ pub(crate) fn run(args: &NextArgs, now: Timestamp, output: &mut Output) -> Resul
     }
     if let Some(within) = args.within.filter(|_| more) {
         let within = wait(within.as_secs() as i64);
-        session.advise(&format!("{} shown, there are more within {within}: raise --limit", fires.len()))?;
+        session.advise(&format!("{} shown; raise --limit to see more within {within}", fires.len()))?;
     }
-    tell_of_orgs(&mut session, args, &jobs, &fires)?;
+    note_orgs(&mut session, args, &jobs, &fires)?;
     Ok(Exit::Success)
 }
 
-/// Jobs that fire for each org have as many next fires as there are orgs: only the first of each is among these.
-fn tell_of_orgs(
-    session: &mut Session<'_>,
-    args: &NextArgs,
-    jobs: &[wire::Job],
-    fires: &[Fire],
-) -> Result<(), CliError> {
-    const WHERE: &str = "everbell orgs show ORG tells when";
+/// Notes that only the first run of each job that fires per org is listed.
+fn note_orgs(session: &mut Session<'_>, args: &NextArgs, jobs: &[wire::Job], fires: &[Fire]) -> Result<(), CliError> {
+    const WHERE: &str = "everbell orgs show ORG";
     if !args.jobs.is_empty() {
-        // Who asks for a job and sees little of it has to hear why, in a pipe too.
+        // A job that was named but has few runs here needs an explanation, in a pipe too.
         for job in jobs.iter().filter(|job| is_per_org(job) && !session.quiet) {
             session.out.flush()?;
-            note(format!("job {} fires for each org at its own local time: {WHERE}", printable(&job.job_key)));
+            note(format!(
+                "job {} fires for each org at its own local time; see when: {WHERE}",
+                printable(&job.job_key)
+            ));
         }
         return Ok(());
     }
@@ -106,8 +104,10 @@ fn tell_of_orgs(
     }
     match fires.iter().filter(|fire| is_per_org(&jobs[fire.job])).count() {
         0 => Ok(()),
-        1 => session.advise(&format!("1 job fires for each org; only the first is shown: {WHERE}")),
-        many => session.advise(&format!("{many} jobs fire for each org; only the first of each is shown: {WHERE}")),
+        1 => session.advise(&format!("1 job fires per org; only its first run is shown; see all: {WHERE}")),
+        many => {
+            session.advise(&format!("{many} jobs fire per org; only the first run of each is shown; see all: {WHERE}"))
+        }
     }
 }
 
@@ -145,8 +145,8 @@ fn fires(
             continue;
         }
         if let Some(org) = filled(job.next_org_id.as_ref()) {
-            let told = json!({ "at": first.to_string(), "orgId": org });
-            all.push(Fire { at: first, told, job: number, note: format!("first for org {org}") });
+            let document = json!({ "at": first.to_string(), "orgId": org });
+            all.push(Fire { at: first, document, job: number, note: format!("first for org {org}") });
             all.sort_by_key(|fire| (fire.at, fire.job));
             all.truncate(limit);
             continue;
@@ -159,7 +159,7 @@ fn fires(
             let moved = job.rescheduled_from.filter(|_| at == first);
             let moved = moved.map(|from| format!("moved from {}", spoken(from, &shown.zone(job))));
             let note = note.filter(|note| !note.is_empty()).or(moved).unwrap_or_default();
-            all.push(Fire { at, told: json, job: number, note });
+            all.push(Fire { at, document: json, job: number, note });
         }
         all.sort_by_key(|fire| (fire.at, fire.job));
         all.truncate(limit);
@@ -167,9 +167,9 @@ fn fires(
     Ok(all)
 }
 
-/// A fire of the API, and whose it is.
+/// The document of a fire, with its job.
 fn document(fire: &Fire, jobs: &[wire::Job]) -> Value {
-    let (mut document, job) = (fire.told.clone(), &jobs[fire.job]);
+    let (mut document, job) = (fire.document.clone(), &jobs[fire.job]);
     document["jobKey"] = json!(job.job_key);
     document["target"] = json!(job.target);
     document
@@ -177,8 +177,12 @@ fn document(fire: &Fire, jobs: &[wire::Job]) -> Value {
 
 fn table(session: &mut Session<'_>, fires: &[Fire], jobs: &[wire::Job], shown: &Shown) -> Result<(), CliError> {
     if fires.is_empty() {
-        // What fires for orgs is told apart.
-        return if !jobs.is_empty() && jobs.iter().all(is_per_org) { Ok(()) } else { session.advise("nothing fires") };
+        // Jobs that fire per org have a note of their own.
+        return if !jobs.is_empty() && jobs.iter().all(is_per_org) {
+            Ok(())
+        } else {
+            session.advise("no run is scheduled")
+        };
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
     for fire in fires {

@@ -1,4 +1,4 @@
-//! `everbell orgs`: tenants with their own time zone.
+//! `everbell orgs`.
 
 mod check;
 pub(crate) mod import;
@@ -45,8 +45,8 @@ enum OrgsCommand {
     Check(check::CheckArgs),
     /// Create and update up to 10,000 orgs, all of them or none
     ///
-    /// The file holds JSON lines such as `{"id":"acme","timezone":"Europe/Paris"}`, with `name`, `enabled` and `settings` if
-    /// wanted, or CSV whose first line names its columns: `id,timezone,name,enabled`.
+    /// The file holds JSON lines such as `{"id":"acme","timezone":"Europe/Paris"}`, optionally with `name`, `enabled` and
+    /// `settings`, or CSV with a header such as `id,timezone,name,enabled`.
     #[command(before_help = import::EXAMPLES)]
     Import(import::ImportArgs),
     /// Override the local time of a job for an org, or turn the job off for it

@@ -1,4 +1,4 @@
-//! `everbell runs`: what became of jobs.
+//! `everbell runs`.
 
 mod cancel;
 mod list;
@@ -47,7 +47,7 @@ enum RunsCommand {
     /// Cancel a pending or running run
     #[command(before_help = cancel::EXAMPLES)]
     Cancel(cancel::CancelArgs),
-    /// Run a finished run again
+    /// Rerun a finished run
     #[command(before_help = cancel::RERUN_EXAMPLES)]
     Rerun(cancel::RerunArgs),
 }
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &RunsArgs, now: Timestamp, output: &mut Output) -> Resul
     }
 }
 
-/// The id of a run that is named by itself, or by the job whose newest run it is: nobody types an id.
+/// The id of a run that is named by its id, or by the key of a job for its newest run.
 fn run_id(client: &Connection, name: &str) -> Result<String, CliError> {
     if name.parse::<everbell_core::RunId>().is_ok() {
         return Ok(name.to_owned());
@@ -71,8 +71,8 @@ fn run_id(client: &Connection, name: &str) -> Result<String, CliError> {
     let newest = RunQuery { job_key: Some(name.to_owned()), ..RunQuery::default() };
     let newest = client.take(client.runs().list(&newest), 20);
     let newest = newest.with_action(|| format!("find the newest run of `{name}`"))?;
-    // Slots to come that somebody passed over beforehand are newer than anything that happened.
+    // Future slots that an operator skipped are newer than every other run.
     let happened = newest.items.into_iter().find(|run| run.skip_reason != Some(Skip::Operator));
-    // If there is none, the server says so about the name.
+    // If there is none, the server refuses the name.
     Ok(happened.map_or_else(|| name.to_owned(), |run| run.id))
 }

@@ -1,4 +1,4 @@
-//! `everbell sessions`: which browsers are signed in.
+//! `everbell sessions`: browsers that are signed in.
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
@@ -32,10 +32,10 @@ Examples:
 
 const COLUMNS: [Column; 6] = [
     Column::new("ID"),
-    Column::new("WHO").shrinks(),
+    Column::new("ACTOR").shrinks(),
     Column::new("FROM"),
-    Column::new("USED"),
-    Column::new("ENDS").goes(2),
+    Column::new("LAST USED"),
+    Column::new("EXPIRES").goes(2),
     Column::new("BROWSER").shrinks().goes(1),
 ];
 
@@ -60,7 +60,7 @@ enum SessionsCommand {
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Show the sessions of everybody; only admins may.
+    /// List everyone's sessions (admins only).
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -71,10 +71,10 @@ struct ListArgs {
 
 #[derive(Debug, Args)]
 struct EndArgs {
-    /// The session; without it, every session of your token.
+    /// The id of the session; default: every session of your token.
     #[arg(value_name = "ID")]
     id: Option<String>,
-    /// End every session of this actor, such as `token:ops`; only admins may.
+    /// End every session of this actor, such as `token:ops` (admins only).
     #[arg(long, value_name = "ACTOR", conflicts_with = "id")]
     actor: Option<String>,
     /// Do not ask for confirmation.
@@ -128,7 +128,7 @@ fn end(args: &EndArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliE
             .client
             .send(session.client.sessions().end(id))
             .with_action(|| format!("end session `{id}`"))
-            .or_hint(404, || "see which there are: everbell sessions --all".to_owned())?;
+            .or_hint(404, || "list them: everbell sessions --all".to_owned())?;
         session.done(Mark::Canceled, &format!("Ended session {}", printable(id)))?;
         return Ok(Exit::Success);
     }

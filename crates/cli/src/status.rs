@@ -1,4 +1,4 @@
-//! `everbell status`: what the server is, and how its database fares.
+//! `everbell status`.
 
 use clap::Args;
 use jiff::Timestamp;

@@ -1,4 +1,4 @@
-//! `everbell targets`: which are served, and a trial of one.
+//! `everbell targets`.
 
 use clap::{Args, Subcommand};
 use everbell_client::TryTargetRequest;
@@ -26,7 +26,7 @@ Examples:
 const COLUMNS: [Column; 4] = [
     Column::new("TARGET").shrinks(),
     Column::new("SERVED BY"),
-    Column::new("FAILED LATELY"),
+    Column::new("RECENT FAILURES"),
     Column::new("WAITING JOBS").shrinks(),
 ];
 
@@ -54,10 +54,10 @@ enum TargetsCommand {
 
 #[derive(Debug, Args)]
 struct TryArgs {
-    /// The label.
+    /// The label of the target.
     #[arg(value_name = "LABEL")]
     target: String,
-    /// What the target gets: JSON, `@FILE`, or `-` for standard input; `{}` if absent.
+    /// The payload: JSON, `@FILE`, or `-` for standard input; default: `{}`.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     payload: Option<String>,
     #[command(flatten)]
@@ -87,7 +87,7 @@ fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit
         if instances == 0 {
             unserved.push(printable(&target.target));
         }
-        let served = if instances == 0 { "nobody".to_owned() } else { counted(instances, "instance") };
+        let served = if instances == 0 { "none".to_owned() } else { counted(instances, "instance") };
         table.row(vec![
             Cell::text(&target.target),
             Cell::both(served, &instances.to_string()),
@@ -102,7 +102,7 @@ fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit
     Ok(Exit::Success)
 }
 
-/// How many of the recent runs of a target failed: `3 of 100`.
+/// The number of recent runs that failed: `3 of 100`.
 fn failed_lately(target: &wire::Target) -> Cell {
     match (target.recent_failures, target.recent_runs) {
         (Some(failures), Some(runs)) if runs > 0 => Cell::text(&format!("{failures} of {runs}")),
@@ -118,6 +118,6 @@ fn try_once(args: &TryArgs, now: Timestamp, output: &mut Output) -> Result<Exit,
         .client
         .send(call.read_as())
         .with_action(|| format!("try target `{}`", args.target))
-        .or_hint(404, || "see which there are: everbell targets".to_owned());
+        .or_hint(404, || "list them: everbell targets".to_owned());
     RequestedRun { response: answer, if_skipped: "" }.report(&mut session, &args.wait)
 }

@@ -1,4 +1,4 @@
-//! `--watch`: draws again when something happened, not by a timer.
+//! `--watch`: redraws when something changes.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const REDRAW_INTERVAL: Duration = Duration::from_secs(10);
 /// Moves to the upper left corner and clears the screen.
 const CLEAR: &str = "\x1b[H\x1b[2J\x1b[3J";
 
-/// Draws, and draws again whenever something happened; for programs every event is a line. Ends when somebody ends it.
+/// Draws after every event, or prints each event as a line for programs, until the user interrupts.
 pub(crate) fn follow(
     session: &mut Session<'_>,
     query: &EventQuery,
@@ -26,11 +26,11 @@ pub(crate) fn follow(
     let lines = session.format == Some(Format::Jsonl);
     if !lines && !session.out.is_for_people() {
         return Err(CliError::Invalid {
-            message: "--watch redraws a table, and no terminal reads this".to_owned(),
+            message: "--watch redraws a table, which needs a terminal".to_owned(),
             hint: Some("print events as they happen: --watch -o jsonl".to_owned()),
         });
     }
-    // Listening first: nothing is missed between the table and the first event.
+    // Subscribe first, so that no event is missed after the first table.
     let client = Rc::clone(&session.client);
     let mut events = client.run(client.events(query)).with_action(|| "follow events".to_owned())?;
     if lines {

@@ -1,4 +1,4 @@
-//! What operators do with a job: pause, resume, reschedule, skip, retire.
+//! Actions on a job: pause, resume, reschedule, skip, retire.
 
 use clap::Args;
 use everbell_client::{MissedSlots, PauseRequest, RescheduleRequest, ResumeRequest, SkipNextRequest};
@@ -52,13 +52,13 @@ pub(crate) struct PauseArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// Why: 3 to 500 characters, kept and shown.
+    /// The reason, from 3 to 500 characters, which is shown with the job.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Resume by itself then: RFC 3339, `today 18:00`, `+2h`.
+    /// Resume automatically at this time: RFC 3339, `today 18:00`, `+2h`.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
-    /// Cancel the runs that have not begun. Otherwise they wait until the job is resumed.
+    /// Cancel the runs that have not started. Otherwise they wait until the job is resumed.
     #[arg(long)]
     cancel_pending: bool,
     #[command(flatten)]
@@ -70,7 +70,7 @@ pub(crate) struct ResumeArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// Run once for the slots that went by.
+    /// Run once for the slots that were missed.
     #[arg(long)]
     run_missed: bool,
     /// The reason, for the audit trail.
@@ -85,10 +85,10 @@ pub(crate) struct RescheduleArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// For this org, of a job that fires for each.
+    /// The org, for a job that fires per org.
     #[arg(long, value_name = "ORG")]
     org: Option<String>,
-    /// Fire next then: RFC 3339, `today 18:00`, `+2h`.
+    /// The new time of the next run: RFC 3339, `today 18:00`, `+2h`.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to: String,
     /// The reason, for the audit trail.
@@ -103,10 +103,10 @@ pub(crate) struct SkipArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// For this org, of a job that fires for each.
+    /// The org, for a job that fires per org.
     #[arg(long, value_name = "ORG")]
     org: Option<String>,
-    /// Pass over so many fires.
+    /// How many runs to skip.
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=100))]
     count: u8,
     /// The reason, for the audit trail.
@@ -176,20 +176,21 @@ pub(super) fn pause(args: &PauseArgs, now: Timestamp, output: &mut Output) -> Re
     match job.paused_until {
         Some(until) => {
             session.detail(&format!(
-                "until {} ({}), then it goes on by itself",
+                "until {} ({}), then it resumes automatically",
                 spoken(until, &own_zone(&job)),
                 away(until, now)
             ))?;
         }
-        None => session.detail("until somebody resumes it")?,
+        None => session.detail("until it is resumed")?,
     }
     if held_runs > 0 {
         let waiting = counted(held_runs as usize, "run");
-        session
-            .detail(&format!("{waiting} not begun: held until the job is resumed (--cancel-pending cancels them)"))?;
+        session.detail(&format!(
+            "{waiting} not started: on hold until the job is resumed (--cancel-pending cancels them)"
+        ))?;
     }
     if canceled_runs > 0 {
-        session.detail(&format!("{} not begun: canceled", counted(canceled_runs as usize, "run")))?;
+        session.detail(&format!("{} not started: canceled", counted(canceled_runs as usize, "run")))?;
     }
     session.advise(&format!("resume it: everbell jobs resume {}", shell(&job.job_key)))?;
     Ok(Exit::Success)
@@ -205,12 +206,12 @@ pub(super) fn resume(args: &ResumeArgs, now: Timestamp, output: &mut Output) -> 
     let wire::Resumed { job, resumed: wire::Resumption { missed_slots, run_ids, .. } } = resumed;
     let (key, run) = (&job.job_key, run_ids.first());
     if job.status == JobStatus::Retired && run.is_none() {
-        return passed_by(&mut session, &job);
+        return report_missed(&mut session, &job);
     }
     session.done(Mark::Good, &format!("Resumed {}", printable(key)))?;
     if missed_slots > 0 {
         let what = run.map_or_else(|| "not run".to_owned(), |run| format!("run once: {run}"));
-        session.detail(&format!("{} went by while it was paused, {what}", counted(missed_slots as usize, "slot")))?;
+        session.detail(&format!("{} missed while it was paused, {what}", counted(missed_slots as usize, "slot")))?;
     }
     print_next(&mut session, &job)?;
     let advice = run.map(|run| format!("follow it: everbell runs watch {run}"));
@@ -218,15 +219,15 @@ pub(super) fn resume(args: &ResumeArgs, now: Timestamp, output: &mut Output) -> 
     Ok(Exit::Success)
 }
 
-/// A one-time job whose time went by while it was paused has nothing left to do.
-fn passed_by(session: &mut Session<'_>, job: &wire::Job) -> Result<Exit, CliError> {
+/// Reports a one-time job whose only run was missed while it was paused.
+fn report_missed(session: &mut Session<'_>, job: &wire::Job) -> Result<Exit, CliError> {
     let (key, target) = (&job.job_key, shell(&job.target));
     let when = job.run_at.map_or_else(String::new, |at| spoken(at, &own_zone(job)));
     session.done(
         Mark::Ended,
-        &format!("Retired {}: its only time, {when}, went by while it was paused", printable(key)),
+        &format!("Retired {}: its only run, {when}, was missed while it was paused", printable(key)),
     )?;
-    session.detail("it was not run, and does not fire any more; --run-missed would have run it")?;
+    session.detail("it did not run and will not fire again; --run-missed would have run it")?;
     session.advise(&format!("create it again: everbell jobs once {} --target {target} --at +15m", shell(key)))?;
     Ok(Exit::Success)
 }
@@ -239,7 +240,7 @@ pub(super) fn reschedule(args: &RescheduleArgs, now: Timestamp, output: &mut Out
     let answer = session.client.send(session.client.jobs().reschedule(&args.job, &request));
     let answer = answer.with_action(|| format!("reschedule job `{}`", args.job)).or_list()?;
     let Some(job) = session.for_people(answer, |job| &job.job_key)? else { return Ok(Exit::Success) };
-    session.done(Mark::Good, &format!("Moved the next fire of {}", printable(&job.job_key)))?;
+    session.done(Mark::Good, &format!("Moved the next run of {}", printable(&job.job_key)))?;
     print_next(&mut session, &job)?;
     if let Some(from) = job.rescheduled_from {
         session.detail(&format!("instead of {}", spoken(from, &own_zone(&job))))?;
@@ -255,7 +256,7 @@ pub(super) fn skip(args: &SkipArgs, now: Timestamp, output: &mut Output) -> Resu
     let answer = session.client.send(session.client.jobs().skip_next(&args.job, &request));
     let answer = answer.with_action(|| format!("skip the next runs of job `{}`", args.job)).or_list()?;
     let Some(job) = session.for_people(answer, |job| &job.job_key)? else { return Ok(Exit::Success) };
-    let (count, key) = (counted(args.count.into(), "fire"), printable(&job.job_key));
+    let (count, key) = (counted(args.count.into(), "run"), printable(&job.job_key));
     session.done(Mark::Skipped, &format!("Skipped the next {count} of {key}"))?;
     print_next(&mut session, &job)?;
     session.advise(&format!("see the skipped runs: everbell runs list --job {}", shell(&job.job_key)))?;
@@ -264,7 +265,7 @@ pub(super) fn skip(args: &SkipArgs, now: Timestamp, output: &mut Output) -> Resu
 
 pub(super) fn retire(args: &RetireArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let job = shell(&args.job);
-    let question = format!("Retire job {job} for good? Its history stays.");
+    let question = format!("Retire job {job} permanently? Its history stays.");
     if !args.yes && !confirmed(&question, &format!("everbell jobs retire {job} --yes"))? {
         return Ok(Exit::Failed);
     }
@@ -273,7 +274,7 @@ pub(super) fn retire(args: &RetireArgs, now: Timestamp, output: &mut Output) -> 
     let answer = answer.with_action(|| format!("retire job `{}`", args.job)).or_list()?;
     let Some(job) = session.for_people(answer, |job| &job.job_key)? else { return Ok(Exit::Success) };
     session.done(Mark::Ended, &format!("Retired {} v{}", printable(&job.job_key), job.version))?;
-    session.detail("it does not fire any more; its runs stay")?;
+    session.detail("it will not fire again; its runs stay")?;
     session.advise(&format!("see its runs: everbell runs list --job {}", shell(&job.job_key)))?;
     Ok(Exit::Success)
 }

@@ -18,13 +18,13 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// Key or id of the job.
+    /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// The one version.
+    /// The version to compare with.
     #[arg(long, value_name = "N", requires = "to", value_parser = clap::value_parser!(u32).range(1..))]
     from: Option<u32>,
-    /// The other version.
+    /// The version to compare.
     #[arg(long, value_name = "N", requires = "from", value_parser = clap::value_parser!(u32).range(1..))]
     to: Option<u32>,
     #[command(flatten)]
@@ -49,8 +49,8 @@ pub(super) fn run(args: &DiffArgs, now: Timestamp, output: &mut Output) -> Resul
         table.row(vec![Cell::text(field), cell(from), cell(to)]);
     }
     session.out.list(&table)?;
-    let told = if items.is_empty() { "says the same as" } else { "differs so from" };
-    session.advise(&format!("version {to} {told} version {from}"))?;
+    let relation = if items.is_empty() { "is equal to" } else { "differs from" };
+    session.advise(&format!("version {to} {relation} version {from}"))?;
     Ok(Exit::Success)
 }
 
@@ -64,14 +64,14 @@ fn newest(session: &Session<'_>, job: &str) -> Result<(u32, u32), CliError> {
     }
     Err(CliError::Invalid {
         message: format!("job `{}` has one version, so there is nothing to compare", printable(job)),
-        hint: Some("`everbell jobs new-version` makes the next one".to_owned()),
+        hint: Some("create the next one: everbell jobs new-version".to_owned()),
     })
 }
 
 fn cell(value: &Value) -> Cell {
     match value {
         Value::Null => Cell::text(""),
-        Value::String(said) => Cell::text(said),
+        Value::String(text) => Cell::text(text),
         other => Cell::text(&other.to_string()),
     }
 }

@@ -19,14 +19,14 @@ pub(crate) enum FileCommand {
     Export(export::ExportArgs),
     /// Make the jobs of a server match a file
     ///
-    /// Shows first what it would do. Paused jobs stay paused; the same file again changes nothing. Exits with 5 if
-    /// somebody changes a job meanwhile, or if a job belongs to the configuration of the server.
+    /// Shows the changes and asks for confirmation. Paused jobs stay paused. Applying the same file twice changes nothing.
+    /// Exits with 5 if a job was changed meanwhile, or is declared in the configuration of the server.
     #[command(before_help = apply::EXAMPLES)]
     Apply(apply::ApplyArgs),
     /// Import jobs from a crontab
     ///
-    /// Tells for each line what becomes of it. A job gets `{"command": "…"}` as its payload, for a target that knows what
-    /// to do with it. The same file again changes nothing. Exits with 1 if a line had to be left out.
+    /// Shows what happens to each line. The payload of each job is `{"command": "…"}`, which the target must understand.
+    /// Importing the same file twice changes nothing. Exits with 1 if a line cannot be imported.
     #[command(before_help = crontab::EXAMPLES)]
     ImportCrontab(crontab::CrontabArgs),
 }

@@ -1,4 +1,4 @@
-//! `everbell jobs new-version`: what is not named stays as it is.
+//! `everbell jobs new-version`: fields that are not named keep their values.
 
 use clap::Args;
 use everbell_core::Zone;
@@ -39,23 +39,23 @@ pub(crate) struct NewVersionArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// Another label of what to do.
+    /// Change the target.
     #[arg(long, value_name = "LABEL")]
     target: Option<String>,
-    /// Fire once, then.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with_all = ["cron", "every"], help_heading = "When it fires")]
+    /// Change to a one-time job that fires at this time.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with_all = ["cron", "every"], help_heading = "Schedule")]
     at: Option<String>,
-    /// Another IANA time zone.
-    #[arg(long, value_name = "ZONE", help_heading = "When it fires")]
+    /// Change the IANA time zone.
+    #[arg(long, value_name = "ZONE", help_heading = "Schedule")]
     tz: Option<String>,
     #[command(flatten)]
     timing: TimingArgs,
     #[command(flatten)]
     definition: DefinitionArgs,
-    /// Take back what was said: the name of a flag, such as `timeout`, or `label:NAME`; may be given again.
+    /// Reset a field to its default: the name of its flag, such as `timeout`, or `label:NAME`. Repeatable.
     #[arg(long, value_name = "FIELD")]
     clear: Vec<String>,
-    /// Make the new version active, also if the job is paused.
+    /// Activate the new version even if the job is paused.
     #[arg(long)]
     activate: bool,
     /// The reason, for the audit trail.
@@ -107,7 +107,7 @@ fn body(args: &NewVersionArgs, zone: &Zone, zone_named: bool, now: Timestamp) ->
     let only_reason = body.members.keys().all(|name| name == "reason") && body.payload.is_none();
     if only_reason && !args.activate {
         return Err(CliError::invalid(format!(
-            "nothing is to be changed\n  everbell jobs new-version {0} --cron \"30 7 * * 1-5\"\n  \
+            "nothing to change\n  everbell jobs new-version {0} --cron \"30 7 * * 1-5\"\n  \
              everbell jobs new-version --help",
             shell(&args.job)
         )));
@@ -130,7 +130,7 @@ fn clear(body: &mut JobBody, field: &str) -> Result<(), CliError> {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         return Err(CliError::Invalid {
             message: format!("--clear: `{}` cannot be cleared", field.escape_debug()),
-            hint: Some(format!("it takes label:NAME, {}", names.join(", "))),
+            hint: Some(format!("use label:NAME or one of {}", names.join(", "))),
         });
     };
     put(body, path, Value::Null);
@@ -142,13 +142,14 @@ fn report(session: &mut Session<'_>, made: &wire::NewVersion, now: Timestamp) ->
     let wire::NewVersion { job, superseded, changes } = made;
     let wire::Job { job_key: key, version, status, .. } = job;
     let replaces = superseded.version;
-    session.done(Mark::Good, &format!("Made {} v{version} ({status}), which replaces v{replaces}", printable(key)))?;
+    session
+        .done(Mark::Good, &format!("Created {} v{version} ({status}), which replaces v{replaces}", printable(key)))?;
     for wire::ChangedField { field, from, to } in changes {
-        let arrow = session.out.symbols.of(Mark::Arrow);
+        let arrow = session.out.symbols.symbol(Mark::Arrow);
         session.detail(&printable(&format!("{field}: {} {arrow} {}", plain(from), plain(to))))?;
     }
     if changes.is_empty() {
-        session.detail("nothing differs")?;
+        session.detail("no differences")?;
     }
     let zone = own_zone(job);
     let before = superseded.next_run_at.map_or_else(|| "none".to_owned(), |at| spoken(at, &zone));

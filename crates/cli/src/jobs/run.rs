@@ -24,24 +24,24 @@ pub(crate) struct RunArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// For this org, of a job that fires for each.
+    /// The org, for a job that fires per org.
     #[arg(long, value_name = "ORG", conflicts_with_all = ["orgs", "all_orgs"])]
     org: Option<String>,
-    /// For each of these orgs, at most 100.
+    /// Run for each of these orgs, at most 100.
     #[arg(long, value_name = "ORG", value_delimiter = ',', conflicts_with_all = ["all_orgs", "wait"])]
     orgs: Vec<String>,
-    /// For every org that the job is not off for.
+    /// Run for every org for which the job is on.
     #[arg(long, conflicts_with = "wait")]
     all_orgs: bool,
     #[command(flatten)]
     wait: WaitArgs,
-    /// Start at once, whatever else is active.
+    /// Start immediately, even if other runs are active.
     #[arg(long, conflicts_with = "queue")]
     force: bool,
-    /// Wait for the runs that are active instead of being skipped.
+    /// Wait for active runs to end instead of being skipped.
     #[arg(long)]
     queue: bool,
-    /// Another payload than the job's: JSON, `@FILE`, or `-` for standard input.
+    /// Use this payload instead of the job's: JSON, `@FILE`, or `-` for standard input.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     payload: Option<String>,
     /// The reason, for the audit trail.
@@ -70,10 +70,10 @@ pub(super) fn run(args: &RunArgs, now: Timestamp, output: &mut Output) -> Result
     let response = session.client.send(jobs.run_now(&args.job, &request).read_as()).with_action(action).or_list();
     let ways = format!("everbell jobs run {}", everbell_wire::shell(&args.job));
     let if_skipped = if args.queue {
-        // Only one waits: what would do the same is not worth another.
-        format!("one waits already, which sees what this would; force it: {ways} --force")
+        // At most one run waits.
+        format!("another run is queued already; start anyway: {ways} --force")
     } else {
-        format!("force it: {ways} --force, or wait for it: {ways} --queue")
+        format!("start anyway: {ways} --force, or wait for it: {ways} --queue")
     };
     RequestedRun { response, if_skipped: &if_skipped }.report(&mut session, &args.wait)
 }
@@ -98,8 +98,8 @@ fn report_for_orgs(session: &mut Session<'_>, answer: &Response<wire::RunNowOrgs
                 session.done(mark, &format!("{} {outcome}: {more}", printable(org_id)))?;
             }
             if let Some(org_update) = org_update {
-                let how = if org_update.done { "has a run" } else { "gets a run within moments" };
-                session.done(Mark::Arrow, &format!("Every org that the job is not off for {how}"))?;
+                let how = if org_update.done { "has a run" } else { "gets a run shortly" };
+                session.done(Mark::Arrow, &format!("Every org for which the job is on {how}"))?;
             }
         }
     }

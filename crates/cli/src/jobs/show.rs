@@ -47,7 +47,7 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
     let rows = rows(&job, &fires, &zone, &session);
     if session.out.is_for_people() {
         let status = job.status.as_str();
-        let (mark, key) = (session.out.mark(Mark::of_status(status)), printable(&job.job_key));
+        let (mark, key) = (session.out.mark(Mark::from_status(status)), printable(&job.job_key));
         session.out.line(&format!("{mark} {key} v{} ({status})", job.version))?;
         session.out.line(&format!("  {}", in_words(&job)))?;
         for line in aligned(&rows, &[2]) {
@@ -75,13 +75,13 @@ pub(super) fn in_words(job: &wire::Job) -> String {
     let schedule = &job.schedule_text;
     match (&job.schedule_type, &job.scope) {
         (ScheduleType::OneTime, _) => printable(schedule),
-        (_, Scope::PerOrg) => printable(&format!("{schedule}, for each org where it is")),
+        (_, Scope::PerOrg) => printable(&format!("{schedule}, local time of each org")),
         _ => printable(&format!("{schedule}, {}", job.timezone)),
     }
 }
 
-/// The next fires of a job that fires. They are told after something was done: that a server does not answer any more must
-/// not look as if it was not done, so then the first is enough.
+/// The next times of a job. They are shown after a change: if the server does not respond any more, the first one must do,
+/// because an error would look as if the change had failed.
 pub(super) fn fires(client: &Connection, job: &wire::Job) -> Vec<Timestamp> {
     let Some(next) = job.next_run_at else { return Vec::new() };
     if job.schedule_type == ScheduleType::OneTime || job.scope == Scope::PerOrg {
@@ -91,7 +91,7 @@ pub(super) fn fires(client: &Connection, job: &wire::Job) -> Vec<Timestamp> {
     answer.map_or_else(|_| vec![next], |answer| answer.document.items.iter().map(|fire| fire.at).collect())
 }
 
-/// When a job fires next; one that fires for orgs does that for each at another time.
+/// The next times of a job in words. A job that fires per org has one for each org.
 pub(super) fn next_in_words(job: &wire::Job, fires: &[Timestamp], zone: &Zone, now: Timestamp) -> String {
     if job.scope == Scope::PerOrg {
         let first = job.next_run_at.map(|at| {
@@ -132,7 +132,7 @@ fn rows(job: &wire::Job, fires: &[Timestamp], zone: &Zone, session: &Session<'_>
         rows.push(("version", job.version.to_string()));
         rows.push(("status", job.status.to_string()));
     }
-    rows.extend(filled(Some(&job.description)).map(|text| ("about", text.to_owned())));
+    rows.extend(filled(Some(&job.description)).map(|text| ("description", text.to_owned())));
     rows.extend(filled(job.error.as_ref()).map(|text| ("error", text.to_owned())));
     rows.push(("target", job.target.clone()));
     rows.push(("schedule", schedule(job).to_owned()));
@@ -141,7 +141,7 @@ fn rows(job: &wire::Job, fires: &[Timestamp], zone: &Zone, session: &Session<'_>
     rows.extend(job.rescheduled_from.map(|from| ("moved", format!("from {}", spoken(from, zone)))));
     rows.push(("last run", last_run(job, session)));
     if job.consecutive_failures > 0 {
-        rows.push(("failures", format!("{} in a row", job.consecutive_failures)));
+        rows.push(("failures", format!("{} consecutive", job.consecutive_failures)));
     }
     rows.extend(paused(job, zone, session.now).map(|words| ("paused", words)));
     rows.push(("payload", job.payload.as_ref().map_or("null", wire::Raw::as_str).to_owned()));
@@ -152,8 +152,8 @@ fn rows(job: &wire::Job, fires: &[Timestamp], zone: &Zone, session: &Session<'_>
         let labels: Vec<String> = job.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
         rows.push(("labels", labels.join(" ")));
     }
-    let made = away(job.created_at, session.now);
-    rows.push(("made", format!("by {}, {made}, kept by {}", job.created_by, job.source)));
+    let created = away(job.created_at, session.now);
+    rows.push(("created", format!("by {}, {created}, source {}", job.created_by, job.source)));
     rows.push(("id", job.id.clone()));
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), printable(&value)]).collect()
 }
@@ -161,14 +161,14 @@ fn rows(job: &wire::Job, fires: &[Timestamp], zone: &Zone, session: &Session<'_>
 fn last_run(job: &wire::Job, session: &Session<'_>) -> String {
     let Some(last) = &job.last_run else { return "none yet".to_owned() };
     let status = last.status.as_str();
-    let mark = if session.out.is_for_people() { session.out.symbols.of(Mark::of_status(status)) } else { "" };
+    let mark = if session.out.is_for_people() { session.out.symbols.symbol(Mark::from_status(status)) } else { "" };
     let at = away(last.scheduled_at, session.now);
     let took = last.duration_ms.map_or_else(String::new, |ms| format!(", took {}", took(ms)));
     let code = filled(last.failure_code.as_ref()).map_or_else(String::new, |code| format!(", {code}"));
     format!("{mark} {status} {at}{took}{code}, run {}", last.id).trim_start().to_owned()
 }
 
-/// By whom, until when, and why.
+/// Who paused the job, until when, and why.
 fn paused(job: &wire::Job, zone: &Zone, now: Timestamp) -> Option<String> {
     let reason = filled(job.pause_reason.as_ref())?;
     let by = job.paused_by.as_deref().unwrap_or_default();

@@ -22,7 +22,7 @@ const COLUMNS: [Column; 7] = [
     Column::new("TARGET").shrinks(),
     Column::new("SCHEDULE").shrinks(),
     Column::new("TZ").goes(1),
-    Column::new("MADE").goes(3),
+    Column::new("CREATED").goes(3),
     Column::new("BY").shrinks().goes(2),
 ];
 

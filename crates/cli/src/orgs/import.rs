@@ -22,7 +22,7 @@ pub(crate) struct ImportArgs {
     /// JSON lines or CSV; `-` is standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Show what would be done without doing it.
+    /// Show the changes without applying them.
     #[arg(long)]
     dry_run: bool,
     /// The reason, for the audit trail.
@@ -39,11 +39,12 @@ pub(super) fn run(args: &ImportArgs, now: Timestamp, output: &mut Output) -> Res
     let call = session.client.orgs().import(lines, args.dry_run, args.reason.as_deref());
     let answer = session.client.send(call).with_action(|| "import orgs".to_owned())?;
     let Some(done) = session.for_people(answer, |_| "")? else { return Ok(Exit::Success) };
-    let (mark, word) = if done.dry_run { (Mark::Arrow, "Would make") } else { (Mark::Good, "Made") };
+    let (mark, create, change) =
+        if done.dry_run { (Mark::Arrow, "Would create", "change") } else { (Mark::Good, "Created", "changed") };
     session.done(
         mark,
         &format!(
-            "{word} {}, changed {}, {} as they were",
+            "{create} {}, {change} {}; {} unchanged",
             counted(done.created as usize, "org"),
             done.changed,
             done.same

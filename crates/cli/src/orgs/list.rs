@@ -31,7 +31,7 @@ pub(crate) struct ListArgs {
     /// Only orgs whose id or name contains this.
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
-    /// Only orgs in this zone.
+    /// Only orgs in this IANA time zone.
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
     /// Only orgs for which jobs fire.
@@ -43,7 +43,7 @@ pub(crate) struct ListArgs {
     /// Only orgs for which some job cannot fire, because a zone or an override cannot be read.
     #[arg(long)]
     errored: bool,
-    /// Show this many at the most.
+    /// Show at most this many orgs.
     #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     limit: u32,
     #[command(flatten)]
@@ -71,9 +71,9 @@ pub(super) fn run(args: &ListArgs, now: Timestamp, output: &mut Output) -> Resul
     }
     let Some(first) = list.items.first() else {
         session.advise(if query == OrgQuery::default() {
-            "there are no orgs yet; make one: everbell orgs set acme --timezone Europe/Paris"
+            "no orgs yet; create one: everbell orgs set acme --timezone Europe/Paris"
         } else {
-            "no org fits; without filters: everbell orgs list"
+            "no org matches; list all: everbell orgs list"
         })?;
         return Ok(Exit::Success);
     };
@@ -83,7 +83,7 @@ pub(super) fn run(args: &ListArgs, now: Timestamp, output: &mut Output) -> Resul
         table.row(row(org, symbols));
     }
     session.out.list(&table)?;
-    let more = if list.next_cursor.is_some() { " shown, there are more: raise --limit" } else { "" };
+    let more = if list.next_cursor.is_some() { " shown; raise --limit to see more" } else { "" };
     let counts = format!("{}{more}", counted(list.items.len(), "org"));
     session.advise(&joined(&[&counts, &format!("next: everbell orgs show {}", shell(&first.id))], symbols))?;
     Ok(Exit::Success)
@@ -107,7 +107,7 @@ pub(super) fn or_dash(text: &str) -> Cell {
     if text.is_empty() { Cell::both("-", "") } else { Cell::text(text) }
 }
 
-/// In one word, as states of jobs are.
+/// The status of an org, in the words for jobs.
 pub(super) fn state(org: &wire::Org) -> &'static str {
     match (org.error.is_some(), org.enabled) {
         (true, _) => "errored",

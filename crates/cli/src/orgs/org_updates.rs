@@ -1,4 +1,4 @@
-//! `everbell orgs rebuild` and `everbell orgs stop`: what is done for every org of a job.
+//! `everbell orgs rebuild` and `everbell orgs stop`: updates of every org of a job.
 
 use clap::Args;
 use everbell_client::{JobOrgQuery, WithJson};
@@ -26,7 +26,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct OrgUpdateArgs {
-    /// The key or id of the job.
+    /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
     /// The reason, for the audit trail.
@@ -41,12 +41,12 @@ pub(super) fn rebuild(args: &OrgUpdateArgs, now: Timestamp, output: &mut Output)
     let answer = session.client.send(session.client.jobs().rebuild_orgs(&args.job, args.reason.as_deref()));
     let answer = answer.with_action(|| format!("rebuild the timers of job `{}`", args.job)).or_list()?;
     let Some(begun) = session.for_people(answer, |begun| &begun.id)? else { return Ok(Exit::Success) };
-    let how = if begun.done { "are rebuilt" } else { "are being rebuilt, a few orgs at a time" };
+    let how = if begun.done { "are rebuilt" } else { "are being rebuilt, some orgs at a time" };
     session.done(Mark::Good, &format!("The timers of {} {how}", printable(&args.job)))?;
     Ok(Exit::Success)
 }
 
-/// Stops whatever makes runs for every org of the job. Nothing to stop is no failure.
+/// Stops updates that create runs for every org of a job. Succeeds if there are none.
 pub(super) fn stop(args: &OrgUpdateArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let jobs = session.client.jobs();
@@ -60,7 +60,7 @@ pub(super) fn stop(args: &OrgUpdateArgs, now: Timestamp, output: &mut Output) ->
         let call = jobs.stop_org_update(&args.job, &org_update.id, args.reason.as_deref());
         match session.client.send(call.read_as()).with_action(action) {
             Ok(answer) => stopped.push(answer.document),
-            // It came to its end meanwhile.
+            // It ended meanwhile.
             Err(CliError::Refused(refusal)) if refusal.status() == 404 => {}
             Err(error) => return Err(error),
         }
@@ -83,7 +83,7 @@ fn report(session: &mut Session<'_>, job: &str, stopped: &[WithJson<wire::OrgUpd
         session.done(Mark::Ended, &words)?;
     }
     if stopped.is_empty() {
-        return session.done(Mark::Good, &format!("No runs are being made for the orgs of {}", printable(job)));
+        return session.done(Mark::Good, &format!("No runs are being created for the orgs of {}", printable(job)));
     }
-    session.detail("the runs that were made stay")
+    session.detail("runs that were created stay")
 }

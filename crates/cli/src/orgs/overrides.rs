@@ -30,16 +30,16 @@ pub(crate) struct OverrideArgs {
     /// Fire at this local time, `HH:MM`, on the days of the job.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["cron", "clear"])]
     at: Option<String>,
-    /// Fire by this expression instead of the job's.
+    /// Use this cron expression instead of the job's.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true, conflicts_with = "clear")]
     cron: Option<String>,
     /// Do not fire for this org.
     #[arg(long, conflicts_with_all = ["on", "clear"])]
     off: bool,
-    /// Fire for this org, also if it was off.
+    /// Fire for this org again.
     #[arg(long, conflicts_with = "clear")]
     on: bool,
-    /// Fire as for all.
+    /// Remove the override.
     #[arg(long)]
     clear: bool,
     /// The reason, for the audit trail.
@@ -53,7 +53,7 @@ pub(super) fn run(args: &OverrideArgs, now: Timestamp, output: &mut Output) -> R
     if !(args.at.is_some() || args.cron.is_some() || args.off || args.on || args.clear) {
         let call = format!("everbell orgs override {} {}", shell(&args.org), shell(&args.job));
         return Err(CliError::invalid(format!(
-            "say what is different for the org\n  {call} --at 09:30\n  {call} --cron \"0 9 * * 1-5\"\n  {call} --off, --on or --clear"
+            "name what to override\n  {call} --at 09:30\n  {call} --cron \"0 9 * * 1-5\"\n  {call} --off, --on or --clear"
         )));
     }
     let mut session = Session::new(&args.online, now, output)?;
@@ -70,7 +70,7 @@ pub(super) fn run(args: &OverrideArgs, now: Timestamp, output: &mut Output) -> R
     let action = || format!("override job `{}` for org `{}`", args.job, args.org);
     let answer = answer.with_action(action).or_list()?;
     let fires_for_orgs = answer.document.job.is_some();
-    let Some(told) = session.for_people(answer, |told| &told.job_key)? else {
+    let Some(written) = session.for_people(answer, |written| &written.job_key)? else {
         session.out.flush()?;
         if !fires_for_orgs {
             warn(without_effect(&session, &args.job));
@@ -79,29 +79,30 @@ pub(super) fn run(args: &OverrideArgs, now: Timestamp, output: &mut Output) -> R
     };
     if !fires_for_orgs {
         let words = without_effect(&session, &args.job);
-        session.done(Mark::Warning, &format!("Kept for org {}, without effect yet: {words}", printable(&args.org)))?;
+        session
+            .done(Mark::Warning, &format!("Stored for org {}, without effect yet: {words}", printable(&args.org)))?;
         return Ok(Exit::Success);
     }
-    let how = match told.r#override.as_ref().map(|own| (own.enabled, own.cron_expression.as_deref())) {
+    let how = match written.r#override.as_ref().map(|own| (own.enabled, own.cron_expression.as_deref())) {
         None | Some((false, _)) => "does not fire".to_owned(),
-        Some((true, Some(expression))) => format!("fires by `{}`", printable(expression)),
-        Some((true, None)) => "fires as for all".to_owned(),
+        Some((true, Some(expression))) => format!("fires at `{}`", printable(expression)),
+        Some((true, None)) => "fires as usual".to_owned(),
     };
     session.done(Mark::Good, &format!("{} {how} for org {}", printable(&args.job), printable(&args.org)))?;
-    if let Some((job, next)) = told.job.as_ref().and_then(|job| Some((job, job.next_run_at?))) {
+    if let Some((job, next)) = written.job.as_ref().and_then(|job| Some((job, job.next_run_at?))) {
         session.detail(&format!("Next   {} ({})", spoken(next, &own_zone(job)), away(next, now)))?;
     }
     Ok(Exit::Success)
 }
 
-/// Why an override changes nothing: the job fires once for all, or there is none.
+/// Why an override has no effect: the job does not fire per org, or there is none.
 fn without_effect(session: &Session<'_>, key: &str) -> String {
     let job = session.client.send(session.client.jobs().get(key));
     let key = printable(key);
     if job.is_ok_and(|job| job.document.status != JobStatus::Retired) {
-        return format!("job {key} fires once for all, not for each org; its scope is global");
+        return format!("job {key} does not fire per org: its scope is global");
     }
-    format!("there is no job {key}; it holds when one comes that fires for each org")
+    format!("there is no job {key}; the override applies once there is one that fires per org")
 }
 
 fn clear(args: &OverrideArgs, session: &mut Session<'_>) -> Result<Exit, CliError> {
@@ -112,7 +113,7 @@ fn clear(args: &OverrideArgs, session: &mut Session<'_>) -> Result<Exit, CliErro
         Some(Format::Name) => session.out.line(&printable(&args.job))?,
         Some(Format::Json | Format::Jsonl) => {}
         Some(Format::Table | Format::Plain) | None => {
-            let words = format!("{} fires for org {} as for all", printable(&args.job), printable(&args.org));
+            let words = format!("Removed the override of {} for org {}", printable(&args.job), printable(&args.org));
             session.done(Mark::Good, &words)?;
         }
     }

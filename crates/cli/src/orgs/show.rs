@@ -48,7 +48,7 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
     let jobs = jobs.with_action(|| format!("list jobs of org `{}`", args.org))?.document.items;
     let rows = rows(&org, &shown);
     if session.out.is_for_people() {
-        let mark = session.out.mark(Mark::of_status(state(&org)));
+        let mark = session.out.mark(Mark::from_status(state(&org)));
         session.out.line(&format!("{mark} {} {}", printable(&org.id), printable(&org.name)))?;
         for line in aligned(&rows, &[2]) {
             session.out.line(&format!("  {line}"))?;
@@ -94,7 +94,7 @@ fn row(job: &wire::OrgJob, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
     let standing = job.standing.as_str();
     vec![
         Cell::text(&job.job_key),
-        Cell::both(format!("{} {standing}", session.out.symbols.of(mark)), standing).styled(mark.style()),
+        Cell::both(format!("{} {standing}", session.out.symbols.symbol(mark)), standing).styled(mark.style()),
         Cell::text(job.cron_expression.as_deref().unwrap_or_default()),
         fire_cell(job.next_run_at, &shown.zone(job)),
         or_dash(job.why.as_deref().unwrap_or_default()),

@@ -62,7 +62,7 @@ pub(super) fn run(args: &CancelArgs, now: Timestamp, output: &mut Output) -> Res
         session.done(Mark::Canceled, &format!("Canceled run {id} before it started"))?;
     } else {
         session.done(Mark::Canceled, &format!("Asked run {id} to stop"))?;
-        session.advise(&format!("see it end: everbell runs watch {id}"))?;
+        session.advise(&format!("follow it: everbell runs watch {id}"))?;
     }
     Ok(Exit::Success)
 }
@@ -71,6 +71,6 @@ pub(super) fn rerun(args: &RerunArgs, now: Timestamp, output: &mut Output) -> Re
     let mut session = Session::new(&args.online, now, output)?;
     let call = session.client.runs().rerun(&args.run, args.reason.as_deref());
     let response = session.client.send(call.read_as()).with_action(|| format!("run `{}` again", args.run)).or_list();
-    let if_skipped = "wait until it has ended, or cancel it: everbell runs cancel RUN";
+    let if_skipped = "wait until it ends, or cancel it: everbell runs cancel RUN";
     RequestedRun { response, if_skipped }.report(&mut session, &args.wait)
 }

@@ -37,34 +37,34 @@ pub(crate) struct ListArgs {
     /// Only runs of this job, of any version.
     #[arg(long, value_name = "KEY")]
     job: Option<String>,
-    /// Only runs of these states.
+    /// Only runs with these statuses.
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["pending", "running", "succeeded", "failed", "canceled", "skipped"])]
     status: Vec<String>,
     /// Only runs of these targets.
     #[arg(long, value_name = "LABEL", value_delimiter = ',')]
     target: Vec<String>,
-    /// Only runs that were made so.
+    /// Only runs that were triggered this way.
     #[arg(long, value_name = "TRIGGER", value_parser = ["scheduled", "manual", "ad_hoc"])]
     trigger: Option<String>,
     /// Only runs for this org.
     #[arg(long, value_name = "ORG")]
     org: Option<String>,
-    /// Only runs of this instance.
+    /// Only runs that this instance executed.
     #[arg(long, value_name = "ID")]
     instance: Option<String>,
     /// Only runs that failed with this code.
     #[arg(long, value_name = "CODE")]
     failure_code: Option<String>,
-    /// Only runs for a slot, or asked for, at or after this time.
+    /// Only runs that were scheduled or requested at or after this time.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
-    /// Only runs before this time.
+    /// Only runs that were scheduled or requested before this time.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to: Option<String>,
-    /// Show this many at the most.
+    /// Show at most this many runs.
     #[arg(short = 'n', long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
-    /// Follow what happens: redraw on a terminal, print each event with `-o jsonl`.
+    /// Follow changes: redraw the table, or print each event with `-o jsonl`.
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
@@ -114,7 +114,7 @@ fn draw(args: &ListArgs, shown: &Shown, session: &mut Session<'_>) -> Result<(),
         return Ok(());
     }
     if list.items.is_empty() {
-        return session.advise(if query == RunQuery::default() { "there are no runs yet" } else { "no run fits" });
+        return session.advise(if query == RunQuery::default() { "no runs yet" } else { "no run matches" });
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
     for run in &list.items {
@@ -122,7 +122,7 @@ fn draw(args: &ListArgs, shown: &Shown, session: &mut Session<'_>) -> Result<(),
     }
     session.out.list(&table)?;
     let first = list.items.first().map_or("", |run| &run.id);
-    let more = if list.next_cursor.is_some() { " shown, there are more: raise --limit" } else { "" };
+    let more = if list.next_cursor.is_some() { " shown; raise --limit to see more" } else { "" };
     let count = format!("{}{more}", counted(list.items.len(), "run"));
     let next = format!("next: everbell runs show {first}");
     session.advise(&joined(&[&count, &next], session.out.symbols))

@@ -14,19 +14,18 @@ pub(super) struct OutputFollower {
 }
 
 impl OutputFollower {
-    /// Shows what is new: whole lines, and at the end of the run the rest. A program gets them as they are, a terminal gets
-    /// them harmless.
+    /// Prints new output: whole lines, and the rest when the run has ended. Control characters are escaped for a terminal.
     pub(super) fn show(&mut self, session: &mut Session<'_>, run: &wire::Run, ended: bool) -> Result<(), CliError> {
         let attempt = run.attempt;
         if attempt != self.attempt {
             if self.attempt > 0 && !session.quiet {
-                note(format!("attempt {attempt} begins"));
+                note(format!("attempt {attempt} started"));
             }
             *self = OutputFollower { attempt, shown: String::new() };
         }
-        let News { missed, lines } = self.news(run.output.as_deref().unwrap_or_default(), ended);
+        let NewOutput { missed, lines } = self.new_output(run.output.as_deref().unwrap_or_default(), ended);
         if missed && !session.quiet {
-            note("some of what it printed in between is gone: only the last 64 KiB are kept");
+            note("some output was lost: only the last 64 KiB are stored");
         }
         if session.out.is_terminal() {
             lines.lines().try_for_each(|line| session.out.line(&printable(line)))?;
@@ -37,8 +36,8 @@ impl OutputFollower {
         Ok(())
     }
 
-    /// The server tells the end of what was printed, so what was shown may have lost its beginning, or be gone.
-    fn news<'a>(&mut self, output: &'a str, ended: bool) -> News<'a> {
+    /// Returns the new output. The server stores only the end, so output that was printed before may be gone from its start.
+    fn new_output<'a>(&mut self, output: &'a str, ended: bool) -> NewOutput<'a> {
         let known =
             self.shown.char_indices().map(|(start, _)| &self.shown[start..]).find(|end| output.starts_with(end));
         let missed = known.is_none() && !self.shown.is_empty();
@@ -47,12 +46,12 @@ impl OutputFollower {
         if to > from || missed {
             output[..to].clone_into(&mut self.shown);
         }
-        News { missed, lines: &output[from..to] }
+        NewOutput { missed, lines: &output[from..to] }
     }
 }
 
-struct News<'a> {
-    /// Something in between cannot be had any more.
+struct NewOutput<'a> {
+    /// Output in between was lost.
     missed: bool,
     lines: &'a str,
 }
@@ -61,8 +60,8 @@ struct News<'a> {
 mod tests {
     use super::*;
 
-    fn told(printed: &mut OutputFollower, output: &str, ended: bool) -> (bool, String) {
-        let News { missed, lines } = printed.news(output, ended);
+    fn follow(printed: &mut OutputFollower, output: &str, ended: bool) -> (bool, String) {
+        let NewOutput { missed, lines } = printed.new_output(output, ended);
         (missed, lines.to_owned())
     }
 
@@ -73,7 +72,7 @@ mod tests {
         for (output, ended) in
             [("", false), ("on", false), ("one\ntw", false), ("one\ntw", false), ("one\ntwo\nthree", true)]
         {
-            let (missed, lines) = told(&mut printed, output, ended);
+            let (missed, lines) = follow(&mut printed, output, ended);
             assert!(!missed, "{output}");
             all.push_str(&lines);
         }
@@ -83,11 +82,11 @@ mod tests {
     #[test]
     fn the_beginning_may_be_gone() {
         let mut printed = OutputFollower::default();
-        assert_eq!(told(&mut printed, "é1\né2\n", false), (false, "é1\né2\n".to_owned()));
-        assert_eq!(told(&mut printed, "2\né3\n", false), (false, "é3\n".to_owned()));
-        assert_eq!(told(&mut printed, "é3\n", false), (false, String::new()));
-        assert_eq!(told(&mut printed, "é3\né4\n", false), (false, "é4\n".to_owned()));
-        assert_eq!(told(&mut printed, "x9\nx10\n", false), (true, "x9\nx10\n".to_owned()));
-        assert_eq!(told(&mut printed, "x10\nx11", true), (false, "x11".to_owned()));
+        assert_eq!(follow(&mut printed, "é1\né2\n", false), (false, "é1\né2\n".to_owned()));
+        assert_eq!(follow(&mut printed, "2\né3\n", false), (false, "é3\n".to_owned()));
+        assert_eq!(follow(&mut printed, "é3\n", false), (false, String::new()));
+        assert_eq!(follow(&mut printed, "é3\né4\n", false), (false, "é4\n".to_owned()));
+        assert_eq!(follow(&mut printed, "x9\nx10\n", false), (true, "x9\nx10\n".to_owned()));
+        assert_eq!(follow(&mut printed, "x10\nx11", true), (false, "x11".to_owned()));
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct WaitArgs {
     /// Follow the run, and exit with 0 if it succeeds and with 6 if not.
     #[arg(short, long)]
     wait: bool,
-    /// With --wait, give up after so long and exit with 7; the run goes on.
+    /// With --wait, stop waiting after this time and exit with 7; the run continues.
     #[arg(long, value_name = "DURATION", value_parser = duration, requires = "wait")]
     timeout: Option<Duration>,
 }
@@ -64,7 +64,7 @@ fn started(session: &mut Session<'_>, started: &wire::RunNow, text: &str, wait: 
         Some(Format::Name) => session.out.line(id)?,
         Some(Format::Table | Format::Plain) | None => {
             let (word, more) = match outcome {
-                RunNowOutcome::Queued => ("Queued", ", which waits for the active one"),
+                RunNowOutcome::Queued => ("Queued", ", which waits for the active run"),
                 _ => ("Started", ""),
             };
             let name = run.job_key.as_ref().unwrap_or(&run.target);
@@ -74,7 +74,7 @@ fn started(session: &mut Session<'_>, started: &wire::RunNow, text: &str, wait: 
                 let job = run.job_definition_id.as_deref();
                 let job = job.and_then(|id| session.client.send(session.client.jobs().get(id)).ok());
                 let zone = job.map_or_else(Zone::utc, |job| own_zone(&job.document));
-                session.detail(&format!("Next   {} ({}), as before", spoken(next, &zone), away(next, session.now)))?;
+                session.detail(&format!("Next   {} ({}), unchanged", spoken(next, &zone), away(next, session.now)))?;
             }
             session.advise(&format!("follow it: everbell runs watch {id}"))?;
         }
@@ -82,7 +82,7 @@ fn started(session: &mut Session<'_>, started: &wire::RunNow, text: &str, wait: 
     Ok(Exit::Success)
 }
 
-/// Names the run in the way and the one that was recorded.
+/// Prints the active run and the skipped run that was recorded.
 fn skipped(
     session: &mut Session<'_>,
     recorded: Option<&wire::Run>,
@@ -103,14 +103,14 @@ fn skipped(
     let about: Vec<String> =
         [long, host.map(|host| format!("on {}", printable(&host)))].into_iter().flatten().collect();
     let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(" ")) };
-    let mark = session.out.symbols.of(Mark::Skipped);
+    let mark = session.out.symbols.symbol(Mark::Skipped);
     note(format!("{mark} Skipped: run {id} is still {status}{about}"));
     note(format!("  recorded as run {recorded_id}"));
     note(format!("  {if_skipped}"));
     Ok(Exit::Conflict)
 }
 
-/// The machine on which a run is or was executed, as far as that can be told.
+/// The host of the instance that executes or executed a run, if it is known.
 pub(super) fn host(client: &Connection, run: &wire::Run) -> Option<String> {
     let instance = run.runner_instance_id.as_ref()?;
     let all = client.send(client.instances().list()).ok()?;

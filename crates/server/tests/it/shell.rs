@@ -67,7 +67,7 @@ fn a_server_that_is_not_well_is_told_in_one_line() {
     let moved = once("HTTP/1.1 302 x\r\nlocation: /\r\ncontent-length: 0\r\n\r\n");
     assert_eq!(told(&moved, &["live"]), format!("error: {moved}/livez: 302\n"));
     assert_eq!(told("nonsense", &[]), "error: EVERBELL_SERVER: this is not the address of a server\n");
-    assert_eq!(told("http://a", &["well"]), "error: there is no probe `well`; ask for `live` or `ready`\n");
+    assert_eq!(told("http://a", &["well"]), "error: unknown probe `well`; use `live` or `ready`\n");
     // Whatever is wrong with the command line: containers reserve the usual code for that.
     assert_eq!(healthcheck("http://a", &["--what"]).code, Some(1));
 }

@@ -38,10 +38,10 @@ pub(crate) struct ApplyArgs {
     /// The file with `[[job]]` blocks; `-` is standard input.
     #[arg(short, long, value_name = "FILE")]
     file: PathBuf,
-    /// Only show what would be done.
+    /// Show the changes without applying them.
     #[arg(long)]
     dry_run: bool,
-    /// Retire jobs that were made through the API and are not in the file.
+    /// Retire jobs that were created through the API and are not in the file.
     #[arg(long)]
     prune: bool,
     /// Do not ask for confirmation.
@@ -87,7 +87,7 @@ pub(super) fn is_for_programs(session: &Session<'_>) -> bool {
     matches!(session.format, Some(Format::Json | Format::Jsonl))
 }
 
-/// Shows what differs, asks, and does it.
+/// Shows the changes, asks for confirmation, and applies them.
 pub(super) fn carry_out(
     session: &mut Session<'_>,
     wanted: &[Definition],
@@ -107,7 +107,7 @@ pub(super) fn carry_out(
     let conflicts: Vec<&Step> = steps.iter().filter(|step| step.action == Action::Conflict).collect();
     for step in &conflicts {
         let (key, owner) = (printable(&step.job_key), step.owner.as_deref().unwrap_or_default());
-        warn(format!("job `{key}` belongs to the {owner} of the server, which says something else: change it there"));
+        warn(format!("job `{key}` is declared by the {owner} of the server and differs: change it there"));
     }
     let exit = if conflicts.is_empty() { Exit::Success } else { Exit::Conflict };
     let todo: Vec<&Step> =
@@ -130,7 +130,7 @@ pub(super) fn carry_out(
     Ok(Done { dry_run: request.dry_run, applied, steps, exit })
 }
 
-/// The jobs of the file, or every problem of it with its line.
+/// Reads the jobs of the file. An error lists every problem with its line.
 fn read(args: &ApplyArgs, program: Program, now: Timestamp) -> Result<Vec<Definition>, CliError> {
     let name = if args.file.as_os_str() == "-" { "standard input".to_owned() } else { args.file.display().to_string() };
     let drafts = (program.read_jobs)(&name, &api::input(&args.file)?)?;
@@ -140,7 +140,7 @@ fn read(args: &ApplyArgs, program: Program, now: Timestamp) -> Result<Vec<Defini
     drafts.iter().map(|draft| declared(draft, now).map_err(CliError::invalid)).collect()
 }
 
-/// One after the other. What was done before something went wrong stays, and the same file again does the rest.
+/// Applies one change after the other. Changes before an error stay; applying the file again does the rest.
 fn apply(session: &Session<'_>, todo: &[&Step], reason: &str) -> Result<usize, CliError> {
     let mut progress = Progress::new();
     for (done, step) in todo.iter().enumerate() {
@@ -149,7 +149,10 @@ fn apply(session: &Session<'_>, todo: &[&Step], reason: &str) -> Result<usize, C
         }
         if let Err(error) = send(session, step, reason) {
             drop(progress);
-            note(format!("{done} of {} were done before this; the same again does the rest", todo.len()));
+            note(format!(
+                "{done} of {} changes were applied before this error; run the command again to apply the rest",
+                todo.len()
+            ));
             return Err(error);
         }
     }
@@ -180,13 +183,13 @@ fn show(session: &mut Session<'_>, steps: &[Step]) -> Result<(), CliError> {
         let version = step.version.unwrap_or_default();
         let next = step.new_next_run_at.as_deref().unwrap_or("never");
         match step.action {
-            Action::Create => session.out.line(&format!("create {key}: next fire {next}"))?,
+            Action::Create => session.out.line(&format!("create {key}: next run {next}"))?,
             Action::NewVersion => {
                 session.out.line(&format!("change {key}: v{version} -> v{}", version + 1))?;
                 step.changes.iter().try_for_each(|change| session.out.line(&changed(change)))?;
                 let was = step.next_run_at.as_deref().unwrap_or("never");
                 if was != next {
-                    session.out.line(&format!("  next fire: {was} -> {next}"))?;
+                    session.out.line(&format!("  next run: {was} -> {next}"))?;
                 }
             }
             Action::Retire => session.out.line(&format!("retire {key}: v{version}"))?,
@@ -201,10 +204,10 @@ fn show(session: &mut Session<'_>, steps: &[Step]) -> Result<(), CliError> {
 }
 
 fn changed(change: &wire::ChangedField) -> String {
-    let said = |value: &Value| match value {
-        Value::Null => "nothing".to_owned(),
+    let text = |value: &Value| match value {
+        Value::Null => "none".to_owned(),
         Value::String(text) => printable(text),
         other => printable(&other.to_string()),
     };
-    format!("  {}: {} -> {}", printable(&change.field), said(&change.from), said(&change.to))
+    format!("  {}: {} -> {}", printable(&change.field), text(&change.from), text(&change.to))
 }

@@ -24,16 +24,16 @@ pub(crate) struct CrontabArgs {
     /// The crontab; `-` is standard input, as in `crontab -l | everbell jobs import-crontab -`.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Give the jobs to this target, which gets the command as its payload.
+    /// The target of the jobs, which gets the command as its payload.
     #[arg(long, value_name = "LABEL", default_value = "crontab")]
     target: String,
-    /// Read it as /etc/crontab, in which the user stands before the command.
+    /// Read the format of /etc/crontab, in which a user precedes the command.
     #[arg(long)]
     system: bool,
-    /// Read the times in this IANA time zone, until a line with `CRON_TZ` names another.
+    /// The IANA time zone, until a `CRON_TZ` line sets another.
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     tz: String,
-    /// Show what would be done without doing it.
+    /// Show the changes without applying them.
     #[arg(long)]
     dry_run: bool,
     /// Do not ask for confirmation.

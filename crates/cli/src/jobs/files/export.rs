@@ -27,7 +27,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Keys or ids of jobs.
+    /// The jobs: their keys or ids.
     #[arg(value_name = "JOB", required_unless_present = "all")]
     jobs: Vec<String>,
     /// Write every job that is not retired.
@@ -86,7 +86,6 @@ pub(super) fn run(args: &ExportArgs, now: Timestamp, output: &mut Output) -> Res
         hint: None,
     })?;
     session.done(Mark::Good, &format!("Wrote {} to {}", counted(blocks.len(), "job"), file.display()))?;
-    session
-        .advise(&format!("see what it would change elsewhere: everbell jobs apply -f {} --dry-run", file.display()))?;
+    session.advise(&format!("preview it on another server: everbell jobs apply -f {} --dry-run", file.display()))?;
     Ok(exit)
 }
