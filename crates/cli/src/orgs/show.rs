@@ -6,8 +6,7 @@ use everbell_wire::org_job::Standing;
 use jiff::Timestamp;
 
 use super::list::{or_dash, state};
-use super::org_path;
-use crate::client::Asked;
+use crate::connection::RefusalContext;
 use crate::online::{Shown, ZoneArgs};
 use crate::output::{Cell, Column, Mark, Output, Table, aligned, printable};
 use crate::times::{fire_cell, stamp};
@@ -42,15 +41,14 @@ pub(crate) struct ShowArgs {
 pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let path = org_path(&args.org);
-    let answer = session.client.get::<wire::Org>(&path, &[]);
-    let answer = answer.asked(|| format!("show org `{}`", args.org)).or_list()?;
+    let answer = session.client.send(session.client.orgs().get(&args.org));
+    let answer = answer.with_action(|| format!("show org `{}`", args.org)).or_list()?;
     let Some(org) = session.for_people(answer, |org| &org.id)? else { return Ok(Exit::Success) };
-    let jobs = session.client.items::<wire::OrgJob>(&format!("{path}/jobs"));
-    let jobs = jobs.asked(|| format!("list jobs of org `{}`", args.org))?.items;
+    let jobs = session.client.send(session.client.orgs().jobs(&args.org));
+    let jobs = jobs.with_action(|| format!("list jobs of org `{}`", args.org))?.document.items;
     let rows = rows(&org, &shown);
     if session.out.is_for_people() {
-        let mark = session.out.mark(Mark::of_status(state(&org)));
+        let mark = session.out.mark(Mark::from_status(state(&org)));
         session.out.line(&format!("{mark} {} {}", printable(&org.id), printable(&org.name)))?;
         for line in aligned(&rows, &[2]) {
             session.out.line(&format!("  {line}"))?;
@@ -96,7 +94,7 @@ fn row(job: &wire::OrgJob, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
     let standing = job.standing.as_str();
     vec![
         Cell::text(&job.job_key),
-        Cell::both(format!("{} {standing}", session.out.symbols.of(mark)), standing).styled(mark.style()),
+        Cell::both(format!("{} {standing}", session.out.symbols.symbol(mark)), standing).styled(mark.style()),
         Cell::text(job.cron_expression.as_deref().unwrap_or_default()),
         fire_cell(job.next_run_at, &shown.zone(job)),
         or_dash(job.why.as_deref().unwrap_or_default()),

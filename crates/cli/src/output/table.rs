@@ -10,7 +10,7 @@ use super::{Mark, Symbols};
 /// The spaces between columns.
 const GAP: usize = 2;
 /// A text that may be cut keeps so much.
-const NARROWEST: usize = 12;
+const MIN_SHRUNK_WIDTH: usize = 12;
 
 /// A column and what becomes of it if the terminal is too narrow.
 #[derive(Clone, Copy)]
@@ -31,7 +31,7 @@ impl Column {
 
     /// Its texts may be cut.
     pub(crate) const fn shrinks(self) -> Column {
-        Column { shrinks_to: Some(NARROWEST), ..self }
+        Column { shrinks_to: Some(MIN_SHRUNK_WIDTH), ..self }
     }
 
     /// Its texts may be cut, but so much is kept of them.
@@ -70,8 +70,8 @@ impl Cell {
 
     /// A state: symbol and word, and only the word for programs.
     pub(crate) fn status(word: &str, symbols: Symbols) -> Cell {
-        let mark = Mark::of_status(word);
-        Cell::both(format!("{} {}", symbols.of(mark), printable(word)), word).styled(mark.style())
+        let mark = Mark::from_status(word);
+        Cell::both(format!("{} {}", symbols.symbol(mark), printable(word)), word).styled(mark.style())
     }
 
     pub(crate) fn styled(self, style: Style) -> Cell {

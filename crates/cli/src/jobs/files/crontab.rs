@@ -7,7 +7,7 @@ use everbell_core::{Draft, Timing, Zone};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::apply::{Done, Wish, carry_out, is_for_programs};
+use super::apply::{ApplyRequest, Done, carry_out, is_for_programs};
 use crate::output::{Cell, Column, Output, Table, printable};
 use crate::{CliError, Exit, OnlineArgs, Session, api};
 use everbell_wire::crontab::{self, Line, Verdict};
@@ -24,16 +24,16 @@ pub(crate) struct CrontabArgs {
     /// The crontab; `-` is standard input, as in `crontab -l | everbell jobs import-crontab -`.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Give the jobs to this target, which gets the command as its payload.
+    /// The target of the jobs, which gets the command as its payload.
     #[arg(long, value_name = "LABEL", default_value = "crontab")]
     target: String,
-    /// Read it as /etc/crontab, in which the user stands before the command.
+    /// Read the format of /etc/crontab, in which a user precedes the command.
     #[arg(long)]
     system: bool,
-    /// Read the times in this IANA time zone, until a line with `CRON_TZ` names another.
+    /// The IANA time zone, until a `CRON_TZ` line sets another.
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     tz: String,
-    /// Show what would be done without doing it.
+    /// Show the changes without applying them.
     #[arg(long)]
     dry_run: bool,
     /// Do not ask for confirmation.
@@ -77,7 +77,7 @@ pub(super) fn run(args: &CrontabArgs, now: Timestamp, output: &mut Output) -> Re
     }
     let CrontabArgs { dry_run, yes, .. } = *args;
     let reason = format!("everbell jobs import-crontab {}", printable(&args.file.display().to_string()));
-    let done = carry_out(&mut session, &wanted, &Wish { prune: false, dry_run, yes, reason })?;
+    let done = carry_out(&mut session, &wanted, &ApplyRequest { prune: false, dry_run, yes, reason })?;
     if is_for_programs(&session) {
         session.out.json(&Document { lines: &lines, done: &done })?;
     }

@@ -1,4 +1,4 @@
-//! Flags that say what a job is, and the body that they make.
+//! Flags that define a job, and the body of the request that they make.
 
 use std::path::Path;
 
@@ -15,34 +15,34 @@ use crate::CliError;
 use crate::api::{input, pair};
 use everbell_wire::time_input::TimeReader;
 
-/// What a job is, besides when it fires.
+/// The definition of a job, except its schedule.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "What it does")]
+#[command(next_help_heading = "Definition")]
 pub(crate) struct DefinitionArgs {
-    /// What the target gets: JSON, `@FILE` that holds it, or `-` for standard input.
+    /// The payload: JSON, `@FILE` to read a file, or `-` for standard input.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     payload: Option<String>,
-    /// A text for people.
+    /// A description for people.
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// A label for filters; may be given again.
+    /// A label for filters. Repeatable.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     label: Vec<(String, String)>,
     #[command(flatten)]
     policies: PolicyArgs,
 }
 
-/// When a job fires.
+/// The schedule of a job.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "When it fires")]
+#[command(next_help_heading = "Schedule")]
 pub(crate) struct TimingArgs {
-    /// Fire at these times: five fields, six with leading seconds, or a macro such as `@daily`.
+    /// The cron expression: five fields, six with leading seconds, or a macro such as `@daily`.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true, conflicts_with = "every")]
     pub(super) cron: Option<String>,
     /// Fire at a fixed rate, such as every `90s`.
     #[arg(long, value_name = "DURATION", value_parser = rate)]
     pub(super) every: Option<String>,
-    /// Fire once for all, or for each org at its own local time.
+    /// Fire once (`global`), or for each org at its own local time (`per_org`).
     #[arg(long, value_name = "SCOPE", value_parser = ["global", "per_org"])]
     pub(super) scope: Option<String>,
     /// Leave out slots before this time.
@@ -54,7 +54,7 @@ pub(crate) struct TimingArgs {
 }
 
 impl DefinitionArgs {
-    /// Writes what the flags of a definition say.
+    /// Writes the flags into the body of a request.
     pub(super) fn write_to(&self, body: &mut JobBody) -> Result<(), CliError> {
         body.payload = self.payload.as_deref().map(payload).transpose()?;
         if let Some(text) = &self.description {
@@ -71,7 +71,7 @@ impl DefinitionArgs {
 }
 
 impl TimingArgs {
-    /// Writes what the flags say about when the job fires. The expression is parsed here, so that an error marks its place.
+    /// Writes the flags into the body of a request. Parses the expression, so that an error can point at its position.
     pub(super) fn write_to(&self, body: &mut JobBody, zone: &Zone, now: Timestamp) -> Result<(), CliError> {
         let every = self.every.as_ref().map(|span| format!("@every {span}"));
         if let Some(expression) = self.cron.as_ref().or(every.as_ref()) {
@@ -91,13 +91,12 @@ impl TimingArgs {
     }
 }
 
-/// JSON, the content of a file, or of standard input.
 pub(crate) fn payload(text: &str) -> Result<Box<RawValue>, CliError> {
-    json_of("--payload", text)
+    parse_json("--payload", text)
 }
 
-/// The same for another flag.
-pub(crate) fn json_of(flag: &str, text: &str) -> Result<Box<RawValue>, CliError> {
+/// Reads the JSON of a flag: the text itself, a file, or standard input.
+pub(crate) fn parse_json(flag: &str, text: &str) -> Result<Box<RawValue>, CliError> {
     let read = match text {
         "-" => input(Path::new("-"))?,
         _ => match text.strip_prefix('@') {
@@ -106,13 +105,8 @@ pub(crate) fn json_of(flag: &str, text: &str) -> Result<Box<RawValue>, CliError>
         },
     };
     serde_json::from_str(read.trim()).map_err(|error| CliError::Invalid {
-        message: format!(
-            "{flag}: this is not JSON: {}",
-            error.to_string().replace(" at line 1 column ", " at column ")
-        ),
-        hint: Some(format!(
-            "quote it for the shell, as in {flag} '{{\"kind\":\"daily\"}}', or name a file: {flag} @FILE"
-        )),
+        message: format!("{flag}: invalid JSON: {}", error.to_string().replace(" at line 1 column ", " at column ")),
+        hint: Some(format!("quote it for the shell: {flag} '{{\"kind\":\"daily\"}}', or read a file: {flag} @FILE")),
     })
 }
 
@@ -142,7 +136,7 @@ mod tests {
             payload("{a}")
                 .unwrap_err()
                 .to_string()
-                .starts_with("--payload: this is not JSON: key must be a string at column 2\n")
+                .starts_with("--payload: invalid JSON: key must be a string at column 2\n")
         );
     }
 }

@@ -3,28 +3,29 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use everbell_client::JobQuery;
 use everbell_core::Definition;
 use everbell_wire as wire;
 use jiff::Timestamp;
-use reqwest::Method;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::export::MOST;
-use super::foreseen::foreseen;
+use super::export::MAX_JOBS;
 use super::plan::{Action, Step, plan};
+use super::plan_check::check_plan;
 use crate::Program;
-use crate::client::{Asked, Nothing, segment};
 use crate::confirm::agreed;
+use crate::connection::RefusalContext;
 use crate::error::{note, warn};
 use crate::online::Format;
 use crate::output::{Mark, Output, counted, printable};
 use crate::progress::Progress;
 use crate::{CliError, Exit, OnlineArgs, Session, api};
+use everbell_wire::JobBody;
 use everbell_wire::job_body::declared;
 
-/// From so many on it is told how far it is.
-const MANY: usize = 20;
+/// From this number of changes on, progress is shown.
+const MIN_CHANGES_FOR_PROGRESS: usize = 20;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -37,10 +38,10 @@ pub(crate) struct ApplyArgs {
     /// The file with `[[job]]` blocks; `-` is standard input.
     #[arg(short, long, value_name = "FILE")]
     file: PathBuf,
-    /// Only show what would be done.
+    /// Show the changes without applying them.
     #[arg(long)]
     dry_run: bool,
-    /// Retire jobs that were made through the API and are not in the file.
+    /// Retire jobs that were created through the API and are not in the file.
     #[arg(long)]
     prune: bool,
     /// Do not ask for confirmation.
@@ -55,15 +56,15 @@ pub(super) fn run(args: &ApplyArgs, program: Program, now: Timestamp, output: &m
     let mut session = Session::new(&args.online, now, output)?;
     let ApplyArgs { prune, dry_run, yes, .. } = *args;
     let reason = format!("everbell jobs apply {}", args.file.display());
-    let done = carry_out(&mut session, &wanted, &Wish { prune, dry_run, yes, reason })?;
+    let done = carry_out(&mut session, &wanted, &ApplyRequest { prune, dry_run, yes, reason })?;
     if is_for_programs(&session) {
         session.out.json(&done)?;
     }
     Ok(done.exit)
 }
 
-/// What else is wanted besides the jobs.
-pub(super) struct Wish {
+/// How jobs are applied.
+pub(super) struct ApplyRequest {
     pub(super) prune: bool,
     pub(super) dry_run: bool,
     pub(super) yes: bool,
@@ -71,7 +72,7 @@ pub(super) struct Wish {
     pub(super) reason: String,
 }
 
-/// What was done, or would be.
+/// The changes, made or planned.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Done {
@@ -86,20 +87,27 @@ pub(super) fn is_for_programs(session: &Session<'_>) -> bool {
     matches!(session.format, Some(Format::Json | Format::Jsonl))
 }
 
-/// Shows what differs, asks, and does it.
-pub(super) fn carry_out(session: &mut Session<'_>, wanted: &[Definition], wish: &Wish) -> Result<Done, CliError> {
-    let list = session.client.all("/jobs", &[], MOST).asked(|| "list the jobs".to_owned())?;
-    if list.next.is_some() {
-        return Err(CliError::invalid(format!("the server has more than {MOST} jobs, too many to compare")));
+/// Shows the changes, asks for confirmation, and applies them.
+pub(super) fn carry_out(
+    session: &mut Session<'_>,
+    wanted: &[Definition],
+    request: &ApplyRequest,
+) -> Result<Done, CliError> {
+    let list = session
+        .client
+        .take(session.client.jobs().list(&JobQuery::default()).read_as(), MAX_JOBS)
+        .with_action(|| "list the jobs".to_owned())?;
+    if list.next_cursor.is_some() {
+        return Err(CliError::invalid(format!("the server has more than {MAX_JOBS} jobs, too many to compare")));
     }
-    let steps = plan(wanted, &list.items, wish.prune, session.now);
+    let steps = plan(wanted, &list.items, request.prune, session.now);
     if !is_for_programs(session) {
         show(session, &steps)?;
     }
     let conflicts: Vec<&Step> = steps.iter().filter(|step| step.action == Action::Conflict).collect();
     for step in &conflicts {
         let (key, owner) = (printable(&step.job_key), step.owner.as_deref().unwrap_or_default());
-        warn(format!("job `{key}` belongs to the {owner} of the server, which says something else: change it there"));
+        warn(format!("job `{key}` is declared by the {owner} of the server and differs: change it there"));
     }
     let exit = if conflicts.is_empty() { Exit::Success } else { Exit::Conflict };
     let todo: Vec<&Step> =
@@ -107,22 +115,22 @@ pub(super) fn carry_out(session: &mut Session<'_>, wanted: &[Definition], wish: 
     let mut applied = 0;
     if exit == Exit::Conflict {
         note("nothing was changed");
-    } else if wish.dry_run {
+    } else if request.dry_run {
         session.out.flush()?;
-        foreseen(&session.client, wanted, &steps, session.now)?;
+        check_plan(&session.client, wanted, &steps, session.now)?;
     } else if !todo.is_empty() {
         session.out.flush()?;
         let question = format!("Apply {} to {}?", counted(todo.len(), "change"), session.client.server());
-        agreed(&question, wish.yes)?;
-        applied = apply(session, &todo, &wish.reason)?;
+        agreed(&question, request.yes)?;
+        applied = apply(session, &todo, &request.reason)?;
     }
     if applied > 0 && !is_for_programs(session) {
         session.done(Mark::Good, &format!("Applied {}", counted(applied, "change")))?;
     }
-    Ok(Done { dry_run: wish.dry_run, applied, steps, exit })
+    Ok(Done { dry_run: request.dry_run, applied, steps, exit })
 }
 
-/// The jobs of the file, or every problem of it with its line.
+/// Reads the jobs of the file. An error lists every problem with its line.
 fn read(args: &ApplyArgs, program: Program, now: Timestamp) -> Result<Vec<Definition>, CliError> {
     let name = if args.file.as_os_str() == "-" { "standard input".to_owned() } else { args.file.display().to_string() };
     let drafts = (program.read_jobs)(&name, &api::input(&args.file)?)?;
@@ -132,16 +140,19 @@ fn read(args: &ApplyArgs, program: Program, now: Timestamp) -> Result<Vec<Defini
     drafts.iter().map(|draft| declared(draft, now).map_err(CliError::invalid)).collect()
 }
 
-/// One after the other. What was done before something went wrong stays, and the same file again does the rest.
+/// Applies one change after the other. Changes before an error stay; applying the file again does the rest.
 fn apply(session: &Session<'_>, todo: &[&Step], reason: &str) -> Result<usize, CliError> {
     let mut progress = Progress::new();
     for (done, step) in todo.iter().enumerate() {
-        if todo.len() >= MANY {
+        if todo.len() >= MIN_CHANGES_FOR_PROGRESS {
             progress.show(&format!("{done} of {} done", todo.len()));
         }
         if let Err(error) = send(session, step, reason) {
             drop(progress);
-            note(format!("{done} of {} were done before this; the same again does the rest", todo.len()));
+            note(format!(
+                "{done} of {} changes were applied before this error; run the command again to apply the rest",
+                todo.len()
+            ));
             return Err(error);
         }
     }
@@ -150,30 +161,20 @@ fn apply(session: &Session<'_>, todo: &[&Step], reason: &str) -> Result<usize, C
 
 fn send(session: &Session<'_>, step: &Step, reason: &str) -> Result<(), CliError> {
     let key = &step.job_key;
-    let path = format!("/jobs/key:{}", segment(key));
-    let client = &session.client;
+    let (client, jobs, revision) = (&session.client, session.client.jobs(), step.revision.unwrap_or_default());
+    let body = JobBody::from(step.body.as_object().cloned().unwrap_or_default());
     match step.action {
-        Action::Create => client.post::<Nothing>("/jobs", &step.body).asked(|| format!("create job `{key}`"))?,
+        Action::Create => client.send(jobs.create(&body)).map(drop).with_action(|| format!("create job `{key}`")),
         Action::NewVersion => {
-            let mut body = step.body.clone();
-            body["reason"] = json!(reason);
-            let sent = client.call_if::<Nothing>(
-                Method::POST,
-                &format!("{path}/new-version"),
-                &[],
-                Some(&body),
-                step.revision,
-            );
-            sent.asked(|| format!("change job `{key}`"))?
+            let call = jobs.create_version(key, &body.with("reason", reason)).if_match(revision);
+            client.send(call).map(drop).with_action(|| format!("change job `{key}`"))
         }
         Action::Retire => {
-            let sent =
-                client.call_if::<Nothing>(Method::DELETE, &path, &[("reason", reason.to_owned())], None, step.revision);
-            sent.asked(|| format!("retire job `{key}`"))?
+            let call = jobs.retire(key, Some(reason)).if_match(revision);
+            client.send(call).map(drop).with_action(|| format!("retire job `{key}`"))
         }
-        Action::Unchanged | Action::Conflict => return Ok(()),
-    };
-    Ok(())
+        Action::Unchanged | Action::Conflict => Ok(()),
+    }
 }
 
 fn show(session: &mut Session<'_>, steps: &[Step]) -> Result<(), CliError> {
@@ -182,13 +183,13 @@ fn show(session: &mut Session<'_>, steps: &[Step]) -> Result<(), CliError> {
         let version = step.version.unwrap_or_default();
         let next = step.new_next_run_at.as_deref().unwrap_or("never");
         match step.action {
-            Action::Create => session.out.line(&format!("create {key}: next fire {next}"))?,
+            Action::Create => session.out.line(&format!("create {key}: next run {next}"))?,
             Action::NewVersion => {
                 session.out.line(&format!("change {key}: v{version} -> v{}", version + 1))?;
                 step.changes.iter().try_for_each(|change| session.out.line(&changed(change)))?;
                 let was = step.next_run_at.as_deref().unwrap_or("never");
                 if was != next {
-                    session.out.line(&format!("  next fire: {was} -> {next}"))?;
+                    session.out.line(&format!("  next run: {was} -> {next}"))?;
                 }
             }
             Action::Retire => session.out.line(&format!("retire {key}: v{version}"))?,
@@ -203,10 +204,10 @@ fn show(session: &mut Session<'_>, steps: &[Step]) -> Result<(), CliError> {
 }
 
 fn changed(change: &wire::ChangedField) -> String {
-    let said = |value: &Value| match value {
-        Value::Null => "nothing".to_owned(),
+    let text = |value: &Value| match value {
+        Value::Null => "none".to_owned(),
         Value::String(text) => printable(text),
         other => printable(&other.to_string()),
     };
-    format!("  {}: {} -> {}", printable(&change.field), said(&change.from), said(&change.to))
+    format!("  {}: {} -> {}", printable(&change.field), text(&change.from), text(&change.to))
 }

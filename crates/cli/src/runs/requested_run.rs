@@ -1,15 +1,16 @@
-//! A run that somebody asked for: what is said when it starts, waits, or is skipped because another is in the way.
+//! [`RequestedRun`]: a run that a command requested, which starts, waits, or is skipped.
 
 use std::time::Duration;
 
 use clap::Args;
+use everbell_client::{Response, WithJson};
 use everbell_core::Zone;
 use everbell_wire as wire;
 use everbell_wire::run::RunNowOutcome;
 use serde_json::Value;
 
 use super::watch;
-use crate::client::{Answer, Client, WithJson, job_path};
+use crate::connection::Connection;
 use crate::error::note;
 use crate::online::{Format, duration, own_zone};
 use crate::output::{Mark, printable};
@@ -22,51 +23,58 @@ pub(crate) struct WaitArgs {
     /// Follow the run, and exit with 0 if it succeeds and with 6 if not.
     #[arg(short, long)]
     wait: bool,
-    /// With --wait, give up after so long and exit with 7; the run goes on.
+    /// With --wait, stop waiting after this time and exit with 7; the run continues.
     #[arg(long, value_name = "DURATION", value_parser = duration, requires = "wait")]
     timeout: Option<Duration>,
 }
 
-/// What the server answered to a wish for a run.
-pub(crate) struct Begun<'a> {
-    pub(crate) answer: Result<Answer<WithJson<wire::RunNow>>, CliError>,
-    /// What to do about a run in the way.
-    pub(crate) again: &'a str,
+/// The response to a request for a run.
+pub(crate) struct RequestedRun<'a> {
+    pub(crate) response: Result<Response<WithJson<wire::RunNow>>, CliError>,
+    /// Advice if it was skipped because another run is active.
+    pub(crate) if_skipped: &'a str,
 }
 
-/// Tells what became of the wish, or follows the run.
-pub(crate) fn told(session: &mut Session<'_>, begun: Begun<'_>, wait: &WaitArgs) -> Result<Exit, CliError> {
-    let answer = match begun.answer {
-        Err(CliError::Refused(refusal)) if refusal.problem.code == wire::Problem::OVERLAP_SKIPPED => {
-            let wire::Problem { run, active_run, .. } = &refusal.problem;
-            return skipped(session, run.as_deref(), active_run.as_deref(), &refusal.json, begun.again);
+impl RequestedRun<'_> {
+    /// Prints whether the run started, or follows it.
+    pub(crate) fn report(self, session: &mut Session<'_>, wait: &WaitArgs) -> Result<Exit, CliError> {
+        let response = match self.response {
+            Err(CliError::Refused(refusal)) if refusal.problem().code == wire::Problem::OVERLAP_SKIPPED => {
+                let wire::Problem { run, active_run, .. } = refusal.problem();
+                return skipped(session, run.as_deref(), active_run.as_deref(), refusal.json(), self.if_skipped);
+            }
+            response => response?,
+        };
+        let WithJson { document, json } = response.document;
+        if document.outcome == RunNowOutcome::Skipped {
+            return skipped(session, Some(&document.run), None, &json, self.if_skipped);
         }
-        answer => answer?,
-    };
-    let WithJson { document: wire::RunNow { outcome, run, next_run_at }, json } = answer.document;
-    if outcome == RunNowOutcome::Skipped {
-        return skipped(session, Some(&run), None, &json, begun.again);
+        started(session, &document, &response.text, wait)
     }
+}
+
+fn started(session: &mut Session<'_>, started: &wire::RunNow, text: &str, wait: &WaitArgs) -> Result<Exit, CliError> {
+    let wire::RunNow { outcome, run, next_run_at } = started;
     let id = &run.id;
     if wait.wait {
         return watch::follow(session, id, wait.timeout);
     }
     match session.format {
-        Some(Format::Json | Format::Jsonl) => session.out.line(answer.text.trim_end())?,
+        Some(Format::Json | Format::Jsonl) => session.out.line(text.trim_end())?,
         Some(Format::Name) => session.out.line(id)?,
         Some(Format::Table | Format::Plain) | None => {
             let (word, more) = match outcome {
-                RunNowOutcome::Queued => ("Queued", ", which waits for the active one"),
+                RunNowOutcome::Queued => ("Queued", ", which waits for the active run"),
                 _ => ("Started", ""),
             };
             let name = run.job_key.as_ref().unwrap_or(&run.target);
             session.done(Mark::Arrow, &format!("{word} run {id} of {}{more}", printable(name)))?;
-            if let Some(next) = next_run_at {
+            if let Some(next) = *next_run_at {
                 // A run by hand has no slot, so only its job knows the zone.
-                let job = run.job_definition_id.as_deref().map(job_path);
-                let job = job.and_then(|path| session.client.get::<wire::Job>(&path, &[]).ok());
+                let job = run.job_definition_id.as_deref();
+                let job = job.and_then(|id| session.client.send(session.client.jobs().get(id)).ok());
                 let zone = job.map_or_else(Zone::utc, |job| own_zone(&job.document));
-                session.detail(&format!("Next   {} ({}), as before", spoken(next, &zone), away(next, session.now)))?;
+                session.detail(&format!("Next   {} ({}), unchanged", spoken(next, &zone), away(next, session.now)))?;
             }
             session.advise(&format!("follow it: everbell runs watch {id}"))?;
         }
@@ -74,13 +82,13 @@ pub(crate) fn told(session: &mut Session<'_>, begun: Begun<'_>, wait: &WaitArgs)
     Ok(Exit::Success)
 }
 
-/// Names the run in the way and the one that was recorded.
+/// Prints the active run and the skipped run that was recorded.
 fn skipped(
     session: &mut Session<'_>,
     recorded: Option<&wire::Run>,
     active: Option<&wire::Run>,
     json: &Value,
-    again: &str,
+    if_skipped: &str,
 ) -> Result<Exit, CliError> {
     let recorded_id = recorded.map_or("", |run| &run.id);
     match session.format {
@@ -95,16 +103,16 @@ fn skipped(
     let about: Vec<String> =
         [long, host.map(|host| format!("on {}", printable(&host)))].into_iter().flatten().collect();
     let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(" ")) };
-    let mark = session.out.symbols.of(Mark::Skipped);
+    let mark = session.out.symbols.symbol(Mark::Skipped);
     note(format!("{mark} Skipped: run {id} is still {status}{about}"));
     note(format!("  recorded as run {recorded_id}"));
-    note(format!("  {again}"));
+    note(format!("  {if_skipped}"));
     Ok(Exit::Conflict)
 }
 
-/// The machine on which a run is or was executed, as far as that can be told.
-pub(super) fn host(client: &Client, run: &wire::Run) -> Option<String> {
+/// The host of the instance that executes or executed a run, if it is known.
+pub(super) fn host(client: &Connection, run: &wire::Run) -> Option<String> {
     let instance = run.runner_instance_id.as_ref()?;
-    let all = client.items::<wire::Instance>("/instances").ok()?;
-    all.items.into_iter().find(|one| one.id == *instance).map(|one| one.host)
+    let all = client.send(client.instances().list()).ok()?;
+    all.document.items.into_iter().find(|one| one.id == *instance).map(|one| one.host)
 }

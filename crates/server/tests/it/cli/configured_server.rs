@@ -46,7 +46,7 @@ fn a_token_that_leaves_the_machine_in_clear_text_is_warned_about_once() {
     let there = at("0.0.0.0");
     assert_eq!((there.code, there.stderr.matches("unencrypted").count()), (Some(0), 1), "{}", there.stderr);
     assert!(
-        there.stderr.starts_with(&format!("warning: the token goes to http://0.0.0.0:{port} ")),
+        there.stderr.starts_with(&format!("warning: the token is sent to http://0.0.0.0:{port} ")),
         "{}",
         there.stderr
     );

@@ -5,7 +5,7 @@ use everbell_wire as wire;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::client::{Asked, job_path};
+use crate::connection::RefusalContext;
 use crate::online::Format;
 use crate::output::{Cell, Column, Output, Table, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};
@@ -18,13 +18,13 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// Key or id of the job.
+    /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// The one version.
+    /// The version to compare with.
     #[arg(long, value_name = "N", requires = "to", value_parser = clap::value_parser!(u32).range(1..))]
     from: Option<u32>,
-    /// The other version.
+    /// The version to compare.
     #[arg(long, value_name = "N", requires = "from", value_parser = clap::value_parser!(u32).range(1..))]
     to: Option<u32>,
     #[command(flatten)]
@@ -33,12 +33,11 @@ pub(crate) struct DiffArgs {
 
 pub(super) fn run(args: &DiffArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let (job, path) = (&args.job, job_path(&args.job));
-    let asked = || format!("compare versions of job `{job}`");
+    let job = &args.job;
+    let action = || format!("compare versions of job `{job}`");
     let named = args.from.zip(args.to);
     let (from, to) = named.map_or_else(|| newest(&session, job), Ok)?;
-    let query = [("from", from.to_string()), ("to", to.to_string())];
-    let answer = session.client.get::<wire::Items<wire::ChangedField>>(&format!("{path}/diff"), &query).asked(asked)?;
+    let answer = session.client.send(session.client.jobs().diff(job, from, to)).with_action(action)?;
     if session.format == Some(Format::Name) {
         answer.document.items.iter().try_for_each(|change| session.out.name(&change.field))?;
         return Ok(Exit::Success);
@@ -50,29 +49,29 @@ pub(super) fn run(args: &DiffArgs, now: Timestamp, output: &mut Output) -> Resul
         table.row(vec![Cell::text(field), cell(from), cell(to)]);
     }
     session.out.list(&table)?;
-    let told = if items.is_empty() { "says the same as" } else { "differs so from" };
-    session.advise(&format!("version {to} {told} version {from}"))?;
+    let relation = if items.is_empty() { "is equal to" } else { "differs from" };
+    session.advise(&format!("version {to} {relation} version {from}"))?;
     Ok(Exit::Success)
 }
 
 /// The newest version and the one before.
 fn newest(session: &Session<'_>, job: &str) -> Result<(u32, u32), CliError> {
-    let versions = session.client.items::<wire::Job>(&format!("{}/versions", job_path(job)));
-    let versions = versions.asked(|| format!("compare versions of job `{job}`"))?;
-    let newest = versions.items.first().map_or(1, |newest| newest.version);
+    let versions = session.client.send(session.client.jobs().versions(job));
+    let versions = versions.with_action(|| format!("compare versions of job `{job}`"))?;
+    let newest = versions.document.items.first().map_or(1, |newest| newest.version);
     if newest > 1 {
         return Ok((newest - 1, newest));
     }
     Err(CliError::Invalid {
         message: format!("job `{}` has one version, so there is nothing to compare", printable(job)),
-        hint: Some("`everbell jobs new-version` makes the next one".to_owned()),
+        hint: Some("create the next one: everbell jobs new-version".to_owned()),
     })
 }
 
 fn cell(value: &Value) -> Cell {
     match value {
         Value::Null => Cell::text(""),
-        Value::String(said) => Cell::text(said),
+        Value::String(text) => Cell::text(text),
         other => Cell::text(&other.to_string()),
     }
 }

@@ -1,4 +1,4 @@
-//! What would have to be done so that a server has the jobs of a file.
+//! The changes that make the jobs of a server match a file.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::client::WithJson;
+use everbell_client::WithJson;
 use everbell_wire::job_body as body;
 
-/// One job and what becomes of it.
+/// The change of one job.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Step {
     pub(super) action: Action,
     pub(super) job_key: String,
-    /// The version that is there, if one is.
+    /// The current version, if there is one.
     pub(super) version: Option<u32>,
     pub(super) changes: Vec<ChangedField>,
-    /// When it fires next as it is, and as it would be.
+    /// When it fires next, before and after the change.
     pub(super) next_run_at: Option<String>,
     pub(super) new_next_run_at: Option<String>,
-    /// Who declares it, if that is not the API.
+    /// The owner, if that is not the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) owner: Option<String>,
-    /// What is sent: the body of a new job, or the patch of one that is there.
+    /// The body of the request: a new job, or a patch.
     #[serde(skip)]
     pub(super) body: Value,
     #[serde(skip)]
@@ -41,12 +41,12 @@ pub(super) enum Action {
     NewVersion,
     Unchanged,
     Retire,
-    /// Somebody else declares it.
+    /// Another owner declares it.
     Conflict,
 }
 
-/// The steps, in the order of keys. `existing` are the living jobs as the server shows them; those that nobody wants any
-/// more and that came through the API are retired if `prune` says so.
+/// Returns the changes, sorted by key. `existing` are the current jobs of the server; with `prune`, those that were created
+/// through the API and are not wanted are retired.
 pub(super) fn plan(wanted: &[Definition], existing: &[WithJson<wire::Job>], prune: bool, now: Timestamp) -> Vec<Step> {
     let known: BTreeMap<&str, &WithJson<wire::Job>> =
         existing.iter().map(|job| (job.document.job_key.as_str(), job)).collect();
@@ -55,7 +55,7 @@ pub(super) fn plan(wanted: &[Definition], existing: &[WithJson<wire::Job>], prun
         let is_wanted = |job: &wire::Job| wanted.iter().any(|own| own.key.as_str() == job.job_key);
         let jobs = existing.iter().map(|job| &job.document);
         let ours = jobs.filter(|job| job.source == Source::Api && !is_wanted(job));
-        steps.extend(ours.map(|job| Step { new_next_run_at: None, ..beside(job, Action::Retire) }));
+        steps.extend(ours.map(|job| Step { new_next_run_at: None, ..existing_step(job, Action::Retire) }));
     }
     steps.sort_by(|a, b| a.job_key.cmp(&b.job_key));
     steps
@@ -78,7 +78,7 @@ fn step(wanted: &Definition, existing: Option<&WithJson<wire::Job>>, now: Timest
             revision: None,
         };
     };
-    // What cannot be read differs in everything.
+    // A job that cannot be read differs in everything.
     let current = body::shown(json, now).map_or_else(|_| Value::Object(Map::new()), |own| body::body(&own));
     let patch = patch(&current, &body);
     let mut changes = Vec::new();
@@ -90,14 +90,14 @@ fn step(wanted: &Definition, existing: Option<&WithJson<wire::Job>>, now: Timest
         (_, None) => Action::NewVersion,
     };
     let timed = everbell_wire::form::definition::changes_timing(&patch);
-    let was = beside(job, action);
-    // A paused job has no next fire, and an edit does not resume it.
+    let was = existing_step(job, action);
+    // A paused job has no next run, and an edit does not resume it.
     let kept = if timed && job.status != JobStatus::Paused { new_next_run_at } else { was.next_run_at.clone() };
     Step { changes, new_next_run_at: kept, owner, body: patch, ..was }
 }
 
-/// A job that is there.
-fn beside(job: &wire::Job, action: Action) -> Step {
+/// A step without changes for an existing job.
+fn existing_step(job: &wire::Job, action: Action) -> Step {
     Step {
         action,
         job_key: job.job_key.clone(),
@@ -111,7 +111,7 @@ fn beside(job: &wire::Job, action: Action) -> Step {
     }
 }
 
-/// The merge patch (RFC 7396) that makes the one of the other. A payload is one value.
+/// The merge patch (RFC 7396) from one body to another. A payload is one value.
 fn patch(from: &Value, to: &Value) -> Value {
     let (Value::Object(old), Value::Object(new)) = (from, to) else { return to.clone() };
     let mut patch = Map::new();
@@ -130,7 +130,7 @@ fn patch(from: &Value, to: &Value) -> Value {
     Value::Object(patch)
 }
 
-/// The members that differ, by their paths.
+/// Lists the members that differ, by their paths.
 fn compare(path: &str, from: &Value, to: &Value, changes: &mut Vec<ChangedField>) {
     let is_inside = |value: &Value| value.is_object() && path != "payload";
     if !is_inside(from) && !is_inside(to) {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_makes_the_one_of_the_other() {
+    fn patch_turns_one_body_into_the_other() {
         let from = json!({"a": 1, "labels": {"x": "1", "y": "2"}, "payload": {"k": null, "n": 1}, "gone": true});
         let to = json!({"a": 1, "labels": {"x": "1", "z": "3"}, "payload": {"n": 2}, "came": "here"});
         let expected = json!({"labels": {"y": null, "z": "3"}, "payload": {"n": 2}, "came": "here", "gone": null});

@@ -1,4 +1,4 @@
-//! `everbell jobs new-version`: what is not named stays as it is.
+//! `everbell jobs new-version`: fields that are not named keep their values.
 
 use clap::Args;
 use everbell_core::Zone;
@@ -6,10 +6,10 @@ use everbell_wire as wire;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::definition::{DefinitionArgs, TimingArgs};
+use super::definition_args::{DefinitionArgs, TimingArgs};
 use super::policy_args::{flags, put};
-use super::show::{fires, next_in_words, told_warnings};
-use crate::client::{Asked, job_path};
+use super::show::{fires, next_in_words, print_warnings};
+use crate::connection::RefusalContext;
 use crate::online::own_zone;
 use crate::output::{Mark, Output, printable};
 use crate::times::spoken;
@@ -35,27 +35,27 @@ const CLEARED: &[(&str, &str)] = &[
 ];
 
 #[derive(Debug, Args)]
-pub(crate) struct EditArgs {
+pub(crate) struct NewVersionArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// Another label of what to do.
+    /// Change the target.
     #[arg(long, value_name = "LABEL")]
     target: Option<String>,
-    /// Fire once, then.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with_all = ["cron", "every"], help_heading = "When it fires")]
+    /// Change to a one-time job that fires at this time.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with_all = ["cron", "every"], help_heading = "Schedule")]
     at: Option<String>,
-    /// Another IANA time zone.
-    #[arg(long, value_name = "ZONE", help_heading = "When it fires")]
+    /// Change the IANA time zone.
+    #[arg(long, value_name = "ZONE", help_heading = "Schedule")]
     tz: Option<String>,
     #[command(flatten)]
     timing: TimingArgs,
     #[command(flatten)]
     definition: DefinitionArgs,
-    /// Take back what was said: the name of a flag, such as `timeout`, or `label:NAME`; may be given again.
+    /// Reset a field to its default: the name of its flag, such as `timeout`, or `label:NAME`. Repeatable.
     #[arg(long, value_name = "FIELD")]
     clear: Vec<String>,
-    /// Make the new version active, also if the job is paused.
+    /// Activate the new version even if the job is paused.
     #[arg(long)]
     activate: bool,
     /// The reason, for the audit trail.
@@ -65,27 +65,28 @@ pub(crate) struct EditArgs {
     online: OnlineArgs,
 }
 
-pub(super) fn run(args: &EditArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+pub(super) fn run(args: &NewVersionArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let named = args.tz.as_deref().map(Zone::get).transpose()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let path = job_path(&args.job);
-    let asked = || format!("make a new version of job `{}`", args.job);
+    let jobs = session.client.jobs();
+    let action = || format!("create a new version of job `{}`", args.job);
     let takes_time = [&args.at, &args.timing.start_at, &args.timing.end_at].iter().any(|text| text.is_some());
     let zone = match &named {
         Some(zone) => zone.clone(),
         // A time without an offset is one of the zone that the job has.
-        None if takes_time => own_zone(&session.client.get::<wire::Job>(&path, &[]).asked(asked).or_list()?.document),
+        None if takes_time => {
+            own_zone(&session.client.send(jobs.get(&args.job)).with_action(action).or_list()?.document)
+        }
         None => Zone::utc(),
     };
     let body = body(args, &zone, named.is_some(), now)?;
-    let answer =
-        session.client.post::<wire::NewVersion>(&format!("{path}/new-version"), &body).asked(asked).or_list()?;
+    let answer = session.client.send(jobs.create_version(&args.job, &body)).with_action(action).or_list()?;
     let Some(made) = session.for_people(answer, |made| &made.job.job_key)? else { return Ok(Exit::Success) };
-    told(&mut session, &made, now)?;
+    report(&mut session, &made, now)?;
     Ok(Exit::Success)
 }
 
-fn body(args: &EditArgs, zone: &Zone, zone_named: bool, now: Timestamp) -> Result<JobBody, CliError> {
+fn body(args: &NewVersionArgs, zone: &Zone, zone_named: bool, now: Timestamp) -> Result<JobBody, CliError> {
     let mut body = JobBody::default();
     args.timing.write_to(&mut body, zone, now)?;
     args.definition.write_to(&mut body)?;
@@ -106,7 +107,7 @@ fn body(args: &EditArgs, zone: &Zone, zone_named: bool, now: Timestamp) -> Resul
     let only_reason = body.members.keys().all(|name| name == "reason") && body.payload.is_none();
     if only_reason && !args.activate {
         return Err(CliError::invalid(format!(
-            "nothing is to be changed\n  everbell jobs new-version {0} --cron \"30 7 * * 1-5\"\n  \
+            "nothing to change\n  everbell jobs new-version {0} --cron \"30 7 * * 1-5\"\n  \
              everbell jobs new-version --help",
             shell(&args.job)
         )));
@@ -129,32 +130,33 @@ fn clear(body: &mut JobBody, field: &str) -> Result<(), CliError> {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         return Err(CliError::Invalid {
             message: format!("--clear: `{}` cannot be cleared", field.escape_debug()),
-            hint: Some(format!("it takes label:NAME, {}", names.join(", "))),
+            hint: Some(format!("use label:NAME or one of {}", names.join(", "))),
         });
     };
     put(body, path, Value::Null);
     Ok(())
 }
 
-/// What changed, and what that does to the next fire.
-fn told(session: &mut Session<'_>, made: &wire::NewVersion, now: Timestamp) -> Result<(), CliError> {
+/// Prints the changes and their effect on the next run.
+fn report(session: &mut Session<'_>, made: &wire::NewVersion, now: Timestamp) -> Result<(), CliError> {
     let wire::NewVersion { job, superseded, changes } = made;
     let wire::Job { job_key: key, version, status, .. } = job;
     let replaces = superseded.version;
-    session.done(Mark::Good, &format!("Made {} v{version} ({status}), which replaces v{replaces}", printable(key)))?;
+    session
+        .done(Mark::Good, &format!("Created {} v{version} ({status}), which replaces v{replaces}", printable(key)))?;
     for wire::ChangedField { field, from, to } in changes {
-        let arrow = session.out.symbols.of(Mark::Arrow);
+        let arrow = session.out.symbols.symbol(Mark::Arrow);
         session.detail(&printable(&format!("{field}: {} {arrow} {}", plain(from), plain(to))))?;
     }
     if changes.is_empty() {
-        session.detail("nothing differs")?;
+        session.detail("no differences")?;
     }
     let zone = own_zone(job);
     let before = superseded.next_run_at.map_or_else(|| "none".to_owned(), |at| spoken(at, &zone));
     let after = next_in_words(job, &fires(&session.client, job), &zone, now);
     session.detail(&format!("Next   {after}; before: {before}"))?;
     session.out.flush()?;
-    told_warnings(job);
+    print_warnings(job);
     session.advise(&format!("see its versions: everbell jobs versions {}", shell(key)))
 }
 

@@ -1,24 +1,28 @@
-//! What a server would refuse about a plan, so that a dry run says the same as the run itself.
+//! Finds in a dry run what the server would refuse.
 
 use everbell_core::Definition;
-use everbell_wire as wire;
 use jiff::Timestamp;
 
 use super::plan::{Action, Step};
 use crate::CliError;
-use crate::client::{Asked, Client};
+use crate::connection::{Connection, RefusalContext};
 use everbell_wire::form::format_suggestions;
 use everbell_wire::printable;
 
-/// Refuses a plan as the server would, with everything that is wrong with it.
-pub(super) fn foreseen(client: &Client, wanted: &[Definition], steps: &[Step], now: Timestamp) -> Result<(), CliError> {
-    let served = served(client)?;
+/// Fails with everything that the server would refuse about a plan.
+pub(super) fn check_plan(
+    client: &Connection,
+    wanted: &[Definition],
+    steps: &[Step],
+    now: Timestamp,
+) -> Result<(), CliError> {
+    let served = served_targets(client)?;
     let mut faults = Vec::new();
     for step in steps.iter().filter(|step| matches!(step.action, Action::Create | Action::NewVersion)) {
         let Some(own) = wanted.iter().find(|own| own.key.as_str() == step.job_key) else { continue };
         let mut fault = |what: &str| faults.push(format!("job `{}`: {what}", printable(&step.job_key)));
         let target = own.target.as_str();
-        // Nobody who serves anything has been heard of: which targets there are is not known then.
+        // Without a live instance, the targets are not known.
         if !served.is_empty() && !served.iter().any(|label| label == target) {
             let known = format_suggestions(target, served.iter().map(String::as_str));
             fault(&format!("target: unknown target `{}`; known: {known}", printable(target)));
@@ -35,8 +39,8 @@ pub(super) fn foreseen(client: &Client, wanted: &[Definition], steps: &[Step], n
 }
 
 /// The labels that live instances serve.
-fn served(client: &Client) -> Result<Vec<String>, CliError> {
-    let list = client.items::<wire::Target>("/targets").asked(|| "list the targets".to_owned())?;
-    let live = list.items.into_iter().filter(|target| !target.instances.is_empty());
+fn served_targets(client: &Connection) -> Result<Vec<String>, CliError> {
+    let list = client.send(client.targets().list()).with_action(|| "list the targets".to_owned())?;
+    let live = list.document.items.into_iter().filter(|target| !target.instances.is_empty());
     Ok(live.map(|target| target.target).collect())
 }

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use everbell_client::{JobQuery, WithJson};
 use everbell_wire as wire;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::client::{Asked, WithJson, job_path};
+use crate::connection::RefusalContext;
 use crate::error::warn;
 use crate::online::Format;
 use crate::output::{Mark, Output, counted, printable};
@@ -15,8 +16,8 @@ use crate::{CliError, Exit, OnlineArgs, Session};
 use everbell_wire::job_body::{body, shown};
 use everbell_wire::job_toml::block;
 
-/// More jobs are not read into one file.
-pub(super) const MOST: usize = 10_000;
+/// The most jobs of one file.
+pub(super) const MAX_JOBS: usize = 10_000;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +27,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Keys or ids of jobs.
+    /// The jobs: their keys or ids.
     #[arg(value_name = "JOB", required_unless_present = "all")]
     jobs: Vec<String>,
     /// Write every job that is not retired.
@@ -43,14 +44,20 @@ pub(super) fn run(args: &ExportArgs, now: Timestamp, output: &mut Output) -> Res
     let mut session = Session::new(&args.online, now, output)?;
     let mut jobs: Vec<WithJson<wire::Job>> = Vec::new();
     if args.all {
-        let list = session.client.all("/jobs", &[], MOST).asked(|| "list the jobs".to_owned())?;
-        if list.next.is_some() {
-            warn(format!("only the first {MOST} jobs are written"));
+        let list = session
+            .client
+            .take(session.client.jobs().list(&JobQuery::default()).read_as(), MAX_JOBS)
+            .with_action(|| "list the jobs".to_owned())?;
+        if list.next_cursor.is_some() {
+            warn(format!("only the first {MAX_JOBS} jobs are written"));
         }
         jobs = list.items;
     }
     for name in &args.jobs {
-        let answer = session.client.get(&job_path(name), &[]).asked(|| format!("read job `{name}`"))?;
+        let answer = session
+            .client
+            .send(session.client.jobs().get(name).read_as())
+            .with_action(|| format!("read job `{name}`"))?;
         jobs.push(answer.document);
     }
     let (mut blocks, mut bodies, mut exit) = (Vec::new(), Vec::new(), Exit::Success);
@@ -79,7 +86,6 @@ pub(super) fn run(args: &ExportArgs, now: Timestamp, output: &mut Output) -> Res
         hint: None,
     })?;
     session.done(Mark::Good, &format!("Wrote {} to {}", counted(blocks.len(), "job"), file.display()))?;
-    session
-        .advise(&format!("see what it would change elsewhere: everbell jobs apply -f {} --dry-run", file.display()))?;
+    session.advise(&format!("preview it on another server: everbell jobs apply -f {} --dry-run", file.display()))?;
     Ok(exit)
 }
