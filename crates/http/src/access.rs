@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::limit::{Limiter, Rate, network};
 use super::problem::{Kind, Problem};
-use crate::trail;
+use crate::audit_entry;
 use everbell_wire::secret::Secret;
 
 /// How every token begins, so that it is known for what it is wherever it turns up.
@@ -97,7 +97,7 @@ impl Actor {
     }
 
     /// Remembers from where this actor sent a request.
-    pub fn asks_from(&mut self, address: Option<IpAddr>, request_id: &str) {
+    pub fn set_origin(&mut self, address: Option<IpAddr>, request_id: &str) {
         self.origin = Origin {
             address: address.map(|address| address.to_canonical().to_string()),
             request_id: Some(request_id.to_owned()),
@@ -123,7 +123,7 @@ impl Actor {
 
     /// An entry of the audit trail about what the actor does now.
     pub fn entry(&self, action: &str, object: String, now: Timestamp) -> AuditEntry {
-        AuditEntry { origin: self.origin.clone(), ..trail::entry(&self.name, action, object, now) }
+        AuditEntry { origin: self.origin.clone(), ..audit_entry::new_entry(&self.name, action, object, now) }
     }
 
     /// Jobs, in the name of the actor.
@@ -170,15 +170,15 @@ pub fn token_hash(token: &str) -> [u8; 32] {
 
 /// Lets in who brings a valid token.
 #[derive(Debug)]
-pub struct Gate {
+pub struct Authenticator {
     /// The hash of the admin token that is configured, if one is.
     configured: Option<[u8; 32]>,
     failures: Limiter<IpAddr>,
 }
 
-impl Gate {
-    pub(crate) fn new(admin_token: Option<&Secret>) -> Gate {
-        Gate {
+impl Authenticator {
+    pub(crate) fn new(admin_token: Option<&Secret>) -> Authenticator {
+        Authenticator {
             configured: admin_token.map(|token| token_hash(token.reveal())),
             failures: Limiter::new(FAILED_ATTEMPTS),
         }
@@ -190,7 +190,12 @@ impl Gate {
     }
 
     /// Who this is, by the value of the `Authorization` header.
-    pub async fn enter(&self, header: Option<&str>, from: Option<IpAddr>, bell: &Everbell) -> Result<Actor, Problem> {
+    pub async fn authenticate(
+        &self,
+        header: Option<&str>,
+        from: Option<IpAddr>,
+        bell: &Everbell,
+    ) -> Result<Actor, Problem> {
         let Some(header) = header else {
             return Err(Problem::new(Kind::Unauthenticated, "There is no `Authorization: Bearer evb_…` header."));
         };
@@ -200,7 +205,7 @@ impl Gate {
             return Ok(actor);
         }
         let why = Problem::new(Kind::Unauthenticated, "The token is not known, has expired or was revoked.");
-        Err(self.failed(from, bell, why))
+        Err(self.count_failure(from, bell, why))
     }
 
     /// Who holds the token of this hash, if it is valid.
@@ -230,7 +235,7 @@ impl Gate {
             return Ok(Actor { credential, expires_at: Some(expires_at), ..holder });
         }
         let why = Problem::new(Kind::Unauthenticated, "Your session has ended. Sign in again.");
-        Err(self.failed(from, bell, why))
+        Err(self.count_failure(from, bell, why))
     }
 
     fn is_configured(&self, hash: &[u8; 32]) -> bool {
@@ -243,8 +248,8 @@ impl Gate {
             Credential::None => Ok(true),
             Credential::Token(hash) => self.is_token_valid(&hash, actor.role, bell).await,
             Credential::Session { hash, token_hash, .. } => {
-                let is_there = bell.store().find_session(&hash, bell.now()).await?.is_some();
-                Ok(is_there && self.is_token_valid(&token_hash, actor.role, bell).await?)
+                let exists = bell.store().find_session(&hash, bell.now()).await?.is_some();
+                Ok(exists && self.is_token_valid(&token_hash, actor.role, bell).await?)
             }
         }
     }
@@ -260,7 +265,7 @@ impl Gate {
 
     /// Counts a failed attempt of this address. The answer is why it failed, or, after too many, that the address has to
     /// wait.
-    pub fn failed(&self, from: Option<IpAddr>, bell: &Everbell, why: Problem) -> Problem {
+    pub fn count_failure(&self, from: Option<IpAddr>, bell: &Everbell, why: Problem) -> Problem {
         let Some(from) = from else { return why };
         match self.failures.take(&network(from), bell.clock().monotonic()) {
             Ok(_) => why,

@@ -12,7 +12,7 @@ use everbell_core::store::JobRef;
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
-use super::access::{Actor, Gate, Role, bearer, token_hash};
+use super::access::{Actor, Authenticator, Role, bearer, token_hash};
 use super::denials::Denials;
 use super::limit::{Limiter, Quota, Rate, Refused};
 use super::live::Live;
@@ -129,14 +129,14 @@ impl ApiOptions {
 }
 
 /// The most zones of jobs that are remembered.
-const MOST_ZONES: usize = 50_000;
+const MAX_CACHED_ZONES: usize = 50_000;
 
 /// How long the place of an org is good for.
-const PLACE_GOOD_FOR: Duration = Duration::from_secs(2);
+const ORG_ZONE_TTL: Duration = Duration::from_secs(2);
 
 /// Where an org was when it was read.
 #[derive(Clone)]
-struct KnownPlace {
+struct KnownZone {
     /// By the monotonic clock.
     read: Duration,
     /// Nothing if it cannot be read.
@@ -151,7 +151,7 @@ pub struct App {
     /// How the API behaves.
     pub options: ApiOptions,
     /// Authenticates callers.
-    pub gate: Gate,
+    pub authenticator: Authenticator,
     /// Passes events on to streams.
     pub live: Live,
     pub(crate) streams: Streams,
@@ -166,9 +166,9 @@ pub struct App {
     documented: OnceLock<(String, String)>,
     /// The zones of jobs. A version never changes, so neither does its zone.
     zones: Mutex<HashMap<JobId, Zone>>,
-    places: Mutex<HashMap<OrgId, KnownPlace>>,
+    org_zones: Mutex<HashMap<OrgId, KnownZone>>,
     /// The keys of requests that are being answered.
-    pub answering: Mutex<HashSet<String>>,
+    pub in_progress: Mutex<HashSet<String>>,
 }
 
 impl App {
@@ -181,15 +181,21 @@ impl App {
         metrics: Metrics,
         ended: watch::Receiver<bool>,
     ) -> App {
-        App { duties, ..App::made(options, Gate::new(admin_token), Live::new(ended), bell, metrics) }
+        App { duties, ..App::assemble(options, Authenticator::new(admin_token), Live::new(ended), bell, metrics) }
     }
 
     /// For another program, which mounts it where it likes.
     pub fn embedded(bell: Everbell, admin_token: &Secret, metrics: Metrics) -> App {
-        App::made(ApiOptions::embedded(), Gate::new(Some(admin_token)), Live::without_end(), bell, metrics)
+        App::assemble(ApiOptions::embedded(), Authenticator::new(Some(admin_token)), Live::without_end(), bell, metrics)
     }
 
-    fn made(options: ApiOptions, gate: Gate, live: Live, bell: Everbell, metrics: Metrics) -> App {
+    fn assemble(
+        options: ApiOptions,
+        authenticator: Authenticator,
+        live: Live,
+        bell: Everbell,
+        metrics: Metrics,
+    ) -> App {
         App {
             writes: options.settings.write_limit.map(Limiter::new),
             streams: Streams::default(),
@@ -197,10 +203,10 @@ impl App {
             duties: Duties { schedules: false, poll: Duration::ZERO, heartbeat: Duration::ZERO },
             documented: OnceLock::new(),
             zones: Mutex::default(),
-            places: Mutex::default(),
-            answering: Mutex::default(),
+            org_zones: Mutex::default(),
+            in_progress: Mutex::default(),
             options,
-            gate,
+            authenticator,
             live,
             bell,
             metrics,
@@ -219,9 +225,9 @@ impl App {
     /// the org, unless the org has moved since.
     pub async fn zone_of(&self, run: &RunRecord) -> StoreResult<Option<Zone>> {
         if let Some((org, slot)) = run.org.as_ref().zip(run.slot_at) {
-            let place = self.place_of(org).await?;
-            let there = place.filter(|place| place.moved_at.is_none_or(|at| at < slot));
-            return Ok(there.and_then(|place| place.zone));
+            let known = self.org_zone(org).await?;
+            let unmoved = known.filter(|known| known.moved_at.is_none_or(|at| at < slot));
+            return Ok(unmoved.and_then(|known| known.zone));
         }
         let Some(job) = run.job_id else { return Ok(None) };
         let known = self.zones.lock().unwrap_or_else(PoisonError::into_inner).get(&job).cloned();
@@ -232,7 +238,7 @@ impl App {
         let Ok(spec) = &row.job.definition.spec else { return Ok(None) };
         let zone = spec.zone().clone();
         let mut zones = self.zones.lock().unwrap_or_else(PoisonError::into_inner);
-        if zones.len() >= MOST_ZONES {
+        if zones.len() >= MAX_CACHED_ZONES {
             zones.clear();
         }
         zones.insert(job, zone.clone());
@@ -240,25 +246,25 @@ impl App {
     }
 
     /// Where an org is, or was a moment ago: a list of runs asks for the same ones again and again.
-    async fn place_of(&self, org: &OrgId) -> StoreResult<Option<KnownPlace>> {
+    async fn org_zone(&self, org: &OrgId) -> StoreResult<Option<KnownZone>> {
         let now = self.bell.clock().monotonic();
-        let known = self.places.lock().unwrap_or_else(PoisonError::into_inner).get(org).cloned();
-        if let Some(known) = known.filter(|known| now.saturating_sub(known.read) < PLACE_GOOD_FOR) {
+        let known = self.org_zones.lock().unwrap_or_else(PoisonError::into_inner).get(org).cloned();
+        if let Some(known) = known.filter(|known| now.saturating_sub(known.read) < ORG_ZONE_TTL) {
             return Ok(Some(known));
         }
-        let place = match self.bell.orgs().get(org).await {
+        let settings = match self.bell.orgs().get(org).await {
             Ok(org) => org.place,
             Err(StoreError::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let moved_at = place.moved.map(|moved| moved.at);
-        let place = KnownPlace { read: now, zone: Zone::get(&place.timezone).ok(), moved_at };
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        if places.len() >= MOST_ZONES {
-            places.clear();
+        let moved_at = settings.moved.map(|moved| moved.at);
+        let known = KnownZone { read: now, zone: Zone::get(&settings.timezone).ok(), moved_at };
+        let mut org_zones = self.org_zones.lock().unwrap_or_else(PoisonError::into_inner);
+        if org_zones.len() >= MAX_CACHED_ZONES {
+            org_zones.clear();
         }
-        places.insert(org.clone(), place.clone());
-        Ok(Some(place))
+        org_zones.insert(org.clone(), known.clone());
+        Ok(Some(known))
     }
 
     /// Who may read metrics: who has the token for them; without one, programs on this machine, unless a proxy may be
@@ -267,11 +273,15 @@ impl App {
         match &self.options.metrics_token {
             Some(token) => {
                 let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-                let brought = header.and_then(bearer).unwrap_or("");
-                if !bool::from(token_hash(token.reveal()).ct_eq(&token_hash(brought))) {
+                let given = header.and_then(bearer).unwrap_or("");
+                if !bool::from(token_hash(token.reveal()).ct_eq(&token_hash(given))) {
                     let why = Problem::new(Kind::Unauthenticated, "The token for metrics is needed.");
                     let from = proxy::client_address(&self.options, headers, peer);
-                    return Err(if header.is_some() { self.gate.failed(from, &self.bell, why) } else { why });
+                    return Err(if header.is_some() {
+                        self.authenticator.count_failure(from, &self.bell, why)
+                    } else {
+                        why
+                    });
                 }
             }
             None => self.expect_local(headers, peer)?,

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 use super::PROBES;
 use super::admission::{Admission, Beyond, Limits};
-use super::pipeline::{refused, request_id};
+use super::pipeline::{render_problem, request_id};
 use super::problem::{Kind, Problem};
 use super::stall::StallGuard;
 use everbell_observe::Metrics;
@@ -36,9 +36,9 @@ const KEEPALIVE_IDLE: Duration = Duration::from_mins(1);
 /// The most bytes of a head, and of answers that wait to be written.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// How long connections may take to finish what they do when the server ends.
-const LAST_WORDS: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// After the system has no more descriptors, before it is asked again.
-const BREATH: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 type Io = TokioIo<StallGuard<TcpStream>>;
 
@@ -60,14 +60,14 @@ pub async fn serve(
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
-            Err(error) if is_of_the_peer(&error) => continue,
+            Err(error) if is_peer_error(&error) => continue,
             Err(error) => {
                 // Said once, however long it lasts.
                 if !is_failing {
                     tracing::warn!(%error, "connections cannot be accepted; trying again until they can");
                 }
                 is_failing = true;
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 continue;
             }
         };
@@ -94,13 +94,13 @@ pub async fn serve(
         });
     }
     drop(listener);
-    if tokio::time::timeout(LAST_WORDS, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(SHUTDOWN_TIMEOUT, graceful.shutdown()).await.is_err() {
         tracing::info!("some connections did not end in time and are cut");
     }
 }
 
 /// Whether only this connection failed, before it was accepted.
-fn is_of_the_peer(error: &io::Error) -> bool {
+fn is_peer_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
@@ -127,7 +127,7 @@ fn connection(
         let mut router = router.clone();
         async move {
             if let Some(problem) = objection(&request, beyond) {
-                return Ok(closing(refused(&problem, &request_id(request.headers()))));
+                return Ok(closing(render_problem(&problem, &request_id(request.headers()))));
             }
             tower_service::Service::call(&mut router, request.map(Body::new)).await
         }

@@ -8,7 +8,7 @@ use super::problem::{Kind, Problem};
 /// The most streams of one token.
 const MAX_STREAMS: u32 = 16;
 /// When to try again, in seconds: a stream has no end that could be known.
-const RETRY_AFTER: u64 = 15;
+const RETRY_AFTER_SECS: u64 = 15;
 
 /// The open streams, by the name of their caller.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl Streams {
         let count = open.entry(caller.to_owned()).or_default();
         if *count >= MAX_STREAMS {
             let detail = format!("`{caller}` has {MAX_STREAMS} streams open, which is the most; close one first.");
-            return Err(Problem { retry_after: Some(RETRY_AFTER), ..Problem::new(Kind::RateLimited, detail) });
+            return Err(Problem { retry_after: Some(RETRY_AFTER_SECS), ..Problem::new(Kind::RateLimited, detail) });
         }
         *count += 1;
         Ok(StreamPermit { open: Arc::clone(&self.0), caller: caller.to_owned() })

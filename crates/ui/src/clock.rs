@@ -78,13 +78,13 @@ impl Clock {
             ahead @ 1.. => format!("in {}", wait(ahead)),
             gone => format!("{} ago", wait(-gone)),
         };
-        Markup::of(format!("<span class=\"away\" data-at=\"{}\">{text}</span>", at.as_millisecond()))
+        Markup::from_html(format!("<span class=\"away\" data-at=\"{}\">{text}</span>", at.as_millisecond()))
     }
 
     /// How long something is going on already; browsers with JavaScript count on.
     pub(crate) fn since(&self, at: Timestamp) -> Markup {
         let text = wait(self.now.duration_since(at).as_secs().max(0));
-        Markup::of(format!("<span class=\"away\" data-since=\"{}\">{text}</span>", at.as_millisecond()))
+        Markup::from_html(format!("<span class=\"away\" data-since=\"{}\">{text}</span>", at.as_millisecond()))
     }
 }
 
@@ -102,7 +102,7 @@ fn marked(at: Timestamp, zone: &Zone, html: &str) -> Markup {
         "UTC" => String::new(),
         name => format!(" · {}{offset}", super::markup::escaped(name)),
     };
-    Markup::of(format!("<time datetime=\"{whole}\" title=\"{whole}{place}\">{html}</time>"))
+    Markup::from_html(format!("<time datetime=\"{whole}\" title=\"{whole}{place}\">{html}</time>"))
 }
 
 /// How long something took; a dash if it did not end.
@@ -143,9 +143,9 @@ mod tests {
     #[test]
     fn it_is_said_how_far_away() {
         let clock = clock(Face::Utc);
-        let told = |text: &str| clock.away(text.parse().unwrap()).to_string();
-        assert!(told("2026-11-16T07:00:00Z").contains(">in 18h<"));
-        assert!(told("2026-11-15T12:57:00Z").contains(">3m ago<"));
+        let shown_as = |text: &str| clock.away(text.parse().unwrap()).to_string();
+        assert!(shown_as("2026-11-16T07:00:00Z").contains(">in 18h<"));
+        assert!(shown_as("2026-11-15T12:57:00Z").contains(">3m ago<"));
         assert!(clock.since("2026-11-15T12:59:00Z".parse().unwrap()).to_string().contains(">1m<"));
     }
 }

@@ -29,9 +29,9 @@ impl Links {
 
     /// A funnel that leads to the list with only this, beside a value that leads elsewhere.
     pub(crate) fn only(&self, name: &str, value: &str) -> Markup {
-        let (place, value) = (escaped(&self.with(name, value)), escaped(value));
-        Markup::of(format!(
-            "<a class=\"only\" href=\"{place}\" title=\"Only {value}\" aria-label=\"Only {value}\"><svg class=\"i\" \
+        let (href, value) = (escaped(&self.with(name, value)), escaped(value));
+        Markup::from_html(format!(
+            "<a class=\"only\" href=\"{href}\" title=\"Only {value}\" aria-label=\"Only {value}\"><svg class=\"i\" \
              viewBox=\"0 0 16 16\" aria-hidden=\"true\"><path d=\"M2.5 3.5h11l-4.2 5v4l-2.6-1.4v-2.6z\"/></svg></a>"
         ))
     }

@@ -14,7 +14,7 @@ pub fn explanation(
     zone: Option<&Zone>,
     found: &Explanation,
 ) -> wire::Explanation {
-    let (outcome, detail) = in_words(found);
+    let (outcome, detail) = describe(found);
     let mut document =
         wire::Explanation { at, outcome, detail, run: None, gap: None, previous_slot_at: None, next_slot_at: None };
     match found {
@@ -45,8 +45,8 @@ fn slots_of(gap: &Gap) -> String {
 }
 
 /// What happened, as a word for programs and a sentence for people.
-pub fn in_words(told: &Explanation) -> (Outcome, String) {
-    match told {
+pub fn describe(explanation: &Explanation) -> (Outcome, String) {
+    match explanation {
         Explanation::Settled(SlotOutcome::Run(run)) => match &run.skip {
             Some(SkipReason::Operator { actor }) => (Outcome::Run, format!("This slot was skipped by {actor}.")),
             Some(skip) => (Outcome::Run, format!("This slot was skipped: {skip}.")),

@@ -51,9 +51,9 @@ pub(crate) fn lag(input: &Lag<'_>) -> String {
     else {
         return nothing("No runs in this time.");
     };
-    let scale = Scale::of(lags().flat_map(|lag| [lag.p50_ms, lag.p95_ms, lag.max_ms]));
+    let scale = Scale::from_spans(lags().flat_map(|lag| [lag.p50_ms, lag.p95_ms, lag.max_ms]));
     let heights: Vec<(f64, String)> =
-        scale.ticks().into_iter().map(|tick| (scale.place(tick), round_span(tick))).collect();
+        scale.ticks().into_iter().map(|tick| (scale.position(tick), round_span(tick))).collect();
     let whole = period(first.from, last.to, input.zone);
     let plot = Plot {
         id: input.id,
@@ -74,7 +74,7 @@ pub(crate) fn lag(input: &Lag<'_>) -> String {
         plot.draw(markup, &heights, |markup| {
             lines(markup, input, &plot, scale);
             for threshold in input.threshold_ms.into_iter().filter(|threshold| scale.holds(*threshold)) {
-                let (share, name) = (scale.place(threshold), round_span(threshold));
+                let (share, name) = (scale.position(threshold), round_span(threshold));
                 let level = Level { class: "c-limit", share, name, left: false, below: false };
                 level.line(markup);
                 level.name(markup);
@@ -121,7 +121,7 @@ fn points(pieces: &[LagPiece], plot: &Plot<'_>, scale: Scale, value: fn(Lags) ->
         let (left, right) = (plot.share(piece.from), plot.share(piece.to));
         (left + (right - left) * within) * WIDTH
     };
-    let height = |lag: Lags| HEIGHT * (1.0 - scale.place(value(lag)));
+    let height = |lag: Lags| HEIGHT * (1.0 - scale.position(value(lag)));
     let point = |piece: &LagPiece, within: f64| Some((at(piece, within), height(piece.lag?)));
     match pieces {
         [alone] => [0.2, 0.8].into_iter().filter_map(|within| point(alone, within)).collect(),

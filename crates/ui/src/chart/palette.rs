@@ -70,7 +70,7 @@ impl Counts {
     }
 
     /// One of each of these.
-    pub(crate) fn of(statuses: impl IntoIterator<Item = RunStatus>) -> Counts {
+    pub(crate) fn from_statuses(statuses: impl IntoIterator<Item = RunStatus>) -> Counts {
         Counts::new(statuses.into_iter().map(|status| (status, 1)))
     }
 
@@ -249,10 +249,10 @@ mod tests {
         let counts = Counts::new([(RunStatus::Succeeded, 40), (RunStatus::Skipped, 2)]);
         assert_eq!((counts.total(), counts.worst()), (42, Some(RunStatus::Skipped)));
         assert_eq!(counts.in_words(), "42 runs: 40 succeeded, 2 skipped");
-        let both: Counts = [counts, Counts::of([RunStatus::Failed])].into_iter().sum();
+        let both: Counts = [counts, Counts::from_statuses([RunStatus::Failed])].into_iter().sum();
         assert_eq!((both.total(), both.worst()), (43, Some(RunStatus::Failed)));
         assert_eq!((Counts::default().in_words(), Counts::default().worst()), ("no runs".to_owned(), None));
-        assert_eq!(Counts::of([RunStatus::Pending]).in_words(), "1 pending");
+        assert_eq!(Counts::from_statuses([RunStatus::Pending]).in_words(), "1 pending");
         assert_eq!(Counts::new([(RunStatus::Failed, u64::MAX), (RunStatus::Failed, 1)]).total(), u64::MAX);
     }
 
@@ -263,10 +263,10 @@ mod tests {
             Patterns("p7").define(&mut markup, &counts);
             markup.finish()
         };
-        assert_eq!(defined(Counts::of([RunStatus::Succeeded, RunStatus::Pending, RunStatus::Canceled])), "");
-        let failed = defined(Counts::of([RunStatus::Failed]));
+        assert_eq!(defined(Counts::from_statuses([RunStatus::Succeeded, RunStatus::Pending, RunStatus::Canceled])), "");
+        let failed = defined(Counts::from_statuses([RunStatus::Failed]));
         assert!(failed.contains("id=\"p7-bad\"") && !failed.contains("p7-run"), "{failed}");
-        let all = defined(Counts::of(RunStatus::ALL.iter().copied()));
+        let all = defined(Counts::from_statuses(RunStatus::ALL.iter().copied()));
         assert!(["p7-bad", "p7-run", "p7-skip"].iter().all(|id| all.contains(&format!("id=\"{id}\""))), "{all}");
     }
 }

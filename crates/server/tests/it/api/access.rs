@@ -173,7 +173,7 @@ fn no_secret_is_ever_told() {
         server.until(&path, |run| run["status"] == "failed");
     }
     let made = server.post("/tokens", &json!({ "name": "ops", "role": "viewer" })).expect(201);
-    let told = [
+    let shown = [
         server.log(),
         server.get("/audit").text,
         server.get("/runs").text,
@@ -182,7 +182,7 @@ fn no_secret_is_ever_told() {
         server.raw("GET", "/metrics", &[], b"").text,
     ];
     for secret in secrets.into_iter().chain([guess, "s3cr3t-query", &server.token, made["token"].as_str().unwrap()]) {
-        for text in &told {
+        for text in &shown {
             assert!(!text.contains(secret), "{secret} in {text}");
         }
     }

@@ -124,8 +124,8 @@ fn next_fires_gaps_stats_and_explanations() {
     assert!(items[0]["local"].as_str().unwrap().ends_with("[America/New_York]"));
     let slot = items[5]["at"].as_str().unwrap();
     assert_eq!(server.get(&format!("/jobs/key:night/explain?at={slot}")).expect(200)["outcome"], "ahead");
-    let told = server.get("/jobs/key:night/explain?at=2030-01-01T00:00:00").expect(200);
-    assert_eq!((&told["outcome"], &told["nextSlotAt"]), (&json!("no_slot"), &json!("2030-01-01T07:30:00Z")));
+    let shown = server.get("/jobs/key:night/explain?at=2030-01-01T00:00:00").expect(200);
+    assert_eq!((&shown["outcome"], &shown["nextSlotAt"]), (&json!("no_slot"), &json!("2030-01-01T07:30:00Z")));
     assert_eq!(server.get("/jobs/key:night/explain").faults(), ["at"]);
     assert_eq!(server.get("/jobs/key:night/gaps").expect(200)["items"], json!([]));
 

@@ -23,8 +23,8 @@ fn many(server: &Server) {
     let ana = Visitor::admin(server);
     let picked = "/bulk/pause?q=&key=a&key=b%2Cc&key=d";
     let page = ana.page(picked);
-    let told = "This pauses 2 active jobs; 1 of them fires within the next hour. 1 job stays as it is.";
-    assert_has(&page, &[told, "Will be paused", "Stays as it is", "it is paused", "Pause 2 jobs"]);
+    let message = "This pauses 2 active jobs; 1 of them fires within the next hour. 1 job stays as it is.";
+    assert_has(&page, &[message, "Will be paused", "Stays as it is", "it is paused", "Pause 2 jobs"]);
     assert_eq!(keys(&page), "a\nb,c");
 
     let refused = ana.send(picked, &[("keys", "a\r\nb,c"), ("until", "2030-01-01T00:00")]);

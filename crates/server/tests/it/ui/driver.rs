@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::server::{Folder, exchange, without_ours};
 
 /// How long a program may take to come up or to go, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DRIVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs the driver until its own input ends, then ends its whole process group. So nothing outlives a test, not even one
 /// that was killed: its end of the pipe closes with it.
@@ -68,18 +68,18 @@ impl Driver {
     }
 
     /// A command of the session, and its value or why it was refused.
-    pub(super) fn tell(&self, command: &str, body: &Value) -> Result<Value, String> {
+    pub(super) fn command(&self, command: &str, body: &Value) -> Result<Value, String> {
         self.send("POST", &format!("/session/{}/{command}", self.session), body)
     }
 
     /// Runs a script in the page, which may use `arguments` and must `return`.
     pub(super) fn execute(&self, script: &str, arguments: &Value) -> Result<Value, String> {
-        self.tell("execute/sync", &json!({ "script": script, "args": arguments }))
+        self.command("execute/sync", &json!({ "script": script, "args": arguments }))
     }
 
     /// A command of the developer tools, for what `WebDriver` has no words.
     pub(super) fn tools(&self, command: &str, parameters: &Value) -> Result<Value, String> {
-        self.tell("goog/cdp/execute", &json!({ "cmd": command, "params": parameters }))
+        self.command("goog/cdp/execute", &json!({ "cmd": command, "params": parameters }))
     }
 
     fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value, String> {
@@ -100,7 +100,7 @@ impl Drop for Driver {
         drop(self.leash.take());
         let _ = self.shell.wait();
         // Those that were killed with the shell may still write for a moment.
-        for _ in 0..PATIENCE.as_millis() / 10 {
+        for _ in 0..DRIVER_TIMEOUT.as_millis() / 10 {
             if fs::remove_dir_all(self.folder.path()).is_ok() {
                 return;
             }
@@ -131,7 +131,7 @@ fn port(output: ChildStdout) -> Result<u16, String> {
             }
         }
     });
-    receiver.recv_timeout(PATIENCE).map_err(|error| error.to_string())
+    receiver.recv_timeout(DRIVER_TIMEOUT).map_err(|error| error.to_string())
 }
 
 /// A headless Chromium with a fresh profile, that calls nobody by itself.

@@ -284,7 +284,7 @@ fn viewers_look_and_change_nothing() {
         assert_eq!(viewer.post(path, &[("id", "x"), ("timezone", "UTC"), ("confirm", "acme")]).status, 403, "{path}");
     }
     let ana = Visitor::admin(&server);
-    assert_eq!(ana.post_exactly("/orgs/acme/disable", &[]).status, 403, "without a seal");
-    assert_eq!(ana.post_exactly("/orgs/acme/disable", &[("seal", "wrong")]).status, 403);
+    assert_eq!(ana.post_exactly("/orgs/acme/disable", &[]).status, 403, "without a CSRF token");
+    assert_eq!(ana.post_exactly("/orgs/acme/disable", &[("csrf", "wrong")]).status, 403);
     assert_eq!(org(&server, "acme")["enabled"], true);
 }

@@ -16,7 +16,7 @@ fn a_failed_run_says_why() {
     let third = run_now(&server, "bad", "failed");
     let page = admin.page(&format!("/runs/{}", id(&second)));
     for text in [
-        "<div class=\"banner bad told\"><a href=\"/runs?failureCode=exit_code\"",
+        "<div class=\"banner bad run-notice\"><a href=\"/runs?failureCode=exit_code\"",
         "&#60;script&#62;alert(1)&#60;/script&#62; &#34;quoted&#34; &#38; שלום 💥",
         "\n  &#34;n&#34;: 1,\n  &#34;text&#34;: &#34;&#60;b&#62;שלום&#60;/b&#62;&#34;\n}",
         "&#34;exitCode&#34;: 3",
@@ -87,7 +87,7 @@ fn canceled_and_again(server: &Server) {
     server.until(&place, |run| run["status"] == "canceled");
     let page = admin.page(&place);
     assert!(page.contains("It was canceled by token:admin: too &#60;slow&#62;."), "{page}");
-    assert!(page.contains("<div class=\"banner off told\">") && !page.contains("/cancel\""), "{page}");
+    assert!(page.contains("<div class=\"banner off run-notice\">") && !page.contains("/cancel\""), "{page}");
     let late = admin.get(&format!("{place}/cancel"));
     assert!(admin.follow(&late).contains("It has ended: it is canceled."));
 
@@ -134,7 +134,7 @@ fn who_only_looks_sees_why_they_cannot_act() {
         assert_eq!(viewer.get(&path).status, 403);
         assert_eq!(viewer.submit(&path, &page, &[]).status, 403);
         let admin = Visitor::admin(&server);
-        assert_eq!(admin.post_exactly(&path, &[("seal", "wrong")]).status, 403);
+        assert_eq!(admin.post_exactly(&path, &[("csrf", "wrong")]).status, 403);
     }
     assert_eq!(server.get(&place).expect(200)["cancelRequested"], false);
     assert_eq!(between(&page, "<h1>Run of <span dir=\"auto\">", "</span>"), "slow");

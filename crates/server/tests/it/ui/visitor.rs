@@ -71,15 +71,15 @@ impl<'a> Visitor<'a> {
 
     /// Sends a form of a page that is open, with what the page hides in it.
     pub(crate) fn submit(&self, path: &str, page: &str, fields: &[(&str, &str)]) -> Reply {
-        let hidden = ["seal", "once", "revision", "version"].map(|name| (name, value(page, name)));
+        let hidden = ["csrf", "once", "revision", "version"].map(|name| (name, value(page, name)));
         let own = hidden.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
         self.post_exactly(path, &own.chain(fields.iter().copied()).collect::<Vec<_>>())
     }
 
     /// Sends a form that was made for this session.
     pub(crate) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Reply {
-        let seal = self.seal();
-        self.post_exactly(path, &[fields, &[("seal", seal.as_str())]].concat())
+        let csrf_token = self.csrf_token();
+        self.post_exactly(path, &[fields, &[("csrf", csrf_token.as_str())]].concat())
     }
 
     /// Sends exactly these fields.
@@ -89,8 +89,8 @@ impl<'a> Visitor<'a> {
     }
 
     /// What every form of this session sends back.
-    pub(crate) fn seal(&self) -> String {
-        hidden(&self.page("/settings"), "seal")
+    pub(crate) fn csrf_token(&self) -> String {
+        hidden(&self.page("/settings"), "csrf")
     }
 
     /// Goes where a form that was accepted leads, and reads the page there.

@@ -61,8 +61,8 @@ function tellEnded() {
 // Signed in again: forms that are open belong to the new session.
 function goOn(page) {
   document.getElementById("ended")?.remove();
-  const seal = page.querySelector("[name=seal]")?.value;
-  if (seal) document.querySelectorAll("[name=seal]").forEach((node) => { node.value = seal; });
+  const csrf = page.querySelector("[name=csrf]")?.value;
+  if (csrf) document.querySelectorAll("[name=csrf]").forEach((node) => { node.value = csrf; });
   if (stream?.readyState === 2) { deaf(); listen(); }
 }
 

@@ -29,7 +29,7 @@ pub(super) enum Layer {
 impl Layer {
     pub(super) const ALL: [Layer; 3] = [Layer::Planned, Layer::Bars, Layer::Passed];
 
-    const fn of(what: What) -> Layer {
+    const fn new(what: What) -> Layer {
         match what {
             What::Planned => Layer::Planned,
             What::Missed | What::Paused | What::Run(RunStatus::Skipped) => Layer::Passed,
@@ -51,7 +51,7 @@ impl Bundle<'_> {
     /// The runs in it by status.
     pub(super) fn runs(&self) -> Counts {
         let status = |event: &&Event| if let What::Run(status) = event.what { Some(status) } else { None };
-        Counts::of(self.events.iter().filter_map(status))
+        Counts::from_statuses(self.events.iter().filter_map(status))
     }
 
     pub(super) fn count(&self, what: What) -> usize {
@@ -101,7 +101,7 @@ fn in_row<'a>(placed: &[Placed<'a>], gap: f64) -> Vec<Bundle<'a>> {
 }
 
 fn place<'a>(input: &Timeline<'_>, event: &'a Event) -> Placed<'a> {
-    let (layer, at) = (Layer::of(event.what), input.x(event.at));
+    let (layer, at) = (Layer::new(event.what), input.x(event.at));
     let (left, right) = match layer {
         Layer::Passed => (at - PASSED / 2.0, at + PASSED / 2.0),
         Layer::Bars | Layer::Planned => (at, input.x(input.end(event)).max(at + LEAST)),

@@ -1,6 +1,6 @@
 //! [`Refusal`]: what is wrong with a form that was sent.
 
-use crate::markup::{Markup, told};
+use crate::markup::{Markup, render_inline_code};
 use everbell_http::problem::{Kind, Problem};
 
 /// What is wrong with a form that was sent, by the names of its fields; and what is wrong with the whole.
@@ -12,7 +12,7 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     /// What the API said. What is said about anything but these fields is said about the whole.
-    pub(crate) fn of(problem: Option<&Problem>, fields: &[&str]) -> Refusal {
+    pub(crate) fn from_problem(problem: Option<&Problem>, fields: &[&str]) -> Refusal {
         let Some(problem) = problem else { return Refusal::default() };
         // A job that lives, but of which the form knew another version, is retired to the API.
         if matches!(problem.kind, Kind::RevisionMismatch | Kind::JobRetired) {
@@ -50,13 +50,16 @@ impl Refusal {
     /// The attributes of a field: what stands below it is about it, and whether that is a fault.
     pub(crate) fn mark(&self, name: &str) -> Markup {
         let invalid = if self.at(name).is_some() { " aria-invalid=\"true\"" } else { "" };
-        Markup::of(format!(" aria-describedby=\"{name}-note\"{invalid}"))
+        Markup::from_html(format!(" aria-describedby=\"{name}-note\"{invalid}"))
     }
 
     /// What stands below a field: what is wrong with it, else something about it.
     pub(crate) fn below(&self, name: &str, about: &str) -> Markup {
         let (class, text) = self.at(name).map_or(("note", about), |fault| ("fault", fault));
-        Markup::of(format!("<p class=\"{class}\" id=\"{name}-note\" dir=\"auto\">{}</p>", told(text)))
+        Markup::from_html(format!(
+            "<p class=\"{class}\" id=\"{name}-note\" dir=\"auto\">{}</p>",
+            render_inline_code(text)
+        ))
     }
 
     /// The same for a time, which is read in this zone.
@@ -74,15 +77,15 @@ mod tests {
     fn a_fault_stands_at_its_field_or_above_all() {
         let faults =
             vec![Fault::new("/reason", "required", "is <required>"), Fault::new("/schedule", "invalid", "broken")];
-        let refusal = Refusal::of(Some(&Problem::body(faults)), &["reason", "until"]);
+        let refusal = Refusal::from_problem(Some(&Problem::body(faults)), &["reason", "until"]);
         assert_eq!((refusal.at("reason"), refusal.at("until")), (Some("is <required>"), None));
         assert_eq!(refusal.whole.as_deref(), Some("schedule: broken"));
         assert!(refusal.below("reason", "why").as_str().contains("class=\"fault\" id=\"reason-note\""));
         assert!(refusal.below("reason", "why").as_str().contains("is &lt;required&gt;"));
         assert!(refusal.below("until", "when").as_str().contains(">when<"));
         assert!(refusal.mark("reason").as_str().contains("aria-invalid"));
-        let whole = Refusal::of(Some(&Problem::new(Kind::Conflict, "the job is not paused")), &["reason"]);
+        let whole = Refusal::from_problem(Some(&Problem::new(Kind::Conflict, "the job is not paused")), &["reason"]);
         assert_eq!(whole.whole.as_deref(), Some("the job is not paused"));
-        assert!(Refusal::of(None, &[]).whole.is_none());
+        assert!(Refusal::from_problem(None, &[]).whole.is_none());
     }
 }

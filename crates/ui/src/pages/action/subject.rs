@@ -10,9 +10,9 @@ use super::Moment;
 use crate::clock::Clock;
 use crate::markup::url_part;
 use crate::pages::orgs::called;
-use crate::visit::Visit;
-use everbell_http::call::shown;
+use crate::request::UiRequest;
 use everbell_http::problem::{Kind, Problem};
+use everbell_http::request::shown;
 use everbell_wire::time_input::{Refusal, TimeReader};
 
 /// A job that something is about to be done to.
@@ -43,9 +43,9 @@ pub(crate) struct ForOrg {
 
 impl Subject {
     /// The job that the path names.
-    pub(crate) async fn of(visit: &Visit) -> Result<Subject, Problem> {
-        let key = visit.part("key");
-        let mut row = visit.jobs().get(key).await.map_err(|error| match error {
+    pub(crate) async fn load(request: &UiRequest) -> Result<Subject, Problem> {
+        let key = request.part("key");
+        let mut row = request.jobs().get(key).await.map_err(|error| match error {
             everbell::StoreError::Invalid(_) => {
                 Problem::new(Kind::NotFound, format!("There is no job `{}`.", shown(key)))
             }
@@ -57,7 +57,7 @@ impl Subject {
             other => other.into(),
         })?;
         // The last run is a part of the run history.
-        row.last_run = row.last_run.filter(|_| visit.may_read_runs());
+        row.last_run = row.last_run.filter(|_| request.may_read_runs());
         let definition = &row.job.definition;
         let key = definition.key.to_string();
         Ok(Subject {
@@ -65,7 +65,7 @@ impl Subject {
             name: format!("key:{key}"),
             exact: {
                 let version = definition.version.to_string();
-                format!("key:{key}@{}", visit.sent("version").unwrap_or(&version))
+                format!("key:{key}@{}", request.sent("version").unwrap_or(&version))
             },
             zone: definition.spec.as_ref().map_or_else(|_| Zone::utc(), |spec| spec.zone().clone()),
             org: None,
@@ -76,8 +76,8 @@ impl Subject {
     }
 
     /// The same, unless it is retired: nothing can be done to it any more.
-    pub(crate) async fn living(visit: &Visit) -> Result<Subject, Problem> {
-        let subject = Subject::of(visit).await?;
+    pub(crate) async fn living(request: &UiRequest) -> Result<Subject, Problem> {
+        let subject = Subject::load(request).await?;
         if subject.status() == JobStatus::Retired {
             return Err(Problem::new(Kind::JobRetired, format!("{} is retired, which is final.", subject.key)));
         }
@@ -87,8 +87,8 @@ impl Subject {
     /// The same for an org: with the timer, the schedule and the zone that it has for it.
     pub(super) fn for_org(mut self, org: &Org, jobs: Vec<OrgJob>) -> Subject {
         let own = jobs.into_iter().find(|row| row.job.definition.id == self.definition().id);
-        let wish = own.as_ref().and_then(|row| row.wish.clone());
-        let facts = OrgFacts { life: (&self.row.job.state).into(), place: org.place.clone(), wish };
+        let override_ = own.as_ref().and_then(|row| row.wish.clone());
+        let facts = OrgFacts { life: (&self.row.job.state).into(), place: org.place.clone(), wish: override_ };
         let spec = org::spec_for(self.definition(), &facts).ok();
         self.zone = spec.as_ref().map_or_else(Zone::utc, |spec| spec.zone().clone());
         self.row.timer = own.and_then(|row| row.timer);
@@ -103,7 +103,7 @@ impl Subject {
 
     /// Where to go when something was done: to the org that it was done for, else to the job.
     pub(super) fn back(&self) -> String {
-        self.org.as_ref().map_or_else(|| self.place(), |org| format!("/orgs/{}", url_part(org.id.as_str())))
+        self.org.as_ref().map_or_else(|| self.path(), |org| format!("/orgs/{}", url_part(org.id.as_str())))
     }
 
     /// What the texts about it name: the job, and the org.
@@ -122,7 +122,7 @@ impl Subject {
     }
 
     /// Where the job is shown.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         format!("/jobs/{}", self.part)
     }
 
@@ -202,8 +202,8 @@ pub(super) fn wall(at: Timestamp, zone: &Zone) -> String {
 
 /// What a field of this zone says, or what is wrong with it.
 pub(super) fn read(text: &str, zone: &Zone) -> Result<Timestamp, String> {
-    let told = |Refusal { reason, hint }: Refusal| hint.map_or(reason.clone(), |hint| format!("{reason}; {hint}"));
-    TimeReader { now: Timestamp::UNIX_EPOCH, zone }.absolute(text).map_err(told)
+    let message = |Refusal { reason, hint }: Refusal| hint.map_or(reason.clone(), |hint| format!("{reason}; {hint}"));
+    TimeReader { now: Timestamp::UNIX_EPOCH, zone }.absolute(text).map_err(message)
 }
 
 #[cfg(test)]

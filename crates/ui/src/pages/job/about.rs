@@ -54,7 +54,7 @@ pub(super) struct PauseLine {
 }
 
 impl About {
-    pub(super) fn of(subject: &Subject, clock: &Clock) -> About {
+    pub(super) fn new(subject: &Subject, clock: &Clock) -> About {
         let (job, zone) = (&subject.row.job, Some(&subject.zone));
         let (definition, state, timer) = (&*job.definition, &job.state, subject.row.timer.as_ref());
         let schedule = wire::job::Schedule::from(definition);
@@ -72,7 +72,7 @@ impl About {
             once_at: schedule.run_at.map(|at| clock.day(at, zone)),
             local_now: {
                 let there = clock.now.to_zoned(subject.zone.as_jiff().clone());
-                Markup::of(there.strftime("%H:%M").to_string())
+                Markup::from_html(there.strftime("%H:%M").to_string())
             },
             next_org: subject.row.next_for_org.as_ref().map(|(_, org)| org.to_string()),
             next: subject.row.next_run_at().map(|at| (clock.day(at, zone), clock.away(at))),

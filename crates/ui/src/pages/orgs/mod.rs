@@ -3,17 +3,17 @@
 pub(crate) mod delete;
 pub(crate) mod edit;
 pub(crate) mod enable;
-mod foreseen;
+mod forecast;
 pub(crate) mod import;
+pub(crate) mod job_orgs;
+pub(crate) mod job_override;
 pub(crate) mod list;
-pub(crate) mod of_job;
 pub(crate) mod org;
+mod org_job_status;
 pub(crate) mod run_now;
-mod stand;
 pub(crate) mod stop;
 pub(crate) mod time;
 mod what_if;
-pub(crate) mod wish;
 
 use everbell::Org;
 use everbell::core::store::OrgJob;
@@ -24,9 +24,9 @@ use super::action::Refusal;
 use crate::choices::Face;
 use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
-use crate::visit::Visit;
-use everbell_http::call::shown;
+use crate::request::UiRequest;
 use everbell_http::problem::{Kind, Problem};
+use everbell_http::request::shown;
 use everbell_wire::form::Fault;
 
 /// An org that is shown, or that something is about to be done to.
@@ -45,20 +45,20 @@ pub(crate) struct OrgSubject {
 
 impl OrgSubject {
     /// The org that the path names.
-    pub(crate) async fn of(visit: &Visit) -> Result<OrgSubject, Problem> {
-        let id = visit.call().org()?;
-        Ok(OrgSubject::from(visit.orgs().get(&id).await?))
+    pub(crate) async fn load(request: &UiRequest) -> Result<OrgSubject, Problem> {
+        let id = request.to_api_request().org()?;
+        Ok(OrgSubject::from(request.orgs().get(&id).await?))
     }
 
     /// Where the org is shown.
-    pub(crate) fn place(&self) -> String {
-        place(&self.part)
+    pub(crate) fn path(&self) -> String {
+        org_path(&self.part)
     }
 
     /// A job that fires for orgs, as this one sees it: the one that the path names.
-    async fn job(&self, visit: &Visit) -> Result<OrgJob, Problem> {
-        let key = visit.part("jobKey");
-        let jobs = visit.orgs().jobs_of(&self.org.id).await?;
+    async fn job(&self, request: &UiRequest) -> Result<OrgJob, Problem> {
+        let key = request.part("jobKey");
+        let jobs = request.orgs().jobs_of(&self.org.id).await?;
         let found = jobs.into_iter().find(|row| row.job.definition.key.as_str() == key);
         found.ok_or_else(|| Problem::new(Kind::NotFound, format!("No job `{}` fires for orgs.", shown(key))))
     }
@@ -83,7 +83,7 @@ impl From<Org> for OrgSubject {
 }
 
 /// Where the org with this id is shown, which is a part of a path already.
-fn place(part: &str) -> String {
+fn org_path(part: &str) -> String {
     format!("/orgs/{part}")
 }
 
@@ -119,5 +119,5 @@ fn refusal(problem: Option<&Problem>, fields: &[&str]) -> Refusal {
         let text = "The org has changed meanwhile, and nothing was done. This is how it is now: look again, then send it again.";
         return Refusal { faults: Vec::new(), whole: Some(text.to_owned()) };
     }
-    Refusal::of(problem, fields)
+    Refusal::from_problem(problem, fields)
 }

@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use super::{OrgSubject, local, local_now, utc};
 use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
-use crate::visit::Visit;
+use crate::request::UiRequest;
 use everbell_http::problem::Problem;
 
 /// How many fires of each job are told.
-const FIRES: usize = 3;
+const MAX_LISTED_FIRES: usize = 3;
 /// How many jobs are.
-const JOBS: usize = 20;
+const MAX_LISTED_JOBS: usize = 20;
 
 /// What a move would do.
 pub(super) enum WhatIf {
@@ -54,7 +54,7 @@ pub(super) struct DayLine {
 }
 
 impl WhatIf {
-    pub(super) async fn of(visit: &Visit, subject: &OrgSubject, timezone: &str) -> Result<WhatIf, Problem> {
+    pub(super) async fn load(request: &UiRequest, subject: &OrgSubject, timezone: &str) -> Result<WhatIf, Problem> {
         if timezone.is_empty() || timezone == subject.org.place.timezone {
             return Ok(WhatIf::Stays);
         }
@@ -63,36 +63,36 @@ impl WhatIf {
             Ok(zone) => zone,
             Err(unknown) => return Ok(WhatIf::Unknown(unknown)),
         };
-        let told = visit.orgs().what_if(&subject.org.id, zone.name(), FIRES).await?;
-        let clock = visit.clock();
+        let moved = request.orgs().what_if(&subject.org.id, zone.name(), MAX_LISTED_FIRES).await?;
+        let clock = request.clock();
         Ok(WhatIf::Moves(Moves {
             to: zone.name(),
             now: local_now(&clock, &zone),
-            more: told.len().saturating_sub(JOBS),
-            jobs: told.iter().take(JOBS).map(|job| JobMoves::of(job, &clock)).collect(),
+            more: moved.len().saturating_sub(MAX_LISTED_JOBS),
+            jobs: moved.iter().take(MAX_LISTED_JOBS).map(|job| JobMoves::new(job, &clock)).collect(),
         }))
     }
 }
 
 impl JobMoves {
-    fn of(told: &JobWhatIf, clock: &Clock) -> JobMoves {
-        let key = told.job.job.definition.key.to_string();
+    fn new(moved: &JobWhatIf, clock: &Clock) -> JobMoves {
+        let key = moved.job.job.definition.key.to_string();
         let fires = |times: &[Timestamp], spec: Option<&Spec>| {
             times.iter().map(|at| (local(clock, *at, spec.map(Spec::zone)), utc(clock, *at))).collect()
         };
-        let there = told.there.as_ref();
+        let there = moved.there.as_ref();
         JobMoves {
             part: url_part(&key),
             key,
-            before: fires(&told.what_if.before, told.here.as_ref()),
-            after: fires(&told.what_if.after, there),
-            days: told.what_if.days.iter().map(|day| DayLine::of(day, there)).collect(),
+            before: fires(&moved.what_if.before, moved.here.as_ref()),
+            after: fires(&moved.what_if.after, there),
+            days: moved.what_if.days.iter().map(|day| DayLine::new(day, there)).collect(),
         }
     }
 }
 
 impl DayLine {
-    fn of(day: &Day, spec: Option<&Spec>) -> DayLine {
+    fn new(day: &Day, spec: Option<&Spec>) -> DayLine {
         let time =
             day.at.zip(spec).map(|(at, spec)| spec.zone().as_jiff().to_datetime(at).strftime("%H:%M").to_string());
         let (sign, text) = match day.verdict {
@@ -134,7 +134,7 @@ mod tests {
             Spec::recurring("0 8 * * *".parse().unwrap(), Zone::get("Asia/Tokyo").unwrap(), Timestamp::UNIX_EPOCH);
         let line = |verdict, at: Option<&str>, gap| {
             let at = at.map(|at| at.parse().unwrap());
-            let line = DayLine::of(&Day { date: Date::constant(2026, 11, 15), verdict, at, gap }, Some(&spec));
+            let line = DayLine::new(&Day { date: Date::constant(2026, 11, 15), verdict, at, gap }, Some(&spec));
             format!("{} {}: {}", line.sign, line.date, line.text)
         };
         assert_eq!(line(Verdict::RanAlready, None, None), "ok Sun 15 Nov 2026: ran already, does not fire again");

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 
 use crate::clock::Clock;
 use crate::markup::Markup;
-use crate::pages::runs::row::{LATE_MS, lag_ms};
+use crate::pages::runs::row::{LATE_START_MS, lag_ms};
 use everbell_wire::elapsed::took;
 
 /// The length of a whole line, in parts.
-const WHOLE: i64 = 1_000;
+const BAR_LENGTH: i64 = 1_000;
 
 /// Something that happened, or is happening.
 pub(super) struct Step {
@@ -24,14 +24,14 @@ pub(super) struct Step {
     pub(super) bar: Option<Markup>,
 }
 
-pub(super) fn of(run: &RunRecord, clock: &Clock, zone: Option<&Zone>) -> Vec<Step> {
-    let line = Line::of(run, clock.now);
+pub(super) fn steps(run: &RunRecord, clock: &Clock, zone: Option<&Zone>) -> Vec<Step> {
+    let line = Line::new(run, clock.now);
     let claimed = run.claimed.map(|(at, _)| at);
     let step = |name, tone, at: Timestamp, from: Option<Timestamp>, span: Option<String>| Step {
         name,
         tone,
         at: Some(clock.exact(at, zone)),
-        span: span.map(|text| Markup::of(crate::markup::escaped(&text))),
+        span: span.map(|text| Markup::from_html(crate::markup::escaped(&text))),
         bar: from.map(|from| line.bar(tone, from, at)),
     };
     let mut steps = vec![step("Created", "wait", run.created_at, None, None)];
@@ -43,7 +43,7 @@ pub(super) fn of(run: &RunRecord, clock: &Clock, zone: Option<&Zone>) -> Vec<Ste
     if let Some(at) = run.started_at {
         let attempt = if run.attempt > 1 { format!("attempt {}, ", run.attempt) } else { String::new() };
         let lag = lag_ms(run).unwrap_or_default();
-        let tone = if lag > LATE_MS { "skip" } else { "wait" };
+        let tone = if lag > LATE_START_MS { "skip" } else { "wait" };
         let late = format!("{attempt}{} after it was meant to", took(lag));
         steps.push(step("Started", tone, at, Some(run.scheduled_at), Some(late)));
     }
@@ -62,7 +62,7 @@ fn present(run: &RunRecord, clock: &Clock, line: &Line) -> Option<Step> {
             name: "Skipped",
             tone: tone(run.status),
             at: None,
-            span: Some(Markup::of("never started")),
+            span: Some(Markup::from_html("never started")),
             bar: None,
         });
     }
@@ -103,7 +103,7 @@ struct Line {
 }
 
 impl Line {
-    fn of(run: &RunRecord, now: Timestamp) -> Line {
+    fn new(run: &RunRecord, now: Timestamp) -> Line {
         let first = run.created_at.min(run.scheduled_at);
         let last = match run.finished_at {
             Some(at) => at,
@@ -116,12 +116,12 @@ impl Line {
     /// A part of it, as a picture. What is too short to be seen is a dot.
     fn bar(&self, tone: &str, from: Timestamp, to: Timestamp) -> Markup {
         let since = |time: Timestamp| time.as_microsecond() - self.first.as_microsecond();
-        let at = |time: Timestamp| (since(time) * WHOLE / since(self.last).max(1)).clamp(0, WHOLE);
+        let at = |time: Timestamp| (since(time) * BAR_LENGTH / since(self.last).max(1)).clamp(0, BAR_LENGTH);
         let length = (at(to) - at(from)).max(6);
-        let begin = at(from).min(WHOLE - length);
-        Markup::of(format!(
-            "<svg class=\"bar {tone}\" viewBox=\"0 0 {WHOLE} 6\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
-             <rect class=\"way\" width=\"{WHOLE}\" height=\"6\"/>\
+        let begin = at(from).min(BAR_LENGTH - length);
+        Markup::from_html(format!(
+            "<svg class=\"bar {tone}\" viewBox=\"0 0 {BAR_LENGTH} 6\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+             <rect class=\"way\" width=\"{BAR_LENGTH}\" height=\"6\"/>\
              <rect x=\"{begin}\" width=\"{length}\" height=\"6\"/></svg>"
         ))
     }
