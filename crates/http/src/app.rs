@@ -34,9 +34,9 @@ pub struct ApiOptions {
     pub trust_proxy: bool,
     /// Where the server listens, unless another program does.
     pub listen: Option<IpAddr>,
-    /// What `/metrics` asks for; without, only this machine may ask.
+    /// The token for `/metrics`. Without it, only this machine has access.
     pub metrics_token: Option<Secret>,
-    /// Which routes are answered.
+    /// The routes that are served.
     pub served: Served,
     /// Named expressions that forms offer.
     pub templates: Vec<Template>,
@@ -50,7 +50,7 @@ pub struct ApiOptions {
     pub request_timeout: Duration,
     /// Whether there are pages.
     pub ui: bool,
-    /// What this installation is called, for people who have several.
+    /// The name of this installation, shown on pages.
     pub environment: Option<String>,
 }
 
@@ -71,7 +71,7 @@ pub struct ApiSettings {
     pub write_limit: Option<Rate>,
 }
 
-/// How much is answered.
+/// The extent of the served routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// The API, its reference and probes.
@@ -131,10 +131,10 @@ impl ApiOptions {
 /// The most zones of jobs that are remembered.
 const MAX_CACHED_ZONES: usize = 50_000;
 
-/// How long the place of an org is good for.
+/// How long the time zone of an org is cached.
 const ORG_ZONE_TTL: Duration = Duration::from_secs(2);
 
-/// Where an org was when it was read.
+/// The cached time zone of an org.
 #[derive(Clone)]
 struct KnownZone {
     /// By the monotonic clock.
@@ -144,7 +144,7 @@ struct KnownZone {
     moved_at: Option<Timestamp>,
 }
 
-/// What every request can reach.
+/// The state that all requests share.
 pub struct App {
     /// The library that does the work.
     pub bell: Everbell,
@@ -245,7 +245,8 @@ impl App {
         Ok(Some(zone))
     }
 
-    /// Where an org is, or was a moment ago: a list of runs asks for the same ones again and again.
+    /// Returns the time zone of an org from a short-lived cache, because a list of runs needs the same orgs
+    /// repeatedly.
     async fn org_zone(&self, org: &OrgId) -> StoreResult<Option<KnownZone>> {
         let now = self.bell.clock().monotonic();
         let known = self.org_zones.lock().unwrap_or_else(PoisonError::into_inner).get(org).cloned();
@@ -267,15 +268,15 @@ impl App {
         Ok(Some(known))
     }
 
-    /// Who may read metrics: who has the token for them; without one, programs on this machine, unless a proxy may be
-    /// what calls.
+    /// Authorizes a request for metrics: by the metrics token or, without one, for programs on this machine that do
+    /// not use a proxy.
     pub fn metrics_actor(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
         match &self.options.metrics_token {
             Some(token) => {
                 let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
                 let given = header.and_then(bearer).unwrap_or("");
                 if !bool::from(token_hash(token.reveal()).ct_eq(&token_hash(given))) {
-                    let why = Problem::new(Kind::Unauthenticated, "The token for metrics is needed.");
+                    let why = Problem::new(Kind::Unauthenticated, "The metrics token is required.");
                     let from = proxy::client_address(&self.options, headers, peer);
                     return Err(if header.is_some() {
                         self.authenticator.count_failure(from, &self.bell, why)
@@ -294,12 +295,12 @@ impl App {
             || self.options.public_url.is_some()
             || ["x-forwarded-for", "forwarded", "x-real-ip"].iter().any(|name| headers.contains_key(*name));
         if is_proxied || !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
-            let detail = "Metrics without a token are for programs on this machine, and not behind a proxy; set \
+            let detail = "Without a token, metrics are available only to programs on this machine that do not use a proxy. Set \
                           `auth.metrics_token` and send it as `Authorization: Bearer …`.";
             return Err(Problem::new(Kind::Forbidden, detail));
         }
         if !proxy::names_this_machine(&self.options, headers) {
-            let detail = "Metrics without a token are for programs on this machine, which ask for `localhost`, a loopback \
+            let detail = "Without a token, metrics are available only to programs on this machine. Use `localhost`, a loopback \
                           address or the address of `server.listen`.";
             return Err(Problem::new(Kind::Misdirected, detail));
         }

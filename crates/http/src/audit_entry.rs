@@ -1,4 +1,4 @@
-//! Entries of the audit trail about what is neither a job nor a run.
+//! Audit entries about objects other than jobs and runs.
 
 use everbell::RunId;
 use everbell_core::store::AuditEntry;
@@ -12,7 +12,7 @@ pub fn new_id(now: Timestamp) -> Uuid {
     RunId::by_hand(now, random).as_uuid()
 }
 
-/// What somebody does now.
+/// Returns an audit entry for an action at this time.
 pub fn new_entry(actor: &str, action: &str, object: String, now: Timestamp) -> AuditEntry {
     AuditEntry {
         id: new_id(now),

@@ -38,12 +38,12 @@ impl Denial {
     }
 }
 
-/// What is to be done with a denial.
+/// The next step for a denial.
 #[derive(Debug)]
 pub(crate) enum Added {
     /// It is the first of its minute: write it.
     First(Box<Denial>),
-    /// It was counted. If a wait is given, nobody waits for the end of the minute yet: [`DenialCounter::take`] the entry then.
+    /// It was counted. If a wait is given, the caller has to [`DenialCounter::take`] the entry after it.
     Counted { write_after: Option<Duration> },
     /// Too many callers are remembered.
     Full,

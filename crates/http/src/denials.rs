@@ -20,10 +20,10 @@ const ALL_WARNINGS: Rate = Rate::per_minute(600);
 /// How many entries all who are not known cause together: one attacker may have many addresses.
 const UNKNOWN_ENTRIES: Rate = Rate::per_minute(60);
 
-/// The actor of entries about somebody who is not known.
+/// The actor of entries about unknown callers.
 const UNKNOWN: &str = "nobody";
 
-/// What somebody tried.
+/// The kind of a denied request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// Any request or page.
@@ -46,7 +46,7 @@ pub struct Denied<'a> {
     pub address: Option<IpAddr>,
     /// The id of the request.
     pub request_id: &'a str,
-    /// Who it was, as far as that is known.
+    /// The caller, if known.
     pub actor: Option<&'a Actor>,
 }
 
@@ -90,7 +90,7 @@ impl Denied<'_> {
     }
 }
 
-/// What was denied lately.
+/// Limits and counters of recent denials.
 #[derive(Debug)]
 pub struct Denials {
     warnings: Limiter<IpAddr>,

@@ -1,4 +1,4 @@
-//! The same request again gets the same answer: `Idempotency-Key`.
+//! `Idempotency-Key`: a repeated request gets the same response.
 //!
 //! The key travels with the audit entry of what the handler does, and the store writes both in one transaction. So a server
 //! that dies before its answer is remembered leaves a deed that is not done again: the handler reads back what it made.
@@ -22,14 +22,14 @@ const MAX_KEY_BYTES: usize = 200;
 /// The longest answer that is remembered, in bytes. A longer one is made again from what was done.
 const MAX_STORED_BYTES: usize = 64 << 10;
 
-/// Calls the handler, unless the answer is known already.
+/// Calls the handler, unless the response is already stored.
 pub(crate) async fn once(route: &Route, path: &str, mut request: ApiRequest, id: &str) -> Result<ApiResponse, Problem> {
     let Some(text) = key(route, &request)? else { return route.handler.call(request).await };
     let fingerprint = fingerprint(route, path, &request);
     let request_key = RequestKey { key: hashed(&[&request.actor.name, &text]), fingerprint };
     let app = request.app.clone();
     let Some(_in_progress) = InProgress::begin(&app, &request_key.key) else {
-        let problem = Problem::new(Kind::IdempotencyInProgress, "A request with this key is being answered.");
+        let problem = Problem::new(Kind::IdempotencyInProgress, "A request with this key is still in progress.");
         return Err(Problem { retry_after: Some(1), ..problem });
     };
     if let Some(response) = known(&app, &request_key, id).await? {
@@ -51,25 +51,26 @@ pub(crate) async fn once(route: &Route, path: &str, mut request: ApiRequest, id:
         }
     }
     let (status, text) = (status_of(&result), stored(&result));
-    // What may succeed when it is tried again is not remembered, and neither is what is long.
+    // Server errors may succeed on a retry, so they are not stored, and neither are long responses.
     if !status.is_server_error() && text.len() <= MAX_STORED_BYTES {
         remember(&app, &request_key, (status.as_u16(), &text)).await;
     }
     result
 }
 
-/// The answer to a request that was answered or cannot be; none if the handler has to say.
+/// Returns the stored response, or a problem if the request cannot be handled. `None` means that the handler has to
+/// run.
 async fn known(app: &App, request_key: &RequestKey, id: &str) -> Result<Option<Result<ApiResponse, Problem>>, Problem> {
     Ok(match app.bell.store().find_request(request_key, app.bell.now()).await? {
         Remembered::New | Remembered::Done(_) => None,
         Remembered::Different => {
-            let detail = "This key was used for another request within the last 24 hours.";
+            let detail = "This key was used for a different request within the last 24 hours.";
             Some(Err(Problem::new(Kind::IdempotencyKeyReused, detail)))
         }
         Remembered::Answered(status, stored) => Some(replayed(status, &stored, id)),
         Remembered::InDoubt => {
-            let detail = "An earlier release began this request and was stopped, so nobody knows whether it was carried \
-                          out. Look whether it was; if not, send it again with another key.";
+            let detail = "An earlier release was stopped while it handled this request, so its outcome is unknown. Check \
+                          whether it was carried out; if not, send it again with another key.";
             Some(Err(Problem::new(Kind::Conflict, detail)))
         }
     })
@@ -97,8 +98,8 @@ fn key(route: &Route, request: &ApiRequest) -> Result<Option<String>, Problem> {
     Ok(Some(text.to_owned()))
 }
 
-/// The name under which an earlier release remembered the request. It joined actor and key with a blank, so what has more
-/// blanks could be that of somebody else.
+/// Returns the key under which an earlier release stored the request. It joined actor and key with a space, so a key
+/// with more spaces could belong to another actor.
 fn legacy(actor: &str, text: &str, fingerprint: [u8; 32]) -> Option<RequestKey> {
     let key = format!("{actor} {text}");
     (key.matches(' ').count() == 1).then_some(RequestKey { key, fingerprint })
@@ -166,7 +167,7 @@ fn stored(result: &Result<ApiResponse, Problem>) -> String {
 
 /// The answer again. A problem is one of this request: its `instance` is the id.
 fn replayed(status: u16, stored: &str, id: &str) -> Result<ApiResponse, Problem> {
-    let broken = || Problem::new(Kind::Internal, "The remembered answer cannot be read.");
+    let broken = || Problem::new(Kind::Internal, "The stored response cannot be read.");
     let document: Value = serde_json::from_str(stored).map_err(|_| broken())?;
     let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
     let known = |name: &str| ["location", "etag"].into_iter().find(|known| *known == name);

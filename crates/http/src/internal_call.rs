@@ -97,7 +97,7 @@ pub async fn perform<T: DeserializeOwned>(
             let problem = serde_json::from_str(&text).ok().and_then(|document| Problem::from_document(&document));
             Err(problem.unwrap_or_else(|| {
                 tracing::error!(method = %route.method, route = route.path, "a remembered problem cannot be read");
-                Problem::new(Kind::Internal, "The remembered answer cannot be read.")
+                Problem::new(Kind::Internal, "The stored response cannot be read.")
             }))
         }
         _ => read(&route, NO_DOCUMENT),
@@ -111,7 +111,7 @@ const NO_DOCUMENT: &str = "null";
 fn read<T: DeserializeOwned>(route: &Route, text: &str) -> Result<T, Problem> {
     serde_json::from_str(text).map_err(|error| {
         tracing::error!(%error, method = %route.method, route = route.path, "a page cannot read the answer of a route");
-        Problem::new(Kind::Internal, "The answer cannot be read; the log of the server has the details.")
+        Problem::new(Kind::Internal, "The response cannot be read. See the server log for details.")
     })
 }
 
@@ -125,7 +125,7 @@ fn find(method: &Method, path: &str) -> Result<Arc<Route>, Problem> {
     let found = routes.iter().find(|route| route.method == *method && route.path == path);
     found.cloned().ok_or_else(|| {
         tracing::error!(%method, path, "a page asks for a route that does not exist");
-        Problem::new(Kind::Internal, "This page asks for something that does not exist.")
+        Problem::new(Kind::Internal, "This page calls an API route that does not exist.")
     })
 }
 

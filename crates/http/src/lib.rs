@@ -1,8 +1,8 @@
-//! The HTTP side of the server. Every route stands on this page.
+//! The HTTP API of the server. The tables below list every route.
 //!
-//! A request goes through [`pipeline`] (who, may they, what do they say, was it answered before) to one handler of
-//! [`api`], which calls the client of the library once and renders a document of [`everbell_wire`]. The same table makes the
-//! OpenAPI document (`openapi.rs`).
+//! A request passes [`pipeline`] (authentication, role, validation, idempotency) and is handled by one function of [`api`],
+//! which calls the client of the library and returns a document of [`everbell_wire`]. The OpenAPI document is generated from
+//! the same tables (`openapi.rs`).
 
 pub mod access;
 mod admission;
@@ -86,7 +86,7 @@ fn job_routes() -> Vec<Route> {
             .own_body("JobPatch", everbell_wire::form::job::EDIT).revised()
             .returns::<wire::Job>(200, "The current version").example(&updated_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(delete, "/jobs/{jobId}", Role(Admin), actions::retire).does("retireJob", "Retire a job").query(actions::RETIRE).revised()
-            .details("A retired job never fires again. Its runs and versions stay.")
+            .details("A retired job never fires again. Its runs and versions are kept.")
             .returns::<wire::Job>(200, "The retired job").example(&retired_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(get.clone(), "/jobs/{jobId}/versions", Role(Viewer), jobs::versions).does("listJobVersions", "List the versions of a job, newest first")
             .returns_items::<wire::Job>("The versions").problems(&[NotFound]),
@@ -114,18 +114,18 @@ fn job_action_routes() -> Vec<Route> {
             .details("A paused job does not fire, and runs that have not started wait until it is resumed. Runs that have started continue."),
         pause(patch.clone(), "pauseJobWithPatch").replaced_by("pauseJob"),
         resume(post.clone(), "resumeJob")
-            .details("Runs that waited for the end of the pause may start."),
+            .details("Runs that were held by the pause can start."),
         resume(patch, "resumeJobWithPatch").replaced_by("resumeJob"),
         route(post.clone(), "/jobs/{jobId}/run-now", Role(Operator), actions::run_now).does("runJobNow", "Run a job now").body("RunNowRequest", actions::RUN_NOW).revised()
-            .details("The schedule of the job stays as it is. While another run is active, the `overlap` policy applies unless `force` or `queue` is set.")
-            .returns::<wire::RunsNow>(202, "The run, or one run for each org").returns::<wire::RunNow>(200, "The skipped run, if the server is configured so")
+            .details("The schedule does not change. While another run is active, the `overlap` policy applies unless `force` or `queue` is set.")
+            .returns::<wire::RunsNow>(202, "The run, or one run for each org").returns::<wire::RunNow>(200, "The skipped run, if the server is configured to return it")
             .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, RevisionMismatch, TooManyPendingRuns]),
         route(post.clone(), "/jobs/{jobId}/reschedule", Role(Operator), actions::reschedule).does("rescheduleJob", "Move the next run of a job").body("RescheduleRequest", actions::RESCHEDULE).revised()
-            .details("Moves only the next run. The schedule stays as it is.")
+            .details("Moves only the next run. The schedule does not change.")
             .returns::<wire::Job>(200, "The job").example(&rescheduled_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(post.clone(), "/jobs/{jobId}/skip-next", Role(Operator), actions::skip_next).does("skipNextRuns", "Skip the next runs of a job").body("SkipNextRequest", actions::SKIP_NEXT).revised()
             .returns::<wire::Job>(200, "The job").example(&skipped_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
-        route(post.clone(), "/jobs/{jobId}/backfills", Role(Operator), backfills::create).does("createBackfill", "Run past slots that have no run").body("BackfillRequest", backfills::CREATE)
+        route(post.clone(), "/jobs/{jobId}/backfills", Role(Operator), backfills::create).does("createBackfill", "Create runs for past slots that have none").body("BackfillRequest", backfills::CREATE)
             .returns::<wire::Backfill>(202, "The backfill").returns::<wire::Backfill>(200, "The plan, for a dry run").problems(&[NotFound, Conflict, JobRetired, TooManyPendingRuns]),
         route(post.clone(), "/jobs/{jobId}/backfills/{backfillId}/stop", Role(Operator), backfills::stop).does("stopBackfill", "Stop a backfill")
             .details("Cancels its runs that have not started. Runs that have started continue.")
@@ -133,12 +133,12 @@ fn job_action_routes() -> Vec<Route> {
         route(post.clone(), "/jobs/{jobId}/orgs/rebuild", Role(Admin), org_updates::rebuild).does("rebuildOrgTimers", "Rebuild the timers of a job for every org").body("ReasonRequest", org_updates::WHY)
             .returns::<wire::OrgUpdateStarted>(202, "The org update, which handles a few orgs at a time").problems(&[NotFound, JobRetired]),
         route(post, "/jobs/{jobId}/sweeps/{sweepId}/stop", Role(Operator), org_updates::stop).does("stopOrgUpdate", "Stop an org update").body("ReasonRequest", org_updates::WHY)
-            .details("Stops an update that creates runs for every org of a job. Runs that it has created stay.")
+            .details("Stops an update that creates runs for every org of a job. Runs that it has created are kept.")
             .returns::<wire::OrgUpdate>(200, "The progress of the update").problems(&[NotFound]),
     ]
 }
 
-/// The past and the future of a job.
+/// The history and the next runs of a job.
 #[rustfmt::skip]
 fn job_history_routes() -> Vec<Route> {
     let get = Method::GET;
@@ -148,8 +148,8 @@ fn job_history_routes() -> Vec<Route> {
         route(get.clone(), "/jobs/{jobId}/next", Role(Viewer), job_history::next).does("listNextFires", "List the next times at which a job fires").query(job_history::NEXT)
             .returns::<wire::Fires>(200, "The next times").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/explain", RunHistory, job_history::explain).does("explainJob", "Explain what happened at a given time").query(job_history::EXPLAIN)
-            .returns::<wire::Explanation>(200, "The run, the gap, or the reason why there is neither").problems(&[NotFound]),
-        route(get.clone(), "/jobs/{jobId}/gaps", RunHistory, job_history::gaps).does("listGaps", "List the slots of a job that got no run").query(job_history::GAPS)
+            .returns::<wire::Explanation>(200, "The run, the gap, or the reason for neither").problems(&[NotFound]),
+        route(get.clone(), "/jobs/{jobId}/gaps", RunHistory, job_history::gaps).does("listGaps", "List the slots of a job that have no run").query(job_history::GAPS)
             .returns_page::<wire::Gap>("A page of gaps").problems(&[NotFound]),
         route(get, "/jobs/{jobId}/stats", RunHistory, job_history::stats).does("getJobStats", "Show job statistics").query(job_history::STATS)
             .returns::<wire::Stats>(200, "Counts, durations and lags").problems(&[NotFound]),
@@ -169,7 +169,7 @@ fn run_routes() -> Vec<Route> {
             .details("A run that has not started is canceled at once. A running handler is asked to stop.")
             .returns::<wire::Canceled>(202, "The run").problems(&[NotFound, Conflict]),
         route(post, "/runs/{runId}/rerun", Role(Operator), runs::rerun).does("rerunRun", "Run again with the same payload").body("ReasonRequest", runs::CANCEL)
-            .returns::<wire::RunNow>(202, "The new run").returns::<wire::RunNow>(200, "The skipped run, if the server is configured so")
+            .returns::<wire::RunNow>(202, "The new run").returns::<wire::RunNow>(200, "The skipped run, if the server is configured to return it")
             .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, TooManyPendingRuns]),
     ]
 }
@@ -193,14 +193,14 @@ fn org_routes() -> Vec<Route> {
             .details("An absent member keeps its value, `null` resets it.")
             .returns::<wire::Org>(200, "The org").example(&written_org()).problems(&[NotFound, Conflict, RevisionMismatch]),
         route(delete.clone(), "/orgs/{orgId}", Role(Operator), orgs::delete).does("deleteOrg", "Delete an org").query(orgs::DELETE).revised()
-            .details("No job fires for the org any more. Its runs stay.")
+            .details("Jobs no longer fire for the org. Its runs are kept.")
             .returns_nothing(204, "The org is deleted").problems(&[NotFound, Conflict, RevisionMismatch]),
         route(get.clone(), "/orgs/{orgId}/jobs", Role(Viewer), org_jobs::list).does("listOrgJobs", "List the jobs of an org, and when each fires for it")
             .returns_items::<wire::OrgJob>("The jobs").problems(&[NotFound]),
         route(get.clone(), "/orgs/{orgId}/jobs/{jobKey}", Role(Viewer), org_jobs::get).does("getOrgOverride", "Get an org's override of a job")
             .returns::<wire::OrgOverride>(200, "The override and its effect").problems(&[NotFound]),
         route(put, "/orgs/{orgId}/jobs/{jobKey}", Role(Operator), org_jobs::put).does("putOrgOverride", "Set an org's override of a job").body("OverridePut", org_jobs::OVERRIDE)
-            .details("Lets the job fire at another local time for the org, or not at all.")
+            .details("Changes the local time at which the job fires for the org, or turns the job off for it.")
             .returns::<wire::OrgOverride>(200, "The override and its effect").example(&written_override()).problems(&[NotFound]),
         route(delete, "/orgs/{orgId}/jobs/{jobKey}", Role(Operator), org_jobs::delete).does("deleteOrgOverride", "Remove an org's override of a job").query(org_jobs::CLEAR)
             .returns_nothing(204, "The override is removed").problems(&[NotFound]),
@@ -228,9 +228,9 @@ fn other_routes() -> Vec<Route> {
             .returns::<wire::RunNow>(202, "The run").example(&tried_target()).problems(&[NotFound]),
         route(get.clone(), "/instances", Role(Viewer), instances::list).does("listInstances", "List instances, oldest first")
             .returns_items::<wire::Instance>("The instances"),
-        route(post.clone(), "/instances/{instanceId}/drain", Role(Admin), instances::drain).does("drainInstance", "Stop an instance from accepting work")
-            .returns_nothing(204, "The instance finishes its runs and accepts no others").problems(&[NotFound]),
-        route(post.clone(), "/instances/{instanceId}/undrain", Role(Admin), instances::undrain).does("undrainInstance", "Let an instance accept work again")
+        route(post.clone(), "/instances/{instanceId}/drain", Role(Admin), instances::drain).does("drainInstance", "Drain an instance")
+            .returns_nothing(204, "The instance finishes its runs and accepts no new ones").problems(&[NotFound]),
+        route(post.clone(), "/instances/{instanceId}/undrain", Role(Admin), instances::undrain).does("undrainInstance", "Undrain an instance")
             .returns_nothing(204, "The instance accepts work").problems(&[NotFound]),
         route(get.clone(), "/audit", Role(Operator), audit::list).does("listAuditEntries", "List audit entries, newest first").query(audit::LIST)
             .returns_page::<wire::AuditEntry>("A page of entries"),
@@ -253,7 +253,7 @@ fn other_routes() -> Vec<Route> {
         route(get.clone(), "/status", Role(Viewer), instances::status).does("getStatus", "Show the state of the server and its database")
             .returns::<wire::Status>(200, "The status"),
         route(get, "/events", RunHistory, events::stream).does("streamEvents", "Stream events as they happen").query(events::STREAM)
-            .details("Server-Sent Events. The response has no end: read it as a stream.")
+            .details("Server-Sent Events. The response does not end: read it as a stream.")
             .returns_text(200, "The events", "text/event-stream", EVENT),
     ]
 }
@@ -268,11 +268,11 @@ pub fn root_routes(options: &ApiOptions) -> Vec<Route> {
     let home = (!options.has_pages()).then_some(home);
     home.into_iter().chain(vec![
         route(get.clone(), "/livez", Open, probes::live).does("checkLiveness", "Check whether the process responds")
-            .returns_text(200, "It responds", "text/plain", "ok\n"),
+            .returns_text(200, "The process responds", "text/plain", "ok\n"),
         route(get.clone(), "/readyz", Open, probes::ready).does("checkReadiness", "Check whether the server can do its work").query(probes::READY)
-            .returns_text(200, "It can", "text/plain", "ok\n").returns_text(503, "It cannot", "text/plain", "not ready\n"),
+            .returns_text(200, "The server is ready", "text/plain", "ok\n").returns_text(503, "The server is not ready", "text/plain", "not ready\n"),
         route(get.clone(), "/healthz", Open, probes::ready).does("checkHealth", "Check whether the server can do its work").query(probes::READY).replaced_by("checkReadiness")
-            .returns_text(200, "It can", "text/plain", "ok\n").returns_text(503, "It cannot", "text/plain", "not ready\n"),
+            .returns_text(200, "The server is ready", "text/plain", "ok\n").returns_text(503, "The server is not ready", "text/plain", "not ready\n"),
         route(get.clone(), "/metrics", Metrics, probes::metrics).does("getMetrics", "Get metrics for Prometheus")
             .details("Available from this machine, or with the metrics token.")
             .returns_text(200, "The metrics", "text/plain", "everbell_jobs_errored 0\n"),
@@ -308,7 +308,7 @@ pub fn compat_routes() -> Vec<Route> {
     ]
 }
 
-/// What a process answers that only schedules.
+/// The routes of a process that only schedules.
 const PROBES: [&str; 4] = ["/livez", "/readyz", "/healthz", "/metrics"];
 
 /// Every route with the mount below which it is.
@@ -333,11 +333,11 @@ pub trait Pages: Send + Sync {
     /// Adds the pages to the routes of the API.
     fn mount(&self, router: Router) -> Router;
 
-    /// Answers a browser where there is nothing.
+    /// Responds to a browser where no route exists.
     async fn not_found(&self, request: Request) -> Response;
 }
 
-/// Whether a browser asks, for a person to read.
+/// Whether a browser requests a page.
 fn wants_page(request: &Request) -> bool {
     let accept = request.headers().get("accept").and_then(|value| value.to_str().ok()).unwrap_or("");
     request.method() == Method::GET && accept.contains("text/html")

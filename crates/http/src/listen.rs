@@ -1,4 +1,4 @@
-//! Connections: bounded in number and in patience, and closed in good order.
+//! Connections, with limits on their number and timeouts, and a graceful shutdown.
 
 use std::convert::Infallible;
 use std::io;
@@ -27,7 +27,7 @@ use everbell_observe::Metrics;
 
 /// A connection that does not send the head of a request in this time is closed: also one that is idle.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same for a connection that may only ask probes.
+/// The timeout for a connection that may only use probes.
 const PROBE_HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// A connection whose client does not read, or does not acknowledge, for this time is closed.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -150,14 +150,14 @@ fn tune(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Why a request is not even looked at.
+/// Returns the reason to refuse a request before it is routed.
 fn objection(request: &Request<Incoming>, beyond: Option<Beyond>) -> Option<Problem> {
     if let Some(detail) = ambiguity(request.headers(), request.version()) {
         return Some(Problem::new(Kind::InvalidInput, detail));
     }
     let detail = match beyond.filter(|_| !PROBES.contains(&request.uri().path()))? {
-        Beyond::Connections => "This server has as many connections as it takes.",
-        Beyond::Address => "Your address has as many connections to this server as one may have.",
+        Beyond::Connections => "The server has reached its connection limit.",
+        Beyond::Address => "Your address has reached its connection limit.",
     };
     Some(Problem { retry_after: Some(5), ..Problem::new(Kind::RateLimited, detail) })
 }

@@ -1,9 +1,9 @@
-//! What happens in the whole cluster, as it happens: the source of the event stream.
+//! The source of the event stream: changes in the whole cluster as they happen.
 //!
-//! An instance tells its own events at once, but those of the others are only in the database. So there is one watcher,
-//! which looks there whenever something may have happened (an event here, a notice of the store, or a second has gone by)
-//! and tells what is different: runs that came, moved on or ended, and new entries of the audit trail. It looks only
-//! while somebody listens. Events only tell: who was away asks the API.
+//! Events of other instances are only in the database. One watcher polls it whenever something may have happened (a local
+//! event, a notification of the store, or after a second) and publishes the differences: runs that were created, changed
+//! status or ended, and new audit entries. It polls only while there are listeners. Events are hints: a client that was
+//! disconnected has to read the current state from the API.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,16 +16,16 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast, watch};
 use uuid::Uuid;
 
-/// The shortest and the longest time between two looks.
+/// The minimum and the maximum time between two polls.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a listener waits for the first look.
+/// How long a listener waits for the first poll.
 const FIRST_POLL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many runs a look compares.
+/// The maximum number of runs that a poll compares.
 const MAX_COMPARED_RUNS: u32 = 500;
-/// How many entries of the audit trail a look reads.
+/// The maximum number of audit entries that a poll reads.
 const MAX_COMPARED_ENTRIES: u32 = 100;
-/// How many events are kept for who comes back.
+/// The number of events that are kept for clients that reconnect.
 const MAX_BUFFERED_EVENTS: usize = 1_000;
 
 /// Something that happened.
@@ -41,16 +41,16 @@ pub struct StreamEvent {
 /// Where events of the cluster go.
 #[derive(Debug)]
 pub struct Live {
-    /// Tells this process apart from an earlier one, whose numbers mean nothing here.
+    /// Distinguishes this process from an earlier one, whose event numbers are not valid here.
     epoch: String,
     sender: broadcast::Sender<Arc<StreamEvent>>,
     buffer: Mutex<EventBuffer>,
-    /// Somebody came to listen.
+    /// Notified when a listener joins.
     listener_joined: Notify,
-    /// Whether there was a look, so that whatever happens from now on is told.
+    /// Whether a first poll is done, so that all later changes are published.
     is_polling: watch::Sender<bool>,
     ended: watch::Receiver<bool>,
-    /// Kept so that nobody takes its absence for the end.
+    /// Keeps the channel open, because a dropped sender would mean the end.
     _never: Option<watch::Sender<bool>>,
 }
 
@@ -60,9 +60,9 @@ struct EventBuffer {
     events: VecDeque<Arc<StreamEvent>>,
 }
 
-/// What a listener gets first.
+/// A new subscription.
 pub struct Listening {
-    /// What it missed; nothing if that is not known any more.
+    /// The events since the last id; `None` if they are no longer known.
     pub missed: Option<Vec<Arc<StreamEvent>>>,
     pub events: broadcast::Receiver<Arc<StreamEvent>>,
 }
@@ -81,7 +81,7 @@ impl Live {
         }
     }
 
-    /// For a program that ends when it ends.
+    /// Creates a source that never ends by itself.
     pub fn without_end() -> Live {
         let (end, ended) = watch::channel(false);
         Live { _never: Some(end), ..Live::new(ended) }
@@ -114,7 +114,7 @@ impl Live {
         Listening { missed, events }
     }
 
-    /// Resolves when whatever happens from now on will be told; or after a while, if the database does not answer.
+    /// Resolves when all later changes will be published, or after a timeout if the database does not respond.
     pub async fn ready(&self) {
         self.listener_joined.notify_one();
         let mut is_polling = self.is_polling.subscribe();
@@ -129,7 +129,7 @@ impl Live {
         if buffer.events.len() > MAX_BUFFERED_EVENTS {
             buffer.events.pop_front();
         }
-        // An error means that nobody listens.
+        // An error means that there are no listeners.
         drop(self.sender.send(event));
     }
 
@@ -188,7 +188,7 @@ impl Live {
     }
 }
 
-/// What a look saw.
+/// The state that a poll has read.
 struct Snapshot {
     runs: HashMap<RunId, RunRecord>,
     /// The oldest of the newest runs, if there are more than were looked at: what is older and unknown is no news.

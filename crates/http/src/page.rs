@@ -18,7 +18,7 @@ use everbell_wire::form::{Field, Kind, optional};
 use everbell_wire::percent;
 
 pub(crate) const LIMIT: Field =
-    optional("limit", Kind::Integer { min: 1, max: 200 }, "The most items of a page. Default: 50.");
+    optional("limit", Kind::Integer { min: 1, max: 200 }, "The maximum number of items per page. Default: 50.");
 /// The query parameter that names where a page begins.
 pub const CURSOR: Field = optional(
     "cursor",
@@ -29,7 +29,7 @@ pub const CURSOR: Field = optional(
 const DEFAULT_LIMIT: u32 = 50;
 const CHECKSUM_BYTES: usize = 9;
 
-/// Which page is asked for.
+/// Reads the limit and the cursor of a query.
 pub fn from_query(request: &ApiRequest) -> Result<PageRequest, Problem> {
     let limit = request.query.get("limit").and_then(Value::as_u64).and_then(|limit| u32::try_from(limit).ok());
     let text = request.query.get("cursor").and_then(Value::as_str);
@@ -103,7 +103,7 @@ fn decode_cursor(text: &str, bound_query: &str) -> Result<Cursor, Problem> {
         Some(Cursor { value, id })
     };
     read().ok_or_else(|| {
-        Problem::at("parameter", "cursor", "is not one of this list with these filters; begin again without it")
+        Problem::at("parameter", "cursor", "does not belong to this list and these filters; start again without it")
     })
 }
 

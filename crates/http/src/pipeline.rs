@@ -1,5 +1,5 @@
-//! What happens to every request, in this order: who is it, may they, what do they say, has it been answered before; then
-//! the handler; then the answer. A handler sees only what passed.
+//! Handles every request: authentication, role, query and body, idempotency, the handler, and the response. A handler
+//! sees only valid requests.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use super::route::{Access, Route, Shape};
 use super::{App, idempotency, proxy};
 use everbell_wire::form::{Form, Naming, query};
 
-/// How many times as long as others a request with a body of many lines may take.
+/// How much longer a request with JSON lines may take.
 const LINES_TIMEOUT_FACTOR: u32 = 6;
-/// The database has until the deadline of a request; what it says then still has to be answered.
+/// The time after the deadline of the database in which the response is still sent.
 const RESPONSE_GRACE: Duration = Duration::from_secs(1);
 
 /// A route at the place where it is mounted.
@@ -85,7 +85,7 @@ pub async fn handle(
     response
 }
 
-/// What is known about a request before it is answered.
+/// The facts about a request that are needed after it was handled.
 #[derive(Default)]
 struct RequestContext {
     id: String,
@@ -94,14 +94,13 @@ struct RequestContext {
     quota: Option<Quota>,
 }
 
-/// The name of the limit on writes in the headers that tell of it.
+/// The name of the write limit in rate limit headers.
 const WRITE_LIMIT_NAME: &str = "writes";
 
 /// The parts of a path by their names.
 pub fn path_params(params: Result<RawPathParams, RawPathParamsRejection>) -> Result<Vec<(String, String)>, Problem> {
-    let params = params.map_err(|_| {
-        Problem::new(Kind::InvalidInput, "The path is not valid: what `%` encodes in it must be UTF-8.")
-    })?;
+    let params = params
+        .map_err(|_| Problem::new(Kind::InvalidInput, "The path is invalid: percent-encoded parts must be UTF-8."))?;
     Ok(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
@@ -160,12 +159,12 @@ pub fn count_write(app: &App, actor: &Actor, quota: &mut Option<Quota>) -> Resul
     };
     *quota = taken;
     let Some(wait) = wait else { return Ok(()) };
-    let detail = format!("`{}` writes more often than `api.write_rate` and `api.write_burst` allow.", actor.name);
+    let detail = format!("`{}` exceeds the write limit of `api.write_rate` and `api.write_burst`.", actor.name);
     Err(Problem { retry_after: Some(wait), ..Problem::new(Kind::RateLimited, detail) })
 }
 
-/// Calls a handler that changes something. What was begun is finished, also if nobody waits for the answer any more; and a
-/// handler that panics takes nothing with it but its request.
+/// Calls a handler that changes something. The change is finished even if the client disconnects, and a panic affects
+/// only its own request.
 pub(super) async fn run_to_completion(
     route: &Arc<Route>,
     path: &str,
@@ -178,7 +177,7 @@ pub(super) async fn run_to_completion(
     let work = tokio::spawn(with_deadline(deadline, work));
     work.await.unwrap_or_else(|error| {
         tracing::error!(request = id, %error, "a handler panicked");
-        Err(Problem::new(Kind::Internal, "Something is broken here; the log of the server has the details."))
+        Err(Problem::new(Kind::Internal, "An internal error occurred. See the server log for details."))
     })
 }
 
@@ -191,7 +190,7 @@ pub fn needed_role(app: &App, access: Access) -> Role {
     }
 }
 
-/// Who calls.
+/// Returns the caller of a route with this access.
 async fn authorize(app: &App, access: Access, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
     match access {
         Access::Open => return Ok(Actor::anonymous("nobody")),
@@ -202,7 +201,7 @@ async fn authorize(app: &App, access: Access, headers: &HeaderMap, peer: Option<
     authenticate(app, header, headers, peer).await
 }
 
-/// Who this is, by a header or a session that says it.
+/// Authenticates a caller by a bearer token.
 pub async fn authenticate(
     app: &App,
     bearer: Option<&str>,
@@ -223,7 +222,7 @@ fn read_query(text: &str, route: &Route) -> Result<Value, Problem> {
 fn revision(app: &App, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get(header::IF_MATCH) else {
         if app.options.settings.require_if_match {
-            let detail = "Send the `ETag` of what you have read as `If-Match`.";
+            let detail = "Send the `ETag` of the version that you have read as `If-Match`.";
             return Err(Problem::new(Kind::PreconditionRequired, detail));
         }
         return Ok(None);
@@ -233,9 +232,7 @@ fn revision(app: &App, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
         return Ok(None);
     }
     let number = text.trim_start_matches("W/").trim_matches('"').parse();
-    number
-        .map(Some)
-        .map_err(|_| Problem::at("header", "If-Match", "must be the `ETag` of what was read, such as \"7\""))
+    number.map(Some).map_err(|_| Problem::at("header", "If-Match", "must be an `ETag`, such as \"7\""))
 }
 
 /// The id that the caller brought, if it can be shown; else a new one.
@@ -292,7 +289,7 @@ pub fn usual_headers(headers: &mut HeaderMap, id: &str, media: Option<&'static s
     }
 }
 
-/// What answers when no route does: below a mount also that is only for who has a token.
+/// Responds when no route matches. Below a mount this requires a token, too.
 pub async fn not_found(app: Arc<App>, kind: Kind, guarded: bool, request: Request) -> Response<Body> {
     let id = request_id(request.headers());
     let (method, path) = (request.method().clone(), shown(request.uri().path()));
@@ -308,8 +305,8 @@ pub async fn not_found(app: Arc<App>, kind: Kind, guarded: bool, request: Reques
         }
     }
     let detail = match kind {
-        Kind::MethodNotAllowed => format!("`{path}` does not take {}.", method_shown(&method)),
-        _ => format!("There is nothing at `{path}`."),
+        Kind::MethodNotAllowed => format!("`{path}` does not support {}.", method_shown(&method)),
+        _ => format!("There is no route at `{path}`."),
     };
     render_problem(&Problem::new(kind, detail), &id)
 }

@@ -26,7 +26,7 @@ pub struct Item {
 pub struct Problem {
     /// The kind of problem.
     pub kind: Kind,
-    /// What is wrong with this request, and what to do.
+    /// The error of this request, and the remedy.
     pub detail: String,
     pub(crate) errors: Vec<Item>,
     /// Further members.
@@ -70,9 +70,9 @@ impl Problem {
         let detail = match errors.as_slice() {
             [one] => format!("{}: {}", one.location.1, one.detail),
             listed if listed.len() < all => {
-                format!("{all} members or parameters are not valid; the first {} are listed.", listed.len())
+                format!("{all} members or parameters are invalid; the first {} are listed.", listed.len())
             }
-            _ => format!("{all} members or parameters are not valid."),
+            _ => format!("{all} members or parameters are invalid."),
         };
         Problem { errors, ..Problem::new(Kind::InvalidInput, detail) }
     }
@@ -103,7 +103,7 @@ impl Problem {
         self
     }
 
-    /// The problem of a document that was told before.
+    /// Reads a problem from its document.
     pub fn from_document(document: &Value) -> Option<Problem> {
         let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let code = text(document, "code")?;
@@ -152,7 +152,8 @@ impl Problem {
     }
 }
 
-/// What a store says. What is wrong with a body was told before, so what is refused here is about a path or a state.
+/// Converts an error of the store. Faults of the body were reported before, so errors here are about a path or a
+/// state.
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
         match error {
@@ -179,13 +180,13 @@ impl From<StoreError> for Problem {
             }
             StoreError::Corrupt { .. } => {
                 tracing::error!(error = %error, "stored data cannot be read");
-                Problem::new(Kind::Internal, "Stored data cannot be read; the log of the server says which.")
+                Problem::new(Kind::Internal, "Stored data cannot be read. See the server log for details.")
             }
         }
     }
 }
 
-/// What core refuses before a store is asked.
+/// Converts an error of core.
 impl From<everbell::Invalid> for Problem {
     fn from(invalid: everbell::Invalid) -> Problem {
         StoreError::from(invalid).into()

@@ -1,4 +1,4 @@
-//! [`ApiRequest`]: a request as a handler sees it, everything about it read and checked; and [`ApiResponse`]: what it says.
+//! [`ApiRequest`], a checked request as a handler sees it, and [`ApiResponse`], its response.
 
 use std::sync::Arc;
 
@@ -28,9 +28,9 @@ pub struct ApiRequest {
     pub mount: String,
     /// The parameters of the path, by name.
     pub path: Vec<(String, String)>,
-    /// Held against the fields of the route already.
+    /// The query, checked against the fields of the route.
     pub query: Value,
-    /// The same; `{}` without a body.
+    /// The body, checked against the fields of the route; `{}` without one.
     pub body: Value,
     /// The body as it was sent.
     pub text: String,
@@ -38,39 +38,39 @@ pub struct ApiRequest {
     pub if_match: Option<u64>,
     /// The headers of the request.
     pub headers: axum::http::HeaderMap,
-    /// Who is at the other end of the connection; nothing for a page that calls.
+    /// The peer address of the connection; `None` for an internal call.
     pub peer: Option<std::net::IpAddr>,
-    /// The request that is carried out, if it has a key: it may be sent again.
+    /// The idempotency key, if the request has one.
     pub request_key: Option<RequestKey>,
 }
 
 impl ApiRequest {
-    /// Jobs, in the name of who calls.
+    /// Returns the jobs client of the caller.
     pub fn jobs(&self) -> Jobs {
         self.actor.jobs(&self.app.bell).once(self.request_key.as_ref())
     }
 
-    /// The same for a reason, if one is given.
+    /// Returns the client with an optional reason for the audit trail.
     pub fn jobs_because(&self, reason: Option<&str>) -> Jobs {
         reason.map_or_else(|| self.jobs(), |reason| self.jobs().because(reason))
     }
 
-    /// Runs, in the name of who calls.
+    /// Returns the runs client of the caller.
     pub fn runs(&self) -> Runs {
         self.actor.runs(&self.app.bell).once(self.request_key.as_ref())
     }
 
-    /// The same for a reason, if one is given.
+    /// Returns the client with an optional reason for the audit trail.
     pub fn runs_because(&self, reason: Option<&str>) -> Runs {
         reason.map_or_else(|| self.runs(), |reason| self.runs().because(reason))
     }
 
-    /// Orgs, in the name of who calls.
+    /// Returns the orgs client of the caller.
     pub fn orgs(&self) -> Orgs {
         self.actor.orgs(&self.app.bell).once(self.request_key.as_ref())
     }
 
-    /// The same for a reason, if one is given.
+    /// Returns the client with an optional reason for the audit trail.
     pub fn orgs_because(&self, reason: Option<&str>) -> Orgs {
         reason.map_or_else(|| self.orgs(), |reason| self.orgs().because(reason))
     }
@@ -140,7 +140,7 @@ pub fn member(object: &str, name: &str) -> Option<Box<RawValue>> {
     members.into_iter().find(|(own, _)| own == name).map(|(_, value)| value).filter(|value| value.get() != "null")
 }
 
-/// A text of somebody else's, cut to a printable length.
+/// Returns foreign text escaped and cut to a printable length.
 pub fn shown(text: &str) -> String {
     text.chars().take(100).flat_map(char::escape_debug).collect()
 }
@@ -150,7 +150,7 @@ pub fn refuse(faults: Vec<Fault>) -> Result<(), Problem> {
     if faults.is_empty() { Ok(()) } else { Err(Problem::body(faults)) }
 }
 
-/// What is answered when all is well.
+/// A successful response.
 pub struct ApiResponse {
     /// The status of the response.
     pub status: StatusCode,
@@ -160,7 +160,7 @@ pub struct ApiResponse {
     pub body: ResponseBody,
 }
 
-/// What an answer holds.
+/// The body of a response.
 pub enum ResponseBody {
     /// No body.
     Nothing,
@@ -175,7 +175,7 @@ impl ApiResponse {
     pub fn json(status: StatusCode, document: &impl Serialize) -> Result<ApiResponse, Problem> {
         let text = serde_json::to_string(document).map_err(|error| {
             tracing::error!(%error, "an answer cannot be written as JSON");
-            Problem::new(Kind::Internal, "The answer cannot be written.")
+            Problem::new(Kind::Internal, "The response cannot be written.")
         })?;
         Ok(ApiResponse { status, headers: Vec::new(), body: ResponseBody::Text("application/json", text) })
     }

@@ -17,7 +17,7 @@ use everbell_wire::form::{Field, schema};
 
 type ResponseFuture = Pin<Box<dyn Future<Output = Result<ApiResponse, Problem>> + Send>>;
 
-/// What answers a request.
+/// The handler of a route.
 #[derive(Clone)]
 pub struct Handler(Arc<dyn Fn(ApiRequest) -> ResponseFuture + Send + Sync>);
 
@@ -27,16 +27,16 @@ impl Handler {
     }
 }
 
-/// Who may call.
+/// The access rule of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Everybody.
+    /// No authentication.
     Open,
-    /// Who has this role.
+    /// Callers with at least this role.
     Role(Role),
-    /// Who may read runs, which the configuration says.
+    /// Callers who may read runs, as configured.
     RunHistory,
-    /// Who is on this machine, or has the token for it.
+    /// Programs on this machine, or callers with the metrics token.
     Metrics,
 }
 
@@ -51,7 +51,7 @@ pub enum Shape {
     Lines,
 }
 
-/// What one method of one path does.
+/// A method of a path.
 #[derive(Clone)]
 pub struct Route {
     /// The method.
@@ -73,14 +73,14 @@ pub struct Route {
     pub(crate) shape: Shape,
     /// Changes something that has a revision.
     pub revised: bool,
-    /// Its answer may be kept for who sends the same again.
+    /// Whether responses are stored for idempotency.
     pub remembered: bool,
     pub(crate) handler: Handler,
     pub(crate) responses: Vec<DocumentedResponse>,
     pub(crate) problems: Vec<Kind>,
 }
 
-/// An answer, for the documentation.
+/// A response in the documentation.
 #[derive(Clone)]
 pub struct DocumentedResponse {
     /// The HTTP status.
@@ -157,7 +157,7 @@ impl Route {
         Route { body: Some(body), body_name: name, ..self }
     }
 
-    /// A body whose members the handler reads itself, because more than their shape is to be told at once.
+    /// Sets a body that the handler checks itself, so that all faults are reported at once.
     pub(crate) fn own_body(self, name: &'static str, body: &'static [Field]) -> Route {
         Route { shape: Shape::Own, ..self.body(name, body) }
     }
@@ -172,7 +172,7 @@ impl Route {
         Route { revised: true, ..self }
     }
 
-    /// Answers with a secret, which nothing keeps.
+    /// Marks the response as secret, so that it is never stored.
     pub(crate) fn secret(self) -> Route {
         Route { remembered: false, ..self }
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::clock::Clock;
 use super::markup::{Markup, url_part};
 
-/// What somebody did.
+/// A recorded action, ready to be rendered.
 pub(crate) struct AuditLine {
     pub(crate) id: String,
     pub(crate) at: Markup,
@@ -48,7 +48,7 @@ impl AuditLine {
     }
 }
 
-/// What is different, by name.
+/// Lists the members of either document: name, value before, value after.
 fn changes(before: Option<&Json>, after: Option<&Json>) -> Vec<(String, String, String)> {
     let facts = |json: Option<&Json>| -> Map<String, Value> {
         json.and_then(|json| serde_json::from_str(json.as_str()).ok()).unwrap_or_default()

@@ -25,7 +25,7 @@ impl Clock {
         }
     }
 
-    /// The same clock with another face.
+    /// Returns this clock with another face.
     pub(crate) fn with(&self, face: Face) -> Clock {
         Clock { face, ..self.clone() }
     }
@@ -37,12 +37,12 @@ impl Clock {
         self.shown(at, own, if whole { "%Y-%m-%d %H:%M" } else { "%Y-%m-%d %H:%M:%S" })
     }
 
-    /// The same with seconds.
+    /// Renders a time with seconds.
     pub(crate) fn second(&self, at: Timestamp, own: Option<&Zone>) -> Markup {
         self.shown(at, own, "%Y-%m-%d %H:%M:%S")
     }
 
-    /// The same with milliseconds, for where things follow each other quickly.
+    /// Renders a time with milliseconds, for events that follow each other quickly.
     pub(crate) fn exact(&self, at: Timestamp, own: Option<&Zone>) -> Markup {
         self.shown(at, own, "%Y-%m-%d %H:%M:%S%.3f")
     }
@@ -58,7 +58,7 @@ impl Clock {
         }
     }
 
-    /// The same with the day of the week.
+    /// Renders a time with the day of the week.
     pub(crate) fn day(&self, at: Timestamp, own: Option<&Zone>) -> Markup {
         let there = at.to_zoned(self.zone(own).as_jiff().clone());
         self.shown(at, own, if there.second() == 0 { "%a %Y-%m-%d %H:%M" } else { "%a %Y-%m-%d %H:%M:%S" })

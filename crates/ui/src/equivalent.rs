@@ -8,7 +8,7 @@ use everbell_http::problem::{Kind, Problem};
 use everbell_wire::printable;
 use everbell_wire::shell;
 
-/// The same as two lines for a shell.
+/// A request as a curl command and as an everbell command.
 pub(crate) struct Equivalent {
     pub(crate) curl: String,
     pub(crate) cli: String,
@@ -31,7 +31,7 @@ impl Equivalent {
     ) -> Result<Equivalent, Problem> {
         let body = serde_json::to_string(body).map_err(|error| {
             tracing::error!(%error, method, path, "the body of a request cannot be written");
-            Problem::new(Kind::Internal, "The page cannot be written.")
+            Problem::new(Kind::Internal, "The page cannot be rendered.")
         })?;
         Ok(Equivalent { curl: curl(base, method, path, Some(&body)), cli: command_line(cli) })
     }
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(command_line(&["orgs", "stop", "b"]), "everbell orgs stop b");
     }
 
-    /// What a POSIX shell makes of these words, a line each.
+    /// Returns the words as a POSIX shell parses them, one per line.
     fn said_by_a_shell(words: &str) -> String {
         let line = format!("printf '%s|' {words}");
         let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();

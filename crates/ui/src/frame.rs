@@ -45,7 +45,7 @@ pub(crate) enum Section {
     Outside,
 }
 
-/// What pages keep between visits.
+/// Data that pages reuse across requests.
 #[derive(Debug, Default)]
 pub(crate) struct UiCache {
     pub(super) hours: Hours,
@@ -59,7 +59,7 @@ impl UiCache {
     }
 }
 
-/// What surrounds a page.
+/// The data of the header, the navigation and the banners.
 pub(crate) struct Frame {
     pub(crate) title: String,
     pub(crate) section: Section,
@@ -72,7 +72,7 @@ pub(crate) struct Frame {
     pub(crate) actor: Option<(String, &'static str)>,
     /// Why who is here may not read the audit trail.
     pub(crate) no_audit: Option<String>,
-    /// What every form sends back.
+    /// The token that every form sends back.
     pub(crate) csrf_token: String,
     pub(crate) flash: Option<Flash>,
     pub(crate) here: String,
@@ -135,19 +135,19 @@ impl Stuck {
     }
 
     fn new(due: u64, late: i64, report: &TargetReport) -> Stuck {
-        let many = if due == 1 { "1 timer is due and does".to_owned() } else { format!("{due} timers are due and do") };
-        let what = format!("{many} not fire, the oldest for {}.", wait(late));
+        let many = if due == 1 { "1 due timer does".to_owned() } else { format!("{due} due timers do") };
+        let what = format!("{many} not fire; the oldest is {} late.", wait(late));
         if report.served.is_empty() {
-            return Stuck { text: format!("{what} No instance that could fire them is alive."), link: CLUSTER_LINK };
+            return Stuck { text: format!("{what} No live instance can fire them."), link: CLUSTER_LINK };
         }
         let names: Vec<&str> = report.unserved.iter().map(|one| one.target.as_str()).take(MAX_LISTED_TARGETS).collect();
         let more = if report.unserved.len() > MAX_LISTED_TARGETS { " and others" } else { "" };
         match names.as_slice() {
-            [] => Stuck { text: format!("{what} The scheduler is behind."), link: CLUSTER_LINK },
+            [] => Stuck { text: format!("{what} The scheduler is falling behind."), link: CLUSTER_LINK },
             names => {
                 let word = if report.unserved.len() == 1 { "target" } else { "targets" };
                 Stuck {
-                    text: format!("{what} Nobody serves the {word} {}{more}.", names.join(", ")),
+                    text: format!("{what} No live instance serves the {word} {}{more}.", names.join(", ")),
                     link: TARGETS_LINK,
                 }
             }
@@ -217,7 +217,8 @@ impl Frame {
         self.section == section
     }
 
-    /// What every form holds: that it is ours, and that a double click is one request.
+    /// Renders the hidden fields of a form: its CSRF token, and an idempotency key that makes a double click one
+    /// request.
     pub(crate) fn hidden(&self) -> Markup {
         let once = uuid::Uuid::new_v4();
         Markup::from_html(format!(
@@ -231,7 +232,7 @@ impl Frame {
 fn skew_notice(skew: SignedDuration) -> Option<String> {
     let side = if skew.is_negative() { "behind" } else { "ahead of" };
     (skew.abs() >= MIN_SHOWN_SKEW)
-        .then(|| format!("this host's clock is {:.1} s {side} the database's", skew.as_secs_f64().abs()))
+        .then(|| format!("Host clock is {:.1} s {side} the database's", skew.as_secs_f64().abs()))
 }
 
 /// How much there is, as it was a moment ago. Without an answer of the database there is none.
@@ -271,8 +272,8 @@ mod tests {
     fn a_clock_that_is_wrong_is_told() {
         let notice = |millis| skew_notice(SignedDuration::from_millis(millis));
         assert_eq!(notice(999), None);
-        assert_eq!(notice(-2_500).as_deref(), Some("this host's clock is 2.5 s behind the database's"));
-        assert_eq!(notice(61_000).as_deref(), Some("this host's clock is 61.0 s ahead of the database's"));
+        assert_eq!(notice(-2_500).as_deref(), Some("Host clock is 2.5 s behind the database's"));
+        assert_eq!(notice(61_000).as_deref(), Some("Host clock is 61.0 s ahead of the database's"));
     }
 
     #[test]
@@ -282,9 +283,9 @@ mod tests {
         let unserved = |name| UnservedTarget { target: target(name), count: 1, jobs: Vec::new() };
         let nobody = Stuck::new(2, 20, &TargetReport::default());
         assert_eq!(nobody.link, CLUSTER_LINK);
-        assert!(nobody.text.starts_with("2 timers are due and do not fire, the oldest for 20s. No instance "));
+        assert!(nobody.text.starts_with("2 due timers do not fire, the oldest for 20s. No instance "));
         let behind = Stuck::new(1, 90, &TargetReport { served: served.clone(), unserved: Vec::new() });
-        assert_eq!(behind.text, "1 timer is due and does not fire, the oldest for 1m 30s. The scheduler is behind.");
+        assert_eq!(behind.text, "1 due timer does not fire, the oldest for 1m 30s. The scheduler is falling behind.");
         let gone = ["a", "b", "c", "d"].map(unserved).to_vec();
         let lone = Stuck::new(4, 20, &TargetReport { served, unserved: gone });
         assert_eq!(lone.link, TARGETS_LINK);

@@ -11,7 +11,7 @@ use everbell_core::RunStatus;
 use everbell_core::store::{Bucket, RunHistogram, Store, StoreResult};
 use jiff::Timestamp;
 
-/// What was read of some hours.
+/// A cache of hours whose runs have all ended.
 #[derive(Debug, Default)]
 pub(crate) struct Hours(Mutex<Vec<Bucket>>);
 
@@ -69,7 +69,7 @@ mod tests {
         Bucket { succeeded, running, ..Bucket::new(at(hour), at(hour + 1)) }
     }
 
-    /// The same with times.
+    /// Adds times to a bucket.
     fn timed(bucket: Bucket) -> Bucket {
         let mut bucket = bucket;
         bucket.durations.add(bucket.succeeded, Duration::from_secs(9), Duration::from_secs(3));

@@ -1,9 +1,9 @@
-//! The web UI: pages made on the server. Every page stands in the table below.
+//! The web UI: pages rendered on the server. The tables below list every page.
 //!
-//! A request goes through `middleware.rs` (who is it, may they, is the form their own) to one handler of `pages/`, which reads
-//! through the client of the library and fills a template. What a page *does* goes through the API itself
-//! (`UiRequest::perform`), so that roles, checks and words are the same for people and programs. Pages work without
-//! JavaScript; with it they follow what happens, open actions in dialogs and know keys.
+//! A request passes `middleware.rs` (session, role, CSRF token) and is handled by one function of `pages/`, which reads through
+//! the client of the library and renders a template. Actions go through the API (`UiRequest::perform`), so roles, checks and
+//! messages are the same for people and programs. Pages work without JavaScript; with it they update live, open actions in
+//! dialogs and have keyboard shortcuts.
 
 mod assets;
 mod audit_line;
@@ -59,7 +59,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// What may stand behind `?`; anything else is passed over.
+    /// Sets the query parameters of the page. Others are ignored.
     fn query(self, query: &'static [Field]) -> Page {
         Page { query, ..self }
     }
@@ -117,7 +117,7 @@ fn frame_pages() -> Vec<Page> {
     ]
 }
 
-/// Jobs as they are.
+/// The list of jobs, and a job.
 #[rustfmt::skip]
 fn job_pages() -> Vec<Page> {
     vec![
@@ -126,7 +126,7 @@ fn job_pages() -> Vec<Page> {
     ]
 }
 
-/// What operators do with jobs.
+/// Actions on jobs.
 #[rustfmt::skip]
 fn action_pages() -> Vec<Page> {
     use pages::action;
@@ -157,7 +157,7 @@ fn action_pages() -> Vec<Page> {
     ]
 }
 
-/// What makes jobs and versions.
+/// Forms that create jobs and versions.
 #[rustfmt::skip]
 fn job_form_pages() -> Vec<Page> {
     vec![
@@ -189,7 +189,7 @@ fn run_pages() -> Vec<Page> {
     ]
 }
 
-/// Orgs, and jobs as they see them.
+/// Orgs and their jobs.
 #[rustfmt::skip]
 fn org_pages() -> Vec<Page> {
     use pages::orgs;
@@ -226,7 +226,7 @@ fn org_pages() -> Vec<Page> {
     ]
 }
 
-/// The whole at a glance.
+/// Pages about all jobs.
 #[rustfmt::skip]
 fn dashboard_pages() -> Vec<Page> {
     vec![
@@ -235,7 +235,7 @@ fn dashboard_pages() -> Vec<Page> {
     ]
 }
 
-/// The house itself: instances, targets, audit, settings.
+/// Instances, targets, audit and settings.
 #[rustfmt::skip]
 fn admin_pages() -> Vec<Page> {
     vec![

@@ -1,4 +1,5 @@
-//! What happens to every request for a page: who is it, may they, is the form their own; then the page; then its headers.
+//! Handles every request for a page: authenticates it, checks its role and its CSRF token, runs the handler and sets
+//! the headers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use everbell_http::request::shown;
 use everbell_http::route::Access;
 use everbell_wire::form::{Form, Naming, QueryError, pairs, query};
 
-/// Nothing comes from elsewhere, nothing goes elsewhere, nothing inline is run.
+/// The content security policy: only resources of this server, and no inline scripts.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
@@ -56,31 +57,31 @@ pub(super) async fn handle(
         }
     };
     let response = with_deadline(Instant::now() + app.options.request_timeout, response).await;
-    // What was to be said is said once a page is shown.
-    let said = matches!(response.body, Content::Html(_)) && !scripted && cookies.get(Cookie::Flash).is_some();
+    // The flash message is cleared once a page has shown it.
+    let clears_flash = matches!(response.body, Content::Html(_)) && !scripted && cookies.get(Cookie::Flash).is_some();
     let mut response = render(response, &cookies, scripted, &id);
     let took = app.bell.clock().monotonic().saturating_sub(started);
     let (method, status) = (page.method.as_str(), response.status().as_u16());
     tracing::debug!(request = %id, method, page = page.path, status, took_ms = took.as_secs_f64() * 1e3, "answered");
     app.metrics.http(method, page.path, status, took.as_secs_f64());
-    if said {
+    if clears_flash {
         append_header(response.headers_mut(), "set-cookie", &cookies.forget(Cookie::Flash));
     }
     response
 }
 
-/// What a browser gets where there is nothing. Who is not signed in is told the same.
+/// Responds to a path without a page. The response is the same with and without a session.
 pub(crate) async fn not_found(ui: &Ui, request: Request) -> Response<Body> {
     let id = request_id(request.headers());
     let mut request = parse_request(ui, Vec::new(), request.into_parts().0, &id);
     if let Some(session) = request.session.clone() {
-        // A session that is over sees the page as a stranger does.
+        // An ended session is treated like no session.
         if let Ok(actor) = resume_session(&request, &session).await {
             request.actor = actor;
         }
     }
     let path = shown(request.here.split('?').next().unwrap_or("/"));
-    let response = problem_page(&request, &Problem::new(Kind::NotFound, format!("There is nothing at {path}."))).await;
+    let response = problem_page(&request, &Problem::new(Kind::NotFound, format!("There is no page at {path}."))).await;
     render(response, &request.cookies, false, &id)
 }
 
@@ -105,10 +106,10 @@ fn parse_request(ui: &Ui, path: Vec<(String, String)>, parts: Parts, id: &str) -
     }
 }
 
-/// Lets a visit in, with everything that it brings read; or tells what is answered instead.
+/// Authenticates a request and reads its input, or returns the response that refuses it.
 async fn authorize(mut request: UiRequest, page: &Page, body: Body) -> Result<Box<UiRequest>, Box<UiResponse>> {
     if let Err(problem) = authenticate(&mut request, page).await {
-        // Somebody who has not signed in yet is not denied anything.
+        // A request without a session is not a denial worth recording.
         if request.session.is_some() || problem.kind != Kind::Unauthenticated {
             request.denied(&problem, page.method.as_str(), page.path).await;
         }
@@ -120,9 +121,8 @@ async fn authorize(mut request: UiRequest, page: &Page, body: Body) -> Result<Bo
             _ => problem_page(&request, &problem).await,
         }));
     }
-    let count_write_or_refuse =
-        if page.method == Method::POST { count_write_or_refuse(&request, page) } else { Ok(()) };
-    let read = match count_write_or_refuse {
+    let allowed = if page.method == Method::POST { check_form(&request, page) } else { Ok(()) };
+    let read = match allowed {
         Ok(()) => read_input(&mut request, page, body).await,
         Err(problem) => Err(problem),
     };
@@ -136,22 +136,22 @@ async fn authorize(mut request: UiRequest, page: &Page, body: Body) -> Result<Bo
     Ok(Box::new(request))
 }
 
-/// Counts a form against the limit on writes, and refuses one for signing in that another site sends: it would sign people
-/// in as somebody else. Every other form carries a seal.
-fn count_write_or_refuse(request: &UiRequest, page: &Page) -> Result<(), Problem> {
+/// Counts a form against the write limit, and refuses a sign-in form that another site has sent, because it would
+/// sign people in as someone else. Every other form carries a CSRF token.
+fn check_form(request: &UiRequest, page: &Page) -> Result<(), Problem> {
     if page.access != Access::Open {
         return count_write(&request.app, &request.actor, &mut None);
     }
     let Some(site) = proxy::foreign_site(&request.app.options, &request.headers) else { return Ok(()) };
     let detail = format!(
-        "This form was sent by `{}`, which is not the address of this server. If it is, an admin must set \
+        "This form was sent from `{}`, which is not a known address of this server. If it is correct, an admin must set \
          `server.public_url` to it.",
         shown(site)
     );
     Err(Problem::new(Kind::Forbidden, detail))
 }
 
-/// Whether somebody may have typed what is sent here.
+/// Whether the form may contain text that a person typed.
 fn may_hold_typed_text(page: &Page) -> bool {
     page.method == Method::POST && !["/choices", "/sign-out"].contains(&page.path)
 }
@@ -168,12 +168,14 @@ async fn authenticate(request: &mut UiRequest, page: &Page) -> Result<(), Proble
         return Ok(());
     }
     let needed = needed_role(&request.app, page.access);
-    let Some(session) = &request.session else { return Err(Problem::new(Kind::Unauthenticated, "Sign in first.")) };
+    let Some(session) = &request.session else {
+        return Err(Problem::new(Kind::Unauthenticated, "Sign in to continue."));
+    };
     request.actor = resume_session(request, session).await?;
     expect_role(&request.actor, needed)
 }
 
-/// Who is signed in with this session.
+/// Returns the actor of a session.
 async fn resume_session(request: &UiRequest, session: &Session) -> Result<Actor, Problem> {
     let resume_session = request.app.authenticator.resume(session.value(), request.address(), &request.app.bell).await;
     let mut actor = resume_session.inspect_err(|_| request.app.metrics.login_failed())?;
@@ -181,13 +183,13 @@ async fn resume_session(request: &UiRequest, session: &Session) -> Result<Actor,
     Ok(actor)
 }
 
-/// Leads to the page for signing in, and back from there.
+/// Redirects to the sign-in page, which leads back afterwards.
 fn sign_in_first(request: &UiRequest, page: &Page) -> UiResponse {
     let to = if page.method == Method::GET && !request.is_scripted() { request.here.as_str() } else { "/" };
     if request.is_scripted() {
         return UiResponse {
             status: StatusCode::UNAUTHORIZED,
-            ..UiResponse::new(Content::Text("text/plain; charset=utf-8", "Sign in first.\n".to_owned()))
+            ..UiResponse::new(Content::Text("text/plain; charset=utf-8", "Sign in to continue.\n".to_owned()))
         };
     }
     let response = UiResponse::redirect(resubmit::sign_in_url(to));
@@ -220,7 +222,7 @@ async fn read_input(request: &mut UiRequest, page: &Page, body: Body) -> Result<
     Ok(())
 }
 
-/// Whether a form was made here, for who sends it.
+/// Whether a form was rendered for the session that sends it.
 fn is_own_form(request: &UiRequest, page: &Page) -> bool {
     let site = request.headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
     let is_verified =
@@ -232,8 +234,8 @@ fn is_own_form(request: &UiRequest, page: &Page) -> bool {
 async fn run_handler(page: &Page, request: UiRequest, id: &str) -> UiResponse {
     let asked = request.clone();
     let work = (page.handler)(request);
-    // What was begun is finished, also if nobody waits for the answer any more.
-    let run_handler = if page.method == Method::GET {
+    // A change that was started is finished even if the client disconnects.
+    let result = if page.method == Method::GET {
         work.await
     } else {
         let deadline = everbell::deadline().unwrap_or_else(Instant::now);
@@ -241,10 +243,10 @@ async fn run_handler(page: &Page, request: UiRequest, id: &str) -> UiResponse {
         asked.cache.invalidate_counts();
         done.unwrap_or_else(|error| {
             tracing::error!(request = id, %error, "a page panicked");
-            Err(Problem::new(Kind::Internal, "Something is broken here; the log of the server has the details."))
+            Err(Problem::new(Kind::Internal, "An internal error occurred. See the server log for details."))
         })
     };
-    or_problem_page(&asked, run_handler).await
+    or_problem_page(&asked, result).await
 }
 
 fn render(page: UiResponse, cookies: &Cookies, scripted: bool, id: &str) -> Response<Body> {
@@ -290,7 +292,7 @@ fn render(page: UiResponse, cookies: &Cookies, scripted: bool, id: &str) -> Resp
     response
 }
 
-/// A value that cannot be a header is left out: all are made here, of texts that were checked or encoded.
+/// Adds a header. Invalid values are logged and left out; all values are checked or encoded before.
 fn append_header(headers: &mut HeaderMap, name: &'static str, value: &str) {
     match HeaderValue::from_str(value) {
         Ok(value) => drop(headers.append(HeaderName::from_static(name), value)),

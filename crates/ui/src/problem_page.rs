@@ -1,4 +1,4 @@
-//! The page of a problem: what went wrong, in words for people.
+//! The page of a problem.
 
 use askama::Template;
 
@@ -18,10 +18,10 @@ struct ProblemPage {
     faults: Vec<(String, String)>,
 }
 
-/// What went wrong, for people.
+/// Renders the page of a problem.
 pub(super) async fn problem_page(request: &UiRequest, problem: &Problem) -> UiResponse {
     let about = problem.kind.about();
-    let title = if problem.kind == Kind::Unauthenticated { "Sign in first" } else { about.title };
+    let title = if problem.kind == Kind::Unauthenticated { "Sign in to continue" } else { about.title };
     let frame = Frame::load(request, Section::Outside, title.to_owned()).await;
     let page = ProblemPage {
         frame,
@@ -39,27 +39,27 @@ pub(super) async fn problem_page(request: &UiRequest, problem: &Problem) -> UiRe
     }
 }
 
-/// What to do about it. The catalogue speaks of members and headers, which nobody sees on a page.
+/// Returns advice for people. The catalog is about members and headers, which pages do not show.
 fn help(kind: Kind) -> &'static str {
     match kind {
-        Kind::InvalidInput => {
-            "Nothing was changed. Go back and mend what is named above, or begin again without filters."
-        }
-        Kind::Unauthenticated => "Sign in with a token that is valid.",
-        Kind::Forbidden => "An admin makes tokens of the role that is needed.",
-        Kind::NotFound => "It may have been pruned, or the address is misspelt.",
+        Kind::InvalidInput => "Nothing was changed. Go back and fix the errors listed above, or clear the filters.",
+        Kind::Unauthenticated => "Sign in with a valid token.",
+        Kind::Forbidden => "Ask an admin for a token with the required role.",
+        Kind::NotFound => "It may have been deleted, or the address is wrong.",
         Kind::MalformedJson | Kind::UnsupportedMediaType | Kind::MethodNotAllowed => {
-            "Nothing was changed. Go back, load the page again and send it again."
+            "Nothing was changed. Go back, reload the page and try again."
         }
-        Kind::JobKeyExists => "Make its next version, or retire it first.",
-        Kind::OverlapSkipped => "That it was skipped is recorded. Let it wait for the active run, or force it.",
+        Kind::JobKeyExists => "Create a new version of it, or retire it first.",
+        Kind::OverlapSkipped => "The skipped run was recorded. Queue it after the active run, or run it anyway.",
         Kind::RevisionMismatch | Kind::PreconditionRequired | Kind::IdempotencyKeyReused => {
-            "Nothing was changed. Load the page again and decide again."
+            "Nothing was changed. Reload the page and try again."
         }
         Kind::TooManyPendingRuns => "Nothing was changed. Wait until some runs have ended, or cancel them.",
         Kind::RateLimited => "Wait a moment, then try again.",
-        Kind::Misdirected => "Open the page under the address that the server has on this machine.",
-        Kind::NotReady => "The database is away, or the server is starting or stopping. Try again in a moment.",
+        Kind::Misdirected => "Open the page with the local address of the server.",
+        Kind::NotReady => {
+            "The database is not available, or the server is starting or stopping. Try again in a moment."
+        }
         Kind::RequestTimeout
         | Kind::Conflict
         | Kind::JobRetired

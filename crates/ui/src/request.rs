@@ -1,4 +1,4 @@
-//! [`UiRequest`]: a request for a page as a handler sees it; and [`UiResponse`]: what it answers.
+//! [`UiRequest`], a request for a page as a handler sees it, and [`UiResponse`], its response.
 
 use std::sync::Arc;
 
@@ -40,31 +40,31 @@ pub(crate) struct UiRequest {
     /// The path and query, for coming back.
     pub(crate) here: String,
     pub(crate) path: Vec<(String, String)>,
-    /// What stands behind `?` and fits the fields of the page; what is empty is absent.
+    /// The valid query parameters of the page. Empty ones are absent.
     pub(crate) query: Value,
-    /// What a form sent, in its order.
+    /// The submitted fields of a form, in order.
     pub(crate) sent: Vec<(String, String)>,
     /// One moment for the whole page.
     pub(crate) now: Timestamp,
 }
 
 impl UiRequest {
-    /// Jobs, in the name of who is here.
+    /// Returns the jobs client of the actor.
     pub(crate) fn jobs(&self) -> Jobs {
         self.actor.jobs(&self.app.bell)
     }
 
-    /// Runs, in the name of who is here.
+    /// Returns the runs client of the actor.
     pub(crate) fn runs(&self) -> Runs {
         self.actor.runs(&self.app.bell)
     }
 
-    /// Orgs, in the name of who is here.
+    /// Returns the orgs client of the actor.
     pub(crate) fn orgs(&self) -> Orgs {
         self.actor.orgs(&self.app.bell)
     }
 
-    /// How times are shown to who is here.
+    /// Returns the clock with the display preferences of the browser.
     pub(crate) fn clock(&self) -> Clock {
         self.choices.clock(self.now)
     }
@@ -79,18 +79,18 @@ impl UiRequest {
         Form::read(&self.query, fields, Naming::Camel)
     }
 
-    /// What a form sent under this name, without the space around it; empty is absent.
+    /// Returns the trimmed value of a submitted field, or `None` if it is empty.
     pub(crate) fn sent(&self, name: &str) -> Option<&str> {
         let sent = self.sent.iter().find(|(own, _)| own == name);
         sent.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// Everything that a form sent under this name.
+    /// Returns all submitted values of this name.
     pub(crate) fn sent_all(&self, name: &str) -> Vec<&str> {
         self.sent.iter().filter(|(own, _)| own == name).map(|(_, value)| value.as_str()).collect()
     }
 
-    /// This visit as a request to the API, for what reads queries and pages there.
+    /// Converts this request, so that the code of the API can read its query and cursor.
     pub(crate) fn to_api_request(&self) -> ApiRequest {
         ApiRequest {
             app: Arc::clone(&self.app),
@@ -107,8 +107,8 @@ impl UiRequest {
         }
     }
 
-    /// Calls the API as who is here, and returns the document of the answer. The revision and the idempotency key, which
-    /// makes a double click one request, come from the form.
+    /// Calls the API on behalf of the actor and returns the document of the response. The revision and the
+    /// idempotency key, which makes a double click one request, come from the form.
     pub(crate) async fn perform<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -144,7 +144,7 @@ impl UiRequest {
         proxy::client_address(&self.app.options, &self.headers, self.peer)
     }
 
-    /// Writes down that something was denied, if it was.
+    /// Records a denial, if the problem is one.
     pub(crate) async fn denied(&self, problem: &Problem, method: &str, route: &str) {
         let actor = Some(&self.actor).filter(|actor| actor.token_hash().is_some());
         let (address, request_id) = (self.address(), self.id.as_str());
@@ -152,7 +152,7 @@ impl UiRequest {
         self.app.denials.note(&self.app.bell, &denied).await;
     }
 
-    /// Writes down that somebody tried to sign in.
+    /// Records a failed sign-in.
     pub(crate) async fn sign_in_failed(&self, problem: &Problem) {
         let (address, request_id) = (self.address(), self.id.as_str());
         let (method, route) = ("POST", "/sign-in");
@@ -160,7 +160,7 @@ impl UiRequest {
         self.app.denials.note(&self.app.bell, &denied).await;
     }
 
-    /// Where the API is, for people who copy a line.
+    /// Returns the base address of the API for equivalent commands.
     pub(crate) fn api_base(&self) -> String {
         let options = &self.app.options;
         let host = self.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1:7070");
@@ -168,13 +168,13 @@ impl UiRequest {
         format!("{base}{}", options.settings.mounts.first().map_or("", String::as_str))
     }
 
-    /// Why who is here may not do what needs this role; nothing if they may.
+    /// Returns the reason why the actor lacks this role, or `None` if it has it.
     pub(crate) fn barred(&self, needed: Role) -> Option<String> {
         let (own, needed_word) = (self.actor.role.as_str(), needed.as_str());
-        (self.actor.role < needed).then(|| format!("This needs the role {needed_word}; you are {own}."))
+        (self.actor.role < needed).then(|| format!("Requires the {needed_word} role. Your role is {own}."))
     }
 
-    /// Whether who is here may read runs, which the configuration says.
+    /// Whether the role of the actor may read runs, as configured.
     pub(crate) fn may_read_runs(&self) -> bool {
         self.actor.role >= self.app.options.run_history
     }
@@ -186,7 +186,7 @@ impl UiRequest {
         Ok(instances.iter().any(|one| one.heartbeat_at >= since && one.targets.contains(target)))
     }
 
-    /// What surrounds a page.
+    /// Loads the frame of a page.
     pub(crate) async fn frame(&self, section: Section, title: impl Into<String>) -> Frame {
         Frame::load(self, section, title.into()).await
     }
@@ -197,28 +197,28 @@ impl UiRequest {
     }
 }
 
-/// What a page answers.
+/// The response of a page.
 pub(crate) struct UiResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Content,
 }
 
-/// What is in an answer.
+/// The content of a response.
 pub(crate) enum Content {
     Html(String),
     /// Another kind of text.
     Text(&'static str, String),
-    /// Whatever comes, as this kind.
+    /// A stream of this media type.
     Stream(&'static str, Body),
-    /// Go there, and say this.
+    /// A redirect, with an optional message.
     Redirect {
         to: String,
         flash: Option<Flash>,
     },
 }
 
-/// What the next page says first.
+/// A message that the next page shows once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Flash {
     pub(crate) good: bool,
@@ -230,23 +230,23 @@ impl UiResponse {
     pub(crate) fn page(template: &impl Template) -> Result<UiResponse, Problem> {
         let html = template.render().map_err(|error| {
             tracing::error!(%error, "a page cannot be written");
-            Problem::new(Kind::Internal, "The page cannot be written.")
+            Problem::new(Kind::Internal, "The page cannot be rendered.")
         })?;
         Ok(UiResponse::new(Content::Html(html)))
     }
 
-    /// A page that says that something in its form is wrong.
+    /// A page with this status, such as a form with errors.
     pub(crate) fn with_status(template: &impl Template, status: StatusCode) -> Result<UiResponse, Problem> {
         Ok(UiResponse { status, ..UiResponse::page(template)? })
     }
 
-    /// Goes elsewhere after something was done, and says what.
+    /// Redirects with a success message.
     pub(crate) fn done(to: impl Into<String>, text: impl Into<String>) -> UiResponse {
         let flash = Some(Flash { good: true, text: text.into() });
         UiResponse::new(Content::Redirect { to: to.into(), flash })
     }
 
-    /// Goes elsewhere.
+    /// Redirects.
     pub(crate) fn redirect(to: impl Into<String>) -> UiResponse {
         UiResponse::new(Content::Redirect { to: to.into(), flash: None })
     }
@@ -261,7 +261,7 @@ impl UiResponse {
     }
 }
 
-/// A place of this server to go to; anything else leads home.
+/// Returns a path of this server; anything else becomes `/`.
 pub(crate) fn safe_return_path(to: &str) -> &str {
     let is_own = to.starts_with('/') && !to.starts_with("//") && !to.contains('\\') && !to.contains(char::is_control);
     if is_own { to } else { "/" }

@@ -1,4 +1,4 @@
-//! A form that comes when its session is over: nothing is done, and what was typed is kept for sending it again.
+//! Handles a form whose session has ended: nothing is done, and the input is kept for submitting it again.
 
 use askama::Template;
 use axum::body::Body;
@@ -11,7 +11,7 @@ use everbell_http::body::read_text;
 use everbell_http::problem::Problem;
 use everbell_wire::form::pairs;
 
-/// A longer way back is not told: the page for signing in takes no more.
+/// The longest return path that the sign-in page accepts.
 const MAX_RETURN_PATH_BYTES: usize = 2_000;
 
 /// The most bytes of a form that are kept.
@@ -23,25 +23,25 @@ struct ResubmitPage {
     frame: Frame,
     status: StatusCode,
     title: &'static str,
-    /// Whether nobody is signed in.
+    /// Whether the session has ended.
     ended: bool,
     sign_in: String,
     /// Where the form goes.
     action: String,
-    /// What was in it, if it was certainly one of ours.
+    /// The submitted fields, if the form certainly came from this site.
     fields: Option<Vec<(String, String)>>,
 }
 
-/// The answer to a form whose session has ended.
+/// Responds to a form whose session has ended.
 pub(super) async fn session_ended(mut request: UiRequest, body: Body) -> Result<UiResponse, Problem> {
     let text = read_text(body).await?;
     request.sent = pairs(&text).unwrap_or_default();
     page(&request, StatusCode::UNAUTHORIZED, "Your session has ended").await
 }
 
-/// The answer to a form that was made in another session.
+/// Responds to a form that was rendered in another session.
 pub(super) async fn other_session(request: &UiRequest) -> Result<UiResponse, Problem> {
-    page(request, StatusCode::FORBIDDEN, "This form was made in another session").await
+    page(request, StatusCode::FORBIDDEN, "This form belongs to another session").await
 }
 
 async fn page(request: &UiRequest, status: StatusCode, title: &'static str) -> Result<UiResponse, Problem> {
@@ -62,12 +62,12 @@ async fn page(request: &UiRequest, status: StatusCode, title: &'static str) -> R
     UiResponse::with_status(&page, status)
 }
 
-/// Whether a form is short enough to be sent back. A longer one would let anybody draw large answers.
+/// Whether a form is short enough to be sent back. The limit keeps anonymous clients from requesting large responses.
 fn is_short(request: &UiRequest) -> bool {
     request.sent.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() <= MAX_RESUBMIT_BYTES
 }
 
-/// The page for signing in, which leads back.
+/// Returns the address of the sign-in page, which leads back to `to`.
 pub(super) fn sign_in_url(to: &str) -> String {
     if to == "/" || to.len() > MAX_RETURN_PATH_BYTES {
         "/sign-in".to_owned()

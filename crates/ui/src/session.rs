@@ -1,4 +1,4 @@
-//! Who is in front of the browser: a session that the server knows, by a secret in a cookie that no script can read.
+//! Sessions and cookies. A session is identified by a secret in a cookie that no script can read.
 //!
 //! The database holds the hash of the secret, the token that the person signed in with and when the session ends. Signing out
 //! deletes it; a token that is revoked, expires or changes its role ends its sessions at once, on every instance. The value
@@ -23,7 +23,7 @@ use everbell_wire::secret::Secret;
 const SESSION_COOKIE_SECS: u32 = MAX_SESSION_AGE.as_secs() as u32;
 /// A longer name of a browser is cut.
 const MAX_USER_AGENT_CHARS: usize = 200;
-/// What was chosen stays for a year.
+/// Display preferences are kept for a year.
 const CHOICE_COOKIE_SECS: u32 = 365 * 24 * 3_600;
 
 /// The cookies of a request, and how to answer with others.
@@ -42,12 +42,12 @@ pub(crate) struct Cookies {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cookie {
     Session,
-    /// What was chosen, each by itself: two choices that are made at once must not undo each other.
+    /// Display preferences, one cookie each, so that concurrent changes do not overwrite each other.
     Theme,
     Face,
     Mine,
     Live,
-    /// What the next page says first.
+    /// A message that the next page shows once.
     Flash,
 }
 
@@ -137,7 +137,7 @@ impl Session {
         self.secret.reveal()
     }
 
-    /// This session of who just signed in with a token, to be stored.
+    /// Returns the session record of an actor who has just signed in. `None` if the actor has no token.
     pub(crate) fn to_new_session(&self, actor: &Actor, headers: &HeaderMap, now: Timestamp) -> Option<NewSession> {
         let end = now.checked_add(MAX_SESSION_AGE).unwrap_or(now);
         let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
@@ -154,7 +154,7 @@ impl Session {
         })
     }
 
-    /// What every form sends back: nobody else can know it.
+    /// Returns the token that every form of this session sends back.
     pub(crate) fn csrf_token(&self) -> String {
         // Any length is a key.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.secret.reveal().as_bytes()) else {
@@ -164,7 +164,7 @@ impl Session {
         URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
     }
 
-    /// Whether a form was made for this session.
+    /// Whether a form was rendered for this session.
     pub(crate) fn verify_csrf(&self, given: &str) -> bool {
         let own = self.csrf_token();
         !own.is_empty() && bool::from(own.as_bytes().ct_eq(given.as_bytes()))

@@ -1,4 +1,4 @@
-//! What operators do with a job: pause, resume, run now, reschedule, skip, retire.
+//! Actions on a job: pause, resume, run now, reschedule, skip, retire.
 
 use axum::http::StatusCode;
 use everbell::client::{Change, OrgRunNow, Rescheduling, RunNowRequest, Skipping};
@@ -145,11 +145,11 @@ fn resumed(request: &ApiRequest, once: bool, changed: &Changed) -> Result<ApiRes
 pub(crate) async fn run_now(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let form = request.body(RUN_NOW);
     if form.flag("force") && form.flag("queue") {
-        let fault = Fault::new("/queue", "invalid", "is the opposite of `force`: a run starts at once, or waits");
+        let fault = Fault::new("/queue", "invalid", "cannot be combined with `force`");
         return Err(Problem::body(vec![fault]));
     }
     if form.has("orgId") && form.has("orgs") {
-        let fault = Fault::new("/orgs", "invalid", "is for several: say either `orgId` or `orgs`");
+        let fault = Fault::new("/orgs", "invalid", "cannot be combined with `orgId`");
         return Err(Problem::body(vec![fault]));
     }
     let job = request.job()?;
@@ -223,7 +223,7 @@ fn outcome_and_run(outcome: &RunNow) -> (Outcome, &RunRecord) {
     }
 }
 
-/// What became of a run by hand.
+/// Responds with the outcome of a manual run.
 pub(super) async fn ran(request: &ApiRequest, row: &JobRow, outcome: RunNow) -> Result<ApiResponse, Problem> {
     let zone = row.job.definition.spec.as_ref().ok().map(|spec| spec.zone().clone());
     let (word, run) = outcome_and_run(&outcome);
@@ -246,7 +246,7 @@ pub(super) async fn ran(request: &ApiRequest, row: &JobRow, outcome: RunNow) -> 
         Err(StoreError::NotFound { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    let detail = format!("Run {blocking} is still active; this run was recorded as skipped.");
+    let detail = format!("Run {blocking} is still active, so this run was recorded as skipped.");
     let json = |document: &wire::Run| serde_json::to_value(document).unwrap_or_default();
     let problem = Problem::new(Kind::OverlapSkipped, detail).with("run", json(&document.run));
     Err(active.iter().fold(problem, |problem, active| problem.with("activeRun", json(active))))

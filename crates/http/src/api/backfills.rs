@@ -38,7 +38,7 @@ pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> 
     let zone = zone_for(&request, &row, org.as_ref()).await?.unwrap_or_else(Zone::utc);
     let for_all = form.has("orgs");
     if for_all && org.is_some() {
-        form.fault("orgs", "invalid", "is for all: say either `orgId` or `orgs`");
+        form.fault("orgs", "invalid", "cannot be combined with `orgId`");
     }
     let (from, to) = (time(&mut form, "from", &zone), time(&mut form, "to", &zone));
     let faults: Vec<Fault> = std::mem::take(form.faults_mut());

@@ -1,4 +1,4 @@
-//! The same for many jobs: pause and resume, first as a dry run if wanted.
+//! Pausing and resuming many jobs, optionally as a dry run.
 
 use everbell::client::Change;
 use everbell::core::store::PageRequest;
@@ -62,7 +62,7 @@ pub const BULK: &[Field] = &[
     optional("dryRun", Value::Flag, "Return what would change without changing it."),
 ];
 
-/// What is asked for.
+/// A bulk action.
 struct BulkRequest {
     pause: Option<String>,
     until: Option<jiff::Timestamp>,
@@ -77,7 +77,7 @@ pub(crate) async fn change(request: ApiRequest) -> Result<ApiResponse, Problem> 
         form.fault("reason", "required", "is required to pause: 3 to 500 characters");
     }
     if form.has("jobKeys") == form.has("filter") {
-        form.note(Fault::new("/jobKeys", "required", "either `jobKeys` or `filter` is required, and not both"));
+        form.note(Fault::new("/jobKeys", "required", "exactly one of `jobKeys` and `filter` is required"));
     }
     let until = time(&mut form, "until", &Zone::utc());
     let bulk = BulkRequest {
@@ -124,13 +124,13 @@ async fn matching(request: &ApiRequest, form: &Form<'_>) -> Result<Vec<JobRow>, 
     let filter = filter(request, &Form::read(&inner, FILTER, Naming::Camel))?;
     let page = request.jobs().list(&filter, &PageRequest { limit: MAX_BULK_JOBS, after: None }).await?;
     if page.next.is_some() {
-        let detail = format!("matches more than {MAX_BULK_JOBS} jobs; narrow it");
+        let detail = format!("matches more than {MAX_BULK_JOBS} jobs; use a narrower filter");
         return Err(Problem::body(vec![Fault::new("/filter", "out_of_range", detail)]));
     }
     Ok(page.items)
 }
 
-/// One job fails by itself: the others are changed all the same.
+/// Changes one job. A failure does not affect the others.
 async fn one(request: &ApiRequest, row: &JobRow, bulk: &BulkRequest) -> wire::BulkItem {
     let definition = &row.job.definition;
     let timer = row.timer.as_ref();

@@ -1,4 +1,4 @@
-//! A thin facade for programs that know schedules instead of jobs: a schedule is the living version of a job.
+//! A compatibility API for programs that know schedules instead of jobs. A schedule is the current version of a job.
 
 use axum::http::StatusCode;
 use everbell::client::Change;
@@ -22,7 +22,7 @@ const IGNORED: &str = "Read-only. Ignored, so a response can be sent back as a r
 macro_rules! schedule_fields {
     ($need:ident) => {
         &[
-            $need("name", TEXT, "The name of the schedule: the key of its job."),
+            $need("name", TEXT, "The name of the schedule, which is the key of its job."),
             optional("cron_expression", EXPRESSION, "The cron expression. A new schedule needs it, or `cron_spec`."),
             optional("cron_spec", EXPRESSION, "Same as `cron_expression`."),
             optional("timezone", Kind::Text { min: 1, max: 100 }, "The IANA time zone. Default: UTC."),
@@ -45,12 +45,12 @@ const EXPRESSION: Kind = Kind::Text { min: 1, max: 1_000 };
 
 /// A whole schedule.
 pub const SCHEDULE: &[Field] = schedule_fields!(required);
-/// What is different about a schedule.
+/// The changes of a schedule.
 pub const PATCH: &[Field] = schedule_fields!(optional);
 
 /// The query of a list.
 pub const LIST: &[Field] = &[
-    optional("limit", Kind::Integer { min: 1, max: 1_000 }, "The most schedules of a page. Default: 1000."),
+    optional("limit", Kind::Integer { min: 1, max: 1_000 }, "The maximum number of schedules per page. Default: 1000."),
     optional(
         "cursor",
         Kind::Text { min: 1, max: 2_000 },
@@ -197,12 +197,12 @@ pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> 
     shown(&request, StatusCode::CREATED, &row).await
 }
 
-/// PUT: what is absent is cleared, except that a pause stays until `enabled` ends it.
+/// Replaces a schedule. Absent members are cleared, except that a pause stays until `enabled` ends it.
 pub async fn replace(request: ApiRequest) -> Result<ApiResponse, Problem> {
     changed(request, SCHEDULE, true).await
 }
 
-/// PATCH: what is absent stays, and `null` clears.
+/// Updates a schedule. Absent members keep their values, `null` clears.
 pub async fn patch(request: ApiRequest) -> Result<ApiResponse, Problem> {
     changed(request, PATCH, false).await
 }
@@ -215,7 +215,7 @@ async fn changed(mut request: ApiRequest, fields: &'static [Field], whole: bool)
     let patched = renamed(edits::patch(request.clone()).await)?;
     let row = request.jobs().get(&row.job.definition.key).await?;
     if request.if_match.is_some() && !patched.headers.contains(&("etag", jobs::etag(&row))) {
-        return Err(Problem::new(ProblemKind::RevisionMismatch, "The schedule was changed meanwhile."));
+        return Err(Problem::new(ProblemKind::RevisionMismatch, "The schedule has changed since it was read."));
     }
     let id = row.job.definition.id;
     let guard = request.if_match.map(|_| row.job.state.revision).into_iter();
@@ -234,23 +234,23 @@ async fn shown(request: &ApiRequest, status: StatusCode, row: &JobRow) -> Result
     Ok(ApiResponse::json(status, &ScheduleDocument::read(request, row).await?)?.header("etag", jobs::etag(row)))
 }
 
-/// The faults of a body that its fields cannot tell.
+/// Returns the faults of a body that its fields cannot detect.
 pub(crate) fn faults_of(body: &Value, whole: bool, row: Option<&JobRow>) -> Vec<Fault> {
     let text = |name: &str| body.get(name).and_then(Value::as_str);
     let mut faults = Vec::new();
     match (text("cron_expression"), text("cron_spec")) {
         (Some(one), Some(other)) if one != other => {
-            faults.push(Fault::new("/cron_spec", "invalid", "differs from `cron_expression`: send one of them"));
+            faults.push(Fault::new("/cron_spec", "invalid", "differs from `cron_expression`; send only one of them"));
         }
         (None, None) if whole && body.get("cron_expression").is_none_or(Value::is_null) => {
-            faults.push(Fault::new("/cron_expression", "required", "is required: when it fires"));
+            faults.push(Fault::new("/cron_expression", "required", "is required"));
         }
         _ => {}
     }
     let Some(row) = row else { return faults };
     for (name, own) in [("name", row.job.definition.key.as_str()), ("kind", kind(row))] {
         if text(name).is_some_and(|sent| sent != own) {
-            faults.push(Fault::new(format!("/{name}"), "invalid", format!("cannot change: it is `{own}`")));
+            faults.push(Fault::new(format!("/{name}"), "invalid", format!("cannot be changed from `{own}`")));
         }
     }
     faults

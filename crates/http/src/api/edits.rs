@@ -1,4 +1,4 @@
-//! New versions of jobs: new-version, PATCH, and what differs between two.
+//! New versions of jobs, and differences between versions.
 
 use axum::http::StatusCode;
 use everbell::{JobRow, StoreError};
@@ -19,7 +19,7 @@ const VERSION: FieldKind = FieldKind::Integer { min: 1, max: 4_294_967_295 };
 pub(crate) const DIFF: &[Field] =
     &[required("from", VERSION, "The version to compare with."), required("to", VERSION, "The version to compare.")];
 
-/// How often an edit begins anew because somebody was faster.
+/// How often an edit is retried after a conflict.
 const MAX_EDIT_ATTEMPTS: u32 = 5;
 
 /// A job before and after an edit.
@@ -28,7 +28,7 @@ struct Edited {
     changed: Changed,
 }
 
-/// Makes the next version, also if nothing differs.
+/// Creates the next version, even if nothing differs.
 pub async fn new_version(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let Edited { before, changed } = edit(&request).await?;
     let row = changed.successor.as_ref().unwrap_or(&changed.job);
@@ -40,7 +40,7 @@ pub async fn new_version(request: ApiRequest) -> Result<ApiResponse, Problem> {
     Ok(ApiResponse::json(StatusCode::CREATED, &document)?.header("location", location).header("etag", etag(row)))
 }
 
-/// A merge patch: makes the next version if something differs.
+/// Applies a merge patch. Creates the next version if anything differs.
 pub async fn patch(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let before = request.jobs().get(request.job()?).await?;
     let (key, revision) = (&before.job.definition.key, before.job.state.revision);
@@ -54,7 +54,7 @@ pub async fn patch(request: ApiRequest) -> Result<ApiResponse, Problem> {
     Ok(ApiResponse::ok(&documented(&request, row).await)?.header("etag", etag(row)))
 }
 
-/// Reads the job, applies what the body says, and commits with what was read; again if somebody was faster.
+/// Reads the job, applies the body and commits with the revision that was read. Retries after a conflict.
 async fn edit(request: &ApiRequest) -> Result<Edited, Problem> {
     let form = request.body(EDIT);
     let jobs = request.jobs_because(form.text("reason"));
@@ -112,13 +112,11 @@ async fn merged(request: &ApiRequest, before: &JobRow) -> Result<JobForm, Proble
     Ok(read)
 }
 
-/// What somebody may want to edit and cannot, with what to do instead.
+/// Explains members that cannot be edited, and the alternative.
 fn with_alternative(fault: &mut Fault) {
     let instead = match (fault.code, fault.pointer.as_str()) {
-        ("unknown_field", "/jobKey") => "never changes: make a job with the other key, and retire this one",
-        ("unknown_field", "/status") => {
-            "is not edited: POST to `pause` or `resume` below the job, or DELETE the job to retire it"
-        }
+        ("unknown_field", "/jobKey") => "cannot be changed; create a job with the new key and retire this one",
+        ("unknown_field", "/status") => "cannot be edited; use `pause` or `resume`, or DELETE the job to retire it",
         _ => return,
     };
     instead.clone_into(&mut fault.detail);
@@ -140,14 +138,14 @@ pub(crate) async fn diff(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let form = request.query(DIFF);
     let key = key_of(&request).await?;
     let version = async |name: &str| -> Result<JobRow, Problem> {
-        let number = form.count(name).ok_or_else(|| Problem::new(Kind::NotFound, "There is no such version."))?;
+        let number = form.count(name).ok_or_else(|| Problem::new(Kind::NotFound, "This version does not exist."))?;
         Ok(request.jobs().get(JobRef::Version(key.clone(), number)).await?)
     };
     let (from, to) = (version("from").await?, version("to").await?);
     ApiResponse::ok(&wire::Items { items: changes(&from, &to) })
 }
 
-/// What differs between two versions, as the API spells it.
+/// Returns the members that differ between two versions.
 pub fn changes(from: &JobRow, to: &JobRow) -> Vec<wire::ChangedField> {
     let flat = |row: &JobRow| {
         let own = &row.job.definition;

@@ -39,7 +39,7 @@ const ENDS_ACCESS: [&str; 2] = ["token.revoke", "session.end"];
 /// Events about who has access and which machines there are begin with one of these.
 const FOR_ADMINS: [&str; 4] = ["token.", "session.", "auth.", "instance."];
 
-/// An event as this role may see it: what admins do with access is for admins, and who did something for operators.
+/// Returns the event as this role may see it. Only admins see events about access, and only operators see actors.
 fn visible(role: Role, event: &Arc<StreamEvent>) -> Option<Arc<StreamEvent>> {
     if role < Role::Admin && FOR_ADMINS.iter().any(|start| event.kind.starts_with(start)) {
         return None;
@@ -52,7 +52,7 @@ fn visible(role: Role, event: &Arc<StreamEvent>) -> Option<Arc<StreamEvent>> {
     Some(Arc::new(StreamEvent { data, ..StreamEvent::clone(event) }))
 }
 
-/// What a listener wants.
+/// The filter of a stream.
 struct EventFilter {
     types: Vec<String>,
     job_key: Option<String>,
@@ -80,7 +80,7 @@ pub(crate) async fn stream(request: ApiRequest) -> Result<ApiResponse, Problem> 
     follow(request, true).await
 }
 
-/// A stream whose events have names, for who wants some; or none, for a browser that wants any.
+/// Opens a stream. Events have names for API clients, and none for browsers, which handle all of them alike.
 pub async fn follow(request: ApiRequest, named: bool) -> Result<ApiResponse, Problem> {
     let form = request.query(STREAM);
     let filter = EventFilter {
@@ -113,7 +113,7 @@ pub async fn follow(request: ApiRequest, named: bool) -> Result<ApiResponse, Pro
     Ok(ApiResponse { status: StatusCode::OK, headers: Vec::new(), body: ResponseBody::Events(body) })
 }
 
-/// Events were lost: who shows something reads it again.
+/// Tells the client that events were lost and that it has to reload.
 const RESET: &str = "event: reset\ndata: {}\n\n";
 
 /// An open stream.
@@ -123,13 +123,13 @@ struct Listener {
     filter: EventFilter,
     events: broadcast::Receiver<Arc<StreamEvent>>,
     ended: watch::Receiver<bool>,
-    /// When the token was last known to be valid.
+    /// The time of the last check of the token.
     checked: Instant,
     _permit: StreamPermit,
 }
 
 impl Listener {
-    /// What the stream says next; nothing at its end.
+    /// Returns the next frame of the stream, or `None` at its end.
     async fn next(&mut self) -> Option<String> {
         loop {
             let check_at = self.check_at();
@@ -155,7 +155,7 @@ impl Listener {
         }
     }
 
-    /// When to check next: after a while, or when the token ends by itself.
+    /// Returns the time of the next check: after the interval, or when the token expires.
     fn check_at(&self) -> Instant {
         let usual = self.checked + CHECK_INTERVAL;
         self.left().map_or(usual, |left| usual.min(Instant::now() + left))

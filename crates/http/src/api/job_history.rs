@@ -1,4 +1,4 @@
-//! What people ask about a job: when it fires, how it fares, what became of a time.
+//! Next runs, gaps, statistics and explained times of a job.
 
 use everbell::core::store::{GapFilter, JobRef, PageRequest};
 use everbell::{JobRow, OrgId, RunFilter, StoreError};
@@ -85,7 +85,7 @@ fn asked_org(form: &Form<'_>) -> Result<Option<OrgId>, Problem> {
     org.map_err(|invalid| Problem::at("parameter", "orgId", invalid.reason))
 }
 
-/// What is refused about a question is refused about its parameters.
+/// Reports an invalid value as an invalid query parameter.
 pub(super) fn query_problem(error: StoreError) -> Problem {
     match error {
         StoreError::Invalid(invalid) => Problem::at("parameter", invalid.field, invalid.reason),
@@ -93,7 +93,7 @@ pub(super) fn query_problem(error: StoreError) -> Problem {
     }
 }
 
-/// Where local times of a request are read: in the zone of the org that is named, or else of the job.
+/// Returns the time zone for local times of a request: that of the named org, or else of the job.
 pub(super) async fn zone_for(request: &ApiRequest, row: &JobRow, org: Option<&OrgId>) -> Result<Option<Zone>, Problem> {
     Ok(match org {
         Some(org) => Zone::get(&request.orgs().get(org).await?.place.timezone).ok(),

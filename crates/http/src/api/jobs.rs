@@ -63,7 +63,7 @@ pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     Ok(page::linked(&request, "/jobs", document.next_cursor.as_deref(), ApiResponse::ok(&document)?))
 }
 
-/// What a query, or the filter of a bulk action, asks for.
+/// Reads the filter of a query or a bulk action.
 pub fn filter(request: &ApiRequest, form: &Form<'_>) -> Result<JobFilter, Problem> {
     let asks_for_runs = form.has("lastRunStatus") || form.text("sort") == Some("-lastRunAt");
     if asks_for_runs {
@@ -125,7 +125,7 @@ pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> 
     }
 }
 
-/// Notes a target that nobody serves, together with everything else.
+/// Adds a fault if no live instance serves the target.
 pub(super) async fn check_target(
     request: &ApiRequest,
     target: Option<&str>,
@@ -146,7 +146,7 @@ pub(super) async fn check_target(
 async fn exists(request: &ApiRequest, key: &str) -> Result<Problem, Problem> {
     let living = request.jobs().get(key).await?;
     let (definition, state) = (&living.job.definition, &living.job.state);
-    let detail = format!("Job `{key}` is {} at version {}.", state.status, definition.version);
+    let detail = format!("Job `{key}` already exists: it is {} at version {}.", state.status, definition.version);
     Ok(Problem::new(Kind::JobKeyExists, detail).with("jobId", definition.id.to_string()))
 }
 
@@ -175,12 +175,12 @@ pub(super) fn shown(request: &ApiRequest, status: StatusCode, row: &JobRow) -> R
     Ok(ApiResponse::json(status, &document)?.header("etag", etag(row)))
 }
 
-/// A job that was just made, with what may surprise about it.
+/// Returns the document of a new version, with warnings.
 pub(super) async fn documented(request: &ApiRequest, row: &JobRow) -> wire::Job {
     let mut document = request.visible(wire::Job::with_warnings(row, request.app.bell.now()));
     if let Some(depends) = &row.job.definition.policies.depends_on {
         let other = request.jobs().get(&depends.job_key).await;
-        // That the database went away is no reason to call a job not made that was.
+        // A database error must not hide that the job was created.
         let is_missing = match &other {
             Ok(other) => other.job.state.status == JobStatus::Retired,
             Err(error) => matches!(error, StoreError::NotFound { .. }),
@@ -197,9 +197,11 @@ pub fn declared_elsewhere(row: &JobRow) -> Option<wire::Warning> {
     let declared = match row.job.definition.source {
         Source::Api => return None,
         Source::Config => {
-            "a configuration file declares this job: its next start undoes this change unless the file says the same"
+            "this job is declared in a configuration file; the next start reverts this change unless the file is changed too"
         }
-        Source::Code => "a program declares this job: its next start undoes this change unless its code says the same",
+        Source::Code => {
+            "this job is declared by a program; its next start reverts this change unless the code is changed too"
+        }
     };
     Some(wire::Warning {
         code: "declared_elsewhere".to_owned(),
@@ -209,9 +211,10 @@ pub fn declared_elsewhere(row: &JobRow) -> Option<wire::Warning> {
     })
 }
 
-/// No living job has the key that a job depends on.
+/// Warns that a job depends on a key without a current job.
 pub fn missing_dependency(key: &str) -> wire::Warning {
-    let detail = format!("it depends on `{key}`, which is no living job: every slot is skipped until one succeeds");
+    let detail =
+        format!("it depends on `{key}`, which is not a current job; every slot is skipped until that job succeeds");
     wire::Warning { code: "unknown_dependency".to_owned(), detail, local_date: None, at: None }
 }
 

@@ -1,4 +1,4 @@
-//! Jobs and orgs together: what an org wants of a job, how they stand, what a move would do.
+//! Jobs of orgs: overrides, status and previews of moves.
 
 use everbell::core::org::Override;
 use everbell::core::store::JobOrgFilter;
@@ -69,7 +69,7 @@ pub async fn of_job(request: ApiRequest) -> Result<ApiResponse, Problem> {
     Ok(page::linked(&request, &path, document.next_cursor.as_deref(), ApiResponse::ok(&document)?))
 }
 
-/// Which orgs of a job a query asks for.
+/// Reads the filter of a query.
 pub fn filter(form: &Form<'_>) -> JobOrgFilter {
     JobOrgFilter {
         text: form.text("text").map(str::to_owned),
@@ -87,10 +87,10 @@ pub(crate) async fn put(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let (org, job_key) = named(&request)?;
     let mut form = request.body(OVERRIDE);
     if !["enabled", "cronExpression", "localTime"].iter().any(|name| form.has(name)) {
-        form.note(Fault::new("", "required", "say `enabled`, `cronExpression` or `localTime`"));
+        form.note(Fault::new("", "required", "one of `enabled`, `cronExpression` and `localTime` is required"));
     }
     if form.has("cronExpression") && form.has("localTime") {
-        form.fault("localTime", "invalid", "is the same as `cronExpression` in short: say one of them");
+        form.fault("localTime", "invalid", "cannot be combined with `cronExpression`");
     }
     let expression = match form.text("localTime").map(str::to_owned) {
         Some(time) => at_local_time(&request, &job_key, &time, &mut form).await?,
@@ -123,7 +123,7 @@ fn named(request: &ApiRequest) -> Result<(OrgId, JobKey), Problem> {
     Ok((request.org()?, JobKey::new(name).map_err(missing)?))
 }
 
-/// What the org wants of the job, and how they stand. Neither is nothing.
+/// Responds with the override and its effect. Fails if the org has no override of the key and there is no such job.
 async fn override_response(
     request: &ApiRequest,
     org: &OrgId,
@@ -137,7 +137,7 @@ async fn override_response(
     let overrides: Vec<Override> = request.orgs().overrides(org).await?;
     let override_ = overrides.iter().find(|one| one.job_key == *key);
     if job.is_none() && override_.is_none() {
-        let detail = format!("There is no job `{key}` that fires for orgs, and org `{org}` overrides none.");
+        let detail = format!("There is no per-org job `{key}`, and org `{org}` has no override of it.");
         return Err(Problem::new(Kind::NotFound, detail).with("subject", "job").with("name", key.as_str()));
     }
     ApiResponse::ok(&wire::OrgOverride {
@@ -157,12 +157,12 @@ async fn at_local_time(
     form: &mut Form<'_>,
 ) -> Result<Option<String>, Problem> {
     let Some((hour, minute)) = hour_and_minute(time) else {
-        form.fault("localTime", "invalid", "must be a time of the day such as `08:30`, with two digits each");
+        form.fault("localTime", "invalid", "must be a time of day such as `08:30`");
         return Ok(None);
     };
     let row = match request.jobs().get(key).await {
         Err(StoreError::NotFound { .. }) => {
-            let detail = format!("there is no job `{key}` whose expression could be moved: say `cronExpression`");
+            let detail = format!("there is no job `{key}` to take the expression from; send `cronExpression` instead");
             form.fault("localTime", "invalid", detail);
             return Ok(None);
         }
@@ -172,7 +172,8 @@ async fn at_local_time(
     let moved = own.and_then(|own| with_time(own.as_str(), hour, minute));
     if moved.is_none() {
         let shown = own.map_or_else(|| "no expression".to_owned(), |own| format!("`{own}`"));
-        let detail = format!("the job has {shown}, which has no minute and hour to replace: say `cronExpression`");
+        let detail =
+            format!("the job has {shown}, which has no minute and hour to replace; send `cronExpression` instead");
         form.fault("localTime", "invalid", detail);
     }
     Ok(moved)
@@ -195,7 +196,7 @@ pub fn with_time(expression: &str, hour: u8, minute: u8) -> Option<String> {
     Some(fields.join(" "))
 }
 
-/// What a move to another zone would do. Nothing is written.
+/// Previews a move to another time zone. Nothing is written.
 pub async fn what_if(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let form = request.query(WHAT_IF);
     let id = request.org()?;

@@ -1,4 +1,4 @@
-//! What is done for every org of a job, a few orgs at a time.
+//! Org updates: work for every org of a job, a few orgs at a time.
 
 use axum::http::StatusCode;
 use everbell_wire as wire;
@@ -12,14 +12,14 @@ use everbell_wire::form::{Field, optional};
 
 pub(crate) const WHY: &[Field] = &[optional("reason", REASON, "The reason, for the audit trail.")];
 
-/// Makes the timers of a job anew.
+/// Rebuilds the timers of a job.
 pub async fn rebuild(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let orgs = request.orgs_because(request.body(WHY).text("reason"));
     let begun = orgs.rebuild(request.job()?).await?;
     ApiResponse::json(StatusCode::ACCEPTED, &begun_org_update(&begun))
 }
 
-/// Ends what makes runs before every org had its turn.
+/// Stops an update that creates runs.
 pub async fn stop(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let name = request.part("sweepId");
     let missing = || Problem::not_found("org update", &shown(name));

@@ -15,14 +15,14 @@ use crate::request::{ApiRequest, ApiResponse, member};
 use everbell_wire::form::job::ZONE;
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional, required};
 
-const NAME: Field = optional("name", Value::Text { min: 0, max: 200 }, "A name for people.");
+const NAME: Field = optional("name", Value::Text { min: 0, max: 200 }, "A display name.");
 const TIMEZONE: Field = optional("timezone", ZONE, "The IANA time zone. Required for a new org.");
 const ENABLED: Field = optional("enabled", Value::Flag, "Whether jobs fire for the org. Default for a new org: true.");
 const SETTINGS: Field =
     optional("settings", Value::Map(&Value::Json), "Any JSON object of at most 64 KiB. Replaced as a whole.");
 const WHY: Field = optional("reason", REASON, "The reason, for the audit trail.");
 
-/// What is left out stays as it is.
+/// The body of an org. Absent members keep their values.
 pub const ORG: &[Field] = &[NAME, TIMEZONE, ENABLED, SETTINGS, WHY];
 
 /// A line of an import.
@@ -41,7 +41,7 @@ pub const LIST: &[Field] = &[
     optional(
         "errored",
         Value::Flag,
-        "Only orgs that some job cannot fire for because the time zone or an override cannot be read, or only the others.",
+        "Only orgs with a job that cannot fire because the time zone or an override cannot be read, or only the others.",
     ),
     LIMIT,
     CURSOR,
@@ -49,7 +49,7 @@ pub const LIST: &[Field] = &[
 
 /// The most orgs of one import.
 const MAX_IMPORTED_ORGS: usize = everbell::core::org::MAX_ORGS_AT_ONCE;
-/// So many faults of an import are told.
+/// The maximum number of faults of an import that are listed.
 const MAX_LISTED_FAULTS: usize = 100;
 
 pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
@@ -59,7 +59,7 @@ pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     Ok(page::linked(&request, "/orgs", document.next_cursor.as_deref(), ApiResponse::ok(&document)?))
 }
 
-/// Which orgs a query asks for.
+/// Reads the filter of a query.
 pub fn filter(form: &Form<'_>) -> OrgFilter {
     // A zone that is no more is looked for as it is written.
     let zone = |name: &str| Zone::get(name).map_or_else(|_| name.to_owned(), |zone| zone.name().to_owned());
@@ -94,7 +94,7 @@ pub async fn patch(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let mut write = OrgWrite { only_existing: true, ..OrgWrite::of(request.org()?) };
     let cleared = |name: &str| request.body.get(name).is_some_and(JsonValue::is_null);
     if cleared("timezone") {
-        let fault = Fault::new("/timezone", "required", "an org needs a zone: it cannot be cleared");
+        let fault = Fault::new("/timezone", "required", "cannot be cleared; every org has a time zone");
         return Err(Problem::body(vec![fault]));
     }
     write.name = cleared("name").then(String::new);
@@ -127,7 +127,7 @@ async fn set(request: &ApiRequest, write: OrgWrite) -> Result<ApiResponse, Probl
     Ok(if written.created { response.header("location", location()) } else { response })
 }
 
-/// What a document wants of an org. What only a decision of core can tell is noted in the form.
+/// Reads the changes of an org. Adds faults that only core can detect.
 fn read(form: &mut Form<'_>, settings: Option<Box<RawValue>>, write: OrgWrite) -> OrgWrite {
     if let Some(Err(error)) = form.text("timezone").map(Zone::get) {
         form.fault("timezone", "unknown_zone", error.to_string());
@@ -174,7 +174,7 @@ pub async fn import(request: ApiRequest) -> Result<ApiResponse, Problem> {
 pub(crate) fn read_lines(text: &str) -> Result<Vec<(usize, OrgWrite)>, Problem> {
     let lines: Vec<(usize, &str)> = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();
     if lines.is_empty() || lines.len() > MAX_IMPORTED_ORGS {
-        let detail = format!("must be 1 to {MAX_IMPORTED_ORGS} lines, these are {}", lines.len());
+        let detail = format!("must have 1 to {MAX_IMPORTED_ORGS} lines, not {}", lines.len());
         return Err(Problem::body(vec![Fault::new("", "out_of_range", detail)]));
     }
     let (mut writes, mut faults) = (Vec::with_capacity(lines.len()), Vec::new());
@@ -204,7 +204,7 @@ fn read_line(line: &str) -> Result<OrgWrite, Vec<Fault>> {
     write.filter(|_| faults.is_empty()).ok_or(faults)
 }
 
-/// What is wrong with the JSON of a line, which has a number of its own among the others.
+/// Removes the position from the syntax error of a single line.
 fn without_line_number(detail: &str) -> String {
     let detail = detail.strip_prefix("Line 1, ").unwrap_or(detail);
     detail.split(" at line 1 column ").next().unwrap_or_default().trim_end_matches('.').to_owned()
@@ -215,7 +215,7 @@ fn on_line(number: usize, fault: &Fault) -> Fault {
     Fault::new(format!("/{number}{}", fault.pointer), fault.code, format!("line {number}: {}", fault.detail))
 }
 
-/// What the store refused about one of many orgs, on its line: the last that names the org.
+/// Assigns an error of the store to the last line that names the org.
 fn located(invalid: &everbell::Invalid, writes: &[OrgWrite], numbers: &[usize]) -> Fault {
     let named = |write: &OrgWrite| invalid.reason.starts_with(&format!("org `{}`", write.id));
     let fault = Fault::new(format!("/{}", invalid.field), "invalid", invalid.reason.clone());

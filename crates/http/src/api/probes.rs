@@ -1,4 +1,4 @@
-//! What machines ask: alive, ready, metrics; and what people read: the documentation.
+//! Probes, metrics and documentation.
 
 use axum::http::{StatusCode, header};
 use everbell_wire::problem::ProblemKind;
@@ -16,12 +16,12 @@ pub(crate) const READY: &[Field] = &[optional(
     "List every check. Details are shown only to this machine and with a valid token.",
 )];
 
-/// The process answers. Depends on nothing, so that a database that is away never restarts it.
+/// Reports that the process responds. It depends on nothing, so a database outage never causes a restart.
 pub async fn live(_: ApiRequest) -> Result<ApiResponse, Problem> {
     Ok(ApiResponse::text("text/plain; charset=utf-8", "ok\n"))
 }
 
-/// Whether it can do its work.
+/// Reports whether the server can do its work.
 pub async fn ready(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let verbose = request.query(READY).flag("verbose");
     let report = request.app.readiness().await;
@@ -63,16 +63,16 @@ pub(crate) async fn openapi(request: ApiRequest) -> Result<ApiResponse, Problem>
 
 pub(crate) async fn docs(request: ApiRequest) -> Result<ApiResponse, Problem> {
     if !request.app.options.settings.docs {
-        return Err(Problem::new(Kind::NotFound, "The documentation is switched off."));
+        return Err(Problem::new(Kind::NotFound, "The API reference is disabled."));
     }
     let page = request.app.documented().1.as_str();
     Ok(ApiResponse::text("text/html; charset=utf-8", page).header("content-security-policy", docs::POLICY))
 }
 
-/// Who comes with a browser and nothing else is led on.
+/// Redirects a browser to the API reference.
 pub async fn home(request: ApiRequest) -> Result<ApiResponse, Problem> {
     if !request.app.options.settings.docs {
-        return Err(Problem::new(Kind::NotFound, "There is nothing at `/`."));
+        return Err(Problem::new(Kind::NotFound, "There is no page at `/`."));
     }
     let mut response = ApiResponse::nothing().header("location", "/docs/api");
     response.status = StatusCode::SEE_OTHER;
@@ -83,11 +83,11 @@ pub(crate) async fn style(_: ApiRequest) -> Result<ApiResponse, Problem> {
     Ok(ApiResponse::text("text/css; charset=utf-8", docs::STYLE))
 }
 
-/// What a kind of problem means: where its `type` points to.
+/// Describes a kind of problem. The `type` of problems points here.
 pub async fn problem(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let slug = request.part("problem");
     let about = CATALOG.iter().find(|about| about.slug == slug);
-    let about = about.ok_or_else(|| Problem::new(Kind::NotFound, "There is no such problem."))?;
+    let about = about.ok_or_else(|| Problem::new(Kind::NotFound, "There is no problem of this kind."))?;
     ApiResponse::ok(&ProblemKind {
         r#type: format!("/docs/problems/{}", about.slug),
         title: about.title.to_owned(),

@@ -85,7 +85,7 @@ pub(crate) async fn cancel(request: ApiRequest) -> Result<ApiResponse, Problem> 
         Canceled::AtOnce => CancelOutcome::Canceled,
         Canceled::Requested => CancelOutcome::Requested,
         Canceled::TooLate(status) => {
-            let detail = format!("Run {id} has ended before: it is {status}.");
+            let detail = format!("Run {id} has already ended: it is {status}.");
             return Err(Problem::new(Kind::Conflict, detail).with("runStatus", status.as_str()));
         }
     };

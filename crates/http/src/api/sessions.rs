@@ -28,7 +28,7 @@ pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let form = request.query(LIST);
     let whose = match (form.text("actor"), form.flag("all")) {
         (Some(_), true) => {
-            return Err(Problem::at("query", "actor", "cannot be sent with `all=true`: send one of the two"));
+            return Err(Problem::at("query", "actor", "cannot be combined with `all=true`"));
         }
         (Some(actor), false) => Whose::Actor(actor.to_owned()),
         (None, true) => Whose::Everybody,
@@ -66,7 +66,7 @@ pub async fn visible(request: &ApiRequest, whose: Whose) -> Result<Vec<Session>,
 
 pub(crate) async fn end(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let name = request.part("sessionId");
-    let missing = || Problem::new(Kind::NotFound, format!("There is no session `{}` of yours.", shown(name)));
+    let missing = || Problem::new(Kind::NotFound, format!("You have no session `{}`.", shown(name)));
     let id = Uuid::parse_str(name).map_err(|_| missing())?;
     // Others cannot tell a session that is not theirs from none.
     let actor = (request.actor.role < Role::Admin).then(|| request.actor.name.clone());

@@ -58,19 +58,19 @@ pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> 
     ApiResponse::json(StatusCode::CREATED, &document)
 }
 
-/// What is wrong with the name of a new token. The audit trail shows it as who did something, so no two may look alike.
+/// Returns the fault of a token name. The audit trail shows names as actors, so no two may look alike.
 fn name_problem(name: &str) -> Option<&'static str> {
     if [".", ".."].contains(&name) {
-        return Some("must not be `.` or `..`: in an address these are no names");
+        return Some("must not be `.` or `..`");
     }
     let is_plain = name.trim() == name && name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-    (!is_plain).then_some("must be printable ASCII without white space around it")
+    (!is_plain).then_some("must be printable ASCII without leading or trailing spaces")
 }
 
 pub(crate) async fn revoke(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let name = request.part("name");
     let now = request.app.bell.now();
-    // Whoever holds the configured token stays an admin, unless it is their own that ends.
+    // A configured admin token remains, unless the caller revokes their own token.
     let own = request.actor.name == format!("token:{name}");
     let may_go = request.query(REVOKE).flag("force") || (request.app.authenticator.has_configured() && !own);
     let last_admin = if may_go { LastAdmin::Revoke } else { LastAdmin::Refuse };
@@ -81,11 +81,11 @@ pub(crate) async fn revoke(request: ApiRequest) -> Result<ApiResponse, Problem> 
     }
 }
 
-/// Somebody must be able to create tokens afterwards.
+/// The problem of revoking the last admin token.
 fn last_admin_stays(name: &str) -> Problem {
     let detail = format!(
-        "Token `{name}` is the last admin: without it nobody can make tokens. Make another admin first, or revoke it with \
-         `force=true` and start a server with EVERBELL_ADMIN_TOKEN to come back in."
+        "Token `{name}` is the last admin token: without it no client can create tokens. Create another admin token first, \
+         or revoke it with `force=true` and restart the server with EVERBELL_ADMIN_TOKEN to regain access."
     );
     Problem::new(Kind::Conflict, detail)
 }

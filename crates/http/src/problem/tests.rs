@@ -17,7 +17,7 @@ fn a_problem_says_where_and_why() {
     assert_eq!(
         problem.document("r1"),
         json!({
-            "type": "/docs/problems/invalid-input", "title": "The request is not valid", "status": 400,
+            "type": "/docs/problems/invalid-input", "title": "The request is invalid", "status": 400,
             "code": "InvalidInput", "detail": "#/reason: is required: why", "instance": "urn:request:r1",
             "errors": [{"pointer": "#/reason", "code": "required", "detail": "is required: why"}], "jobId": "1",
         })

@@ -11,7 +11,7 @@ use super::plot::{HEIGHT, Level, Plot, nothing, y};
 use super::svg::{Mark, Markup, Percent};
 use super::words::{counted, grouped, period, round_span, stamp, took};
 
-/// What the chart shows.
+/// The input of a dot chart.
 pub(crate) struct Dots<'a> {
     /// Unique in its page; letters, digits and dashes.
     pub(crate) id: &'a str,

@@ -9,7 +9,7 @@ use super::svg::{Mark, Markup, Path, Percent};
 use super::table::{Cell, Table};
 use super::words::{counted, grouped, period, round_span, took};
 
-/// What the chart shows.
+/// The input of a lag chart.
 pub(crate) struct Lag<'a> {
     /// Unique in its page; letters, digits and dashes.
     pub(crate) id: &'a str,
@@ -18,7 +18,7 @@ pub(crate) struct Lag<'a> {
     pub(crate) zone: &'a Zone,
     /// In order, one beginning where the other ends.
     pub(crate) pieces: &'a [LagPiece],
-    /// What is worth a line if it is reached, such as a second.
+    /// The lag at which a line is drawn if any run reaches it.
     pub(crate) threshold_ms: Option<i64>,
 }
 
@@ -136,7 +136,7 @@ fn follow(path: &mut Path, start: char, points: &[(f64, f64)]) {
     }
 }
 
-/// What says the numbers of a piece when the pointer is over it.
+/// Adds the tooltip of a piece.
 fn answer(markup: &mut Markup, plot: &Plot<'_>, piece: &LagPiece) {
     let Some(lag) = piece.lag else { return };
     let (left, right) = (plot.share(piece.from), plot.share(piece.to));
@@ -149,7 +149,7 @@ fn answer(markup: &mut Markup, plot: &Plot<'_>, piece: &LagPiece) {
     });
 }
 
-/// The same as a table; a dash where there were no runs.
+/// Renders the chart as a table, with a dash for pieces without runs.
 pub(crate) fn lag_table(input: &Lag<'_>) -> String {
     let rows = input.pieces.iter().map(|piece| {
         let numbers = piece.lag.map_or_else(

@@ -1,4 +1,4 @@
-//! What a status looks like: a colour by its class, and a shape or a pattern for those who do not see colours.
+//! The look of a status: a color by its class, and a shape or a pattern that does not depend on color.
 //!
 //! | status | filled | as a dot |
 //! |---|---|---|
@@ -86,7 +86,7 @@ impl Counts {
         self.0.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// What somebody must see of several runs.
+    /// Returns the status that needs the most attention.
     pub(crate) fn worst(&self) -> Option<RunStatus> {
         WORST.into_iter().find(|status| self.get(*status) > 0)
     }
@@ -179,14 +179,14 @@ pub(super) const fn dot(status: RunStatus) -> &'static str {
     }
 }
 
-/// What stands beside the looks of a status.
+/// The labels of a legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     Words,
     WordsAndCounts,
 }
 
-/// What a picture shows besides runs.
+/// A legend entry that is not a run status.
 pub(super) struct Other {
     pub(super) class: &'static str,
     /// In a square of 12.
@@ -195,7 +195,7 @@ pub(super) struct Other {
     pub(super) count: u64,
 }
 
-/// What is in a picture with its looks, as a list that wraps.
+/// Renders the legend as a list that wraps.
 pub(super) fn legend(markup: &mut Markup, patterns: Patterns<'_>, used: &Counts, others: &[Other], shown: Shown) {
     markup.element("ul").class("c-legend").inside(|markup| {
         for (status, count) in used.present() {

@@ -8,7 +8,7 @@ use super::palette::{Counts, Patterns, Shown, legend};
 use super::svg::{Mark, Markup, Percent, Picture, Size, real};
 use super::words::{shortened, stamp, took};
 
-/// What a strip shows.
+/// The input of a strip.
 pub(crate) struct Strip<'a> {
     /// Unique in its page; letters, digits and dashes.
     pub(crate) id: &'a str,
@@ -231,7 +231,7 @@ impl Bars<'_> {
     }
 }
 
-/// What the bars mean, once for all strips of a page.
+/// Renders the legend that all strips of a page share.
 pub(crate) fn strip_legend(id: &str) -> String {
     let (mut markup, all) = (Markup::default(), Counts::from_statuses(RunStatus::ALL.iter().copied()));
     let hidden = markup.element("svg").class("c-defs").attr("aria-hidden", "true");

@@ -1,4 +1,4 @@
-//! What people and programs did.
+//! The audit trail.
 
 use askama::Template;
 
@@ -9,10 +9,10 @@ use everbell_http::page;
 use everbell_http::problem::Problem;
 use everbell_wire::form::Field;
 
-/// What entries may be about.
+/// The kinds of objects.
 const KINDS: [&str; 7] = ["job", "run", "org", "token", "instance", "session", "route"];
 
-/// The same as the API's.
+/// The query parameters, which are those of the API.
 pub(crate) const QUERY: &[Field] = audit::LIST;
 
 #[derive(Template)]

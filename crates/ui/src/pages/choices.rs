@@ -1,4 +1,4 @@
-//! What somebody chooses for their browser: theme, zone, whether pages follow what happens.
+//! Display preferences of a browser: theme, time zone and live updates.
 
 use crate::choices::Choices;
 use crate::request::{UiRequest, UiResponse, safe_return_path};

@@ -1,4 +1,4 @@
-//! Instances, and how the database fares.
+//! Instances, and the state of the database.
 
 pub(crate) mod drain;
 
@@ -34,7 +34,7 @@ struct ClusterPage {
 }
 
 impl ClusterPage {
-    /// What people call a check.
+    /// Returns the label of a readiness check.
     #[expect(clippy::unused_self, reason = "templates ask their page")]
     fn check_label(&self, check: &'static str) -> &'static str {
         match check {
@@ -42,10 +42,10 @@ impl ClusterPage {
             "schema" => "Schema",
             "scheduler" => "Scheduler",
             "heartbeat" => "Heartbeat",
-            "due" => "Due jobs",
+            "due" => "Due timers",
             "clock" => "Clock",
             "zoneData" => "Time zones",
-            "draining" => "OrgTask",
+            "draining" => "Accepting work",
             other => other,
         }
     }

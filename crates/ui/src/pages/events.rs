@@ -1,4 +1,4 @@
-//! What happens, as it happens: the stream of the API for who has a session.
+//! The event stream of the API, authenticated by a session.
 
 use crate::request::{Content, UiRequest, UiResponse};
 use everbell_http::api::events;

@@ -1,4 +1,4 @@
-//! A crontab, line by line: what becomes of each, and the jobs of those that are picked.
+//! Importing a crontab: the result for each line, and jobs for the selected ones.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -39,7 +39,7 @@ struct ImportPage {
     made: usize,
 }
 
-/// A line, and what becomes of it.
+/// A line and its result.
 struct Row {
     number: usize,
     verdict: Verdict,
@@ -56,7 +56,7 @@ struct Wanted {
     selected: bool,
 }
 
-/// What happened, or would.
+/// The actual or expected result of a line.
 enum Outcome {
     /// It would be made.
     Fine,
@@ -95,7 +95,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     UiResponse::page(&page)
 }
 
-/// What was pasted, with what was chosen for each line.
+/// Reads the pasted crontab and the choices made for each line.
 async fn read(request: &UiRequest, zone: &str) -> Result<ImportPage, Problem> {
     let targets = targets(request).await?;
     let text = request.sent("crontab").unwrap_or_default().replace("\r\n", "\n");
@@ -118,7 +118,7 @@ async fn read(request: &UiRequest, zone: &str) -> Result<ImportPage, Problem> {
         rows.truncate(end.unwrap_or(MAX_IMPORTED_LINES));
     }
     Ok(ImportPage {
-        frame: request.frame(Section::Jobs, "Import a crontab").await,
+        frame: request.frame(Section::Jobs, "Import crontab").await,
         text,
         zone: zone.to_owned(),
         zone_fault: found.err().map(|error| error.to_string()),
@@ -154,7 +154,7 @@ impl ImportPage {
     }
 }
 
-/// What making it would say. Each key is looked up by itself: there are few, and no question names many.
+/// Checks whether a job could be created. Each key is looked up separately, because there are few.
 async fn check(request: &UiRequest, job: &Wanted) -> Result<Outcome, Problem> {
     let key = match JobKey::new(&job.key) {
         Ok(key) => key,
@@ -166,7 +166,7 @@ async fn check(request: &UiRequest, job: &Wanted) -> Result<Outcome, Problem> {
     }
     Ok(match request.jobs().get(JobRef::Key(key)).await {
         Ok(row) if row.job.state.status != JobStatus::Retired => {
-            Outcome::Refused(format!("Job `{}` is {} already.", job.key, row.job.state.status))
+            Outcome::Refused(format!("Job `{}` already exists and is {}.", job.key, row.job.state.status))
         }
         Ok(_) | Err(StoreError::NotFound { .. }) => Outcome::Fine,
         Err(error) => return Err(error.into()),

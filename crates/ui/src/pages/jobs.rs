@@ -1,4 +1,4 @@
-//! View A, "Scheduled Jobs": every job, what it does, when it fires, how it fares.
+//! The list of jobs: schedule, status, last run and next run of each.
 
 mod history;
 
@@ -23,7 +23,7 @@ use everbell_http::page;
 use everbell_http::problem::Problem;
 use everbell_wire::form::Field;
 
-/// The same as the API's.
+/// The query parameters, which are those of the API.
 pub(crate) const QUERY: &[Field] = jobs::LIST;
 
 /// How far ahead it is told that clocks change.
@@ -58,7 +58,7 @@ pub(crate) struct Row {
     pub(crate) version: u32,
     pub(crate) target: String,
     pub(crate) schedule: wire::job::Schedule,
-    /// When a job fires that fires once.
+    /// The time of a one-time job.
     pub(crate) once_at: Option<Markup>,
     pub(crate) status: Markup,
     pub(crate) job_status: JobStatus,
@@ -74,10 +74,10 @@ pub(crate) struct Row {
     /// The org that `next` is for, of a job that fires for each.
     pub(crate) next_org: Option<String>,
     pub(crate) next: Option<(Markup, Markup)>,
-    /// When it would fire if it were not paused; or when it will, if the pause has an end.
+    /// The next run of a paused job: hypothetical, or after the end of the pause.
     pub(crate) would: Option<(&'static str, Markup)>,
     pub(crate) late: bool,
-    /// What the next change of clocks does to it.
+    /// The effect of the next daylight saving time change.
     pub(crate) dst: Option<String>,
     pub(crate) failures: u32,
 }
@@ -149,7 +149,7 @@ impl Row {
     }
 }
 
-/// What a change of clocks does to a fire of the near future.
+/// Describes the effect of a daylight saving time change within the horizon.
 fn clock_change(spec: &Spec, now: Timestamp) -> Option<String> {
     let until = now.checked_add(CLOCK_CHANGE_HORIZON).ok()?;
     if spec.zone().changes_between(now, until).is_empty() {
@@ -247,7 +247,7 @@ fn matching(request: &UiRequest) -> Links {
     Links::new("", &serde_json::Value::Object(filters))
 }
 
-/// The targets that somebody serves, and those that are chosen.
+/// Returns the targets that are served, and those of the filter.
 async fn targets(request: &UiRequest, chosen: &[&str]) -> Result<Vec<String>, Problem> {
     let instances = request.app.bell.store().list_instances().await?;
     let served = instances.iter().flat_map(|instance| instance.targets.iter().map(ToString::to_string));

@@ -1,4 +1,4 @@
-//! One run: what it is, what happened to it when, what it was given and what it said.
+//! A run: its details, timeline, payload, result and output.
 
 pub(crate) mod cancel;
 mod neighbours;
@@ -54,7 +54,7 @@ struct RunPage {
     no_act: Option<String>,
 }
 
-/// What is said first.
+/// The message at the top of the page.
 struct Notice {
     /// How it looks.
     tone: &'static str,
@@ -64,21 +64,21 @@ struct Notice {
     blocking: Option<String>,
 }
 
-/// What a run is.
+/// The details of a run.
 struct Facts {
     trigger: String,
     backfill: Option<String>,
     org: Option<OrgName>,
     /// In the zone of the job, in UTC, and the name of the zone.
     slot: Option<(Markup, Markup, String)>,
-    /// When it was meant to start, if somebody moved it.
+    /// The scheduled time, if the run was moved.
     moved: Option<Markup>,
     /// Slots that it stands for, too.
     folded: u64,
     caught_up: bool,
     attempt: u32,
     max_attempts: u32,
-    /// When it is tried again.
+    /// The time of the next attempt.
     again: Option<Markup>,
     timeout: Option<String>,
     /// The id of the instance, and its name.
@@ -150,11 +150,11 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     UiResponse::page(&shown)
 }
 
-/// What it printed, as a file.
+/// Downloads the output of a run.
 pub(crate) async fn output(request: UiRequest) -> Result<UiResponse, Problem> {
     let run = request.runs().get(request.to_api_request().run()?).await?;
     let Some(output) = run.output else {
-        return Err(Problem::new(Kind::NotFound, format!("Nothing is kept of what run {} printed.", run.id)));
+        return Err(Problem::new(Kind::NotFound, format!("Run {} has no stored output.", run.id)));
     };
     let response = UiResponse::new(Content::Text("text/plain; charset=utf-8", output));
     Ok(response.header("content-disposition", format!("attachment; filename=\"run-{}.txt\"", run.id)))
@@ -173,18 +173,18 @@ async fn notice(request: &UiRequest, run: &RunRecord) -> Result<Option<Notice>, 
         return Ok(Some(match skip {
             SkipReason::Overlap { blocking } => Notice {
                 blocking: Some(blocking.to_string()),
-                ..plain("warn", "An earlier run was still active, so this one was never started.".to_owned())
+                ..plain("warn", "An earlier run was still active, so this run did not start.".to_owned())
             },
-            other => plain("warn", format!("It was never started: {other}.")),
+            other => plain("warn", format!("This run did not start: {other}.")),
         }));
     }
     let Some(failure) = &run.failure else {
         return Ok(match run.status {
             RunStatus::Pending if run.held => {
-                Some(plain("off", "It waits until the active runs of its job have ended.".to_owned()))
+                Some(plain("off", "Waiting until the active runs of the job have ended.".to_owned()))
             }
             RunStatus::Running => match &run.cancel_by {
-                Some(by) => Some(plain("off", format!("{by} asked it to stop{}.", why(request, run).await?))),
+                Some(by) => Some(plain("off", format!("{by} requested a stop{}.", why(request, run).await?))),
                 None => None,
             },
             _ => None,
@@ -192,7 +192,7 @@ async fn notice(request: &UiRequest, run: &RunRecord) -> Result<Option<Notice>, 
     };
     let (code, text) = (Some(failure.code.as_str().to_owned()), failure.message.clone());
     Ok(Some(match run.status {
-        RunStatus::Canceled => plain("off", format!("It was {text}{}.", why(request, run).await?)),
+        RunStatus::Canceled => plain("off", format!("This run was {text}{}.", why(request, run).await?)),
         RunStatus::Pending | RunStatus::Running => {
             let attempt = run.attempt - u32::from(run.status == RunStatus::Running && run.attempt > 0);
             Notice { code, ..plain("warn", format!("Attempt {attempt} failed: {text}")) }
@@ -201,7 +201,7 @@ async fn notice(request: &UiRequest, run: &RunRecord) -> Result<Option<Notice>, 
     }))
 }
 
-/// Why somebody wanted its end. The trail is for operators.
+/// Returns the reason of a cancellation. Only operators may read the audit trail.
 async fn why(request: &UiRequest, run: &RunRecord) -> Result<String, Problem> {
     if request.barred(Role::Operator).is_some() {
         return Ok(String::new());
@@ -246,14 +246,14 @@ impl Facts {
     }
 }
 
-/// What made it, in words.
+/// Describes the trigger of a run.
 fn trigger(run: &RunRecord) -> String {
     match &run.trigger {
-        Trigger::Schedule(expression) if expression == "once" => "its schedule, once".to_owned(),
-        Trigger::Schedule(expression) => format!("its schedule, {expression}"),
-        Trigger::Manual(actor) => format!("by hand, {actor}"),
-        Trigger::Backfill(_) => "a backfill".to_owned(),
-        Trigger::AdHoc(actor) => format!("a trial of the target, {actor}"),
+        Trigger::Schedule(expression) if expression == "once" => "schedule, one-time".to_owned(),
+        Trigger::Schedule(expression) => format!("schedule, {expression}"),
+        Trigger::Manual(actor) => format!("manual, {actor}"),
+        Trigger::Backfill(_) => "backfill".to_owned(),
+        Trigger::AdHoc(actor) => format!("trial, {actor}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! View B, "Execution Jobs": what ran, when, and how it ended.
+//! The list of runs.
 
 pub(crate) mod export;
 pub(crate) mod period;
@@ -25,7 +25,7 @@ use everbell_http::problem::{Kind, Problem};
 use everbell_wire::form::Field;
 use row::{Hosts, Row};
 
-/// The same as the API's.
+/// The query parameters, which are those of the API.
 pub(crate) const QUERY: &[Field] = runs::LIST;
 
 /// The filters that are shown as such, and what they are called.
@@ -52,9 +52,9 @@ struct RunsPage {
     zone: String,
     from: String,
     to: String,
-    /// What is set: its name, what it is called, its value, the list without it.
+    /// The active filters: name, label, value, and the address without it.
     set: Vec<(&'static str, &'static str, String, String)>,
-    /// What can be chosen: the word, and what it is called.
+    /// The statuses to choose from, with labels.
     statuses: Vec<(&'static str, &'static str)>,
     triggers: Vec<(&'static str, &'static str)>,
     hosts: Hosts,
@@ -64,7 +64,7 @@ struct RunsPage {
     orgs: bool,
     empty: Empty,
     next: Option<String>,
-    /// What is older was not looked at.
+    /// The oldest time that was searched.
     back_to: Option<Markup>,
     first: Option<String>,
     refusal: Refusal,
@@ -76,7 +76,7 @@ struct RunsPage {
 #[derive(Default)]
 struct Empty {
     title: String,
-    /// When the newest run was, and which.
+    /// The time and the id of the newest run.
     last: Option<(Markup, String)>,
 }
 
@@ -153,7 +153,8 @@ async fn fill(
     Ok(())
 }
 
-/// What is said instead of rows. Only the newest run of all, or of a job, is looked for: an index has it.
+/// Returns the message for an empty list. Only the newest run of all or of a job is looked up, because an index has
+/// it.
 async fn empty(request: &UiRequest, filter: &RunFilter) -> Result<Empty, Problem> {
     let what = match filter.status.as_slice() {
         [status] => format!("No {status} runs"),

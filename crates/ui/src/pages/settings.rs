@@ -132,9 +132,9 @@ pub(crate) async fn end_session(request: UiRequest) -> Result<UiResponse, Proble
     let id = request.part("id").to_owned();
     request.perform::<()>(Method::DELETE, "/sessions/{sessionId}", &[("sessionId", &id)], &()).await?;
     if request.actor.session().is_some_and(|own| own.to_string() == id) {
-        return Ok(signed_out(&request, "You are signed out."));
+        return Ok(signed_out(&request, "Signed out."));
     }
-    Ok(UiResponse::done("/settings", "The session has ended."))
+    Ok(UiResponse::done("/settings", "Session ended."))
 }
 
 /// The query of the request that ends sessions.
@@ -149,9 +149,9 @@ pub(crate) async fn end_sessions(request: UiRequest) -> Result<UiResponse, Probl
     let call = InternalCall::new(Method::DELETE, "/sessions", &[]).with_query(&EndSessions { actor: &actor })?;
     request.ask::<wire::EndedSessions>(call, &()).await?;
     if actor == request.actor.name {
-        return Ok(signed_out(&request, "You are signed out everywhere."));
+        return Ok(signed_out(&request, "Signed out everywhere."));
     }
-    Ok(UiResponse::done("/settings", format!("{actor} is signed out everywhere.")))
+    Ok(UiResponse::done("/settings", format!("{actor} signed out everywhere.")))
 }
 
 fn signed_out(request: &UiRequest, text: &str) -> UiResponse {

@@ -37,7 +37,7 @@ async fn form(request: &UiRequest, refusal: Option<(StatusCode, String)>) -> Res
 
 pub(crate) async fn sign_in(request: UiRequest) -> Result<UiResponse, Problem> {
     let Some(token) = request.sent("token") else {
-        return form(&request, Some((StatusCode::BAD_REQUEST, "Paste a token: it begins with evb_.".to_owned()))).await;
+        return form(&request, Some((StatusCode::BAD_REQUEST, "Enter a token. It starts with evb_.".to_owned()))).await;
     };
     match authenticate(&request.app, Some(&format!("Bearer {token}")), &request.headers, request.peer).await {
         Ok(mut actor) => {
@@ -59,7 +59,7 @@ async fn start_session(request: &UiRequest, actor: &Actor) -> Result<Session, Pr
     let session = Session::new();
     let new = session
         .to_new_session(actor, &request.headers, request.now)
-        .ok_or_else(|| Problem::new(problem::Kind::Unauthenticated, "This token cannot be used for signing in."))?;
+        .ok_or_else(|| Problem::new(problem::Kind::Unauthenticated, "This token cannot be used to sign in."))?;
     let entry = actor.entry("session.create", format!("session:{}", new.id), request.now);
     request.app.bell.store().create_session(&new, &entry).await?;
     Ok(session)
@@ -72,5 +72,5 @@ pub(crate) async fn sign_out(request: UiRequest) -> Result<UiResponse, Problem> 
         sessions::ended(&request.app.bell, &request.actor, &filter).await?;
     }
     let forget = request.cookies.forget(Cookie::Session);
-    Ok(UiResponse::done("/sign-in", "You are signed out.").header("set-cookie", forget))
+    Ok(UiResponse::done("/sign-in", "Signed out.").header("set-cookie", forget))
 }

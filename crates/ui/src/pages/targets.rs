@@ -127,7 +127,7 @@ pub(crate) async fn try_now(request: UiRequest) -> Result<UiResponse, Problem> {
     let path = [("target", label.as_str())];
     match request.perform::<wire::RunNow>(Method::POST, "/targets/{target}/try", &path, &Body { payload }).await {
         Ok(wire::RunNow { run, .. }) => {
-            Ok(UiResponse::done(format!("/runs/{}", run.id), format!("A trial of {label} waits for an executor.")))
+            Ok(UiResponse::done(format!("/runs/{}", run.id), format!("Trial of {label} is queued.")))
         }
         Err(problem) => {
             trial(&request, Some((Refusal::from_problem(Some(&problem), &["payload"]), problem.status()))).await

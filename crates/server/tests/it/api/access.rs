@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Access control.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -58,7 +58,7 @@ fn every_route_asks_for_a_token_and_its_role() {
             assert_eq!(problem["neededRole"], role.as_str(), "{method} {path}");
         }
     }
-    // What does not exist tells so only to who may ask.
+    // Unknown routes require a token, too.
     server.raw("GET", "/api/v1/nothing", &[], b"").problem(401, "Unauthenticated");
     server.raw("PUT", "/api/v1/jobs", &[], b"").problem(401, "Unauthenticated");
     server.get("/nothing").problem(404, "NotFound");

@@ -35,7 +35,7 @@ fn a_paused_job_tells_why_and_resumes() {
     let resumed = server.patch("/jobs/key:daily/resume", &json!({})).expect(200);
     assert_eq!((&resumed["status"], &resumed["pauseReason"]), (&json!("active"), &Value::Null));
     assert_eq!(resumed["resumed"], json!({ "missedSlots": 0, "action": "skip", "releasedRuns": 0, "runIds": [] }));
-    // An active job stays as it is.
+    // An active job is unchanged.
     assert_eq!(server.post("/jobs/key:daily/resume", &json!({})).expect(200)["revision"], resumed["revision"]);
 }
 

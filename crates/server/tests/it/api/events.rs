@@ -100,7 +100,7 @@ fn check(server: &Server) {
     };
     assert_eq!((&event.data["jobKey"], &event.data["target"]), (&json!("daily"), &json!("print")));
 
-    // Who comes back hears what it missed.
+    // A client that reconnects gets the events that it missed.
     drop(stream);
     let mut again = Stream::open(server, "types=run.*&jobKey=daily", Some(&created.id));
     assert_eq!(again.next(&["run.succeeded"]).data["runId"], run);

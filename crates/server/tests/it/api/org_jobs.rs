@@ -195,7 +195,7 @@ fn a_move_is_told_before_it_is_made() {
     assert_eq!(morning["wouldFireAgain"], false);
     assert!(morning["sentence"].as_str().unwrap().starts_with("Would fire again today: no."), "{morning}");
     assert!(morning["days"].as_array().unwrap().iter().all(|day| day["verdict"] != "twice"), "{morning}");
-    assert!(shown["jobs"][2]["sentence"].as_str().unwrap().starts_with("Fires more than once a day."));
+    assert!(shown["jobs"][2]["sentence"].as_str().unwrap().starts_with("The job fires more than once a day."));
     assert_eq!(server.get("/orgs/acme").expect(200)["timezone"], "Europe/Paris", "nothing was written");
     let unknown = server.get("/orgs/acme/what-if?timezone=Asia/Tokio");
     assert!(unknown.problem(400, "InvalidInput")["detail"].as_str().unwrap().contains("Asia/Tokyo"));

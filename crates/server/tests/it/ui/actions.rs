@@ -1,4 +1,4 @@
-//! What operators do with a job, through pages.
+//! Actions on a job, through pages.
 
 use serde_json::{Value, json};
 
@@ -27,13 +27,13 @@ fn pausing(server: &Server) {
 
     let chosen = ana.send("/jobs/daily/pause", &[("reason", "SMTP is down"), ("set", "tomorrow")]);
     assert_eq!(chosen.status, 200);
-    assert_has(&chosen.text, &["value=\"SMTP is down\"", "T08:00\"", "It resumes by itself at"]);
+    assert_has(&chosen.text, &["value=\"SMTP is down\"", "T08:00\"", "The job resumes automatically at"]);
     assert_eq!(job(server, "daily")["status"], "active");
 
     let (place, said) = led(&ana.send("/jobs/daily/pause", &[("reason", "SMTP is down")]));
     assert_eq!((place.as_str(), said.as_str()), ("/jobs/daily", "+daily is paused."));
     assert_eq!(job(server, "daily")["pauseReason"], "SMTP is down");
-    assert_has(&ana.page("/jobs/daily/pause"), &["Paused by", "SMTP is down", "Change the reason", "<datalist"]);
+    assert_has(&ana.page("/jobs/daily/pause"), &["Paused by", "SMTP is down", "Change reason", "<datalist"]);
     led(&ana.send("/jobs/daily/pause", &[("reason", "it is the network")]));
     assert_eq!(job(server, "daily")["pauseReason"], "it is the network");
 
@@ -74,16 +74,16 @@ fn a_job_runs_now_beside_or_behind_what_is_active() {
     let page = ana.page("/jobs/long/run-now");
     assert_has(
         &page,
-        &["It starts at once.", "&#34;n&#34;: 12345678901234567890", "next scheduled fire does not change"],
+        &["The run starts now.", "&#34;n&#34;: 12345678901234567890", "next scheduled fire does not change"],
     );
-    assert!(!page.contains("Queue after it"));
+    assert!(!page.contains("Queue"));
 
     let (place, said) = led(&ana.send("/jobs/long/run-now", &[("payload", "{ \"n\":12345678901234567890\r\n}")]));
     assert!(place.starts_with("/runs/") && said.starts_with("+long runs now."), "{place} {said}");
     let first = place.trim_start_matches("/runs/").to_owned();
     server.until(&format!("/runs/{first}"), |run| run["status"] == "running");
     let page = ana.page("/jobs/long/run-now");
-    assert_has(&page, &["recorded as skipped", &format!("href=\"/runs/{first}\""), "Queue after it", "Force"]);
+    assert_has(&page, &["recorded as skipped", &format!("href=\"/runs/{first}\""), "Queue", "Force"]);
 
     let (place, said) = led(&ana.send("/jobs/long/run-now", &[]));
     assert!(said.starts_with('-') && said.contains(&first), "{said}");
@@ -180,13 +180,13 @@ fn slots_that_have_gone_by_are_run() {
     let server = Server::start();
     server.job("hourly", &json!({ "cronExpression": "@hourly", "target": "sleep", "timezone": "Asia/Tokyo" }));
     let ana = Visitor::admin(&server);
-    assert_has(&ana.page("/jobs/hourly/backfill"), &["In Asia/Tokyo.", "Show the slots"]);
+    assert_has(&ana.page("/jobs/hourly/backfill"), &["In Asia/Tokyo.", "Preview slots"]);
     let range = [("from", "2026-01-01T00:00"), ("to", "2026-01-01T02:00"), ("reason", "lost data")];
     let refused = ana.send("/jobs/hourly/backfill", &[("from", "2026-01-02T00:00"), ("to", "2026-01-01T00:00")]);
     assert_eq!(refused.status, 400);
     assert_has(&refused.text, &["must not be before", "value=\"2026-01-02T00:00\""]);
     let planned = ana.send("/jobs/hourly/backfill", &range);
-    assert_has(&planned.text, &["3 slots get a run each.", "Make 3 runs", "value=\"lost data\"", "gets a run"]);
+    assert_has(&planned.text, &["3 slots will each get a run.", "Make 3 runs", "value=\"lost data\"", "gets a run"]);
     assert_eq!(server.get("/runs?jobKey=hourly").expect(200)["items"], json!([]));
 
     let begin: Vec<_> = range.iter().copied().chain([("begin", "yes")]).collect();
@@ -195,7 +195,10 @@ fn slots_that_have_gone_by_are_run() {
     server.until("/runs?jobKey=hourly&status=running", |runs| !runs["items"].as_array().unwrap().is_empty());
     let page = ana.page(&place);
     assert_has(&page, &["1 running", "2 left", "3 in all", "lost data", "/stop\""]);
-    assert_has(&ana.send("/jobs/hourly/backfill", &range).text, &["No slot in this range wants a run.", "left out"]);
+    assert_has(
+        &ana.send("/jobs/hourly/backfill", &range).text,
+        &["No slot in this range is missing a run.", "left out"],
+    );
 
     let stop = page.split("action=\"").find(|part| part.contains("/stop\"")).unwrap().split('"').next().unwrap();
     let (_, said) = led(&ana.post_exactly(stop, &[("csrf", &ana.csrf_token())]));

@@ -15,7 +15,7 @@ const WIDTHS: [u32; 2] = [1280, 390];
 /// Nobody draws a picture that is higher.
 const MAX_PAGE_HEIGHT: f64 = 16_000.0;
 
-/// What the browser tells style sheets about its user.
+/// Media features of the browser.
 #[derive(Default)]
 pub(super) struct Media {
     dark: bool,

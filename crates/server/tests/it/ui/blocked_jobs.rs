@@ -1,4 +1,4 @@
-//! What does not fire says so, and why.
+//! Jobs that do not fire say why.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ fn a_job_that_somebody_serves_does_not() {
     server.job("daily", &json!({}));
     let ana = Visitor::admin(&server);
     assert!(!ana.page("/jobs/daily").contains("Does not fire"));
-    assert_has(&ana.page("/jobs/daily/run-now"), &["It starts at once."]);
+    assert_has(&ana.page("/jobs/daily/run-now"), &["The run starts now."]);
 }
 
 #[test]
@@ -48,10 +48,10 @@ fn a_pause_that_ends_tells_the_first_fire_after_it() {
     let ana = Visitor::admin(&server);
     assert_has(&ana.page("/jobs"), &["will be <time datetime=\"2091-01-01T00:00:00Z\""]);
     let facts = ana.page("/jobs/yearly");
-    assert_has(between(&facts, "<dt>Next fire</dt>", "<dt>Last run</dt>"), &["2091-01-01", "after the pause"]);
+    assert_has(between(&facts, "<dt>Next run</dt>", "<dt>Last run</dt>"), &["2091-01-01", "after the pause"]);
     server.patch("/jobs/key:yearly/pause", &json!({ "reason": "still down" })).expect(200);
     assert_has(&ana.page("/jobs"), &["would be <time"]);
-    assert_has(&ana.page("/jobs/yearly"), &["none while it is paused"]);
+    assert_has(&ana.page("/jobs/yearly"), &["none while paused"]);
 }
 
 #[test]

@@ -190,7 +190,7 @@ impl Browser {
         self.of_one(css, &script).as_str().map(ToOwned::to_owned)
     }
 
-    /// What is in the field of that label now.
+    /// Returns the current value of the field with this label.
     #[track_caller]
     pub(crate) fn value_of(&self, label: &str) -> String {
         let value = self.wait(&format!("read `{label}`"), || {

@@ -22,7 +22,7 @@ fn an_instance_is_drained_after_it_was_asked() {
     assert_eq!(led(&admin.submit(&place, &page, &[])).0, "/cluster");
     assert_eq!(draining(), true);
     let page = admin.page("/cluster");
-    assert_eq!(led(&admin.submit(&place, &page, &[("draining", "off")])).1, "+It accepts work again.");
+    assert_eq!(led(&admin.submit(&place, &page, &[("draining", "off")])).1, "+The instance accepts work again.");
     assert_eq!(draining(), false);
     assert_eq!(admin.get("/cluster/00000000-0000-7000-8000-000000000000/drain").status, 404);
     let operator = Visitor::of(&server, "operator");

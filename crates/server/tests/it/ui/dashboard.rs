@@ -33,8 +33,8 @@ fn lively() -> Server {
 fn the_overview_tells_what_needs_attention() {
     let server = lively();
     let browser = Browser::admin(&server);
-    browser.see("failed last time");
-    browser.see("Failures in 24 hours");
+    browser.see("the last run failed");
+    browser.see("Failures in the last 24 hours");
     browser.see("Every day at 02:30");
     browser.flawless();
     browser.click("Failed, 24 h");
@@ -81,7 +81,7 @@ fn the_timeline_has_a_row_for_each_job_and_a_table_for_who_cannot_see_it() {
     browser.click("7 days");
     browser.until("return location.search === '?range=7d'");
     browser.not_see("more often than can be shown");
-    browser.click("As a table");
+    browser.click("Show as table");
     browser.see("planned");
     browser.flawless();
     browser.finish();
@@ -98,7 +98,7 @@ fn the_house_shows_itself() {
     }
     browser.visit(&server.url("/settings"));
     browser.fill("Name", "ana");
-    browser.click("Make a token");
+    browser.click("Create token");
     browser.see("It is shown this once");
     browser.flawless();
     browser.click("Revoke ana");
@@ -118,7 +118,7 @@ fn drained_instances_take_no_work_until_they_are_asked_again() {
     browser.click("Drain it");
     browser.see("Draining");
     browser.click("Let");
-    browser.see("It accepts work again.");
+    browser.see("The instance accepts work again.");
     browser.finish();
 }
 
@@ -132,7 +132,7 @@ fn the_overview_does_not_contradict_itself() {
     server.patch("/jobs/key:broken/pause", &json!({"reason": "it is being mended"})).expect(200);
     let ana = Visitor::admin(&server);
     let tile = |count: u32| format!("<span class=\"label\">Running</span><b>{count}</b>");
-    assert_has(&ana.page("/"), &[&tile(0), "Nothing runs at this moment.", ">paused; failed last time"]);
+    assert_has(&ana.page("/"), &[&tile(0), "No runs are active.", ">paused; the last run failed"]);
     server.post("/jobs/key:slow/run-now", &json!({})).expect(202);
     server.until("/runs?status=running", |runs| !runs["items"].as_array().unwrap().is_empty());
     assert_has(&ana.page("/"), &[&tile(1), "Cancel the run of slow"]);

@@ -54,7 +54,7 @@ impl Driver {
         driver
     }
 
-    /// What the programs said that nobody asked.
+    /// Returns the output of the driver and the browser.
     fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
@@ -126,7 +126,7 @@ fn port(output: ChildStdout) -> Result<u16, String> {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             let port = line.split_once("started successfully on port ").map(|(_, port)| port.trim_end_matches('.'));
             if let Some(port) = port.and_then(|port| port.parse().ok()) {
-                // Whoever waited may have gone; the rest is still read, so that nobody is stuck in writing it.
+                // The receiver may be gone. The rest is still read, so the driver never blocks on its output.
                 let _ = sender.send(port);
             }
         }

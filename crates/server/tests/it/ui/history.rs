@@ -20,7 +20,8 @@ fn pages_tell_of_runs_only_who_may_read_them() {
     server.post("/jobs/key:long/run-now", &json!({})).expect(202);
     server.until("/runs?status=running", |runs| runs["items"].as_array().unwrap().len() == 1);
     let pages = ["/", "/jobs", "/jobs/broken", "/jobs/broken?at=2026-01-01T00:00:00", "/timeline"];
-    let message = [ids[0].as_str(), "ended with the exit code", "Failures in 24 hours", "The job did not exist yet"];
+    let message =
+        [ids[0].as_str(), "ended with the exit code", "Failures in the last 24 hours", "The job did not exist yet"];
 
     let operator = Visitor::of(&server, "operator");
     assert_has(&operator.page("/"), &[message[1], message[2], "Running now", "Runs per hour"]);

@@ -164,7 +164,7 @@ fn a_panel_tells_what_a_form_means() {
     let wrong = preview(&[("cronExpression", "0 25 * * *"), ("jobKey", "")]);
     assert!(wrong.contains("0 <mark>25</mark> * * *") && wrong.contains("0-23"), "{wrong}");
     assert!(!wrong.contains("is required"), "{wrong}");
-    // The same without a script, which keeps what was typed.
+    // Without JavaScript the preview keeps the input.
     let page = admin.post("/new", &filled(&[("do", "preview"), ("description", "kept")]));
     assert_eq!(page.status, 200);
     assert!(page.text.contains("value=\"kept\"") && page.text.contains("At 08:00 on weekdays"), "{}", page.text);
@@ -185,7 +185,7 @@ fn a_form_makes_the_next_version_of_what_differs() {
     );
     let page = admin.get("/jobs/daily/new-version");
     assert_eq!(page.status, 200);
-    for part in ["New version of", "value=\"0 8 * * 1-5\"", "Nothing yet.", "value=\"1h\"", "Make version 2"] {
+    for part in ["New version of", "value=\"0 8 * * 1-5\"", "Nothing yet.", "value=\"1h\"", "Create version 2"] {
         assert!(page.text.contains(part), "{part} is not in {}", page.text);
     }
     assert!(!page.text.contains(NASTY));
@@ -218,7 +218,7 @@ fn a_form_makes_the_next_version_of_what_differs() {
     let job = server.get("/jobs/key:daily").expect(200);
     assert_eq!((&job["version"], &job["cronExpression"]), (&json!(2), &json!("30 7 * * 1-5")));
     assert_eq!((&job["policies"]["timeout"], &job["description"]), (&json!("PT15M"), &json!(NASTY)));
-    // Who began before that is told.
+    // A form that was opened before is refused.
     let late = admin.post("/jobs/daily/new-version", &edit(&[("cronExpression", "0 6 * * *")]));
     assert_eq!(late.status, 412, "{}", late.text);
     assert!(late.text.contains("href=\"/jobs/daily/new-version\">Load it again"), "{}", late.text);
@@ -233,7 +233,7 @@ fn a_paused_job_stays_paused_unless_it_is_activated() {
     server.patch("/jobs/key:daily/pause", &json!({"reason": "not now"})).expect(200);
     let form = |more: &[(&'static str, &'static str)]| filled(&[&[("timezone", "")], more].concat());
     let preview = admin.post("/jobs/daily/new-version/preview", &form(&[])).text;
-    assert!(preview.contains("none while it is paused"), "{preview}");
+    assert!(preview.contains("none while paused"), "{preview}");
     assert_eq!(admin.post("/jobs/daily/new-version", &form(&[])).status, 303);
     assert_eq!(server.get("/jobs/key:daily").expect(200)["status"], "paused");
     assert_eq!(admin.post("/jobs/daily/new-version", &form(&[("activate", "yes")])).status, 303);
@@ -284,8 +284,7 @@ fn an_earlier_version_is_restored_as_the_next() {
     assert!(job.contains("not yet as v2"), "{job}");
     assert!(!job.contains("new-version?from=2"), "the living version needs no restoring: {job}");
     let page = admin.page("/jobs/daily/new-version?from=1");
-    for part in ["value=\"0 8 * * *\"", "team=ops", "What differs from version 2", "<del dir=\"auto\">0 9 * * *</del>"]
-    {
+    for part in ["value=\"0 8 * * *\"", "team=ops", "Changes from version 2", "<del dir=\"auto\">0 9 * * *</del>"] {
         assert!(page.contains(part), "{part} is not in {page}");
     }
     assert_eq!(admin.get("/jobs/daily/new-version?from=7").status, 404);
@@ -296,7 +295,7 @@ fn a_job_of_the_configuration_is_said_to_be_one() {
     let job = "[[job]]\njob_key = \"owned\"\ntarget = \"print\"\ncron_expression = \"@daily\"\n";
     let server = Server::with(&format!("{TARGETS}{job}"));
     let page = Visitor::admin(&server).get("/jobs/owned/new-version");
-    assert!(page.text.contains("This job belongs to the configuration of the server"), "{}", page.text);
+    assert!(page.text.contains("This job belongs to the server configuration"), "{}", page.text);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What people do, from the first click to what became of it; with JavaScript, and the main things without.
+//! User journeys from the first click to the result, with and without JavaScript.
 
 use serde_json::json;
 
@@ -88,7 +88,7 @@ fn a_run_now_says_what_the_active_run_means_for_it() {
     browser.visit(&server.url("/jobs/long"));
     browser.click("Run now");
     browser.see("skipped");
-    browser.click("Queue after it");
+    browser.click("Queue");
     browser.until("return location.pathname.startsWith('/runs/')");
     browser.see("Pending");
     browser.click("Cancel…");
@@ -108,7 +108,7 @@ fn a_new_version_shows_what_changes_before_it_does() {
     browser.see("cronExpression");
     browser.see("Every day at 07:30");
     browser.flawless();
-    browser.click("Make version 2");
+    browser.click("Create version 2");
     browser.until("return location.pathname === '/jobs/daily'");
     browser.see("v2");
     browser.see("30 7 * * *");
@@ -122,9 +122,9 @@ fn only_the_next_fire_moves() {
     let browser = Browser::admin(&server);
     browser.visit(&server.url("/jobs/daily"));
     browser.click("More actions");
-    browser.click("Reschedule next…");
+    browser.click("Reschedule next run…");
     browser.fill("Next fire, in UTC", "2035-01-02T03:04");
-    browser.click("Move this fire");
+    browser.click("Move run");
     browser.see("moved from");
     browser.see("2035-01-02 03:04");
     browser.finish();
@@ -140,7 +140,7 @@ fn many_jobs_are_paused_at_once() {
     browser.visit(&server.url("/jobs"));
     browser.click("Pick a");
     browser.click("Pick b");
-    browser.click("Pause picked…");
+    browser.click("Pause selected…");
     browser.see("2");
     browser.fill("Reason", "moving house");
     browser.click("Pause 2 jobs");
@@ -198,7 +198,7 @@ fn the_main_things_work_without_javascript() {
     browser.finish();
 }
 
-/// What must never be more than text.
+/// Text that must never be interpreted as markup.
 const HOSTILE: &str =
     "<script>alert(1)</script> \"quoted\" 'single' &amp; \u{202e}turned\u{202c} 🔔 <img src=x onerror=alert(2)>";
 

@@ -22,7 +22,7 @@ const GOOD: &str = "<!doctype html><html lang=en><head><meta charset=utf-8>
     <text x=5 y=15 fill=white font-size=12>37 %</text></svg>
     <p style='color:#fff;background:#0009'>Light on dark</p><p>More at <a href='/'>Home</a></p></main></body></html>";
 
-/// What is replaced in the good page, by what, and the complaint.
+/// Each entry replaces a part of the good page and names the expected complaint.
 const BAD: [(&str, &str, &str); 30] = [
     (" lang=en", "", "lang: html: the page does not tell its language"),
     ("<title>A page</title>", "", "title: html: the page has no title"),
@@ -100,7 +100,7 @@ const BAD: [(&str, &str, &str); 30] = [
     ),
 ];
 
-/// The same for colours.
+/// The same kind of entries for colors.
 const PALE: [(&str, &str, &str); 7] = [
     ("<h2>", "<h2 style='color:#999'>", "contrast: #content > h2: 2.85 : 1 where 3 : 1 is needed"),
     (
@@ -191,7 +191,7 @@ async fn a_test_fails_if_the_browser_complains() {
     assert_eq!(message.matches("\n  WARNING").count() + message.matches("\n  SEVERE").count(), 1, "{message}");
 }
 
-/// What a failing test says.
+/// Returns the panic message of a failing test.
 fn complaint_of(test: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(test)).expect_err("it did not fail");
     panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap()

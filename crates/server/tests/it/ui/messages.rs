@@ -1,4 +1,4 @@
-//! What pages say where there is nothing, or where something is refused.
+//! Messages of empty pages and refused actions.
 
 use serde_json::json;
 
@@ -17,14 +17,14 @@ fn a_server_without_jobs_says_so_and_offers_to_make_one() {
     for path in ["/", "/timeline", "/timeline?range=7d", "/jobs", "/jobs?status=paused"] {
         let page = ana.page(path);
         assert_has(main_of(&page), &["No scheduled jobs yet", "href=\"/new\""]);
-        assert!(!page.contains("No job matches"), "{path}");
+        assert!(!page.contains("No matching jobs"), "{path}");
         // Who may not make one is not led there.
         assert!(!main_of(&bob.page(path)).contains("href=\"/new\""), "{path}");
     }
     let server = Server::start();
     server.job("daily", &json!({}));
     for path in ["/timeline?q=nothing", "/jobs?status=paused"] {
-        assert_has(&Visitor::admin(&server).page(path), &["No job matches"]);
+        assert_has(&Visitor::admin(&server).page(path), &["No matching jobs"]);
     }
 }
 
@@ -49,7 +49,7 @@ fn a_version_of_what_has_changed_is_refused_in_one_voice() {
     server.patch("/jobs/key:daily", &json!({ "description": "faster" })).expect(200);
     let sent = [("target", "print"), ("how", "cron"), ("cronExpression", "0 9 * * *"), ("timezone", "UTC")];
     let refused = ana.submit("/jobs/daily/new-version", &page, &sent);
-    assert_has(&refused.text, &["The job has changed meanwhile, and nothing was made. <a", "Load it again</a>"]);
+    assert_has(&refused.text, &["The job has changed in the meantime, and nothing was saved. <a", "Load it again</a>"]);
     assert!(!refused.text.contains("This is how it is now"), "{}", refused.text);
 }
 
@@ -60,10 +60,10 @@ fn what_is_retired_does_not_start_at_once() {
     let run = run_now(&server, "daily", "succeeded");
     let ana = Visitor::admin(&server);
     let place = format!("/runs/{}/rerun", id(&run));
-    assert_has(&ana.page(&place), &["It starts at once.", ">Run again</button>"]);
+    assert_has(&ana.page(&place), &["The run starts now.", ">Run again</button>"]);
     server.delete("/jobs/key:daily").expect(200);
     let page = ana.page(&place);
-    assert_has(&page, &["The job is retired, so it cannot run again."]);
+    assert_has(&page, &["The job is retired and cannot run again."]);
     assert!(!page.contains("starts at once") && !page.contains(">Run again</button>"), "{page}");
 }
 
@@ -90,7 +90,7 @@ fn a_job_for_each_org_has_no_zone_of_its_own() {
     server.job("each", &json!({ "cronExpression": "0 9 * * *", "scope": "per_org" }));
     let ana = Visitor::admin(&server);
     let page = ana.page("/jobs/each");
-    assert_has(between(&page, "id=\"versions\"", "</section>"), &["<small>in the zone of each org</small>"]);
+    assert_has(between(&page, "id=\"versions\"", "</section>"), &["<small>in each org's time zone</small>"]);
     assert_has(&ana.page("/timeline"), &["1 job fires for each org, at its local time: no planned marks"]);
 }
 

@@ -1,4 +1,4 @@
-//! What people do with orgs, in a browser; and whether everybody can use their pages.
+//! User journeys with orgs in a browser, and the accessibility of their pages.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn an_org_is_made_and_moved_in_a_browser() {
     browser.click(".head .button.primary");
     browser.fill("Id", "acme");
     browser.fill("Time zone", "Europe/Paris");
-    browser.click("Make the org");
+    browser.click("Create org");
     browser.until("return location.pathname === '/orgs/acme'");
     browser.see("Every day at 08:00");
 

@@ -1,4 +1,4 @@
-//! What stays on a page that follows what happens: what was said, what was opened, what was typed.
+//! State that survives live updates: messages, opened sections and typed text.
 
 use serde_json::json;
 
@@ -64,7 +64,7 @@ fn interrupted(server: &Server) -> Browser {
     browser.fill("Reason", "moving house");
     assert_eq!(server.delete("/tokens/ana").status, 204);
     server.post("/jobs/key:daily/run-now", &json!({})).expect(202);
-    browser.see("Your session has ended. Sign in again in another tab, then go on here.");
+    browser.see("Your session has ended. Sign in again in another tab, then continue here.");
     assert_eq!(browser.value_of("Reason"), "moving house");
     browser
 }
@@ -101,11 +101,11 @@ fn a_form_that_is_sent_without_a_session_is_kept() {
     assert_eq!(browser.attribute("main a", "href").as_deref(), Some("/sign-in?to=%2Fjobs%2Fdaily%2Fpause"));
     browser.flawless();
     signed_in_elsewhere(&browser, &server);
-    browser.click("Send it again");
-    browser.see("This form was made in another session");
+    browser.click("Submit again");
+    browser.see("This form belongs to another session");
     browser.see("Nothing was changed.");
     browser.flawless();
-    browser.click("Send it again");
+    browser.click("Submit again");
     browser.see("daily is paused");
     browser.see("moving house");
     browser.forgive("401 (Unauthorized)");
@@ -121,7 +121,10 @@ fn a_form_of_another_session_or_site_says_so_and_does_nothing() {
     let csrf_token = hidden(&old.page("/jobs/daily/pause"), "csrf");
     let reply = new.post_exactly("/jobs/daily/pause", &[("csrf", &csrf_token), ("reason", "<b>moving</b>")]);
     assert_eq!(reply.status, 403, "{}", reply.text);
-    assert_has(&reply.text, &["This form was made in another session", "Go back, reload the page and send it again."]);
+    assert_has(
+        &reply.text,
+        &["This form belongs to another session", "Go back, reload the page and submit the form again."],
+    );
     assert!(!reply.text.contains("moving") && !reply.text.contains('`'), "{}", reply.text);
     // Without a session, of our own page and of another's.
     let body = format!("reason={}", part("<b>moving</b>"));

@@ -12,7 +12,7 @@ pub(crate) const NASTY: &str = "<script>\"'&\u{5d0}\u{1f514}";
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
-/// Who looks at pages, and their cookies.
+/// A signed-in client without JavaScript, and its cookies.
 pub(crate) struct Visitor<'a> {
     server: &'a Server,
     cookies: RefCell<BTreeMap<String, String>>,
@@ -88,7 +88,7 @@ impl<'a> Visitor<'a> {
         self.asked("POST", path, &[FORM], &pairs.join("&"))
     }
 
-    /// What every form of this session sends back.
+    /// Returns the CSRF token of this session.
     pub(crate) fn csrf_token(&self) -> String {
         hidden(&self.page("/settings"), "csrf")
     }
@@ -118,7 +118,7 @@ pub(crate) fn part(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }
 
-/// What a page hides in a form under this name.
+/// Returns the value of a hidden field.
 #[track_caller]
 pub(crate) fn hidden(page: &str, name: &str) -> String {
     value(page, name).unwrap_or_else(|| panic!("there is no hidden `{name}` in {page}"))

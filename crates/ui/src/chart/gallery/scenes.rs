@@ -1,4 +1,4 @@
-//! What the gallery shows.
+//! The scenes of the gallery.
 
 use everbell_core::{RunStatus, Zone};
 use jiff::civil::date;
@@ -9,7 +9,7 @@ use crate::chart::*;
 
 const NASTY: &str = "<script>alert('x')</script> \u{202e}\"שלום\" 🛎 and more than fits";
 
-/// The same numbers each time.
+/// A deterministic source of pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {

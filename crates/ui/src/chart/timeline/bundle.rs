@@ -4,7 +4,7 @@ use super::{Event, Timeline, What};
 use crate::chart::palette::Counts;
 use everbell_core::RunStatus;
 
-/// What is shorter is drawn this wide.
+/// The minimum width of a bar.
 const LEAST: f64 = 3.0;
 /// How wide the mark of what did not run is.
 const PASSED: f64 = 12.0;
@@ -20,9 +20,9 @@ const GAPS: [f64; 4] = [1.0, 6.0, 12.0, CELL];
 pub(super) enum Layer {
     /// Future fires: outlined.
     Planned,
-    /// What ran or waits to run: bars.
+    /// Runs, drawn as bars.
     Bars,
-    /// What did not run: a diamond or a triangle.
+    /// Slots without a run, drawn as diamonds or triangles.
     Passed,
 }
 

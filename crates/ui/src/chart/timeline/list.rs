@@ -1,4 +1,4 @@
-//! The same as the timeline shows, as a table and as a list for narrow screens.
+//! The timeline as a table, and as a list for narrow screens.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -32,7 +32,7 @@ struct Line<'a> {
     count: usize,
 }
 
-/// What happened and will happen, in order, with a line for now, which pages can lead to.
+/// Lists past and planned runs in order, with an anchor for the current time.
 pub(crate) fn agenda(input: &Timeline<'_>) -> String {
     let mut lines: Vec<Line<'_>> = input.rows.iter().flat_map(|row| lines(input, row)).collect();
     let all = lines.len();

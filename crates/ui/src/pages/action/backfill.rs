@@ -38,7 +38,7 @@ struct BackfillPage {
     same: Equivalent,
 }
 
-/// What the backfill would do.
+/// The result of a dry run.
 struct Plan {
     slots: Vec<Slot>,
     /// How many are not shown.
@@ -159,15 +159,15 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     };
     match request.perform::<wire::Backfill>(Method::POST, ROUTE, &[("jobId", &subject.exact)], &body).await {
         Ok(_) if begin && subject.is_for_each() => {
-            let text = format!("The runs of {} are being made, for each org.", subject.key);
+            let text = format!("Runs of {} are being created for each org.", subject.key);
             Ok(UiResponse::done(format!("{}/orgs", subject.path()), text))
         }
         Ok(answer) if begin => {
             let count = answer.to_create.unwrap_or(0);
-            let runs = if count == 1 { "1 run was".to_owned() } else { format!("{count} runs were") };
+            let runs = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
             Ok(UiResponse::done(
                 format!("{}/backfills", subject.path()),
-                format!("{runs} made for {}.", subject.named()),
+                format!("{runs} created for {}.", subject.named()),
             ))
         }
         Ok(answer) => form(&request, subject, Some(&answer), None).await,

@@ -112,9 +112,9 @@ pub(crate) async fn stop(request: UiRequest) -> Result<UiResponse, Problem> {
     let path = [("jobId", subject.name.as_str()), ("backfillId", request.part("id"))];
     let wire::StoppedBackfill { canceled, .. } = request.perform(Method::POST, STOP, &path, &()).await?;
     let text = if canceled == 1 {
-        "1 run that had not begun is canceled.".to_owned()
+        "1 run that had not started was canceled.".to_owned()
     } else {
-        format!("{canceled} runs that had not begun are canceled.")
+        format!("{canceled} runs that had not started were canceled.")
     };
     Ok(UiResponse::done(format!("{}/backfills", subject.path()), text))
 }

@@ -31,13 +31,13 @@ const SOON_WINDOW: SignedDuration = SignedDuration::from_hours(1);
 
 /// The filters of the list, and what was picked of it.
 pub(crate) const QUERY: &[Field] = &[
-    optional("key", Kind::List { of: &TEXT, max: 1_000 }, "Jobs that were picked."),
+    optional("key", Kind::List { of: &TEXT, max: 1_000 }, "The keys of the selected jobs."),
     optional(
         "back",
         Kind::Text { min: 1, max: MAX_RETURN_PATH_CHARS },
         "The list as it was, with its order and its page.",
     ),
-    optional("all", Kind::Flag, "All that match, instead of those that were picked."),
+    optional("all", Kind::Flag, "All matching jobs instead of the selected ones."),
     optional("status", Kind::List { of: &Kind::Word(&["active", "paused"]), max: 2 }, "Jobs of one of these."),
     optional("target", Kind::List { of: &TEXT, max: 50 }, "Jobs with one of these targets."),
     optional("q", TEXT, "Key, target or description contains this."),
@@ -45,7 +45,7 @@ pub(crate) const QUERY: &[Field] = &[
     optional("lastRunStatus", Kind::List { of: &RUN_STATUS, max: 6 }, "The last run ended so."),
     optional("errored", Kind::Flag, "Whether it cannot fire."),
     optional("failing", Kind::Flag, "Whether it failed since it last succeeded."),
-    optional("scheduleType", SCHEDULE_TYPE, "Whether it fires again and again, or once."),
+    optional("scheduleType", SCHEDULE_TYPE, "Only recurring or only one-time jobs."),
     optional("scheduled", Kind::Flag, "Whether it has a next fire."),
     optional("label", TEXT, "It has this label: `name`, or `name=value`."),
 ];
@@ -72,7 +72,7 @@ struct BulkPage {
     same: Equivalent,
 }
 
-/// What would become, or became, of a job.
+/// The planned or actual outcome for a job.
 struct Row {
     key: String,
     part: String,
@@ -100,14 +100,14 @@ impl Outcome {
         }
     }
 
-    /// What is said of a job before it is done, or after.
+    /// Returns the label of the outcome, before or after the action.
     fn word(self, pausing: bool, done: bool) -> &'static str {
         match (self, pausing, done) {
             (Outcome::Changes, true, false) => "Will be paused",
             (Outcome::Changes, true, true) => "Paused",
             (Outcome::Changes, false, false) => "Will be resumed",
             (Outcome::Changes, false, true) => "Resumed",
-            (Outcome::Stays, ..) => "Stays as it is",
+            (Outcome::Stays, ..) => "Unchanged",
             (Outcome::Failed, ..) => "Failed",
         }
     }
@@ -140,16 +140,16 @@ impl Row {
     }
 }
 
-/// What it all comes to, before it is done or after.
+/// Summarizes the outcomes, before or after the action.
 fn impact(rows: &[Row], pausing: bool, done: bool) -> String {
     let count = |wanted| rows.iter().filter(|row| row.outcome == wanted).count();
     let (changes, stays, failed) = (count(Outcome::Changes), count(Outcome::Stays), count(Outcome::Failed));
     let jobs = |count: usize, kind: &str| format!("{count} {kind}{}", if count == 1 { "job" } else { "jobs" });
     let soon = rows.iter().filter(|row| row.soon && row.outcome == Outcome::Changes).count();
     let soon = match soon {
-        0 => "none of them fires".to_owned(),
-        1 => "1 of them fires".to_owned(),
-        many => format!("{many} of them fire"),
+        0 => "none of them runs".to_owned(),
+        1 => "1 of them runs".to_owned(),
+        many => format!("{many} of them run"),
     };
     let mut parts = vec![match (pausing, done) {
         _ if changes == 0 && !done => "Nothing would change.".to_owned(),
@@ -159,7 +159,7 @@ fn impact(rows: &[Row], pausing: bool, done: bool) -> String {
         (false, true) => format!("{} resumed.", jobs(changes, "")),
     }];
     if stays > 0 {
-        let stay = if stays == 1 { "stays as it is" } else { "stay as they are" };
+        let stay = if stays == 1 { "is unchanged" } else { "are unchanged" };
         parts.push(format!("{} {stay}.", jobs(stays, "")));
     }
     if failed > 0 {
@@ -250,7 +250,7 @@ async fn form(
     }
     let keys: Vec<&str> =
         rows.iter().filter(|row| row.outcome == Outcome::Changes).map(|row| row.key.as_str()).collect();
-    let title = if pausing { "Pause many jobs" } else { "Resume many jobs" };
+    let title = if pausing { "Pause jobs" } else { "Resume jobs" };
     let page = BulkPage {
         frame: request.frame(Section::Jobs, title).await,
         impact: impact(&rows, pausing, done),
@@ -320,8 +320,8 @@ async fn send(request: &UiRequest, pausing: bool) -> Result<UiResponse, Problem>
     };
     match request.perform::<wire::Bulk>(Method::POST, ROUTE, &[], &body).await {
         Ok(answer) if answer.changed == keys.len() as u64 => {
-            let count = if keys.len() == 1 { "1 job is".to_owned() } else { format!("{} jobs are", keys.len()) };
-            let text = format!("{count} {}.", if pausing { "paused" } else { "active again" });
+            let count = if keys.len() == 1 { "1 job".to_owned() } else { format!("{} jobs", keys.len()) };
+            let text = format!("{count} {}.", if pausing { "paused" } else { "resumed" });
             Ok(UiResponse::done(safe_return_path(&back), text))
         }
         Ok(answer) => form(request, pausing, &answer, &back, Refusal::default(), StatusCode::OK).await,
@@ -371,14 +371,14 @@ mod tests {
         let (soon, late) = (("would_change", true), ("would_change", false));
         assert_eq!(
             impact_of(&[soon, late, late], true),
-            "This pauses 3 active jobs; 1 of them fires within the next hour."
+            "This pauses 3 active jobs; 1 of them runs within the next hour."
         );
-        assert_eq!(impact_of(&[late], false), "This resumes 1 paused job; none of them fires within the next hour.");
+        assert_eq!(impact_of(&[late], false), "This resumes 1 paused job; none of them runs within the next hour.");
         assert_eq!(
             impact_of(&[soon, soon, ("unchanged", true)], true),
-            "This pauses 2 active jobs; 2 of them fire within the next hour. 1 job stays as it is."
+            "This pauses 2 active jobs; 2 of them run within the next hour. 1 job is unchanged."
         );
-        assert_eq!(impact_of(&[("unchanged", false); 2], true), "Nothing would change. 2 jobs stay as they are.");
+        assert_eq!(impact_of(&[("unchanged", false); 2], true), "Nothing would change. 2 jobs are unchanged.");
         assert_eq!(impact(&rows(&[("changed", false), ("failed", false)]), true, true), "1 job paused. 1 job failed.");
     }
 }

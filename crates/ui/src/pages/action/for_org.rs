@@ -20,7 +20,7 @@ pub(crate) const QUERY: &[Field] = &[
 /// How many orgs are offered to choose from.
 const MAX_SUGGESTED_ORGS: u32 = 100;
 
-/// What is about to be done.
+/// An action that needs an org.
 #[derive(Clone, Copy)]
 pub(super) struct OrgAction {
     /// The last part of the path.

@@ -1,5 +1,5 @@
-//! What operators do with jobs. Each is a page of its own that says what will happen before it is confirmed; with
-//! JavaScript it opens in a dialog and tells the effect while it is filled in. What is sent goes through the API.
+//! Actions on jobs. Each is a page that shows its effect before it is confirmed. With JavaScript it opens in a dialog and
+//! updates the effect live. Submitted forms go through the API.
 
 pub(crate) mod backfill;
 pub(crate) mod backfills;
@@ -62,7 +62,7 @@ pub(crate) fn correctable(problem: Problem) -> Result<Problem, Problem> {
     }
 }
 
-/// What was typed into a field.
+/// Returns the submitted text of a field, or an empty text.
 pub(crate) fn typed(request: &UiRequest, name: &str) -> String {
     request.sent(name).unwrap_or_default().to_owned()
 }

@@ -48,7 +48,7 @@ struct CurrentPause {
     until: Option<Moment>,
 }
 
-/// What a pause does.
+/// The effect of a pause.
 #[derive(Default)]
 struct Effect {
     /// Why nothing would fire anyway.
@@ -65,20 +65,20 @@ impl Effect {
     fn new(subject: &Subject, clock: &Clock, until: Option<Timestamp>) -> Effect {
         let idle = |why: String| Effect { idle: Some(why), ..Effect::default() };
         if let Some(error) = subject.error() {
-            return idle(format!("It cannot fire as it is: {error}."));
+            return idle(format!("The job cannot fire: {error}."));
         }
         if subject.is_for_each() {
             return idle(
-                "It fires for each org, at its own local time. While it is paused it fires for none.".to_owned(),
+                "This job fires for each org at its local time. While it is paused, it fires for none.".to_owned(),
             );
         }
-        let Some(spec) = subject.spec() else { return idle("Its schedule cannot be read.".to_owned()) };
+        let Some(spec) = subject.spec() else { return idle("The schedule cannot be read.".to_owned()) };
         let until = until.filter(|until| *until > clock.now);
         let before_end = |at: &Timestamp| until.is_none_or(|until| *at <= until);
         let fires: Vec<Timestamp> = subject.fires(clock.now).take_while(before_end).take(MAX_LISTED_FIRES).collect();
         if fires.is_empty() {
-            let why = if until.is_some() { "it has no fire before then" } else { "its schedule has no fire any more" };
-            return idle(format!("Nothing would fire anyway: {why}."));
+            let why = if until.is_some() { "the job has no run before then" } else { "the schedule has no more runs" };
+            return idle(format!("Nothing would run anyway: {why}."));
         }
         let last = fires.last().copied().unwrap_or(clock.now);
         Effect {
@@ -93,7 +93,7 @@ impl Effect {
     }
 }
 
-/// Also of what is typed, before it is sent.
+/// Shows the form. Also serves its live preview.
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     expect_operator(&request)?;
     form(&request, None).await
@@ -184,7 +184,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     };
     match request.perform::<wire::Paused>(Method::POST, "/jobs/{jobId}/pause", &path, &body).await {
         Ok(_) if subject.is_paused() => {
-            Ok(UiResponse::done(subject.path(), format!("{} is still paused, with another reason.", subject.key)))
+            Ok(UiResponse::done(subject.path(), format!("{} is still paused. The reason was changed.", subject.key)))
         }
         Ok(_) => Ok(UiResponse::done(subject.path(), format!("{} is paused.", subject.key))),
         Err(problem) => form(&request, Some(&correctable(problem)?)).await,

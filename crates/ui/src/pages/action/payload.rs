@@ -62,7 +62,9 @@ pub(super) fn changed_payload(typed: &str, own: &str) -> Result<Option<Box<RawVa
         return Ok(None);
     }
     if read.get() == "null" {
-        return Err("`null` would mean the payload of the job; type another value, or leave it as it was".to_owned());
+        return Err(
+            "`null` selects the payload of the job; enter another value or leave the field unchanged".to_owned()
+        );
     }
     Ok(Some(read))
 }

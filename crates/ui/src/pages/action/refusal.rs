@@ -3,7 +3,7 @@
 use crate::markup::{Markup, render_inline_code};
 use everbell_http::problem::{Kind, Problem};
 
-/// What is wrong with a form that was sent, by the names of its fields; and what is wrong with the whole.
+/// The errors of a submitted form: by field, and about the form as a whole.
 #[derive(Default)]
 pub(crate) struct Refusal {
     pub(crate) faults: Vec<(String, String)>,
@@ -11,12 +11,12 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// What the API said. What is said about anything but these fields is said about the whole.
+    /// Assigns the errors of a problem to these fields. All other errors are about the form as a whole.
     pub(crate) fn from_problem(problem: Option<&Problem>, fields: &[&str]) -> Refusal {
         let Some(problem) = problem else { return Refusal::default() };
         // A job that lives, but of which the form knew another version, is retired to the API.
         if matches!(problem.kind, Kind::RevisionMismatch | Kind::JobRetired) {
-            let text = "The job has changed meanwhile, and nothing was done. This is how it is now: look again, then send it again.";
+            let text = "The job has changed in the meantime, and nothing was done. This is its current state: check it, then try again.";
             return Refusal { faults: Vec::new(), whole: Some(text.to_owned()) };
         }
         let (mut faults, mut others) = (Vec::new(), Vec::new());
@@ -42,7 +42,7 @@ impl Refusal {
         Refusal { faults: vec![(name.to_owned(), text.into())], whole: None }
     }
 
-    /// What is wrong with a field.
+    /// Returns the error of a field.
     pub(crate) fn at(&self, name: &str) -> Option<&str> {
         self.faults.iter().find(|(place, _)| place == name).map(|(_, text)| text.as_str())
     }
@@ -53,7 +53,7 @@ impl Refusal {
         Markup::from_html(format!(" aria-describedby=\"{name}-note\"{invalid}"))
     }
 
-    /// What stands below a field: what is wrong with it, else something about it.
+    /// Renders the text below a field: its error, or else a note.
     pub(crate) fn below(&self, name: &str, about: &str) -> Markup {
         let (class, text) = self.at(name).map_or(("note", about), |fault| ("fault", fault));
         Markup::from_html(format!(
@@ -62,7 +62,7 @@ impl Refusal {
         ))
     }
 
-    /// The same for a time, which is read in this zone.
+    /// Renders the text below a time field, with the time zone that applies.
     pub(crate) fn below_in(&self, name: &str, zone: &str, about: &str) -> Markup {
         self.below(name, format!("In {zone}. {about}").trim_end())
     }

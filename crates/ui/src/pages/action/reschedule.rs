@@ -16,7 +16,7 @@ use everbell_http::problem::Problem;
 use everbell_wire as wire;
 
 const FIELDS: [&str; 2] = ["nextRunAt", "reason"];
-const ACTION: OrgAction = OrgAction { path: "reschedule", verb: "Reschedule the next fire of", for_all: None };
+const ACTION: OrgAction = OrgAction { path: "reschedule", verb: "Reschedule the next run of", for_all: None };
 
 #[derive(Template)]
 #[template(path = "action/reschedule.html")]
@@ -31,7 +31,7 @@ struct ReschedulePage {
     same: Equivalent,
 }
 
-/// What moving does.
+/// The effect of moving a run.
 struct Effect {
     from: Moment,
     /// Where the schedule has it, if it was moved before.
@@ -65,7 +65,7 @@ impl Effect {
     }
 }
 
-/// Also of what is typed, before it is sent.
+/// Shows the form. Also serves its live preview.
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     expect_operator(&request)?;
     form(&request, None).await
@@ -87,7 +87,7 @@ async fn form(request: &UiRequest, problem: Option<&Problem>) -> Result<UiRespon
         to = subject.wall(at);
     }
     let page = ReschedulePage {
-        frame: request.frame(Section::Jobs, format!("Reschedule the next fire of {}", subject.named())).await,
+        frame: request.frame(Section::Jobs, format!("Reschedule the next run of {}", subject.named())).await,
         effect: Effect::new(&subject, &request.clock(), subject.read(&to)),
         refusal: Refusal::from_problem(problem, &FIELDS),
         same: same(request, &subject, &to)?,
@@ -133,7 +133,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
         Ok(_) => {
             let to = typed(&request, "nextRunAt").replace('T', " ");
             let zone = subject.zone.name();
-            Ok(UiResponse::done(subject.back(), format!("The next fire of {} is at {to} in {zone}.", subject.named())))
+            Ok(UiResponse::done(subject.back(), format!("The next run of {} is at {to} in {zone}.", subject.named())))
         }
         Err(problem) => form(&request, Some(&correctable(problem)?)).await,
     }

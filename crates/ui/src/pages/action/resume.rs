@@ -29,7 +29,7 @@ struct ResumePage {
     same: Equivalent,
 }
 
-/// What went by, and what comes.
+/// The missed slots and the next run.
 struct Effect {
     pause: Option<(String, String, Moment)>,
     missed: u64,
@@ -66,7 +66,7 @@ async fn form(request: &UiRequest, problem: Option<&Problem>) -> Result<UiRespon
         frame: request.frame(Section::Jobs, format!("Resume {}", subject.key)).await,
         refusal: Refusal::from_problem(problem, &FIELDS),
         effect: Effect::new(&subject, &request.clock()),
-        idle: (!resumable).then_some("It is active, so there is nothing to resume."),
+        idle: (!resumable).then_some("The job is already active."),
         same: same(request, &subject, once)?,
         reason: typed(request, "reason"),
         once,
@@ -109,10 +109,11 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
 fn outcome(key: &str, resumed: &wire::Resumption) -> String {
     let missed = resumed.missed_slots;
     let slots = if missed == 1 { "1 slot".to_owned() } else { format!("{missed} slots") };
+    let were = if missed == 1 { "was" } else { "were" };
     match (missed, !resumed.run_ids.is_empty()) {
-        (_, true) => format!("{key} is active again; one run was made for the {slots} that went by."),
+        (_, true) => format!("{key} is active again. One run was created for the {slots} that {were} missed."),
         (0, false) => format!("{key} is active again."),
-        (_, false) => format!("{key} is active again; {slots} went by without a run."),
+        (_, false) => format!("{key} is active again. {slots} {were} missed."),
     }
 }
 
@@ -130,7 +131,7 @@ mod tests {
             outcome("a", &wire::Resumption { missed_slots, action, run_ids, released_runs: 0 })
         };
         assert_eq!(said(0, &[]), "a is active again.");
-        assert_eq!(said(1, &[]), "a is active again; 1 slot went by without a run.");
-        assert_eq!(said(11, &["x"]), "a is active again; one run was made for the 11 slots that went by.");
+        assert_eq!(said(1, &[]), "a is active again. 1 slot was missed.");
+        assert_eq!(said(11, &["x"]), "a is active again. One run was created for the 11 slots that were missed.");
     }
 }

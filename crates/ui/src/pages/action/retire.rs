@@ -78,12 +78,12 @@ async fn last_recent_run(request: &UiRequest, subject: &Subject) -> Result<Optio
     Ok(page.items.first().map(|run| run.scheduled_at))
 }
 
-/// Who may bring it back.
+/// Returns a note if a declaration would bring the job back.
 fn declared(source: Source) -> Option<&'static str> {
     match source {
         Source::Api => None,
-        Source::Config => Some("It is declared in the configuration file: take it out there too."),
-        Source::Code => Some("It is declared in a program: take it out there too."),
+        Source::Config => Some("It is declared in the configuration file: remove it there too."),
+        Source::Code => Some("It is declared in a program: remove it there too."),
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     let path = [("jobId", subject.exact.as_str())];
     let call = InternalCall::new(Method::DELETE, "/jobs/{jobId}", &path).with_query(&Reason::sent(&request))?;
     match request.ask::<wire::Job>(InternalCall { revision: request.revision(), ..call }, &()).await {
-        Ok(_) => Ok(UiResponse::done(subject.path(), format!("{} is retired. Its history stays.", subject.key))),
+        Ok(_) => Ok(UiResponse::done(subject.path(), format!("{} is retired. Its history is kept.", subject.key))),
         Err(problem) => {
             let problem = correctable(problem)?;
             let (refusal, status) = (Refusal::from_problem(Some(&problem), &FIELDS), problem.status());

@@ -70,7 +70,7 @@ impl Active {
     }
 }
 
-/// What becomes of a run by hand now, as the API will decide it.
+/// Predicts the outcome of a manual run with the same decision that the API uses.
 fn effect(subject: &Subject, active: &[RunRecord], served: bool, clock: &Clock) -> &'static str {
     let as_seen = |run: &RunRecord| ActiveRun { id: run.id, held: run.held, cancel_requested: run.cancel_by.is_some() };
     let active: Vec<ActiveRun> = active.iter().map(as_seen).collect();
@@ -79,17 +79,17 @@ fn effect(subject: &Subject, active: &[RunRecord], served: bool, clock: &Clock) 
     let plan = plan::run_now(subject.definition(), &subject.timer(), &seen, &request, clock.now);
     let run = plan.runs.first();
     if run.is_some_and(|run| run.skip.is_some()) {
-        "Running now would be recorded as skipped, because the job wants no overlap."
+        "The run would be recorded as skipped, because the overlap policy of the job is skip."
     } else if !plan.cancel.is_empty() {
-        "Running now stops what is active, because the job wants it replaced."
+        "The run replaces the active one, because the overlap policy of the job is replace."
     } else if run.is_some_and(|run| run.held) {
-        "Running now waits until what is active has ended, because the job wants runs one after another."
+        "The run waits until the active one has ended, because the overlap policy of the job is queue."
     } else if !served {
-        "Nobody serves its target at this moment: the run waits until an instance does."
+        "No live instance serves the target. The run waits until one does."
     } else if active.is_empty() {
-        "It starts at once."
+        "The run starts now."
     } else {
-        "It starts at once, beside what is active: the job allows that."
+        "The run starts now, next to the active one, because the overlap policy of the job is allow."
     }
 }
 
@@ -219,12 +219,12 @@ fn ran(named: &str, answer: &wire::RunNow) -> UiResponse {
     let place = format!("/runs/{}", answer.run.id);
     match answer.outcome {
         RunNowOutcome::Queued => {
-            UiResponse::done(place, format!("{named} is queued: this run starts when what is active has ended."))
+            UiResponse::done(place, format!("{named} is queued. This run starts when the active one has ended."))
         }
         RunNowOutcome::Skipped => {
-            not_done(place, format!("{named} was not run: another run is active, so this one is skipped."))
+            not_done(place, format!("{named} was not run: another run is active, so this run was skipped."))
         }
-        _ => UiResponse::done(place, format!("{named} runs now. Its next scheduled fire stays as it is.")),
+        _ => UiResponse::done(place, format!("{named} is running. Its next scheduled run does not change.")),
     }
 }
 
@@ -232,7 +232,7 @@ fn ran(named: &str, answer: &wire::RunNow) -> UiResponse {
 fn skipped(subject: &Subject, problem: wire::Problem) -> UiResponse {
     let place = problem.run.map_or_else(|| subject.path(), |run| format!("/runs/{}", run.id));
     let blocking = problem.active_run.map_or_else(|| "another run".to_owned(), |run| format!("run {}", run.id));
-    not_done(place, format!("{} was not run: {blocking} is still active, so this one is skipped.", subject.key))
+    not_done(place, format!("{} was not run: {blocking} is still active, so this run was skipped.", subject.key))
 }
 
 fn not_done(to: String, text: String) -> UiResponse {

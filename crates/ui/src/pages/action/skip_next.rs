@@ -15,7 +15,7 @@ use everbell_http::problem::Problem;
 use everbell_wire as wire;
 
 const FIELDS: [&str; 2] = ["count", "reason"];
-const ACTION: OrgAction = OrgAction { path: "skip-next", verb: "Skip the next fires of", for_all: None };
+const ACTION: OrgAction = OrgAction { path: "skip-next", verb: "Skip the next runs of", for_all: None };
 /// How many of the fires are named.
 const MAX_LISTED_FIRES: usize = 8;
 /// The most that the API passes over at once.
@@ -34,7 +34,7 @@ struct SkipPage {
     same: Equivalent,
 }
 
-/// What skipping does.
+/// The effect of skipping runs.
 struct Effect {
     /// The first of the fires that are passed over.
     passed: Vec<Moment>,
@@ -58,7 +58,7 @@ impl Effect {
     }
 }
 
-/// Also of what is typed, before it is sent.
+/// Shows the form. Also serves its live preview.
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     expect_operator(&request)?;
     form(&request, None).await
@@ -72,7 +72,7 @@ async fn form(request: &UiRequest, problem: Option<&Problem>) -> Result<UiRespon
     let count = request.sent("count").unwrap_or("1").to_owned();
     let wanted = count.parse::<usize>().unwrap_or(1).clamp(1, MAX_SKIPPED);
     let page = SkipPage {
-        frame: request.frame(Section::Jobs, format!("Skip the next fires of {}", subject.named())).await,
+        frame: request.frame(Section::Jobs, format!("Skip the next runs of {}", subject.named())).await,
         effect: Effect::new(&subject, &request.clock(), wanted),
         refusal: Refusal::from_problem(problem, &FIELDS),
         same: same(request, &subject, wanted)?,
@@ -129,8 +129,8 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     match request.perform::<wire::Job>(Method::POST, "/jobs/{jobId}/skip-next", &path, &body).await {
         Ok(_) => {
             let count = request.sent("count").unwrap_or("1");
-            let fires = if count == "1" { "fire is".to_owned() } else { format!("{count} fires are") };
-            Ok(UiResponse::done(subject.back(), format!("The next {fires} passed over for {}.", subject.named())))
+            let fires = if count == "1" { "run".to_owned() } else { format!("{count} runs") };
+            Ok(UiResponse::done(subject.back(), format!("Skipped the next {fires} of {}.", subject.named())))
         }
         Err(problem) => form(&request, Some(&correctable(problem)?)).await,
     }

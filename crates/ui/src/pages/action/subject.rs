@@ -1,4 +1,4 @@
-//! [`Subject`]: the job that something is about to be done to.
+//! [`Subject`]: the job that an action applies to.
 
 use everbell::core::org::{self, OrgFacts};
 use everbell::core::store::OrgJob;
@@ -15,7 +15,7 @@ use everbell_http::problem::{Kind, Problem};
 use everbell_http::request::shown;
 use everbell_wire::time_input::{Refusal, TimeReader};
 
-/// A job that something is about to be done to.
+/// The job that an action applies to.
 pub(crate) struct Subject {
     pub(crate) row: JobRow,
     pub(crate) key: String,
@@ -23,16 +23,16 @@ pub(crate) struct Subject {
     pub(crate) part: String,
     /// As the API names it in a path.
     pub(crate) name: String,
-    /// The same with the version that the form was made for, so that the form never acts on a later one.
+    /// The API path segment with the version of the form, so that a form never acts on a later version.
     pub(crate) exact: String,
     pub(crate) zone: Zone,
     /// For whom it is done, of a job that fires for each org.
     pub(crate) org: Option<ForOrg>,
-    /// What was read, so that nothing is done to something else.
+    /// The revision that was read, which guards against concurrent changes.
     pub(crate) revision: u64,
 }
 
-/// The org that something is about to be done for.
+/// The org that an action applies to.
 pub(crate) struct ForOrg {
     pub(crate) id: OrgId,
     /// Its name; its id if it has none.
@@ -52,7 +52,7 @@ impl Subject {
             // The cause is in the data, not in the server: the page says what to repair.
             everbell::StoreError::Corrupt { what } => {
                 let detail = format!("Job `{}` is stored, but cannot be read: {what}.", shown(key));
-                Problem::new(Kind::Conflict, format!("{detail} Repair its row in the database, or restore a backup."))
+                Problem::new(Kind::Conflict, format!("{detail} Repair its row in the database or restore a backup."))
             }
             other => other.into(),
         })?;
@@ -75,16 +75,16 @@ impl Subject {
         })
     }
 
-    /// The same, unless it is retired: nothing can be done to it any more.
+    /// Loads the job that the path names, and fails if it is retired.
     pub(crate) async fn living(request: &UiRequest) -> Result<Subject, Problem> {
         let subject = Subject::load(request).await?;
         if subject.status() == JobStatus::Retired {
-            return Err(Problem::new(Kind::JobRetired, format!("{} is retired, which is final.", subject.key)));
+            return Err(Problem::new(Kind::JobRetired, format!("{} is retired. This is final.", subject.key)));
         }
         Ok(subject)
     }
 
-    /// The same for an org: with the timer, the schedule and the zone that it has for it.
+    /// Narrows the job to an org, with its timer, schedule and time zone.
     pub(super) fn for_org(mut self, org: &Org, jobs: Vec<OrgJob>) -> Subject {
         let own = jobs.into_iter().find(|row| row.job.definition.id == self.definition().id);
         let override_ = own.as_ref().and_then(|row| row.wish.clone());
@@ -106,12 +106,12 @@ impl Subject {
         self.org.as_ref().map_or_else(|| self.path(), |org| format!("/orgs/{}", url_part(org.id.as_str())))
     }
 
-    /// What the texts about it name: the job, and the org.
+    /// Returns the job and the org for messages.
     pub(super) fn named(&self) -> String {
         self.org.as_ref().map_or_else(|| self.key.clone(), |org| format!("{} for {}", self.key, org.id))
     }
 
-    /// What a shell is told besides, if it is for an org.
+    /// Returns the command-line flags that select the org.
     pub(super) fn org_words(&self) -> Vec<&str> {
         self.org.as_ref().map_or_else(Vec::new, |org| vec!["--org", org.id.as_str()])
     }
@@ -164,7 +164,7 @@ impl Subject {
         })
     }
 
-    /// When it fires next, as things are.
+    /// Returns the next scheduled run.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         self.row.timer.as_ref().and_then(|timer| timer.next_run_at)
     }
@@ -188,7 +188,7 @@ impl Subject {
         wall(at, &self.zone)
     }
 
-    /// What a field says, read on the wall clock of the job as the API does.
+    /// Parses a local time of the job in the same way as the API.
     pub(crate) fn read(&self, text: &str) -> Option<Timestamp> {
         read(text, &self.zone).ok()
     }
@@ -200,7 +200,7 @@ pub(super) fn wall(at: Timestamp, zone: &Zone) -> String {
     there.strftime(if there.second() == 0 { "%Y-%m-%dT%H:%M" } else { "%Y-%m-%dT%H:%M:%S" }).to_string()
 }
 
-/// What a field of this zone says, or what is wrong with it.
+/// Parses a local time in this zone.
 pub(super) fn read(text: &str, zone: &Zone) -> Result<Timestamp, String> {
     let message = |Refusal { reason, hint }: Refusal| hint.map_or(reason.clone(), |hint| format!("{reason}; {hint}"));
     TimeReader { now: Timestamp::UNIX_EPOCH, zone }.absolute(text).map_err(message)

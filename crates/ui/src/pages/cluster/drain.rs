@@ -1,4 +1,4 @@
-//! Draining an instance: what goes on there, and what nobody else would do.
+//! Draining an instance: its active runs, and the targets that no other instance serves.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ struct DrainPage {
     pid: u32,
     /// How many runs it works on, as a sentence.
     running: String,
-    /// What no other instance serves.
+    /// Targets that no other live instance serves.
     only_here: Vec<String>,
     same: Equivalent,
 }
@@ -65,14 +65,14 @@ async fn running(request: &UiRequest, id: InstanceId) -> Result<String, Problem>
     let filter = RunFilter { status: vec![RunStatus::Running], instance: Some(id), ..RunFilter::default() };
     let page = request.runs().list(&filter, &PageRequest { limit: MAX_COUNTED_RUNS, after: None }).await?;
     Ok(match (page.items.len(), page.next) {
-        (_, Some(_)) => format!("More than {MAX_COUNTED_RUNS} runs are at work there, and go on to their end."),
-        (0, None) => "No run is at work there.".to_owned(),
-        (1, None) => "1 run is at work there, and goes on to its end.".to_owned(),
-        (many, None) => format!("{many} runs are at work there, and go on to their end."),
+        (_, Some(_)) => format!("More than {MAX_COUNTED_RUNS} runs are active there and will finish."),
+        (0, None) => "No runs are active there.".to_owned(),
+        (1, None) => "1 run is active there and will finish.".to_owned(),
+        (many, None) => format!("{many} runs are active there and will finish."),
     })
 }
 
-/// The targets that only this instance works on.
+/// Returns the targets that only this instance serves.
 fn only_here<'a>(own: &'a Instance, all: &[Instance], alive_since: Timestamp) -> Vec<&'a Target> {
     let others = all.iter().filter(|other| other.id != own.id && !other.draining && other.heartbeat_at >= alive_since);
     let served: BTreeSet<&Target> = others.flat_map(|other| &other.targets).collect();
@@ -82,9 +82,9 @@ fn only_here<'a>(own: &'a Instance, all: &[Instance], alive_since: Timestamp) ->
 pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     let id = request.part("id").to_owned();
     let (route, said) = if request.sent("draining") == Some("off") {
-        ("/instances/{instanceId}/undrain", "It accepts work again.")
+        ("/instances/{instanceId}/undrain", "The instance accepts work again.")
     } else {
-        ("/instances/{instanceId}/drain", "It takes no more work; what it does now goes on.")
+        ("/instances/{instanceId}/drain", "The instance accepts no more work. Its active runs continue.")
     };
     request.perform::<()>(Method::POST, route, &[("instanceId", &id)], &()).await?;
     Ok(UiResponse::done("/cluster", said))

@@ -1,4 +1,4 @@
-//! How a job fared: the last runs as a strip, durations and lags over time, half a year of days.
+//! The history of a job: recent runs as a strip, durations and lags over time, and a calendar of half a year.
 
 use everbell::JobKey;
 use everbell_core::store::{Bucket, RecentRuns, RunHistogram, RunSummary};
@@ -39,7 +39,7 @@ pub(super) struct HistoryCharts {
     pub(super) span: String,
 }
 
-/// What the pictures are made of.
+/// The data of the charts.
 pub(super) struct HistoryData {
     summaries: Vec<RunSummary>,
     weeks: u32,
@@ -164,7 +164,7 @@ impl HistoryData {
             // A rate that is not quite all is never told as all.
             let runs = if good + bad == 1 { "run" } else { "runs" };
             (good + bad > 0)
-                .then(|| format!("{} % of {} {runs} ok in {days} days", good * 100 / (good + bad), good + bad))
+                .then(|| format!("{} % of {} {runs} succeeded in {days} days", good * 100 / (good + bad), good + bad))
         };
         [7, 30].into_iter().filter_map(rate).collect()
     }

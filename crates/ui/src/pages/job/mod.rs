@@ -1,4 +1,4 @@
-//! A job: what it is, when it fires next, how it fared, who changed it, what became of a slot.
+//! A job: its definition, next runs, history, versions, audit entries and explained slots.
 
 mod about;
 pub(crate) mod history;
@@ -28,7 +28,7 @@ use everbell_http::problem::Problem;
 use everbell_wire::form::{Field, Kind, TEXT, optional};
 
 pub(crate) const QUERY: &[Field] = &[
-    optional("at", Kind::Time, "What became of this time; without an offset it is read in the job's zone."),
+    optional("at", Kind::Time, "The time to explain. A time without an offset is in the job's time zone."),
     optional("orgId", TEXT, "For this org, of a job that fires for each."),
     optional("fires", Kind::Integer { min: 10, max: 200 }, "How many fires are shown."),
 ];
@@ -130,7 +130,7 @@ async fn recent(request: &UiRequest, subject: &Subject) -> Result<Vec<(RunRecord
     Ok(recent)
 }
 
-/// What was done to the job; nothing for who may not see that.
+/// Loads the audit entries of the job. Returns `None` if the role does not allow it.
 async fn entries(request: &UiRequest, key: &str) -> Result<Option<Page<AuditEntry>>, Problem> {
     if request.barred(Role::Operator).is_some() {
         return Ok(None);

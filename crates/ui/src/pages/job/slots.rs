@@ -1,4 +1,4 @@
-//! What became of slots: gaps, and the answer to "what happened at this time?".
+//! Gaps of a job, and explanations of single slots.
 
 use everbell::OrgId;
 use everbell::client::Explanation;
@@ -39,11 +39,11 @@ impl GapLine {
 
 fn reason(reason: GapReason) -> &'static str {
     match reason {
-        GapReason::Missed => "missed: nothing was running, and they were not caught up",
-        GapReason::Coalesced => "one later run stands for them",
+        GapReason::Missed => "missed: no scheduler was running, and the job does not catch up",
+        GapReason::Coalesced => "merged into one later run",
         GapReason::Paused => "the job was paused",
         GapReason::DstGap => "the local time does not exist on that day",
-        GapReason::Expired => "older than the job wants to catch up",
+        GapReason::Expired => "older than the catch-up window of the job",
         GapReason::Errored => "the job could not fire",
     }
 }
@@ -62,7 +62,7 @@ pub(super) async fn gaps(
     Ok(Some(page.items.into_iter().map(|(_, org, gap)| (org, gap)).collect()))
 }
 
-/// What became of a time.
+/// The explanation of a time.
 pub(super) struct SlotExplanation {
     pub(super) at: Markup,
     pub(super) text: String,
@@ -80,7 +80,7 @@ pub(super) async fn asked(request: &UiRequest, subject: &Subject, org: &str) -> 
     Ok((Some(id), Zone::get(&org.place.timezone).unwrap_or_else(|_| Zone::utc())))
 }
 
-/// The answer, if something was asked by who may know.
+/// Explains a time. Returns `None` without a time, or if the role may not read runs.
 pub(super) async fn explain(
     request: &UiRequest,
     subject: &Subject,

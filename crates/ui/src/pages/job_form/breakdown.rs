@@ -7,7 +7,7 @@ use everbell_core::cron::{Expression, FieldName, MAX_EXPRESSION_BYTES, ParseErro
 pub(crate) struct Part {
     pub(crate) name: &'static str,
     pub(crate) text: String,
-    /// What it means; or what is wrong, and what is allowed.
+    /// The meaning of the field, or the error and the allowed values.
     pub(crate) meaning: Result<String, (String, &'static str)>,
 }
 
@@ -91,7 +91,7 @@ fn field_meaning(word: &str, position: usize) -> Result<String, (String, &'stati
     }
 }
 
-/// What a field in plain numbers means.
+/// Describes a normalized field.
 fn meaning(field: FieldName, text: &str) -> String {
     let items: Vec<String> = text.split(',').map(|item| item_meaning(field, item)).collect();
     let said = items.join(", ");

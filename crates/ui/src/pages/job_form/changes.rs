@@ -10,7 +10,7 @@ use everbell_wire::form::definition::document;
 use everbell_wire::form::{Naming, job};
 use everbell_wire::job_body::declared;
 
-/// What differs.
+/// The changes of a form.
 pub(crate) struct Changes {
     /// Only what differs: `null` clears.
     pub(crate) patch: JobBody,
@@ -49,7 +49,7 @@ fn spelled(members: &Value, now: Timestamp) -> Option<Value> {
 }
 
 fn payload(own: &Definition, wanted: &RequestBody, patch: &mut JobBody, shown: &mut Vec<Change>) {
-    // What cannot be read is told at its field.
+    // A payload that is not JSON is reported at its field.
     if wanted.faults.iter().any(|fault| fault.pointer == "/payload") {
         return;
     }

@@ -1,4 +1,4 @@
-//! What the next changes of the clocks do to a schedule, under the rule that is chosen and under the others.
+//! The effect of the next daylight saving time changes on a schedule, under the selected policy and under the others.
 
 use everbell_core::cron::{Dst, DstFold, DstGap, Warning, WarningCode};
 use everbell_core::{OffsetChange, Spec, Zone};
@@ -25,7 +25,7 @@ pub(crate) struct ClockChange {
     pub(crate) outcomes: Vec<Outcome>,
 }
 
-/// What happens under one rule.
+/// The effect under one policy.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) rule: &'static str,
@@ -72,7 +72,8 @@ fn next(spec: &Spec, from: Timestamp, code: WarningCode, rules: Vec<(&'static st
     })
 }
 
-/// What core says, without the date and the zone, which are shown beside it: the subject, and what becomes of it.
+/// Splits the warning of core into the subject and the effect, without the date and the zone, which are shown
+/// separately.
 fn split_detail(warning: &Warning, date: Date, zone: &Zone) -> Option<(String, String)> {
     let (subject, text) = warning.detail.split_once(&format!(" on {date} in {zone}; "))?;
     Some((subject.to_owned(), text.to_owned()))

@@ -15,7 +15,7 @@ use everbell_http::request::shown;
 use everbell_wire as wire;
 use everbell_wire::form::{Field, TEXT, optional};
 
-pub(crate) const QUERY: &[Field] = &[optional("from", TEXT, "A job to begin with: the new one is like it.")];
+pub(crate) const QUERY: &[Field] = &[optional("from", TEXT, "The job to copy.")];
 
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     expect_admin(&request)?;
@@ -56,7 +56,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     }
     match created(&request, &RequestBody::new(&draft)).await {
         Ok(wire::Job { job_key: key, .. }) => {
-            Ok(UiResponse::done(format!("/jobs/{}", url_part(&key)), format!("{key} is made.")))
+            Ok(UiResponse::done(format!("/jobs/{}", url_part(&key)), format!("{key} created.")))
         }
         Err(problem) => FormPage::response(&request, draft, None, Some(&problem)).await,
     }

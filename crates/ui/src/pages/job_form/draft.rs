@@ -10,12 +10,12 @@ use everbell_wire::form::parse_span;
 use everbell_wire::job_body::{body, essential};
 use everbell_wire::policies::{POLICIES, PolicyKind};
 
-/// What a form says.
+/// The submitted texts of a form, by field name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Draft(Vec<(String, String)>);
 
 impl Draft {
-    /// A form that nobody has touched.
+    /// An empty form with default values.
     pub(crate) fn blank(zone: &Zone, target: Option<&str>) -> Draft {
         let mut draft = Draft::default();
         for (name, value) in [
@@ -36,14 +36,14 @@ impl Draft {
         draft
     }
 
-    /// What was sent. Browsers end lines with two characters, of which one is enough.
+    /// Reads the submitted fields, with line endings normalized to `\n`.
     pub(crate) fn sent(pairs: &[(String, String)]) -> Draft {
         let ours =
             pairs.iter().filter(|(name, _)| !["csrf", "once", "version", "revision", "do"].contains(&name.as_str()));
         Draft(ours.map(|(name, value)| (name.clone(), value.replace("\r\n", "\n"))).collect())
     }
 
-    /// What would make this definition again; what is usual is left empty.
+    /// Fills the form from a definition. Default values stay empty.
     pub(crate) fn from_definition(own: &Definition, now: Timestamp) -> Draft {
         let mut draft = Draft::blank(&Zone::utc(), None);
         // A schedule that cannot be read is shown as it is stored.
@@ -86,12 +86,12 @@ impl Draft {
         self.set("offset", &if twice { there.strftime("%:z").to_string() } else { String::new() });
     }
 
-    /// What stands in a field, as it was typed.
+    /// Returns the text of a field as it was typed.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.0.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str())
     }
 
-    /// What a field says, if it says anything.
+    /// Returns the trimmed text of a field, or `None` if it is empty.
     pub(crate) fn said(&self, name: &str) -> Option<&str> {
         Some(self.text(name).trim()).filter(|text| !text.is_empty())
     }

@@ -15,11 +15,8 @@ use everbell_http::problem::{Kind, Problem};
 use everbell_wire as wire;
 use everbell_wire::form::{self, Field, optional};
 
-pub(crate) const QUERY: &[Field] = &[optional(
-    "from",
-    form::Kind::Integer { min: 1, max: u32::MAX as i64 },
-    "A version to begin with: the next one says what it said.",
-)];
+pub(crate) const QUERY: &[Field] =
+    &[optional("from", form::Kind::Integer { min: 1, max: u32::MAX as i64 }, "The version to restore.")];
 
 /// The job, unless it has ended.
 async fn living(request: &UiRequest) -> Result<Subject, Problem> {
@@ -31,7 +28,7 @@ async fn living(request: &UiRequest) -> Result<Subject, Problem> {
     Ok(subject)
 }
 
-/// What was sent, about this job and no other.
+/// Reads the submitted form for this job.
 fn sent(request: &UiRequest, subject: &Subject) -> Draft {
     let mut draft = Draft::sent(&request.sent);
     draft.set("jobKey", &subject.key);
@@ -68,7 +65,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     }
     match edited(&request, &subject, &RequestBody::new(&draft)).await {
         Ok(answer) => {
-            let text = format!("{} is at version {} now.", subject.key, answer.job.version);
+            let text = format!("{} is now at version {}.", subject.key, answer.job.version);
             Ok(UiResponse::done(subject.path(), text))
         }
         Err(problem) => FormPage::response(&request, draft, Some(&subject), Some(&problem)).await,
@@ -84,7 +81,7 @@ async fn edited(request: &UiRequest, subject: &Subject, form: &RequestBody) -> R
     let Changes { mut patch, shown } = Changes::between(definition, form, request.now);
     let activate = request.sent("activate").is_some() && subject.row.job.state.pause.is_some();
     if shown.is_empty() && !activate {
-        let detail = format!("Nothing differs from version {}.", definition.version);
+        let detail = format!("There are no changes from version {}.", definition.version);
         return Err(Problem::new(Kind::InvalidInput, detail));
     }
     if activate {

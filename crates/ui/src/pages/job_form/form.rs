@@ -25,9 +25,9 @@ const SCHEDULE_INPUTS: [(&str, &str); 3] =
 #[rustfmt::skip]
 const FIELDS: [(&str, &str); 19] = [
     ("jobKey", "Job key"), ("target", "Target"), ("description", "Description"), ("cronExpression", "Expression"),
-    ("minutes", "Minutes between fires"), ("minute", "Minute"), ("time", "Time"), ("days", "Days"), ("date", "Day"),
-    ("line", "Line of a crontab"), ("runAt", "Date and time"), ("offset", "Offset"), ("timezone", "Time zone"),
-    ("scope", "For whom"), ("startAt", "Not before"), ("endAt", "Not after"), ("payload", "Payload"), ("labels", "Labels"),
+    ("minutes", "Interval in minutes"), ("minute", "Minute"), ("time", "Time"), ("days", "Days"), ("date", "Day"),
+    ("line", "Crontab line"), ("runAt", "Date and time"), ("offset", "Offset"), ("timezone", "Time zone"),
+    ("scope", "Scope"), ("startAt", "Starts at"), ("endAt", "Ends at"), ("payload", "Payload"), ("labels", "Labels"),
     ("reason", "Reason"),
 ];
 
@@ -50,12 +50,12 @@ pub(super) struct Editing {
     key: String,
     part: String,
     next: u32,
-    /// What was read when the form was begun, so that nothing is changed that nobody has seen.
+    /// The version and revision that the form was opened with, which guard against concurrent changes.
     seen: [(&'static str, String); 2],
     paused: bool,
-    /// Who says what it is, if that is not this page.
+    /// The owner of the job, if it is declared elsewhere.
     owner: Option<Owner>,
-    /// Somebody was faster.
+    /// The job was changed in the meantime.
     stale: bool,
 }
 
@@ -77,8 +77,8 @@ impl Editing {
             paused: subject.row.job.state.pause.is_some(),
             owner: match definition.source {
                 Source::Api => None,
-                Source::Config => Some(Owner { declared_in: "the configuration of the server", who: "the server" }),
-                Source::Code => Some(Owner { declared_in: "the code of a program", who: "that program" }),
+                Source::Config => Some(Owner { declared_in: "the server configuration", who: "the server" }),
+                Source::Code => Some(Owner { declared_in: "the code of a program", who: "the program" }),
             },
             stale,
         }
@@ -122,7 +122,7 @@ impl FormPage {
         UiResponse::page(&PreviewPage { preview })
     }
 
-    /// What is wrong with a field, below it.
+    /// Renders the error below a field.
     fn fault(&self, name: &str) -> Markup {
         let fault = self.refusal.at(name);
         Markup::from_html(fault.map_or_else(String::new, |text| {
@@ -145,7 +145,7 @@ impl FormPage {
         if self.draft.is(name, value) { " selected" } else { "" }
     }
 
-    /// The target that is written, because nobody serves it.
+    /// Returns the target that was typed because no live instance serves it.
     fn another(&self) -> &str {
         match self.draft.text("target").trim() {
             target if !target.is_empty() && !self.suggestions.serves(target) => target,
@@ -172,20 +172,20 @@ pub(super) fn id(name: &str) -> String {
     format!("f-{}", name.replace('/', "-"))
 }
 
-/// What people call the field of this name.
+/// Returns the label of a field.
 pub(super) fn label(name: &str) -> &str {
     let own = FIELDS.into_iter().find(|(own, _)| *own == name).map(|(_, label)| label);
     let policy = || POLICIES.iter().find(|policy| policy.field_name() == name).map(|policy| policy.label);
     own.or_else(policy).unwrap_or(name)
 }
 
-/// What the API said, each at its field; what has no field is told above the form.
+/// Assigns the errors of a problem to fields. Other errors are shown above the form.
 fn refusal_of(problem: &Problem) -> Refusal {
     if problem.kind == problem::Kind::JobKeyExists {
         return Refusal::at_field("jobKey", problem.detail.clone());
     }
     if [problem::Kind::RevisionMismatch, problem::Kind::JobRetired].contains(&problem.kind) {
-        let text = "The job has changed meanwhile, and nothing was made.".to_owned();
+        let text = "The job has changed in the meantime, and nothing was saved.".to_owned();
         return Refusal { whole: Some(text), ..Refusal::default() };
     }
     let policies: Vec<String> = POLICIES.iter().map(Policy::field_name).collect();

@@ -1,12 +1,11 @@
-//! What makes jobs and versions: a form with a panel beside it that tells what it means, and the import of a crontab.
+//! The form of a new job or version, with a live preview.
 //!
 //! ```text
-//! what was typed ──Draft──► Assembled (the body of a request) ──► the API
-//!                               └──► Panel (words, fires, clock changes, what is wrong)
+//! submitted fields ──Draft──► RequestBody ──► the API
+//!                                 └──► Preview (words, next runs, clock changes, errors)
 //! ```
 //!
-//! The fields of the form have the names of the members that they become (`policies/timeout`), so what the API says about
-//! a member is told at its field.
+//! Fields are named after the members that they set (`policies/timeout`), so errors of the API are shown at their fields.
 
 mod breakdown;
 mod changes;

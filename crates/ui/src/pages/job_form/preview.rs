@@ -1,4 +1,4 @@
-//! [`Preview`]: what a form means, beside it: in words, field by field, when it fires, what may surprise, what is wrong.
+//! [`Preview`]: the schedule of a form in words, its fields, next runs, warnings and errors.
 
 use std::time::Duration;
 
@@ -36,19 +36,19 @@ const MAX_LISTED_FIRES: usize = 10;
 /// How many runs of the job so far tell how long the next will take.
 const SAMPLED_RUNS: u32 = 50;
 
-/// The panel alone, for a script that asks for it.
+/// The preview alone, for live updates.
 #[derive(Template)]
 #[template(path = "job_form/preview.html")]
 pub(super) struct PreviewPage {
     pub(super) preview: Preview,
 }
 
-/// What a form means.
+/// The preview of a form.
 #[derive(Default)]
 pub(crate) struct Preview {
     /// The schedule in words.
     pub(crate) words: Option<String>,
-    /// What the API is told.
+    /// The cron expression that is sent to the API.
     pub(crate) expression: Option<String>,
     pub(crate) zone: Option<&'static str>,
     /// It fires for each org: what is foreseen is so for one in this zone.
@@ -63,16 +63,16 @@ pub(crate) struct Preview {
     /// Clocks change, and it does not matter.
     pub(crate) untouched: bool,
     pub(crate) together: Option<usize>,
-    /// What a line of a crontab said besides its time.
+    /// The key and the command that were taken from a crontab line.
     pub(crate) taken: Vec<String>,
     /// The names of fields, and what is wrong with them.
     pub(crate) faults: Vec<(String, String)>,
     pub(crate) edit: Option<EditPreview>,
-    /// The same without this page, once all is well.
+    /// Equivalent definitions, if the form has no errors.
     pub(crate) same: Option<Snippets>,
 }
 
-/// Why an expression is none.
+/// The error of an expression.
 pub(crate) struct Wrong {
     pub(crate) marked: Marked,
     pub(crate) reason: String,
@@ -89,7 +89,7 @@ pub(crate) struct FireRow {
     pub(crate) note: Option<String>,
 }
 
-/// What the next version of a job does differently.
+/// The changes of the next version.
 pub(crate) struct EditPreview {
     pub(crate) version: u32,
     pub(crate) changes: Vec<Change>,
@@ -113,7 +113,7 @@ async fn too_slow(request: &UiRequest, subject: &Subject, spec: &Spec) -> Result
         let text = |time: Duration| took(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
         let (most, between) = (text(usual.most), text(between));
         format!(
-            "95 % of its last {} runs took up to {most}, and only {between} lie between two fires: they would overlap",
+            "95 % of the last {} runs took up to {most}, but runs are only {between} apart: they would overlap",
             usual.runs
         )
     };
@@ -130,7 +130,7 @@ impl Preview {
     ) -> Result<Preview, Problem> {
         let members = &form.body.members;
         let spec = timing(members, request.now);
-        // Nobody is told about what they have not come to yet.
+        // Missing fields are not reported while the form is being filled in.
         let shown_faults = faults(request, form, subject).await?.into_iter().filter(|fault| fault.code != "required");
         let shown_faults = shown_faults.map(|fault| (fault.pointer.trim_start_matches('/').to_owned(), fault.detail));
         let for_each = members.get("scope").is_some_and(|scope| scope == "per_org");
@@ -163,7 +163,7 @@ impl Preview {
         self.parts.iter().any(|part| part.meaning.is_err())
     }
 
-    /// What an expression says, or why it says nothing.
+    /// Describes an expression, or marks its error.
     fn explain(&mut self, text: Option<&str>) {
         let Some(text) = text else { return };
         self.expression = Some(text.to_owned());
@@ -183,7 +183,7 @@ impl Preview {
         }
     }
 
-    /// When it fires, and what clocks do to it.
+    /// Adds the next runs and the effect of daylight saving time.
     fn foresee(&mut self, spec: &Spec, clock: &Clock) {
         let zone = spec.zone();
         let (local, utc) =
@@ -238,13 +238,13 @@ fn offset(spec: &Spec, at: Timestamp) -> String {
     if is_said { String::new() } else { at.to_zoned(spec.zone().as_jiff().clone()).strftime("%:z").to_string() }
 }
 
-/// What it would be, if nothing is wrong.
+/// Returns the definition of a form without errors.
 fn definition(form: &RequestBody, now: Timestamp) -> Option<Definition> {
     let read = job::read(&Value::Object(form.body.members.clone()), form.body.payload.as_deref(), Naming::Camel);
     declared(&read.draft, now).ok().filter(|_| read.faults.is_empty())
 }
 
-/// When it would fire, whatever else is wrong.
+/// Returns the schedule of a form, regardless of errors in other fields.
 fn timing(members: &Map<String, Value>, now: Timestamp) -> Option<Spec> {
     let mut body = json!({ "jobKey": "preview", "target": "preview" });
     for name in ["scheduleType", "cronExpression", "runAt", "timezone", "startAt", "endAt"] {
@@ -263,7 +263,7 @@ fn timing(members: &Map<String, Value>, now: Timestamp) -> Option<Spec> {
     declared(&read.draft, now).ok()?.spec.ok()
 }
 
-/// Everything that is wrong with a form. Its fields have the names of members, and some of their own.
+/// Returns all errors of a form. Most fields are named after members of the request body.
 pub(super) async fn faults(
     request: &UiRequest,
     form: &RequestBody,
@@ -286,7 +286,7 @@ pub(super) async fn faults(
     if let (Some(key), None) = (text("jobKey").and_then(|key| JobKey::new(key).ok()), subject) {
         match request.jobs().get(JobRef::Key(key)).await {
             Ok(row) if row.job.state.status != JobStatus::Retired => {
-                all.push(Fault::new("/jobKey", "taken", "a living job has this key"));
+                all.push(Fault::new("/jobKey", "taken", "a job with this key already exists"));
             }
             Ok(_) | Err(StoreError::NotFound { .. }) => {}
             Err(error) => return Err(error.into()),

@@ -1,4 +1,4 @@
-//! [`RequestBody`]: the body of a request, made of what a form says.
+//! [`RequestBody`]: the request body that a form produces.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use everbell_wire::crontab::{self, Entry};
 use everbell_wire::form::{self, Fault, typed};
 use everbell_wire::policies::{POLICIES, PolicyKind};
 
-/// A body, and what is wrong with the form itself.
+/// A request body, and the errors of the form itself.
 pub(crate) struct RequestBody {
     pub(crate) body: JobBody,
     /// At the names of the fields.
     pub(crate) faults: Vec<Fault>,
-    /// What a line of a crontab said besides its time.
+    /// The crontab line that the schedule was taken from.
     pub(crate) line: Option<Entry>,
 }
 
@@ -78,7 +78,7 @@ impl RequestBody {
         let entry = match line.map(|line| line.entry.ok_or(line.detail)) {
             Some(Ok(entry)) => entry,
             Some(Err(why)) => return self.refuse("line", why),
-            None => return self.refuse("line", "paste a line, such as `30 2 * * * /usr/bin/backup`"),
+            None => return self.refuse("line", "enter a line, such as `30 2 * * * /usr/bin/backup`"),
         };
         self.body.put("cronExpression", entry.expression.as_str());
         for (name, text) in [("jobKey", &entry.key), ("description", &entry.command)] {
@@ -120,10 +120,10 @@ impl RequestBody {
         let mut labels = BTreeMap::new();
         for (n, line) in draft.text("labels").lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let Some((name, value)) = line.split_once('=') else {
-                return self.refuse("labels", format!("line {}: write it as name=value", n + 1));
+                return self.refuse("labels", format!("line {}: use the format name=value", n + 1));
             };
             if labels.insert(name.trim(), value.trim()).is_some() {
-                return self.refuse("labels", format!("line {}: `{}` is there twice", n + 1, name.trim()));
+                return self.refuse("labels", format!("line {}: `{}` appears twice", n + 1, name.trim()));
             }
         }
         if !labels.is_empty() {

@@ -10,8 +10,8 @@ pub(crate) const FREQUENCIES: [(&str, &str); 6] = [
     ("hourly", "Every hour"),
     ("daily", "Every day"),
     ("weekdays", "Monday to Friday"),
-    ("weekly", "On days of the week"),
-    ("monthly", "On a day of the month"),
+    ("weekly", "Days of the week"),
+    ("monthly", "Day of the month"),
 ];
 
 /// Days as cron counts them, in the order of a calendar.
@@ -50,8 +50,8 @@ fn rate(minutes: u32) -> String {
 
 /// Minute and hour.
 fn time(draft: &Draft) -> Result<String, Fault> {
-    let text = draft.said("time").ok_or(("time", "say at what time, such as 09:00".to_owned()))?;
-    let time: Time = text.parse().map_err(|_| ("time", "is not a time of day; write it as 09:00".to_owned()))?;
+    let text = draft.said("time").ok_or(("time", "enter a time, such as 09:00".to_owned()))?;
+    let time: Time = text.parse().map_err(|_| ("time", "is not a valid time; use the format 09:00".to_owned()))?;
     Ok(match time.second() {
         0 => format!("{} {}", time.minute(), time.hour()),
         second => format!("{second} {} {}", time.minute(), time.hour()),

@@ -1,4 +1,4 @@
-//! [`Suggestions`]: what a form offers to choose from, and what stands around a new job.
+//! [`Suggestions`]: targets, time zones and templates to choose from, and the jobs that run next.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use everbell_wire::Template;
 /// How many of the next jobs are looked at. What is further away is not worth the wait.
 const MAX_UPCOMING_JOBS: u32 = 200;
 
-/// What a form offers.
+/// The suggestions of a form.
 pub(crate) struct Suggestions {
     /// Labels, and who serves each.
     pub(crate) targets: Vec<(String, String)>,

@@ -18,7 +18,7 @@ use everbell_wire::elapsed::took;
 /// The most runs that a list shows: a long one has fewer of each job.
 const MAX_STRIP_RUNS: usize = 2_000;
 
-/// What a row shows of the past.
+/// The history of a job in a list.
 pub(crate) struct History {
     pub(crate) strip: Markup,
     /// `98 % ok · median 2.0s`.

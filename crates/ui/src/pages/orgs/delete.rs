@@ -65,7 +65,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     let path = [("orgId", subject.id.as_str())];
     let call = InternalCall::new(Method::DELETE, "/orgs/{orgId}", &path).with_query(&Reason::sent(&request))?;
     match request.ask(InternalCall { revision: request.revision(), ..call }, &()).await {
-        Ok(()) => Ok(UiResponse::done("/orgs", format!("{} is deleted. Its runs stay.", subject.id))),
+        Ok(()) => Ok(UiResponse::done("/orgs", format!("{} deleted. Its runs are kept.", subject.id))),
         Err(problem) => {
             let problem = correctable(problem)?;
             form(&request, refusal(Some(&problem), &["reason"]), problem.status()).await

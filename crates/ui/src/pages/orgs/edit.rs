@@ -30,12 +30,12 @@ struct EditPage {
     /// Every zone, to choose from.
     zones: Vec<&'static str>,
     what_if: WhatIf,
-    /// What the clock shows in the zone as it is.
+    /// The local time in the current time zone of the org.
     now: Option<Markup>,
     same: Equivalent,
 }
 
-/// What the form is about: an org, or none yet.
+/// The org that the form edits, or none for a new org.
 struct FormSubject {
     /// The org, with what people call it and where it is.
     org: Option<(String, String)>,
@@ -64,7 +64,7 @@ impl From<&OrgSubject> for FormSubject {
     }
 }
 
-/// What the form says.
+/// The submitted fields.
 struct Draft {
     id: String,
     name: String,
@@ -76,7 +76,7 @@ struct Draft {
 }
 
 impl Draft {
-    /// What was sent. A button may stand for a zone.
+    /// Reads the submitted fields. A suggestion button sets the time zone.
     fn sent(request: &UiRequest) -> Draft {
         Draft {
             id: typed(request, "id"),
@@ -107,7 +107,7 @@ impl Draft {
     }
 }
 
-/// The body of the request. Absent members stay as they are.
+/// The body of the request. Absent members keep their values.
 #[derive(Default, Serialize)]
 struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,7 +141,7 @@ async fn form_new(request: &UiRequest, problem: Option<&Problem>) -> Result<UiRe
     form(request, (FormSubject::new(), None), draft, what_if, problem).await
 }
 
-/// Also of what is typed, before it is sent.
+/// Shows the form. Also serves its live preview.
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     expect_operator(&request)?;
     form_of(&request, None).await
@@ -195,17 +195,17 @@ pub(crate) async fn send_new(request: UiRequest) -> Result<UiResponse, Problem> 
         return form_new(&request, None).await;
     }
     match created(&request).await {
-        Ok(id) => Ok(UiResponse::done(org_path(&url_part(&id)), format!("{id} is made."))),
+        Ok(id) => Ok(UiResponse::done(org_path(&url_part(&id)), format!("{id} created."))),
         Err(problem) => form_new(&request, Some(&correctable(problem)?)).await,
     }
 }
 
-/// Makes the org; one that is there already is not changed by who wants a new one.
+/// Creates the org. Fails if the id already exists.
 async fn created(request: &UiRequest) -> Result<String, Problem> {
     let draft = Draft::sent(request);
     let id = OrgId::new(&draft.id).map_err(|invalid| fault("id", invalid.reason))?;
     match request.orgs().get(&id).await {
-        Ok(_) => return Err(fault("id", "an org has this id already")),
+        Ok(_) => return Err(fault("id", "an org with this id already exists")),
         Err(StoreError::NotFound { .. }) => {}
         Err(error) => return Err(error.into()),
     }
@@ -229,9 +229,9 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     match changed(&request, &subject).await {
         Ok(wire::Org { timezone: zone, .. }) => {
             let text = if zone == subject.org.place.timezone {
-                format!("{} is saved.", subject.id)
+                format!("{} saved.", subject.id)
             } else {
-                format!("{} is in {zone} now. Existing runs keep their local date.", subject.id)
+                format!("{} moved to {zone}. Existing runs keep their local date.", subject.id)
             };
             Ok(UiResponse::done(subject.path(), text))
         }
@@ -243,7 +243,7 @@ async fn changed(request: &UiRequest, subject: &OrgSubject) -> Result<wire::Org,
     let draft = Draft::sent(request);
     let body = Body {
         name: Some(&draft.name),
-        // A zone that cannot be read any more does not keep anybody from mending the rest.
+        // An unreadable time zone must not block changes to the other fields.
         timezone: Some(draft.timezone.as_str()).filter(|zone| *zone != subject.org.place.timezone),
         settings: Some(draft.settings()?),
         enabled: None,

@@ -104,10 +104,8 @@ async fn send(request: UiRequest, enabling: bool) -> Result<UiResponse, Problem>
     let subject = OrgSubject::load(&request).await?;
     let body = Body { enabled: enabling, reason: request.sent("reason") };
     match request.perform::<wire::Org>(Method::PATCH, "/orgs/{orgId}", &[("orgId", &subject.id)], &body).await {
-        Ok(_) if enabling => {
-            Ok(UiResponse::done(subject.path(), format!("{} is enabled: jobs fire for it.", subject.id)))
-        }
-        Ok(_) => Ok(UiResponse::done(subject.path(), format!("{} is disabled: no job fires for it.", subject.id))),
+        Ok(_) if enabling => Ok(UiResponse::done(subject.path(), format!("{} enabled. Jobs fire for it.", subject.id))),
+        Ok(_) => Ok(UiResponse::done(subject.path(), format!("{} disabled. No job fires for it.", subject.id))),
         Err(problem) => form(&request, enabling, Some(&correctable(problem)?)).await,
     }
 }

@@ -1,4 +1,4 @@
-//! What becomes of the fires of an org if something changes: decided by core, in thought.
+//! Predicts the next runs of an org with the decisions of core. Nothing is written.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 /// How many fires are named.
 const MAX_LISTED_FIRES: usize = 3;
 
-/// A job and an org, as they stand.
+/// Combines a job and an org into the input of a decision.
 pub(super) fn view(org: &Org, row: &OrgJob) -> OrgView {
     OrgView {
         job: Arc::clone(&row.job.definition),

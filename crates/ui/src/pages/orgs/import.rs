@@ -1,4 +1,4 @@
-//! Many orgs at once: lines of JSON or CSV. First what would become of them, then all of them or none.
+//! Importing orgs from JSON lines or CSV: a check first, then all or none of them.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -21,9 +21,9 @@ struct ImportPage {
     frame: Frame,
     text: String,
     reason: String,
-    /// What would be done; nothing before somebody asked.
+    /// The result of the check, if there was one.
     planned: Option<wire::Imported>,
-    /// What is wrong, line by line.
+    /// The errors by line.
     faults: Vec<String>,
     more: usize,
 }
@@ -70,7 +70,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     let import = request.sent("do") == Some("import");
     match performed(&request, &lines, import).await {
         Ok(done) if import => {
-            let text = format!("{} orgs made, {} changed, {} as they were.", done.created, done.changed, done.same);
+            let text = format!("{} orgs created, {} changed, {} unchanged.", done.created, done.changed, done.same);
             Ok(UiResponse::done("/orgs", text))
         }
         Ok(planned) => page(&request, Some(planned), Vec::new(), StatusCode::OK).await,

@@ -17,7 +17,7 @@ use everbell_http::page;
 use everbell_http::problem::Problem;
 use everbell_wire::form::Field;
 
-/// The same as the API's.
+/// The query parameters, which are those of the API.
 pub(crate) const QUERY: &[Field] = org_jobs::OF_JOB;
 
 #[derive(Template)]
@@ -48,13 +48,13 @@ struct Row {
     status: OrgJobStatus,
 }
 
-/// Something that is being done for every org.
+/// An org update in progress.
 pub(super) struct OrgUpdateLine {
     pub(super) what: &'static str,
     pub(super) seen: u64,
     pub(super) by: String,
     pub(super) since: Markup,
-    /// Which, if it may be stopped.
+    /// The id, if the update can be stopped.
     stoppable: Option<String>,
 }
 
@@ -80,10 +80,10 @@ impl Row {
 impl OrgUpdateLine {
     pub(super) fn new(org_update: &OrgUpdate, clock: &Clock) -> OrgUpdateLine {
         let what = match org_update.work {
-            OrgTask::Arm => "Making timers",
-            OrgTask::Resume { .. } => "Waking timers",
-            OrgTask::RunNow { .. } => "Making runs by hand",
-            OrgTask::Backfill { .. } => "Making runs for slots that have gone by",
+            OrgTask::Arm => "Creating timers",
+            OrgTask::Resume { .. } => "Resuming timers",
+            OrgTask::RunNow { .. } => "Creating manual runs",
+            OrgTask::Backfill { .. } => "Creating backfill runs",
         };
         let stoppable = org_update.expect_stoppable().is_ok().then(|| org_update.id.to_string());
         OrgUpdateLine {
@@ -154,7 +154,7 @@ mod tests {
         };
         let clock = Choices::default().clock("2026-11-15T12:01:00Z".parse().unwrap());
         let line = OrgUpdateLine::new(&org_update, &clock);
-        assert_eq!((line.what, line.seen, line.by.as_str()), ("Making runs by hand", 12_500, "ana"));
+        assert_eq!((line.what, line.seen, line.by.as_str()), ("Creating manual runs", 12_500, "ana"));
         assert!(line.since.as_str().contains("1m ago"));
     }
 }

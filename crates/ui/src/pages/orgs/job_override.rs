@@ -1,4 +1,4 @@
-//! Switching a job off for an org, and on again; and letting it fire as for all.
+//! Turning a job off or on for an org, and removing its override.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -19,12 +19,12 @@ use everbell_wire as wire;
 
 pub(super) const ROUTE: &str = "/orgs/{orgId}/jobs/{jobKey}";
 
-/// What is done.
+/// A change of an override.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Off,
     On,
-    /// The org wants what all want.
+    /// Removes the override.
     Clear,
 }
 
@@ -47,7 +47,7 @@ struct OverridePage {
 }
 
 impl Act {
-    /// What the org wants then.
+    /// Returns the override after the change.
     fn to_override(self, row: &OrgJob, by: &str, now: jiff::Timestamp) -> Option<Override> {
         let expression = row.wish.as_ref().and_then(|own| own.expression.clone());
         let (enabled, keeps) = match self {
@@ -69,9 +69,9 @@ impl Act {
 
     fn title(self, key: &str, called: &str) -> String {
         match self {
-            Act::Off => format!("Switch {key} off for {called}"),
-            Act::On => format!("Switch {key} on for {called}"),
-            Act::Clear => format!("Clear what {called} overrides of {key}"),
+            Act::Off => format!("Turn off {key} for {called}"),
+            Act::On => format!("Turn on {key} for {called}"),
+            Act::Clear => format!("Remove the override of {key} for {called}"),
         }
     }
 }
@@ -115,7 +115,7 @@ async fn form(request: &UiRequest, act: Act, problem: Option<&Problem>) -> Resul
     UiResponse::with_status(&page, problem.map_or(StatusCode::OK, Problem::status))
 }
 
-/// The next fires as things are, and if the org wanted that.
+/// Returns the next runs now and with this override.
 pub(super) fn around(
     request: &UiRequest,
     subject: &OrgSubject,
@@ -199,9 +199,9 @@ async fn send(request: UiRequest, act: Act) -> Result<UiResponse, Problem> {
     match done {
         Ok(()) => {
             let text = match act {
-                Act::Off => format!("{key} is off for {}.", subject.id),
-                Act::On => format!("{key} is on for {}.", subject.id),
-                Act::Clear => format!("{key} fires for {} as for all.", subject.id),
+                Act::Off => format!("{key} turned off for {}.", subject.id),
+                Act::On => format!("{key} turned on for {}.", subject.id),
+                Act::Clear => format!("Override of {key} removed for {}.", subject.id),
             };
             Ok(UiResponse::done(subject.path(), text))
         }

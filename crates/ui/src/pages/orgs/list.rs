@@ -14,7 +14,7 @@ use everbell_http::page;
 use everbell_http::problem::Problem;
 use everbell_wire::form::Field;
 
-/// The same as the API's.
+/// The query parameters, which are those of the API.
 pub(crate) const QUERY: &[Field] = orgs::LIST;
 
 #[derive(Template)]
@@ -26,7 +26,7 @@ struct ListPage {
     zones: Vec<&'static str>,
     /// How many timers of orgs cannot fire.
     errored: u32,
-    /// Orgs that changed and whose timers nobody has looked at yet.
+    /// The number of orgs whose timers are not updated yet.
     waiting: u32,
     /// Orgs of this page that cannot be read.
     unreadable: Vec<String>,
@@ -42,7 +42,7 @@ struct Row {
     id: String,
     called: String,
     timezone: String,
-    /// What the clock shows there, or why nobody knows.
+    /// The local time, or the error of the time zone.
     now: Result<Markup, String>,
     enabled: bool,
     updated: Markup,

@@ -23,7 +23,7 @@ const MAX_AUDIT_ENTRIES: u32 = 10;
 struct OrgPage {
     frame: Frame,
     subject: OrgSubject,
-    /// What the clock shows there.
+    /// The local time of the org.
     now: Option<Markup>,
     /// Where it was before, and when it moved.
     moved: Option<(String, Markup, Markup)>,
@@ -33,7 +33,7 @@ struct OrgPage {
     updated: (Markup, Markup),
     settings: String,
     jobs: Vec<Row>,
-    /// Nothing for who may not see what was done.
+    /// `None` if the role may not read the audit trail.
     audit: Option<Vec<AuditLine>>,
     runs: bool,
     /// Why who is here may not act.
@@ -81,7 +81,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     UiResponse::page(&page)
 }
 
-/// What was done to the org, the newest first.
+/// Loads the audit entries of the org, newest first.
 async fn entries(request: &UiRequest, subject: &OrgSubject, clock: &Clock) -> Result<Option<Vec<AuditLine>>, Problem> {
     if request.barred(Role::Operator).is_some() {
         return Ok(None);

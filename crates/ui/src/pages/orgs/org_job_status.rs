@@ -1,4 +1,4 @@
-//! [`OrgJobStatus`]: how a job stands with an org, as a row of a list tells it.
+//! [`OrgJobStatus`]: the status of a job for an org, as a list shows it.
 
 use everbell::Org;
 use everbell::core::org::{Off, Override};
@@ -14,12 +14,12 @@ use crate::badge::icon;
 use crate::clock::Clock;
 use crate::markup::Markup;
 
-/// How a job stands with an org.
+/// The status of a job for an org.
 pub(super) struct OrgJobStatus {
     pub(super) badge: Markup,
     /// Why it does not fire.
     pub(super) why: Option<String>,
-    /// What holds for the org, and the same in words.
+    /// The effective expression for the org, and its description.
     pub(super) expression: Option<String>,
     pub(super) words: String,
     pub(super) next: Option<Next>,
@@ -39,7 +39,7 @@ pub(super) struct Next {
     pub(super) moved_from: Option<Markup>,
 }
 
-/// What the org wants of the job.
+/// The override of the org.
 pub(super) struct OverrideLine {
     pub(super) off: bool,
     pub(super) expression: Option<String>,
@@ -48,13 +48,13 @@ pub(super) struct OverrideLine {
 }
 
 impl OrgJobStatus {
-    /// A job as an org sees it.
+    /// The status for a row in the list of an org.
     pub(super) fn for_org(org: &Org, row: &OrgJob, clock: &Clock) -> OrgJobStatus {
         let document = wire::OrgJob::from_org(org, row);
         OrgJobStatus::new(document, (&row.job, org), row.wish.as_ref(), row.timer.as_ref(), clock)
     }
 
-    /// An org as a job sees it.
+    /// The status for a row in the list of a job.
     pub(super) fn for_job(job: &Job, row: &JobOrg, clock: &Clock) -> OrgJobStatus {
         let document = wire::OrgJob::from_job(job, row);
         OrgJobStatus::new(document, (job, &row.org), row.wish.as_ref(), row.timer.as_ref(), clock)
@@ -97,7 +97,7 @@ impl OrgJobStatus {
         }
     }
 
-    /// Whether the org does not want the job.
+    /// Whether the job is turned off for the org.
     pub(super) fn is_off(&self) -> bool {
         self.override_.as_ref().is_some_and(|override_| override_.off)
     }
@@ -107,19 +107,19 @@ fn badge(name: &str, word: &str) -> Markup {
     Markup::from_html(format!("<span class=\"badge {name}\">{}{word}</span>", icon(name)))
 }
 
-/// A sign, and why it does not fire.
+/// Returns the badge, and the reason if the job does not fire.
 fn badge_and_reason(document: &wire::OrgJob, job_error: Option<&str>, armed: bool) -> (Markup, Option<String>) {
     let why = document.why.as_deref();
     match (&document.standing, why.and_then(Off::from_word)) {
-        (Standing::Eligible, _) if armed => (badge("on", "Fires"), None),
-        (Standing::Eligible, _) => (badge("wait", "No next fire"), why.map(str::to_owned)),
+        (Standing::Eligible, _) if armed => (badge("on", "On"), None),
+        (Standing::Eligible, _) => (badge("wait", "No next run"), why.map(str::to_owned)),
         (Standing::Off, Some(Off::JobErrored)) => (
             badge("warn", "Cannot fire"),
             Some(job_error.unwrap_or("the schedule of the job cannot be read").to_owned()),
         ),
         (Standing::Off, off) => (badge("off", "Off"), off.map(|off| off_reason(off).to_owned())),
         (Standing::Errored, _) => (badge("warn", "Cannot fire"), why.map(str::to_owned)),
-        _ => (badge("retired", "Over"), None),
+        _ => (badge("retired", "Ended"), None),
     }
 }
 
@@ -127,9 +127,9 @@ fn badge_and_reason(document: &wire::OrgJob, job_error: Option<&str>, armed: boo
 pub(super) fn off_reason(off: Off) -> &'static str {
     match off {
         Off::JobPaused => "the job is paused",
-        Off::JobErrored => "the job cannot fire for anybody",
+        Off::JobErrored => "the job cannot fire for any org",
         Off::OrgDisabled => "the org is disabled",
-        Off::Overridden => "switched off for this org",
+        Off::Overridden => "turned off for this org",
     }
 }
 

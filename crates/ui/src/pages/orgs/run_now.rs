@@ -15,8 +15,8 @@ use everbell_wire::form::{Field, Kind, TEXT, optional, pairs};
 use everbell_wire::run::RunNowOutcome;
 
 pub(crate) const QUERY: &[Field] = &[
-    optional("orgId", Kind::List { of: &TEXT, max: MAX_SELECTED_ORGS }, "Orgs that were picked."),
-    optional("all", Kind::Flag, "All orgs, instead of those that were picked."),
+    optional("orgId", Kind::List { of: &TEXT, max: MAX_SELECTED_ORGS }, "The selected orgs."),
+    optional("all", Kind::Flag, "All orgs instead of the selected ones."),
 ];
 
 /// The most orgs that are picked at once.
@@ -67,7 +67,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Which orgs are meant: nothing is all of them.
+/// Returns the selected orgs, or `None` for all.
 fn selected(request: &UiRequest) -> Option<Vec<String>> {
     let text = request.here.split_once('?').map_or("", |(_, query)| query);
     // An id may hold a comma, at which the query is cut into a list.
@@ -94,7 +94,7 @@ async fn form(request: &UiRequest, refusal: Refusal, status: StatusCode) -> Resu
     let path = format!("/jobs/{}/run-now", subject.name);
     let body = Body::new(selected.as_deref(), None);
     let page = RunNowPage {
-        frame: request.frame(Section::Jobs, format!("Run {} now for many orgs", subject.key)).await,
+        frame: request.frame(Section::Jobs, format!("Run {} now for orgs", subject.key)).await,
         same: Equivalent::with_body(&request.api_base(), "POST", &path, &body, &words)?,
         orgs: counts.orgs,
         uncounted: counts.orgs >= MAX_COUNTED_ORGS,
@@ -124,8 +124,8 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
 fn response(subject: &Subject, answer: &wire::RunNowOrgs) -> UiResponse {
     let place = format!("{}/orgs", subject.path());
     if let Some(org_update) = &answer.org_update {
-        let text = if org_update.done { "has its run now" } else { "gets its run, a few at a time" };
-        return UiResponse::done(place, format!("Every org that {} is not off for {text}.", subject.key));
+        let text = if org_update.done { "now has its run" } else { "gets its run, a few orgs at a time" };
+        return UiResponse::done(place, format!("Every org that {} is on for {text}.", subject.key));
     }
     let flash = summary(&subject.key, &answer.items);
     UiResponse::new(Content::Redirect { to: place, flash: Some(flash) })
@@ -137,9 +137,9 @@ fn summary(key: &str, items: &[wire::OrgRun]) -> Flash {
     let count = |wanted: &[RunNowOutcome]| items.iter().filter(|item| wanted.contains(&item.outcome)).count();
     let (begun, skipped, refused) = (count(&[Started, Queued]), count(&[Skipped]), count(&[Refused]));
     let orgs = if begun == 1 { "1 org".to_owned() } else { format!("{begun} orgs") };
-    let mut parts = vec![format!("{key} runs now for {orgs}.")];
+    let mut parts = vec![format!("{key} is running for {orgs}.")];
     if skipped > 0 {
-        parts.push(format!("For {skipped} another run is active, so it was skipped."));
+        parts.push(format!("Skipped for {skipped}: another run is active."));
     }
     if let Some(first) = items.iter().find(|item| item.outcome == Refused) {
         let why = first.detail.as_deref().unwrap_or_default();

@@ -37,7 +37,7 @@ async fn form(request: &UiRequest, refusal: Refusal, status: StatusCode) -> Resu
     let org_update = found(request, &subject).await?;
     let path = format!("/jobs/{}/sweeps/{}/stop", subject.name, org_update.id);
     let page = StopPage {
-        frame: request.frame(Section::Jobs, format!("Stop making runs of {}", subject.key)).await,
+        frame: request.frame(Section::Jobs, format!("Stop creating runs of {}", subject.key)).await,
         same: {
             let (body, words) = (Reason { reason: None }, ["orgs", "stop", &subject.key]);
             Equivalent::with_body(&request.api_base(), "POST", &path, &body, &words)?
@@ -57,9 +57,7 @@ async fn found(request: &UiRequest, subject: &Subject) -> Result<OrgUpdate, Prob
     let own =
         |org_update: &OrgUpdate| org_update.id.to_string() == id && org_update.job_key == subject.definition().key;
     let org_update = request.orgs().org_updates().await?.into_iter().find(own);
-    org_update.ok_or_else(|| {
-        Problem::new(Kind::NotFound, "It is not going on any more: every org had its turn, or it was stopped.")
-    })
+    org_update.ok_or_else(|| Problem::new(Kind::NotFound, "This org update has ended or was stopped."))
 }
 
 pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
@@ -69,7 +67,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     match request.perform(Method::POST, ROUTE, &path, &Reason::sent(&request)).await {
         Ok(wire::OrgUpdate { seen, .. }) => {
             let orgs = if seen == 1 { "1 org".to_owned() } else { format!("{seen} orgs") };
-            let text = format!("Stopped after {orgs}. The runs that were made stay.");
+            let text = format!("Stopped after {orgs}. Runs that were created are kept.");
             Ok(UiResponse::done(format!("{}/orgs", subject.path()), text))
         }
         Err(problem) => {

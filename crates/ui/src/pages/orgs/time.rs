@@ -1,4 +1,4 @@
-//! Another local time of a job for an org.
+//! Change the local time of a job for an org.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -26,7 +26,7 @@ struct TimePage {
     subject: OrgSubject,
     refusal: Refusal,
     key: String,
-    /// What holds for all.
+    /// The regular expression of the job, and its description.
     usual: Option<(String, String)>,
     /// Whether a time of the day says enough.
     simple: bool,
@@ -36,7 +36,7 @@ struct TimePage {
     same: Equivalent,
 }
 
-/// What the form says.
+/// The submitted fields.
 struct TimeForm {
     /// `time` or `cron`.
     how: &'static str,
@@ -44,7 +44,7 @@ struct TimeForm {
     expression: String,
 }
 
-/// What would become of it.
+/// The effect of the new time.
 enum Effect {
     /// Nothing is said yet.
     None,
@@ -101,7 +101,7 @@ fn time_of(expression: &str) -> Option<String> {
     Some(format!("{hour:02}:{minute:02}"))
 }
 
-/// Also of what is typed, before it is sent.
+/// Shows the form. Also serves its live preview.
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     expect_operator(&request)?;
     form(&request, None).await
@@ -113,7 +113,7 @@ async fn form(request: &UiRequest, problem: Option<&Problem>) -> Result<UiRespon
     let (key, said) = (row.job.definition.key.to_string(), TimeForm::new(request, &row));
     let usual = row.job.definition.spec.as_ref().ok().and_then(|spec| spec.expression());
     let page = TimePage {
-        frame: request.frame(Section::Orgs, format!("Another local time of {key} for {}", subject.called)).await,
+        frame: request.frame(Section::Orgs, format!("Change the local time of {key} for {}", subject.called)).await,
         refusal: refusal(problem, &FIELDS),
         usual: usual.map(|own| (own.as_str().to_owned(), own.describe())),
         simple: expression(&row).is_some_and(|own| with_time(own, 0, 0).is_some()),
@@ -162,7 +162,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     let (path, said) = ([("orgId", subject.id.as_str()), ("jobKey", &key)], TimeForm::new(&request, &row));
     let body = Body { reason: request.sent("reason"), ..said.body() };
     match request.perform::<wire::OrgOverride>(Method::PUT, ROUTE, &path, &body).await {
-        Ok(_) => Ok(UiResponse::done(subject.path(), format!("{key} fires for {} at a time of its own.", subject.id))),
+        Ok(_) => Ok(UiResponse::done(subject.path(), format!("{key} now fires for {} at its own time.", subject.id))),
         Err(problem) => form(&request, Some(&correctable(problem)?)).await,
     }
 }

@@ -16,7 +16,7 @@ const MAX_LISTED_FIRES: usize = 3;
 /// How many jobs are.
 const MAX_LISTED_JOBS: usize = 20;
 
-/// What a move would do.
+/// The preview of a move.
 pub(super) enum WhatIf {
     /// It is there already, or nothing is typed.
     Stays,
@@ -25,17 +25,17 @@ pub(super) enum WhatIf {
     Moves(Moves),
 }
 
-/// What a move to a zone would do.
+/// The effect of a move.
 pub(super) struct Moves {
     pub(super) to: &'static str,
-    /// What the clock shows there.
+    /// The local time after the move.
     pub(super) now: Markup,
     pub(super) jobs: Vec<JobMoves>,
     /// How many more jobs there are.
     pub(super) more: usize,
 }
 
-/// The same for one job.
+/// The effect of a move on one job.
 pub(super) struct JobMoves {
     pub(super) key: String,
     pub(super) part: String,
@@ -45,7 +45,7 @@ pub(super) struct JobMoves {
     pub(super) days: Vec<DayLine>,
 }
 
-/// What becomes of a local day.
+/// The outcome of a local day.
 pub(super) struct DayLine {
     /// The name of a sign.
     pub(super) sign: &'static str,
@@ -96,15 +96,13 @@ impl DayLine {
         let time =
             day.at.zip(spec).map(|(at, spec)| spec.zone().as_jiff().to_datetime(at).strftime("%H:%M").to_string());
         let (sign, text) = match day.verdict {
-            Verdict::RanAlready => ("ok", "ran already, does not fire again".to_owned()),
+            Verdict::RanAlready => ("ok", "has already run, does not run again".to_owned()),
             Verdict::Once => {
-                ("wait", time.map_or_else(|| "fires once".to_owned(), |time| format!("fires once, at {time}")))
+                ("wait", time.map_or_else(|| "runs once".to_owned(), |time| format!("runs once, at {time}")))
             }
-            Verdict::AtOnce => {
-                ("run", "fires at once, as soon as the org has moved: its time there has gone by".to_owned())
-            }
-            Verdict::Twice => ("warn", "fires twice".to_owned()),
-            Verdict::NotAtAll => ("skip", format!("does not fire{}", day.gap.map(why).unwrap_or_default())),
+            Verdict::AtOnce => ("run", "runs immediately after the move: its local time has passed".to_owned()),
+            Verdict::Twice => ("warn", "runs twice".to_owned()),
+            Verdict::NotAtAll => ("skip", format!("does not run{}", day.gap.map(why).unwrap_or_default())),
         };
         DayLine { sign, date: day.date.strftime("%a %-d %b %Y").to_string(), text }
     }
@@ -113,11 +111,11 @@ impl DayLine {
 /// Why a day gets no run.
 fn why(gap: GapReason) -> &'static str {
     match gap {
-        GapReason::Missed => ": its time there has gone by, and the job catches nothing up",
-        GapReason::Coalesced => ": the move jumps over it, and another run stands for it",
+        GapReason::Missed => ": its local time has passed, and the job does not catch up",
+        GapReason::Coalesced => ": the move skips this day, and another run covers it",
         GapReason::Paused => ": the job is off",
-        GapReason::DstGap => ": clocks jump over that time",
-        GapReason::Expired => ": its time there has gone by for longer than the job catches up",
+        GapReason::DstGap => ": the local time does not exist on that day",
+        GapReason::Expired => ": its local time is older than the catch-up window of the job",
         GapReason::Errored => ": the job cannot fire",
     }
 }
@@ -137,7 +135,7 @@ mod tests {
             let line = DayLine::new(&Day { date: Date::constant(2026, 11, 15), verdict, at, gap }, Some(&spec));
             format!("{} {}: {}", line.sign, line.date, line.text)
         };
-        assert_eq!(line(Verdict::RanAlready, None, None), "ok Sun 15 Nov 2026: ran already, does not fire again");
+        assert_eq!(line(Verdict::RanAlready, None, None), "ok Sun 15 Nov 2026: has already run, does not run again");
         let once = line(Verdict::Once, Some("2026-11-14T23:00:00Z"), None);
         assert_eq!(once, "wait Sun 15 Nov 2026: fires once, at 08:00");
         assert!(line(Verdict::AtOnce, Some("2026-11-15T12:00:00Z"), None).contains("fires at once"));

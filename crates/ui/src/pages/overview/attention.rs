@@ -1,4 +1,4 @@
-//! What needs somebody's attention, and how failures that are alike are told as one. Decisions only: pages read and show.
+//! Decides which jobs and runs need attention, and groups similar failures. Nothing is read or rendered here.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 const LONG_RUN_FACTOR: u32 = 3;
 /// Fewer runs before it tell nothing.
 pub(crate) const MIN_SAMPLED_RUNS: usize = 5;
-/// What is shorter is nobody's concern.
+/// Shorter runs are never reported as long.
 const MIN_LONG_RUN: Duration = Duration::from_secs(10);
 
 /// How long runs of a job take as a rule, and at the most as a rule.
@@ -37,7 +37,7 @@ impl Usual {
     }
 }
 
-/// Failures that are alike: of one target, with one code, whose messages differ only in numbers.
+/// Similar failures: of one target, with one code, whose messages differ only in numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FailureGroup {
     pub(crate) target: String,

@@ -131,7 +131,8 @@ fn concerns(read: &OverviewData, clock: &Clock) -> Vec<Concern> {
         let failure = last_run.and_then(|run| run.failure.as_ref());
         let why =
             failure.map_or_else(String::new, |failure| format!(": {}: {}", failure.code.as_str(), failure.message));
-        let times = if count == 1 { "failed last time".to_owned() } else { format!("failed {count} times in a row") };
+        let times =
+            if count == 1 { "the last run failed".to_owned() } else { format!("failed {count} times in a row") };
         let since = last_run.map(|run| clock.away(run.scheduled_at));
         let paused = if row.job.state.status == JobStatus::Paused { "paused; " } else { "" };
         Concern { since, ..of_job(("bad", "Failing"), row, format!("{paused}{times}{why}")) }
@@ -153,14 +154,14 @@ fn concerns(read: &OverviewData, clock: &Clock) -> Vec<Concern> {
         sign: ("skip", "Too slow"),
         href: format!("/jobs/{}", url_part(key)),
         text: format!(
-            "{count} {} in 24 hours because a run was still active: it fires less often than its schedule says",
+            "{count} {} in 24 hours because a run was still active: it runs less often than scheduled",
             if *count == 1 { "slot was skipped" } else { "slots were skipped" }
         ),
         name: key.clone(),
         since: None,
         pause: None,
     });
-    let unarmed = read.unarmed.iter().map(|row| of_job(("off", "Nothing next"), row, nothing_next(row).to_owned()));
+    let unarmed = read.unarmed.iter().map(|row| of_job(("off", "No next run"), row, nothing_next(row).to_owned()));
     errored
         .chain(orgs(read.errored_orgs))
         .chain(failing)
@@ -173,19 +174,19 @@ fn concerns(read: &OverviewData, clock: &Clock) -> Vec<Concern> {
 
 fn nothing_next(row: &JobRow) -> &'static str {
     match row.job.definition.scope {
-        Scope::Global => "active, but its schedule has no more times",
-        Scope::PerOrg => "active, but there is no org for which it fires",
+        Scope::Global => "active, but its schedule has no more runs",
+        Scope::PerOrg => "active, but it fires for no org",
     }
 }
 
 /// Timers of orgs that cannot fire, as one.
 fn orgs(errored: u32) -> Option<Concern> {
-    let timers = if errored == 1 { "1 timer of an org".to_owned() } else { format!("{errored} timers of orgs") };
+    let timers = if errored == 1 { "1 org timer".to_owned() } else { format!("{errored} org timers") };
     (errored > 0).then(|| Concern {
         sign: ("warn", "Cannot fire"),
         name: timers,
         href: "/orgs?errored=true".to_owned(),
-        text: "a zone or an override cannot be read any more".to_owned(),
+        text: "a time zone or an override cannot be read".to_owned(),
         since: None,
         pause: None,
     })
@@ -197,10 +198,10 @@ fn too_long(run: &RunRecord, history: &History, clock: &Clock) -> Option<Concern
     let elapsed = Duration::try_from(clock.now.duration_since(started)).ok()?;
     let text = |time: Duration| wait(time.as_secs() as i64);
     usual.is_far_beyond(elapsed).then(|| Concern {
-        sign: ("run", "Runs long"),
+        sign: ("run", "Long run"),
         name: key.to_string(),
         href: format!("/runs/{}", run.id),
-        text: format!("runs for {}; nearly all runs before took no more than {}", text(elapsed), text(usual.most)),
+        text: format!("running for {}; 95 % of earlier runs took at most {}", text(elapsed), text(usual.most)),
         since: Some(clock.away(started)),
         pause: None,
     })

@@ -1,4 +1,4 @@
-//! What the overview is made of: a few questions at once, none of them for each job.
+//! Loads the data of the overview with a fixed number of queries.
 
 use everbell::{JobFilter, JobRow, JobStatus, RunFilter, RunRecord, RunStatus};
 use everbell_core::store::{Bucket, JobSort, PageRequest, RecentRuns, RunSummary};
@@ -17,13 +17,13 @@ const SAMPLED_RUNS_PER_JOB: u32 = 50;
 /// How many failures are grouped.
 const MAX_GROUPED_FAILURES: u32 = 500;
 
-/// What was read.
+/// The data of the overview.
 pub(super) struct OverviewData {
     pub(super) failing: Vec<JobRow>,
     pub(super) errored: Vec<JobRow>,
     pub(super) unarmed: Vec<JobRow>,
     pub(super) next: Vec<JobRow>,
-    /// Targets that nobody serves, and how many jobs need each.
+    /// Targets that no live instance serves, and the number of jobs that need each.
     pub(super) unserved: Vec<(String, u64)>,
     /// How many timers of orgs cannot fire.
     pub(super) errored_orgs: u32,
@@ -31,7 +31,7 @@ pub(super) struct OverviewData {
     pub(super) history: Option<History>,
 }
 
-/// What ran and runs.
+/// Past and active runs.
 pub(super) struct History {
     /// The last day by the hour.
     pub(super) buckets: Vec<Bucket>,
@@ -121,7 +121,7 @@ impl History {
         (!self.more_running).then_some(self.running.len() as u64)
     }
 
-    /// What is usual for a job.
+    /// Returns the usual durations of a job.
     pub(super) fn usual(&self, key: &str) -> Option<Usual> {
         Usual::from_runs(self.summaries.iter().filter(|run| run.job_key.as_str() == key))
     }

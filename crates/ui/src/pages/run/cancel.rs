@@ -28,7 +28,7 @@ struct CancelPage {
     same: Equivalent,
 }
 
-/// A run that something is about to be done to.
+/// The run that an action applies to.
 pub(super) struct Subject {
     path: String,
     pub(super) name: String,
@@ -64,7 +64,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     expect_operator(&request)?;
     let found = RunData::load(&request).await?;
     if found.run.status.is_terminal() {
-        return Ok(back(found.path(), format!("It has ended: it is {}.", found.run.status)));
+        return Ok(back(found.path(), format!("This run has already ended: it is {}.", found.run.status)));
     }
     form(&request, &found, None).await
 }
@@ -81,7 +81,7 @@ async fn form(request: &UiRequest, found: &RunData, problem: Option<&Problem>) -
     UiResponse::with_status(&page, problem.map_or(StatusCode::OK, Problem::status))
 }
 
-/// The same from a shell, with the reason that was typed.
+/// Equivalent commands, with the reason that was typed.
 pub(super) fn same(request: &UiRequest, found: &RunData, verb: &str) -> Result<Equivalent, Problem> {
     let id = found.run.id.to_string();
     let reason = request.sent("reason").unwrap_or("why");
@@ -96,10 +96,8 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     let id = found.run.id.to_string();
     let body = Reason::sent(&request);
     match request.perform::<wire::Canceled>(Method::POST, "/runs/{runId}/cancel", &[("runId", &id)], &body).await {
-        Ok(answer) if answer.outcome == CancelOutcome::Canceled => {
-            Ok(UiResponse::done(found.path(), "It is canceled."))
-        }
-        Ok(_) => Ok(UiResponse::done(found.path(), "It was asked to stop.")),
+        Ok(answer) if answer.outcome == CancelOutcome::Canceled => Ok(UiResponse::done(found.path(), "Run canceled.")),
+        Ok(_) => Ok(UiResponse::done(found.path(), "The run was asked to stop.")),
         Err(problem) if problem.kind == Kind::Conflict => Ok(back(found.path(), problem.detail)),
         Err(problem) => form(&request, &found, Some(&problem)).await,
     }

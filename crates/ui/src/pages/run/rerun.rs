@@ -35,7 +35,7 @@ struct RerunPage {
     paused: bool,
     retired: bool,
     active: Vec<Active>,
-    /// What will become of it beside them.
+    /// The effect of the overlap policy.
     effect: &'static str,
 }
 
@@ -76,17 +76,17 @@ async fn form(request: &UiRequest, found: &RunData, problem: Option<&Problem>) -
     UiResponse::with_status(&page, problem.map_or(StatusCode::OK, Problem::status))
 }
 
-/// What the overlap policy does with one more run.
+/// Describes the effect of the overlap policy on one more run.
 fn effect(row: &JobRow, active: usize) -> &'static str {
     let policies = &row.job.definition.policies;
     if active < policies.max_concurrent_runs as usize {
-        return "It starts at once.";
+        return "The run starts now.";
     }
     match policies.overlap {
-        Overlap::Skip => "Its overlap policy is skip: as long as they are active, this run is recorded as skipped.",
-        Overlap::Queue => "Its overlap policy is queue: this run waits until they have ended.",
-        Overlap::Replace => "Its overlap policy is replace: they are canceled, and this run takes their place.",
-        Overlap::Allow => "Its overlap policy is allow: this run starts beside them.",
+        Overlap::Skip => "The overlap policy is skip: while these runs are active, this run is recorded as skipped.",
+        Overlap::Queue => "The overlap policy is queue: this run waits until these runs have ended.",
+        Overlap::Replace => "The overlap policy is replace: these runs are canceled and replaced.",
+        Overlap::Allow => "The overlap policy is allow: this run starts next to them.",
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
         Ok(answer) => Ok(started(&found, &answer)),
         Err(problem) if problem.kind == Kind::OverlapSkipped => {
             let path = problem.members()?.run.map_or_else(|| found.path(), |run| run_path(&run));
-            Ok(back(path, "Another run was still active, so it was recorded as skipped."))
+            Ok(back(path, "Another run was still active, so the new run was recorded as skipped."))
         }
         Err(problem) => form(&request, &found, Some(&problem)).await,
     }
@@ -118,9 +118,9 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
 fn started(found: &RunData, answer: &wire::RunNow) -> UiResponse {
     let path = run_path(&answer.run);
     match answer.outcome {
-        RunNowOutcome::Queued => UiResponse::done(path, "It waits until the active runs have ended."),
-        RunNowOutcome::Skipped => back(path, "Another run was still active, so it was recorded as skipped."),
-        _ => UiResponse::done(path, format!("{} runs again: this is the new run.", found.name())),
+        RunNowOutcome::Queued => UiResponse::done(path, "The new run waits until the active runs have ended."),
+        RunNowOutcome::Skipped => back(path, "Another run was still active, so the new run was recorded as skipped."),
+        _ => UiResponse::done(path, format!("{} is running again. This is the new run.", found.name())),
     }
 }
 

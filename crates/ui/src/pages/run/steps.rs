@@ -1,4 +1,4 @@
-//! What happened to a run when: from the moment it was written down to its end, and how long each part took.
+//! The timeline of a run from its creation to its end, with the duration of each step.
 
 use everbell::{RunRecord, RunStatus};
 use everbell_core::Zone;
@@ -18,9 +18,9 @@ pub(super) struct Step {
     /// How it looks.
     pub(super) tone: &'static str,
     pub(super) at: Option<Markup>,
-    /// How long what led here took.
+    /// The duration before this step.
     pub(super) span: Option<Markup>,
-    /// The same as a line, among the lines of the others.
+    /// The duration as a bar on a common scale.
     pub(super) bar: Option<Markup>,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn steps(run: &RunRecord, clock: &Clock, zone: Option<&Zone>) -> Vec<
     };
     let mut steps = vec![step("Created", "wait", run.created_at, None, None)];
     if let Some(at) = claimed {
-        let also = if run.attempt > 1 { ", earlier attempts included" } else { "" };
+        let also = if run.attempt > 1 { ", including earlier attempts" } else { "" };
         let waited = format!("waited {}{also}", between(run.created_at, at));
         steps.push(step("Claimed", "wait", at, Some(run.created_at), Some(waited)));
     }
@@ -44,7 +44,7 @@ pub(super) fn steps(run: &RunRecord, clock: &Clock, zone: Option<&Zone>) -> Vec<
         let attempt = if run.attempt > 1 { format!("attempt {}, ", run.attempt) } else { String::new() };
         let lag = lag_ms(run).unwrap_or_default();
         let tone = if lag > LATE_START_MS { "skip" } else { "wait" };
-        let late = format!("{attempt}{} after it was meant to", took(lag));
+        let late = format!("{attempt}{} after its scheduled time", took(lag));
         steps.push(step("Started", tone, at, Some(run.scheduled_at), Some(late)));
     }
     if let Some(at) = run.finished_at {
@@ -55,7 +55,7 @@ pub(super) fn steps(run: &RunRecord, clock: &Clock, zone: Option<&Zone>) -> Vec<
     steps
 }
 
-/// What is going on now, or why nothing is.
+/// Returns the current step of a run that has not ended.
 fn present(run: &RunRecord, clock: &Clock, line: &Line) -> Option<Step> {
     if run.status == RunStatus::Skipped {
         return Some(Step {
@@ -67,12 +67,12 @@ fn present(run: &RunRecord, clock: &Clock, line: &Line) -> Option<Step> {
         });
     }
     if let Some(at) = run.next_attempt_at {
-        return Some(Step { name: "Tried again", tone: "wait", at: None, span: Some(clock.away(at)), bar: None });
+        return Some(Step { name: "Retry", tone: "wait", at: None, span: Some(clock.away(at)), bar: None });
     }
     let (name, tone, since) = match (run.status, run.started_at) {
         (RunStatus::Running, Some(at)) => ("Running", "run", at),
-        (RunStatus::Pending, _) if run.scheduled_at > clock.now => ("Waits for its time", "wait", clock.now),
-        (RunStatus::Pending, _) => ("Waits", "wait", run.scheduled_at.max(run.created_at)),
+        (RunStatus::Pending, _) if run.scheduled_at > clock.now => ("Scheduled", "wait", clock.now),
+        (RunStatus::Pending, _) => ("Waiting", "wait", run.scheduled_at.max(run.created_at)),
         _ => return None,
     };
     let span = if since == clock.now { clock.away(run.scheduled_at) } else { clock.since(since) };

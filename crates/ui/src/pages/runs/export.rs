@@ -20,7 +20,7 @@ use everbell_wire::form::{Field, Kind as Value, optional, with};
 
 /// That of the list, and the kind of the file.
 pub(crate) const QUERY: &[Field] = &with::<{ LIST.len() + 1 }>(LIST, FORMAT);
-const FORMAT: Field = optional("format", Value::Word(&["csv", "jsonl"]), "What the file is; csv if absent.");
+const FORMAT: Field = optional("format", Value::Word(&["csv", "jsonl"]), "The format of the file. Default: csv.");
 
 /// The most runs of a file.
 const MAX_EXPORTED_RUNS: u32 = 100_000;
@@ -87,7 +87,7 @@ impl Export {
     }
 }
 
-/// What a file is.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     /// For spreadsheets.
@@ -151,7 +151,7 @@ impl Format {
 
     /// The last line of a file that is not the whole.
     fn cut(self) -> String {
-        let said = format!("cut after {MAX_EXPORTED_RUNS} runs; a shorter period has the rest");
+        let said = format!("truncated after {MAX_EXPORTED_RUNS} runs; choose a shorter period");
         match self {
             Format::Table => format!("# {}\r\n", cell(&said)),
             Format::Lines => format!("{}\n", json!({ "cut": true, "detail": said })),

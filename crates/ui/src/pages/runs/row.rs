@@ -21,7 +21,7 @@ pub(crate) struct Row {
     pub(crate) id: String,
     pub(crate) target: String,
     pub(crate) status: Markup,
-    /// What else is to be said about where it stands.
+    /// A note about the status.
     pub(crate) about: Option<String>,
     pub(crate) scheduled: Markup,
     pub(crate) started: Option<Markup>,
@@ -32,7 +32,7 @@ pub(crate) struct Row {
     pub(crate) reason: Option<Reason>,
     pub(crate) job: Option<JobName>,
     pub(crate) trigger: (&'static str, &'static str),
-    /// Who or what made it, beyond its kind.
+    /// The actor or the cause, beyond the trigger type.
     pub(crate) triggered_by: Option<String>,
     /// Its id and its name.
     pub(crate) instance: Option<(String, String)>,
@@ -76,7 +76,7 @@ pub(crate) struct Reason {
     pub(crate) blocking: Option<String>,
 }
 
-/// What instances are called: `host·pid`.
+/// The names of instances: `host·pid`.
 #[derive(Default)]
 pub(crate) struct Hosts(pub(crate) Vec<(String, String)>);
 
@@ -160,9 +160,9 @@ fn cut(text: &str, limit: usize) -> String {
 
 fn about(run: &RunRecord) -> Option<String> {
     let waits = match run.status {
-        RunStatus::Pending if run.held => Some("waits behind another run"),
-        RunStatus::Pending if run.attempt > 0 => Some("waits to be tried again"),
-        RunStatus::Running if run.cancel_by.is_some() => Some("was asked to stop"),
+        RunStatus::Pending if run.held => Some("waiting for another run"),
+        RunStatus::Pending if run.attempt > 0 => Some("waiting for a retry"),
+        RunStatus::Running if run.cancel_by.is_some() => Some("stop requested"),
         _ => None,
     };
     let attempt = (run.attempt > 1).then(|| format!("attempt {}", run.attempt));
@@ -188,7 +188,7 @@ pub(crate) fn lag_ms(run: &RunRecord) -> Option<i64> {
 pub(crate) const fn trigger_label(trigger: TriggerType) -> &'static str {
     match trigger {
         TriggerType::Scheduled => "schedule",
-        TriggerType::Manual => "by hand",
+        TriggerType::Manual => "manual",
         TriggerType::AdHoc => "trial",
     }
 }

@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// How long a page may look for its rows.
 const SEARCH_BUDGET: Duration = Duration::from_millis(40);
-/// What a question takes that finds nothing: a longer slice does not make it longer.
+/// The duration of a query that finds nothing, regardless of the length of the slice.
 const ROUND_TRIP: Duration = Duration::from_millis(4);
 /// The first slice.
 const FIRST_SLICE: SignedDuration = SignedDuration::from_hours(2);
@@ -21,12 +21,12 @@ const SLICE_GROWTH: u32 = 8;
 /// Behind a slice of this length everything is looked at at once: there is hardly anything.
 const MAX_SLICE: SignedDuration = SignedDuration::from_hours(1_000 * 24);
 
-/// What was found.
+/// The result of a search.
 pub(crate) struct SearchResult {
     pub(crate) items: Vec<RunRecord>,
     /// Where to go on.
     pub(crate) next: Option<Cursor>,
-    /// What is older than this was not looked at.
+    /// The oldest time that was searched, if the search stopped early.
     pub(crate) back_to: Option<Timestamp>,
 }
 

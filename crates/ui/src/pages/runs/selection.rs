@@ -1,4 +1,4 @@
-//! What is done to many runs at once: canceled, or run again. Each goes through the API on its own.
+//! Canceling or rerunning selected runs. Each is a separate API call.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -15,9 +15,9 @@ use everbell_wire::form::{Field, Kind as Member, TEXT, optional};
 use everbell_wire::run::{CancelOutcome, RunNowOutcome};
 
 pub(crate) const QUERY: &[Field] = &[
-    optional("run", Member::List { of: &TEXT, max: 200 }, "Which."),
-    optional("do", Member::Word(&["cancel", "rerun"]), "What is to be done."),
-    optional("back", Member::Text { min: 1, max: 4_000 }, "The list that it was picked from."),
+    optional("run", Member::List { of: &TEXT, max: 200 }, "The ids of the selected runs."),
+    optional("do", Member::Word(&["cancel", "rerun"]), "The action."),
+    optional("back", Member::Text { min: 1, max: 4_000 }, "The address of the list to return to."),
 ];
 
 /// The most active runs that are looked through for those that were picked.
@@ -54,7 +54,7 @@ async fn page(
     problem: Option<&Problem>,
 ) -> Result<UiResponse, Problem> {
     if selected.is_empty() {
-        let flash = Some(Flash { good: false, text: "No run was picked.".to_owned() });
+        let flash = Some(Flash { good: false, text: "No runs selected.".to_owned() });
         return Ok(UiResponse::new(Content::Redirect { to: back, flash }));
     }
     let filter = RunFilter { status: vec![RunStatus::Pending, RunStatus::Running], ..RunFilter::default() };
@@ -108,7 +108,7 @@ async fn one(request: &UiRequest, id: &str, rerun: bool) -> Result<&'static str,
     if rerun {
         let answer: wire::RunNow = request.ask(call, &body).await?;
         return Ok(match answer.outcome {
-            RunNowOutcome::Queued => "waiting for others",
+            RunNowOutcome::Queued => "queued",
             RunNowOutcome::Skipped => "skipped",
             _ => "started",
         });
@@ -117,7 +117,7 @@ async fn one(request: &UiRequest, id: &str, rerun: bool) -> Result<&'static str,
     Ok(if answer.outcome == CancelOutcome::Requested { "asked to stop" } else { "canceled" })
 }
 
-/// What became of them, in the order in which it first happened.
+/// The number of runs by outcome, in order of first occurrence.
 #[derive(Default)]
 struct OutcomeCounts {
     outcomes: Vec<(&'static str, usize)>,
@@ -129,8 +129,8 @@ impl OutcomeCounts {
     fn add(&mut self, outcome: &Result<&'static str, Problem>) {
         let word = match outcome {
             Ok(word) => *word,
-            Err(problem) if problem.kind == Kind::OverlapSkipped => "skipped, because others are active",
-            Err(problem) if problem.members().is_ok_and(|members| members.run_status.is_some()) => "had ended",
+            Err(problem) if problem.kind == Kind::OverlapSkipped => "skipped because other runs are active",
+            Err(problem) if problem.members().is_ok_and(|members| members.run_status.is_some()) => "had already ended",
             Err(problem) => {
                 self.refused.get_or_insert_with(|| problem.detail.clone());
                 "refused"
@@ -163,9 +163,9 @@ mod tests {
         ] {
             counts.add(&outcome);
         }
-        assert_eq!((counts.summary().as_str(), counts.refused.is_none()), ("2 canceled, 1 had ended.", true));
+        assert_eq!((counts.summary().as_str(), counts.refused.is_none()), ("2 canceled, 1 had already ended.", true));
         counts.add(&Err(Problem::new(Kind::NotFound, "There is no run `x`.")));
-        assert_eq!(counts.summary(), "2 canceled, 1 had ended, 1 refused. There is no run `x`.");
+        assert_eq!(counts.summary(), "2 canceled, 1 had already ended, 1 refused. There is no run `x`.");
         assert!(counts.refused.is_some());
     }
 }

@@ -30,7 +30,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let tokens = request.app.bell.store().list_tokens().await?;
     let name = request.part("name");
     let found = tokens.iter().find(|token| token.name == name && token.revoked_at.is_none());
-    let token = found.ok_or_else(|| Problem::new(Kind::NotFound, format!("There is no token `{name}` to revoke.")))?;
+    let token = found.ok_or_else(|| Problem::new(Kind::NotFound, format!("No active token is named `{name}`.")))?;
     let page = RevokePage {
         frame: request.frame(Section::Settings, format!("Revoke {name}")).await,
         subject: ReturnTo("/settings"),
@@ -52,5 +52,5 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
 pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     let name = request.part("name").to_owned();
     request.perform::<()>(Method::DELETE, "/tokens/{name}", &[("name", &name)], &()).await?;
-    Ok(UiResponse::done("/settings", format!("The token {name} is revoked.")))
+    Ok(UiResponse::done("/settings", format!("Token {name} revoked.")))
 }

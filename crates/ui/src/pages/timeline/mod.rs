@@ -1,4 +1,4 @@
-//! What ran, runs and will run around now: one row a job, missed slots marked, and how much runs at once below.
+//! The timeline: past, active and planned runs with one row per job, missed slots, and the number of concurrent runs.
 
 mod events;
 
