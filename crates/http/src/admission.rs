@@ -21,7 +21,7 @@ pub struct Limits {
     pub probes: usize,
 }
 
-/// Which limit a connection is beyond.
+/// The limit that a connection exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beyond {
     Connections,
@@ -63,7 +63,7 @@ impl Count {
     }
 }
 
-/// A connection that was let in, until it is dropped.
+/// An admitted connection. It is counted until the ticket is dropped.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     admission: Arc<Admission>,
@@ -77,7 +77,7 @@ impl Admission {
         Arc::new(Admission { limits, open: Mutex::default() })
     }
 
-    /// Lets a connection in, or says which limit keeps it out.
+    /// Admits a connection, or returns the limit that it exceeds.
     pub(crate) fn admit(self: &Arc<Admission>, address: IpAddr) -> Result<Ticket, Beyond> {
         let address = group(address);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,7 +114,7 @@ impl Drop for Ticket {
     }
 }
 
-/// Who has one address of version 6 has a whole network of them.
+/// Groups IPv6 addresses by their /64 network, because one client has a whole network.
 fn group(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::session::{Cookie, Cookies};
 
-/// What somebody chose.
+/// Display preferences of a browser.
 #[derive(Clone, Debug)]
 pub(crate) struct Choices {
     pub(crate) theme: Theme,
@@ -85,14 +85,14 @@ impl Default for Choices {
 }
 
 impl Choices {
-    /// What can be chosen, and where it is kept.
-    pub(crate) const KEPT: [(&str, Cookie); 4] =
+    /// The form field and the cookie of each preference.
+    pub(crate) const COOKIES: [(&str, Cookie); 4] =
         [("theme", Cookie::Theme), ("face", Cookie::Face), ("mine", Cookie::Mine), ("live", Cookie::Live)];
 
-    /// What the cookies say; what they say wrongly is as if it were not said.
-    pub(crate) fn of(cookies: &Cookies) -> Choices {
-        let said = Choices::KEPT.into_iter().filter_map(|(name, cookie)| Some((name, cookies.get(cookie)?)));
-        said.fold(Choices::default(), |choices, (name, value)| choices.with(name, &value).unwrap_or(choices))
+    /// Reads the preferences from cookies. Invalid values are ignored.
+    pub(crate) fn from_cookies(cookies: &Cookies) -> Choices {
+        let stored = Choices::COOKIES.into_iter().filter_map(|(name, cookie)| Some((name, cookies.get(cookie)?)));
+        stored.fold(Choices::default(), |choices, (name, value)| choices.with(name, &value).unwrap_or(choices))
     }
 
     /// With another choice, if it is one.

@@ -3,7 +3,7 @@
 use super::svg::{Markup, Percent, Picture, Size, real};
 use super::words::took;
 
-/// What a gauge shows.
+/// The input of a gauge.
 pub(crate) struct Gauge<'a> {
     /// Unique in its page; letters, digits and dashes.
     pub(crate) id: &'a str,

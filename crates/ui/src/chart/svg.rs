@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::markup::push_escaped;
 
-/// What was written so far.
+/// A writer of SVG and HTML.
 #[derive(Default)]
 pub(super) struct Markup(String);
 
@@ -46,7 +46,7 @@ impl Markup {
     }
 }
 
-/// What a mark says and where it leads.
+/// The tooltip and the link of a mark.
 #[derive(Clone, Copy)]
 pub(super) struct Mark<'a> {
     pub(super) title: &'a str,
@@ -137,7 +137,7 @@ impl Element<'_> {
     }
 }
 
-/// What an attribute can be.
+/// A value of an attribute.
 pub(super) trait Value {
     fn write(self, to: &mut String);
 }

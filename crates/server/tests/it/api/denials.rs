@@ -1,4 +1,4 @@
-//! What is denied leaves a trace, and what is done says from where.
+//! Denials are logged, and audit entries record the origin.
 
 use serde_json::{Value, json};
 

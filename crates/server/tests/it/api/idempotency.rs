@@ -1,4 +1,4 @@
-//! The same request again gets the same answer.
+//! Repeated requests get the same response.
 
 use serde_json::{Value, json};
 

@@ -13,7 +13,7 @@ fn post(server: &Server, path: &str, key: &str, body: &Value) -> Reply {
     server.request("POST", path, &[("authorization", &auth), ("idempotency-key", key)], body.to_string().as_bytes())
 }
 
-/// What a server leaves behind that dies after the deed and before its answer is remembered.
+/// Simulates a server that dies after a change and before its response is stored.
 fn lose_answers(server: &Server) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(execute(

@@ -46,9 +46,9 @@ fn check_life(server: &Server) {
     assert_eq!(server.get("/orgs/acme").expect(200)["revision"], 3);
 
     let audit = server.get("/audit?object=org:acme").expect(200);
-    let told: Vec<String> =
+    let shown: Vec<String> =
         audit["items"].as_array().unwrap().iter().map(|e| format!("{} {}", e["action"], e["reason"])).collect();
-    assert_eq!(told, [r#""org.update" null"#, r#""org.update" "they moved""#, r#""org.create" null"#]);
+    assert_eq!(shown, [r#""org.update" null"#, r#""org.update" "they moved""#, r#""org.create" null"#]);
     assert_eq!(audit["items"][1]["before"], json!({ "timezone": "Europe/Paris" }));
 
     let with_etag = |method: &str, etag: &str, body: &[u8]| {

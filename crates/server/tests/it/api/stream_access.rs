@@ -56,17 +56,17 @@ fn a_stream_shows_what_its_role_may_see() {
     token(&server, "secret-contractor", "viewer");
     server.job("daily", &json!({}));
 
-    let mut told = admin.next(&["token.create", "job.create"]);
+    let mut event = admin.next(&["token.create", "job.create"]);
     // The tokens of the others may be told as well.
-    while told.event == "token.create" && told.data["object"] != "token:secret-contractor" {
-        told = admin.next(&["token.create", "job.create"]);
+    while event.event == "token.create" && event.data["object"] != "token:secret-contractor" {
+        event = admin.next(&["token.create", "job.create"]);
     }
-    assert_eq!((told.event.as_str(), &told.data["object"]), ("token.create", &json!("token:secret-contractor")));
-    let told = operator.next(&["token.create", "job.create"]);
-    assert_eq!((told.event.as_str(), &told.data["actor"]), ("job.create", &json!("token:admin")));
-    let told = viewer.next(&["token.create", "job.create"]);
-    assert_eq!((told.event.as_str(), &told.data["actor"]), ("job.create", &Value::Null));
-    assert_eq!(told.data["object"], "job:daily");
+    assert_eq!((event.event.as_str(), &event.data["object"]), ("token.create", &json!("token:secret-contractor")));
+    let event = operator.next(&["token.create", "job.create"]);
+    assert_eq!((event.event.as_str(), &event.data["actor"]), ("job.create", &json!("token:admin")));
+    let event = viewer.next(&["token.create", "job.create"]);
+    assert_eq!((event.event.as_str(), &event.data["actor"]), ("job.create", &Value::Null));
+    assert_eq!(event.data["object"], "job:daily");
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn errors_name_flags_that_exist_or_the_line_of_the_file() {
     assert_eq!(
         message(&["orgs", "override", "paris", "brief", "--at", "7:5"], 2),
         "error: cannot override job `brief` for org `paris`\n  \
-         --at: must be a time of the day such as `08:30`, with two digits each\n"
+         --at: must be a time of day such as `08:30`\n"
     );
     let lines = "{\"id\":\"a\",\"timezone\":\"UTC\"}\n{,\n{\"id\":\"b\",\"timezone\":\"Mars\"}\n[1]\n";
     std::fs::write(server.folder.path().join("orgs.jsonl"), lines).unwrap();

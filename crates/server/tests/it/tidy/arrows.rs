@@ -48,7 +48,7 @@ const LAYERS: [Layer; 11] = [
     Layer { krate: "everbell", modules: &["engine"], above: &["client", "builder", "bell", "sync"] },
     Layer { krate: "http", modules: &["*"], above: &["api"] },
     Layer { krate: "ui", modules: &["*"], above: &["pages"] },
-    Layer { krate: "ui", modules: &["chart", "markup"], above: &["visit", "frame", "session"] },
+    Layer { krate: "ui", modules: &["chart", "markup"], above: &["request", "frame", "session"] },
     Layer {
         krate: "cli",
         modules: &["connection", "output", "online", "times", "words"],

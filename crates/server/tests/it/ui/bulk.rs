@@ -23,8 +23,8 @@ fn many(server: &Server) {
     let ana = Visitor::admin(server);
     let picked = "/bulk/pause?q=&key=a&key=b%2Cc&key=d";
     let page = ana.page(picked);
-    let told = "This pauses 2 active jobs; 1 of them fires within the next hour. 1 job stays as it is.";
-    assert_has(&page, &[told, "Will be paused", "Stays as it is", "it is paused", "Pause 2 jobs"]);
+    let message = "This pauses 2 active jobs; 1 of them runs within the next hour. 1 job is unchanged.";
+    assert_has(&page, &[message, "Will be paused", "Unchanged", "it is paused", "Pause 2 jobs"]);
     assert_eq!(keys(&page), "a\nb,c");
 
     let refused = ana.send(picked, &[("keys", "a\r\nb,c"), ("until", "2030-01-01T00:00")]);
@@ -66,16 +66,16 @@ fn all_that_match_are_meant_as_they_were_shown() {
     server.patch("/jobs/key:a/pause", &json!({ "reason": "faster" })).expect(200);
     let partly = ana.send("/bulk/pause?all=true&target=print", &[("keys", "a\nb"), ("reason", "release")]);
     assert_eq!(partly.status, 200);
-    assert_has(&partly.text, &["1 job paused.", "1 job stays as it is.", "Back to the list"]);
+    assert_has(&partly.text, &["1 job paused.", "1 job is unchanged.", "Back to list"]);
     assert_eq!(status(&server, "c"), "active");
     assert_eq!(server.get("/jobs/key:a").expect(200)["pauseReason"], "faster");
 
     server.job("labelled", &json!({ "labels": { "team": "ops" } }));
     assert_eq!(keys(&ana.page("/bulk/pause?all=true&label=team%3Dops")), "labelled");
-    assert_has(&ana.page("/bulk/pause?all=true&failing=true"), &["No job was picked, or none matches"]);
+    assert_has(&ana.page("/bulk/pause?all=true&failing=true"), &["No jobs selected, or none match"]);
 
-    assert_has(&ana.page("/bulk/pause"), &["No job was picked"]);
-    assert_has(&ana.page("/bulk/resume?all=true&q=nothing"), &["No job was picked, or none matches"]);
+    assert_has(&ana.page("/bulk/pause"), &["No jobs selected"]);
+    assert_has(&ana.page("/bulk/resume?all=true&q=nothing"), &["No jobs selected, or none match"]);
     assert_has(&ana.page("/bulk/pause?key=a"), &["Nothing would change."]);
     assert_eq!(ana.get("/bulk/pause?key=nobody").status, 400);
 }

@@ -57,7 +57,7 @@ fn listing(server: &Server) {
         ("jobKey", "aria-sort=\"ascending\"><a href=\"/jobs?sort=jobKey\">Job key</a>"),
         (
             "-lastRunAt",
-            "aria-sort=\"descending\"><a href=\"/jobs?sort=-lastRunAt\" title=\"The newest first\">Last run</a>",
+            "aria-sort=\"descending\"><a href=\"/jobs?sort=-lastRunAt\" title=\"Newest first\">Last run</a>",
         ),
         ("-createdAt", "<option value=\"-createdAt\" selected>Newest first</option>"),
     ] {
@@ -65,7 +65,7 @@ fn listing(server: &Server) {
         assert_has(&page, &[header, "<th scope=\"col\">Version</th>"]);
         assert_eq!(page.matches("aria-sort").count(), usize::from(header.starts_with("aria")), "{sort}");
     }
-    assert_has(&ana.page("/jobs?errored=true"), &["No job matches", "3 living jobs exist."]);
+    assert_has(&ana.page("/jobs?errored=true"), &["No matching jobs", "3 living jobs exist."]);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_list_has_pages() {
     let ana = Visitor::admin(&server);
     let page = ana.page("/jobs?limit=2&sort=jobKey");
     assert_eq!(rows(&page), ["a", "b"]);
-    assert!(!page.contains("First page") && page.contains("All that match:"));
+    assert!(!page.contains("First page") && page.contains("All matching jobs:"));
     let next = page.split("href=\"").find(|part| part.contains("rel=\"next\"")).unwrap().split('"').next().unwrap();
     let page = ana.page(&next.replace("&#38;", "&"));
     assert_eq!(rows(&page), ["c"]);
@@ -117,5 +117,5 @@ fn viewers_see_why_they_may_not_act() {
     );
     let ana = Visitor::admin(&server);
     led(&ana.send("/jobs/a/pause", &[("reason", "to see it")]));
-    assert_has(&ana.page("/jobs"), &["/jobs/a/resume", "Change the reason"]);
+    assert_has(&ana.page("/jobs"), &["/jobs/a/resume", "Change reason"]);
 }

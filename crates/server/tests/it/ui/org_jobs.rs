@@ -41,13 +41,13 @@ fn acted(server: &Server) {
     let open = ana.page("/jobs/brief/run-now?orgId=acme");
     assert_has(&open, &["now for <span dir=\"auto\">Acme SARL", "08:00 <span class=\"tz\">CE", "--org acme"]);
     let (place, said) = led(&ana.submit("/jobs/brief/run-now", &open, &[("orgId", "acme"), ("payload", "{}")]));
-    assert_eq!(said, "+brief for acme runs now. Its next scheduled fire stays as it is.");
+    assert_eq!(said, "+brief for acme is running. Its next scheduled run does not change.");
     assert_has(&ana.page(&place), &["<a href=\"/orgs/acme\" dir=\"auto\">acme</a>"]);
     assert_eq!(runs(server), ["acme"]);
     server.until("/runs?status=pending,running", |runs| runs["items"].as_array().unwrap().is_empty());
 
     let none = ana.page("/jobs/brief/orgs/run-now");
-    assert_has(&none, &["No org was picked"]);
+    assert_has(&none, &["No orgs selected"]);
     let picked = ana.page("/jobs/brief/orgs/run-now?orgId=bolt&orgId=cove");
     assert_has(&picked, &["for 2 orgs", "bolt", "cove"]);
     let fields = [("orgId", "bolt"), ("orgId", "cove"), ("orgId", "nobody")];
@@ -108,12 +108,12 @@ fn the_next_fire_of_an_org_is_moved_and_skipped_on_its_own_clock() {
     let open = ana.page("/jobs/brief/backfill?orgId=acme");
     assert_has(&open, &["In Europe/Paris."]);
     let range = [("orgId", "acme"), ("from", "2020-01-01T00:00"), ("to", "2020-01-02T00:00")];
-    assert_has(&ana.submit("/jobs/brief/backfill", &open, &range).text, &["1 slot gets a run."]);
+    assert_has(&ana.submit("/jobs/brief/backfill", &open, &range).text, &["1 slot will get a run."]);
     let open = ana.page("/jobs/brief/backfill?orgs=all");
     assert_has(&open, &["For every org", "name=\"orgs\" value=\"all\""]);
     let range = [("orgs", "all"), ("from", "2020-01-01T00:00"), ("to", "2020-01-02T00:00")];
     let counted = ana.submit("/jobs/brief/backfill", &open, &range).text;
-    assert_has(&counted, &["slots of 3 orgs get a run each, if they have none.", "Make the runs"]);
+    assert_has(&counted, &["slots of 3 orgs will each get a run, unless they already have one.", "Create runs"]);
     let range = [&range[..], &[("begin", "yes")]].concat();
     let (place, _) = led(&ana.submit("/jobs/brief/backfill", &counted, &range));
     assert_eq!(place, "/jobs/brief/orgs");
@@ -128,13 +128,13 @@ fn a_job_that_fires_for_each_org_shows_no_fires_of_its_own() {
     assert_has(
         &ana.page("/jobs/brief"),
         &[
-            "Fires for each org, at its local time",
-            "in the zone of each org",
+            "Fires for each org at its local time",
+            "in each org's time zone",
             "Show when for each org",
             "Its local time",
         ],
     );
-    assert_has(&ana.page("/jobs"), &[", first for <a href=\"/jobs/brief/orgs\"", "in the zone of each org"]);
+    assert_has(&ana.page("/jobs"), &[", first for <a href=\"/jobs/brief/orgs\"", "in each org's time zone"]);
     // The fires of its own zone are nobody's.
     server.job("hourly", &json!({ "scope": "per_org", "cronExpression": "0 * * * *" }));
     assert_has(&ana.page("/timeline?q=hourly"), &[" 0 planned."]);
@@ -185,9 +185,9 @@ fn an_org_whose_zone_is_no_more_is_counted_and_shown() {
     assert_has(&list, &["Mars/Base", "Unknown zone", "unknown time zone `Mars/Base`", "data-row=\"acme\""]);
     assert!(!list.contains("data-row=\"bolt\""));
     assert_has(&ana.page("/orgs"), &["1 timer of an org cannot fire"]);
-    assert_has(&ana.page("/orgs/acme"), &["No job can fire for it", "Cannot fire", "Choose another zone"]);
+    assert_has(&ana.page("/orgs/acme"), &["No job can fire for it", "Cannot fire", "Choose another time zone"]);
     assert_has(&ana.page("/jobs/brief/orgs?errored=true"), &["Cannot fire", "data-row=\"acme\""]);
-    // What else is broken of one hides nobody.
+    // A broken org does not hide the others.
     runtime.block_on(execute(&url, "update orgs set settings = '{' where id = 'bolt'"));
     for path in ["/orgs", "/jobs/brief/orgs"] {
         let page = ana.page(path);
@@ -207,14 +207,14 @@ fn runs_that_are_being_made_for_all_orgs_are_stopped() {
     let server = halfway();
     let ana = Visitor::admin(&server);
     let page = ana.page("/jobs/brief/orgs");
-    assert_has(&page, &["Making runs by hand", "data-dialog>Stop…</a>"]);
+    assert_has(&page, &["Creating manual runs", "data-dialog>Stop…</a>"]);
     let place = super::visitor::between(&page, "href=\"/jobs/brief/sweeps/", "\"");
     let place = format!("/jobs/brief/sweeps/{place}");
     let open = ana.page(&place);
-    assert_has(&open, &["done so far", "The runs that were made stay", "Let it go on", "everbell orgs stop brief"]);
+    assert_has(&open, &["done so far", "The runs that were made stay", "Go back", "everbell orgs stop brief"]);
     let (to, said) = led(&ana.submit(&place, &open, &[("reason", "too many")]));
     assert_eq!(to, "/jobs/brief/orgs");
     assert!(said.starts_with("+Stopped after ") && said.ends_with(" The runs that were made stay."), "{said}");
-    assert!(!ana.page("/jobs/brief/orgs").contains("Making runs by hand"));
+    assert!(!ana.page("/jobs/brief/orgs").contains("Creating manual runs"));
     assert_eq!(ana.get(&place).status, 404);
 }

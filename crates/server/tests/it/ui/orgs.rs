@@ -41,7 +41,7 @@ fn made_and_moved(server: &Server) {
 
     let again = ana.send("/new-org", &[("id", "acme"), ("timezone", "UTC")]);
     assert_eq!(again.status, 400);
-    assert_has(&again.text, &["an org has this id already"]);
+    assert_has(&again.text, &["an org with this id already exists"]);
     assert_eq!(org(server, "acme")["timezone"], "Europe/Paris");
 
     let moving = [("name", "Acme"), ("timezone", "Asia/Tokyo"), ("settings", "{\"a\": 1.50}")];
@@ -120,7 +120,7 @@ fn orgs_are_searched_filtered_and_paged() {
     assert_eq!(rows("?timezone=asia/tokyo"), [false, true, false]);
     assert_eq!(rows("?enabled=false"), [false, true, false]);
     assert_eq!(rows("?errored=true"), [false, false, false]);
-    assert_has(&ana.page("/orgs?text=nobody"), &["No org matches", "Clear the filters"]);
+    assert_has(&ana.page("/orgs?text=nobody"), &["No matching orgs", "Clear the filters"]);
     let first = ana.page("/orgs?limit=2");
     assert!(!first.contains("data-row=\"cove\""));
     let next = between(&first, "<a class=\"button\" href=\"", "\" rel=\"next\"").replace("&#38;", "&");
@@ -137,8 +137,8 @@ fn overridden(server: &Server) {
     let (place, said) = led(&ana.send("/orgs/acme/jobs/brief/off", &[("reason", "they asked for it")]));
     assert_eq!((place.as_str(), said.as_str()), ("/orgs/acme", "+brief is off for acme."));
     assert_eq!(standing()["job"]["why"], "override_off");
-    assert_has(&ana.page("/orgs/acme"), &["switched off for this org", "/jobs/brief/on\"", "/jobs/brief/clear\""]);
-    assert_has(&ana.page("/orgs/acme/jobs/brief/off"), &["It is off for this org already."]);
+    assert_has(&ana.page("/orgs/acme"), &["turned off for this org", "/jobs/brief/on\"", "/jobs/brief/clear\""]);
+    assert_has(&ana.page("/orgs/acme/jobs/brief/off"), &["The job is already off for this org."]);
     led(&ana.send("/orgs/acme/jobs/brief/on", &[]));
     assert_eq!((&standing()["override"], &standing()["job"]["standing"]), (&Value::Null, &json!("eligible")));
 
@@ -209,7 +209,7 @@ fn many_orgs_are_imported_after_a_look() {
     let good = "id,timezone,name\ndune,Australia/Sydney,Dune\nacme,Europe/Paris,Acme & Co\ncove,UTC,\n";
     let looked = ana.send("/import-orgs", &[("text", good), ("do", "check")]);
     assert_eq!(looked.status, 200);
-    assert_has(&looked.text, &["3 orgs: <b>1</b> would be made, <b>1</b> changed, 1 is as it should be"]);
+    assert_has(&looked.text, &["3 orgs: <b>1</b> to create, <b>1</b> to change, 1 unchanged"]);
     assert_eq!(server.get("/orgs/dune").status, 404);
     let (place, said) = led(&ana.submit("/import-orgs", &looked.text, &[("text", good), ("do", "import")]));
     assert_eq!((place.as_str(), said.as_str()), ("/orgs", "+1 orgs made, 1 changed, 1 as they were."));
@@ -284,7 +284,7 @@ fn viewers_look_and_change_nothing() {
         assert_eq!(viewer.post(path, &[("id", "x"), ("timezone", "UTC"), ("confirm", "acme")]).status, 403, "{path}");
     }
     let ana = Visitor::admin(&server);
-    assert_eq!(ana.post_exactly("/orgs/acme/disable", &[]).status, 403, "without a seal");
-    assert_eq!(ana.post_exactly("/orgs/acme/disable", &[("seal", "wrong")]).status, 403);
+    assert_eq!(ana.post_exactly("/orgs/acme/disable", &[]).status, 403, "without a CSRF token");
+    assert_eq!(ana.post_exactly("/orgs/acme/disable", &[("csrf", "wrong")]).status, 403);
     assert_eq!(org(&server, "acme")["enabled"], true);
 }

@@ -1,4 +1,4 @@
-//! Who sits in front of the browser.
+//! Users of the browser.
 
 use super::browser::Browser;
 use crate::server::Server;

@@ -71,7 +71,7 @@ fn the_list_shows_its_columns_in_their_order() {
         "&#60;script&#62;alert(1)",
         "href=\"/jobs/%3Ci%3E%22k%27%26%D7%A9%F0%9F%92%A5\"",
         "&#60;i&#62;&#34;k&#39;&#38;ש💥",
-        &format!("overlap: <a href=\"/runs/{}\" title=\"It was still active\">an earlier run</a>", id(&active)),
+        &format!("overlap: <a href=\"/runs/{}\" title=\"This run was still active\">an earlier run</a>", id(&active)),
         &format!("href=\"/runs/{}\"", id(&failed)),
         "<span class=\"tz\">UTC</span>",
     ] {
@@ -89,7 +89,7 @@ fn a_list_that_looks_for_something_rare_says_how_far_it_looked() {
     let page = admin.page("/runs?target=nobody");
     // However long it took, it is empty and there is a way on, or there is nothing more.
     assert!(page.contains("<h2>No runs</h2>"), "{page}");
-    assert_eq!(page.contains("Looked back to"), page.contains("Look further back"), "{page}");
+    assert_eq!(page.contains("Looked back to"), page.contains("Search older runs"), "{page}");
 }
 
 #[test]

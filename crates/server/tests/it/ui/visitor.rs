@@ -12,7 +12,7 @@ pub(crate) const NASTY: &str = "<script>\"'&\u{5d0}\u{1f514}";
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
-/// Who looks at pages, and their cookies.
+/// A signed-in client without JavaScript, and its cookies.
 pub(crate) struct Visitor<'a> {
     server: &'a Server,
     cookies: RefCell<BTreeMap<String, String>>,
@@ -71,15 +71,15 @@ impl<'a> Visitor<'a> {
 
     /// Sends a form of a page that is open, with what the page hides in it.
     pub(crate) fn submit(&self, path: &str, page: &str, fields: &[(&str, &str)]) -> Reply {
-        let hidden = ["seal", "once", "revision", "version"].map(|name| (name, value(page, name)));
+        let hidden = ["csrf", "once", "revision", "version"].map(|name| (name, value(page, name)));
         let own = hidden.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
         self.post_exactly(path, &own.chain(fields.iter().copied()).collect::<Vec<_>>())
     }
 
     /// Sends a form that was made for this session.
     pub(crate) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Reply {
-        let seal = self.seal();
-        self.post_exactly(path, &[fields, &[("seal", seal.as_str())]].concat())
+        let csrf_token = self.csrf_token();
+        self.post_exactly(path, &[fields, &[("csrf", csrf_token.as_str())]].concat())
     }
 
     /// Sends exactly these fields.
@@ -88,9 +88,9 @@ impl<'a> Visitor<'a> {
         self.asked("POST", path, &[FORM], &pairs.join("&"))
     }
 
-    /// What every form of this session sends back.
-    pub(crate) fn seal(&self) -> String {
-        hidden(&self.page("/settings"), "seal")
+    /// Returns the CSRF token of this session.
+    pub(crate) fn csrf_token(&self) -> String {
+        hidden(&self.page("/settings"), "csrf")
     }
 
     /// Goes where a form that was accepted leads, and reads the page there.
@@ -118,7 +118,7 @@ pub(crate) fn part(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }
 
-/// What a page hides in a form under this name.
+/// Returns the value of a hidden field.
 #[track_caller]
 pub(crate) fn hidden(page: &str, name: &str) -> String {
     value(page, name).unwrap_or_else(|| panic!("there is no hidden `{name}` in {page}"))

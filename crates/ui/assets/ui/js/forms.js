@@ -2,7 +2,7 @@
 async function choose(values) {
   const form = document.querySelector("form[action='/choices']");
   if (!form) return;
-  const body = new URLSearchParams({ seal: form.querySelector("[name=seal]").value, back: "/", ...values });
+  const body = new URLSearchParams({ csrf: form.querySelector("[name=csrf]").value, back: "/", ...values });
   await fetch("/choices", { method: "POST", body, headers: { "x-everbell": "choice" } });
 }
 

@@ -54,15 +54,15 @@ function tellEnded() {
   note.id = "ended";
   note.className = "banner warn";
   note.setAttribute("role", "alert");
-  note.innerHTML = 'Your session has ended. <a href="/sign-in" target="_blank" rel="noopener">Sign in again</a> in another tab, then go on here.';
+  note.innerHTML = 'Your session has ended. <a href="/sign-in" target="_blank" rel="noopener">Sign in again</a> in another tab, then continue here.';
   document.getElementById("main").before(note);
 }
 
 // Signed in again: forms that are open belong to the new session.
 function goOn(page) {
   document.getElementById("ended")?.remove();
-  const seal = page.querySelector("[name=seal]")?.value;
-  if (seal) document.querySelectorAll("[name=seal]").forEach((node) => { node.value = seal; });
+  const csrf = page.querySelector("[name=csrf]")?.value;
+  if (csrf) document.querySelectorAll("[name=csrf]").forEach((node) => { node.value = csrf; });
   if (stream?.readyState === 2) { deaf(); listen(); }
 }
 
@@ -94,7 +94,7 @@ function tell(state) {
   for (const node of document.querySelectorAll("[data-live-switch]")) {
     node.hidden = false;
     node.dataset.state = state;
-    node.textContent = { on: "Live", lost: "Reconnecting", off: "Live is off" }[state];
+    node.textContent = { on: "Live", lost: "Reconnecting", off: "Live updates off" }[state];
     node.setAttribute("aria-pressed", state !== "off");
   }
 }
