@@ -232,7 +232,7 @@ impl Builder {
             match Target::new(&name) {
                 Ok(target) => {
                     if !targets.add(target, erase(Arc::clone(&states)), options) {
-                        problems.push(format!("target `{name}` is there twice"));
+                        problems.push(format!("target `{name}` is defined twice"));
                     }
                 }
                 Err(problem) => problems.push(format!("target `{}`: {}", name.escape_debug(), problem.reason)),
@@ -248,7 +248,7 @@ impl Builder {
             let count = counts.entry(schedule.key()).or_default();
             *count += 1;
             if *count == 2 {
-                problems.push(format!("schedule `{key}` is there twice"));
+                problems.push(format!("schedule `{key}` is defined twice"));
             }
             let found = schedule.check().err().unwrap_or_default();
             problems.extend(found.iter().map(|problem| format!("schedule `{key}`: {problem}")));

@@ -297,7 +297,7 @@ impl Events {
     fn notify_observers(&self, event: &Event) {
         for observer in &*self.observers {
             if catch_unwind(AssertUnwindSafe(|| observer(event))).is_err() {
-                error!("an observer of events panicked; it is shown the next one all the same");
+                error!("an observer of events panicked; it still receives the next events");
             }
         }
     }
@@ -326,7 +326,7 @@ fn log(event: &Event) {
             error!(job = key.as_ref().map(JobKey::as_str), job_id = %job, reason, "job cannot be scheduled");
         }
         Event::OrgErrored { job, key, org, reason } => {
-            warn!(job = key.as_ref().map(JobKey::as_str), job_id = %job, org = %org, reason, "job cannot be scheduled for this org; it is for the others");
+            warn!(job = key.as_ref().map(JobKey::as_str), job_id = %job, org = %org, reason, "job cannot be scheduled for this org; other orgs are not affected");
         }
         Event::Started { run, lag } => {
             debug!(run = %run.id, job = run.job(), target_label = %run.target, attempt = run.attempt, lag_ms = lag.as_secs_f64() * 1e3, "started");
@@ -343,18 +343,18 @@ fn log(event: &Event) {
             }
         }
         Event::Retrying { run, code, not_before } => {
-            info!(run = %run.id, job = run.job(), attempt = run.attempt, code = code.as_str(), %not_before, "will be tried again");
+            info!(run = %run.id, job = run.job(), attempt = run.attempt, code = code.as_str(), %not_before, "will be retried");
         }
         Event::LeaseLost { run } => {
-            warn!(run = %run.id, job = run.job(), attempt = run.attempt, "lease lost: what this run does is not recorded");
+            warn!(run = %run.id, job = run.job(), attempt = run.attempt, "lease lost: the outcome of this run will not be recorded");
         }
         Event::Reaped { run, info } => {
-            warn!(%run, job = info.as_ref().map(RunInfo::job), "lost: its instance was not heard of until the lease ran out");
+            warn!(%run, job = info.as_ref().map(RunInfo::job), "lost: its instance sent no heartbeat before the lease expired");
         }
         Event::Paused { job, key, reason } => warn!(job = %key, job_id = %job, reason, "paused"),
-        Event::Resumed { job, key } => info!(job = %key, job_id = %job, "resumed: its pause is over"),
+        Event::Resumed { job, key } => info!(job = %key, job_id = %job, "resumed: its pause expired"),
         Event::Repaired { jobs } => log_repaired(jobs),
-        Event::OutageBegan { error } => error!(error, "database unavailable; trying again"),
+        Event::OutageBegan { error } => error!(error, "database unavailable; retrying"),
         Event::OutageEnded { after } => info!(after_s = after.as_secs_f64(), "database available again"),
         Event::Draining(true) => info!("draining: taking no more work"),
         Event::Draining(false) => info!("taking work again"),
@@ -363,15 +363,15 @@ fn log(event: &Event) {
             warn!(by_s = by.as_secs_f64(), "the database's clock was set {direction}; schedules follow it");
         }
         Event::TimersRearmed { rearmed, canceled } => {
-            warn!(%rearmed, canceled, "a clock was ahead: timers that it had moved into the future are armed from now again");
+            warn!(%rearmed, canceled, "a clock was ahead: timers that it had moved into the future are armed again from now");
         }
         Event::FutureEntries { newest } => {
-            warn!(%newest, "the database has entries from the future: its clock is behind, or was ahead when they were written");
+            warn!(%newest, "the database has entries from the future: its clock is behind now, or was ahead when they were written");
         }
         Event::PruningHeld { trusted: Some(trusted) } => {
-            warn!(%trusted, "the clock leapt: history is not pruned by it until it has been steady for a day");
+            warn!(%trusted, "the clock jumped: history is not pruned by it until it has been steady for a day");
         }
-        Event::PruningHeld { trusted: None } => info!("the clock is trusted again: history is pruned by it"),
+        Event::PruningHeld { trusted: None } => info!("the clock is trusted again: history is pruned as usual"),
         Event::Heartbeat { error, .. } => trace!(error, "heartbeat"),
         Event::Round { round, claimed, took, .. } => {
             trace!(round = round.as_str(), claimed, took_ms = took.as_secs_f64() * 1e3, "looked for work");
@@ -388,7 +388,7 @@ fn log_repaired(jobs: &[(JobKey, Repair)]) {
     warn!(
         jobs = jobs.len(),
         named = named.join(", "),
-        "active jobs had no next fire although their schedules go on; they fire again"
+        "repaired active jobs that had no next fire although their schedules continue"
     );
 }
 

@@ -86,7 +86,7 @@ fn bad(name: &'static str, detail: impl Into<String>) -> Check {
 
 fn database(status: Result<&StoreStatus, &String>) -> Check {
     match status {
-        Ok(StoreStatus { write_failure: Some(why), .. }) => bad("database", format!("nothing can be written: {why}")),
+        Ok(StoreStatus { write_failure: Some(why), .. }) => bad("database", format!("cannot write: {why}")),
         Ok(status) if status.notes.is_empty() => good("database", status.product.clone()),
         Ok(status) => good("database", format!("{}; {}", status.product, status.notes.join("; "))),
         Err(why) => bad("database", why.clone()),
@@ -105,11 +105,11 @@ fn scheduler(pulse: &Pulse, poll: Duration, now: Duration) -> Check {
     }
     let Some(tick) = pulse.tick() else { return bad(NAME, "has not looked for due jobs yet") };
     let age = now.saturating_sub(tick.begun);
-    let detail = format!("looked for due jobs {:.1} s ago", age.as_secs_f64());
+    let detail = format!("last looked for due jobs {:.1} s ago", age.as_secs_f64());
     if age <= poll.saturating_mul(MAX_MISSED_POLLS) {
         good(NAME, detail)
     } else {
-        bad(NAME, format!("{detail}, and should every {:.1} s", poll.as_secs_f64()))
+        bad(NAME, format!("{detail}; expected every {:.1} s", poll.as_secs_f64()))
     }
 }
 
@@ -117,13 +117,13 @@ fn heartbeat(pulse: &Pulse, every: Duration, now: Duration) -> Check {
     const NAME: &str = "heartbeat";
     let (last, error) = pulse.heartbeat();
     let error = error.map_or_else(String::new, |error| format!(": {error}"));
-    let Some(last) = last else { return bad(NAME, format!("none was written yet{error}")) };
+    let Some(last) = last else { return bad(NAME, format!("none written yet{error}")) };
     let age = now.saturating_sub(last);
     let detail = format!("written {:.1} s ago", age.as_secs_f64());
     if age <= every.saturating_mul(MAX_MISSED_HEARTBEATS) {
         good(NAME, detail)
     } else {
-        bad(NAME, format!("{detail}, and should be every {:.1} s{error}", every.as_secs_f64()))
+        bad(NAME, format!("{detail}; expected every {:.1} s{error}", every.as_secs_f64()))
     }
 }
 
@@ -136,7 +136,9 @@ async fn overdue(bell: &Everbell, alive: Duration, patience: Duration) -> Option
             let late = late.as_secs();
             Some(bad(
                 NAME,
-                format!("job `{key}` is due for {late} s, and no instance plans it although one serves its target"),
+                format!(
+                    "job `{key}` has been due for {late} s, but no instance plans it although one serves its target"
+                ),
             ))
         }
         Ok(Err(error)) => Some(bad(NAME, error.to_string())),
@@ -174,7 +176,7 @@ async fn oldest_overdue(bell: &Everbell, alive: Duration) -> StoreResult<Option<
 fn clock(skew: SignedDuration, news: &ClockNews, now: Duration) -> Check {
     let side = if skew.is_negative() { "behind" } else { "ahead of" };
     let seconds = skew.as_secs_f64().abs();
-    let mut parts = vec![format!("the host's clock is {seconds:.3} s {side} the database's, which counts")];
+    let mut parts = vec![format!("the host's clock is {seconds:.3} s {side} the database's, which is authoritative")];
     if let Some((by, noticed)) = news.step.filter(|(_, at)| now.saturating_sub(*at) < STEP_SHOWN_FOR) {
         let direction = if by.is_negative() { "back" } else { "forward" };
         let (by, ago) = (by.unsigned_abs().as_secs_f64(), now.saturating_sub(noticed).as_secs());
@@ -185,7 +187,7 @@ fn clock(skew: SignedDuration, news: &ClockNews, now: Duration) -> Check {
             .map(|newest| format!("the database has entries from {newest}, which was in the future at the start")),
     );
     parts.extend(news.pruning_held.map(|trusted| {
-        format!("it leapt, so history is only pruned as of {trusted} until it has been steady for a day")
+        format!("it jumped, so history is only pruned as of {trusted} until it has been steady for a day")
     }));
     good("clock", parts.join("; "))
 }
@@ -265,10 +267,10 @@ mod tests {
         assert_eq!(check().await, bad("scheduler", "has not looked for due jobs yet"));
         looked(&pulse, 0, Some(0));
         clock.set(at("2027-01-01T00:00:15Z"));
-        assert_eq!(check().await, good("scheduler", "looked for due jobs 15.0 s ago"));
+        assert_eq!(check().await, good("scheduler", "last looked for due jobs 15.0 s ago"));
         clock.set(at("2027-01-01T00:00:16Z"));
         looked(&pulse, 16, None);
-        let stuck = "looked for due jobs 16.0 s ago, and should every 5.0 s";
+        let stuck = "last looked for due jobs 16.0 s ago; expected every 5.0 s";
         assert_eq!(check().await, bad("scheduler", stuck), "a look that failed does not count");
         looked(&pulse, 16, Some(3));
         assert!(check().await.ok);
@@ -284,7 +286,10 @@ mod tests {
     #[test]
     fn the_clock_of_the_host_never_makes_it_unready() {
         let check = clock(SignedDuration::from_secs(-3_600), &ClockNews::default(), Duration::ZERO);
-        assert_eq!(check, good("clock", "the host's clock is 3600.000 s behind the database's, which counts"));
+        assert_eq!(
+            check,
+            good("clock", "the host's clock is 3600.000 s behind the database's, which is authoritative")
+        );
     }
 
     #[test]
@@ -307,11 +312,11 @@ mod tests {
         let pulse = Pulse::default();
         let second = Duration::from_secs;
         let check = |now| heartbeat(&pulse, second(5), second(now));
-        assert_eq!(check(0), bad("heartbeat", "none was written yet"));
+        assert_eq!(check(0), bad("heartbeat", "none written yet"));
         pulse.observe(&Event::Heartbeat { begun: second(10), error: None });
         assert_eq!(check(30), good("heartbeat", "written 20.0 s ago"));
         pulse.observe(&Event::Heartbeat { begun: second(29), error: Some("the disk is full".to_owned()) });
-        let wanted = "written 21.0 s ago, and should be every 5.0 s: the disk is full";
+        let wanted = "written 21.0 s ago; expected every 5.0 s: the disk is full";
         assert_eq!(check(31), bad("heartbeat", wanted));
         pulse.observe(&Event::Heartbeat { begun: second(31), error: None });
         assert!(check(31).ok);
@@ -332,7 +337,7 @@ mod tests {
             let bell = Everbell::builder().store(Arc::clone(store)).clock(clock as _).build().await.unwrap();
             let check = overdue(&bell, Duration::from_secs(20), DATABASE_TIMEOUT).await.unwrap();
             assert_eq!(check.ok, is_ok, "{check:?}");
-            assert_eq!(check.detail.contains("`hourly` is due for 16 s"), !is_ok, "{check:?}");
+            assert_eq!(check.detail.contains("`hourly` has been due for 16 s"), !is_ok, "{check:?}");
         }
         let clock = Arc::new(ManualClock::new(at("2027-01-01T02:00:00Z")));
         let bell = Everbell::builder().store(Arc::clone(store)).clock(clock as _).build().await.unwrap();

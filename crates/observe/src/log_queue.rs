@@ -82,10 +82,7 @@ impl LogQueue {
             let written = out.write_all(&line).and_then(|()| out.flush());
             let unreported = self.line_done(written.is_ok());
             if unreported > 0 {
-                tracing::warn!(
-                    lines = unreported,
-                    "log lines were dropped, because standard error was not read in time"
-                );
+                tracing::warn!(lines = unreported, "dropped log lines because standard error was not read in time");
             }
         }
     }

@@ -78,7 +78,7 @@ impl Notifier {
     /// Logs an error once: it would repeat every few seconds.
     fn complain(&self, error: &io::Error) {
         if !self.complained.swap(true, Ordering::Relaxed) {
-            warn!(%error, "cannot tell systemd how the service fares; going on without");
+            warn!(%error, "cannot notify systemd of the service state; continuing without it");
         }
     }
 }

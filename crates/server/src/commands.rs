@@ -50,7 +50,7 @@ pub(crate) const PROGRAM: Program =
 pub(crate) enum ConfigCommand {
     /// Check a configuration and summarize what the server would do
     ///
-    /// Exits with 0 if it can be used and with 2 otherwise. Nothing is started, opened or changed.
+    /// Exits with 0 if it is valid and with 2 otherwise. Nothing is started, opened or changed.
     #[command(before_help = config::CHECK_EXAMPLES)]
     Check(ConfigArgs),
     /// Show every value and its source: default, file, variable or flag
@@ -78,21 +78,21 @@ pub(crate) struct SettingArgs {
     /// Listen on this address and port, such as `127.0.0.1:7070`.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
-    /// Keep everything in this database: `sqlite:PATH` or `postgres://user@host/database`.
+    /// Use this database: `sqlite:PATH` or `postgres://user@host/database`.
     ///
-    /// Others on this machine can see a password that is written here; `EVERBELL_DATABASE_URL_FILE` keeps it from them.
+    /// Other users of this machine can see a password given here; use `EVERBELL_DATABASE_URL_FILE` to hide it.
     #[arg(long, value_name = "URL")]
     pub(crate) database: Option<String>,
-    /// Do this much: `all`, `scheduler` or `api`.
+    /// Run in this role: `all`, `scheduler` or `api`.
     #[arg(long, value_name = "ROLE")]
     pub(crate) role: Option<String>,
     /// Keep the SQLite file and the first admin token in this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<String>,
-    /// Tell this much: `error`, `warn`, `info`, `debug`, `trace`, or such as `info,everbell=debug`.
+    /// Log at this level: `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `info,everbell=debug`.
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log_level: Option<String>,
-    /// Write lines for people, `text`, or for programs, `json`.
+    /// Log in this format: `text` for people, `json` for programs.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) log_format: Option<String>,
 }

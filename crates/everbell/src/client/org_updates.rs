@@ -102,7 +102,7 @@ impl Parts {
                     }
                 }
                 Err(error) => {
-                    warn!(%error, "timers of orgs are not moved yet; the reconciler does it");
+                    warn!(%error, "timers of orgs are not up to date yet; the reconciler will update them");
                     return;
                 }
             }

@@ -23,7 +23,7 @@ impl Engine {
         stop.send_replace(true);
         while loops.join_next().await.is_some() {}
         if let Err(error) = shared.store.leave(shared.instance).await {
-            warn!(%error, "could not remove this instance from the list of instances; it is removed after a while");
+            warn!(%error, "could not remove this instance from the list of instances; it will be removed later");
         }
     }
 }

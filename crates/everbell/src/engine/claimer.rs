@@ -39,7 +39,7 @@ impl Claimer {
         let is_late = clock.monotonic().saturating_sub(sent) > within;
         let answer = match answer {
             Ok(started) if is_late && !started.is_empty() => {
-                warn!(runs = started.len(), "dropped a claim whose answer came too late; its runs are given back");
+                warn!(runs = started.len(), "dropped a claim whose answer came too late; its runs are released");
                 Err(late(within))
             }
             answer => answer,

@@ -51,7 +51,7 @@ pub(super) async fn drive<S: Step>(mut work: S, shared: Arc<Shared>, mut stop: w
                 if error.is_transient() {
                     shared.outage.began(S::NAME, shared.clock.monotonic(), &error, &shared.events);
                 } else {
-                    error!(step = S::NAME, %error, "a step failed; trying again");
+                    error!(step = S::NAME, %error, "a step failed; retrying");
                 }
                 failures += 1;
                 (Wait::For(backoff(failures, random()[0])), false)

@@ -121,7 +121,7 @@ async fn supervise(
         ended = &mut handler.0 => {
             let outcome = ended.unwrap_or_else(|error| Some(broken(error)));
             if outcome.is_none() {
-                warn!(run = %run.id(), "a run was not started, because its lease was nearly over");
+                warn!(run = %run.id(), "did not start a run because its lease was nearly over");
             }
             return (outcome.map(|outcome| unless_fenced(outcome, &lease)), run.output());
         }

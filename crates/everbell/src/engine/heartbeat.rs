@@ -96,7 +96,7 @@ impl Heartbeat {
         let recorded = store.record(&orphans, now).await?;
         let runs = recorded.iter().filter(|recorded| matches!(recorded, Recorded::Applied { .. })).count();
         if runs > 0 {
-            warn!(runs, "gave back runs that were leased to this instance and never started");
+            warn!(runs, "released runs that were leased to this instance but never started");
             signals.claim.notify_one();
         }
         Ok(())

@@ -48,7 +48,7 @@ async fn pause(
         }
         // It succeeded since, or another writer was faster.
         Err(StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::Stale { .. }) => {}
-        Err(error) => error!(job_id = %job, %error, "could not pause a job that fails; the next failure tries again"),
+        Err(error) => error!(job_id = %job, %error, "could not pause a failing job; will retry at the next failure"),
     }
 }
 

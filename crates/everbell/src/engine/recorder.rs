@@ -91,14 +91,14 @@ impl Recorder {
 
     /// One of them cannot be written as it is: it must not take the others with it, and is written as a plain failure.
     async fn one_by_one(&mut self, count: usize, error: &StoreError, now: Timestamp) -> StoreResult<Vec<Recorded>> {
-        error!(%error, "outcomes could not be recorded together; recording them one by one");
+        error!(%error, "could not record outcomes together; recording them one by one");
         let store = &self.shared.store;
         let mut recorded = Vec::new();
         for done in &mut self.group[..count] {
             let Some(transition) = &mut done.transition else { continue };
             let answer = match store.record(std::slice::from_ref(transition), now).await {
                 Err(error) if !error.is_transient() => {
-                    error!(run = %transition.run_id, %error, "an outcome could not be recorded; recording a failure");
+                    error!(run = %transition.run_id, %error, "could not record an outcome; recording a failure instead");
                     *transition = plain_failure(transition, &error, now);
                     store.record(std::slice::from_ref(transition), now).await?
                 }

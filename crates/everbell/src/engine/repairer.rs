@@ -55,7 +55,7 @@ impl Repairer {
             Err(StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::Stale { .. }) => Ok(()),
             // One that cannot be repaired does not keep the others from it.
             Err(error) => {
-                warn!(job = %key, %error, "an active job has no next fire and cannot be repaired");
+                warn!(job = %key, %error, "cannot repair an active job that has no next fire");
                 Ok(())
             }
         }

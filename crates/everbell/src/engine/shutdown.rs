@@ -69,8 +69,8 @@ impl Engine {
         end_within(LAST_TIMEOUT, &mut keeping).await;
         match timeout(LAST_TIMEOUT, shared.store.leave(shared.instance)).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => warn!(%error, "could not say that this instance is gone; others will notice"),
-            Err(_) => warn!("could not say in time that this instance is gone; others will notice"),
+            Ok(Err(error)) => warn!(%error, "could not deregister this instance; others will notice that it is gone"),
+            Err(_) => warn!("could not deregister this instance in time; others will notice that it is gone"),
         }
         info!(instance = %shared.instance, "engine stopped");
         failed.map_or(Ok(()), |what| Err(EngineFailed { what }))
@@ -82,7 +82,7 @@ impl Engine {
         let heard = self.heartbeat.step().await;
         let looked = self.claimer.step().await;
         for error in [heard.err(), looked.err()].into_iter().flatten() {
-            error!(%error, "the first look at the database failed; trying again");
+            error!(%error, "the first read of the database failed; retrying");
         }
     }
 
@@ -122,7 +122,7 @@ async fn ended(loops: &mut JoinSet<()>) -> String {
 async fn end_within(time: Duration, loops: &mut JoinSet<()>) {
     let ended = timeout(time, async { while loops.join_next().await.is_some() {} }).await;
     if ended.is_err() {
-        warn!(loops = loops.len(), "the database does not answer; abandoning what was asked of it");
+        warn!(loops = loops.len(), "the database does not answer; abandoning pending requests");
         loops.abort_all();
     }
 }
@@ -133,13 +133,13 @@ async fn wind_down(shared: &Shared, began: Instant) {
     if emptied_within(shared, options.shutdown_grace.saturating_sub(began.elapsed())).await {
         return;
     }
-    info!(runs = shared.inflight.attempts().len(), "stopping the runs that are left");
+    info!(runs = shared.inflight.attempts().len(), "stopping the remaining runs");
     shared.inflight.stop_all(&Stop::Shutdown);
     if !emptied_within(shared, options.cancel_grace + RECORD_TIMEOUT).await {
         let runs = shared.inflight.attempts().len();
         error!(
             runs,
-            "could not record how the last runs ended; they will be recorded as lost when their leases run out"
+            "could not record the last outcomes; those runs will be recorded as lost when their leases expire"
         );
     }
 }

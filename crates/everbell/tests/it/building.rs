@@ -36,7 +36,7 @@ async fn every_problem_is_told_at_once() {
 - engine.concurrency: must be from 1 to 100000
 - target `mail`: there is no state of the type `Db`; give one with `.state(..)`
 - target `mail`: there is no state of the type `Vec<String>`; give one with `.state(..)`
-- target `mail` is there twice
+- target `mail` is defined twice
 - target ` `: must not begin or end with white space
 - target `slow`: concurrency must be at least 1
 - target `slow`: timeout must be more than 0
@@ -47,7 +47,7 @@ async fn every_problem_is_told_at_once() {
 - schedule `b`: cronExpression: must be whole seconds from 1s to 366d, not 1.5s
 - schedule `b`: policies.maxConcurrentRuns: must be from 1 to 1000, not 0
 - schedule `b`: policies.timeout: must be from 1 s to 2592000 s, not 0ns
-- schedule `b` is there twice
+- schedule `b` is defined twice
 - schedule `b`: payload: the character \\u0000, which no database keeps, at byte 7
 - schedule `b`: policies.dependsOn.jobKey: must not end in `@` and digits: that names a version of a job
 - schedule `b`: policies.dependsOn.within: must be from 1 s to 31622400 s, not 0ns

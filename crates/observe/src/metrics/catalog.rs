@@ -46,8 +46,8 @@ macro_rules! catalog {
 }
 
 catalog! {
-    BUILD_INFO = Gauge "everbell_build_info" ["version", "commit"] "Always 1; the labels say what runs.";
-    DATABASE_UP = Gauge "everbell_database_up" [] "Whether the database answered when this was rendered. Gauges of what it holds are missing if not.";
+    BUILD_INFO = Gauge "everbell_build_info" ["version", "commit"] "Always 1; the labels identify the build.";
+    DATABASE_UP = Gauge "everbell_database_up" [] "Whether the database answered when this was rendered. Otherwise the gauges that are read from it are missing.";
     DATABASE_OUTAGES = Counter "everbell_database_outages_total" [] "How often the loops of this process could not reach the database.";
     CLOCK_STEPS = Counter "everbell_clock_steps_total" ["direction"] "How often the database's clock was set by more than two seconds, as this process noticed: forward or back.";
     DATABASE_TIME = Histogram "everbell_db_operation_duration_seconds" ["op"] "How long calls to the database took, from the first attempt to get a connection.";
@@ -55,9 +55,9 @@ catalog! {
     RUNS = Counter "everbell_runs_total" ["target", "status", "trigger"] "Runs that this process ended: executed, recorded as lost, or skipped when they were planned.";
     RUN_DURATION = Histogram "everbell_run_duration_seconds" ["target", "status"] "How long the last attempt of a run took.";
     RUN_RETRIES = Counter "everbell_run_retries_total" ["target"] "Attempts that failed and will be repeated.";
-    RUNS_LOST = Counter "everbell_runs_lost_total" [] "Runs that were ended because their instance was not heard of until the lease ran out.";
-    LEASES_LOST = Counter "everbell_leases_lost_total" [] "Runs that this process worked on after their lease had gone to nobody or somebody else.";
-    FIRE_LAG = Histogram "everbell_fire_lag_seconds" [] "How long after its time a scheduled run began, first attempts only.";
+    RUNS_LOST = Counter "everbell_runs_lost_total" [] "Runs that were ended because their instance sent no heartbeat before the lease expired.";
+    LEASES_LOST = Counter "everbell_leases_lost_total" [] "Runs that this process still worked on after their lease had expired or gone to another instance.";
+    FIRE_LAG = Histogram "everbell_fire_lag_seconds" [] "How late scheduled runs started, first attempts only.";
     SLOTS_SKIPPED = Counter "everbell_slots_skipped_total" ["reason"] "Runs that were recorded as skipped.";
     SCHEDULES_SKIPPED = Counter "everbell_schedules_skipped_total" ["reason"] "An alias of everbell_slots_skipped_total: the same numbers.";
     GAP_SLOTS = Counter "everbell_gap_slots_total" ["reason"] "Slots that got no run.";
@@ -68,25 +68,25 @@ catalog! {
 
     JOBS = Gauge "everbell_jobs" ["status", "schedule_type"] "Jobs, all versions.";
     JOBS_ERRORED = Gauge "everbell_jobs_errored" [] "Current jobs that cannot fire.";
-    JOBS_REPAIRED = Gauge "everbell_jobs_repaired" [] "Active jobs that this process, at its last look, found without a next fire although their schedules go on, and brought back. It looks every 5 minutes.";
+    JOBS_REPAIRED = Gauge "everbell_jobs_repaired" [] "Active jobs without a next fire that this process repaired at its last check, made every 5 minutes.";
     ORGS = Gauge "everbell_orgs" [] "Orgs; no more than 10,000 are counted.";
     ORG_TIMERS_ERRORED = Gauge "everbell_org_timers_errored" [] "Jobs that cannot fire for an org, counted for each org; no more than 10,000.";
     ORGS_WAITING = Gauge "everbell_orgs_waiting" [] "Orgs that changed and whose timers have not followed yet; no more than 10,000.";
-    ORG_UPDATES = Gauge "everbell_org_sweeps" [] "Walks over all orgs of a job that are not at their end.";
+    ORG_UPDATES = Gauge "everbell_org_sweeps" [] "Org updates that are not finished.";
     RUNS_ACTIVE = Gauge "everbell_runs_active" ["target", "status"] "Runs that are pending or running.";
     DUE_BACKLOG = Gauge "everbell_due_backlog" [] "Timers that are due and not planned.";
-    OLDEST_DUE_AGE = Gauge "everbell_oldest_due_age_seconds" [] "How long the oldest of them has been due; 0 without any.";
-    OLDEST_TRANSACTION_AGE = Gauge "everbell_oldest_transaction_age_seconds" [] "How long the oldest transaction of anybody else in the database has been open; 0 without any.";
+    OLDEST_DUE_AGE = Gauge "everbell_oldest_due_age_seconds" [] "Time since the oldest of them became due; 0 if there is none.";
+    OLDEST_TRANSACTION_AGE = Gauge "everbell_oldest_transaction_age_seconds" [] "Age of the oldest open transaction of another session in the database; 0 if there is none.";
     CLOCK_SKEW = Gauge "everbell_clock_skew_seconds" ["instance", "host"] "How far the clock of a host is ahead of the database's.";
-    HEARTBEAT_AGE = Gauge "everbell_instance_heartbeat_age_seconds" ["instance", "host"] "How long ago an instance was heard of.";
+    HEARTBEAT_AGE = Gauge "everbell_instance_heartbeat_age_seconds" ["instance", "host"] "Age of an instance's last heartbeat.";
     JOB_LAST_SUCCESS = Gauge "everbell_job_last_success_timestamp_seconds" ["job_key"] "When a job last succeeded, as far as this process knows: take the maximum over instances.";
     JOB_FAILURES = Gauge "everbell_job_consecutive_failures" ["job_key"] "Failed runs of a job since its last success.";
     JOB_NEXT_RUN = Gauge "everbell_job_next_run_timestamp_seconds" ["job_key"] "When a job fires next; missing if it does not.";
 
-    HTTP_TARGET = Counter "everbell_http_target_requests_total" ["code_class"] "Answers that HTTP targets got: 1xx to 5xx, or error where there was none.";
+    HTTP_TARGET = Counter "everbell_http_target_requests_total" ["code_class"] "Responses to calls of HTTP targets: 1xx to 5xx, or error if there was none.";
     HTTP_REQUESTS = Counter "everbell_http_requests_total" ["method", "route", "status"] "Requests to this server.";
     HTTP_DURATION = Histogram "everbell_http_request_duration_seconds" ["method", "route"] "How long requests to this server took.";
-    CONNECTIONS_REFUSED = Counter "everbell_http_connections_refused_total" ["limit"] "Connections beyond the limit of all (connections) or of one address (address): closed, or only allowed to ask probes.";
-    LOG_LINES_DROPPED = Counter "everbell_log_lines_dropped_total" [] "Lines of the log that were dropped because standard error was not read in time.";
-    LOGIN_FAILURES = Counter "everbell_login_failures_total" [] "Requests with a token that is not known or not valid any more.";
+    CONNECTIONS_REFUSED = Counter "everbell_http_connections_refused_total" ["limit"] "Connections beyond the total limit (connections) or the limit per address (address): closed, or restricted to probes.";
+    LOG_LINES_DROPPED = Counter "everbell_log_lines_dropped_total" [] "Log lines that were dropped because standard error was not read in time.";
+    LOGIN_FAILURES = Counter "everbell_login_failures_total" [] "Requests with an unknown or expired token.";
 }

@@ -52,7 +52,7 @@ impl Reading {
         let found = match tokio::time::timeout(DATABASE_TIMEOUT, read(bell, successes)).await {
             Ok(Ok(found)) => Some(found),
             Ok(Err(error)) => {
-                warn!(%error, "metrics: the database could not be read; its gauges are left out");
+                warn!(%error, "metrics: could not read the database; its gauges are left out");
                 None
             }
             Err(_) => {

@@ -112,7 +112,7 @@ mod tests {
         let odd = "a\\b\"c\nd{e}=,ü".to_owned();
         text.gauges(&BUILD_INFO, [([odd, String::new()], 1.0)]);
         text.gauge(&DATABASE_UP, 0.0);
-        let expected = "# HELP everbell_build_info Always 1; the labels say what runs.\n\
+        let expected = "# HELP everbell_build_info Always 1; the labels identify the build.\n\
                         # TYPE everbell_build_info gauge\n\
                         everbell_build_info{version=\"a\\\\b\\\"c\\nd{e}=,ü\",commit=\"\"} 1\n";
         let text = text.into_string();

@@ -72,7 +72,7 @@ fn check(args: &ConfigArgs, environment: &Environment, now: Timestamp, output: &
         output.json(&Accepted::new(&config, &jobs))?;
         return Ok(Exit::Success);
     }
-    let of = config.file.as_deref().unwrap_or("no configuration file, so the defaults hold");
+    let of = config.file.as_deref().unwrap_or("no configuration file, using defaults");
     let counts = format!("{}, {}", counted(config.targets.len(), "target"), counted(jobs.len(), "job"));
     output.line(&format!("ok: {of}: {counts}"))?;
     let rows: Vec<_> = config.targets.iter().map(target_row).chain(jobs.iter().map(Job::row)).collect();
@@ -197,7 +197,7 @@ impl Job {
     fn remarks(&self) -> Vec<String> {
         let over = (self.next.is_none() && !self.is_per_org()).then(|| "it does not fire any more".to_owned());
         let misses = self.misses.as_deref().map(|key| {
-            format!("it depends on `{key}`, which is no job of this configuration: unless it is made elsewhere, every slot is skipped")
+            format!("it depends on `{key}`, which this configuration does not define: every slot is skipped unless that job exists elsewhere")
         });
         self.warnings.iter().map(|warning| warning.detail.clone()).chain(over).chain(misses).collect()
     }

@@ -23,18 +23,18 @@ pub(crate) enum DbCommand {
     Status(DbArgs),
     /// Bring the schema up to date
     ///
-    /// The server does the same when it starts. A database that does not exist yet is made if it is an SQLite file.
+    /// The server does the same when it starts. An SQLite file that does not exist yet is created.
     #[command(before_help = MIGRATE_EXAMPLES)]
     Migrate(DbArgs),
     /// Delete runs, gaps and audit entries that are older than a time
     ///
-    /// Works in small bites, so a server may go on beside it. Active runs and jobs always stay.
+    /// Deletes in small batches, so a server may keep running. Active runs and jobs always stay.
     #[command(before_help = PRUNE_EXAMPLES)]
     Prune(PruneArgs),
     /// Copy an SQLite database into a file, even while a server uses it
     ///
-    /// The copy is of one moment, is checked, and can be read by its owner alone. No file is overwritten. PostgreSQL has
-    /// `pg_dump` for this.
+    /// The copy is a snapshot, is verified, and can be read by its owner alone. No file is overwritten. For PostgreSQL, use
+    /// `pg_dump`.
     #[command(before_help = BACKUP_EXAMPLES)]
     Backup(BackupArgs),
 }
@@ -47,7 +47,7 @@ pub(crate) struct DbArgs {
     pub(crate) config: Option<PathBuf>,
     /// Work on this database: `sqlite:PATH` or `postgres://user@host/database`.
     ///
-    /// Others on this machine can see a password that is written here; `EVERBELL_DATABASE_URL_FILE` keeps it from them.
+    /// Other users of this machine can see a password given here; use `EVERBELL_DATABASE_URL_FILE` to hide it.
     #[arg(long, value_name = "URL")]
     pub(crate) database: Option<String>,
     /// Look for the SQLite file in this folder.
@@ -62,10 +62,10 @@ pub(crate) struct DbArgs {
 pub(crate) struct PruneArgs {
     #[command(flatten)]
     pub(crate) db: DbArgs,
-    /// Keep what is younger than this, such as `180d` or `36h`; at least 1 hour.
+    /// Delete entries older than this, such as `180d` or `36h`; at least 1 hour.
     #[arg(long, value_name = "DURATION")]
     pub(crate) older_than: String,
-    /// Only tell what would be deleted.
+    /// Only show what would be deleted.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask for confirmation.
@@ -77,7 +77,7 @@ pub(crate) struct PruneArgs {
 pub(crate) struct BackupArgs {
     #[command(flatten)]
     pub(crate) db: DbArgs,
-    /// Where to write the copy; no such file may exist.
+    /// The file to create; it must not exist.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
@@ -141,9 +141,9 @@ fn url(args: &DbArgs, environment: &Environment) -> Result<Secret, CliError> {
 fn failed(error: StoreError) -> CliError {
     let hint = match &error {
         StoreError::NotFound { .. } => {
-            Some("`everbell db migrate` makes it, and `--database` or `--data-dir` name another one")
+            Some("create it with `everbell db migrate`, or name another one with `--database` or `--data-dir`")
         }
-        StoreError::Unavailable { .. } => Some("`everbell config show` tells which database is used"),
+        StoreError::Unavailable { .. } => Some("`everbell config show` shows which database is used"),
         _ => None,
     };
     let message = match error {

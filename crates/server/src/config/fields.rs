@@ -9,36 +9,36 @@ const URL: Kind = Kind::Text { min: 1, max: 4_096 };
 
 /// The sections, in the order in which they are shown. `target` and `job` are blocks, which are read one by one.
 pub(crate) const SECTIONS: &[Field] = &[
-    optional("server", Kind::Object(SERVER), "Where the server listens and what it does."),
-    optional("database", Kind::Object(DATABASE), "Where everything is kept."),
+    optional("server", Kind::Object(SERVER), "Listening address and role of the server."),
+    optional("database", Kind::Object(DATABASE), "The database."),
     optional("api", Kind::Object(API), "The REST API."),
     optional("ui", Kind::Object(UI), "The web UI."),
-    optional("auth", Kind::Object(AUTH), "Who may do what."),
-    optional("engine", Kind::Object(ENGINE), "How much, how often and how long."),
-    optional("retention", Kind::Object(RETENTION), "How much history is kept."),
-    optional("log", Kind::Object(LOG), "What is told on standard error."),
-    optional("metrics", Kind::Object(METRICS), "What `/metrics` tells."),
-    optional("jobs", Kind::Object(JOBS), "How `[[job]]` blocks meet the jobs of the database."),
-    optional("target", Kind::Json, "What jobs do, a block each."),
-    optional("job", Kind::Json, "When something happens, a block each."),
-    optional("template", Kind::Json, "Named expressions to begin with, a block each."),
+    optional("auth", Kind::Object(AUTH), "Access."),
+    optional("engine", Kind::Object(ENGINE), "The engine: concurrency, intervals and time limits."),
+    optional("retention", Kind::Object(RETENTION), "How long history is kept."),
+    optional("log", Kind::Object(LOG), "The log on standard error."),
+    optional("metrics", Kind::Object(METRICS), "The metrics at `/metrics`."),
+    optional("jobs", Kind::Object(JOBS), "How `[[job]]` blocks are synced with the jobs in the database."),
+    optional("target", Kind::Json, "Targets, one block each."),
+    optional("job", Kind::Json, "Jobs, one block each."),
+    optional("template", Kind::Json, "Named expressions for new jobs, one block each."),
 ];
 
 const SERVER: &[Field] = &[
-    optional("listen", TEXT, "Address and port of the API and the web pages. Port 0 takes any that is free."),
-    optional("publicUrl", URL, "How people reach the server, for links in answers."),
+    optional("listen", TEXT, "Address and port of the API and the web pages. Port 0 picks a free one."),
+    optional("publicUrl", URL, "The public URL of the server, for links in responses."),
     optional(
         "trustProxy",
         Kind::Flag,
-        "A proxy with TLS stands in front: `X-Forwarded-For` tells the address of the client.",
+        "Whether a proxy with TLS is in front: the client address is taken from `X-Forwarded-For`.",
     ),
-    optional("role", Kind::Word(&["all", "scheduler", "api"]), "What this process does."),
-    optional("maxConnections", Kind::Integer { min: 1, max: 100_000 }, "How many connections it holds at once."),
-    optional("requestTimeout", Kind::Span, "How long the answer to a request may take, from 1s to 10m."),
+    optional("role", Kind::Word(&["all", "scheduler", "api"]), "The role of this process."),
+    optional("maxConnections", Kind::Integer { min: 1, max: 100_000 }, "The most concurrent connections."),
+    optional("requestTimeout", Kind::Span, "Time limit for answering a request, from 1s to 10m."),
     optional(
         "maxConnectionsPerAddress",
         Kind::Integer { min: 1, max: 100_000 },
-        "How many of them may come from one address. Does not apply with `trust_proxy`.",
+        "The most concurrent connections from one address. Does not apply with `trust_proxy`.",
     ),
     optional("dataDir", PATH, "The folder of the SQLite file and of the first admin token."),
 ];
@@ -53,12 +53,12 @@ const DATABASE: &[Field] = &[
     optional(
         "maxConnections",
         Kind::Integer { min: 3, max: 1_000 },
-        "How many connections to a PostgreSQL server this instance has at most; 6 if absent.",
+        "The most connections of this instance to a PostgreSQL server; 6 if absent.",
     ),
     optional(
         "allowCopy",
         Kind::Flag,
-        "Whether the copy of an SQLite database starts while the server of the original runs: both fire the same jobs.",
+        "Whether the server may start on a copy of an SQLite database while the server of the original is running: both fire the same jobs.",
     ),
 ];
 
@@ -69,18 +69,18 @@ const API: &[Field] = &[
     optional(
         "runNowOverlapStatus",
         Kind::Integer { min: 200, max: 409 },
-        "How a run-now is answered that was skipped because a run is active: 409 or 200.",
+        "The status code for a run-now request that was skipped because a run is active: 409 or 200.",
     ),
     optional("docs", Kind::Flag, "Whether the documentation of the API is served."),
     optional(
         "writeRate",
         Kind::Integer { min: 0, max: 100_000 },
-        "How many requests per second each token may make that can change something; 0 sets no limit.",
+        "The most write requests per second of each token; 0 sets no limit.",
     ),
     optional(
         "writeBurst",
         Kind::Integer { min: 1, max: 1_000_000 },
-        "How many of them a token may make at once after a quiet time.",
+        "The most write requests that a token may send in a burst.",
     ),
 ];
 
@@ -89,49 +89,41 @@ const UI: &[Field] = &[
     optional(
         "environment",
         Kind::Text { min: 1, max: 40 },
-        "What this installation is called, such as `prod-eu`; shown on every page.",
+        "The name of this installation, such as `prod-eu`; shown on every page.",
     ),
 ];
 
 const AUTH: &[Field] = &[
-    optional(
-        "adminToken",
-        Kind::Secret,
-        "The token of the first admin, instead of one that is made at the first start.",
-    ),
+    optional("adminToken", Kind::Secret, "The token of the first admin, instead of one generated at the first start."),
     optional("adminTokenFile", PATH, "A file that holds that token."),
     optional(
         "metricsToken",
         Kind::Secret,
-        "What `/metrics` asks for. Without it, only this machine may read them, and nobody behind a proxy.",
+        "The token that `/metrics` requires. Without it, only clients on this machine may read metrics, and none behind a proxy.",
     ),
     optional("metricsTokenFile", PATH, "A file that holds that token."),
-    optional("runHistory", Kind::Word(&["viewer", "operator", "admin"]), "The least role that reads runs."),
+    optional("runHistory", Kind::Word(&["viewer", "operator", "admin"]), "The lowest role that may read runs."),
 ];
 
 const ENGINE: &[Field] = &[
-    optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "How many runs are in flight at once."),
-    optional("poll", Kind::Span, "How often to look when nothing is known to be due and nobody wakes."),
-    optional("lease", Kind::Span, "How long an instance may be silent before its runs are lost."),
-    optional("heartbeat", Kind::Span, "How often it says that it lives; a twelfth of the lease if absent."),
+    optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "The most runs in flight at once."),
+    optional("poll", Kind::Span, "Poll interval when nothing is known to be due."),
+    optional("lease", Kind::Span, "How long an instance may go without a heartbeat before its runs are lost."),
+    optional("heartbeat", Kind::Span, "Heartbeat interval; a twelfth of the lease if absent."),
     optional("shutdownGrace", Kind::Span, "How long a shutdown waits for runs before it cancels them."),
     optional("cancelGrace", Kind::Span, "How long a run that was asked to stop may take before it is dropped."),
-    optional(
-        "batch",
-        Kind::Integer { min: 1, max: 10_000 },
-        "How many timers, claims or outcomes go into one transaction.",
-    ),
+    optional("batch", Kind::Integer { min: 1, max: 10_000 }, "The most timers, claims or outcomes in one transaction."),
     optional(
         "maxPendingRuns",
         Kind::Integer { min: 1, max: 1_000_000 },
-        "How many runs of a job, or of an org of a job, may be pending or running when somebody asks for more by hand or by a backfill.",
+        "The most pending and running runs of a job, or of an org of a job, when more are requested by hand or by a backfill.",
     ),
     optional("linger", Kind::Span, "How long the first outcome of a group waits for others."),
 ];
 
 const RETENTION: &[Field] = &[
     optional("keep", TEXT, "How long runs and gaps are kept, or `forever`."),
-    optional("audit", TEXT, "How long entries of the audit trail are kept, or `forever`."),
+    optional("audit", TEXT, "How long audit entries are kept, or `forever`."),
 ];
 
 const LOG: &[Field] = &[
@@ -144,49 +136,50 @@ const LOG: &[Field] = &[
 ];
 
 const METRICS: &[Field] =
-    &[optional("perJob", Kind::Flag, "Whether there are time series for each job, which can be many.")];
+    &[optional("perJob", Kind::Flag, "Whether to export time series for each job, which can be many.")];
 
 const JOBS: &[Field] = &[
-    optional("removed", Kind::Word(&["keep", "pause", "retire"]), "What becomes of a job whose block went away."),
-    optional("adopt", Kind::Flag, "Whether a block takes over a job of its name that was made elsewhere."),
+    optional("removed", Kind::Word(&["keep", "pause", "retire"]), "What to do with a job whose block was removed."),
+    optional(
+        "adopt",
+        Kind::Flag,
+        "Whether a block takes over an existing job of the same key that was created elsewhere.",
+    ),
 ];
 
 macro_rules! target_fields {
     ($($own:expr),*) => {
         &[
-            required("label", TEXT, "The name that jobs call it by."),
-            required("type", Kind::Word(&["log", "http", "command"]), "What it does."),
-            optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "How many at once on this instance; as many as the engine takes if absent."),
+            required("label", TEXT, "The name that jobs refer to it by."),
+            required("type", Kind::Word(&["log", "http", "command"]), "The type of the target."),
+            optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "The most concurrent runs on this instance; the engine's limit if absent."),
             $($own),*
         ]
     };
 }
 
 /// The keys of a `log` target.
-pub(crate) const LOG_TARGET: &[Field] = target_fields!(optional(
-    "timeout",
-    Kind::Span,
-    "The longest time of a run, if it is shorter than that of the job."
-));
+pub(crate) const LOG_TARGET: &[Field] =
+    target_fields!(optional("timeout", Kind::Span, "Time limit of a run, if shorter than the job's."));
 
 /// The keys of an `http` target.
 pub(crate) const HTTP_TARGET: &[Field] = target_fields!(
-    required("url", Kind::Secret, "Where to call."),
-    optional("method", Kind::Word(&["POST", "PUT", "PATCH", "GET", "DELETE"]), "How to call; POST if absent."),
-    optional("headers", Kind::Map(&Kind::Secret), "Further headers."),
+    required("url", Kind::Secret, "The URL to call."),
+    optional("method", Kind::Word(&["POST", "PUT", "PATCH", "GET", "DELETE"]), "The HTTP method; POST if absent."),
+    optional("headers", Kind::Map(&Kind::Secret), "Additional headers."),
     optional(
         "signingKeys",
         Kind::List { of: &Kind::Secret, max: 10 },
-        "Keys of Standard Webhooks signatures. Each signs."
+        "Keys for Standard Webhooks signatures; each key signs."
     ),
-    optional("signingKeyFiles", Kind::List { of: &PATH, max: 10 }, "Files that hold further keys."),
-    optional("timeout", Kind::Span, "How long the whole call may take; 30s if absent."),
+    optional("signingKeyFiles", Kind::List { of: &PATH, max: 10 }, "Files with additional keys."),
+    optional("timeout", Kind::Span, "Time limit of the whole call; 30s if absent."),
     optional(
         "success",
         Kind::List { of: &Kind::Json, max: 20 },
-        "Answers that are a success, such as `304` or `\"200-299\"`; `[\"200-299\"]` if absent."
+        "Status codes that count as success, such as `304` or `\"200-299\"`; `[\"200-299\"]` if absent."
     ),
-    optional("caFile", PATH, "Certificates to trust besides those of the machine, in PEM."),
+    optional("caFile", PATH, "Certificates to trust in addition to the system's, in PEM."),
     optional(
         "allowPrivate",
         Kind::Flag,
@@ -195,7 +188,7 @@ pub(crate) const HTTP_TARGET: &[Field] = target_fields!(
     optional(
         "allowLinkLocal",
         Kind::Flag,
-        "Whether link-local addresses may be called, where clouds keep their metadata; no if absent."
+        "Whether link-local addresses, such as cloud metadata services, may be called; no if absent."
     )
 );
 
@@ -206,21 +199,21 @@ pub(crate) const COMMAND_TARGET: &[Field] = target_fields!(
         Kind::List { of: &Kind::Text { min: 0, max: 10_000 }, max: 1_000 },
         "The program and its arguments; never a shell."
     ),
-    optional("cwd", PATH, "The folder in which it runs; that of the server if absent."),
-    optional("user", TEXT, "The user that it runs as, by name or number; that of the server if absent."),
-    optional("group", TEXT, "Its group, by name or number; that of the user if absent."),
-    optional("env", Kind::Map(&Kind::Secret), "Variables that it gets."),
+    optional("cwd", PATH, "The working directory; the server's if absent."),
+    optional("user", TEXT, "The user to run as, by name or number; the server's if absent."),
+    optional("group", TEXT, "The group to run as, by name or number; the user's if absent."),
+    optional("env", Kind::Map(&Kind::Secret), "Environment variables to set."),
     optional(
         "passEnv",
         Kind::List { of: &TEXT, max: 1_000 },
-        "Variables of the server that it gets too, besides `PATH`, `HOME`, `LANG` and `TZ`."
+        "Environment variables to pass on from the server, besides `PATH`, `HOME`, `LANG` and `TZ`."
     ),
     optional(
         "success",
         Kind::List { of: &Kind::Integer { min: 0, max: 255 }, max: 256 },
-        "Exit codes that are a success; `[0]` if absent."
+        "Exit codes that count as success; `[0]` if absent."
     ),
-    optional("timeout", Kind::Span, "The longest time of a run, if it is shorter than that of the job.")
+    optional("timeout", Kind::Span, "Time limit of a run, if shorter than the job's.")
 );
 
 /// Pairs of keys that say the same thing in two ways.
@@ -265,9 +258,9 @@ pub(crate) fn field(path: &str) -> Option<&'static Field> {
 
 /// The keys of a template.
 pub(crate) const TEMPLATE: &[Field] = &[
-    required("name", TEXT, "For people."),
+    required("name", TEXT, "The display name."),
     required("cronExpression", Kind::Text { min: 1, max: 1_000 }, "The expression."),
-    optional("description", Kind::Text { min: 0, max: 500 }, "What it is for; the expression in words if absent."),
+    optional("description", Kind::Text { min: 0, max: 500 }, "The description; the expression in words if absent."),
 ];
 
 /// The target table of a type.

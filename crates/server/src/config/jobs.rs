@@ -33,7 +33,11 @@ pub(super) fn read(layers: &mut Layers, known: Option<&[String]>) -> Vec<Draft> 
         }
         let key = block.get("job_key").and_then(Value::as_str).unwrap_or_default().to_owned();
         if let Some(first) = seen.get(&key).filter(|_| !key.is_empty()) {
-            faults.push(Fault::new("/job_key", "invalid", format!("is there twice; the other is in line {first}")));
+            faults.push(Fault::new(
+                "/job_key",
+                "invalid",
+                format!("is defined twice; the other one is on line {first}"),
+            ));
         }
         seen.entry(key).or_insert_with(|| layers.document.line(&format!("{place}/job_key")).unwrap_or_default());
         drafts.push(read.draft);

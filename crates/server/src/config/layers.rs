@@ -206,7 +206,7 @@ impl Layers {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(blocks)) => blocks.clone(),
             Some(_) => {
-                let detail = format!("must be written as `[[{kind}]]` blocks, with two brackets each");
+                let detail = format!("must be written as `[[{kind}]]` blocks, with double brackets");
                 self.refuse(&Fault::new(format!("/{kind}"), "wrong_type", detail));
                 Vec::new()
             }
@@ -223,7 +223,7 @@ fn at_home(fault: Fault) -> Fault {
     };
     match SECTIONS.iter().find(has) {
         Some(home) if fault.code == "unknown_field" => {
-            Fault { detail: format!("is not known here; it belongs to `[{}]`", home.name), ..fault }
+            Fault { detail: format!("is not a key of this section; it belongs to `[{}]`", home.name), ..fault }
         }
         _ => fault,
     }

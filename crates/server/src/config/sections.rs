@@ -24,7 +24,7 @@ pub(super) fn read(form: &mut Form<'_>, secrets: Secrets<'_>) -> Settings {
     for (one, other) in ALTERNATIVES {
         if form.has(one) && form.has(other) {
             let one = one.split('.').map(|name| form.spell(name)).collect::<Vec<_>>().join(".");
-            form.fault(other, "invalid", format!("`{one}` is there too; keep one of them"));
+            form.fault(other, "invalid", format!("`{one}` is set too; keep only one of them"));
         }
     }
     let server = server(form);
@@ -177,9 +177,9 @@ fn api(form: &mut Form<'_>) -> ApiSettings {
         if let Some(detail) = bad_mount(mount) {
             form.fault(&format!("api.mounts.{n}"), "invalid", detail);
         } else if mounts[..n].contains(mount) {
-            form.fault(&format!("api.mounts.{n}"), "invalid", "is there twice");
+            form.fault(&format!("api.mounts.{n}"), "invalid", "is listed twice");
         } else if let Some(outer) = mounts.iter().find(|outer| lies_in(outer)) {
-            form.fault(&format!("api.mounts.{n}"), "invalid", format!("lies within `{outer}`, which is one too"));
+            form.fault(&format!("api.mounts.{n}"), "invalid", format!("lies within `{outer}`, which is also listed"));
         }
     }
     let status = form.count("api.runNowOverlapStatus").unwrap_or(409);

@@ -126,12 +126,12 @@ impl Settings {
         let ServerSettings { listen, trust_proxy, .. } = &self.server;
         if !listen.ip().is_loopback() && !trust_proxy {
             warnings.push(format!(
-                "{listen} can be reached from other machines, and tokens go there in the clear; put a proxy with TLS in \
-                 front and say `trust_proxy = true`, or listen on 127.0.0.1"
+                "{listen} can be reached from other machines, and tokens are sent unencrypted; put a proxy with TLS in \
+                 front and set `trust_proxy = true`, or listen on 127.0.0.1"
             ));
         }
         if self.database.reveal().ends_with(":memory:") {
-            warnings.push("the database is in memory: everything is gone when the server stops".to_owned());
+            warnings.push("the database is in memory: all data is lost when the server stops".to_owned());
         }
         warnings
     }

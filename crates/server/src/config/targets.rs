@@ -32,7 +32,7 @@ pub(super) fn read(layers: &mut Layers, secrets: Secrets<'_>) -> Targets {
         let (settings, mut faults) = target(block, secrets);
         let label = block.get("label").and_then(Value::as_str).unwrap_or_default().to_owned();
         if let Some(first) = seen.get(&label).filter(|_| !label.is_empty()) {
-            faults.push(Fault::new("/label", "invalid", format!("is there twice; the other is in line {first}")));
+            faults.push(Fault::new("/label", "invalid", format!("is defined twice; the other one is on line {first}")));
         }
         let line = layers.document.line(&format!("{place}/label")).unwrap_or_default();
         seen.entry(label.clone()).or_insert(line);
@@ -105,7 +105,7 @@ fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>) -> Option<Faul
         None => Some(fault),
         Some(_) if fields.is_none() => None,
         Some(owner) => {
-            let detail = format!("is for targets of the type `{owner}`, this one is `{kind}`");
+            let detail = format!("is only for targets of type `{owner}`; this one is `{kind}`");
             Some(Fault { detail, ..fault })
         }
     }
@@ -144,7 +144,7 @@ fn command(form: &mut Form<'_>, secrets: Secrets<'_>) -> CommandSettings {
     let pass_env: Vec<String> = form.list("passEnv").into_iter().map(str::to_owned).collect();
     let is_odd = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
     if let Some(name) = env.keys().find(is_odd).cloned() {
-        let detail = "is no name of a variable: it must have no `=`";
+        let detail = "is not a valid variable name: it must not contain `=`";
         form.note(Fault::new(format!("/env/{}", escape(&name)), "invalid", detail));
     }
     if pass_env.iter().any(|name| name.contains('=')) {

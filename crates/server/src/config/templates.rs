@@ -16,7 +16,7 @@ pub(super) fn read(layers: &mut Layers) -> Vec<Template> {
         let mut form = Form::read(block, TEMPLATE, Naming::Snake);
         let name = form.text("name").unwrap_or_default().to_owned();
         if templates.iter().any(|known| known.name == name) {
-            form.fault("name", "invalid", "is there already; every template has a name of its own");
+            form.fault("name", "invalid", "is already used; template names must be unique");
         }
         let cron_expression = form.text("cronExpression").unwrap_or_default().to_owned();
         if let Err(error) = Expression::parse(&cron_expression) {

@@ -240,7 +240,7 @@ fn what_may_surprise_is_told() {
     let variables =
         [("EVERBELL_LISTEN", "0.0.0.0:7070"), ("EVERBELL_DATABASE_URL", "sqlite::memory:"), ("EVERBELL_X", "")];
     let told = read_with("", &variables, &ServeFlags::default()).unwrap().warnings;
-    assert_eq!(told[0], "the variable `EVERBELL_X` is not known; `everbell config --help` tells which are");
+    assert_eq!(told[0], "unknown variable `EVERBELL_X`; `everbell config --help` lists the known ones");
     assert!(told[1].starts_with("0.0.0.0:7070 can be reached from other machines"), "{told:?}");
     assert!(told[2].starts_with("the database is in memory"), "{told:?}");
     let proxied = read_with("[server]\ntrust_proxy = true", &variables[..1], &ServeFlags::default()).unwrap();

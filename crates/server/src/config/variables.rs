@@ -29,29 +29,33 @@ pub(super) const CONFIG: &str = "EVERBELL_CONFIG";
 pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: CONFIG, path: None, doc: "the configuration file; `everbell.toml` if it exists" },
     sets("EVERBELL_LISTEN", "server.listen", "address and port"),
-    sets("EVERBELL_PUBLIC_URL", "server.publicUrl", "how people reach the server"),
-    sets("EVERBELL_TRUST_PROXY", "server.trustProxy", "`true` if a proxy with TLS stands in front"),
+    sets("EVERBELL_PUBLIC_URL", "server.publicUrl", "the public URL of the server"),
+    sets("EVERBELL_TRUST_PROXY", "server.trustProxy", "`true` if a proxy with TLS is in front"),
     sets("EVERBELL_ROLE", "server.role", "`all`, `scheduler` or `api`"),
-    sets("EVERBELL_MAX_CONNECTIONS", "server.maxConnections", "connections held at once"),
-    sets("EVERBELL_REQUEST_TIMEOUT", "server.requestTimeout", "how long the answer to a request may take"),
+    sets("EVERBELL_MAX_CONNECTIONS", "server.maxConnections", "the most concurrent connections"),
+    sets("EVERBELL_REQUEST_TIMEOUT", "server.requestTimeout", "time limit for answering a request"),
     sets(
         "EVERBELL_MAX_CONNECTIONS_PER_ADDRESS",
         "server.maxConnectionsPerAddress",
-        "how many of them may come from one address",
+        "the most concurrent connections from one address",
     ),
     sets("EVERBELL_DATA_DIR", "server.dataDir", "the folder of the SQLite file and of the first admin token"),
     sets("EVERBELL_DATABASE_URL", "database.url", "the address of the database"),
     sets("EVERBELL_DATABASE_URL_FILE", "database.urlFile", "a file that holds it"),
-    sets("EVERBELL_DATABASE_MAX_CONNECTIONS", "database.maxConnections", "connections to the database at most"),
-    sets("EVERBELL_DATABASE_ALLOW_COPY", "database.allowCopy", "whether a copy starts beside its original"),
+    sets("EVERBELL_DATABASE_MAX_CONNECTIONS", "database.maxConnections", "the most connections to the database"),
+    sets(
+        "EVERBELL_DATABASE_ALLOW_COPY",
+        "database.allowCopy",
+        "whether the server may start on a copy beside its original",
+    ),
     sets("EVERBELL_ADMIN_TOKEN", "auth.adminToken", "the token of the first admin"),
     sets("EVERBELL_ADMIN_TOKEN_FILE", "auth.adminTokenFile", "a file that holds it"),
-    sets("EVERBELL_METRICS_TOKEN", "auth.metricsToken", "what `/metrics` asks for"),
+    sets("EVERBELL_METRICS_TOKEN", "auth.metricsToken", "the token that `/metrics` requires"),
     sets("EVERBELL_METRICS_TOKEN_FILE", "auth.metricsTokenFile", "a file that holds it"),
-    sets("EVERBELL_CONCURRENCY", "engine.concurrency", "runs in flight at once"),
+    sets("EVERBELL_CONCURRENCY", "engine.concurrency", "the most runs in flight at once"),
     sets("EVERBELL_SHUTDOWN_GRACE", "engine.shutdownGrace", "how long a shutdown waits for runs"),
     sets("EVERBELL_RETENTION", "retention.keep", "how long runs and gaps are kept, or `forever`"),
-    sets("EVERBELL_AUDIT_RETENTION", "retention.audit", "how long entries of the audit trail are kept, or `forever`"),
+    sets("EVERBELL_AUDIT_RETENTION", "retention.audit", "how long audit entries are kept, or `forever`"),
     sets("EVERBELL_LOG", "log.level", "such as `info,everbell=debug`"),
     sets("EVERBELL_LOG_FORMAT", "log.format", "`text` or `json`"),
 ];
@@ -110,9 +114,9 @@ impl Environment {
                 did_you_mean(name.trim_start_matches(PREFIX), VARIABLES.iter().map(|variable| own(variable.name)));
             let more = match near {
                 Some(near) => format!("did you mean `{PREFIX}{near}`?"),
-                None => "`everbell config --help` tells which are".to_owned(),
+                None => "`everbell config --help` lists the known ones".to_owned(),
             };
-            format!("the variable `{}` is not known; {more}", name.escape_debug())
+            format!("unknown variable `{}`; {more}", name.escape_debug())
         };
         unknown.map(told).collect()
     }
@@ -149,8 +153,8 @@ mod tests {
         assert_eq!(environment(&known).warnings(), [""; 0]);
         let told = environment(&[("EVERBELL_LISTENS", "x"), ("EVERBELL_DATABASE", "secret")]).warnings();
         let expected = [
-            "the variable `EVERBELL_DATABASE` is not known; did you mean `EVERBELL_DATABASE_URL`?",
-            "the variable `EVERBELL_LISTENS` is not known; did you mean `EVERBELL_LISTEN`?",
+            "unknown variable `EVERBELL_DATABASE`; did you mean `EVERBELL_DATABASE_URL`?",
+            "unknown variable `EVERBELL_LISTENS`; did you mean `EVERBELL_LISTEN`?",
         ];
         assert_eq!(told, expected);
     }

@@ -45,14 +45,17 @@ pub(super) async fn check(store: &dyn Store, config: &Config) -> Result<(), CliE
             Verdict::Harmless => {}
             Verdict::OriginalRuns if !config.server.allow_copy => {
                 return Err(CliError::Failed {
-                    message: format!("{last}, which still runs with another file: `{}` is a copy", file.display()),
+                    message: format!(
+                        "{last}, which is still running with another file: `{}` is a copy",
+                        file.display()
+                    ),
                     hint: Some(format!(
                         "stop process {pid}, or set EVERBELL_DATABASE_ALLOW_COPY=true to let both fire the same jobs"
                     )),
                 });
             }
             Verdict::OriginalRuns | Verdict::Unknown => {
-                tracing::warn!("{last}; if that server still runs with another copy, both fire the same jobs");
+                tracing::warn!("{last}; if that server is still running with another copy, both fire the same jobs");
             }
         }
     }

@@ -23,7 +23,7 @@ pub(super) fn limits(config: &Config) -> Limits {
             open_files = available,
             connections,
             configured,
-            "fewer connections than configured fit into the limit of open files; raise it (`ulimit -n`, `LimitNOFILE=`)"
+            "the limit of open files is too low for the configured number of connections; raise it (`ulimit -n`, `LimitNOFILE=`)"
         );
     }
     let per_address = (!config.server.trust_proxy).then_some(config.server.max_connections_per_address as usize);
@@ -49,7 +49,7 @@ fn raise(needed: u64) -> u64 {
     match setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }) {
         Ok(()) => wanted,
         Err(error) => {
-            tracing::warn!(%error, wanted, "the limit of open files cannot be raised");
+            tracing::warn!(%error, wanted, "cannot raise the limit of open files");
             soft
         }
     }

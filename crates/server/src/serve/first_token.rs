@@ -46,9 +46,7 @@ pub(super) async fn ensure(bell: &Everbell, config: &Config) -> Result<WayIn, Cl
     // Write the file first: a token that cannot be read again would lock everyone out.
     write(&config.server.data_dir, &file, &token).map_err(|error| CliError::Failed {
         message: format!("cannot write the first admin token to `{}`: {error}", file.display()),
-        hint: Some(
-            "let the server write there, choose another `data_dir`, or set EVERBELL_ADMIN_TOKEN_FILE".to_owned(),
-        ),
+        hint: Some("make the folder writable, choose another `data_dir`, or set EVERBELL_ADMIN_TOKEN_FILE".to_owned()),
     })?;
     let now = bell.now();
     let new = NewToken {

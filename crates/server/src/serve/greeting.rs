@@ -23,7 +23,7 @@ pub(super) fn print(config: &Config, address: SocketAddr, way: &WayIn) -> io::Re
     let write = move || {
         let mut stdout = io::stdout().lock();
         if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-            tracing::warn!(%error, "the greeting could not be written to standard output");
+            tracing::warn!(%error, "could not write the greeting to standard output");
         }
     };
     thread::Builder::new().name("greeting".to_owned()).spawn(write).map(drop)
@@ -69,7 +69,7 @@ impl<'a> Greeting<'a> {
         lines.push(format!("  targets   {labels}"));
         lines.push(format!("  jobs      {} configured", self.jobs));
         if self.demo {
-            lines.push("  There is no everbell.toml here: the job `demo` prints a message every minute.".to_owned());
+            lines.push("  No everbell.toml found: the job `demo` prints a message every minute.".to_owned());
         }
         lines.join("\n") + "\n"
     }
@@ -97,12 +97,12 @@ fn token_line(way: &WayIn) -> String {
     match way {
         // Others may read a journal or the log of a container.
         WayIn::First { token, file } if io::stdout().is_terminal() => {
-            format!("{}  (shown this once; kept in {})", token.reveal(), file.display())
+            format!("{}  (shown only once; saved in {})", token.reveal(), file.display())
         }
         WayIn::First { file, .. } => format!("the first admin token is in {}", file.display()),
         WayIn::Configured => "as configured".to_owned(),
         WayIn::Kept(file) => format!("in {}", file.display()),
-        WayIn::Made => "those that were made before".to_owned(),
-        WayIn::Nobody => "no admin token is valid any more; start once with EVERBELL_ADMIN_TOKEN to come in".to_owned(),
+        WayIn::Made => "created earlier".to_owned(),
+        WayIn::Nobody => "no valid admin token is left; start once with EVERBELL_ADMIN_TOKEN to get access".to_owned(),
     }
 }

@@ -34,7 +34,7 @@ const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Runs until it is asked to stop.
 pub(crate) fn run(config: &Config) -> Result<Exit, CliError> {
     let log = logs::init(config.log.format, config.log.filter.clone())
-        .map_err(|error| CliError::Failed { message: format!("cannot begin to log: {error}"), hint: None })?;
+        .map_err(|error| CliError::Failed { message: format!("cannot start logging: {error}"), hint: None })?;
     warnings::log(config);
     let metrics = if config.metrics.per_job { Metrics::with_jobs() } else { Metrics::new() };
     metrics.watch_log(&log);
@@ -65,9 +65,9 @@ async fn open_and_serve(config: &Config, metrics: Metrics) -> Result<Exit, CliEr
 async fn close(store: &dyn Store) {
     match tokio::time::timeout(CLOSE_TIMEOUT, store.close()).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::error!(%error, "the database could not be closed in good order"),
+        Ok(Err(error)) => tracing::error!(%error, "could not close the database cleanly"),
         Err(_) => {
-            tracing::warn!("the database was still busy and is not closed in good order; the next start repairs that");
+            tracing::warn!("the database was still busy and was not closed cleanly; the next start will repair it");
         }
     }
 }
@@ -84,7 +84,7 @@ async fn serve(
     let bell = build(config, &metrics, store).await?;
     let listener = TcpListener::bind(config.server.listen).await.map_err(|error| CliError::Failed {
         message: format!("cannot listen on {}: {error}", config.server.listen),
-        hint: Some("another process may have this port; choose one with `--listen ADDRESS:PORT`".to_owned()),
+        hint: Some("another process may be using this port; choose another with `--listen ADDRESS:PORT`".to_owned()),
     })?;
     let address = listener.local_addr()?;
     let way = first_token::ensure(&bell, config).await?;
@@ -107,7 +107,7 @@ async fn serve(
 
     let stopping = async {
         signals::received(signals.clone(), 1).await;
-        tracing::info!("stopping: taking no more work; a second signal ends at once");
+        tracing::info!("stopping: taking no more work; send a second signal to exit at once");
         app.metrics.pulse().stop();
         notifier.stopping();
     };
@@ -120,12 +120,12 @@ async fn serve(
     for mut task in [serving, watching] {
         match tokio::time::timeout_at(last, &mut task).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!(%error, "a part of the server broke"),
+            Ok(Err(error)) => tracing::error!(%error, "a part of the server failed"),
             Err(_) => task.abort(),
         }
     }
     if tokio::time::timeout_at(last, app.denials.flush(&bell)).await.is_err() {
-        tracing::warn!("the last denied requests could not be written to the audit trail");
+        tracing::warn!("could not write the last denied requests to the audit trail");
     }
     watchdog.abort();
     worked?;
@@ -147,7 +147,7 @@ async fn build(config: &Config, metrics: &Metrics, store: Arc<dyn Store>) -> Res
     for target in &config.targets {
         let action = target.action(metrics, &supervisor).map_err(|problems: Problem| CliError::Failed {
             message: format!("target `{}`: {}: {}", target.label, problems.0, problems.1),
-            hint: Some("`everbell config check` tells every problem".to_owned()),
+            hint: Some("`everbell config check` lists all problems".to_owned()),
         })?;
         builder = builder.action(&target.label, action, target.options);
     }
@@ -165,13 +165,13 @@ async fn build(config: &Config, metrics: &Metrics, store: Arc<dyn Store>) -> Res
 fn cannot_build(error: &BuildError) -> CliError {
     let hint = match error {
         BuildError::Invalid(problems) if problems.iter().any(|problem| problem.contains("is owned by")) => {
-            "rename the job, or say `adopt = true` in `[jobs]`"
+            "rename the job, or set `adopt = true` in `[jobs]`"
         }
-        BuildError::Invalid(_) => "`everbell config check` tells every problem",
+        BuildError::Invalid(_) => "`everbell config check` lists all problems",
         BuildError::Store(StoreError::Unavailable { .. }) => {
-            "see that the database runs and that `database.url` names it; `everbell config show` tells what is used"
+            "check that the database is running and that `database.url` is correct; `everbell config show` shows the value in use"
         }
-        BuildError::Store(_) => "`everbell config show` tells which database is used",
+        BuildError::Store(_) => "`everbell config show` shows which database is used",
     };
     CliError::Failed { message: error.to_string(), hint: Some(hint.to_owned()) }
 }

@@ -12,7 +12,9 @@ pub(super) fn log(config: &Config) {
         tracing::warn!("{warning}");
     }
     if rustix::process::geteuid().is_root() {
-        tracing::warn!("running as root, and so do the programs of `command` targets; run it as a user of its own");
+        tracing::warn!(
+            "running as root, and so do the programs of `command` targets; run the server as a dedicated user"
+        );
     }
     for (path, content) in private_files(config) {
         if is_readable_by_all(&path) {

@@ -82,7 +82,7 @@ pub(crate) struct HttpSettings {
     pub(crate) timeout: Duration,
     /// Which answers are a success: default 200 to 299.
     pub(crate) success: Vec<RangeInclusive<u16>>,
-    /// Certificates to trust besides those of the machine, in PEM.
+    /// Certificates to trust in addition to the system's, in PEM.
     pub(crate) ca_file: Option<PathBuf>,
     /// Whether addresses of the machine itself and of private networks may be called: default yes. Link-local addresses,
     /// where clouds keep their metadata, need [`HttpSettings::allow_link_local`] as well.

@@ -51,7 +51,7 @@ fn cell<'a>(table: &'a str, name: &str) -> &'a str {
 fn a_database_is_made_looked_at_and_up_to_date() {
     let folder = Folder::new();
     let expected = "error: there is no database file `everbell-data/everbell.db`\n  \
-                    hint: `everbell db migrate` makes it, and `--database` or `--data-dir` name another one\n";
+                    hint: create it with `everbell db migrate`, or name another one with `--database` or `--data-dir`\n";
     assert_eq!(refused(&folder, &["status"], 1), expected);
     assert_eq!(refused(&folder, &["prune", "--older-than", "1d", "--yes"], 1), expected);
     assert!(!folder.path().join("everbell-data").exists(), "looking makes nothing");
@@ -90,7 +90,7 @@ fn a_schema_of_another_release_is_told_and_left_alone() {
     assert_eq!(
         refused(&folder, &[&["prune", "--older-than", "1d", "--yes"][..], &empty].concat(), 1),
         format!(
-            "error: the schema is at 0, and this binary needs {}\n  hint: `everbell db status` tells what to do\n",
+            "error: the schema is at 0, and this binary needs {}\n  hint: `everbell db status` says what to do\n",
             schema()
         )
     );
@@ -162,13 +162,13 @@ fn history_is_counted_and_pruned(server: &Server, url: &str, args: &[&str]) {
     assert!(shown["oldestRunAt"].as_str().unwrap().starts_with("20"), "{shown}");
 
     let told = done(folder, &with(&["prune", "--older-than", "180d", "--yes"]));
-    assert!(told.starts_with("nothing is from before 20") && told.ends_with(" UTC\n"), "{told}");
+    assert!(told.starts_with("nothing is older than 20") && told.ends_with(" UTC\n"), "{told}");
     // Nobody can want what is younger than an hour gone, in a dry run neither.
     for span in ["0s", "59m"] {
         for how in ["--yes", "--dry-run"] {
             let said = refused(folder, &with(&["prune", "--older-than", span, how]), 2);
             assert!(
-                said.starts_with("error: --older-than: must be at least 1 hour, as for `retention.keep`"),
+                said.starts_with("error: --older-than: must be at least 1 hour, like `retention.keep`"),
                 "{said}"
             );
         }
@@ -217,7 +217,7 @@ fn history_is_counted_and_pruned_in_postgres() {
     let server = Server::launch(TARGETS, Some(database), &[]);
     history_is_counted_and_pruned(&server, &url, &args);
     let said = refused(&folder, &[&["backup", "copy.db"][..], &args].concat(), 2);
-    assert!(said.starts_with("error: this database is PostgreSQL, which is copied with its own `pg_dump`\n"), "{said}");
+    assert!(said.starts_with("error: this is a PostgreSQL database: back it up with `pg_dump`\n"), "{said}");
     assert!(said.contains("\n  hint: pg_dump --format=custom --file=copy.db 'postgres://"), "{said}");
     assert!(!folder.path().join("copy.db").exists());
 }
@@ -262,7 +262,7 @@ fn a_copy_is_made_while_a_server_writes() {
     let file = folder.path().join("copy.db");
     let told = done(folder, &["backup", "copy.db"]);
     let [copied, restore] = told.lines().collect::<Vec<_>>()[..] else { panic!("{told}") };
-    assert!(copied.starts_with("copied ") && copied.ends_with(" to copy.db; SQLite found the copy in order"), "{told}");
+    assert!(copied.starts_with("copied ") && copied.ends_with(" to copy.db; SQLite verified the copy"), "{told}");
     assert_eq!(restore, "to restore it, stop the server and start it with --database sqlite:copy.db");
     let found = fs::metadata(&file).unwrap();
     assert_eq!(found.permissions().mode() & 0o777, 0o600);

@@ -202,7 +202,7 @@ fn connections_leave_descriptors_for_runs() {
     command.args(["-c", &serve]).env("EVERBELL_MAX_CONNECTIONS_PER_ADDRESS", "1000");
     command.current_dir(folder.path()).stdin(Stdio::null());
     let server = Server::begin(folder, command);
-    server.until_logged("fewer connections than configured");
+    server.until_logged("too low for the configured number of connections");
     server.job("true", &json!({ "target": "true" }));
     let idle: Vec<TcpStream> = (0..45).filter_map(|_| TcpStream::connect(&server.address).ok()).collect();
     for _ in 0..3 {

@@ -77,7 +77,7 @@ fn a_start_says_that_no_admin_token_is_valid() {
     signal(&server, "TERM");
     server.ended();
     let server = Server::in_folder(server.take_folder(), &[], &[]);
-    assert!(server.greeting.contains("no admin token is valid any more"), "{}", server.greeting);
+    assert!(server.greeting.contains("no valid admin token is left"), "{}", server.greeting);
     assert!(!server.greeting.contains("admin-token"), "{}", server.greeting);
 }
 
@@ -88,7 +88,7 @@ fn a_second_signal_ends_at_once() {
     let reply = server.post("/jobs/key:slow/run-now", &json!({}));
     server.until(&reply.headers["location"], |run| run["status"] == "running");
     signal(&server, "INT");
-    server.until_logged("a second signal ends at once");
+    server.until_logged("send a second signal to exit at once");
     // Nobody should be sent here any more.
     let ready = server.raw("GET", "/readyz?verbose", &[], b"");
     assert!(ready.status == 503 && ready.text.contains("accepts no more work"), "{}", ready.text);
@@ -186,12 +186,12 @@ fn what_keeps_it_from_starting_is_told_with_what_to_do() {
         ran(command.output().unwrap())
     };
     for (args, env, code, texts) in [
-        (vec!["--listen", &busy], vec![], 1, ["cannot listen on", "hint: another process may have this port"]),
+        (vec!["--listen", &busy], vec![], 1, ["cannot listen on", "hint: another process may be using this port"]),
         (
             vec![],
             vec![("EVERBELL_DATABASE_URL", "postgres://nobody:hunter2@127.0.0.1:1/none")],
             1,
-            ["error: the database is not available", "hint: see that the database runs"],
+            ["error: the database is not available", "hint: check that the database is running"],
         ),
         (vec!["--config", "none.toml"], vec![], 2, ["none.toml", "the configuration file"]),
         (vec![], vec![("EVERBELL_ADMIN_TOKEN", "")], 2, ["EVERBELL_ADMIN_TOKEN", "empty"]),

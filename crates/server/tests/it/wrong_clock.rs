@@ -69,7 +69,7 @@ fn a_clock_that_was_ahead_silences_no_schedule_and_deletes_no_history() {
     let last = begun.max(time(&server.get("/status").expect(200)["now"]));
     until_run(&server, |slot| slot > last && slot < ahead);
     server.get(&format!("/runs/{}", first["id"].as_str().unwrap())).expect(200);
-    server.until_logged("armed from now again");
+    server.until_logged("armed again from now");
     server.until("/audit", |page| {
         page["items"].as_array().unwrap().iter().any(|entry| entry["action"] == "timers.rearmed")
     });

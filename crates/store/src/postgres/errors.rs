@@ -59,13 +59,13 @@ fn explain(code: &str, error: &sqlx::Error) -> (UnavailableReason, &'static str)
         ),
         "28P01" | "28000" => (UnavailableReason::Unreachable, "; check user and password"),
         "3D000" => (UnavailableReason::Unreachable, "; create the database first"),
-        "42501" => (UnavailableReason::Unreachable, "; the role lacks a right"),
+        "42501" => (UnavailableReason::Unreachable, "; the role lacks a permission"),
         "25006" => (UnavailableReason::ReadOnly, "; this server is read-only: connect to the primary"),
         "53100" => (UnavailableReason::DiskFull, "; the server's disk is full"),
         "53300" => (UnavailableReason::TooManyConnections, "; the server has no connection left"),
-        "55P03" => (UnavailableReason::Locked, "; trying again helps when the other session has ended"),
+        "55P03" => (UnavailableReason::Locked, "; retry when the other session has ended"),
         "57P01" | "57P02" | "57P03" => (UnavailableReason::Unreachable, "; the server is starting or stopping"),
-        "40001" | "40P01" => (UnavailableReason::Locked, "; another transaction was in the way, trying again helps"),
+        "40001" | "40P01" => (UnavailableReason::Locked, "; conflict with another transaction, try again"),
         _ => (UnavailableReason::Unreachable, ""),
     }
 }

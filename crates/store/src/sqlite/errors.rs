@@ -45,7 +45,7 @@ pub(super) fn from_sqlx(what: &str, error: sqlx::Error) -> StoreError {
 /// The database cannot do it now.
 pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
     let hint = match primary(&error) {
-        Some(code::BUSY | code::LOCKED) => "; another process holds the database, trying again helps",
+        Some(code::BUSY | code::LOCKED) => "; another process holds the database, try again",
         Some(code::READONLY) => "; the file or its folder cannot be written: check their owner and rights",
         Some(code::PERM | code::CANTOPEN) => "; check that the folder exists and who may use it",
         Some(code::FULL) => "; make room on the disk",
@@ -183,6 +183,6 @@ mod tests {
         assert!(is_busy(&error) && !is_broken(&error));
         let error = commit("ringing", error);
         assert!(matches!(error, StoreError::Unavailable { maybe_done: false, .. }), "{error:?}");
-        assert!(error.to_string().ends_with("trying again helps"), "{error}");
+        assert!(error.to_string().ends_with("try again"), "{error}");
     }
 }

@@ -24,7 +24,7 @@ pub(super) async fn run(args: &BackupArgs, url: &Secret, output: &mut Output) ->
             args.file.display(),
             without_password(url.reveal()).replace(":(hidden)", "")
         );
-        let message = "this database is PostgreSQL, which is copied with its own `pg_dump`".to_owned();
+        let message = "this is a PostgreSQL database: back it up with `pg_dump`".to_owned();
         return Err(CliError::Invalid { message, hint: Some(hint) });
     }
     let progress = std::sync::Mutex::new(Progress::new());
@@ -45,7 +45,7 @@ pub(super) async fn run(args: &BackupArgs, url: &Secret, output: &mut Output) ->
     if args.db.json {
         output.json(&Document { file, size_bytes: copied })?;
     } else {
-        output.line(&format!("copied {} to {file}; SQLite found the copy in order", bytes(copied)))?;
+        output.line(&format!("copied {} to {file}; SQLite verified the copy", bytes(copied)))?;
         output.line(&format!("to restore it, stop the server and start it with --database sqlite:{file}"))?;
     }
     Ok(Exit::Success)

@@ -28,13 +28,13 @@ pub(super) async fn run(args: &PruneArgs, url: &Secret, output: &mut Output) -> 
     let refused = |message| CliError::Invalid { message: format!("--older-than: {message}"), hint: None };
     let keep = parse_span(&args.older_than).map_err(refused)?;
     if keep < MIN_AGE {
-        return Err(refused("must be at least 1 hour, as for `retention.keep` of the configuration".to_owned()));
+        return Err(refused("must be at least 1 hour, like `retention.keep` in the configuration".to_owned()));
     }
     let found = inspect(url.reveal()).await.map_err(failed)?;
     if found.schema_version != found.needed_version {
         let message =
             format!("the schema is at {}, and this binary needs {}", found.schema_version, found.needed_version);
-        return Err(CliError::Failed { message, hint: Some("`everbell db status` tells what to do".to_owned()) });
+        return Err(CliError::Failed { message, hint: Some("`everbell db status` says what to do".to_owned()) });
     }
     let store = everbell::connect(url.reveal()).await.map_err(failed)?;
     let now = store.now().await.map_err(failed)?;
@@ -83,7 +83,7 @@ fn report(args: &PruneArgs, before: Timestamp, pruned: &Pruned, output: &mut Out
             audit_entries: pruned.audit,
         })?;
     } else if total(pruned) == 0 {
-        output.line(&format!("nothing is from before {}", shown(before)))?;
+        output.line(&format!("nothing is older than {}", shown(before)))?;
     } else {
         let verb = if args.dry_run { "would delete" } else { "deleted" };
         output.line(&format!("{verb} {} from before {}", in_words(pruned), shown(before)))?;

@@ -16,8 +16,8 @@ fn assert_told(text: &str, expected: &[&str]) {
 #[test]
 fn sections_are_checked() {
     for (text, expected) in [
-        ("listen = \"x\"", "a.toml:1: listen: is not known here; it belongs to `[server]`"),
-        ("[server]\nurl = \"x\"", "a.toml:2: server.url: is not known here; it belongs to `[database]`"),
+        ("listen = \"x\"", "a.toml:1: listen: is not a key of this section; it belongs to `[server]`"),
+        ("[server]\nurl = \"x\"", "a.toml:2: server.url: is not a key of this section; it belongs to `[database]`"),
         ("[sever]\n", "a.toml:1: sever: is not known here; did you mean `server`?"),
         ("server = 5", "a.toml:1: server: must be a table, not a number"),
         ("[[server]]", "a.toml:1: server: must be a table, not a list"),
@@ -27,8 +27,8 @@ fn sections_are_checked() {
             "a.toml:2: server.public_url: must be `http://` or `https://`, a host, and at most a port and a path",
         ),
         ("[api]\nmounts = []", "a.toml:2: api.mounts: must name at least one path, such as `/api/v1`"),
-        ("[api]\nmounts = [\n  \"/a\",\n  \"/a\",\n]", "a.toml:4: api.mounts[1]: is there twice"),
-        ("[api]\nmounts = [\"/a/b\", \"/a\"]", "a.toml:2: api.mounts[0]: lies within `/a`, which is one too"),
+        ("[api]\nmounts = [\n  \"/a\",\n  \"/a\",\n]", "a.toml:4: api.mounts[1]: is listed twice"),
+        ("[api]\nmounts = [\"/a/b\", \"/a\"]", "a.toml:2: api.mounts[0]: lies within `/a`, which is also listed"),
         ("[engine]\nlease = \"0s\"", "a.toml:2: engine.lease: must be from 3 s to 600 s"),
         (
             "[engine]\nheartbeat = \"21s\"",
@@ -54,7 +54,7 @@ fn sections_are_checked() {
         ("[database]\nurl = { env = \"URL\" }", "a.toml:2: database.url: the variable `URL` is not set"),
         (
             "[database]\nurl = \"sqlite:a\"\nurl_file = \"b\"",
-            "a.toml:3: database.url_file: `database.url` is there too; keep one of them",
+            "a.toml:3: database.url_file: `database.url` is set too; keep only one of them",
         ),
         (
             "[auth]\nmetrics_token = \"hunter2\"",
@@ -86,7 +86,7 @@ fn blocks_are_checked() {
     for (text, expected) in [
         (
             "[target]\nlabel = \"a\"",
-            vec!["a.toml:1: target: must be written as `[[target]]` blocks, with two brackets each"],
+            vec!["a.toml:1: target: must be written as `[[target]]` blocks, with double brackets"],
         ),
         ("job = [1]", vec!["a.toml:1: job[0]: must be a table"]),
         ("[[target]]\nlabel = \"a\"", vec!["a.toml:1: target \"a\": type: is required: What it does."]),
@@ -108,7 +108,7 @@ fn blocks_are_checked() {
             "[[target]]\nlabel = \"a\"\ntype = \"command\"\nargv = [\"\"]\nenv = { \"A=B\" = \"x\" }\npass_env = [\"C=\"]\nsuccess = []",
             vec![
                 "a.toml:4: target \"a\": argv: must begin with a program, such as `[\"/usr/bin/backup\", \"--all\"]`",
-                "a.toml:5: target \"a\": env.A=B: is no name of a variable: it must have no `=`",
+                "a.toml:5: target \"a\": env.A=B: is not a valid variable name: it must not contain `=`",
                 "a.toml:6: target \"a\": pass_env: must be names of variables, without `=`",
                 "a.toml:7: target \"a\": success: must name at least one exit code",
             ],

@@ -59,9 +59,9 @@ fn values(run: &Run) -> [Option<String>; ABOUT.len()] {
 pub(super) fn name_problem(name: &str) -> Option<String> {
     let shown = name.escape_debug();
     if name.is_empty() || name.contains(['=', '\0']) {
-        Some(format!("`{shown}` is no name of a variable: it must not be empty nor contain `=` or NUL"))
+        Some(format!("`{shown}` is not a valid variable name: it must not be empty or contain `=` or NUL"))
     } else if ABOUT.contains(&name) {
-        Some(format!("`{shown}` cannot be chosen: it tells about the run"))
+        Some(format!("`{shown}` is reserved: it describes the run"))
     } else {
         None
     }

@@ -46,7 +46,7 @@ pub(super) fn not_started(program: &str, settings: &CommandSettings, error: &io:
 }
 
 pub(super) fn unknown_end(program: &str, error: &io::Error) -> RunError {
-    RunError::fail(FailureCode::HANDLER_ERROR.as_str(), format!("cannot tell how `{program}` ended: {error}"))
+    RunError::fail(FailureCode::HANDLER_ERROR.as_str(), format!("cannot determine how `{program}` ended: {error}"))
 }
 
 pub(super) fn failed(program: &str, status: ExitStatus, complained: Option<String>) -> RunError {

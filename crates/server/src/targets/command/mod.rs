@@ -70,7 +70,7 @@ pub(super) fn problems(settings: &CommandSettings) -> Vec<Problem> {
         problems.push(("success", "must name at least one exit code, such as 0".to_owned()));
     }
     for code in settings.success.iter().filter(|code| !(0..=255).contains(*code)) {
-        problems.push(("success", format!("must be exit codes from 0 to 255: {code} is none")));
+        problems.push(("success", format!("must be exit codes from 0 to 255, not {code}")));
     }
     problems
 }

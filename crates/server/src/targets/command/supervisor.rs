@@ -176,10 +176,10 @@ impl GroupTracker {
     fn replace(self: &Arc<GroupTracker>, state: &mut State, why: &io::Error) {
         state.replaced += 1;
         let (last, tracker) = (state.process.take(), Arc::downgrade(self));
-        tracing::warn!(%why, replaced = state.replaced, "the supervisor of programs does not read; starting another one");
+        tracing::warn!(%why, replaced = state.replaced, "the supervisor of programs does not respond; starting another one");
         let thread = std::thread::Builder::new().name("supervisor".to_owned());
         if let Err(error) = thread.spawn(move || start_another(last, &tracker)) {
-            tracing::warn!(%error, "there is no supervisor: programs of command targets go on if this server is killed");
+            tracing::warn!(%error, "no supervisor is running: programs of command targets will continue if this server is killed");
         }
     }
 
@@ -224,7 +224,7 @@ fn start_another(last: Option<Process>, tracker: &Weak<GroupTracker>) {
         match (tracker.start)().and_then(|process| tracker.hand_over(process)) {
             Ok(()) => return,
             Err(error) => {
-                tracing::warn!(%error, "there is no supervisor: programs of command targets go on if this server is killed");
+                tracing::warn!(%error, "no supervisor is running: programs of command targets will continue if this server is killed");
             }
         }
         drop(tracker);

@@ -61,7 +61,7 @@ pub(super) fn check(settings: &HttpSettings) -> Result<Checked, Vec<Problem>> {
     let keys: Vec<Key> =
         settings.signing_keys.iter().filter_map(|key| note(&mut problems, "signing_keys", Key::read(key))).collect();
     if settings.timeout.is_zero() {
-        problems.push(("timeout", "must be longer than nothing".to_owned()));
+        problems.push(("timeout", "must be more than 0".to_owned()));
     }
     note(&mut problems, "success", statuses(&settings.success));
     let certificates = settings.ca_file.as_deref().map(certificates);
@@ -88,7 +88,7 @@ fn note<T>(problems: &mut Vec<Problem>, field: &'static str, read: Result<T, Str
 
 /// The refusals do not repeat the URL, which may hold secrets.
 fn url(text: &str, guard: Guard) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| format!("is no URL: {error}"))?;
+    let url = Url::parse(text).map_err(|error| format!("is not a valid URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("must begin with `http://` or `https://`, not with `{}:`", url.scheme()));
     }
@@ -127,10 +127,10 @@ fn headers(settings: &HttpSettings, problems: &mut Vec<Problem>) -> HeaderMap {
 
 fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), String> {
     let read = HeaderName::from_bytes(name.as_bytes());
-    let read = read.map_err(|_| format!("`{}` is no name of a header", name.escape_debug()))?;
+    let read = read.map_err(|_| format!("`{}` is not a valid header name", name.escape_debug()))?;
     let reserved = RESERVED.contains(&read.as_str());
     if reserved || RESERVED_PREFIXES.iter().any(|prefix| read.as_str().starts_with(prefix)) {
-        return Err(format!("`{read}` cannot be chosen: it belongs to the call"));
+        return Err(format!("`{read}` is reserved: it belongs to the call"));
     }
     let text = Some(value.reveal()).filter(|text| text.is_ascii());
     let mut value = text
@@ -147,11 +147,9 @@ fn statuses(success: &[RangeInclusive<u16>]) -> Result<(), String> {
         return Err("must name at least one status, such as 200 to 299".to_owned());
     }
     match success.iter().find(|range| !fits(range)) {
-        Some(range) => Err(format!(
-            "must lie between 100 and 599, the lower one first: {} to {} does not",
-            range.start(),
-            range.end()
-        )),
+        Some(range) => {
+            Err(format!("must be between 100 and 599, the lower one first, not {} to {}", range.start(), range.end()))
+        }
         None => Ok(()),
     }
 }

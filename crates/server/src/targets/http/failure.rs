@@ -28,7 +28,7 @@ pub(super) fn unreachable(origin: &str, error: &reqwest::Error) -> RunError {
     } else if error.is_connect() {
         ("connect", format!("{origin} cannot be reached: the connection failed: {cause}"))
     } else {
-        ("answer", format!("{origin} gave no whole answer: {cause}"))
+        ("answer", format!("{origin} sent an incomplete response: {cause}"))
     };
     let details = json!({ "origin": origin, "kind": kind, "cause": cause });
     RunError::fail(FailureCode::HTTP_CONNECT.as_str(), message).details(&details)

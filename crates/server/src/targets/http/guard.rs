@@ -38,7 +38,7 @@ impl Guard {
     /// Why this address may not be called, if so.
     pub(super) fn check(self, address: IpAddr) -> Result<(), String> {
         match reach(address) {
-            Reach::Nowhere => Err(format!("{address} is no address of a machine")),
+            Reach::Nowhere => Err(format!("{address} is not the address of a machine")),
             Reach::LinkLocal if !(self.allow_private && self.allow_link_local) => {
                 Err(format!("{address} is a link-local or metadata address, which needs `allow_link_local`"))
             }

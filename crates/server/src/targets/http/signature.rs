@@ -29,7 +29,7 @@ impl Key {
         let bytes = match secret.reveal().strip_prefix(PREFIX) {
             Some(encoded) => LENIENT
                 .decode(encoded)
-                .map_err(|_| format!("a key that begins with `{PREFIX}` must go on in base64"))?,
+                .map_err(|_| format!("a key that starts with `{PREFIX}` must continue in base64"))?,
             None => secret.reveal().as_bytes().to_vec(),
         };
         if bytes.is_empty() { Err("a key must not be empty".to_owned()) } else { Ok(Key(bytes)) }

@@ -148,7 +148,7 @@ async fn an_answer_that_breaks_off_is_none() {
         let run = perform(http(&url, |_| {})).await;
         let (code, message) = failure(&run);
         assert_eq!(code, "http_connect", "{message}");
-        assert!(message.starts_with(&format!("{url} gave no whole answer: ")), "{message}");
+        assert!(message.starts_with(&format!("{url} sent an incomplete response: ")), "{message}");
         answering.await.unwrap();
     }
 }

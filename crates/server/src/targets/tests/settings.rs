@@ -59,9 +59,9 @@ fn a_bad_label_is_told() {
 #[test]
 fn a_bad_url_is_told() {
     for (url, problem) in [
-        ("", "url is no URL: "),
-        ("/hunter2", "url is no URL: "),
-        ("http://", "url is no URL: "),
+        ("", "url is not a valid URL: "),
+        ("/hunter2", "url is not a valid URL: "),
+        ("http://", "url is not a valid URL: "),
         ("ftp://a.example/hunter2", "url must begin with `http://` or `https://`, not with `ftp:`"),
         ("file:///hunter2", "url must begin with"),
         ("https://ana:hunter2@a.example/", "url must not contain a user or a password"),
@@ -96,7 +96,7 @@ fn addresses_are_guarded_however_they_are_written() {
     }
     assert_problem(
         http("http://0.0.0.0/", |http| http.allow_link_local = true),
-        "url 0.0.0.0 is no address of a machine",
+        "url 0.0.0.0 is not the address of a machine",
     );
 }
 

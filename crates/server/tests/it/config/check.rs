@@ -91,7 +91,7 @@ fn the_document_sums_up_too() {
     );
     assert_eq!(shown["jobs"][1]["warnings"][0]["code"], "either_day");
     assert_eq!((&shown["jobs"][3]["nextRunAt"], &shown["jobs"][3]["nextRunAtLocal"]), (&json!(null), &json!(null)));
-    assert_eq!(shown["warnings"][0], "the variable `EVERBELL_LOGS` is not known; did you mean `EVERBELL_LOG`?");
+    assert_eq!(shown["warnings"][0], "unknown variable `EVERBELL_LOGS`; did you mean `EVERBELL_LOG`?");
     assert!(shown["warnings"][1].as_str().unwrap().starts_with("0.0.0.0:7070 can be reached"), "{shown}");
 }
 
@@ -154,19 +154,19 @@ fn every_problem_is_told_with_its_line() {
          everbell.toml:4: server.trust_proxy: must be true or false, not a text\n\
          everbell.toml:7: database.url: must be `sqlite:PATH`, `sqlite::memory:` or \
          `postgres://user:password@host/database`\n\
-         everbell.toml:8: database.url_file: `database.url` is there too; keep one of them\n\
+         everbell.toml:8: database.url_file: `database.url` is set too; keep only one of them\n\
          everbell.toml:11: engine.lease: must be from 3 s to 600 s\n\
          everbell.toml:16: target \"brief\": url: the variable `BRIEF_URL` is not set\n\
          everbell.toml:17: target \"brief\": headers.authorization: the file `/nowhere` does not exist\n\
-         everbell.toml:20: target \"brief\": label: is there twice; the other is in line 14\n\
+         everbell.toml:20: target \"brief\": label: is defined twice; the other one is on line 14\n\
          everbell.toml:22: target \"brief\": argv: must begin with a program, such as `[\"/usr/bin/backup\", \"--all\"]`\n\
-         everbell.toml:23: target \"brief\": url: is for targets of the type `http`, this one is `command`\n\
+         everbell.toml:23: target \"brief\": url: is only for targets of type `http`; this one is `command`\n\
          everbell.toml:27: job \"daily\": target: there is no target `breif`; known: `brief`\n\
          everbell.toml:28: job \"daily\": cron_expression: hour: 25 is outside 0-23; allowed: 0-23, lists `9,17`, ranges \
          `9-17`, steps `*/2`, or `*`\n\
          everbell.toml:29: job \"daily\": timezone: unknown time zone `Europe/Pariss`; did you mean `Europe/Paris`?\n\
-         everbell.toml:30: job \"daily\": payload.ratio: must be a finite number: JSON knows no other\n\
-         everbell.toml:33: job \"daily\": job_key: is there twice; the other is in line 26\n\
+         everbell.toml:30: job \"daily\": payload.ratio: must be a finite number\n\
+         everbell.toml:33: job \"daily\": job_key: is defined twice; the other one is on line 26\n\
          everbell.toml:37: job \"daily\": policies.timeout: `soon` is not a duration; write it as `90s`, `15m`, `1h 30m`, \
          `7d` or `PT15M`\n\
          EVERBELL_ADMIN_TOKEN: must be `evb_` and 32 to 200 letters, digits, `_` or `-` behind it; one is made by \
@@ -233,14 +233,14 @@ fn a_job_depends_on_another() {
     let itself = Folder::with("itself", &format!("{target}{}", job("a", "a"))).run(&["check"]);
     assert_eq!(itself.code, Some(2));
     assert!(itself.stderr.contains("job \"a\": policies.depends_on.job_key: is the job itself"), "{}", itself.stderr);
-    // Who is made elsewhere is not known here.
+    // Jobs that are created elsewhere are not known here.
     let folder = Folder::with("others", &format!("{target}{}{}", job("a", "b"), job("b", "import")));
     let told = folder.run(&["check"]);
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert_eq!(
         told.stderr,
-        "warning: job \"b\": it depends on `import`, which is no job of this configuration: unless it is made elsewhere, \
-         every slot is skipped\n"
+        "warning: job \"b\": it depends on `import`, which this configuration does not define: every slot is skipped \
+         unless that job exists elsewhere\n"
     );
     let shown = document(&folder.run(&["check", "--json"]).stdout);
     assert_eq!(

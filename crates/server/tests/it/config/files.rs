@@ -7,7 +7,7 @@ fn without_a_file_there_is_a_demo_and_nothing_is_made() {
     let folder = Folder::new("without_a_file");
     let ran = folder.run(&["check"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
-    let expected = "ok: no configuration file, so the defaults hold: 1 target, 1 job\n\
+    let expected = "ok: no configuration file, using defaults: 1 target, 1 job\n\
                     target\tlog\tlog\tprints the payload\n\
                     job\tdemo\tlog\tEvery minute\tUTC\t20";
     assert!(ran.stdout.starts_with(expected), "{}", ran.stdout);

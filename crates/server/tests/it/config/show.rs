@@ -137,6 +137,6 @@ fn what_cannot_be_used_is_not_shown() {
 fn a_warning_does_not_mix_with_the_data() {
     let ran = Folder::new("show_warning").run_with(&["show"], &[("EVERBELL_ROLL", "x")]);
     assert_eq!(ran.code, Some(0));
-    assert_eq!(ran.stderr, "warning: the variable `EVERBELL_ROLL` is not known; did you mean `EVERBELL_ROLE`?\n");
+    assert_eq!(ran.stderr, "warning: unknown variable `EVERBELL_ROLL`; did you mean `EVERBELL_ROLE`?\n");
     assert!(ran.stdout.contains("\njob \"demo\": cron_expression\t* * * * *\tdefault\n"), "{}", ran.stdout);
 }

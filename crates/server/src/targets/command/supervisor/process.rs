@@ -75,7 +75,7 @@ impl Process {
     /// every group.
     pub(super) fn end(mut self) {
         if let Err(error) = self.child.kill().and_then(|()| self.child.wait()) {
-            tracing::warn!(%error, "a supervisor that does not read could not be ended");
+            tracing::warn!(%error, "could not end a supervisor that does not read");
         }
     }
 }
