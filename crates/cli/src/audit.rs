@@ -22,9 +22,9 @@ const COLUMNS: [Column; 7] = [
     Column::new("ACTOR").shrinks(),
     Column::new("ACTION"),
     Column::new("OBJECT").shrinks(),
-    Column::new("REASON").shrinks().goes(3),
-    Column::new("FROM").goes(2),
-    Column::new("REQUEST").goes(1),
+    Column::new("REASON").shrinks().drop_order(3),
+    Column::new("FROM").drop_order(2),
+    Column::new("REQUEST").drop_order(1),
 ];
 
 #[derive(Debug, Args)]

@@ -132,12 +132,12 @@ fn filter(typed: &str) -> Option<String> {
     Some(typed.to_owned()).filter(|typed| !typed.is_empty())
 }
 
-/// A name that begins as typed. Shells put it on the line as it is, so a name that any shell would read as more than one
-/// plain word is never offered: it would run as a command, or count as a flag.
+/// A candidate, if it begins with the typed text. Shells insert it without quotes, so names that are not plain words are
+/// never offered: a shell could run them, or read them as flags.
 fn offer(typed: &str, name: &str, about: Option<&str>) -> Option<CompletionCandidate> {
-    let begins_plainly = name.starts_with(|c: char| c.is_ascii_alphanumeric() || "_./".contains(c));
-    // PowerShell makes two words of what has a comma.
-    let is_plain = begins_plainly && !name.contains(',') && shell(name) == name;
+    let has_plain_start = name.starts_with(|c: char| c.is_ascii_alphanumeric() || "_./".contains(c));
+    // PowerShell splits words at commas.
+    let is_plain = has_plain_start && !name.contains(',') && shell(name) == name;
     let about = about.map(|about| printable(about).into());
     (is_plain && name.starts_with(typed)).then(|| CompletionCandidate::new(name).help(about))
 }

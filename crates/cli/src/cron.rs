@@ -1,4 +1,4 @@
-//! `everbell cron`: expressions and their fires. Needs no server and no database.
+//! `everbell cron`: cron expressions and their times, without a server.
 
 mod batch;
 mod check;

@@ -16,7 +16,7 @@ use everbell_wire::time_input;
 /// | code | meaning |
 /// |---|---|
 /// | 0 | success |
-/// | 1 | the operation failed, or what was looked at is not in order |
+/// | 1 | the operation failed, or a check found an error |
 /// | 2 | usage or validation error; nothing was changed |
 /// | 3 | not found |
 /// | 4 | not authenticated or not allowed |
@@ -27,23 +27,23 @@ use everbell_wire::time_input;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// The command did what it was asked.
+    /// The command succeeded.
     Success = 0,
-    /// Something went wrong that no other code names.
+    /// The command failed for another reason.
     Failed = 1,
     /// The command line, an expression or a file is not valid.
     Usage = 2,
     /// The named object does not exist.
     NotFound = 3,
-    /// A token is missing or its role is too small.
+    /// The token is missing or not valid, or its role is too low.
     Denied = 4,
     /// The object was changed meanwhile, or another run is active.
     Conflict = 5,
-    /// The command worked, and the run that it waited for failed.
+    /// The run that the command waited for failed.
     RunFailed = 6,
-    /// No server answered.
+    /// The server cannot be reached, or a wait timed out.
     Unreachable = 7,
-    /// A signal ended the command.
+    /// The user interrupted the command.
     Interrupted = 130,
 }
 

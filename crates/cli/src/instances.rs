@@ -31,13 +31,13 @@ Examples:
 const COLUMNS: [Column; 9] = [
     Column::new("INSTANCE"),
     Column::new("HOST").shrinks(),
-    Column::new("PID").right().goes(2),
+    Column::new("PID").right().drop_order(2),
     Column::new("STATE"),
-    Column::new("VERSION").goes(3),
-    Column::new("ROLES").shrinks().goes(1),
-    Column::new("UP").goes(5),
-    Column::new("LAST HEARTBEAT").goes(6),
-    Column::new("TARGETS").right().goes(4),
+    Column::new("VERSION").drop_order(3),
+    Column::new("ROLES").shrinks().drop_order(1),
+    Column::new("UP").drop_order(5),
+    Column::new("LAST HEARTBEAT").drop_order(6),
+    Column::new("TARGETS").right().drop_order(4),
 ];
 
 #[derive(Debug, Args)]

@@ -181,7 +181,7 @@ pub(crate) struct CheckArgs {
     /// Check for warnings in this IANA time zone.
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     pub(crate) tz: String,
-    /// Exit with 1 if an expression has a warning.
+    /// Exit with 1 if the expressions are valid but one has a warning.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Print one JSON document that includes the errors: `{"items":[{"expression":…,"valid":…}]}`.

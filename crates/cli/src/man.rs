@@ -57,7 +57,7 @@ fn examples(command: &Command) -> String {
     if lines.is_empty() { String::new() } else { format!(".SH EXAMPLES\n.nf\n{}\n.fi\n", lines.join("\n")) }
 }
 
-/// A line that roff takes as it is.
+/// Escapes a line for roff.
 fn literal(line: &str) -> String {
     let escaped = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
     if escaped.starts_with('.') { format!("\\&{escaped}") } else { escaped }

@@ -28,8 +28,8 @@ const COLUMNS: [Column; 5] = [
     Column::new("WHEN"),
     Column::new("LEFT"),
     Column::new("JOB KEY").shrinks(),
-    Column::new("TARGET").shrinks().goes(1),
-    Column::new("NOTE").shrinks().goes(2),
+    Column::new("TARGET").shrinks().drop_order(1),
+    Column::new("NOTE").shrinks().drop_order(2),
 ];
 
 #[derive(Debug, Args)]

@@ -80,22 +80,22 @@ impl<W: Write> Output<W> {
         self.is_terminal
     }
 
-    /// One line of text.
+    /// Writes a line.
     pub fn line(&mut self, line: &str) -> io::Result<()> {
         writeln!(self.writer, "{line}")
     }
 
-    /// A name on a line; nothing if it is empty.
+    /// Writes a name on a line, unless it is empty.
     pub(crate) fn name(&mut self, name: &str) -> io::Result<()> {
         if name.is_empty() { Ok(()) } else { self.line(&printable(name)) }
     }
 
-    /// Text as it is.
+    /// Writes text without escaping it.
     pub fn raw(&mut self, text: &str) -> io::Result<()> {
         self.writer.write_all(text.as_bytes())
     }
 
-    /// One JSON document on a line of its own.
+    /// Writes a JSON document on a line.
     pub fn json(&mut self, document: &impl Serialize) -> io::Result<()> {
         serde_json::to_writer(&mut self.writer, document)?;
         self.writer.write_all(b"\n")

@@ -35,8 +35,8 @@ const COLUMNS: [Column; 6] = [
     Column::new("ACTOR").shrinks(),
     Column::new("FROM"),
     Column::new("LAST USED"),
-    Column::new("EXPIRES").goes(2),
-    Column::new("BROWSER").shrinks().goes(1),
+    Column::new("EXPIRES").drop_order(2),
+    Column::new("BROWSER").shrinks().drop_order(1),
 ];
 
 #[derive(Debug, Args)]

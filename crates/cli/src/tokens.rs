@@ -44,8 +44,8 @@ const COLUMNS: [Column; 6] = [
     Column::new("NAME").shrinks(),
     Column::new("ROLE"),
     Column::new("STATE"),
-    Column::new("CREATED").goes(1),
-    Column::new("EXPIRES").goes(2),
+    Column::new("CREATED").drop_order(1),
+    Column::new("EXPIRES").drop_order(2),
     Column::new("LAST USED"),
 ];
 

@@ -52,7 +52,7 @@ Data goes to standard output; counts, advice, progress, warnings and errors go t
   -o jsonl   one JSON object per line
   -o name    only keys, ids or names
 
-Lists read as many pages as --limit needs. With --json, `nextCursor` tells whether there is more.
+Lists read as many pages as --limit needs. With --json, `nextCursor` is not null if there is more.
 Control characters in texts from the server are escaped before they reach a terminal.
 ";
 

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_csv_is_told_by_its_line() {
+    fn invalid_csv_is_reported_with_its_line() {
         for (csv, message) in [
             ("id,zone\n", "line 1: there is no column `zone`"),
             ("id,timezone\na\n", "line 2: there are 1 values for 2 columns"),

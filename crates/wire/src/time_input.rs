@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_years_are_bounded() {
+    fn years_out_of_range_are_refused() {
         for text in ["1899-12-31T23:59:59Z", "2200-01-01", "9999-12-31 23:59", "+1000y", "-9000y", "0001-01-01T00:00Z"]
         {
             let error = read_in("UTC", text).unwrap_err();
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_depends_on_now_is_no_absolute_time() {
+    fn relative_times_are_not_absolute() {
         let reader = TimeReader { now: Timestamp::UNIX_EPOCH, zone: &Zone::utc() };
         for text in ["now", "+15m", "-2h", "today 08:00", "tomorrow", "soon"] {
             let Refusal { reason, hint } = reader.absolute(text).unwrap_err();

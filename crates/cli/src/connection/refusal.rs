@@ -44,35 +44,35 @@ const WORDS: &[(&str, &str)] = &[
 ];
 
 /// Kinds of objects that have a list command.
-const LISTED: [&str; 3] = ["job", "org", "run"];
+const LISTED_KINDS: [&str; 3] = ["job", "org", "run"];
 
 /// A request that the server refused, explained in the words of a command.
 #[derive(Debug)]
 pub struct Refusal {
     /// The words of the command for its request, such as: create job `night`. It also knows its flags then.
     action: Option<String>,
-    refusal: everbell_client::Refusal,
+    source: everbell_client::Refusal,
     hint: Option<String>,
 }
 
 impl Refusal {
     pub(super) fn new(refusal: everbell_client::Refusal, endpoint: &ServerEndpoint) -> Refusal {
         let hint = hint(refusal.status, refusal.is_explained(), endpoint);
-        Refusal { action: None, refusal, hint }
+        Refusal { action: None, source: refusal, hint }
     }
 
     pub(crate) fn status(&self) -> u16 {
-        self.refusal.status
+        self.source.status
     }
 
     /// The problem document; empty if the response was none.
     pub(crate) fn problem(&self) -> &wire::Problem {
-        &self.refusal.problem
+        &self.source.problem
     }
 
     /// The problem document as it came.
     pub(crate) fn json(&self) -> &Value {
-        &self.refusal.json
+        &self.source.json
     }
 
     pub(crate) fn exit(&self) -> Exit {
@@ -90,7 +90,7 @@ impl Refusal {
     fn list_hint(&self) -> Option<String> {
         let problem = self.problem();
         let missing = problem.subject.as_deref().filter(|_| problem.code == wire::Problem::NOT_FOUND)?;
-        LISTED.contains(&missing).then(|| format!("list them: everbell {missing}s list"))
+        LISTED_KINDS.contains(&missing).then(|| format!("list them: everbell {missing}s list"))
     }
 }
 
@@ -147,12 +147,12 @@ fn hint(status: u16, is_explained: bool, endpoint: &ServerEndpoint) -> Option<St
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.action {
-            None => self.refusal.fmt(f)?,
+            None => self.source.fmt(f)?,
             Some(action) => {
                 write!(f, "cannot {}", printable(action))?;
                 let faults = &self.problem().errors;
                 if faults.is_empty() {
-                    write!(f, ": {}", printable(&self.refusal.detail()))?;
+                    write!(f, ": {}", printable(&self.source.detail()))?;
                 }
                 for (location, detail) in faults.iter().map(in_flags) {
                     let location = if location.is_empty() { location } else { format!("{}: ", printable(&location)) };

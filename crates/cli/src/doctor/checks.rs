@@ -20,7 +20,7 @@ use everbell_wire::job_body as body;
 const MAX_DELAY: SignedDuration = SignedDuration::from_secs(60);
 /// A transaction that is open for longer is reported.
 const MAX_TRANSACTION_AGE: SignedDuration = SignedDuration::from_mins(10);
-/// Clocks of hosts that differ more than this make logs hard to read.
+/// Logs of hosts whose clocks differ more than this are hard to compare.
 const MAX_CLOCK_SKEW_MS: i64 = 1_000;
 const CLOCK_CHANGE_WINDOW: SignedDuration = SignedDuration::from_hours(14 * 24);
 /// The most names in a finding.
@@ -38,7 +38,7 @@ pub(super) fn readiness(report: &str) -> Vec<Finding> {
     report.lines().filter_map(finding).collect()
 }
 
-/// Jobs, timers, the database.
+/// Checks the numbers of jobs, the timers and the database.
 pub(super) fn status(status: &wire::Status, now: Timestamp) -> Vec<Finding> {
     let mut findings = Vec::new();
     let (theirs, ours) = (status.tz_data.as_str(), Zone::data_version());

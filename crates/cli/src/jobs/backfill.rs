@@ -40,20 +40,20 @@ Examples:
 /// The most slots of a plan that are shown to people.
 const MAX_SHOWN_SLOTS: usize = 20;
 
-const SLOT_COLUMNS: [Column; 3] = [Column::new("SLOT"), Column::new("PLAN"), Column::new("RUN").goes(1)];
+const SLOT_COLUMNS: [Column; 3] = [Column::new("SLOT"), Column::new("PLAN"), Column::new("RUN").drop_order(1)];
 
 const COLUMNS: [Column; 11] = [
     Column::new("BACKFILL"),
     Column::new("STATUS"),
-    Column::new("REQUESTED").goes(1),
-    Column::new("BY").shrinks().goes(2),
-    Column::new("FROM").goes(3),
-    Column::new("TO").goes(3),
-    Column::new("PENDING").right().goes(4),
-    Column::new("RUNNING").right().goes(4),
-    Column::new("OK").right().goes(5),
-    Column::new("FAILED").right().goes(5),
-    Column::new("CANCELED").right().goes(4),
+    Column::new("REQUESTED").drop_order(1),
+    Column::new("BY").shrinks().drop_order(2),
+    Column::new("FROM").drop_order(3),
+    Column::new("TO").drop_order(3),
+    Column::new("PENDING").right().drop_order(4),
+    Column::new("RUNNING").right().drop_order(4),
+    Column::new("OK").right().drop_order(5),
+    Column::new("FAILED").right().drop_order(5),
+    Column::new("CANCELED").right().drop_order(4),
 ];
 
 #[derive(Debug, Args)]
@@ -124,7 +124,7 @@ pub(super) fn run(args: &BackfillArgs, now: Timestamp, output: &mut Output) -> R
         if let Some(plan) = session.for_people(planned, |plan| plan.id.as_deref().unwrap_or_default())? {
             print_plan(&mut session, &plan, &zone)?;
             let advice =
-                if nothing { "every slot has a run" } else { "to create the runs, replace --dry-run by --yes" };
+                if nothing { "every slot has a run" } else { "to create the runs, replace --dry-run with --yes" };
             session.advise(advice)?;
         }
         return Ok(Exit::Success);
@@ -231,7 +231,7 @@ pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) ->
         ]);
     }
     session.out.list(&table)?;
-    session.advise(&format!("stop running backfills: everbell jobs backfill-stop {job}"))?;
+    session.advise(&format!("stop the running ones: everbell jobs backfill-stop {job}"))?;
     Ok(Exit::Success)
 }
 

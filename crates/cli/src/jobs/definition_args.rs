@@ -110,7 +110,7 @@ pub(crate) fn parse_json(flag: &str, text: &str) -> Result<Box<RawValue>, CliErr
     })
 }
 
-/// As it was written, or as an expression spells `PT15M`.
+/// Parses a duration, and returns it as an `@every` expression spells it.
 fn rate(text: &str) -> Result<String, String> {
     let iso = span(text)?;
     let written = text.replace(' ', "");
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_payload_keeps_its_digits() {
+    fn payload_keeps_its_digits() {
         let mut body =
             JobBody { payload: Some(payload("{\"n\":12345678901234567890.10}").unwrap()), ..JobBody::default() };
         body.put_policy("retry.maxAttempts", 3);

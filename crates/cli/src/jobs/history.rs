@@ -42,8 +42,8 @@ const GAP_COLUMNS: [Column; 6] = [
     Column::new("LAST SLOT"),
     Column::new("SLOTS").right(),
     Column::new("REASON"),
-    Column::new("ORG").shrinks().goes(2),
-    Column::new("BY").shrinks().goes(1),
+    Column::new("ORG").shrinks().drop_order(2),
+    Column::new("BY").shrinks().drop_order(1),
 ];
 
 #[derive(Debug, Args)]

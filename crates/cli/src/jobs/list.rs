@@ -25,12 +25,12 @@ Examples:
 
 const COLUMNS: [Column; 9] = [
     Column::new("JOB KEY").shrinks_to(20),
-    Column::new("VER").right().goes(2),
-    Column::new("TARGET").shrinks().goes(3),
-    Column::new("SCHEDULE").shrinks().goes(4),
-    Column::new("TZ").goes(1),
+    Column::new("VER").right().drop_order(2),
+    Column::new("TARGET").shrinks().drop_order(3),
+    Column::new("SCHEDULE").shrinks().drop_order(4),
+    Column::new("TZ").drop_order(1),
     Column::new("STATUS"),
-    Column::new("LAST").goes(5),
+    Column::new("LAST").drop_order(5),
     Column::new("NEXT"),
     Column::new("LEFT"),
 ];

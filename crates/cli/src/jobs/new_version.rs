@@ -73,7 +73,7 @@ pub(super) fn run(args: &NewVersionArgs, now: Timestamp, output: &mut Output) ->
     let takes_time = [&args.at, &args.timing.start_at, &args.timing.end_at].iter().any(|text| text.is_some());
     let zone = match &named {
         Some(zone) => zone.clone(),
-        // A time without an offset is one of the zone that the job has.
+        // A time without an offset is in the zone of the job.
         None if takes_time => {
             own_zone(&session.client.send(jobs.get(&args.job)).with_action(action).or_list()?.document)
         }
@@ -160,7 +160,7 @@ fn report(session: &mut Session<'_>, made: &wire::NewVersion, now: Timestamp) ->
     session.advise(&format!("see its versions: everbell jobs versions {}", shell(key)))
 }
 
-/// A value of JSON; texts without quotes.
+/// A JSON value; texts without quotes.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),

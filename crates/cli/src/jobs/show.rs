@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fires_are_told_as_short_as_they_are_clear() {
+    fn next_times_repeat_no_date_or_time() {
         let words = |zone: &str, fires: &[&str]| {
             let fires: Vec<Timestamp> = fires.iter().map(|at| at.parse().unwrap()).collect();
             fires_in_words(&fires, &Zone::get(zone).unwrap(), "2026-11-15T13:41:48Z".parse().unwrap())

@@ -21,9 +21,9 @@ const COLUMNS: [Column; 7] = [
     Column::new("STATUS"),
     Column::new("TARGET").shrinks(),
     Column::new("SCHEDULE").shrinks(),
-    Column::new("TZ").goes(1),
-    Column::new("CREATED").goes(3),
-    Column::new("BY").shrinks().goes(2),
+    Column::new("TZ").drop_order(1),
+    Column::new("CREATED").drop_order(3),
+    Column::new("BY").shrinks().drop_order(2),
 ];
 
 #[derive(Debug, Args)]

@@ -17,7 +17,7 @@ Examples:
 
 const COLUMNS: [Column; 4] = [
     Column::new("JOB KEY").shrinks_to(20),
-    Column::new("NEXT BEFORE").goes(1),
+    Column::new("NEXT BEFORE").drop_order(1),
     Column::new("NEXT AFTER"),
     Column::new("TWICE A DAY"),
 ];

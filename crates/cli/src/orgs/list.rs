@@ -19,11 +19,11 @@ Examples:
 
 const COLUMNS: [Column; 6] = [
     Column::new("ORG").shrinks_to(20),
-    Column::new("NAME").shrinks().goes(2),
+    Column::new("NAME").shrinks().drop_order(2),
     Column::new("TIMEZONE"),
-    Column::new("LOCAL").goes(1),
+    Column::new("LOCAL").drop_order(1),
     Column::new("STATE"),
-    Column::new("ERROR").shrinks().goes(3),
+    Column::new("ERROR").shrinks().drop_order(3),
 ];
 
 #[derive(Debug, Args)]

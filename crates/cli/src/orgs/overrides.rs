@@ -102,7 +102,7 @@ fn without_effect(session: &Session<'_>, key: &str) -> String {
     if job.is_ok_and(|job| job.document.status != JobStatus::Retired) {
         return format!("job {key} does not fire per org: its scope is global");
     }
-    format!("there is no job {key}; the override applies once there is one that fires per org")
+    format!("there is no job {key}; the override waits for one that fires per org")
 }
 
 fn clear(args: &OverrideArgs, session: &mut Session<'_>) -> Result<Exit, CliError> {

@@ -22,9 +22,9 @@ Examples:
 pub(super) const COLUMNS: [Column; 5] = [
     Column::new("JOB KEY").shrinks_to(20),
     Column::new("STANDING"),
-    Column::new("SCHEDULE").shrinks().goes(1),
+    Column::new("SCHEDULE").shrinks().drop_order(1),
     Column::new("NEXT"),
-    Column::new("WHY").shrinks().goes(2),
+    Column::new("WHY").shrinks().drop_order(2),
 ];
 
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-/// Whether the terminal shows more than ASCII.
+/// The characters of symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Symbols {
     Unicode,
@@ -25,7 +25,7 @@ pub(crate) enum Mark {
 }
 
 impl Symbols {
-    /// As the locale says, in the order in which POSIX asks the variables.
+    /// Chooses by the locale, with the variables in the order of POSIX.
     pub(crate) fn from_locale(get: impl Fn(&str) -> Option<String>) -> Symbols {
         let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| get(name).filter(|text| !text.is_empty()));
         let locale = set.unwrap_or_default().to_ascii_lowercase();
@@ -48,14 +48,14 @@ impl Symbols {
         if self == Symbols::Unicode { unicode } else { ascii }
     }
 
-    /// Between things that stand in one line.
+    /// The separator of parts of a line.
     pub(crate) fn dot(self) -> &'static str {
         if self == Symbols::Unicode { "·" } else { "-" }
     }
 }
 
 impl Mark {
-    /// The mark of the state of a run or a job.
+    /// The mark of the status of a run or a job.
     pub(crate) fn from_status(word: &str) -> Mark {
         match word {
             "succeeded" => Mark::Good,

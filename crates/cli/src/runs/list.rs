@@ -25,11 +25,11 @@ const COLUMNS: [Column; 8] = [
     Column::new("RUN"),
     Column::new("STATUS"),
     Column::new("JOB").shrinks_to(16),
-    Column::new("TRIGGER").goes(1),
-    Column::new("SCHEDULED").goes(4),
-    Column::new("AGE").goes(5),
-    Column::new("TOOK").right().goes(2),
-    Column::new("WHY").shrinks().goes(3),
+    Column::new("TRIGGER").drop_order(1),
+    Column::new("SCHEDULED").drop_order(4),
+    Column::new("AGE").drop_order(5),
+    Column::new("TOOK").right().drop_order(2),
+    Column::new("WHY").shrinks().drop_order(3),
 ];
 
 #[derive(Debug, Args)]

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_may_be_gone() {
+    fn lost_output_is_reported() {
         let mut printed = OutputFollower::default();
         assert_eq!(follow(&mut printed, "é1\né2\n", false), (false, "é1\né2\n".to_owned()));
         assert_eq!(follow(&mut printed, "2\né3\n", false), (false, "é3\n".to_owned()));

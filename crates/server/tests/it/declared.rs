@@ -160,7 +160,7 @@ fn a_change_is_shown_then_made_and_a_pause_stays() {
     write(&server, CHANGED);
     let expected = "change plain: v1 -> v2\n  \
                     cronExpression: 0 0 1 1 * -> 0 0 1 2 *\n  \
-                    labels.team: nothing -> ops\n  \
+                    labels.team: none -> ops\n  \
                     policies.timeout: PT1H -> PT5M\n";
     let timeout = server.get("/jobs/key:plain").expect(200)["policies"]["timeout"].as_str().unwrap().to_owned();
     let expected = expected.replace("PT1H", &timeout);
@@ -226,7 +226,8 @@ fn every_problem_of_a_file_has_its_line() {
     let refused = jobs(&server, &["apply", "-f", "jobs.toml", "--yes"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(
-        refused.stderr.contains("0 of 1 were done before this") && refused.stderr.contains("cannot create job `a`")
+        refused.stderr.contains("0 of 1 changes were applied before this error")
+            && refused.stderr.contains("cannot create job `a`")
     );
 }
 

@@ -58,7 +58,7 @@ fn keys_are_names_and_differ() {
 }
 
 #[test]
-fn a_crontab_has_an_end() {
+fn long_crontab_is_refused() {
     assert_eq!(check_length(&"0 8 * * * x\n".repeat(MAX_LINES)), Ok(()));
     let refused = check_length(&"0 8 * * * x\n".repeat(MAX_LINES + 1)).unwrap_err();
     assert!(refused.contains("has 10001 lines; at most 10000"), "{refused}");

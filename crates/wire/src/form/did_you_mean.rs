@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_says_how_long_it_is() {
+    fn long_list_counts_the_names_it_leaves_out() {
         assert_eq!(format_suggestions("fax", ["print", "fix"]), "`fix`, `print`");
         let many: Vec<String> = (0..8).map(|n| format!("target-{n}")).collect();
         let list = format_suggestions("target-7", many.iter().map(String::as_str));

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_is_what_its_document_says_and_back() {
+    fn definition_and_document_convert_both_ways() {
         for body in [
             full(),
             json!({"jobKey": "a", "target": "t", "cronExpression": "@every 90s"}),
@@ -236,14 +236,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_has_one_fault() {
+    fn value_that_is_not_an_object_has_one_fault() {
         for value in [json!([]), json!(null), json!("daily"), json!(7)] {
             assert_eq!(faults(&value), [" wrong_type"], "{value}");
         }
     }
 
     #[test]
-    fn a_job_fires_once_or_again_and_again() {
+    fn job_needs_exactly_one_kind_of_schedule() {
         let base = |more: &Value| {
             let mut body = json!({"jobKey": "a", "target": "t"});
             for (name, value) in more.as_object().unwrap() {

@@ -106,12 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told() {
+    fn unreadable_queries_are_reported() {
         for (text, reason) in [
             ("q=%ff", "not valid UTF-8"),
             ("q=%f", "two hexadecimal digits"),
             ("q=%zz", "two hexadecimal digits"),
-            ("q=1&q=2", "`q` is there twice"),
+            ("q=1&q=2", "`q` appears twice"),
         ] {
             let QueryError(message) = query(text, FIELDS).unwrap_err();
             assert!(message.contains(reason), "{text}: {message}");

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shifted_fire_names_what_is_missing() {
+    fn shifted_fire_names_the_missing_times() {
         let gap = |expr| notes(expr, "America/New_York", "2027-03-14T06:59:00Z", Dst::default())[0].clone();
         assert_eq!(gap("30 2 * * *"), "shifted: 02:30 does not exist");
         assert_eq!(gap("15 30 2 * * *"), "shifted: 02:30:15 does not exist");
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_time_says_which_one_fires() {
+    fn repeated_time_names_which_one_fires() {
         let fold = |expr, dst| notes(expr, "America/New_York", "2027-11-07T04:59:00Z", dst);
         assert_eq!(fold("30 1 * * *", folded(DstFold::First)), ["first 01:30", "-", "-"]);
         assert_eq!(fold("30 1 * * *", folded(DstFold::Last)), ["second 01:30", "-", "-"]);

@@ -8,7 +8,7 @@ fn now() -> Timestamp {
     "2027-03-10T12:00:00Z".parse().unwrap()
 }
 
-/// A document of the API: `members`, and `rest` where they say nothing.
+/// A document of the API: `members`, and `rest` for the others.
 fn document<T: DeserializeOwned>(members: &Value, mut rest: Value) -> T {
     rest.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
     serde_json::from_value(rest).unwrap()
@@ -38,14 +38,14 @@ fn summaries(findings: &[Finding]) -> Vec<(Level, &str)> {
 }
 
 #[test]
-fn what_is_not_ready_is_an_error() {
+fn failed_readiness_check_is_an_error() {
     let found = readiness("[+] database: sqlite 3.50\n[-] draining: takes no more work\nnot ready\n");
     let expected = [(Level::Ok, "database: sqlite 3.50"), (Level::Error, "draining: takes no more work")];
     assert_eq!(summaries(&found), expected);
 }
 
 #[test]
-fn what_is_late_or_open_for_long_is_told() {
+fn late_timers_and_old_transactions_are_reported() {
     let mut members = json!({ "tzData": Zone::data_version(), "activeJobs": 3, "pausedJobs": 1, "erroredJobs": 0,
         "dueTimers": 0, "oldestDueAt": null, "oldestTransactionAt": "2027-03-10T11:55:00Z", "notes": [] });
     let status = |members: &Value| {
@@ -119,7 +119,7 @@ fn instances_are_looked_at_together() {
 }
 
 #[test]
-fn a_target_that_nobody_serves_is_an_error() {
+fn unserved_target_is_an_error() {
     let target = |label: &str, instances: &[&str], jobs: u64, named: &[&str]| wire::Target {
         target: label.to_owned(),
         instances: instances.iter().map(ToString::to_string).collect(),
@@ -147,7 +147,7 @@ fn a_target_that_nobody_serves_is_an_error() {
 }
 
 #[test]
-fn a_lease_that_ran_out_is_stuck() {
+fn expired_lease_is_an_error() {
     let run = |until: &str| run(&json!({ "leaseUntil": until }));
     assert_eq!(leases(&[run("2027-03-10T11:59:30Z")], now()).level, Level::Ok);
     let found = leases(&[run("2027-03-10T11:58:00Z"), run("2027-03-10T12:00:30Z")], now());
@@ -172,7 +172,7 @@ fn two_runs_of_a_slot_are_an_error() {
 }
 
 #[test]
-fn a_fire_in_a_clock_change_is_a_warning() {
+fn run_during_a_clock_change_is_a_warning() {
     let job = |key: &str, expression: &str, zone: &str| {
         job(&json!({ "jobKey": key, "cronExpression": expression, "timezone": zone }))
     };

@@ -178,11 +178,11 @@ fn audit_trail_and_status_are_shown() {
     let trail = on_terminal(&server, 80, &["audit", "--job", "daily-briefing"]);
     assert_eq!(
         loose(&trail.stdout),
-        "WHEN WHO ACTION OBJECT REASON\n\
+        "TIME ACTOR ACTION OBJECT REASON\n\
          DATE CLOCK +00:00 token:admin job.pause job:daily-brief… SMTP down\n\
          DATE CLOCK +00:00 token:admin job.create job:daily-brief… -"
     );
-    assert_eq!(trail.stderr, "2 acts\n");
+    assert_eq!(trail.stderr, "2 entries\n");
     let one = data(&server, &["audit", "-n", "1", "--json"]);
     assert_eq!(one, format!("{}\n", server.get("/audit?limit=1").text));
     let status = data(&server, &["status"]);

@@ -26,7 +26,7 @@ fn check_backfill(server: &Server) {
          DATE CLOCK +01:00 would run -\n\
          DATE CLOCK +01:00 would run -\n\
          DATE CLOCK +01:00 would run -\n\
-         to create the runs, replace --dry-run by --yes"
+         to create the runs, replace --dry-run with --yes"
     );
     assert_eq!(
         data(server, &with(&["--dry-run"])),

@@ -188,7 +188,7 @@ fn an_override_without_effect_is_no_plain_success() {
     server.job("for-all", &json!({}));
     for (job, why) in [
         ("for-all", "job for-all does not fire per org: its scope is global"),
-        ("later", "there is no job later; the override applies once there is one that fires per org"),
+        ("later", "there is no job later; the override waits for one that fires per org"),
     ] {
         let shown = on_terminal(&server, 120, &["orgs", "override", "acme", job, "--off"]);
         assert_eq!(shown.stdout, format!("⚠ Stored for org acme, without effect yet: {why}\n"));

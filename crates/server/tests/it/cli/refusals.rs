@@ -153,7 +153,7 @@ fn a_closed_pipe_ends_quietly() {
 }
 
 #[test]
-fn colours_and_symbols_are_for_those_who_see_them() {
+fn colors_and_symbols_depend_on_the_terminal() {
     let server = Server::start();
     server.job("daily-briefing", &json!({}));
     assert!(!on_terminal(&server, 80, &["jobs"]).stdout.contains('\u{1b}'));
@@ -168,5 +168,5 @@ fn colours_and_symbols_are_for_those_who_see_them() {
     assert!(with("LC_ALL", "C", &["jobs", "-o", "table"]).contains("* active"));
     // Texts of others do not reach the terminal as anything but text.
     server.job("evil", &json!({"description": "\u{1b}[2J\u{202e}gone"}));
-    assert!(everbell(&server, &["jobs", "show", "evil"]).stdout.contains("about\t\\u{1b}[2J\\u{202e}gone\n"));
+    assert!(everbell(&server, &["jobs", "show", "evil"]).stdout.contains("description\t\\u{1b}[2J\\u{202e}gone\n"));
 }

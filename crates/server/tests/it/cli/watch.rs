@@ -78,6 +78,6 @@ fn a_pipe_cannot_be_redrawn() {
     let server = Server::start();
     assert_eq!(
         refused(&server, &["runs", "--watch"], 2),
-        "error: --watch redraws a table, and no terminal reads this\n  hint: print events as they happen: --watch -o jsonl\n"
+        "error: --watch redraws a table, which needs a terminal\n  hint: print events as they happen: --watch -o jsonl\n"
     );
 }

@@ -68,7 +68,7 @@ fn everything_that_does_not_fit_is_told_at_once() {
 }
 
 #[test]
-fn a_configuration_file_spells_the_same_with_underscores() {
+fn configuration_files_spell_names_with_underscores() {
     let value = json!({"job_key": "daily", "retry": {"max_attempts": 2}});
     let form = Form::read(&value, FIELDS, Naming::Snake);
     assert_eq!((form.text("jobKey"), form.integer("retry.maxAttempts")), (Some("daily"), Some(2)));
@@ -76,7 +76,7 @@ fn a_configuration_file_spells_the_same_with_underscores() {
 }
 
 #[test]
-fn a_secret_is_a_text_or_where_it_is_and_is_not_repeated() {
+fn secret_is_a_text_or_a_source_and_never_repeated() {
     let headers = json!({
         "a": "hunter2", "b": {"env": "B"}, "c": {"file": "/c"}, "d": 7, "e": {"env": "E", "file": "/e"},
         "f": {"env": ""}, "g": {}, "h": {"var": "H"}, "i": "hunter2\u{0}",
@@ -101,7 +101,7 @@ fn a_configuration_file_has_tables() {
 }
 
 #[test]
-fn what_core_refuses_is_told_where_it_is() {
+fn faults_of_core_point_at_their_member() {
     let value = json!({"job_key": "daily"});
     let mut form = Form::read(&value, FIELDS, Naming::Snake);
     form.refuse(&Invalid::new("retry.maxAttempts", "must be odd"));
