@@ -30,7 +30,7 @@ pub struct ApiOptions {
     pub settings: ApiSettings,
     /// The least role that reads runs.
     pub run_history: Role,
-    /// A proxy stands in front, which tells the address of the caller.
+    /// Whether a proxy in front reports the address of the client.
     pub trust_proxy: bool,
     /// Where the server listens, unless another program does.
     pub listen: Option<IpAddr>,

@@ -130,7 +130,7 @@ mod tests {
         // Somebody else, and another address, are counted by themselves.
         assert!(matches!(counter.add(&key(1, "b"), denial("x"), secs(30)), Added::First(_)));
         assert!(matches!(counter.add(&key(2, "a"), denial("x"), secs(30)), Added::First(_)));
-        // One more, when the minute is over but nobody took the entry yet.
+        // One more after the end of the window, before the entry was taken.
         assert!(matches!(counter.add(&key(1, "a"), denial("late"), secs(71)), Added::Counted { write_after: None }));
         let entry = counter.take(&key(1, "a")).unwrap();
         assert_eq!(entry.after.unwrap().as_str(), r#"{"count":6,"status":403}"#);

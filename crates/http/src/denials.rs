@@ -111,7 +111,7 @@ impl Default for Denials {
 }
 
 impl Denials {
-    /// Writes down that a request was denied, if it was: other problems are passed over.
+    /// Records a denied request. Other problems are ignored.
     pub async fn note(self: &Arc<Self>, bell: &Everbell, denied: &Denied<'_>) {
         if !denied.is_denied() {
             return;

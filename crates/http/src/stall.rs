@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         let mut part = [0; 4];
         far.read_exact(&mut part).await.unwrap();
-        // The wait begins anew with each write that has to.
+        // The timeout restarts with each blocked write.
         guarded.write_all(&[0; 4]).await.unwrap();
         assert!(guarded.timer.is_none());
     }

@@ -53,7 +53,7 @@ pub(crate) fn run_words(status: RunStatus) -> (&'static str, &'static str) {
     }
 }
 
-/// The status of a job; an active one that cannot fire is told apart.
+/// Renders the status of a job. An active job that cannot fire has its own badge.
 pub(crate) fn job(status: JobStatus, errored: bool) -> Markup {
     let (name, word) = match status {
         JobStatus::Active if errored => ("warn", "Cannot fire"),

@@ -1,4 +1,4 @@
-//! [`Choices`]: what somebody chose for their browser. Kept in cookies, so it takes no JavaScript.
+//! [`Choices`]: display preferences, stored in cookies so that they work without JavaScript.
 
 use everbell_core::Zone;
 use jiff::Timestamp;
@@ -10,9 +10,9 @@ use super::session::{Cookie, Cookies};
 pub(crate) struct Choices {
     pub(crate) theme: Theme,
     pub(crate) face: Face,
-    /// Their own zone; UTC until they say otherwise, or their browser does.
+    /// The time zone of the user; UTC until the user or the browser sets it.
     pub(crate) mine: Zone,
-    /// Whether it was said.
+    /// Whether the time zone was set.
     pub(crate) zone_known: bool,
     /// Pages follow what happens.
     pub(crate) live: bool,
@@ -51,7 +51,7 @@ impl Theme {
 /// In whose zone times are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Face {
-    /// That of the job; of things without one, that of who looks.
+    /// The time zone of the job, or else of the user.
     #[default]
     Schedule,
     Mine,
@@ -108,7 +108,7 @@ impl Choices {
         Some(chosen)
     }
 
-    /// A clock for somebody with these choices.
+    /// Returns a clock with these preferences.
     pub(crate) fn clock(&self, now: Timestamp) -> super::clock::Clock {
         super::clock::Clock { now, face: self.face, mine: self.mine.clone() }
     }

@@ -60,7 +60,8 @@ pub(crate) fn curl(base: &str, method: &str, path: &str, body: Option<&str>) -> 
     line
 }
 
-/// Whether a sign moves the cursor or turns the direction of writing, so that nobody would see what they copy.
+/// Whether a character moves the cursor or changes the writing direction, so that copied text would differ from what
+/// is visible.
 fn is_unseen(sign: char) -> bool {
     !matches!(sign, '\n' | '\t') && printable(sign.encode_utf8(&mut [0; 4])) != sign.to_string()
 }

@@ -22,11 +22,11 @@ use everbell_wire::elapsed::wait;
 /// How old the numbers of the navigation may be.
 const COUNTS_TTL: SignedDuration = SignedDuration::from_secs(2);
 
-/// Timers that are due for so many seconds are told of: two rounds of a scheduler that sleeps, and some.
+/// Due timers are reported after this many seconds: two polls of an idle scheduler, and some.
 const LATE_TIMERS_SECS: i64 = 15;
-/// Clocks that are further apart are worth a word.
+/// The minimum clock skew that is shown.
 const MIN_SHOWN_SKEW: SignedDuration = SignedDuration::from_secs(1);
-/// How many targets that nobody serves are named.
+/// The maximum number of unserved targets that are listed.
 const MAX_LISTED_TARGETS: usize = 3;
 
 /// A part of the site.
@@ -53,7 +53,7 @@ pub(crate) struct UiCache {
 }
 
 impl UiCache {
-    /// Something was done, so that the numbers must be read anew.
+    /// Drops the cached counts after a change.
     pub(super) fn invalidate_counts(&self) {
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -67,10 +67,10 @@ pub(crate) struct Frame {
     pub(crate) face: Face,
     pub(crate) mine: String,
     pub(crate) live: bool,
-    /// Whether somebody, or their browser, has said which zone is theirs.
+    /// Whether the time zone of the user is known.
     pub(crate) zone_known: bool,
     pub(crate) actor: Option<(String, &'static str)>,
-    /// Why who is here may not read the audit trail.
+    /// The reason why the actor may not read the audit trail.
     pub(crate) no_audit: Option<String>,
     /// The token that every form sends back.
     pub(crate) csrf_token: String,
@@ -121,7 +121,7 @@ impl NavCounts {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stuck {
     pub(crate) text: String,
-    /// The page that tells more, and its name.
+    /// The address and the name of the page with details.
     pub(crate) link: (&'static str, &'static str),
 }
 

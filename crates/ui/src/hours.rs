@@ -32,7 +32,7 @@ impl Hours {
     }
 }
 
-/// Fills in what is known, and tells which hours are not.
+/// Fills in cached hours and returns the missing ones.
 fn fill_known(buckets: &mut [Bucket], known: &[Bucket]) -> Vec<Range<usize>> {
     let mut missing: Vec<Range<usize>> = Vec::new();
     for (index, bucket) in buckets.iter_mut().enumerate() {
@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// An hour with so many runs that succeeded and that run.
+    /// An hour with this many succeeded and running runs.
     fn hour(hour: i64, succeeded: u64, running: u64) -> Bucket {
         let at = |hour: i64| Timestamp::from_second(hour * 3_600).unwrap();
         Bucket { succeeded, running, ..Bucket::new(at(hour), at(hour + 1)) }

@@ -270,7 +270,7 @@ fn render(page: UiResponse, cookies: &Cookies, scripted: bool, id: &str) -> Resp
         append_header(headers, name, value);
     }
     if let Some((to, flash)) = &redirect {
-        // A script cannot see where a redirect leads without going there, so it is told.
+        // A script cannot read the target of a redirect without following it, so a header names it.
         append_header(headers, if scripted { "x-go" } else { "location" }, to);
         if let Some(Flash { good, text }) = flash {
             append_header(

@@ -1,4 +1,4 @@
-//! Backfills: runs for slots that have gone by.
+//! Backfills: runs for past slots.
 
 use axum::http::StatusCode;
 use everbell::{Invalid, JobRow, JobStatus, Scope};

@@ -73,7 +73,7 @@ async fn edit(request: &ApiRequest) -> Result<Edited, Problem> {
         let change = if form.flag("activate") { change.activate() } else { change };
         match change.await {
             Err(error) if error.is_conflict() && request.if_match.is_none() && attempt < MAX_EDIT_ATTEMPTS => {
-                attempt += 1
+                attempt += 1;
             }
             Ok(changed) => return Ok(Edited { before, changed }),
             Err(error) => return Err(error.into()),

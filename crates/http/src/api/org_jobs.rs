@@ -134,8 +134,8 @@ async fn override_response(
     let rows = request.orgs().jobs_of(org).await?;
     let job =
         rows.iter().find(|row| row.job.definition.key == *key).map(|row| wire::OrgJob::from_org(&org_record, row));
-    let overrides: Vec<Override> = request.orgs().overrides(org).await?;
-    let override_ = overrides.iter().find(|one| one.job_key == *key);
+    let all: Vec<Override> = request.orgs().overrides(org).await?;
+    let override_ = all.iter().find(|one| one.job_key == *key);
     if job.is_none() && override_.is_none() {
         let detail = format!("There is no per-org job `{key}`, and org `{org}` has no override of it.");
         return Err(Problem::new(Kind::NotFound, detail).with("subject", "job").with("name", key.as_str()));

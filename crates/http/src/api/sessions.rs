@@ -68,7 +68,7 @@ pub(crate) async fn end(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let name = request.part("sessionId");
     let missing = || Problem::new(Kind::NotFound, format!("You have no session `{}`.", shown(name)));
     let id = Uuid::parse_str(name).map_err(|_| missing())?;
-    // Others cannot tell a session that is not theirs from none.
+    // Other callers cannot distinguish a foreign session from a missing one.
     let actor = (request.actor.role < Role::Admin).then(|| request.actor.name.clone());
     let ended = ended(&request.app.bell, &request.actor, &SessionFilter { id: Some(id), actor }).await?;
     if ended == 0 { Err(missing()) } else { Ok(ApiResponse::nothing()) }

@@ -13,7 +13,7 @@ use everbell_http::access::Role;
 use everbell_http::problem::Problem;
 use everbell_observe::Report;
 
-/// Clocks that are further apart are worth a word.
+/// The minimum clock skew that is highlighted.
 const MIN_SHOWN_SKEW_MS: i64 = 1_000;
 
 #[derive(Template)]

@@ -26,7 +26,7 @@ use everbell_wire::form::Field;
 /// The query parameters, which are those of the API.
 pub(crate) const QUERY: &[Field] = jobs::LIST;
 
-/// How far ahead it is told that clocks change.
+/// How far ahead daylight saving time changes are shown.
 const CLOCK_CHANGE_HORIZON: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 #[derive(Template)]
@@ -46,7 +46,7 @@ struct JobsPage {
     /// Where the list begins, if this is not its first page.
     first: Option<String>,
     next: Option<String>,
-    /// Why who is here may not act, or may not make jobs.
+    /// The reasons why the actor may not act, or may not create jobs.
     no_act: Option<String>,
     no_make: Option<String>,
 }
@@ -108,7 +108,7 @@ impl Row {
         let at = |at| clock.at(at, zone.as_ref());
         let paused = state.status == JobStatus::Paused;
         let for_each = definition.scope == Scope::PerOrg;
-        // Its own zone is nobody's clock if each org has one.
+        // The time zone of a per-org job does not apply to any org.
         let own = spec.filter(|_| !for_each);
         Row {
             history: None,
@@ -300,7 +300,7 @@ mod tests {
         let row = Row::new(&broken(Some("unknown time zone `Mars/Base`")), &clock);
         assert_eq!(row.about.as_deref(), Some("unknown time zone `Mars/Base`"));
         assert_eq!(row.schedule.text, "Cannot be read");
-        // Before it is noticed the schedule is the only one to tell.
+        // Until the error is recorded, only the schedule shows it.
         assert_eq!(Row::new(&broken(None), &clock).schedule.text, "Cannot be read: unknown time zone");
     }
 

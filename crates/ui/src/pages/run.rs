@@ -50,7 +50,7 @@ struct RunPage {
     around: String,
     previous: Option<String>,
     next: Option<String>,
-    /// Why who is here may not act.
+    /// The reason why the actor may not act.
     no_act: Option<String>,
 }
 
@@ -73,7 +73,7 @@ struct Facts {
     slot: Option<(Markup, Markup, String)>,
     /// The scheduled time, if the run was moved.
     moved: Option<Markup>,
-    /// Slots that it stands for, too.
+    /// The number of other slots that the run covers.
     folded: u64,
     caught_up: bool,
     attempt: u32,

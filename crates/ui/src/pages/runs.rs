@@ -68,7 +68,7 @@ struct RunsPage {
     back_to: Option<Markup>,
     first: Option<String>,
     refusal: Refusal,
-    /// Why who is here may not act.
+    /// The reason why the actor may not act.
     no_act: Option<String>,
 }
 

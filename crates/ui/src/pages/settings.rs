@@ -29,12 +29,12 @@ struct SettingsPage {
     role: &'static str,
     zones: Vec<&'static str>,
     tokens: Option<Vec<Line>>,
-    /// A token that was just made: the only time that it is shown.
+    /// The name and secret of a token that was just created. It is shown only once.
     made: Option<(String, String)>,
     refusal: Refusal,
     name: String,
     no_admin: Option<String>,
-    /// Of who is here; of everybody for admins.
+    /// The sessions of the actor, or all sessions for admins.
     sessions: Vec<SessionLine>,
 }
 
@@ -143,7 +143,7 @@ struct EndSessions<'a> {
     actor: &'a str,
 }
 
-/// Ends every session of who is here, also this one; or those of the actor that an admin names.
+/// Ends all sessions of the actor including this one, or those of another actor for admins.
 pub(crate) async fn end_sessions(request: UiRequest) -> Result<UiResponse, Problem> {
     let actor = request.sent("actor").unwrap_or(&request.actor.name).to_owned();
     let call = InternalCall::new(Method::DELETE, "/sessions", &[]).with_query(&EndSessions { actor: &actor })?;
@@ -170,7 +170,7 @@ struct CreateToken<'a> {
     expires_at: Option<&'a str>,
 }
 
-/// Makes a token, and shows it this once.
+/// Creates a token and shows it once.
 pub(crate) async fn create_token(request: UiRequest) -> Result<UiResponse, Problem> {
     let body =
         CreateToken { name: request.sent("name"), role: request.sent("role"), expires_at: request.sent("expiresAt") };

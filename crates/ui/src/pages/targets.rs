@@ -31,9 +31,9 @@ struct Served {
     label: String,
     part: String,
     instances: usize,
-    /// How many living jobs name it.
+    /// The number of current jobs with this target.
     jobs: u64,
-    /// How many of its recent runs failed, for who may read runs.
+    /// The failure rate of recent runs, if the role may read runs.
     failures: Option<String>,
 }
 

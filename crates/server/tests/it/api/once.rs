@@ -98,7 +98,7 @@ fn a_server_that_is_killed_runs_nothing_twice() {
     for round in 0..6_u64 {
         let (address, auth, key) = (server.address.clone(), format!("Bearer {token}"), format!("round {round}"));
         let sender = std::thread::spawn(move || {
-            // It may be cut off in the middle: nobody looks at the answer.
+            // The response may be truncated: it is not read.
             let head = [("authorization", auth.as_str()), ("idempotency-key", key.as_str())];
             drop(std::panic::catch_unwind(|| {
                 crate::server::exchange(&address, "POST", "/api/v1/jobs/key:daily/run-now", &head, br#"{"force":true}"#)

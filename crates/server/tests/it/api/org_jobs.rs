@@ -140,7 +140,7 @@ fn check_actions(server: &Server) {
     assert_eq!(server.get("/jobs/key:briefing/gaps?orgId=acme").expect(200)["items"], json!([]));
     server.get("/jobs/key:plain/next?orgId=acme").problem(400, "InvalidInput");
 
-    // Slots that have gone by.
+    // Past slots.
     let range = json!({ "from": "2020-01-01T00:00:00", "to": "2022-12-31T00:00:00" });
     let with = |more: Value| {
         let mut body = range.clone();

@@ -27,7 +27,7 @@ fn no_route_shows_runs_to_a_role_that_may_not_read_them() {
         let header = format!("Bearer {}", server.token_of(role));
         let get = |path: &str| server.raw("GET", path, &[("authorization", &header)], b"");
         for path in &paths {
-            // The audit trail is about deeds, also that somebody started a run.
+            // The audit trail records actions, including started runs.
             let is_read = document["paths"][path.as_str()].get("get").is_some() && path.starts_with("/api/");
             if !is_read || path.ends_with("/audit") {
                 continue;

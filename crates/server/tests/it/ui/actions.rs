@@ -16,7 +16,7 @@ fn job(server: &Server, key: &str) -> Value {
 fn pausing(server: &Server) {
     daily(server);
     let ana = Visitor::admin(server);
-    assert_has(&ana.page("/jobs/daily/pause"), &["These fires will not happen", "In Europe/Paris.", "08:00 <span"]);
+    assert_has(&ana.page("/jobs/daily/pause"), &["These runs will not happen", "In Europe/Paris.", "08:00 <span"]);
 
     let refused = ana.send("/jobs/daily/pause", &[("reason", "no"), ("until", "2030-01-02T03:04")]);
     assert_eq!(refused.status, 400);
@@ -37,7 +37,7 @@ fn pausing(server: &Server) {
     led(&ana.send("/jobs/daily/pause", &[("reason", "it is the network")]));
     assert_eq!(job(server, "daily")["pauseReason"], "it is the network");
 
-    assert_has(&ana.page("/jobs/daily/resume"), &["No slot went by", "Resuming never moves the cadence"]);
+    assert_has(&ana.page("/jobs/daily/resume"), &["No slots were missed", "Resuming does not change the schedule"]);
     let (_, said) = led(&ana.send("/jobs/daily/resume", &[("missed", "skip")]));
     assert_eq!(said, "+daily is active again.");
     assert_has(&ana.page("/jobs/daily/resume"), &["nothing to resume"]);
@@ -63,7 +63,7 @@ fn what_was_missed_is_run_once_if_wanted() {
     let seen = |_: &Value| ana.page("/jobs/tick/resume").contains("Run once now");
     server.until("/jobs/key:tick", seen);
     let (_, said) = led(&ana.send("/jobs/tick/resume", &[("missed", "fire_once")]));
-    assert!(said.starts_with("+tick is active again; one run was made for the "), "{said}");
+    assert!(said.starts_with("+tick is active again. One run was created for the "), "{said}");
 }
 
 #[test]
@@ -74,16 +74,16 @@ fn a_job_runs_now_beside_or_behind_what_is_active() {
     let page = ana.page("/jobs/long/run-now");
     assert_has(
         &page,
-        &["The run starts now.", "&#34;n&#34;: 12345678901234567890", "next scheduled fire does not change"],
+        &["The run starts now.", "&#34;n&#34;: 12345678901234567890", "next scheduled run does not change"],
     );
     assert!(!page.contains("Queue"));
 
     let (place, said) = led(&ana.send("/jobs/long/run-now", &[("payload", "{ \"n\":12345678901234567890\r\n}")]));
-    assert!(place.starts_with("/runs/") && said.starts_with("+long runs now."), "{place} {said}");
+    assert!(place.starts_with("/runs/") && said.starts_with("+long is running."), "{place} {said}");
     let first = place.trim_start_matches("/runs/").to_owned();
     server.until(&format!("/runs/{first}"), |run| run["status"] == "running");
     let page = ana.page("/jobs/long/run-now");
-    assert_has(&page, &["recorded as skipped", &format!("href=\"/runs/{first}\""), "Queue", "Force"]);
+    assert_has(&page, &["recorded as skipped", &format!("href=\"/runs/{first}\""), "Queue", "Run anyway"]);
 
     let (place, said) = led(&ana.send("/jobs/long/run-now", &[]));
     assert!(said.starts_with('-') && said.contains(&first), "{said}");
@@ -91,7 +91,7 @@ fn a_job_runs_now_beside_or_behind_what_is_active() {
     let (_, said) = led(&ana.send("/jobs/long/run-now", &[("how", "queue")]));
     assert!(said.starts_with("+long is queued"), "{said}");
     let (place, said) = led(&ana.send("/jobs/long/run-now", &[("how", "force"), ("payload", "{\"n\": 2}")]));
-    assert!(said.starts_with("+long runs now"), "{said}");
+    assert!(said.starts_with("+long is running"), "{said}");
     assert_eq!(server.get(&place).expect(200)["payloadSnapshot"], json!({"n": 2}));
 
     let refused = ana.send("/jobs/long/run-now", &[("payload", "{\n  \"n\": x\n}"), ("note", "why not")]);
@@ -116,12 +116,12 @@ fn the_next_fire_is_moved_and_skipped() {
     daily(&server);
     let ana = Visitor::admin(&server);
     let before = job(&server, "daily")["nextRunAt"].as_str().unwrap().to_owned();
-    assert_has(&ana.page("/jobs/daily/reschedule"), &["Next fire, in Europe/Paris", "T08:00\"", "The next fire is"]);
+    assert_has(&ana.page("/jobs/daily/reschedule"), &["Next run, in Europe/Paris", "T08:00\"", "The next run is"]);
 
     let chosen = ana.send("/jobs/daily/reschedule", &[("nextRunAt", "2030-01-02T03:04"), ("set", "+1h")]);
     assert_has(
         &chosen.text,
-        &["value=\"2030-01-02T04:04\"", "Only this fire moves", "later fires, which become", "as usual"],
+        &["value=\"2030-01-02T04:04\"", "Only this run moves", "later runs, which are", "as usual"],
     );
     let past = ana.send("/jobs/daily/reschedule", &[("nextRunAt", "2020-01-02T03:04")]);
     assert_eq!(past.status, 400);
@@ -131,23 +131,23 @@ fn the_next_fire_is_moved_and_skipped() {
     assert_eq!(job(&server, "daily")["nextRunAt"], before.as_str());
 
     let (_, said) = led(&ana.send("/jobs/daily/reschedule", &[("nextRunAt", "2030-01-02T03:04")]));
-    assert_eq!(said, "+The next fire of daily is at 2030-01-02 03:04 in Europe/Paris.");
+    assert_eq!(said, "+The next run of daily is at 2030-01-02 03:04 in Europe/Paris.");
     assert_eq!(job(&server, "daily")["nextRunAt"], "2030-01-02T02:04:00Z");
     assert_has(&ana.page("/jobs/daily/reschedule"), &["It was moved before"]);
 
     let shown = ana.post_exactly("/jobs/daily/skip-next/preview", &[("csrf", &ana.csrf_token()), ("count", "12")]);
     assert_eq!(shown.status, 200);
-    assert_has(&shown.text, &["These fires are passed over", "and 4 more until", "The next one that happens"]);
+    assert_has(&shown.text, &["These runs are skipped", "and 4 more until", "Next run after that"]);
     assert_eq!(ana.send("/jobs/daily/skip-next", &[("count", "0")]).status, 400);
     assert_has(&ana.send("/jobs/daily/skip-next", &[("count", "many")]).text, &["value=\"many\"", "class=\"fault\""]);
     let (_, said) = led(&ana.send("/jobs/daily/skip-next", &[("count", "2")]));
-    assert_eq!(said, "+The next 2 fires are passed over for daily.");
+    assert_eq!(said, "+Skipped the next 2 runs of daily.");
     let runs = server.get("/runs?jobKey=daily&status=skipped").expect(200);
     assert_eq!(runs["items"].as_array().unwrap().len(), 2);
 
     led(&ana.send("/jobs/daily/pause", &[("reason", "no more")]));
-    assert_has(&ana.page("/jobs/daily/reschedule"), &["There is no next fire to move: it is paused"]);
-    assert_has(&ana.page("/jobs/daily/skip-next"), &["There is no next fire to skip: it is paused"]);
+    assert_has(&ana.page("/jobs/daily/reschedule"), &["There is no next run to move: the job is paused"]);
+    assert_has(&ana.page("/jobs/daily/skip-next"), &["There is no next run to skip: the job is paused"]);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn who_retires_a_job_that_ran_names_it() {
     assert!(!ana.page("/jobs/idle/retire").contains("to confirm"));
     assert_eq!(ana.send("/jobs/idle/retire", &[("reason", "x")]).status, 400);
     let (_, said) = led(&ana.send("/jobs/idle/retire", &[("reason", "not needed")]));
-    assert_eq!(said, "+idle is retired. Its history stays.");
+    assert_eq!(said, "+idle is retired. Its history is kept.");
 
     assert_has(&ana.page("/jobs/used/retire"), &["This is final", "to confirm"]);
     let refused = ana.send("/jobs/used/retire", &[("confirm", "Used")]);
@@ -186,12 +186,12 @@ fn slots_that_have_gone_by_are_run() {
     assert_eq!(refused.status, 400);
     assert_has(&refused.text, &["must not be before", "value=\"2026-01-02T00:00\""]);
     let planned = ana.send("/jobs/hourly/backfill", &range);
-    assert_has(&planned.text, &["3 slots will each get a run.", "Make 3 runs", "value=\"lost data\"", "gets a run"]);
+    assert_has(&planned.text, &["3 slots will each get a run.", "Create 3 runs", "value=\"lost data\"", "gets a run"]);
     assert_eq!(server.get("/runs?jobKey=hourly").expect(200)["items"], json!([]));
 
     let begin: Vec<_> = range.iter().copied().chain([("begin", "yes")]).collect();
     let (place, said) = led(&ana.send("/jobs/hourly/backfill", &begin));
-    assert_eq!((place.as_str(), said.as_str()), ("/jobs/hourly/backfills", "+3 runs were made for hourly."));
+    assert_eq!((place.as_str(), said.as_str()), ("/jobs/hourly/backfills", "+3 runs created for hourly."));
     server.until("/runs?jobKey=hourly&status=running", |runs| !runs["items"].as_array().unwrap().is_empty());
     let page = ana.page(&place);
     assert_has(&page, &["1 running", "2 left", "3 in all", "lost data", "/stop\""]);
@@ -202,7 +202,7 @@ fn slots_that_have_gone_by_are_run() {
 
     let stop = page.split("action=\"").find(|part| part.contains("/stop\"")).unwrap().split('"').next().unwrap();
     let (_, said) = led(&ana.post_exactly(stop, &[("csrf", &ana.csrf_token())]));
-    assert_eq!(said, "+2 runs that had not begun are canceled.");
+    assert_eq!(said, "+2 runs that had not started were canceled.");
     assert_has(&ana.page(&place), &["2 failed or canceled"]);
 }
 
@@ -215,7 +215,7 @@ fn a_job_that_changed_meanwhile_is_looked_at_again() {
     server.patch("/jobs/key:daily/pause", &json!({ "reason": "somebody was faster" })).expect(200);
     let refused = ana.post_exactly("/jobs/daily/pause", &stale);
     assert_eq!(refused.status, 412);
-    assert_has(&refused.text, &["has changed meanwhile", "somebody was faster", "value=\"too late\""]);
+    assert_has(&refused.text, &["has changed in the meantime", "somebody was faster", "value=\"too late\""]);
     assert_eq!(job(&server, "daily")["pauseReason"], "somebody was faster");
 }
 
@@ -239,7 +239,7 @@ fn only_who_may_acts_and_only_with_their_own_form() {
     }
     assert_eq!(bob.get("/jobs/daily/pause").status, 200);
     assert_eq!(bob.get("/jobs/daily/retire").status, 403);
-    assert_has(&eve.page("/jobs/daily/backfills"), &["disabled title=\"This needs the role operator"]);
+    assert_has(&eve.page("/jobs/daily/backfills"), &["disabled title=\"Requires the operator role"]);
     assert_eq!(job(&server, "daily")["revision"], 1);
 }
 

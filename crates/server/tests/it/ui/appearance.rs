@@ -57,7 +57,7 @@ impl Browser {
         self.tools("Emulation.setScriptExecutionDisabled", &json!({ "value": true }));
     }
 
-    /// Saves the whole page as it is now beside what cargo builds, and tells where.
+    /// Saves a screenshot of the whole page below the target folder and returns its path.
     #[track_caller]
     pub(crate) fn screenshot(&self, name: &str) -> PathBuf {
         self.picture(Path::new(&format!("{name}.png"))).unwrap()

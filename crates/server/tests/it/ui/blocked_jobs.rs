@@ -20,7 +20,7 @@ fn a_job_whose_target_nobody_serves_says_so() {
     let fires = between(&page, "id=\"coming\"", "</section>");
     assert_eq!(fires.matches("late").count(), 1, "only the first is late, the others are still to come: {fires}");
     assert!(fires.matches(" ago").count() <= 1, "{fires}");
-    assert_has(&ana.page("/jobs/tick/run-now"), &["Nobody serves its target at this moment: the run waits"]);
+    assert_has(&ana.page("/jobs/tick/run-now"), &["No live instance serves the target. The run waits"]);
     assert!(!ana.page("/jobs/held").contains("Does not fire"), "a paused job does not fire anyway");
 
     let browser = Browser::admin(&server);
@@ -59,11 +59,11 @@ fn a_pause_names_the_run_that_goes_on() {
     let server = Server::start();
     server.job("long", &json!({ "target": "sleep" }));
     let ana = Visitor::admin(&server);
-    assert_has(&ana.page("/jobs/long/pause"), &["A run that has begun goes on."]);
+    assert_has(&ana.page("/jobs/long/pause"), &["Runs that have started continue."]);
     let run = server.post("/jobs/key:long/run-now", &json!({})).expect(202)["run"]["id"].as_str().unwrap().to_owned();
     server.until(&format!("/runs/{run}"), |run| run["status"] == "running");
     let page = ana.page("/jobs/long/pause");
-    assert_has(&page, &[&format!("href=\"/runs/{run}/cancel\""), "if it shall not go on"]);
+    assert_has(&page, &[&format!("href=\"/runs/{run}/cancel\""), "to stop it"]);
 }
 
 #[test]

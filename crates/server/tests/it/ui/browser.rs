@@ -161,7 +161,7 @@ impl Browser {
         self.wait(&format!("no more see `{text}`"), || self.visible(text, false));
     }
 
-    /// Waits until so many elements match.
+    /// Waits until this many elements match.
     #[track_caller]
     pub(crate) fn see_count(&self, css: &str, count: usize) {
         self.wait(&format!("see {count} x `{css}`"), || match self.count(css) {

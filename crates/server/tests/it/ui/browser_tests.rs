@@ -120,7 +120,7 @@ async fn a_page_is_seen_as_its_user_prefers_it() {
     browser.finish();
 }
 
-/// Of a picture, as its header tells it.
+/// Returns the size of a picture from its header.
 fn size(picture: &Path) -> (u32, u32) {
     let bytes = std::fs::read(picture).unwrap();
     assert!(bytes.starts_with(b"\x89PNG"), "{}", picture.display());

@@ -36,11 +36,11 @@ fn many(server: &Server) {
 
     let sent = [("keys", "a\r\nb,c"), ("reason", "release"), ("back", "/jobs?q=x")];
     let (place, said) = led(&ana.send(picked, &sent));
-    assert_eq!((place.as_str(), said.as_str()), ("/jobs?q=x", "+2 jobs are paused."));
+    assert_eq!((place.as_str(), said.as_str()), ("/jobs?q=x", "+2 jobs paused."));
     assert_eq!((status(server, "a"), status(server, "b,c")), ("paused".to_owned(), "paused".to_owned()));
 
     let partly = ana.send("/bulk/resume?all=true&target=print", &[("keys", "a\r\nb,c"), ("missed", "skip")]);
-    assert_eq!(led(&partly).1, "+2 jobs are active again.");
+    assert_eq!(led(&partly).1, "+2 jobs resumed.");
     assert_eq!(status(server, "d"), "paused");
 }
 
@@ -93,7 +93,7 @@ fn a_whole_page_of_jobs_can_be_picked() {
     assert_has(&ana.page(&place), &["Pause 200 jobs"]);
     let sent = [("keys", keys.join("\n")), ("reason", "release".to_owned())];
     let sent: Vec<(&str, &str)> = sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    assert_eq!(led(&ana.send(&place, &sent)).1, "+200 jobs are paused.");
+    assert_eq!(led(&ana.send(&place, &sent)).1, "+200 jobs paused.");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn each_job_is_told_in_its_own_zone_and_the_list_comes_back_as_it_was() {
     let list = "/jobs?sort=jobKey&status=active";
     let page = ana.page(list);
     assert_has(&page, &["Paused <span class=\"count\">0</span>"]);
-    let link = between(&page, "All 2 that match: <a href=\"", "\">pause").replace("&#38;", "&");
+    let link = between(&page, "All 2 matching jobs: <a href=\"", "\">pause").replace("&#38;", "&");
     let page = ana.page(&link);
     assert_has(&page, &["09:00 <span class=\"tz\">JST</span>", "09:00 <span class=\"tz\">C"]);
     let back = |page: &str| hidden(between(page, "<main", "</main>"), "back").replace("&#38;", "&");

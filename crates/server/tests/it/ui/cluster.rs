@@ -16,7 +16,10 @@ fn an_instance_is_drained_after_it_was_asked() {
     let place = format!("/cluster/{id}/drain");
     assert_has(&admin.page("/cluster"), &[&format!("href=\"{place}\" data-dialog")]);
     let page = admin.page(&place);
-    assert_has(&page, &["No run is at work there", "Nobody else serves", "print", &format!("instances drain {id}")]);
+    assert_has(
+        &page,
+        &["No runs are active there", "No other instance serves", "print", &format!("instances drain {id}")],
+    );
     let draining = || server.get("/instances").expect(200)["items"][0]["draining"].clone();
     assert_eq!(draining(), false);
     assert_eq!(led(&admin.submit(&place, &page, &[])).0, "/cluster");
@@ -41,10 +44,10 @@ fn a_token_is_revoked_after_it_was_asked() {
     let place = format!("/settings/tokens/{}/revoke", part(name));
     let page = admin.page(&place);
     assert_has(&page, &["ana &#60;b&#62;", "role operator", "never used", "This cannot be undone"]);
-    assert!(!page.contains("you have signed in with"), "{page}");
-    assert_has(&admin.page("/settings/tokens/admin/revoke"), &["you have signed in with"]);
+    assert!(!page.contains("You are signed in with this token"), "{page}");
+    assert_has(&admin.page("/settings/tokens/admin/revoke"), &["You are signed in with this token"]);
     assert_eq!(Visitor::of(&server, "operator").get(&place).status, 403);
-    assert_eq!(led(&admin.submit(&place, &page, &[])).1, "+The token ana <b> is revoked.");
+    assert_eq!(led(&admin.submit(&place, &page, &[])).1, "+Token ana <b> revoked.");
     assert_eq!(admin.get(&place).status, 404);
 }
 
@@ -70,7 +73,7 @@ fn canceling_tells_the_grace_that_is_configured() {
     server.job("slow", &json!({ "target": "sleep" }));
     let run = super::runs::run_now(&server, "slow", "running");
     let page = Visitor::admin(&server).page(&format!("/runs/{}/cancel", super::runs::id(&run)));
-    assert_has(&page, &["when its grace of 2.0s is over"]);
+    assert_has(&page, &["after a grace period of 2.0s"]);
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn a_job_is_shown_with_everything_about_it() {
         "v2",
         "description",
         "job.new_version",
-        "100 % of 1 run ok in 7 days",
+        "100 % of 1 run succeeded in 7 days",
     ] {
         browser.see(text);
     }
@@ -99,12 +99,12 @@ fn the_house_shows_itself() {
     browser.visit(&server.url("/settings"));
     browser.fill("Name", "ana");
     browser.click("Create token");
-    browser.see("It is shown this once");
+    browser.see("it is not shown again");
     browser.flawless();
     browser.click("Revoke ana");
     browser.see("This cannot be undone");
-    browser.click("Revoke it");
-    browser.see("The token ana is revoked.");
+    browser.click("Revoke token");
+    browser.see("Token ana revoked.");
     browser.finish();
 }
 
@@ -114,10 +114,10 @@ fn drained_instances_take_no_work_until_they_are_asked_again() {
     let browser = Browser::admin(&server);
     browser.visit(&server.url("/cluster"));
     browser.click("Drain");
-    browser.see("It takes no more work until somebody lets it work again.");
-    browser.click("Drain it");
+    browser.see("The instance accepts no work until it is undrained.");
+    browser.click("Drain instance");
     browser.see("Draining");
-    browser.click("Let");
+    browser.click("Undrain");
     browser.see("The instance accepts work again.");
     browser.finish();
 }

@@ -119,7 +119,7 @@ pub(super) fn reference(element: &str) -> Value {
     json!({ ELEMENT: element })
 }
 
-/// The port that the driver took, as it tells it.
+/// Reads the port from the output of the driver.
 fn port(output: ChildStdout) -> Result<u16, String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -134,7 +134,7 @@ fn port(output: ChildStdout) -> Result<u16, String> {
     receiver.recv_timeout(DRIVER_TIMEOUT).map_err(|error| error.to_string())
 }
 
-/// A headless Chromium with a fresh profile, that calls nobody by itself.
+/// A headless Chromium with a fresh profile and without background requests.
 fn capabilities(folder: &Path) -> Value {
     let profile = format!("--user-data-dir={}", folder.join("profile").display());
     let mut flags = vec![

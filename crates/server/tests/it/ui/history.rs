@@ -1,4 +1,4 @@
-//! Runs are for who may read them, which the configuration says: no page tells more than the API would.
+//! Pages show runs only to roles that may read them, as configured.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ fn pages_tell_of_runs_only_who_may_read_them() {
         }
     }
     let overview = viewer.page("/");
-    assert_has(&overview, &["failed 2 times in a row", "Next fires"]);
+    assert_has(&overview, &["failed 2 times in a row", "Next runs"]);
     for text in ["Runs per hour", "Fire lag", "Running now", "Succeeded, 24 h"] {
         assert!(!overview.contains(text), "`{text}`");
     }

@@ -51,11 +51,15 @@ fn makes_a_job(server: &Server) {
         [&job["policies"]["timeout"], &job["policies"]["overlap"], &job["policies"]["retry"]["maxAttempts"]],
         [&json!("PT5M"), &json!("queue"), &json!(3)]
     );
-    // A second click on the same form is told the same.
+    // A second click on the same form gets the same response.
     for _ in 0..2 {
         let taken = admin.post("/new", &filled(&[("once", "a-word")]));
         assert_eq!(taken.status, 409);
-        assert!(taken.text.contains("Job <code dir=\"auto\">daily</code> is active at version 1."), "{}", taken.text);
+        assert!(
+            taken.text.contains("Job <code dir=\"auto\">daily</code> already exists: it is active at version 1."),
+            "{}",
+            taken.text
+        );
     }
 }
 
@@ -117,7 +121,7 @@ fn what_is_refused_is_shown_again_with_why() {
         "did you mean `Europe/Paris`",
         "id=\"f-policies-timeout\" name=\"policies/timeout\" aria-invalid=\"true\"",
         "is not a duration",
-        "line 1: write it as name=value",
+        "line 1: use the format name=value",
         "61 is outside 0-59",
         "25 is outside 0-23",
         "value=\"61 25 * * *\"",
@@ -185,7 +189,7 @@ fn a_form_makes_the_next_version_of_what_differs() {
     );
     let page = admin.get("/jobs/daily/new-version");
     assert_eq!(page.status, 200);
-    for part in ["New version of", "value=\"0 8 * * 1-5\"", "Nothing yet.", "value=\"1h\"", "Create version 2"] {
+    for part in ["New version of", "value=\"0 8 * * 1-5\"", "No changes yet.", "value=\"1h\"", "Create version 2"] {
         assert!(page.text.contains(part), "{part} is not in {}", page.text);
     }
     assert!(!page.text.contains(NASTY));
@@ -205,7 +209,7 @@ fn a_form_makes_the_next_version_of_what_differs() {
     };
     let same = admin.post("/jobs/daily/new-version", &edit(&[]));
     assert_eq!(same.status, 400);
-    assert!(same.text.contains("Nothing differs from version 1."), "{}", same.text);
+    assert!(same.text.contains("There are no changes from version 1."), "{}", same.text);
     let change = edit(&[("cronExpression", "30 7 * * 1-5"), ("policies/timeout", ""), ("reason", "earlier")]);
     let preview = admin.post("/jobs/daily/new-version/preview", &change).text;
     for part in
@@ -221,7 +225,7 @@ fn a_form_makes_the_next_version_of_what_differs() {
     // A form that was opened before is refused.
     let late = admin.post("/jobs/daily/new-version", &edit(&[("cronExpression", "0 6 * * *")]));
     assert_eq!(late.status, 412, "{}", late.text);
-    assert!(late.text.contains("href=\"/jobs/daily/new-version\">Load it again"), "{}", late.text);
+    assert!(late.text.contains("href=\"/jobs/daily/new-version\">Reload the form"), "{}", late.text);
     assert_eq!(admin.get("/jobs/nothing/new-version").status, 404);
 }
 
@@ -295,7 +299,7 @@ fn a_job_of_the_configuration_is_said_to_be_one() {
     let job = "[[job]]\njob_key = \"owned\"\ntarget = \"print\"\ncron_expression = \"@daily\"\n";
     let server = Server::with(&format!("{TARGETS}{job}"));
     let page = Visitor::admin(&server).get("/jobs/owned/new-version");
-    assert!(page.text.contains("This job belongs to the server configuration"), "{}", page.text);
+    assert!(page.text.contains("This job is declared in the server configuration"), "{}", page.text);
 }
 
 #[test]

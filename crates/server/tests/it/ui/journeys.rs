@@ -10,7 +10,7 @@ fn create(browser: &Browser, server: &Server, key: &str, expression: &str) {
     browser.visit(&server.url("/new"));
     browser.fill("Job key", key);
     browser.choose("Target", "print");
-    browser.choose("How you say it", "Cron expression");
+    browser.choose("Schedule format", "Cron expression");
     browser.fill("Expression", expression);
     browser.fill("Time zone", "America/New_York");
 }
@@ -58,7 +58,7 @@ fn a_pause_needs_a_reason_and_a_resume_asks_about_the_missed() {
     let browser = Browser::admin(&server);
     browser.visit(&server.url("/jobs/daily"));
     browser.click("Pause…");
-    browser.see("These fires will not happen");
+    browser.see("These runs will not happen");
     browser.execute("document.querySelector('#reason').removeAttribute('required'); document.querySelector('#reason').removeAttribute('minlength')", &json!([]));
     browser.click("Pause daily");
     browser.expect_console("400 (Bad Request)");
@@ -92,7 +92,7 @@ fn a_run_now_says_what_the_active_run_means_for_it() {
     browser.until("return location.pathname.startsWith('/runs/')");
     browser.see("Pending");
     browser.click("Cancel…");
-    browser.click("Cancel the run");
+    browser.click("Cancel run");
     browser.see("Canceled");
     browser.finish();
 }
@@ -123,7 +123,7 @@ fn only_the_next_fire_moves() {
     browser.visit(&server.url("/jobs/daily"));
     browser.click("More actions");
     browser.click("Reschedule next run…");
-    browser.fill("Next fire, in UTC", "2035-01-02T03:04");
+    browser.fill("Next run, in UTC", "2035-01-02T03:04");
     browser.click("Move run");
     browser.see("moved from");
     browser.see("2035-01-02 03:04");
@@ -138,14 +138,14 @@ fn many_jobs_are_paused_at_once() {
     }
     let browser = Browser::admin(&server);
     browser.visit(&server.url("/jobs"));
-    browser.click("Pick a");
-    browser.click("Pick b");
+    browser.click("Select a");
+    browser.click("Select b");
     browser.click("Pause selected…");
     browser.see("2");
     browser.fill("Reason", "moving house");
     browser.click("Pause 2 jobs");
     // The form leads back to the list: leaving before that would race with it.
-    browser.see("2 jobs are paused.");
+    browser.see("2 jobs paused.");
     browser.visit(&server.url("/jobs?status=paused"));
     browser.see_count("[data-row]", 2);
     browser.finish();

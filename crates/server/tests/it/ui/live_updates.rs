@@ -42,7 +42,7 @@ fn what_a_run_prints_is_seen_while_it_is_at_work() {
     browser.see("so far");
     talk.go_on_after("one");
     browser.see("two 1");
-    // Somebody reads: what is chosen is not taken away.
+    // A selection of text survives an update.
     browser.execute("getSelection().selectAllChildren(document.getElementById('output'))", &json!([]));
     talk.go_on_after("two");
     let path = format!("/runs/{}", run["id"].as_str().unwrap());
@@ -73,7 +73,7 @@ fn a_theme_and_a_zone_are_chosen_and_stay() {
     assert_eq!(browser.value_of("Show times in"), "utc");
     browser.choose("Theme", "Light");
     browser.choose("Show times in", "Schedule zone");
-    browser.fill("My zone", "Europe/Paris");
+    browser.fill("My time zone", "Europe/Paris");
     browser.click("Save");
     browser.until("return document.documentElement.dataset.theme === 'light'");
     browser.visit(&server.url("/jobs"));
@@ -112,11 +112,11 @@ fn hands_stay_on_the_keyboard() {
     browser.press("k");
     browser.until("return document.querySelector('[data-current]').dataset.row === 'a-first'");
     browser.press("?");
-    browser.see("next, previous row");
+    browser.see("Next or previous row");
     browser.press("Escape");
-    browser.not_see("next, previous row");
-    browser.click("Keys ?");
-    browser.see("next, previous row");
+    browser.not_see("Next or previous row");
+    browser.click("Shortcuts ?");
+    browser.see("Next or previous row");
     browser.press("Escape");
     browser.press("/");
     browser.until("return document.activeElement.type === 'search'");
@@ -140,7 +140,7 @@ fn escape_closes_a_menu_and_gives_the_focus_back() {
     server.job("daily", &json!({}));
     let browser = Browser::admin(&server);
     browser.visit(&server.url("/jobs"));
-    browser.click("More for daily");
+    browser.click("More actions for daily");
     browser.see("Retire…");
     browser.press("Tab Escape");
     browser.not_see("Retire…");

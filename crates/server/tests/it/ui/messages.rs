@@ -37,7 +37,7 @@ fn the_audit_trail_takes_the_key_of_a_job() {
     for object in ["daily", "job:daily", "a:b", "job:a:b"] {
         assert_has(&ana.page(&format!("/audit?object={object}")), &["<code>job.create</code>"]);
     }
-    assert_has(&ana.page("/audit?object=token:nobody"), &["Nothing was done to token:nobody"]);
+    assert_has(&ana.page("/audit?object=token:nobody"), &["There are no entries for token:nobody"]);
 }
 
 #[test]
@@ -49,8 +49,11 @@ fn a_version_of_what_has_changed_is_refused_in_one_voice() {
     server.patch("/jobs/key:daily", &json!({ "description": "faster" })).expect(200);
     let sent = [("target", "print"), ("how", "cron"), ("cronExpression", "0 9 * * *"), ("timezone", "UTC")];
     let refused = ana.submit("/jobs/daily/new-version", &page, &sent);
-    assert_has(&refused.text, &["The job has changed in the meantime, and nothing was saved. <a", "Load it again</a>"]);
-    assert!(!refused.text.contains("This is how it is now"), "{}", refused.text);
+    assert_has(
+        &refused.text,
+        &["The job has changed in the meantime, and nothing was saved. <a", "Reload the form</a>"],
+    );
+    assert!(!refused.text.contains("This is its current state"), "{}", refused.text);
 }
 
 #[test]
@@ -64,7 +67,7 @@ fn what_is_retired_does_not_start_at_once() {
     server.delete("/jobs/key:daily").expect(200);
     let page = ana.page(&place);
     assert_has(&page, &["The job is retired and cannot run again."]);
-    assert!(!page.contains("starts at once") && !page.contains(">Run again</button>"), "{page}");
+    assert!(!page.contains("starts now") && !page.contains(">Run again</button>"), "{page}");
 }
 
 #[test]
@@ -73,7 +76,7 @@ fn what_the_api_says_in_backticks_is_code() {
     server.job("daily", &json!({}));
     let bob = Visitor::of(&server, "viewer");
     let page = bob.get("/jobs/daily/pause").text;
-    assert_has(&page, &["This needs the role <code dir=\"auto\">operator</code>"]);
+    assert_has(&page, &["This requires the role <code dir=\"auto\">operator</code>"]);
     assert!(!main_of(&page).contains('`'), "{page}");
     let ana = Visitor::admin(&server);
     let nasty =
@@ -91,7 +94,7 @@ fn a_job_for_each_org_has_no_zone_of_its_own() {
     let ana = Visitor::admin(&server);
     let page = ana.page("/jobs/each");
     assert_has(between(&page, "id=\"versions\"", "</section>"), &["<small>in each org's time zone</small>"]);
-    assert_has(&ana.page("/timeline"), &["1 job fires for each org, at its local time: no planned marks"]);
+    assert_has(&ana.page("/timeline"), &["1 job fires for each org at its local time."]);
 }
 
 #[test]
@@ -100,9 +103,9 @@ fn a_fire_is_not_moved_into_the_past() {
     server.job("daily", &json!({}));
     let ana = Visitor::admin(&server);
     let shown = |to: &str| ana.post("/jobs/daily/reschedule/preview", &[("nextRunAt", to)]).text;
-    assert_has(&shown("2020-01-01T00:00"), &["has gone by", "this is refused"]);
-    assert!(!shown("2020-01-01T00:00").contains("Only this fire moves"));
-    assert_has(&shown("2090-01-01T00:00"), &["Only this fire moves"]);
+    assert_has(&shown("2020-01-01T00:00"), &["is in the past", "is in the past"]);
+    assert!(!shown("2020-01-01T00:00").contains("Only this run moves"));
+    assert_has(&shown("2090-01-01T00:00"), &["Only this run moves"]);
     let refused = ana.send("/jobs/daily/reschedule", &[("nextRunAt", "2020-01-01T00:00")]);
     assert_eq!(refused.status, 400, "{}", refused.text);
 }

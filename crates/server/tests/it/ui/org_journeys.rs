@@ -22,13 +22,13 @@ fn an_org_is_made_and_moved_in_a_browser() {
 
     browser.click("Edit…");
     browser.fill("Time zone", "Asia/Tokio");
-    browser.see("There is no time zone");
+    browser.see("Unknown time zone");
     browser.fill("Time zone", "Asia/Tokyo");
-    browser.see("What if it moves to Asia/Tokyo?");
-    browser.see("fires once, at 08:00");
+    browser.see("Preview: move to Asia/Tokyo");
+    browser.see("runs once, at 08:00");
     browser.see("Existing runs keep their local date.");
     browser.click("Save");
-    browser.see("acme is in Asia/Tokyo now.");
+    browser.see("acme moved to Asia/Tokyo.");
     browser.see("moved from Europe/Paris");
     browser.finish();
 }
@@ -66,7 +66,7 @@ fn everybody_can_use_the_pages_of_orgs() {
     }
     browser.visit(&server.url("/orgs/acme/edit"));
     browser.fill("Time zone", "Asia/Tokyo");
-    browser.see("What if it moves to Asia/Tokyo?");
+    browser.see("Preview: move to Asia/Tokyo");
     browser.flawless();
     browser.pictures("org-what-if");
     browser.press("Escape");
@@ -82,11 +82,11 @@ fn an_org_is_moved_without_scripts() {
     browser.visit(&server.url("/orgs/acme"));
     browser.click("Edit…");
     browser.fill("Time zone", "Asia/Tokio");
-    browser.click("What if?");
-    browser.see("There is no time zone");
+    browser.click("Preview");
+    browser.see("Unknown time zone");
     browser.click("Asia/Tokyo");
-    browser.see("What if it moves to Asia/Tokyo?");
+    browser.see("Preview: move to Asia/Tokyo");
     browser.click("Save");
-    browser.see("acme is in Asia/Tokyo now.");
+    browser.see("acme moved to Asia/Tokyo.");
     browser.finish();
 }

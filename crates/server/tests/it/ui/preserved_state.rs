@@ -97,7 +97,7 @@ fn a_form_that_is_sent_without_a_session_is_kept() {
     let server = Server::start();
     let browser = interrupted(&server);
     browser.click("Pause daily");
-    browser.see("What you typed is kept here.");
+    browser.see("Your input is kept.");
     assert_eq!(browser.attribute("main a", "href").as_deref(), Some("/sign-in?to=%2Fjobs%2Fdaily%2Fpause"));
     browser.flawless();
     signed_in_elsewhere(&browser, &server);

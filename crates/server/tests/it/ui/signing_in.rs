@@ -41,7 +41,7 @@ fn a_revoked_token_ends_its_sessions() {
     let browser = Browser::of(&server, &token);
     assert_eq!(server.delete("/tokens/ana").status, 204);
     browser.visit(&server.url("/jobs"));
-    browser.see("The first start of a server writes an admin token");
+    browser.see("writes an admin token to its data folder");
     browser.finish();
 }
 
@@ -52,17 +52,17 @@ fn a_viewer_sees_everything_and_is_told_why_nothing_can_be_done() {
     let browser = Browser::of(&server, &server.token_of("viewer"));
     browser.visit(&server.url("/jobs/daily"));
     let why = browser.attribute(".head .actions > button:nth-of-type(1)", "title").unwrap();
-    assert_eq!(why, "This needs the role operator; you are viewer.");
+    assert_eq!(why, "Requires the operator role. Your role is viewer.");
     let why = browser.attribute("#nav [aria-disabled]", "title").unwrap();
-    assert_eq!(why, "This needs the role operator; you are viewer.");
+    assert_eq!(why, "Requires the operator role. Your role is viewer.");
     browser.press("g a");
     assert!(browser.url().ends_with("/jobs/daily"), "{}", browser.url());
     let why = browser.attribute("#more [aria-disabled]", "title").unwrap();
-    assert_eq!(why, "This needs the role admin; you are viewer.");
+    assert_eq!(why, "Requires the admin role. Your role is viewer.");
     browser.flawless();
     browser.visit(&server.url("/jobs/daily/pause"));
     browser.expect_console("403 (Forbidden)");
-    browser.see("This needs the role operator");
+    browser.see("Requires the operator role");
     browser.visit(&server.url("/audit"));
     browser.expect_console("403 (Forbidden)");
     browser.see("Permission denied");

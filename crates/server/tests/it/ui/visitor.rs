@@ -1,4 +1,4 @@
-//! [`Visitor`]: somebody who has signed in, with a browser that runs no scripts.
+//! [`Visitor`]: a signed-in client that runs no scripts.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Making runs for slots that have gone by: first which ones, then at once.
+//! Backfilling past slots: a preview first, then the runs.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -49,7 +49,7 @@ struct Plan {
     orgs: Option<wire::BackfillOrgs>,
 }
 
-/// A slot that has gone by.
+/// A past slot.
 struct Slot {
     at: Moment,
     /// The run that it has already, and how that stands.

@@ -21,7 +21,7 @@ struct BackfillsPage {
     frame: Frame,
     subject: Subject,
     rows: Vec<Row>,
-    /// Why who is here may not act.
+    /// The reason why the actor may not act.
     no_act: Option<String>,
 }
 
@@ -46,7 +46,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// `count` tells how many runs have a status.
+    /// `count` returns the number of runs with a status.
     fn from_counts(count: impl Fn(&str) -> u64) -> Progress {
         Progress {
             good: count("succeeded"),

@@ -1,5 +1,4 @@
-//! Pausing or resuming many jobs: those that were picked, or all that a filter matches. First what would happen to each,
-//! then exactly that.
+//! Pausing or resuming jobs: the selected ones, or all that match a filter. A dry run shows the effect first.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -56,7 +55,7 @@ struct BulkPage {
     frame: Frame,
     refusal: Refusal,
     pausing: bool,
-    /// Whether it was done already, so that the rows tell what became of it.
+    /// Whether the action is done, so that the rows show results.
     done: bool,
     impact: String,
     /// The jobs that would change, a line each.
@@ -270,7 +269,7 @@ async fn form(
     UiResponse::with_status(&page, status)
 }
 
-/// The zone of a job's schedule, if times are shown in it. The API tells times, and no zones.
+/// Returns the time zone of a job's schedule, if times are shown in it. The bulk response has no zones.
 async fn zone_of(request: &UiRequest, item: &wire::BulkItem) -> Option<Zone> {
     if item.next_run_at.is_none() || request.choices.face != Face::Schedule {
         return None;
@@ -351,7 +350,7 @@ mod tests {
         outcomes.iter().map(row).collect()
     }
 
-    /// A filter that is not known here would be passed over, and more jobs changed than the list has.
+    /// A filter that is unknown here would be ignored, and more jobs changed than listed.
     #[test]
     fn every_filter_of_the_list_is_known() {
         let no_filters = ["sort", "limit", "cursor", "jobKey"];

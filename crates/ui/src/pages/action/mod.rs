@@ -26,10 +26,10 @@ use everbell_http::problem::{Kind, Problem};
 pub(crate) use refusal::Refusal;
 pub(crate) use subject::Subject;
 
-/// A time on the clock of whoever looks, and how far away it is.
+/// A rendered time, and its distance from now.
 pub(crate) type Moment = (Markup, Markup);
 
-/// Refuses who may not act at all, before they fill in a form.
+/// Fails early if the actor is not an operator.
 pub(crate) fn expect_operator(request: &UiRequest) -> Result<(), Problem> {
     expect_role(&request.actor, Role::Operator)
 }
@@ -48,7 +48,7 @@ impl<'a> Reason<'a> {
     }
 }
 
-/// A problem that the form tells, with what was typed; any other has a page of its own.
+/// Returns a problem that the form can show, or fails with one that has its own page.
 pub(crate) fn correctable(problem: Problem) -> Result<Problem, Problem> {
     match problem.kind {
         Kind::InvalidInput

@@ -38,7 +38,7 @@ struct Effect {
     slot: Option<Moment>,
     /// Where to, if that is another time.
     to: Option<Moment>,
-    /// Whether that has gone by already, so that it is refused.
+    /// Whether the new time is in the past.
     gone: bool,
     /// How many later fires it is moved behind: they become one with it.
     folded: u64,

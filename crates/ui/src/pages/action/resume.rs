@@ -1,4 +1,4 @@
-//! Resuming a job that is paused or cannot fire, and what about the slots that went by.
+//! Resuming a job that is paused or cannot fire, and the handling of missed slots.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};

@@ -1,4 +1,4 @@
-//! Retiring a job, which is final. One that ran lately is named once more by who ends it.
+//! Retiring a job, which is final. A job that ran recently has to be confirmed by its key.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -17,7 +17,7 @@ use everbell_http::problem::Problem;
 use everbell_wire as wire;
 
 const FIELDS: [&str; 1] = ["reason"];
-/// A job that had a run within this time is one that somebody counts on.
+/// A job with a run within this time needs a confirmation.
 const RECENT_RUN_WINDOW: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 #[derive(Template)]

@@ -24,11 +24,11 @@ use everbell_wire::run::RunNowOutcome;
 
 const FIELDS: [&str; 2] = ["payload", "note"];
 const ACTION: OrgAction = OrgAction { path: "run-now", verb: "Run", for_all: Some("orgs/run-now?all=true") };
-/// Runs that are in the way of others.
+/// The statuses of active runs.
 pub(super) const ACTIVE: [RunStatus; 2] = [RunStatus::Pending, RunStatus::Running];
-/// How many of them are looked at.
+/// The maximum number of active runs that are read.
 const MAX_ACTIVE_RUNS: u32 = 100;
-/// How many of them are named.
+/// The maximum number of active runs that are listed.
 const MAX_LISTED_RUNS: usize = 3;
 
 #[derive(Template)]
@@ -49,11 +49,11 @@ struct RunNowPage {
     same: Equivalent,
 }
 
-/// A run that is in the way.
+/// An active run.
 pub(super) struct Active {
     pub(super) id: String,
     pub(super) status: Markup,
-    /// For so long.
+    /// The time since it is active.
     pub(super) since: Markup,
     pub(super) host: Option<String>,
 }
@@ -112,7 +112,7 @@ async fn named(request: &UiRequest, runs: &[RunRecord], clock: &Clock) -> Result
     Ok((shown.into_iter().take(MAX_LISTED_RUNS).map(|run| Active::new(run, clock, &instances)).collect(), more))
 }
 
-/// The active runs of a job that another page names; none for who may not read runs.
+/// Returns the active runs to list on another page; none if the role may not read runs.
 pub(super) async fn named_runs(
     request: &UiRequest,
     subject: &Subject,
@@ -214,7 +214,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     }
 }
 
-/// Goes to the run, and says what became of it.
+/// Redirects to the run with its outcome.
 fn ran(named: &str, answer: &wire::RunNow) -> UiResponse {
     let place = format!("/runs/{}", answer.run.id);
     match answer.outcome {
@@ -228,7 +228,7 @@ fn ran(named: &str, answer: &wire::RunNow) -> UiResponse {
     }
 }
 
-/// Goes to the run that was recorded as skipped, and names the one in the way.
+/// Redirects to the skipped run and names the blocking one.
 fn skipped(subject: &Subject, problem: wire::Problem) -> UiResponse {
     let place = problem.run.map_or_else(|| subject.path(), |run| format!("/runs/{}", run.id));
     let blocking = problem.active_run.map_or_else(|| "another run".to_owned(), |run| format!("run {}", run.id));

@@ -1,4 +1,4 @@
-//! Passing over the next fires of a job.
+//! Skipping the next runs of a job.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -18,7 +18,7 @@ const FIELDS: [&str; 2] = ["count", "reason"];
 const ACTION: OrgAction = OrgAction { path: "skip-next", verb: "Skip the next runs of", for_all: None };
 /// How many of the fires are named.
 const MAX_LISTED_FIRES: usize = 8;
-/// The most that the API passes over at once.
+/// The maximum number of runs that the API skips at once.
 const MAX_SKIPPED: usize = 100;
 
 #[derive(Template)]
@@ -36,7 +36,7 @@ struct SkipPage {
 
 /// The effect of skipping runs.
 struct Effect {
-    /// The first of the fires that are passed over.
+    /// The first skipped runs.
     passed: Vec<Moment>,
     /// How many more, and the last of them.
     more: Option<(usize, Moment)>,

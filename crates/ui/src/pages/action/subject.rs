@@ -151,7 +151,7 @@ impl Subject {
         }
     }
 
-    /// Its timer; one that wakes nobody for a job with one for each org.
+    /// Returns the timer, or one that never fires if the job has a timer for each org.
     pub(crate) fn timer(&self) -> Timer {
         let definition = self.definition();
         self.row.timer.clone().unwrap_or(Timer {
@@ -169,7 +169,7 @@ impl Subject {
         self.row.timer.as_ref().and_then(|timer| timer.next_run_at)
     }
 
-    /// The fires that its schedule has after now, in order; first the one that somebody has moved.
+    /// Returns the next runs of the schedule in order, starting with one that was moved.
     pub(crate) fn fires(&self, now: Timestamp) -> impl Iterator<Item = Timestamp> {
         let timer = self.row.timer.as_ref();
         let moved = timer.and_then(|timer| timer.next_run_at.zip(timer.rescheduled_from));

@@ -49,7 +49,7 @@ pub(super) struct PauseLine {
     pub(super) at: Markup,
     pub(super) away: Markup,
     pub(super) until: Option<(Markup, Markup)>,
-    /// Slots that went by; unknown for a job that fires for each org.
+    /// The number of missed slots; unknown for a per-org job.
     pub(super) missed: Option<u64>,
 }
 

@@ -21,7 +21,7 @@ use everbell_http::problem::Problem;
 const MAX_RUNS: u32 = 1_000;
 /// Weeks of the calendar that are still to come.
 const WEEKS_AHEAD: u32 = 2;
-/// A calendar counts about so many runs at the most, so that the page of a busy job is no slower than others.
+/// The approximate maximum number of runs that a calendar counts, which keeps the page of a busy job fast.
 const MAX_COUNTED_RUNS: u64 = 20_000;
 
 /// Pictures of the past.
@@ -48,7 +48,7 @@ pub(super) struct HistoryData {
 }
 
 impl HistoryData {
-    /// Nothing for who may not read runs.
+    /// `None` if the role may not read runs.
     pub(super) async fn load(request: &UiRequest, subject: &Subject) -> Result<Option<HistoryData>, Problem> {
         if !request.may_read_runs() {
             return Ok(None);

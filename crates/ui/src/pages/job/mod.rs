@@ -45,14 +45,14 @@ struct JobPage {
     frame: Frame,
     subject: Subject,
     about: About,
-    /// Its target, if nobody serves it although it is to fire.
+    /// The target of an active job, if no live instance serves it.
     unserved: Option<String>,
     history: Option<HistoryCharts>,
     recent: Vec<Row>,
     upcoming: Vec<UpcomingFire>,
     more_fires: Option<u32>,
     versions: Vec<Version>,
-    /// Nothing for who may not read runs.
+    /// `None` if the role may not read runs.
     gaps: Option<Vec<GapLine>>,
     asked: String,
     /// The org that was asked about.
@@ -116,7 +116,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     UiResponse::page(&page)
 }
 
-/// The newest runs, each with its zone; none for who may not see any.
+/// Loads the newest runs with their time zones; none if the role may not read runs.
 async fn recent(request: &UiRequest, subject: &Subject) -> Result<Vec<(RunRecord, Option<Zone>)>, Problem> {
     if !request.may_read_runs() {
         return Ok(Vec::new());

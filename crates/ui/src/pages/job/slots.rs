@@ -48,7 +48,7 @@ fn reason(reason: GapReason) -> &'static str {
     }
 }
 
-/// The newest gaps of all versions; nothing for who may not read runs.
+/// Loads the newest gaps of all versions. Returns `None` if the role may not read runs.
 pub(super) async fn gaps(
     request: &UiRequest,
     subject: &Subject,

@@ -38,7 +38,7 @@ const FIELD_NAMES: [FieldName; 6] = [
     FieldName::DayOfWeek,
 ];
 
-/// The fields of an expression, of a macro those that it stands for; none of what has no fields.
+/// Returns the fields of an expression, or of the expansion of a macro. A fixed rate has none.
 pub(crate) fn parts(text: &str) -> Vec<Part> {
     let known = Expression::parse(text);
     let text = match &known {

@@ -22,7 +22,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let draft = if let Some(key) = request.query(QUERY).text("from") {
         copied(&request, key).await?
     } else {
-        // Of several none is chosen beforehand: whoever presses Enter too early would make a job that does the wrong thing.
+        // With several targets none is preselected: pressing Enter too early would create a job with the wrong one.
         match targets(&request).await?.as_slice() {
             [(only, _)] => Draft::blank(&request.choices.mine, Some(only)),
             _ => Draft::blank(&request.choices.mine, None),

@@ -21,7 +21,7 @@ use everbell_wire::policies::{GROUPS, POLICIES, Policy, PolicyKind};
 const SCHEDULE_INPUTS: [(&str, &str); 3] =
     [("simple", "Simple"), ("cron", "Cron expression"), ("crontab", "Paste a crontab line")];
 
-/// The fields whose faults are told beside them, besides the policies; and what people call them.
+/// The fields with their own error messages besides the policies, and their labels.
 #[rustfmt::skip]
 const FIELDS: [(&str, &str); 19] = [
     ("jobKey", "Job key"), ("target", "Target"), ("description", "Description"), ("cronExpression", "Expression"),

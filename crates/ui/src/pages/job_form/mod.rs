@@ -23,7 +23,7 @@ use crate::request::UiRequest;
 use everbell_http::access::{Role, expect_role};
 use everbell_http::problem::Problem;
 
-/// Refuses who may not make jobs, before they fill in a form.
+/// Fails early if the actor is not an admin.
 pub(super) fn expect_admin(request: &UiRequest) -> Result<(), Problem> {
     expect_role(&request.actor, Role::Admin)
 }

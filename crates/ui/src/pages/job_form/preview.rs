@@ -33,7 +33,7 @@ use everbell_wire::job_body::declared;
 
 /// How many fires are shown.
 const MAX_LISTED_FIRES: usize = 10;
-/// How many runs of the job so far tell how long the next will take.
+/// The number of runs that the expected duration is based on.
 const SAMPLED_RUNS: u32 = 50;
 
 /// The preview alone, for live updates.
@@ -95,7 +95,7 @@ pub(crate) struct EditPreview {
     pub(crate) changes: Vec<Change>,
     pub(crate) before: Option<(Markup, Markup)>,
     pub(crate) after: Option<(Markup, Markup)>,
-    /// It does not fire as long as nobody resumes it.
+    /// Whether the job stays paused.
     pub(crate) stays_paused: bool,
 }
 
@@ -171,7 +171,7 @@ impl Preview {
         match Expression::parse(text) {
             Ok(expression) => self.words = Some(expression.describe()),
             Err(error) => {
-                // It is told where it is marked.
+                // The error is shown at its mark.
                 self.faults.retain(|(name, _)| name != "cronExpression");
                 self.wrong = Some(Wrong {
                     marked: Marked::new(&error),

@@ -47,7 +47,7 @@ impl RequestBody {
         all
     }
 
-    /// Whether it is told already why there is no expression.
+    /// Whether a fault already explains the missing expression.
     pub(crate) fn lacks_time(&self) -> bool {
         self.faults.iter().any(|fault| !["/payload", "/labels"].contains(&fault.pointer.as_str()))
     }

@@ -25,7 +25,7 @@ pub(crate) struct History {
     pub(crate) text: String,
 }
 
-/// The last runs of these jobs, by key; none for who may not read runs.
+/// Loads the recent runs of these jobs by key; none if the role may not read runs.
 pub(super) async fn summaries(
     request: &UiRequest,
     rows: &[JobRow],

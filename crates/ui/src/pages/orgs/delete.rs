@@ -1,4 +1,4 @@
-//! Deleting an org. One for which jobs fire is named once more by who ends it.
+//! Deleting an org. An org with active jobs has to be confirmed by its id.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};

@@ -34,7 +34,7 @@ struct OfJobPage {
     unreadable: Vec<String>,
     first: Option<String>,
     next: Option<String>,
-    /// Why who is here may not act.
+    /// The reason why the actor may not act.
     no_act: Option<String>,
 }
 

@@ -32,7 +32,7 @@ struct ListPage {
     unreadable: Vec<String>,
     first: Option<String>,
     next: Option<String>,
-    /// Why who is here may not act.
+    /// The reason why the actor may not act.
     no_act: Option<String>,
 }
 

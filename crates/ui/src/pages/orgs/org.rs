@@ -36,7 +36,7 @@ struct OrgPage {
     /// `None` if the role may not read the audit trail.
     audit: Option<Vec<AuditLine>>,
     runs: bool,
-    /// Why who is here may not act.
+    /// The reason why the actor may not act.
     no_act: Option<String>,
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Next {
     pub(super) local: Markup,
     pub(super) utc: Markup,
     pub(super) away: Markup,
-    /// Where the schedule has it, if somebody moved it.
+    /// The original time, if the run was moved.
     pub(super) moved_from: Option<Markup>,
 }
 

@@ -120,7 +120,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     }
 }
 
-/// Back to the orgs, with what became of it.
+/// Redirects to the orgs with the outcome.
 fn response(subject: &Subject, answer: &wire::RunNowOrgs) -> UiResponse {
     let place = format!("{}/orgs", subject.path());
     if let Some(org_update) = &answer.org_update {

@@ -11,9 +11,9 @@ use crate::markup::{Markup, url_part};
 use crate::request::UiRequest;
 use everbell_http::problem::Problem;
 
-/// How many fires of each job are told.
+/// The maximum number of runs that are listed per job.
 const MAX_LISTED_FIRES: usize = 3;
-/// How many jobs are.
+/// The maximum number of jobs that are listed.
 const MAX_LISTED_JOBS: usize = 20;
 
 /// The preview of a move.

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 /// A run is far too long if it takes this many times as long as nearly all before it.
 const LONG_RUN_FACTOR: u32 = 3;
-/// Fewer runs before it tell nothing.
+/// With fewer runs the usual duration is not known.
 pub(crate) const MIN_SAMPLED_RUNS: usize = 5;
 /// Shorter runs are never reported as long.
 const MIN_LONG_RUN: Duration = Duration::from_secs(10);
@@ -99,7 +99,7 @@ fn without_numbers(message: &str) -> String {
 pub(crate) fn count_overlaps(skipped: &[RunRecord]) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let overlaps = |run: &&RunRecord| run.skip.as_ref().is_some_and(|skip| skip.as_str() == "overlap");
-    // A run that somebody asked for is no slot.
+    // A manual run has no slot.
     for run in skipped.iter().filter(overlaps).filter(|run| run.slot_at.is_some()) {
         if let Some(key) = &run.job_key {
             *counts.entry(key.to_string()).or_default() += 1;

@@ -38,7 +38,7 @@ pub(super) fn tiles(history: Option<&History>, nav_counts: Option<&NavCounts>, n
     let now_tile =
         |label, count, href: &str, class| Tile { label, count, href: href.to_owned(), class, spark: Markup::default() };
     let (due, counted) = nav_counts.map_or((0, 0), |nav_counts| (nav_counts.due, nav_counts.running));
-    // The list below must not tell another number.
+    // The number must match the list below.
     let running = history.and_then(History::all_running).unwrap_or(counted);
     let mut tiles = vec![
         now_tile("Due now", due, "/jobs?sort=nextRunAt", if due > 0 { "wait" } else { "" }),

@@ -27,7 +27,7 @@ const DAY: SignedDuration = SignedDuration::from_hours(24);
 struct Overview {
     frame: Frame,
     tiles: Vec<Tile>,
-    /// Nothing for who may not read runs.
+    /// `None` if the role may not read runs.
     day: Option<Day>,
     concerns: Vec<Concern>,
     on_time: u64,

@@ -12,7 +12,7 @@ use everbell_http::problem::Problem;
 pub(super) const MAX_LISTED_CONCERNS: u32 = 10;
 const MAX_LISTED_FIRES: u32 = 10;
 const MAX_LISTED_RUNNING: u32 = 20;
-/// How many runs of a job tell what is usual.
+/// The number of runs that usual durations are based on.
 const SAMPLED_RUNS_PER_JOB: u32 = 50;
 /// How many failures are grouped.
 const MAX_GROUPED_FAILURES: u32 = 500;
@@ -27,7 +27,7 @@ pub(super) struct OverviewData {
     pub(super) unserved: Vec<(String, u64)>,
     /// How many timers of orgs cannot fire.
     pub(super) errored_orgs: u32,
-    /// Nothing for who may not read runs.
+    /// `None` if the role may not read runs.
     pub(super) history: Option<History>,
 }
 

@@ -46,7 +46,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
         match export.page().await {
             Ok((text, true)) => Some((Ok(text), Some(export))),
             Ok((text, false)) => Some((Ok(text), None)),
-            // The answer ends in the middle, so that nobody takes it for the whole.
+            // The response is aborted, so that a client notices that it is incomplete.
             Err(error) => {
                 tracing::warn!(%error, "an export could not be finished");
                 Some((Err(error), None))

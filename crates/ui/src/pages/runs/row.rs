@@ -10,7 +10,7 @@ use crate::clock::{Clock, lasted};
 use crate::markup::{Markup, url_part};
 use everbell_wire::elapsed::took;
 
-/// A start that is later than this is told.
+/// Starts with a longer delay are marked as late.
 pub(crate) const LATE_START_MS: i64 = 1_000;
 /// How much of a reason is in a list; its run has all of it.
 const MAX_REASON_CHARS: usize = 160;

@@ -31,7 +31,7 @@ struct SelectionPage {
     rerun: bool,
     /// Those that can be canceled.
     active: Vec<Row>,
-    /// Whether there are too many active runs to tell.
+    /// Whether there are too many active runs to check all of them.
     unsure: bool,
     back: String,
     reason: String,

@@ -1,4 +1,4 @@
-//! Revoking a token: whose it is, and that nobody can undo it.
+//! Revoking a token, after a confirmation.
 
 use askama::Template;
 use axum::http::Method;
@@ -20,7 +20,7 @@ struct RevokePage {
     name: String,
     role: String,
     used: Option<Markup>,
-    /// It is the token of who is here.
+    /// Whether the actor is signed in with this token.
     own: bool,
     same: Equivalent,
 }

@@ -23,7 +23,7 @@ pub(super) struct Drawn {
     pub(super) rows: Vec<Row>,
     pub(super) cut: usize,
     pub(super) frequent: usize,
-    /// Those that fire for each org: when, only their orgs tell.
+    /// The number of per-org jobs, which have no planned runs here.
     pub(super) for_each: usize,
 }
 

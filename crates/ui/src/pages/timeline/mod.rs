@@ -56,7 +56,7 @@ struct TimelinePage {
     for_each: usize,
     next: Option<String>,
     empty: bool,
-    /// Why who is here may not make jobs.
+    /// The reason why the actor may not create jobs.
     no_make: Option<String>,
 }
 
