@@ -167,10 +167,7 @@ fn history_is_counted_and_pruned(server: &Server, url: &str, args: &[&str]) {
     for span in ["0s", "59m"] {
         for how in ["--yes", "--dry-run"] {
             let said = refused(folder, &with(&["prune", "--older-than", span, how]), 2);
-            assert!(
-                said.starts_with("error: --older-than: must be at least 1 hour, like `retention.keep`"),
-                "{said}"
-            );
+            assert!(said.starts_with("error: --older-than: must be at least 1 hour, like `retention.keep`"), "{said}");
         }
     }
     let entries = server.get("/audit").expect(200)["items"].as_array().unwrap().len();

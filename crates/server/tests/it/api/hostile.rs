@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::server::{Reply, Server, TARGETS};
+use crate::server::{Response, Server, TARGETS};
 use crate::ui::visitor::part;
 
 /// An object with this many members that no route knows.
@@ -10,7 +10,7 @@ fn unknown_members(count: usize) -> Value {
     Value::Object((0..count).map(|n| (format!("m{n}"), json!(1))).collect())
 }
 
-fn listed(reply: &Reply) -> usize {
+fn listed(reply: &Response) -> usize {
     reply.problem(400, "InvalidInput")["errors"].as_array().unwrap().len()
 }
 

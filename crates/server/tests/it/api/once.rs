@@ -6,9 +6,9 @@ use std::time::Duration;
 use everbell_store::testing::execute;
 use serde_json::{Value, json};
 
-use crate::server::{Reply, Server, TARGETS};
+use crate::server::{Response, Server, TARGETS};
 
-fn post(server: &Server, path: &str, key: &str, body: &Value) -> Reply {
+fn post(server: &Server, path: &str, key: &str, body: &Value) -> Response {
     let auth = format!("Bearer {}", server.token);
     server.request("POST", path, &[("authorization", &auth), ("idempotency-key", key)], body.to_string().as_bytes())
 }

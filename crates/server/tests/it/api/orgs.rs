@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use crate::server::{Reply, Server, TARGETS};
+use crate::server::{Response, Server, TARGETS};
 
 /// Sends lines, as the first admin.
-pub(crate) fn import(server: &Server, query: &str, lines: &str) -> Reply {
+pub(crate) fn import(server: &Server, query: &str, lines: &str) -> Response {
     let bearer = format!("Bearer {}", server.token);
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/x-ndjson")];
     server.request("POST", &format!("/orgs{query}"), &headers, lines.as_bytes())

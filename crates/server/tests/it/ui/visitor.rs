@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::server::{Reply, Server};
+use crate::server::{Response, Server};
 
 /// A text that must stay text wherever it is shown: HTML, quotes, another direction, more than one code unit.
 pub(crate) const NASTY: &str = "<script>\"'&\u{5d0}\u{1f514}";
@@ -38,7 +38,7 @@ impl<'a> Visitor<'a> {
     }
 
     /// The answer to the form of the page for signing in, sent with these headers.
-    pub(crate) fn signed_in_by(server: &Server, token: &str, headers: &[(&str, &str)]) -> Reply {
+    pub(crate) fn signed_in_by(server: &Server, token: &str, headers: &[(&str, &str)]) -> Response {
         let reply = server.raw("POST", "/sign-in", &[headers, &[FORM]].concat(), format!("token={token}").as_bytes());
         assert_eq!(reply.status, 303, "{}", reply.text);
         reply
@@ -50,7 +50,7 @@ impl<'a> Visitor<'a> {
         pairs.join("; ")
     }
 
-    pub(crate) fn get(&self, path: &str) -> Reply {
+    pub(crate) fn get(&self, path: &str) -> Response {
         self.asked("GET", path, &[], "")
     }
 
@@ -64,26 +64,26 @@ impl<'a> Visitor<'a> {
 
     /// Opens the page at this path and sends its form with these fields.
     #[track_caller]
-    pub(crate) fn send(&self, path: &str, fields: &[(&str, &str)]) -> Reply {
+    pub(crate) fn send(&self, path: &str, fields: &[(&str, &str)]) -> Response {
         let page = self.page(path);
         self.submit(path.split('?').next().unwrap(), &page, fields)
     }
 
     /// Sends a form of a page that is open, with what the page hides in it.
-    pub(crate) fn submit(&self, path: &str, page: &str, fields: &[(&str, &str)]) -> Reply {
+    pub(crate) fn submit(&self, path: &str, page: &str, fields: &[(&str, &str)]) -> Response {
         let hidden = ["csrf", "once", "revision", "version"].map(|name| (name, value(page, name)));
         let own = hidden.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
         self.post_exactly(path, &own.chain(fields.iter().copied()).collect::<Vec<_>>())
     }
 
     /// Sends a form that was made for this session.
-    pub(crate) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Reply {
+    pub(crate) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Response {
         let csrf_token = self.csrf_token();
         self.post_exactly(path, &[fields, &[("csrf", csrf_token.as_str())]].concat())
     }
 
     /// Sends exactly these fields.
-    pub(crate) fn post_exactly(&self, path: &str, fields: &[(&str, &str)]) -> Reply {
+    pub(crate) fn post_exactly(&self, path: &str, fields: &[(&str, &str)]) -> Response {
         let pairs: Vec<String> = fields.iter().map(|(name, value)| format!("{}={}", part(name), part(value))).collect();
         self.asked("POST", path, &[FORM], &pairs.join("&"))
     }
@@ -95,12 +95,12 @@ impl<'a> Visitor<'a> {
 
     /// Goes where a form that was accepted leads, and reads the page there.
     #[track_caller]
-    pub(crate) fn follow(&self, reply: &Reply) -> String {
+    pub(crate) fn follow(&self, reply: &Response) -> String {
         assert_eq!(reply.status, 303, "{}", reply.text);
         self.page(&reply.headers["location"])
     }
 
-    fn asked(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    fn asked(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
         let cookies = self.cookies();
         let headers = [headers, &[("cookie", cookies.as_str())]].concat();
         let reply = self.server.raw(method, path, &headers, body.as_bytes());
@@ -138,7 +138,7 @@ pub(crate) fn between<'p>(page: &'p str, begin: &str, end: &str) -> &'p str {
 
 /// Where an answer leads, and what the page there will say first.
 #[track_caller]
-pub(crate) fn led(reply: &Reply) -> (String, String) {
+pub(crate) fn led(reply: &Response) -> (String, String) {
     assert_eq!(reply.status, 303, "{}", reply.text);
     let cookie = reply.headers["set-cookie"].split(';').next().unwrap();
     let text = cookie.split_once('=').unwrap().1;
