@@ -204,7 +204,7 @@ pub(super) fn slots(newest: &[wire::Run]) -> Finding {
     let mut seen: BTreeMap<_, u32> = BTreeMap::new();
     for run in newest.iter().filter(|run| matches!(run.origin, Origin::Slot | Origin::CatchUp)) {
         if let Some(slot) = run.slot_at {
-            *seen.entry((&run.job_definition_id, &run.org_id, slot)).or_default() += 1;
+            *seen.entry((&run.job_id, &run.org_id, slot)).or_default() += 1;
         }
     }
     let twice = seen.iter().filter(|(_, runs)| **runs > 1);

@@ -71,7 +71,7 @@ fn started(session: &mut Session<'_>, started: &wire::RunNow, text: &str, wait: 
             session.done(Mark::Arrow, &format!("{word} run {id} of {}{more}", printable(name)))?;
             if let Some(next) = *next_run_at {
                 // A run by hand has no slot, so only its job knows the zone.
-                let job = run.job_definition_id.as_deref();
+                let job = run.job_id.as_deref();
                 let job = job.and_then(|id| session.client.send(session.client.jobs().get(id)).ok());
                 let zone = job.map_or_else(Zone::utc, |job| own_zone(&job.document));
                 session.detail(&format!("Next   {} ({}), unchanged", spoken(next, &zone), away(next, session.now)))?;

@@ -3,7 +3,7 @@ async function choose(values) {
   const form = document.querySelector("form[action='/choices']");
   if (!form) return;
   const body = new URLSearchParams({ csrf: form.querySelector("[name=csrf]").value, back: "/", ...values });
-  await fetch("/choices", { method: "POST", body, headers: { "x-everbell": "choice" } });
+  await fetch("/choices", { method: "POST", body, headers: { "x-everbell": "choice" }, keepalive: true });
 }
 
 // A form with data-preview names the address that renders its panel, whose id is data-panel.
