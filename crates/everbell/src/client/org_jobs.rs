@@ -105,8 +105,8 @@ impl JobOfOrg {
         {
             return Ok(JobOfOrg { row, org: place, override_: found.override_, timer: found.timer });
         }
-        let overrides = store.list_overrides(org).await?;
-        let override_ = overrides.into_iter().find(|override_| override_.job_key == row.job.definition.key);
+        let all = store.list_overrides(org).await?;
+        let override_ = all.into_iter().find(|override_| override_.job_key == row.job.definition.key);
         Ok(JobOfOrg { row, org: place, override_, timer: None })
     }
 

@@ -89,7 +89,7 @@ fn blocks_are_checked() {
             vec!["a.toml:1: target: must be written as `[[target]]` blocks, with double brackets"],
         ),
         ("job = [1]", vec!["a.toml:1: job[0]: must be a table"]),
-        ("[[target]]\nlabel = \"a\"", vec!["a.toml:1: target \"a\": type: is required: What it does."]),
+        ("[[target]]\nlabel = \"a\"", vec!["a.toml:1: target \"a\": type: is required: The type of the target."]),
         (
             "[[target]]\nlabel = \"a\"\ntype = \"htp\"\nurl = 5\nulr = 1",
             vec![
@@ -116,7 +116,7 @@ fn blocks_are_checked() {
         (
             "[[target]]\nlabel = \"a\"\ntype = \"http\"\nsuccess = []\nsigning_keys = [\"\"]",
             vec![
-                "a.toml:1: target \"a\": url: is required: Where to call.",
+                "a.toml:1: target \"a\": url: is required: The URL to call.",
                 "a.toml:4: target \"a\": success: must name at least one status",
                 "a.toml:5: target \"a\": signing_keys[0]: is empty",
             ],

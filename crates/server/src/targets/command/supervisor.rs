@@ -291,7 +291,7 @@ mod tests {
         let file = std::env::temp_dir().join(format!("everbell-supervisor-{}", std::process::id()));
         let supervisor = Supervisor::start_with(stopped_then_writing(&file));
         let group = |number: i32| Pid::from_raw(number).unwrap();
-        let tracked = supervisor.track(group(4_711), SOON);
+        let group_4711 = supervisor.track(group(4_711), SOON);
         // More than any pipe holds: a write that waits would wait for ever.
         for number in 0..200_000 {
             drop(supervisor.track(group(10_000 + number % 1_000), None));
@@ -309,7 +309,7 @@ mod tests {
         let read = std::fs::read_to_string(&file).unwrap();
         std::fs::remove_file(&file).unwrap();
         assert_eq!(read.lines().next(), Some("+4711 5 7"), "it knows what the first one knew");
-        drop(tracked);
+        drop(group_4711);
     }
 
     const SOON: Option<Deadline> = Some(Deadline { terminate_at: 5, kill_at: 7 });

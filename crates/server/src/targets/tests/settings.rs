@@ -150,7 +150,7 @@ fn a_success_must_be_possible() {
     for range in [0..=99, 200..=600, 299..=200] {
         assert_problem(
             http("http://localhost/", |http| http.success = vec![200..=200, range]),
-            "success must lie between",
+            "success must be between",
         );
     }
 }
