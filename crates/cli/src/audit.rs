@@ -50,7 +50,7 @@ pub(crate) fn run(args: &AuditArgs, now: Timestamp, output: &mut Output) -> Resu
     let object = args.object.clone().or_else(|| args.job.as_ref().map(|key| format!("job:{key}")));
     let list = session.client.take(session.client.audit().list(&AuditQuery { object }), args.limit as usize);
     let list = list.with_action(|| "read the audit trail".to_owned())?;
-    if session.printed(&list, |entry| &entry.id)? {
+    if session.print_list(&list, |entry| &entry.id)? {
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);

@@ -79,15 +79,15 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(args: &DoctorArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
-    let given = &args.online;
+    let args = &args.online;
     let online = OnlineArgs {
-        server: given.server.clone(),
-        token_file: given.token_file.clone(),
-        request_timeout: given.request_timeout.min(REQUEST_TIMEOUT),
-        json: given.json,
-        output: given.output,
-        color: given.color,
-        quiet: given.quiet,
+        server: args.server.clone(),
+        token_file: args.token_file.clone(),
+        request_timeout: args.request_timeout.min(REQUEST_TIMEOUT),
+        json: args.json,
+        output: args.output,
+        color: args.color,
+        quiet: args.quiet,
     };
     let session = Session::new(&online, now, output)?;
     let mut diagnosis = Diagnosis { session: &session, started_at: clock::wall(), findings: Vec::new() };

@@ -87,7 +87,7 @@ fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit
     let mut session = Session::new(online, now, output)?;
     let list =
         session.client.run(session.client.instances().list().list()).with_action(|| "list instances".to_owned())?;
-    if session.printed(&list, |instance| &instance.id)? {
+    if session.print_list(&list, |instance| &instance.id)? {
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::connection::{Connection, RefusalContext};
 use super::error::note;
-use super::online::{Format, Shown, ZoneArgs, duration};
+use super::online::{DisplayZone, Format, ZoneArgs, duration};
 use super::output::{Cell, Column, Output, Table, printable};
 use super::times::{fire_cell, spoken};
 use super::words::filled;
@@ -135,7 +135,7 @@ fn fires(
     jobs: &[wire::Job],
     limit: usize,
     until: Timestamp,
-    shown: &Shown,
+    shown: &DisplayZone,
 ) -> Result<Vec<Fire>, CliError> {
     let mut all: Vec<Fire> = Vec::new();
     for (number, job) in jobs.iter().enumerate() {
@@ -175,7 +175,7 @@ fn document(fire: &Fire, jobs: &[wire::Job]) -> Value {
     document
 }
 
-fn table(session: &mut Session<'_>, fires: &[Fire], jobs: &[wire::Job], shown: &Shown) -> Result<(), CliError> {
+fn table(session: &mut Session<'_>, fires: &[Fire], jobs: &[wire::Job], shown: &DisplayZone) -> Result<(), CliError> {
     if fires.is_empty() {
         // Jobs that fire per org have a note of their own.
         return if !jobs.is_empty() && jobs.iter().all(is_per_org) {

@@ -76,8 +76,8 @@ pub(crate) struct ZoneArgs {
 }
 
 impl ZoneArgs {
-    pub(crate) fn read(&self) -> Result<Shown, CliError> {
-        Ok(Shown(self.tz.as_deref().map(parse_zone).transpose()?))
+    pub(crate) fn read(&self) -> Result<DisplayZone, CliError> {
+        Ok(DisplayZone(self.tz.as_deref().map(parse_zone).transpose()?))
     }
 }
 
@@ -87,9 +87,9 @@ fn parse_zone(name: &str) -> Result<Zone, CliError> {
 
 /// The zone in which times are shown: one for all, or each in its own.
 #[derive(Clone)]
-pub(crate) struct Shown(Option<Zone>);
+pub(crate) struct DisplayZone(Option<Zone>);
 
-impl Shown {
+impl DisplayZone {
     /// The zone for the times of a job, an org or a run.
     pub(crate) fn zone(&self, document: &impl HasZone) -> Zone {
         self.0.clone().unwrap_or_else(|| own_zone(document))
@@ -192,7 +192,7 @@ impl<'a> Session<'a> {
     }
 
     /// Prints a list if a program reads the output, and returns whether it did. `name` is printed with `-o name`.
-    pub(crate) fn printed<T>(&mut self, list: &List<T>, name: impl Fn(&T) -> &str) -> Result<bool, CliError> {
+    pub(crate) fn print_list<T>(&mut self, list: &List<T>, name: impl Fn(&T) -> &str) -> Result<bool, CliError> {
         match self.format {
             Some(Format::Json) => self.out.line(list.json().trim_end())?,
             Some(Format::Jsonl) => list.lines().try_for_each(|line| self.out.line(line))?,

@@ -98,7 +98,7 @@ fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
     let sessions = session.client.sessions();
     let call = if args.all { sessions.list_all() } else { sessions.list() };
     let list = session.client.run(call.list()).with_action(|| "list sessions".to_owned())?;
-    if session.printed(&list, |one| &one.id)? {
+    if session.print_list(&list, |one| &one.id)? {
         return Ok(Exit::Success);
     }
     if list.items.is_empty() {

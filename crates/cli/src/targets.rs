@@ -77,7 +77,7 @@ pub(crate) fn run(args: &TargetsArgs, now: Timestamp, output: &mut Output) -> Re
 fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(online, now, output)?;
     let list = session.client.run(session.client.targets().list().list()).with_action(|| "list targets".to_owned())?;
-    if session.printed(&list, |target| &target.target)? {
+    if session.print_list(&list, |target| &target.target)? {
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);

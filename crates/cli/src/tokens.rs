@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::confirm::confirmed;
 use super::connection::{RefusalContext, admin_token_file};
 use super::error::warn;
-use super::online::{Format, Shown, ZoneArgs};
+use super::online::{DisplayZone, Format, ZoneArgs};
 use super::output::{Cell, Column, Mark, Output, Table, printable};
 use super::times::{away, spoken, stamp_cell};
 use super::{CliError, Exit, OnlineArgs, Session};
@@ -122,7 +122,7 @@ fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
     let list = session.client.run(session.client.tokens().list().list()).with_action(|| "list tokens".to_owned())?;
-    if session.printed(&list, |token| &token.name)? {
+    if session.print_list(&list, |token| &token.name)? {
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
@@ -133,7 +133,7 @@ fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
     Ok(Exit::Success)
 }
 
-fn row(token: &wire::Token, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
+fn row(token: &wire::Token, shown: &DisplayZone, session: &Session<'_>) -> Vec<Cell> {
     let zone = shown.or_utc();
     let ends = token.expires_at;
     let (state, mark) = match (token.revoked_at, ends) {
@@ -163,8 +163,8 @@ fn create(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Result<Exit
         .send(session.client.tokens().create(&token))
         .with_action(|| format!("create token `{}`", args.name))
         .or_hint(409, || "choose another name, or list them: everbell tokens".to_owned())?;
-    let Some(made) = session.for_people(answer, |made| &made.about.name)? else { return Ok(Exit::Success) };
-    let token = &made.token;
+    let Some(created) = session.for_people(answer, |created| &created.about.name)? else { return Ok(Exit::Success) };
+    let token = &created.token;
     if session.out.is_for_people() {
         let ends = expires.map_or_else(|| "never expires".to_owned(), |at| format!("expires {}", spoken(at, &utc)));
         session.done(Mark::Good, &format!("Created token {} ({}), which {ends}", printable(&args.name), args.role))?;

@@ -136,7 +136,7 @@ pub(super) fn run(args: &BackfillArgs, now: Timestamp, output: &mut Output) -> R
     agreed(&question(&plan, &args.job), args.yes)?;
     request.dry_run = false;
     let answer = send(&session, &args.job, &request)?;
-    let answered = session.for_people(answer, |begun| begun.id.as_deref().unwrap_or_default())?;
+    let answered = session.for_people(answer, |backfill| backfill.id.as_deref().unwrap_or_default())?;
     let Some(wire::Backfill { id, to_create, .. }) = answered else { return Ok(Exit::Success) };
     let id = id.unwrap_or_default();
     let runs = to_create.map(|runs| counted(runs as usize, "run"));
@@ -204,7 +204,7 @@ pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) ->
     let mut session = Session::new(&args.online, now, output)?;
     let list = session.client.run(session.client.jobs().backfills(&args.job).list());
     let list = list.with_action(|| format!("list the backfills of job `{}`", args.job)).or_list()?;
-    if session.printed(&list, |backfill| &backfill.id)? {
+    if session.print_list(&list, |backfill| &backfill.id)? {
         return Ok(Exit::Success);
     }
     let job = shell(&args.job);

@@ -186,7 +186,7 @@ pub(super) fn gaps(args: &GapsArgs, now: Timestamp, output: &mut Output) -> Resu
     };
     let list = session.client.take(session.client.jobs().gaps(&args.job, &query), args.limit as usize);
     let list = list.with_action(|| format!("list the gaps of job `{}`", args.job)).or_list()?;
-    if session.printed(&list, |gap| &gap.id)? {
+    if session.print_list(&list, |gap| &gap.id)? {
         return Ok(Exit::Success);
     }
     if list.items.is_empty() {

@@ -9,7 +9,7 @@ use everbell_wire::run::RunStatus;
 use jiff::Timestamp;
 
 use crate::connection::RefusalContext;
-use crate::online::{Shown, ZoneArgs};
+use crate::online::{DisplayZone, ZoneArgs};
 use crate::output::{Cell, Column, Mark, Output, Table, clock_face, counted, printable};
 use crate::times::{exact, fire_cell, local, whole_second};
 use crate::words::{filled, joined};
@@ -101,10 +101,10 @@ pub(super) fn run(args: &ListArgs, now: Timestamp, output: &mut Output) -> Resul
     Ok(Exit::Success)
 }
 
-fn draw(args: &ListArgs, shown: &Shown, session: &mut Session<'_>) -> Result<(), CliError> {
+fn draw(args: &ListArgs, shown: &DisplayZone, session: &mut Session<'_>) -> Result<(), CliError> {
     let list = session.client.take(session.client.jobs().list(&args.query()), args.limit as usize);
     let list = list.with_action(|| "list jobs".to_owned())?;
-    if session.printed(&list, |job| &job.job_key)? {
+    if session.print_list(&list, |job| &job.job_key)? {
         return Ok(());
     }
     if list.items.is_empty() {
@@ -137,7 +137,7 @@ fn counts(jobs: &[wire::Job]) -> String {
     format!("{} ({})", counted(jobs.len(), "job"), parts.join(", "))
 }
 
-fn row(job: &wire::Job, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
+fn row(job: &wire::Job, shown: &DisplayZone, session: &Session<'_>) -> Vec<Cell> {
     let zone = shown.zone(job);
     let next = job.next_run_at;
     let left = next.map_or_else(String::new, |at| wait(at.duration_since(session.now).as_secs().max(0)));

@@ -81,8 +81,8 @@ pub(super) fn run(args: &NewVersionArgs, now: Timestamp, output: &mut Output) ->
     };
     let body = body(args, &zone, named.is_some(), now)?;
     let answer = session.client.send(jobs.create_version(&args.job, &body)).with_action(action).or_list()?;
-    let Some(made) = session.for_people(answer, |made| &made.job.job_key)? else { return Ok(Exit::Success) };
-    report(&mut session, &made, now)?;
+    let Some(created) = session.for_people(answer, |created| &created.job.job_key)? else { return Ok(Exit::Success) };
+    report(&mut session, &created, now)?;
     Ok(Exit::Success)
 }
 
@@ -138,8 +138,8 @@ fn clear(body: &mut JobBody, field: &str) -> Result<(), CliError> {
 }
 
 /// Prints the changes and their effect on the next run.
-fn report(session: &mut Session<'_>, made: &wire::NewVersion, now: Timestamp) -> Result<(), CliError> {
-    let wire::NewVersion { job, superseded, changes } = made;
+fn report(session: &mut Session<'_>, created: &wire::NewVersion, now: Timestamp) -> Result<(), CliError> {
+    let wire::NewVersion { job, superseded, changes } = created;
     let wire::Job { job_key: key, version, status, .. } = job;
     let replaces = superseded.version;
     session

@@ -42,7 +42,7 @@ pub(super) fn run(args: &VersionsArgs, now: Timestamp, output: &mut Output) -> R
     let mut session = Session::new(&args.online, now, output)?;
     let list = session.client.run(session.client.jobs().versions(&args.job).list());
     let list = list.with_action(|| format!("list the versions of job `{}`", args.job)).or_list()?;
-    if session.printed(&list, |job| &job.id)? {
+    if session.print_list(&list, |job| &job.id)? {
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);

@@ -66,7 +66,7 @@ pub(super) fn run(args: &ListArgs, now: Timestamp, output: &mut Output) -> Resul
     let query = args.query();
     let list = session.client.take(session.client.orgs().list(&query), args.limit as usize);
     let list = list.with_action(|| "list orgs".to_owned())?;
-    if session.printed(&list, |org| &org.id)? {
+    if session.print_list(&list, |org| &org.id)? {
         return Ok(Exit::Success);
     }
     let Some(first) = list.items.first() else {

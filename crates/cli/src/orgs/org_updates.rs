@@ -40,8 +40,8 @@ pub(super) fn rebuild(args: &OrgUpdateArgs, now: Timestamp, output: &mut Output)
     let mut session = Session::new(&args.online, now, output)?;
     let answer = session.client.send(session.client.jobs().rebuild_orgs(&args.job, args.reason.as_deref()));
     let answer = answer.with_action(|| format!("rebuild the timers of job `{}`", args.job)).or_list()?;
-    let Some(begun) = session.for_people(answer, |begun| &begun.id)? else { return Ok(Exit::Success) };
-    let how = if begun.done { "are rebuilt" } else { "are being rebuilt, some orgs at a time" };
+    let Some(started) = session.for_people(answer, |started| &started.id)? else { return Ok(Exit::Success) };
+    let how = if started.done { "are rebuilt" } else { "are being rebuilt, some orgs at a time" };
     session.done(Mark::Good, &format!("The timers of {} {how}", printable(&args.job)))?;
     Ok(Exit::Success)
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::list::{or_dash, state};
 use crate::connection::RefusalContext;
-use crate::online::{Shown, ZoneArgs};
+use crate::online::{DisplayZone, ZoneArgs};
 use crate::output::{Cell, Column, Mark, Output, Table, aligned, printable};
 use crate::times::{fire_cell, stamp};
 use crate::{CliError, Exit, OnlineArgs, Session};
@@ -67,7 +67,7 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
     Ok(Exit::Success)
 }
 
-fn rows(org: &wire::Org, shown: &Shown) -> Vec<Vec<String>> {
+fn rows(org: &wire::Org, shown: &DisplayZone) -> Vec<Vec<String>> {
     let zone = shown.zone(org);
     let moved = org.moved_from.as_ref().zip(org.moved_at);
     let settings = org.settings.as_ref().map(wire::Raw::as_str).filter(|settings| *settings != "{}");
@@ -85,7 +85,7 @@ fn rows(org: &wire::Org, shown: &Shown) -> Vec<Vec<String>> {
     rows.into_iter().filter_map(row).collect()
 }
 
-fn row(job: &wire::OrgJob, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
+fn row(job: &wire::OrgJob, shown: &DisplayZone, session: &Session<'_>) -> Vec<Cell> {
     let mark = match job.standing {
         Standing::Eligible => Mark::Active,
         Standing::Errored => Mark::Warning,

@@ -7,7 +7,7 @@ use everbell_wire::run::{RunStatus, Skip, TriggerType};
 use jiff::Timestamp;
 
 use crate::connection::RefusalContext;
-use crate::online::{Shown, ZoneArgs};
+use crate::online::{DisplayZone, ZoneArgs};
 use crate::output::{Cell, Column, Output, Table, counted};
 use crate::times::{away, stamp_cell};
 use crate::words::{filled, joined};
@@ -74,7 +74,7 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
-    fn query(&self, shown: &Shown, now: Timestamp) -> Result<RunQuery, CliError> {
+    fn query(&self, shown: &DisplayZone, now: Timestamp) -> Result<RunQuery, CliError> {
         let zone = shown.or_utc();
         let times = TimeReader { now, zone: &zone };
         let time = |flag, text: &Option<String>| text.as_ref().map(|text| times.read(flag, text)).transpose();
@@ -104,13 +104,13 @@ pub(super) fn run(args: &ListArgs, now: Timestamp, output: &mut Output) -> Resul
     Ok(Exit::Success)
 }
 
-fn draw(args: &ListArgs, shown: &Shown, session: &mut Session<'_>) -> Result<(), CliError> {
+fn draw(args: &ListArgs, shown: &DisplayZone, session: &mut Session<'_>) -> Result<(), CliError> {
     let query = args.query(shown, session.now)?;
     let list = session
         .client
         .take(session.client.runs().list(&query), args.limit as usize)
         .with_action(|| "list runs".to_owned())?;
-    if session.printed(&list, |run| &run.id)? {
+    if session.print_list(&list, |run| &run.id)? {
         return Ok(());
     }
     if list.items.is_empty() {
@@ -128,7 +128,7 @@ fn draw(args: &ListArgs, shown: &Shown, session: &mut Session<'_>) -> Result<(),
     session.advise(&joined(&[&count, &next], session.out.symbols))
 }
 
-fn row(run: &wire::Run, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
+fn row(run: &wire::Run, shown: &DisplayZone, session: &Session<'_>) -> Vec<Cell> {
     let duration = run.duration_ms.map_or_else(String::new, took);
     let why = filled(run.failure_code.as_ref()).or(run.skip_reason.as_ref().map(Skip::as_str)).unwrap_or_default();
     let empty_or = |text: &str| if text.is_empty() { Cell::both("-", "") } else { Cell::text(text) };

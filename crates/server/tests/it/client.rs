@@ -11,6 +11,7 @@ use everbell_client::{
     Client, Error, EventQuery, JobQuery, PauseRequest, ResumeRequest, RunNowRequest, RunQuery, WithJson,
 };
 use everbell_wire as wire;
+use futures_util::{StreamExt, TryStreamExt};
 
 use crate::server::Server;
 
@@ -42,15 +43,10 @@ async fn program_creates_a_job_runs_it_and_waits_for_the_end() {
     };
     let run = tokio::time::timeout(Duration::from_secs(30), ended).await.unwrap();
     assert_eq!((run.status, run.job_key.as_deref()), (RunStatus::Succeeded, Some("report")));
-    let seen = tokio::time::timeout(Duration::from_secs(30), async {
-        loop {
-            if let Some(event) = events.next().await.unwrap().run() {
-                return event;
-            }
-        }
-    });
     client.jobs().run_now("report", &RunNowRequest::default()).await.unwrap();
-    assert_eq!(seen.await.unwrap().job_key.as_deref(), Some("report"));
+    let mut runs = std::pin::pin!(events.into_stream().filter_map(async |event| event.unwrap().run()));
+    let seen = tokio::time::timeout(Duration::from_secs(30), runs.next()).await.unwrap();
+    assert_eq!(seen.unwrap().job_key.as_deref(), Some("report"));
 }
 
 #[tokio::test]
@@ -85,6 +81,11 @@ async fn lists_are_read_page_by_page() {
         sizes.push(page.items.len());
     }
     assert_eq!(sizes, [2, 2, 1]);
+    let all: Vec<_> = client.jobs().list(&query).page_size(2).into_stream().try_collect().await.unwrap();
+    assert_eq!(
+        all.iter().map(|job| job.job_key.as_str()).collect::<Vec<_>>(),
+        ["job-0", "job-1", "job-2", "job-3", "job-4"]
+    );
     let first = client.jobs().list(&query).page_size(2).take(3).await.unwrap();
     let keys: Vec<&str> = first.items.iter().map(|job| job.job_key.as_str()).collect();
     assert_eq!((keys, first.next_cursor.is_some()), (vec!["job-0", "job-1", "job-2"], true));

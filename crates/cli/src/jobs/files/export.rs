@@ -62,7 +62,7 @@ pub(super) fn run(args: &ExportArgs, now: Timestamp, output: &mut Output) -> Res
     }
     let (mut blocks, mut bodies, mut exit) = (Vec::new(), Vec::new(), Exit::Success);
     for WithJson { document: job, json } in &jobs {
-        match shown(json, now).and_then(|own| Ok((block(&own, now)?, body(&own)))) {
+        match shown(json, now).and_then(|definition| Ok((block(&definition, now)?, body(&definition)))) {
             Ok((block, body)) => {
                 blocks.push(block);
                 bodies.push(body);

@@ -50,9 +50,9 @@ pub(super) enum Action {
 pub(super) fn plan(wanted: &[Definition], existing: &[WithJson<wire::Job>], prune: bool, now: Timestamp) -> Vec<Step> {
     let known: BTreeMap<&str, &WithJson<wire::Job>> =
         existing.iter().map(|job| (job.document.job_key.as_str(), job)).collect();
-    let mut steps: Vec<Step> = wanted.iter().map(|own| step(own, known.get(own.key.as_str()).copied(), now)).collect();
+    let mut steps: Vec<Step> = wanted.iter().map(|job| step(job, known.get(job.key.as_str()).copied(), now)).collect();
     if prune {
-        let is_wanted = |job: &wire::Job| wanted.iter().any(|own| own.key.as_str() == job.job_key);
+        let is_wanted = |job: &wire::Job| wanted.iter().any(|definition| definition.key.as_str() == job.job_key);
         let jobs = existing.iter().map(|job| &job.document);
         let ours = jobs.filter(|job| job.source == Source::Api && !is_wanted(job));
         steps.extend(ours.map(|job| Step { new_next_run_at: None, ..existing_step(job, Action::Retire) }));
@@ -79,7 +79,8 @@ fn step(wanted: &Definition, existing: Option<&WithJson<wire::Job>>, now: Timest
         };
     };
     // A job that cannot be read differs in everything.
-    let current = body::shown(json, now).map_or_else(|_| Value::Object(Map::new()), |own| body::body(&own));
+    let current =
+        body::shown(json, now).map_or_else(|_| Value::Object(Map::new()), |definition| body::body(&definition));
     let patch = patch(&current, &body);
     let mut changes = Vec::new();
     compare("", &current, &body, &mut changes);
@@ -92,8 +93,8 @@ fn step(wanted: &Definition, existing: Option<&WithJson<wire::Job>>, now: Timest
     let timed = everbell_wire::form::definition::changes_timing(&patch);
     let was = existing_step(job, action);
     // A paused job has no next run, and an edit does not resume it.
-    let kept = if timed && job.status != JobStatus::Paused { new_next_run_at } else { was.next_run_at.clone() };
-    Step { changes, new_next_run_at: kept, owner, body: patch, ..was }
+    let next_run_at = if timed && job.status != JobStatus::Paused { new_next_run_at } else { was.next_run_at.clone() };
+    Step { changes, new_next_run_at: next_run_at, owner, body: patch, ..was }
 }
 
 /// A step without changes for an existing job.
@@ -117,9 +118,9 @@ fn patch(from: &Value, to: &Value) -> Value {
     let mut patch = Map::new();
     for (name, value) in new {
         match old.get(name) {
-            Some(own) if own == value => {}
-            Some(own) if own.is_object() && value.is_object() && name != "payload" => {
-                patch.insert(name.clone(), self::patch(own, value));
+            Some(old) if old == value => {}
+            Some(old) if old.is_object() && value.is_object() && name != "payload" => {
+                patch.insert(name.clone(), self::patch(old, value));
             }
             _ => drop(patch.insert(name.clone(), value.clone())),
         }

@@ -19,16 +19,18 @@ pub(super) fn check_plan(
     let served = served_targets(client)?;
     let mut faults = Vec::new();
     for step in steps.iter().filter(|step| matches!(step.action, Action::Create | Action::NewVersion)) {
-        let Some(own) = wanted.iter().find(|own| own.key.as_str() == step.job_key) else { continue };
+        let Some(definition) = wanted.iter().find(|definition| definition.key.as_str() == step.job_key) else {
+            continue;
+        };
         let mut fault = |what: &str| faults.push(format!("job `{}`: {what}", printable(&step.job_key)));
-        let target = own.target.as_str();
+        let target = definition.target.as_str();
         // Without a live instance, the targets are not known.
         if !served.is_empty() && !served.iter().any(|label| label == target) {
             let known = format_suggestions(target, served.iter().map(String::as_str));
             fault(&format!("target: unknown target `{}`; known: {known}", printable(target)));
         }
-        let is_over = own.spec.as_ref().is_ok_and(|spec| spec.next_after(now).is_none());
-        if step.action == Action::Create && own.is_one_time() && is_over {
+        let is_over = definition.spec.as_ref().is_ok_and(|spec| spec.next_after(now).is_none());
+        if step.action == Action::Create && definition.is_one_time() && is_over {
             fault("run_at: must be in the future");
         }
     }
