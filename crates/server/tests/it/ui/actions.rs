@@ -121,7 +121,7 @@ fn the_next_fire_is_moved_and_skipped() {
     let chosen = ana.send("/jobs/daily/reschedule", &[("nextRunAt", "2030-01-02T03:04"), ("set", "+1h")]);
     assert_has(
         &chosen.text,
-        &["value=\"2030-01-02T04:04\"", "Only this run moves", "later runs, which are", "as usual"],
+        &["value=\"2030-01-02T04:04\"", "Only this run moves", "later runs, which are", "as scheduled"],
     );
     let past = ana.send("/jobs/daily/reschedule", &[("nextRunAt", "2020-01-02T03:04")]);
     assert_eq!(past.status, 400);
@@ -186,7 +186,7 @@ fn slots_that_have_gone_by_are_run() {
     assert_eq!(refused.status, 400);
     assert_has(&refused.text, &["must not be before", "value=\"2026-01-02T00:00\""]);
     let planned = ana.send("/jobs/hourly/backfill", &range);
-    assert_has(&planned.text, &["3 slots will each get a run.", "Create 3 runs", "value=\"lost data\"", "gets a run"]);
+    assert_has(&planned.text, &["3 slots will each get a run.", "Create 3 runs", "value=\"lost data\"", "will run"]);
     assert_eq!(server.get("/runs?jobKey=hourly").expect(200)["items"], json!([]));
 
     let begin: Vec<_> = range.iter().copied().chain([("begin", "yes")]).collect();

@@ -145,13 +145,13 @@ fn overridden(server: &Server) {
     assert_has(&refused.text, &["value=\"0 25 * * *\"", "class=\"fault\" id=\"cronExpression-note\""]);
     led(&ana.send(path, &[("how", "time"), ("localTime", "09:30")]));
     assert_eq!(standing()["job"]["cronExpression"], "30 9 * * *");
-    assert_has(&ana.page("/orgs/acme"), &["its own time", "30 9 * * *", "09:30 <span"]);
+    assert_has(&ana.page("/orgs/acme"), &["own schedule", "30 9 * * *", "09:30 <span"]);
 
     // What is switched off and on again keeps its own time.
     led(&ana.send("/orgs/acme/jobs/brief/off", &[]));
     led(&ana.send("/orgs/acme/jobs/brief/on", &[]));
     assert_eq!(standing()["job"]["cronExpression"], "30 9 * * *");
-    assert_has(&ana.page("/orgs/acme/jobs/brief/clear"), &["is forgotten", "30 9 * * *"]);
+    assert_has(&ana.page("/orgs/acme/jobs/brief/clear"), &["is removed", "30 9 * * *"]);
     led(&ana.send("/orgs/acme/jobs/brief/clear", &[]));
     assert_eq!(standing()["override"], Value::Null);
     assert_eq!(ana.get("/orgs/acme/jobs/nothing/off").status, 404);

@@ -62,7 +62,7 @@ fn a_viewer_sees_everything_and_is_told_why_nothing_can_be_done() {
     browser.flawless();
     browser.visit(&server.url("/jobs/daily/pause"));
     browser.expect_console("403 (Forbidden)");
-    browser.see("Requires the operator role");
+    browser.see("This requires the role operator");
     browser.visit(&server.url("/audit"));
     browser.expect_console("403 (Forbidden)");
     browser.see("Permission denied");
