@@ -128,7 +128,7 @@ pub(crate) struct Stuck {
 impl Stuck {
     async fn load(request: &UiRequest, due: u64, late: i64) -> Stuck {
         let report = request.app.bell.targets_naming(0).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "a page could not ask who serves what");
+            tracing::warn!(%error, "a page could not read the served targets");
             TargetReport::default()
         });
         Stuck::new(due, late, &report)

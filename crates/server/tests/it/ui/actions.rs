@@ -40,7 +40,7 @@ fn pausing(server: &Server) {
     assert_has(&ana.page("/jobs/daily/resume"), &["No slots were missed", "Resuming does not change the schedule"]);
     let (_, said) = led(&ana.send("/jobs/daily/resume", &[("missed", "skip")]));
     assert_eq!(said, "+daily is active again.");
-    assert_has(&ana.page("/jobs/daily/resume"), &["nothing to resume"]);
+    assert_has(&ana.page("/jobs/daily/resume"), &["The job is already active"]);
     assert_eq!(ana.send("/jobs/daily/resume", &[]).status, 409);
 }
 
@@ -194,7 +194,7 @@ fn slots_that_have_gone_by_are_run() {
     assert_eq!((place.as_str(), said.as_str()), ("/jobs/hourly/backfills", "+3 runs created for hourly."));
     server.until("/runs?jobKey=hourly&status=running", |runs| !runs["items"].as_array().unwrap().is_empty());
     let page = ana.page(&place);
-    assert_has(&page, &["1 running", "2 left", "3 in all", "lost data", "/stop\""]);
+    assert_has(&page, &["1 running", "2 left", "3 total", "lost data", "/stop\""]);
     assert_has(
         &ana.send("/jobs/hourly/backfill", &range).text,
         &["No slot in this range is missing a run.", "left out"],
