@@ -223,7 +223,7 @@ fn a_job_that_changed_meanwhile_is_looked_at_again() {
 fn only_who_may_acts_and_only_with_their_own_form() {
     let server = Server::start();
     daily(&server);
-    let (eve, bob) = (Visitor::of(&server, "viewer"), Visitor::of(&server, "operator"));
+    let (eve, bob) = (Visitor::sign_in(&server, "viewer"), Visitor::sign_in(&server, "operator"));
     let eves = eve.csrf_token();
     let pages = ["pause", "resume", "run-now", "reschedule", "skip-next", "retire", "backfill"];
     let paths = pages.iter().map(|action| format!("/jobs/daily/{action}"));

@@ -104,7 +104,7 @@ fn orgs_are_searched_filtered_and_paged() {
     let server = Server::start();
     world(&server);
     server.patch("/orgs/bolt", &json!({ "enabled": false })).expect(200);
-    let ana = Visitor::of(&server, "viewer");
+    let ana = Visitor::sign_in(&server, "viewer");
     let rows = |query: &str| {
         let page = ana.page(&format!("/orgs{query}"));
         ["acme", "bolt", "cove"].map(|id| page.contains(&format!("data-row=\"{id}\"")))
@@ -254,7 +254,7 @@ fn texts_stay_texts() {
 fn viewers_look_and_change_nothing() {
     let server = Server::start();
     world(&server);
-    let viewer = Visitor::of(&server, "viewer");
+    let viewer = Visitor::sign_in(&server, "viewer");
     let why = "Requires the operator role. Your role is viewer.";
     for path in ["/orgs", "/orgs/acme", "/jobs/brief/orgs"] {
         let page = viewer.page(path);
