@@ -58,7 +58,7 @@ struct Count {
 }
 
 impl Count {
-    fn of(&mut self, beyond: Option<Beyond>) -> &mut usize {
+    fn counter(&mut self, beyond: Option<Beyond>) -> &mut usize {
         if beyond.is_none() { &mut self.full } else { &mut self.probes }
     }
 }
@@ -94,8 +94,8 @@ impl Admission {
         if let Some(beyond) = beyond.filter(|_| !has_room) {
             return Err(beyond);
         }
-        *open.all.of(beyond) += 1;
-        *open.by_address.entry(address).or_default().of(beyond) += 1;
+        *open.all.counter(beyond) += 1;
+        *open.by_address.entry(address).or_default().counter(beyond) += 1;
         drop(open);
         Ok(Ticket { admission: Arc::clone(self), address, beyond })
     }
@@ -104,9 +104,9 @@ impl Admission {
 impl Drop for Ticket {
     fn drop(&mut self) {
         let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
-        *open.all.of(self.beyond) -= 1;
+        *open.all.counter(self.beyond) -= 1;
         if let Some(own) = open.by_address.get_mut(&self.address) {
-            *own.of(self.beyond) -= 1;
+            *own.counter(self.beyond) -= 1;
             if *own == Count::default() {
                 open.by_address.remove(&self.address);
             }

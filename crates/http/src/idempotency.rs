@@ -78,7 +78,7 @@ async fn known(app: &App, request_key: &RequestKey, id: &str) -> Result<Option<R
 
 async fn remember(app: &App, request_key: &RequestKey, response: (u16, &str)) {
     if let Err(error) = app.bell.store().remember_answer(request_key, response, app.bell.now()).await {
-        tracing::warn!(%error, "the answer to a request could not be remembered; sent again it is made from what was done");
+        tracing::warn!(%error, "the response to a request could not be stored; a repeated request is answered from its effects");
     }
 }
 

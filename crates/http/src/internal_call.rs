@@ -96,7 +96,7 @@ pub async fn perform<T: DeserializeOwned>(
         ResponseBody::Text("application/problem+json", text) => {
             let problem = serde_json::from_str(&text).ok().and_then(|document| Problem::from_document(&document));
             Err(problem.unwrap_or_else(|| {
-                tracing::error!(method = %route.method, route = route.path, "a remembered problem cannot be read");
+                tracing::error!(method = %route.method, route = route.path, "a stored problem cannot be read");
                 Problem::new(Kind::Internal, "The stored response cannot be read.")
             }))
         }
@@ -110,7 +110,7 @@ const NO_DOCUMENT: &str = "null";
 /// The document of an answer.
 fn read<T: DeserializeOwned>(route: &Route, text: &str) -> Result<T, Problem> {
     serde_json::from_str(text).map_err(|error| {
-        tracing::error!(%error, method = %route.method, route = route.path, "a page cannot read the answer of a route");
+        tracing::error!(%error, method = %route.method, route = route.path, "a page cannot read the response of a route");
         Problem::new(Kind::Internal, "The response cannot be read. See the server log for details.")
     })
 }
@@ -124,7 +124,7 @@ fn find(method: &Method, path: &str) -> Result<Arc<Route>, Problem> {
     let routes = ROUTES.get_or_init(|| mounted_routes().into_iter().map(Arc::new).collect());
     let found = routes.iter().find(|route| route.method == *method && route.path == path);
     found.cloned().ok_or_else(|| {
-        tracing::error!(%method, path, "a page asks for a route that does not exist");
+        tracing::error!(%method, path, "a page calls a route that does not exist");
         Problem::new(Kind::Internal, "This page calls an API route that does not exist.")
     })
 }

@@ -64,7 +64,7 @@ pub async fn serve(
             Err(error) => {
                 // Said once, however long it lasts.
                 if !is_failing {
-                    tracing::warn!(%error, "connections cannot be accepted; trying again until they can");
+                    tracing::warn!(%error, "connections cannot be accepted; retrying");
                 }
                 is_failing = true;
                 tokio::time::sleep(ACCEPT_RETRY_DELAY).await;

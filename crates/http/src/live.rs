@@ -154,7 +154,7 @@ impl Live {
                         self.is_polling.send_replace(true);
                     }
                     // What was seen before stays, so nothing that happens meanwhile is missed.
-                    Err(error) => tracing::debug!(%error, "the event stream could not look; it tries again"),
+                    Err(error) => tracing::debug!(%error, "the event stream could not poll; retrying"),
                 }
             }
             tokio::time::sleep(MIN_POLL_INTERVAL).await;

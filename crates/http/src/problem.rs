@@ -170,7 +170,7 @@ impl From<StoreError> for Problem {
                 Problem::body(vec![Fault::new(format!("/{}", invalid.field.replace('.', "/")), code, invalid.reason)])
             }
             StoreError::Unavailable { reason, maybe_done, .. } => {
-                tracing::warn!(error = %error, "a request could not be answered");
+                tracing::warn!(error = %error, "a request failed because the database is unavailable");
                 let retry_after = Some(if reason == UnavailableReason::Locked { 1 } else { 5 });
                 let detail = match error.needs_operator() {
                     Some(cause) if !maybe_done => format!("The database cannot be used: {cause}."),

@@ -174,7 +174,7 @@ impl ApiResponse {
     /// A JSON document.
     pub fn json(status: StatusCode, document: &impl Serialize) -> Result<ApiResponse, Problem> {
         let text = serde_json::to_string(document).map_err(|error| {
-            tracing::error!(%error, "an answer cannot be written as JSON");
+            tracing::error!(%error, "a response cannot be written as JSON");
             Problem::new(Kind::Internal, "The response cannot be written.")
         })?;
         Ok(ApiResponse { status, headers: Vec::new(), body: ResponseBody::Text("application/json", text) })

@@ -128,7 +128,7 @@ pub(crate) struct Stuck {
 impl Stuck {
     async fn load(request: &UiRequest, due: u64, late: i64) -> Stuck {
         let report = request.app.bell.targets_naming(0).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "a page could not ask who serves what");
+            tracing::warn!(%error, "a page could not read the served targets");
             TargetReport::default()
         });
         Stuck::new(due, late, &report)
@@ -281,14 +281,17 @@ mod tests {
         let target = |name: &str| Target::new(name).unwrap();
         let served = vec![ServedTarget { target: target("log"), instances: Vec::new(), jobs: 1 }];
         let unserved = |name| UnservedTarget { target: target(name), count: 1, jobs: Vec::new() };
-        let nobody = Stuck::new(2, 20, &TargetReport::default());
-        assert_eq!(nobody.link, CLUSTER_LINK);
-        assert!(nobody.text.starts_with("2 due timers do not fire, the oldest for 20s. No instance "));
+        let dead = Stuck::new(2, 20, &TargetReport::default());
+        assert_eq!(dead.link, CLUSTER_LINK);
+        assert!(dead.text.starts_with("2 due timers do not fire; the oldest is 20s late. No live instance "));
         let behind = Stuck::new(1, 90, &TargetReport { served: served.clone(), unserved: Vec::new() });
-        assert_eq!(behind.text, "1 due timer does not fire, the oldest for 1m 30s. The scheduler is falling behind.");
+        assert_eq!(
+            behind.text,
+            "1 due timer does not fire; the oldest is 1m 30s late. The scheduler is falling behind."
+        );
         let gone = ["a", "b", "c", "d"].map(unserved).to_vec();
         let lone = Stuck::new(4, 20, &TargetReport { served, unserved: gone });
         assert_eq!(lone.link, TARGETS_LINK);
-        assert!(lone.text.ends_with("Nobody serves the targets a, b, c and others."), "{lone:?}");
+        assert!(lone.text.ends_with("No live instance serves the targets a, b, c and others."), "{lone:?}");
     }
 }

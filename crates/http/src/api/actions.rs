@@ -199,7 +199,7 @@ async fn ran_for_orgs(
                 (word, Some(request.visible_run(wire::Run::new(run, None))), None)
             }
             Err(error @ StoreError::Unavailable { reason, maybe_done, .. }) => {
-                tracing::warn!(%error, %org, "a run by hand could not be made for an org");
+                tracing::warn!(%error, %org, "a manual run could not be created for an org");
                 (Outcome::Refused, None, Some(unavailable(*reason, *maybe_done)))
             }
             Err(error) => (Outcome::Refused, None, Some(error.to_string())),

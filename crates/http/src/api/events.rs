@@ -176,7 +176,7 @@ impl Listener {
         match self.app.authenticator.is_still_valid(&self.actor, &self.app.bell).await {
             Ok(is_valid) => is_valid,
             Err(error) => {
-                tracing::debug!(%error, "a stream could not check its token; it tries again");
+                tracing::debug!(%error, "a stream could not check its token; retrying");
                 true
             }
         }

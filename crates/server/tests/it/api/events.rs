@@ -26,7 +26,7 @@ impl Stream {
     }
 
     /// As the holder of this token.
-    pub(crate) fn of(server: &Server, token: &str) -> Stream {
+    pub(crate) fn with_token(server: &Server, token: &str) -> Stream {
         Stream::with(server, "/api/v1/events", &format!("authorization: Bearer {token}\r\n"))
     }
 

@@ -73,7 +73,7 @@ fn an_action_does_not_show_what_a_run_got_or_returned() {
 #[test]
 fn no_page_shows_runs_to_a_role_that_may_not_read_them() {
     let (server, id) = given();
-    let viewer = Visitor::of(&server, "viewer");
+    let viewer = Visitor::sign_in(&server, "viewer");
     for path in ["/", "/jobs", "/jobs/daily", "/jobs/daily/versions", "/timeline", "/targets", "/cluster", "/orgs"] {
         let reply = viewer.get(path);
         assert!(reply.status == 200 || reply.status == 404, "{path}: {}", reply.status);

@@ -40,7 +40,7 @@ fn pausing(server: &Server) {
     assert_has(&ana.page("/jobs/daily/resume"), &["No slots were missed", "Resuming does not change the schedule"]);
     let (_, said) = led(&ana.send("/jobs/daily/resume", &[("missed", "skip")]));
     assert_eq!(said, "+daily is active again.");
-    assert_has(&ana.page("/jobs/daily/resume"), &["nothing to resume"]);
+    assert_has(&ana.page("/jobs/daily/resume"), &["The job is already active"]);
     assert_eq!(ana.send("/jobs/daily/resume", &[]).status, 409);
 }
 
@@ -121,7 +121,7 @@ fn the_next_fire_is_moved_and_skipped() {
     let chosen = ana.send("/jobs/daily/reschedule", &[("nextRunAt", "2030-01-02T03:04"), ("set", "+1h")]);
     assert_has(
         &chosen.text,
-        &["value=\"2030-01-02T04:04\"", "Only this run moves", "later runs, which are", "as usual"],
+        &["value=\"2030-01-02T04:04\"", "Only this run moves", "later runs, which are", "as scheduled"],
     );
     let past = ana.send("/jobs/daily/reschedule", &[("nextRunAt", "2020-01-02T03:04")]);
     assert_eq!(past.status, 400);
@@ -186,7 +186,7 @@ fn slots_that_have_gone_by_are_run() {
     assert_eq!(refused.status, 400);
     assert_has(&refused.text, &["must not be before", "value=\"2026-01-02T00:00\""]);
     let planned = ana.send("/jobs/hourly/backfill", &range);
-    assert_has(&planned.text, &["3 slots will each get a run.", "Create 3 runs", "value=\"lost data\"", "gets a run"]);
+    assert_has(&planned.text, &["3 slots will each get a run.", "Create 3 runs", "value=\"lost data\"", "will run"]);
     assert_eq!(server.get("/runs?jobKey=hourly").expect(200)["items"], json!([]));
 
     let begin: Vec<_> = range.iter().copied().chain([("begin", "yes")]).collect();
@@ -194,7 +194,7 @@ fn slots_that_have_gone_by_are_run() {
     assert_eq!((place.as_str(), said.as_str()), ("/jobs/hourly/backfills", "+3 runs created for hourly."));
     server.until("/runs?jobKey=hourly&status=running", |runs| !runs["items"].as_array().unwrap().is_empty());
     let page = ana.page(&place);
-    assert_has(&page, &["1 running", "2 left", "3 in all", "lost data", "/stop\""]);
+    assert_has(&page, &["1 running", "2 left", "3 total", "lost data", "/stop\""]);
     assert_has(
         &ana.send("/jobs/hourly/backfill", &range).text,
         &["No slot in this range is missing a run.", "left out"],
@@ -223,7 +223,7 @@ fn a_job_that_changed_meanwhile_is_looked_at_again() {
 fn only_who_may_acts_and_only_with_their_own_form() {
     let server = Server::start();
     daily(&server);
-    let (eve, bob) = (Visitor::of(&server, "viewer"), Visitor::of(&server, "operator"));
+    let (eve, bob) = (Visitor::sign_in(&server, "viewer"), Visitor::sign_in(&server, "operator"));
     let eves = eve.csrf_token();
     let pages = ["pause", "resume", "run-now", "reschedule", "skip-next", "retire", "backfill"];
     let paths = pages.iter().map(|action| format!("/jobs/daily/{action}"));

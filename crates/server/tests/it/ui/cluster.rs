@@ -28,7 +28,7 @@ fn an_instance_is_drained_after_it_was_asked() {
     assert_eq!(led(&admin.submit(&place, &page, &[("draining", "off")])).1, "+The instance accepts work again.");
     assert_eq!(draining(), false);
     assert_eq!(admin.get("/cluster/00000000-0000-7000-8000-000000000000/drain").status, 404);
-    let operator = Visitor::of(&server, "operator");
+    let operator = Visitor::sign_in(&server, "operator");
     assert_eq!(operator.get(&place).status, 403);
     assert_eq!(operator.post(&place, &[]).status, 403);
     assert_eq!(admin.post_exactly(&place, &[]).status, 403);
@@ -46,7 +46,7 @@ fn a_token_is_revoked_after_it_was_asked() {
     assert_has(&page, &["ana &#60;b&#62;", "role operator", "never used", "This cannot be undone"]);
     assert!(!page.contains("You are signed in with this token"), "{page}");
     assert_has(&admin.page("/settings/tokens/admin/revoke"), &["You are signed in with this token"]);
-    assert_eq!(Visitor::of(&server, "operator").get(&place).status, 403);
+    assert_eq!(Visitor::sign_in(&server, "operator").get(&place).status, 403);
     assert_eq!(led(&admin.submit(&place, &page, &[])).1, "+Token ana <b> revoked.");
     assert_eq!(admin.get(&place).status, 404);
 }

@@ -23,12 +23,12 @@ fn pages_tell_of_runs_only_who_may_read_them() {
     let message =
         [ids[0].as_str(), "ended with the exit code", "Failures in the last 24 hours", "The job did not exist yet"];
 
-    let operator = Visitor::of(&server, "operator");
+    let operator = Visitor::sign_in(&server, "operator");
     assert_has(&operator.page("/"), &[message[1], message[2], "Running now", "Runs per hour"]);
     assert_has(&operator.page("/jobs/broken"), &[message[0]]);
     assert_has(&operator.page(pages[3]), &[message[3]]);
 
-    let viewer = Visitor::of(&server, "viewer");
+    let viewer = Visitor::sign_in(&server, "viewer");
     for path in pages {
         let page = viewer.page(path);
         for text in message {

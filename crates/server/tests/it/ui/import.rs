@@ -20,7 +20,7 @@ fn a_crontab_becomes_the_jobs_that_are_picked() {
         "value=\"backup\"",
         "Job `taken` already exists and is active.",
         "there is no time at which this fires",
-        "would be made",
+        "will be created",
     ] {
         assert!(read.text.contains(part), "{part} is not in {}", read.text);
     }

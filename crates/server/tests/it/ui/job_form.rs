@@ -213,7 +213,7 @@ fn a_form_makes_the_next_version_of_what_differs() {
     let change = edit(&[("cronExpression", "30 7 * * 1-5"), ("policies/timeout", ""), ("reason", "earlier")]);
     let preview = admin.post("/jobs/daily/new-version/preview", &change).text;
     for part in
-        ["<del dir=\"auto\">0 8 * * 1-5</del>", "<ins dir=\"auto\">30 7 * * 1-5</ins>", "policies.timeout", "Next fire"]
+        ["<del dir=\"auto\">0 8 * * 1-5</del>", "<ins dir=\"auto\">30 7 * * 1-5</ins>", "policies.timeout", "Next run"]
     {
         assert!(preview.contains(part), "{part} is not in {preview}");
     }

@@ -107,10 +107,10 @@ fn a_list_without_jobs_says_what_to_do() {
 fn viewers_see_why_they_may_not_act() {
     let server = Server::start();
     server.job("a", &json!({}));
-    let page = Visitor::of(&server, "viewer").page("/jobs");
+    let page = Visitor::sign_in(&server, "viewer").page("/jobs");
     assert_has(&page, &["disabled title=\"Requires the operator role. Your role is viewer.\""]);
     assert!(!page.contains("/jobs/a/pause") && !page.contains("id=\"bulk\""));
-    let page = Visitor::of(&server, "operator").page("/jobs");
+    let page = Visitor::sign_in(&server, "operator").page("/jobs");
     assert_has(
         &page,
         &["/jobs/a/pause", "aria-disabled=\"true\" title=\"Requires the admin role. Your role is operator.\""],

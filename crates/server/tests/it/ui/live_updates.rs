@@ -144,6 +144,6 @@ fn escape_closes_a_menu_and_gives_the_focus_back() {
     browser.see("Retire…");
     browser.press("Tab Escape");
     browser.not_see("Retire…");
-    browser.until("return document.activeElement.matches('summary[aria-label=\"More for daily\"]')");
+    browser.until("return document.activeElement.matches('summary[aria-label=\"More actions for daily\"]')");
     browser.finish();
 }

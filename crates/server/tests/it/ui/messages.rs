@@ -13,7 +13,7 @@ fn main_of(page: &str) -> &str {
 #[test]
 fn a_server_without_jobs_says_so_and_offers_to_make_one() {
     let server = Server::start();
-    let (ana, bob) = (Visitor::admin(&server), Visitor::of(&server, "viewer"));
+    let (ana, bob) = (Visitor::admin(&server), Visitor::sign_in(&server, "viewer"));
     for path in ["/", "/timeline", "/timeline?range=7d", "/jobs", "/jobs?status=paused"] {
         let page = ana.page(path);
         assert_has(main_of(&page), &["No scheduled jobs yet", "href=\"/new\""]);
@@ -74,7 +74,7 @@ fn what_is_retired_does_not_start_at_once() {
 fn what_the_api_says_in_backticks_is_code() {
     let server = Server::start();
     server.job("daily", &json!({}));
-    let bob = Visitor::of(&server, "viewer");
+    let bob = Visitor::sign_in(&server, "viewer");
     let page = bob.get("/jobs/daily/pause").text;
     assert_has(&page, &["This requires the role <code dir=\"auto\">operator</code>"]);
     assert!(!main_of(&page).contains('`'), "{page}");

@@ -104,7 +104,7 @@ fn orgs_are_searched_filtered_and_paged() {
     let server = Server::start();
     world(&server);
     server.patch("/orgs/bolt", &json!({ "enabled": false })).expect(200);
-    let ana = Visitor::of(&server, "viewer");
+    let ana = Visitor::sign_in(&server, "viewer");
     let rows = |query: &str| {
         let page = ana.page(&format!("/orgs{query}"));
         ["acme", "bolt", "cove"].map(|id| page.contains(&format!("data-row=\"{id}\"")))
@@ -145,13 +145,13 @@ fn overridden(server: &Server) {
     assert_has(&refused.text, &["value=\"0 25 * * *\"", "class=\"fault\" id=\"cronExpression-note\""]);
     led(&ana.send(path, &[("how", "time"), ("localTime", "09:30")]));
     assert_eq!(standing()["job"]["cronExpression"], "30 9 * * *");
-    assert_has(&ana.page("/orgs/acme"), &["its own time", "30 9 * * *", "09:30 <span"]);
+    assert_has(&ana.page("/orgs/acme"), &["own schedule", "30 9 * * *", "09:30 <span"]);
 
     // What is switched off and on again keeps its own time.
     led(&ana.send("/orgs/acme/jobs/brief/off", &[]));
     led(&ana.send("/orgs/acme/jobs/brief/on", &[]));
     assert_eq!(standing()["job"]["cronExpression"], "30 9 * * *");
-    assert_has(&ana.page("/orgs/acme/jobs/brief/clear"), &["is forgotten", "30 9 * * *"]);
+    assert_has(&ana.page("/orgs/acme/jobs/brief/clear"), &["is removed", "30 9 * * *"]);
     led(&ana.send("/orgs/acme/jobs/brief/clear", &[]));
     assert_eq!(standing()["override"], Value::Null);
     assert_eq!(ana.get("/orgs/acme/jobs/nothing/off").status, 404);
@@ -254,7 +254,7 @@ fn texts_stay_texts() {
 fn viewers_look_and_change_nothing() {
     let server = Server::start();
     world(&server);
-    let viewer = Visitor::of(&server, "viewer");
+    let viewer = Visitor::sign_in(&server, "viewer");
     let why = "Requires the operator role. Your role is viewer.";
     for path in ["/orgs", "/orgs/acme", "/jobs/brief/orgs"] {
         let page = viewer.page(path);

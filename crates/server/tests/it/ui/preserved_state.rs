@@ -59,7 +59,7 @@ fn what_was_opened_stays_open() {
 fn interrupted(server: &Server) -> Browser {
     server.job("daily", &json!({}));
     let token = server.post("/tokens", &json!({"name": "ana", "role": "operator"})).expect(201);
-    let browser = Browser::of(server, token["token"].as_str().unwrap());
+    let browser = Browser::with_token(server, token["token"].as_str().unwrap());
     browser.visit(&server.url("/jobs/daily/pause"));
     browser.fill("Reason", "moving house");
     assert_eq!(server.delete("/tokens/ana").status, 204);

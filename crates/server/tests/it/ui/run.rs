@@ -125,7 +125,7 @@ fn who_only_looks_sees_why_they_cannot_act() {
     server.job("slow", &json!({ "target": "sleep" }));
     let run = run_now(&server, "slow", "running");
     skipped(&server, "slow");
-    let viewer = Visitor::of(&server, "viewer");
+    let viewer = Visitor::sign_in(&server, "viewer");
     let place = format!("/runs/{}", id(&run));
     let page = viewer.page(&place);
     assert_eq!(

@@ -243,7 +243,7 @@ fn who_only_looks_cannot_act() {
     let server = Server::start();
     server.job("good", &json!({}));
     let run = run_now(&server, "good", "succeeded");
-    let viewer = Visitor::of(&server, "viewer");
+    let viewer = Visitor::sign_in(&server, "viewer");
     let page = viewer.page("/runs");
     assert!(page.contains("disabled title=\"Requires the operator role. Your role is viewer.\">Re-run…"), "{page}");
     assert!(!page.contains("name=\"run\""), "{page}");
@@ -259,7 +259,7 @@ fn who_only_looks_cannot_act() {
 #[test]
 fn history_can_be_kept_from_viewers() {
     let server = Server::with(&format!("[auth]\nrun_history = \"operator\"\n{TARGETS}"));
-    let viewer = Visitor::of(&server, "viewer");
+    let viewer = Visitor::sign_in(&server, "viewer");
     for path in ["/runs", "/runs/export", "/runs/00000000-0000-7000-8000-000000000000"] {
         assert_eq!(viewer.get(path).status, 403, "{path}");
     }

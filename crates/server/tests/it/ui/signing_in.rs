@@ -38,7 +38,7 @@ fn a_revoked_token_ends_its_sessions() {
         .as_str()
         .unwrap()
         .to_owned();
-    let browser = Browser::of(&server, &token);
+    let browser = Browser::with_token(&server, &token);
     assert_eq!(server.delete("/tokens/ana").status, 204);
     browser.visit(&server.url("/jobs"));
     browser.see("writes an admin token to its data folder");
@@ -49,7 +49,7 @@ fn a_revoked_token_ends_its_sessions() {
 fn a_viewer_sees_everything_and_is_told_why_nothing_can_be_done() {
     let server = Server::start();
     server.job("daily", &json!({}));
-    let browser = Browser::of(&server, &server.token_of("viewer"));
+    let browser = Browser::with_token(&server, &server.token_of("viewer"));
     browser.visit(&server.url("/jobs/daily"));
     let why = browser.attribute(".head .actions > button:nth-of-type(1)", "title").unwrap();
     assert_eq!(why, "Requires the operator role. Your role is viewer.");
@@ -62,7 +62,7 @@ fn a_viewer_sees_everything_and_is_told_why_nothing_can_be_done() {
     browser.flawless();
     browser.visit(&server.url("/jobs/daily/pause"));
     browser.expect_console("403 (Forbidden)");
-    browser.see("Requires the operator role");
+    browser.see("This requires the role operator");
     browser.visit(&server.url("/audit"));
     browser.expect_console("403 (Forbidden)");
     browser.see("Permission denied");

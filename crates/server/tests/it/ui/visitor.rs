@@ -25,7 +25,7 @@ impl<'a> Visitor<'a> {
     }
 
     /// Somebody of this role, with a token of their own.
-    pub(crate) fn of(server: &'a Server, role: &str) -> Visitor<'a> {
+    pub(crate) fn sign_in(server: &'a Server, role: &str) -> Visitor<'a> {
         Visitor::new(server, &server.token_of(role))
     }
 

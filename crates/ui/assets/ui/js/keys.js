@@ -1,4 +1,4 @@
-// Keys, for hands that stay on the keyboard. Nothing here happens while somebody types.
+// Keyboard shortcuts. They are ignored while the user types.
 const PLACES = { o: "/", j: "/jobs", r: "/runs", t: "/timeline", z: "/orgs", c: "/cluster", a: "/audit", s: "/settings" };
 const KEYS = [
   ["/", "Search"], ["g o", "Go to overview"], ["g j", "Go to jobs"], ["g r", "Go to runs"], ["g t", "Go to timeline"], ["g z", "Go to orgs"], ["g c", "Go to cluster"], ["g a", "Go to audit"], ["g s", "Go to settings"],
@@ -45,7 +45,7 @@ function startKeys() {
     const current = document.querySelector("[data-current]");
     const act = (key) => (current ?? document).querySelector(`[data-key="${key}"]`)?.click();
     const place = Date.now() - going < 1200 && PLACES[event.key];
-    // Nobody is led where they may not go.
+    // Only pages that the navigation links to.
     if (place && document.querySelector(`a[href="${place}"]`)) { location.href = place; return; }
     const does = {
       g: () => { going = Date.now(); },

@@ -217,11 +217,11 @@ mod tests {
     fn what_cannot_be_read_is_told_at_its_field() {
         for (sent, field, part) in [
             ("how=cron&payload=%7B%0A++a%7D", "/payload", "line 2, column 3: key must be a string"),
-            ("how=cron&labels=a%3Db%0Ateam", "/labels", "line 2: write it as name=value"),
-            ("how=cron&labels=a%3Db%0Aa%3Dc", "/labels", "line 2: `a` is there twice"),
+            ("how=cron&labels=a%3Db%0Ateam", "/labels", "line 2: use the format name=value"),
+            ("how=cron&labels=a%3Db%0Aa%3Dc", "/labels", "line 2: `a` appears twice"),
             ("how=crontab&line=@reboot+x", "/line", "@reboot"),
             ("how=crontab&line=0+9+*+*+*", "/line", "a command stands behind them"),
-            ("how=crontab&line=", "/line", "paste a line"),
+            ("how=crontab&line=", "/line", "enter a line"),
             ("how=simple&every=hourly&minute=x", "/minute", "whole number"),
         ] {
             let faults = request_body(sent).faults;

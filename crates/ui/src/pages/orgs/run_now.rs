@@ -161,12 +161,12 @@ mod tests {
             detail: Some("there is no such org".to_owned()),
         };
         let said = |items: &[wire::OrgRun]| summary("daily", items);
-        assert_eq!(said(&[item("a", "started")]), Flash { good: true, text: "daily runs now for 1 org.".to_owned() });
+        assert_eq!(said(&[item("a", "started")]), Flash { good: true, text: "daily is running for 1 org.".to_owned() });
         let mixed = said(&[item("a", "started"), item("b", "queued"), item("c", "skipped"), item("d", "refused")]);
         assert!(!mixed.good);
         assert_eq!(
             mixed.text,
-            "daily runs now for 2 orgs. For 1 another run is active, so it was skipped. Refused for 1: d: there is no such org."
+            "daily is running for 2 orgs. Skipped for 1: another run is active. Refused for 1: d: there is no such org."
         );
     }
 }

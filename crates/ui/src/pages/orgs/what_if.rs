@@ -137,11 +137,11 @@ mod tests {
         };
         assert_eq!(line(Verdict::RanAlready, None, None), "ok Sun 15 Nov 2026: has already run, does not run again");
         let once = line(Verdict::Once, Some("2026-11-14T23:00:00Z"), None);
-        assert_eq!(once, "wait Sun 15 Nov 2026: fires once, at 08:00");
-        assert!(line(Verdict::AtOnce, Some("2026-11-15T12:00:00Z"), None).contains("fires at once"));
-        assert_eq!(line(Verdict::Twice, None, None), "warn Sun 15 Nov 2026: fires twice");
+        assert_eq!(once, "wait Sun 15 Nov 2026: runs once, at 08:00");
+        assert!(line(Verdict::AtOnce, Some("2026-11-15T12:00:00Z"), None).contains("runs immediately"));
+        assert_eq!(line(Verdict::Twice, None, None), "warn Sun 15 Nov 2026: runs twice");
         let jumped = line(Verdict::NotAtAll, None, Some(GapReason::Coalesced));
-        assert!(jumped.starts_with("skip Sun 15 Nov 2026: does not fire: the move jumps over it"), "{jumped}");
-        assert!(line(Verdict::NotAtAll, None, None).ends_with(": does not fire"));
+        assert!(jumped.starts_with("skip Sun 15 Nov 2026: does not run: the move skips this day"), "{jumped}");
+        assert!(line(Verdict::NotAtAll, None, None).ends_with(": does not run"));
     }
 }

@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_cut_says_so() {
-        assert_eq!(Format::Table.cut(), "# cut after 100000 runs; a shorter period has the rest\r\n");
+        assert_eq!(Format::Table.cut(), "# truncated after 100000 runs; choose a shorter period\r\n");
         let last: serde_json::Value = serde_json::from_str(&Format::Lines.cut()).unwrap();
         assert_eq!(last["cut"], true);
     }
