@@ -1,19 +1,18 @@
-//! `everbell api METHOD PATH`: any call, with the token.
+//! `everbell api METHOD PATH`: any request, with the token.
 
 use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
+use everbell_client::{Call, Method};
 use jiff::Timestamp;
-use reqwest::Method;
 use serde_json::{Map, Value};
 
-use super::client::Parameter;
 use super::output::{Output, printable};
 use super::{CliError, Exit, OnlineArgs, Session};
 
-/// The most that is read as a body; the server takes less.
-const LONGEST_BODY: u64 = 16 << 20;
+/// The largest body that is read; the server accepts less.
+const MAX_BODY_BYTES: u64 = 16 << 20;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -23,19 +22,19 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct ApiArgs {
-    /// GET, POST, PUT, PATCH or DELETE.
+    /// The method: GET, POST, PUT, PATCH or DELETE.
     #[arg(value_name = "METHOD", value_parser = method)]
     method: Method,
     /// The path, such as `/jobs` or `/api/v1/jobs`.
     #[arg(value_name = "PATH")]
     path: String,
-    /// A parameter of the query for GET and DELETE, a member of the body otherwise. JSON is taken as such, else it is a text.
+    /// A query parameter for GET and DELETE, otherwise a member of the body. A value that is not JSON is sent as a string.
     #[arg(short, long = "field", value_name = "NAME=VALUE", value_parser = pair)]
     field: Vec<(String, String)>,
     /// Send this file as the body; `-` is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "field")]
     input: Option<PathBuf>,
-    /// Print the status and the headers of the answer first.
+    /// Print the status and the headers of the response first.
     #[arg(short, long)]
     include: bool,
     #[command(flatten)]
@@ -57,20 +56,19 @@ pub(super) fn pair(text: &str) -> Result<(String, String), String> {
 pub(crate) fn run(args: &ApiArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let session = Session::new(&args.online, now, output)?;
     if !args.path.starts_with('/') {
-        return Err(CliError::invalid(format!("the path begins with `/`, as in `/{}`", args.path.escape_debug())));
+        return Err(CliError::invalid(format!("the path must begin with `/`, as in `/{}`", args.path.escape_debug())));
     }
     let in_query = args.method == Method::GET || args.method == Method::DELETE;
-    let query: Vec<Parameter<'_>> = if in_query {
-        args.field.iter().map(|(name, value)| (name.as_str(), value.clone())).collect()
-    } else {
-        Vec::new()
+    let mut call: Call<()> = session.client.request(args.method.clone(), &args.path);
+    if in_query {
+        call = args.field.iter().fold(call, |call, (name, value)| call.parameter(name, value));
+    }
+    call = match &args.input {
+        Some(file) => call.body("application/json", input(file)?),
+        None if in_query => call,
+        None => call.json(&members(&args.field)),
     };
-    let body = match &args.input {
-        Some(file) => Some(input(file)?),
-        None if in_query => None,
-        None => Some(members(&args.field).to_string()),
-    };
-    let answer = session.client.call(args.method.clone(), &args.path, &query, body)?;
+    let answer = session.client.run(call.send_raw())?;
     if args.include {
         session.out.line(&format!("HTTP {}", answer.status))?;
         for (name, value) in &answer.headers {
@@ -93,10 +91,10 @@ fn members(fields: &[(String, String)]) -> Value {
 pub(super) fn input(file: &std::path::Path) -> Result<String, CliError> {
     let mut text = String::new();
     let read = if file.as_os_str() == "-" {
-        std::io::stdin().lock().take(LONGEST_BODY).read_to_string(&mut text)
+        std::io::stdin().lock().take(MAX_BODY_BYTES).read_to_string(&mut text)
     } else {
-        std::fs::File::open(file).and_then(|open| open.take(LONGEST_BODY).read_to_string(&mut text))
+        std::fs::File::open(file).and_then(|open| open.take(MAX_BODY_BYTES).read_to_string(&mut text))
     };
-    read.map_err(|error| CliError::invalid(format!("`{}` cannot be read: {error}", file.display())))?;
+    read.map_err(|error| CliError::invalid(format!("cannot read `{}`: {error}", file.display())))?;
     Ok(text)
 }

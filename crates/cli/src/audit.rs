@@ -1,12 +1,12 @@
-//! `everbell audit`: who did what.
+//! `everbell audit`.
 
 use clap::Args;
-use everbell_wire as wire;
+use everbell_client::AuditQuery;
 use jiff::Timestamp;
 
-use super::client::Asked;
+use super::connection::RefusalContext;
 use super::online::ZoneArgs;
-use super::output::{Cell, Column, Output, Table, counted};
+use super::output::{Cell, Column, Output, Table};
 use super::times::stamp_cell;
 use super::words::filled;
 use super::{CliError, Exit, OnlineArgs, Session};
@@ -18,13 +18,13 @@ Examples:
   everbell audit --object token:admin --json";
 
 const COLUMNS: [Column; 7] = [
-    Column::new("WHEN"),
-    Column::new("WHO").shrinks(),
+    Column::new("TIME"),
+    Column::new("ACTOR").shrinks(),
     Column::new("ACTION"),
     Column::new("OBJECT").shrinks(),
-    Column::new("REASON").shrinks().goes(3),
-    Column::new("FROM").goes(2),
-    Column::new("REQUEST").goes(1),
+    Column::new("REASON").shrinks().drop_order(3),
+    Column::new("FROM").drop_order(2),
+    Column::new("REQUEST").drop_order(1),
 ];
 
 #[derive(Debug, Args)]
@@ -32,10 +32,10 @@ pub(crate) struct AuditArgs {
     /// Only entries about this job.
     #[arg(long, value_name = "KEY", conflicts_with = "object")]
     job: Option<String>,
-    /// Only entries about this, such as `job:daily-briefing` or `token:ops`.
+    /// Only entries about this object, such as `job:daily-briefing` or `token:ops`.
     #[arg(long, value_name = "OBJECT")]
     object: Option<String>,
-    /// Show this many at the most.
+    /// Show at most this many entries.
     #[arg(short = 'n', long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     #[command(flatten)]
@@ -48,10 +48,9 @@ pub(crate) fn run(args: &AuditArgs, now: Timestamp, output: &mut Output) -> Resu
     let zone = args.zone.read()?.or_utc();
     let mut session = Session::new(&args.online, now, output)?;
     let object = args.object.clone().or_else(|| args.job.as_ref().map(|key| format!("job:{key}")));
-    let query: Vec<_> = object.into_iter().map(|object| ("object", object)).collect();
-    let list = session.client.all::<wire::AuditEntry>("/audit", &query, args.limit as usize);
-    let list = list.asked(|| "read the audit trail".to_owned())?;
-    if session.printed(&list, |entry| &entry.id)? {
+    let list = session.client.take(session.client.audit().list(&AuditQuery { object }), args.limit as usize);
+    let list = list.with_action(|| "read the audit trail".to_owned())?;
+    if session.print_list(&list, |entry| &entry.id)? {
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
@@ -68,11 +67,12 @@ pub(crate) fn run(args: &AuditArgs, now: Timestamp, output: &mut Output) -> Resu
         ]);
     }
     if list.items.is_empty() {
-        session.advise("nothing was done about that")?;
+        session.advise("no audit entry matches")?;
         return Ok(Exit::Success);
     }
     session.out.list(&table)?;
-    let more = if list.next.is_some() { " shown, there are more: raise --limit" } else { "" };
-    session.advise(&format!("{}{more}", counted(list.items.len(), "act")))?;
+    let more = if list.next_cursor.is_some() { " shown; raise --limit to see more" } else { "" };
+    let noun = if list.items.len() == 1 { "entry" } else { "entries" };
+    session.advise(&format!("{} {noun}{more}", list.items.len()))?;
     Ok(Exit::Success)
 }

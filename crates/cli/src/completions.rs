@@ -1,8 +1,8 @@
-//! `everbell completions`, and what shells ask while somebody types.
+//! `everbell completions`, and the candidates for shells that complete a command line.
 //!
-//! The script of a shell only calls this binary again, with what was typed so far and [`VARIABLE`] set. So commands,
-//! flags and words are always those of the binary that is installed. Names of jobs, orgs and targets come from the server, within
-//! 300 ms or not at all; nothing here ever says an error, which would stand in the middle of a line.
+//! The script of a shell calls this binary with the command line so far and [`VARIABLE`] set, so commands and flags are
+//! those of the installed binary. Names of jobs, orgs and targets come from the server, within 300 ms or not at all. Errors
+//! are never printed: they would appear in the middle of a line.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -10,21 +10,19 @@ use std::time::Duration;
 use clap::{Arg, Args, Command, ValueEnum};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Zsh};
+use everbell_client::{JobQuery, OrgQuery};
 use everbell_core::Zone;
-use everbell_wire as wire;
-use serde::de::DeserializeOwned;
 
-use super::client::{Client, Parameter};
+use super::connection::Connection;
 use super::online::{Color, OnlineArgs};
 use super::output::{Output, printable};
 use super::{CliError, Exit, Program};
 use everbell_wire::shell;
 
-/// Set by the scripts: the shell that asks.
+/// Set by the scripts to the name of the shell.
 const VARIABLE: &str = "EVERBELL_COMPLETE";
-const PATIENCE: Duration = Duration::from_millis(300);
-/// More are not read through.
-const MOST: &str = "100";
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(300);
+const MAX_CANDIDATES: usize = 100;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -40,12 +38,12 @@ Installation:
   elvish      eval (everbell completions elvish | slurp)
   powershell  everbell completions powershell | Out-String | Invoke-Expression
 
-Names of jobs, orgs and targets come from the server of EVERBELL_SERVER with the token of EVERBELL_TOKEN,
-EVERBELL_TOKEN_FILE or `everbell-data/admin-token`, if it answers within 300 ms.";
+Names of jobs, orgs and targets are completed from the server in EVERBELL_SERVER with the token in EVERBELL_TOKEN,
+EVERBELL_TOKEN_FILE or `everbell-data/admin-token`, if it responds within 300 ms.";
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell that the script is for.
+    /// The shell.
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
@@ -73,20 +71,20 @@ pub(crate) fn run(args: &CompletionsArgs, output: &mut Output) -> Result<Exit, C
     Ok(Exit::Success)
 }
 
-/// Answers a shell, if it is one that asks.
-pub fn answered(program: Program, args: &[OsString]) -> bool {
+/// Prints candidates if a shell asks for them, and returns whether it did.
+pub fn complete(program: Program, args: &[OsString]) -> bool {
     if std::env::var_os(VARIABLE).is_none_or(|shell| shell.is_empty()) {
         return false;
     }
     let folder = std::env::current_dir().ok();
-    // Whatever came of it: a shell that asks wants nothing else to happen.
+    // A shell that asks for candidates expects nothing else, even after an error.
     let _ = CompleteEnv::with_factory(|| command(program))
         .var(VARIABLE)
         .try_complete(args.iter().cloned(), folder.as_deref());
     true
 }
 
-/// The command line, with what can stand for values.
+/// The command line, with completers for values.
 fn command(program: Program) -> Command {
     fn with_values(command: Command) -> Command {
         command.mut_args(with_value).mut_subcommands(with_values)
@@ -94,7 +92,7 @@ fn command(program: Program) -> Command {
     with_values((program.command)())
 }
 
-/// What a value can be is told by its name in the help.
+/// Chooses the completer by the name of the value in the help.
 fn with_value(arg: Arg) -> Arg {
     let name = arg.get_value_names().and_then(|names| names.first()).map(|name| name.as_str().to_owned());
     match name.as_deref() {
@@ -108,42 +106,38 @@ fn with_value(arg: Arg) -> Arg {
 
 fn jobs(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_str().unwrap_or_default();
-    let mut query = vec![("limit", MOST.to_owned())];
-    if !typed.is_empty() {
-        query.push(("q", typed.to_owned()));
-    }
-    let jobs = found::<wire::Job>("/jobs", &query).into_iter();
-    jobs.filter_map(|job| offer(typed, &job.job_key, Some(&job.schedule_text))).collect()
+    let Some(client) = client() else { return Vec::new() };
+    let query = JobQuery { text: filter(typed), ..JobQuery::default() };
+    // A shell has no use for an error.
+    let Ok(jobs) = client.take(client.jobs().list(&query), MAX_CANDIDATES) else { return Vec::new() };
+    jobs.items.iter().filter_map(|job| offer(typed, &job.job_key, Some(&job.schedule_text))).collect()
 }
 
 fn orgs(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_str().unwrap_or_default();
-    let mut query = vec![("limit", MOST.to_owned())];
-    if !typed.is_empty() {
-        query.push(("text", typed.to_owned()));
-    }
-    let orgs = found::<wire::Org>("/orgs", &query).into_iter();
-    orgs.filter_map(|org| offer(typed, &org.id, Some(&org.timezone))).collect()
+    let Some(client) = client() else { return Vec::new() };
+    let query = OrgQuery { text: filter(typed), ..OrgQuery::default() };
+    let Ok(orgs) = client.take(client.orgs().list(&query), MAX_CANDIDATES) else { return Vec::new() };
+    orgs.items.iter().filter_map(|org| offer(typed, &org.id, Some(&org.timezone))).collect()
 }
 
 fn targets(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_str().unwrap_or_default();
-    let targets = found::<wire::Target>("/targets", &[]).into_iter();
-    targets.filter_map(|target| offer(typed, &target.target, None)).collect()
+    let Some(client) = client() else { return Vec::new() };
+    let Ok(targets) = client.send(client.targets().list()) else { return Vec::new() };
+    targets.document.items.iter().filter_map(|target| offer(typed, &target.target, None)).collect()
 }
 
-/// The items of a list; none if the server does not answer, because a shell has no use for an error.
-fn found<T: DeserializeOwned>(path: &str, query: &[Parameter<'_>]) -> Vec<T> {
-    let list = client().and_then(|client| client.items_like(path, query).ok());
-    list.map(|list| list.items).unwrap_or_default()
+fn filter(typed: &str) -> Option<String> {
+    Some(typed.to_owned()).filter(|typed| !typed.is_empty())
 }
 
-/// A name that begins as typed. Shells put it on the line as it is, so a name that any shell would read as more than one
-/// plain word is never offered: it would run as a command, or count as a flag.
+/// A candidate, if it begins with the typed text. Shells insert it without quotes, so names that are not plain words are
+/// never offered: a shell could run them, or read them as flags.
 fn offer(typed: &str, name: &str, about: Option<&str>) -> Option<CompletionCandidate> {
-    let begins_plainly = name.starts_with(|c: char| c.is_ascii_alphanumeric() || "_./".contains(c));
-    // PowerShell makes two words of what has a comma.
-    let is_plain = begins_plainly && !name.contains(',') && shell(name) == name;
+    let has_plain_start = name.starts_with(|c: char| c.is_ascii_alphanumeric() || "_./".contains(c));
+    // PowerShell splits words at commas.
+    let is_plain = has_plain_start && !name.contains(',') && shell(name) == name;
     let about = about.map(|about| printable(about).into());
     (is_plain && name.starts_with(typed)).then(|| CompletionCandidate::new(name).help(about))
 }
@@ -153,18 +147,18 @@ fn zones(typed: &OsStr) -> Vec<CompletionCandidate> {
     Zone::names().filter(|name| name.to_lowercase().starts_with(&typed)).map(CompletionCandidate::new).collect()
 }
 
-/// The server of the environment.
-fn client() -> Option<Client> {
+/// Connects to the server that the environment names.
+fn client() -> Option<Connection> {
     let args = OnlineArgs {
         server: None,
         token_file: None,
-        request_timeout: PATIENCE,
+        request_timeout: REQUEST_TIMEOUT,
         json: false,
         output: None,
         color: Color::Never,
         quiet: true,
     };
-    Client::new(&args).ok()
+    Connection::new(&args).ok()
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! A question before something that cannot be taken back.
+//! Confirmation of changes that cannot be undone.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::CliError;
 
-/// Asks the person at the terminal. Without one, `call` is how to say yes beforehand.
+/// Asks for confirmation. Without a terminal, fails with `call`, the command line that needs none.
 pub(crate) fn confirmed(question: &str, call: &str) -> Result<bool, CliError> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Err(CliError::invalid(format!("there is no terminal to ask at: {question}\n  {call}")));
+        return Err(CliError::invalid(format!("no terminal to ask for confirmation: {question}\n  {call}")));
     }
     let mut stderr = io::stderr().lock();
     write!(stderr, "{question} [y/N] ")?;
@@ -17,9 +17,9 @@ pub(crate) fn confirmed(question: &str, call: &str) -> Result<bool, CliError> {
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Goes on if the answer is yes, or was given with `--yes`.
+/// Fails unless the user confirms, now or with `--yes`.
 pub fn agreed(question: &str, yes: bool) -> Result<(), CliError> {
-    if yes || confirmed(question, "add `--yes`, or look first with `--dry-run`")? {
+    if yes || confirmed(question, "add `--yes`, or preview with `--dry-run`")? {
         return Ok(());
     }
     Err(CliError::Failed { message: "not confirmed; nothing was changed".to_owned(), hint: None })

@@ -1,4 +1,4 @@
-//! `everbell cron`: expressions and their fires. Needs no server and no database.
+//! `everbell cron`: cron expressions and their times, without a server.
 
 mod batch;
 mod check;
@@ -24,14 +24,14 @@ pub(crate) fn run(command: &CronCommand, now: Timestamp, output: &mut Output) ->
     }
 }
 
-/// A question about a schedule, as it is meant.
+/// The parsed arguments of a cron command.
 struct Question {
     spec: Spec,
-    /// Fires are later than this.
+    /// Only times after this one are listed.
     from: Timestamp,
 }
 
-/// The bounds of a schedule, as they are typed.
+/// The bounds of a schedule, as typed.
 #[derive(Default)]
 struct Bounds<'a> {
     start_at: Option<&'a str>,
@@ -46,7 +46,7 @@ impl Question {
         let from = times.read("--from", &reading.from)?;
         let start_at = bounds.start_at.map(|text| times.read("--start-at", text)).transpose()?;
         let end_at = bounds.end_at.map(|text| times.read("--end-at", text)).transpose()?;
-        // A fixed rate counts from the start of the schedule; before there is one, from where the question begins.
+        // A fixed rate counts from the start of the schedule; without one, from `--from`.
         let spec = Spec::recurring(expression, zone.clone(), from)
             .with_dst(Dst { gap: reading.dst_gap, fold: reading.dst_fold })
             .with_bounds(start_at, end_at)

@@ -1,27 +1,29 @@
-//! `everbell doctor`: everything that can be seen from outside, and what to do about it.
+//! `everbell doctor`: checks a server from outside, and suggests fixes.
 
 mod checks;
 
 use std::time::Duration;
 
 use clap::Args;
+use everbell_client::{Call, JobQuery, Method, Pages, RunQuery};
 use everbell_wire as wire;
+use everbell_wire::job::JobStatus;
+use everbell_wire::run::RunStatus;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::client::Parameter;
 use super::online::{Format, OnlineArgs};
 use super::output::{Mark, Output, printable};
 use super::{CliError, Exit, Session};
 use crate::clock;
 
-/// The most jobs, and the most runs, that are looked at.
-const MOST: usize = 1_000;
-const PAGE: usize = 200;
-/// No call begins later than this, and none takes longer than that: together ten seconds.
-const LAST_CALL: Duration = Duration::from_secs(8);
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The most jobs, and the most runs, that are checked.
+const MAX_ITEMS: usize = 1_000;
+/// No request starts later than this after the first.
+const LAST_REQUEST_AFTER: Duration = Duration::from_secs(8);
+/// Together with [`LAST_REQUEST_AFTER`] at most ten seconds.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -35,7 +37,7 @@ pub(crate) struct DoctorArgs {
     online: OnlineArgs,
 }
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Level {
@@ -44,14 +46,14 @@ enum Level {
     Error,
 }
 
-/// Something that was looked at.
+/// The result of a check.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Finding {
     /// A stable word for programs.
     check: &'static str,
     level: Level,
     detail: String,
-    /// What to do about it.
+    /// A suggested fix.
     #[serde(rename = "try")]
     next: Option<String>,
 }
@@ -77,20 +79,20 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(args: &DoctorArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
-    let given = &args.online;
+    let args = &args.online;
     let online = OnlineArgs {
-        server: given.server.clone(),
-        token_file: given.token_file.clone(),
-        request_timeout: given.request_timeout.min(PATIENCE),
-        json: given.json,
-        output: given.output,
-        color: given.color,
-        quiet: given.quiet,
+        server: args.server.clone(),
+        token_file: args.token_file.clone(),
+        request_timeout: args.request_timeout.min(REQUEST_TIMEOUT),
+        json: args.json,
+        output: args.output,
+        color: args.color,
+        quiet: args.quiet,
     };
     let session = Session::new(&online, now, output)?;
-    let mut look = Look { session: &session, begun: clock::wall(), findings: Vec::new() };
-    look.at_everything();
-    let findings = look.findings;
+    let mut diagnosis = Diagnosis { session: &session, started_at: clock::wall(), findings: Vec::new() };
+    diagnosis.check_everything();
+    let findings = diagnosis.findings;
     let ok = findings.iter().all(|finding| finding.level != Level::Error);
     if matches!(session.format, Some(Format::Json | Format::Jsonl)) {
         session.out.json(&Document { ok, findings: &findings })?;
@@ -112,59 +114,63 @@ pub(crate) fn run(args: &DoctorArgs, now: Timestamp, output: &mut Output) -> Res
     Ok(if ok { Exit::Success } else { Exit::Failed })
 }
 
-/// One look at a server.
-struct Look<'a, 'o> {
+/// A diagnosis of a server.
+struct Diagnosis<'a, 'o> {
     session: &'a Session<'o>,
-    begun: Timestamp,
+    started_at: Timestamp,
     findings: Vec<Finding>,
 }
 
-impl Look<'_, '_> {
-    fn at_everything(&mut self) {
+impl Diagnosis<'_, '_> {
+    fn check_everything(&mut self) {
         let Some(status) = self.status() else { return };
         // The time that counts is the database's.
         let now = status.now;
-        if let Some((_, told)) =
-            self.ask("readiness", |session| session.client.said("/readyz", &[("verbose", "true".to_owned())]))
-        {
-            self.findings.extend(checks::readiness(&told));
+        let client = std::rc::Rc::clone(&self.session.client);
+        let call: Call<()> = client.request(Method::GET, "/readyz").parameter("verbose", "true");
+        if let Some(response) = self.ask("readiness", |session| session.client.run(call.exchange())) {
+            self.findings.extend(checks::readiness(&response.text));
         }
         self.findings.extend(checks::status(&status, now));
-        let query = [("status", "active".to_owned()), ("scheduled", "false".to_owned())];
-        let resting = self.pages("timers", "/jobs", &query);
-        self.findings.extend(resting.map(|(items, _)| checks::resting_jobs(&items, now)));
-        let instances = self.ask("instances", |session| session.client.items("/instances"));
-        self.findings.extend(instances.into_iter().flat_map(|list| checks::instances(&list.items, now)));
-        let targets = self.ask("targets", |session| session.client.items("/targets"));
-        self.findings.extend(targets.into_iter().flat_map(|list| checks::targets(&list.items)));
-        let running = self.pages("leases", "/runs", &[("status", "running".to_owned())]);
+        let active = JobQuery { status: vec![JobStatus::Active], ..JobQuery::default() };
+        let without_timer = JobQuery { scheduled: Some(false), ..active.clone() };
+        let without_timer = self.pages("timers", client.jobs().list(&without_timer).read_as());
+        self.findings.extend(without_timer.map(|(items, _)| checks::jobs_without_timer(&items, now)));
+        let instances = self.ask("instances", |session| session.client.send(session.client.instances().list()));
+        self.findings.extend(instances.into_iter().flat_map(|list| checks::instances(&list.document.items, now)));
+        let targets = self.ask("targets", |session| session.client.send(session.client.targets().list()));
+        self.findings.extend(targets.into_iter().flat_map(|list| checks::targets(&list.document.items)));
+        let running = RunQuery { status: vec![RunStatus::Running], ..RunQuery::default() };
+        let running = self.pages("leases", client.runs().list(&running));
         self.findings.extend(running.map(|(items, _)| checks::leases(&items, now)));
-        let newest = self.pages("slots", "/runs", &[]);
+        let newest = self.pages("slots", client.runs().list(&RunQuery::default()));
         self.findings.extend(newest.map(|(items, _)| checks::slots(&items)));
-        let jobs = self.pages("dst", "/jobs", &[("status", "active".to_owned())]);
+        let jobs = self.pages("dst", client.jobs().list(&active).read_as());
         self.findings.extend(jobs.map(|(items, more)| checks::clock_changes(&items, more, now)));
     }
 
-    /// Whether there is a server, and whether it knows us.
+    /// Checks that there is a server, and that it accepts the token.
     fn status(&mut self) -> Option<wire::Status> {
         let server = self.session.client.server().to_owned();
-        let answer = match self.session.client.get::<wire::Status>("/status", &[]) {
+        let answer = match self.session.client.send(self.session.client.status()) {
             Ok(answer) => answer,
             Err(CliError::Refused(refusal)) => {
                 self.findings.push(Finding::ok("server", format!("server {server} answers")));
-                let told = CliError::Refused(refusal).to_string();
-                let (what, next) = told.split_once("\n  hint: ").unwrap_or((&told, "see `everbell help environment`"));
+                let message = CliError::Refused(refusal).to_string();
+                let (what, next) =
+                    message.split_once("\n  hint: ").unwrap_or((&message, "see `everbell help environment`"));
                 self.findings.push(Finding::error("access", what, next));
                 return None;
             }
             Err(error) => {
-                let told = error.to_string();
-                let (what, next) = told.split_once("\n  hint: ").unwrap_or((&told, "see that a server runs there"));
+                let message = error.to_string();
+                let (what, next) =
+                    message.split_once("\n  hint: ").unwrap_or((&message, "check that a server is running there"));
                 self.findings.push(Finding::error("server", what, next));
                 return None;
             }
         };
-        let took = clock::wall().duration_since(self.begun).as_millis();
+        let took = clock::wall().duration_since(self.started_at).as_millis();
         let status = answer.document;
         let wire::Status { version, actor, role, .. } = &status;
         self.findings.push(Finding::ok("server", format!("server {server} answers ({took} ms), everbell {version}")));
@@ -172,37 +178,28 @@ impl Look<'_, '_> {
         Some(status)
     }
 
-    /// The first items of a list, and whether there are more. What cannot be asked is told, and the rest goes on.
-    fn pages<T: DeserializeOwned>(
-        &mut self,
-        check: &'static str,
-        path: &str,
-        query: &[Parameter<'_>],
-    ) -> Option<(Vec<T>, bool)> {
-        let (mut items, mut cursor) = (Vec::new(), None);
-        loop {
-            // A page at a time, so that the time is looked at before each.
-            let mut query = query.to_vec();
-            query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-            let page = self.ask(check, |session| session.client.all(path, &query, PAGE))?;
+    /// Reads the first items of a list, and whether there are more. A failure becomes a finding.
+    fn pages<T: DeserializeOwned>(&mut self, check: &'static str, mut pages: Pages<T>) -> Option<(Vec<T>, bool)> {
+        let (mut items, mut has_more) = (Vec::new(), true);
+        // The clock is checked before each page.
+        while has_more && items.len() < MAX_ITEMS {
+            let page = self.ask(check, |session| session.client.run(pages.next()))??;
             items.extend(page.items);
-            cursor = page.next;
-            if cursor.is_none() || items.len() >= MOST {
-                return Some((items, cursor.is_some()));
-            }
+            has_more = page.next_cursor.is_some();
         }
+        Some((items, has_more))
     }
 
     fn ask<T>(&mut self, check: &'static str, question: impl FnOnce(&Session<'_>) -> Result<T, CliError>) -> Option<T> {
-        let late = clock::wall().duration_since(self.begun) > LAST_CALL.try_into().unwrap_or_default();
-        let asked = if late { Err("there was no time left".to_owned()) } else { Ok(question(self.session)) };
+        let late = clock::wall().duration_since(self.started_at) > LAST_REQUEST_AFTER.try_into().unwrap_or_default();
+        let asked = if late { Err("no time left".to_owned()) } else { Ok(question(self.session)) };
         let why = match asked {
             Ok(Ok(answer)) => return Some(answer),
             Ok(Err(error)) => error.to_string().lines().next().unwrap_or_default().to_owned(),
             Err(why) => why,
         };
-        let next = "a token of a higher role may be needed, or a server that answers faster";
-        self.findings.push(Finding::warning(check, format!("{check} could not be looked at: {why}"), next));
+        let next = "use a token with a higher role, or try again when the server responds faster";
+        self.findings.push(Finding::warning(check, format!("cannot check {check}: {why}"), next));
         None
     }
 }

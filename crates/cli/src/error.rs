@@ -1,4 +1,4 @@
-//! How a command ends: the exit codes, and what is said on stderr.
+//! Exit codes, and messages on standard error.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use everbell_core::UnknownZone;
 use everbell_core::cron::ParseError;
 
-use super::client::Refusal;
+use super::connection::Refusal;
 use everbell_wire::time_input;
 
 /// The exit codes of every command.
@@ -16,7 +16,7 @@ use everbell_wire::time_input;
 /// | code | meaning |
 /// |---|---|
 /// | 0 | success |
-/// | 1 | the operation failed, or what was looked at is not in order |
+/// | 1 | the operation failed, or a check found an error |
 /// | 2 | usage or validation error; nothing was changed |
 /// | 3 | not found |
 /// | 4 | not authenticated or not allowed |
@@ -27,23 +27,23 @@ use everbell_wire::time_input;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// The command did what it was asked.
+    /// The command succeeded.
     Success = 0,
-    /// Something went wrong that no other code names.
+    /// The command failed for another reason.
     Failed = 1,
     /// The command line, an expression or a file is not valid.
     Usage = 2,
     /// The named object does not exist.
     NotFound = 3,
-    /// A token is missing or its role is too small.
+    /// The token is missing or not valid, or its role is too low.
     Denied = 4,
-    /// Somebody else changed the object meanwhile.
+    /// The object was changed meanwhile, or another run is active.
     Conflict = 5,
-    /// The command worked, and the run that it waited for failed.
+    /// The run that the command waited for failed.
     RunFailed = 6,
-    /// No server answered.
+    /// The server cannot be reached, or a wait timed out.
     Unreachable = 7,
-    /// A signal ended the command.
+    /// The user interrupted the command.
     Interrupted = 130,
 }
 
@@ -59,12 +59,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum CliError {
-    /// What clap says about the command line; also how it answers `--help` and `--version`.
+    /// An error of clap about the command line; also the output of `--help` and `--version`.
     Usage(clap::Error),
-    /// A value that cannot be used, and what to try instead.
+    /// A value is not valid.
     Invalid {
         /// The problem, in one sentence.
         message: String,
@@ -82,23 +82,23 @@ pub enum CliError {
         /// A line for each problem.
         text: String,
     },
-    /// Something that was possible did not work out, and what to do next.
+    /// An operation failed.
     Failed {
         /// The problem, in one sentence.
         message: String,
         /// A next step.
         hint: Option<String>,
     },
-    /// The server said no.
+    /// The server refused a request.
     Refused(Box<Refusal>),
-    /// There was no answer.
+    /// The server did not respond.
     Unreachable {
         /// The problem, in one sentence.
         message: String,
         /// A next step.
         hint: String,
     },
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
     /// Standard input or output failed.
     Io(io::Error),
@@ -128,29 +128,29 @@ impl CliError {
         }
     }
 
-    /// Tells the person at the terminal. There is nobody to tell when that fails.
+    /// Prints the error on standard error. Failures to print are ignored.
     pub fn report(&self) {
         match self {
             CliError::Usage(error) => drop(error.print()),
             CliError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-            // Who pressed the keys knows.
+            // The user who interrupted it knows.
             CliError::Interrupted => {}
-            _ => say("error", AnsiColor::Red, self),
+            _ => print("error", AnsiColor::Red, self),
         }
     }
 }
 
-/// Tells what went on in spite of something that may surprise.
+/// Prints a warning on standard error.
 pub fn warn(message: impl fmt::Display) {
-    say("warning", AnsiColor::Yellow, message);
+    print("warning", AnsiColor::Yellow, message);
 }
 
-/// A message that is neither data nor trouble.
+/// Prints a message that is neither data nor an error.
 pub(crate) fn note(message: impl fmt::Display) {
     let _ = writeln!(anstream::stderr(), "{message}");
 }
 
-fn say(label: &str, color: AnsiColor, message: impl fmt::Display) {
+fn print(label: &str, color: AnsiColor, message: impl fmt::Display) {
     let style = Style::new().bold().fg_color(Some(color.into()));
     let _ = writeln!(anstream::stderr(), "{style}{label}:{style:#} {message}");
 }

@@ -1,11 +1,10 @@
-//! `everbell instances`: the processes of the cluster.
+//! `everbell instances`.
 
 use clap::{Args, Subcommand};
 use everbell_wire as wire;
 use jiff::Timestamp;
-use serde_json::json;
 
-use super::client::{Asked, Nothing, segment};
+use super::connection::RefusalContext;
 use super::online::Format;
 use super::output::{Cell, Column, Mark, Output, Table, printable};
 use super::times::since;
@@ -32,13 +31,13 @@ Examples:
 const COLUMNS: [Column; 9] = [
     Column::new("INSTANCE"),
     Column::new("HOST").shrinks(),
-    Column::new("PID").right().goes(2),
+    Column::new("PID").right().drop_order(2),
     Column::new("STATE"),
-    Column::new("VERSION").goes(3),
-    Column::new("ROLES").shrinks().goes(1),
-    Column::new("UP").goes(5),
-    Column::new("HEARD OF").goes(6),
-    Column::new("TARGETS").right().goes(4),
+    Column::new("VERSION").drop_order(3),
+    Column::new("ROLES").shrinks().drop_order(1),
+    Column::new("UP").drop_order(5),
+    Column::new("LAST HEARTBEAT").drop_order(6),
+    Column::new("TARGETS").right().drop_order(4),
 ];
 
 #[derive(Debug, Args)]
@@ -86,8 +85,9 @@ pub(crate) fn run(args: &InstancesArgs, now: Timestamp, output: &mut Output) -> 
 
 fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(online, now, output)?;
-    let list = session.client.items::<wire::Instance>("/instances").asked(|| "list instances".to_owned())?;
-    if session.printed(&list, |instance| &instance.id)? {
+    let list =
+        session.client.run(session.client.instances().list().list()).with_action(|| "list instances".to_owned())?;
+    if session.print_list(&list, |instance| &instance.id)? {
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
@@ -104,7 +104,7 @@ fn row(instance: &wire::Instance, session: &Session<'_>) -> Vec<Cell> {
         (true, true) => ("draining", Mark::Warning),
         (true, false) => ("alive", Mark::Active),
     };
-    let shown = format!("{} {state}", session.out.symbols.of(mark));
+    let shown = format!("{} {state}", session.out.symbols.symbol(mark));
     vec![
         Cell::text(&instance.id),
         Cell::text(&instance.host),
@@ -121,18 +121,24 @@ fn row(instance: &wire::Instance, session: &Session<'_>) -> Vec<Cell> {
 fn drain(args: &DrainArgs, drains: bool, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let verb = if drains { "drain" } else { "undrain" };
     let mut session = Session::new(&args.online, now, output)?;
-    let answer = session.client.post::<Nothing>(&format!("/instances/{}/{verb}", segment(&args.instance)), &json!({}));
-    answer
-        .asked(|| format!("{verb} instance `{}`", args.instance))
-        .or_try(404, || "see which there are: everbell instances".to_owned())?;
+    let instances = session.client.instances();
+    let call = if drains { instances.drain(&args.instance) } else { instances.undrain(&args.instance) };
+    session
+        .client
+        .send(call)
+        .with_action(|| format!("{verb} instance `{}`", args.instance))
+        .or_hint(404, || "list them: everbell instances".to_owned())?;
     let name = printable(&args.instance);
-    // The API answers this with nothing, so there is no document to print.
+    // The response has no document to print.
     match session.format {
         Some(Format::Name) => session.out.line(&name)?,
         Some(Format::Json | Format::Jsonl) => {}
         Some(Format::Table | Format::Plain) | None if drains => {
-            session.done(Mark::Good, &format!("Instance {name} drains: it finishes what it has and takes no more"))?;
-            session.advise(&format!("see it: everbell instances; take it back: everbell instances undrain {name}"))?;
+            session.done(
+                Mark::Good,
+                &format!("Instance {name} is draining: it finishes its runs and accepts no others"),
+            )?;
+            session.advise(&format!("show it: everbell instances; undo: everbell instances undrain {name}"))?;
         }
         Some(Format::Table | Format::Plain) | None => {
             session.done(Mark::Good, &format!("Instance {name} accepts work again"))?;

@@ -1,13 +1,14 @@
-//! `everbell jobs`: what operators do with jobs.
+//! `everbell jobs`.
 
-mod act;
+mod actions;
 mod backfill;
 mod create;
-pub(crate) mod declared;
-mod definition;
-mod edit;
+mod definition_args;
+mod diff;
+mod files;
 mod history;
 mod list;
+mod new_version;
 mod policy_args;
 mod run;
 mod show;
@@ -16,7 +17,7 @@ mod versions;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
-pub(super) use definition::{json_of, payload};
+pub(super) use definition_args::{parse_json, payload};
 
 use super::output::Output;
 use super::{CliError, Exit, Program};
@@ -51,29 +52,29 @@ enum JobsCommand {
     #[command(before_help = create::ONCE_EXAMPLES)]
     Once(create::OnceArgs),
     /// Create the next version of a job; only the named fields change
-    #[command(before_help = edit::EXAMPLES)]
-    NewVersion(edit::EditArgs),
+    #[command(before_help = new_version::EXAMPLES)]
+    NewVersion(new_version::NewVersionArgs),
     /// Pause a job; a reason is required
-    #[command(before_help = act::PAUSE_EXAMPLES)]
-    Pause(act::PauseArgs),
+    #[command(before_help = actions::PAUSE_EXAMPLES)]
+    Pause(actions::PauseArgs),
     /// Resume a paused job
-    #[command(before_help = act::RESUME_EXAMPLES)]
-    Resume(act::ResumeArgs),
+    #[command(before_help = actions::RESUME_EXAMPLES)]
+    Resume(actions::ResumeArgs),
     /// Run a job now
     ///
-    /// Exits with 5 if it was skipped because another run is active. With --wait it follows the run and exits with 0 if
-    /// that succeeded and with 6 otherwise.
+    /// Exits with 5 if the run was skipped because another one is active. With --wait, exits with 0 if the run succeeds and
+    /// with 6 otherwise.
     #[command(before_help = run::EXAMPLES)]
     Run(run::RunArgs),
     /// Move only the next run of a job
-    #[command(before_help = act::RESCHEDULE_EXAMPLES)]
-    Reschedule(act::RescheduleArgs),
+    #[command(before_help = actions::RESCHEDULE_EXAMPLES)]
+    Reschedule(actions::RescheduleArgs),
     /// Skip the next runs of a job
-    #[command(before_help = act::SKIP_EXAMPLES)]
-    Skip(act::SkipArgs),
+    #[command(before_help = actions::SKIP_EXAMPLES)]
+    Skip(actions::SkipArgs),
     /// Retire a job; its history stays
-    #[command(before_help = act::RETIRE_EXAMPLES)]
-    Retire(act::RetireArgs),
+    #[command(before_help = actions::RETIRE_EXAMPLES)]
+    Retire(actions::RetireArgs),
     /// List the versions of a job, newest first
     #[command(before_help = versions::EXAMPLES)]
     Versions(versions::VersionsArgs),
@@ -88,7 +89,7 @@ enum JobsCommand {
     Stats(history::StatsArgs),
     /// Create runs for past slots that have none
     ///
-    /// Tells its plan first, and asks. If no slot is without a run, nothing is made and it exits with 0.
+    /// Shows the plan and asks for confirmation. If every slot has a run, it creates nothing and exits with 0.
     #[command(before_help = backfill::EXAMPLES)]
     Backfill(backfill::BackfillArgs),
     /// List the backfills of a job and their progress, newest first
@@ -98,7 +99,10 @@ enum JobsCommand {
     #[command(before_help = backfill::STOP_EXAMPLES)]
     BackfillStop(backfill::StopArgs),
     #[command(flatten)]
-    Declared(declared::DeclaredCommand),
+    Files(files::FileCommand),
+    /// Compare two versions of a job, by default the newest two
+    #[command(before_help = diff::EXAMPLES)]
+    Diff(diff::DiffArgs),
 }
 
 pub(crate) fn run(args: &JobsArgs, program: Program, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
@@ -108,13 +112,13 @@ pub(crate) fn run(args: &JobsArgs, program: Program, now: Timestamp, output: &mu
         Some(JobsCommand::Show(args)) => show::run(args, now, output),
         Some(JobsCommand::Create(args)) => create::run(args, now, output),
         Some(JobsCommand::Once(args)) => create::once(args, now, output),
-        Some(JobsCommand::NewVersion(args)) => edit::run(args, now, output),
-        Some(JobsCommand::Pause(args)) => act::pause(args, now, output),
-        Some(JobsCommand::Resume(args)) => act::resume(args, now, output),
+        Some(JobsCommand::NewVersion(args)) => new_version::run(args, now, output),
+        Some(JobsCommand::Pause(args)) => actions::pause(args, now, output),
+        Some(JobsCommand::Resume(args)) => actions::resume(args, now, output),
         Some(JobsCommand::Run(args)) => run::run(args, now, output),
-        Some(JobsCommand::Reschedule(args)) => act::reschedule(args, now, output),
-        Some(JobsCommand::Skip(args)) => act::skip(args, now, output),
-        Some(JobsCommand::Retire(args)) => act::retire(args, now, output),
+        Some(JobsCommand::Reschedule(args)) => actions::reschedule(args, now, output),
+        Some(JobsCommand::Skip(args)) => actions::skip(args, now, output),
+        Some(JobsCommand::Retire(args)) => actions::retire(args, now, output),
         Some(JobsCommand::Versions(args)) => versions::run(args, now, output),
         Some(JobsCommand::Explain(args)) => history::explain(args, now, output),
         Some(JobsCommand::Gaps(args)) => history::gaps(args, now, output),
@@ -122,6 +126,7 @@ pub(crate) fn run(args: &JobsArgs, program: Program, now: Timestamp, output: &mu
         Some(JobsCommand::Backfill(args)) => backfill::run(args, now, output),
         Some(JobsCommand::Backfills(args)) => backfill::list(args, now, output),
         Some(JobsCommand::BackfillStop(args)) => backfill::stop(args, now, output),
-        Some(JobsCommand::Declared(command)) => declared::run(command, program, now, output),
+        Some(JobsCommand::Files(command)) => files::run(command, program, now, output),
+        Some(JobsCommand::Diff(args)) => diff::run(args, now, output),
     }
 }

@@ -1,15 +1,15 @@
-//! The command line as it is typed: every command stands here, with the flags of those that need no server. The flags of
-//! the others stand with the noun that they are about.
+//! The command line: every command, and the flags of those that need no server. The other flags are in the module of their
+//! noun.
 //!
-//! These structs hold what was written, mostly as text. Each command turns them into what is meant (a zone, an instant,
-//! a schedule) in a file of its own, and refuses there what makes no sense.
+//! These structs hold the arguments, mostly as text. Each command parses them (a zone, an instant, a schedule) in its own
+//! module.
 
 pub(crate) mod api;
 pub(crate) mod audit;
-pub(crate) mod client;
 pub mod clock;
 pub(crate) mod completions;
 mod confirm;
+pub(crate) mod connection;
 pub(crate) mod cron;
 pub(crate) mod doctor;
 mod error;
@@ -42,9 +42,9 @@ use everbell_core::cron::{DstFold, DstGap, Expression};
 
 use jiff::Timestamp;
 
-pub use client::{Refusal, TOKEN_FILE};
-pub use completions::answered as answer_completions;
+pub use completions::complete as answer_completions;
 pub use confirm::agreed;
+pub use connection::{Refusal, TOKEN_FILE};
 pub use error::{CliError, Exit, warn};
 pub(crate) use online::{OnlineArgs, Session};
 pub use output::{Output, aligned};
@@ -64,7 +64,7 @@ enum Commands {
     /// Manage runs; lists them without a subcommand
     #[command(before_help = runs::EXAMPLES)]
     Runs(Box<runs::RunsArgs>),
-    /// Manage orgs, which have their own local time; lists them without a subcommand
+    /// Manage orgs, each with its own time zone; lists them without a subcommand
     #[command(before_help = orgs::EXAMPLES)]
     Orgs(Box<orgs::OrgsArgs>),
     /// Show the next runs of all jobs
@@ -93,11 +93,11 @@ enum Commands {
     Api(api::ApiArgs),
     /// Diagnose problems and suggest fixes
     ///
-    /// Exits with 1 if something is wrong and with 0 if there are only warnings. Looks at no more than 1000 jobs and runs,
-    /// and takes no more than 10 seconds.
+    /// Checks at most 1000 jobs and runs, and takes at most 10 seconds. Exits with 1 if it finds an error; warnings alone
+    /// exit with 0.
     #[command(before_help = doctor::EXAMPLES)]
     Doctor(doctor::DoctorArgs),
-    /// Check the health of the server: exits with 0 or 1
+    /// Check the health of the server (exits with 0 or 1)
     #[command(before_help = healthcheck::EXAMPLES)]
     Healthcheck(healthcheck::HealthcheckArgs),
     /// Print the completion script of a shell
@@ -106,21 +106,21 @@ enum Commands {
     /// Write manual pages
     #[command(before_help = man::EXAMPLES)]
     Man(man::ManArgs),
-    /// Show the help of a command, or of environment, exit-codes, formatting, time
+    /// Show help for a command or a topic: environment, exit-codes, formatting, time
     #[command(before_help = HELP_EXAMPLES)]
     Help {
-        /// A command or a topic.
+        /// The command or the topic.
         #[arg(value_name = "WORD")]
         words: Vec<String>,
     },
-    /// Show the version of everbell and of its time zone data
+    /// Show the version of everbell and its time zone data
     #[command(before_help = version::EXAMPLES)]
     Version(version::VersionArgs),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CronCommand {
-    /// Show when an expression fires next
+    /// Show the next times of a cron expression
     #[command(before_help = NEXT_EXAMPLES)]
     Next(NextArgs),
     /// Explain a cron expression and warn about surprises
@@ -140,23 +140,23 @@ pub(crate) struct NextArgs {
     pub(crate) expr: Option<String>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
-    /// Show this many fires, from 1 to 10000, or fewer if the schedule ends before.
+    /// How many times to show, from 1 to 10000; fewer if the schedule ends earlier.
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(crate) count: u16,
-    /// Leave out fires before this time; an `@every` expression counts from it.
+    /// Leave out times before this one; an `@every` expression counts from it.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) start_at: Option<String>,
-    /// Leave out fires after this time.
+    /// Leave out times after this one.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) end_at: Option<String>,
     /// Print one JSON document: `{"items":[{"at":…,"local":…}]}`.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Answer the questions on standard input, one JSON object per line.
+    /// Read requests from standard input, one JSON object per line.
     ///
-    /// A question is `{"expr":"30 2 * * *","tz":"America/New_York","start":"2027-03-13T00:00:00Z","count":3}`; `tz` is
-    /// UTC and `count` is 1 if absent, and `dstGap` and `dstFold` are possible. Each is answered by one line,
-    /// `{"items":[{"at":…,"local":…}]}` or `{"error":…}`; empty lines are ignored.
+    /// A request is `{"expr":"30 2 * * *","tz":"America/New_York","start":"2027-03-13T00:00:00Z","count":3}`. `tz` defaults
+    /// to UTC and `count` to 1; `dstGap` and `dstFold` are optional. Each request gets one line of output,
+    /// `{"items":[{"at":…,"local":…}]}` or `{"error":…}`. Empty lines are ignored.
     #[arg(long, conflicts_with_all = ["tz", "from", "dst_gap", "dst_fold", "count", "start_at", "end_at"])]
     pub(crate) batch: bool,
 }
@@ -168,7 +168,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) expr: String,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
-    /// Print one JSON document, the same as the cron preview of the API.
+    /// Print one JSON document, as the cron preview of the API returns it.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -178,31 +178,31 @@ pub(crate) struct CheckArgs {
     /// The expressions to check, each as one argument.
     #[arg(value_name = "EXPR", required = true)]
     pub(crate) exprs: Vec<String>,
-    /// Look for surprises in this IANA time zone.
+    /// Check for warnings in this IANA time zone.
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     pub(crate) tz: String,
-    /// Exit with 1 if all expressions are valid and one of them has a warning.
+    /// Exit with 1 if the expressions are valid but one has a warning.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Print one JSON document, with the errors in it: `{"items":[{"expression":…,"valid":…}]}`.
+    /// Print one JSON document that includes the errors: `{"items":[{"expression":…,"valid":…}]}`.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// How an expression is read: where, from when on, and what happens when clocks change.
+/// How an expression is read: its zone, the start, and the rules for clock changes.
 #[derive(Debug, Args)]
 pub(crate) struct ReadingArgs {
     /// Read the expression, and times without an offset, in this IANA time zone.
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     pub(crate) tz: String,
-    /// Show only fires after this time: RFC 3339, a local time, `now`, `+15m` or `tomorrow 08:00`.
+    /// Show only times after this one: RFC 3339, a local time, `now`, `+15m` or `tomorrow 08:00`.
     #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
     pub(crate) from: String,
     /// Choose what happens to times that do not exist because clocks go forward: `shift` fires once at the first
     /// instant after the gap, `skip` does not fire.
     #[arg(long, value_name = "RULE", default_value = DstGap::default().as_str(), value_parser = dst_gap())]
     pub(crate) dst_gap: DstGap,
-    /// Choose which of two equal times fires when clocks go back.
+    /// Choose which of two equal local times fires when clocks go back.
     #[arg(long, value_name = "RULE", default_value = DstFold::default().as_str(), value_parser = dst_fold())]
     pub(crate) dst_fold: DstFold,
 }
@@ -237,7 +237,7 @@ Examples:
   everbell cron check \"0 9 * * mon-fri\" \"@every 90s\" --strict
   everbell cron check \"30 2 * * *\" --tz America/New_York --json";
 
-/// A command of this crate. A program with more commands flattens it into its own.
+/// A command of this crate. A program with more commands flattens it into its own enum.
 #[derive(Debug)]
 pub struct Command(Commands);
 
@@ -268,14 +268,14 @@ impl Subcommand for Command {
 /// The program that a command is part of.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// Describes its whole command line, for help, manual pages and completions.
+    /// Returns its whole command line, for help, manual pages and completions.
     pub command: fn() -> clap::Command,
     /// Reads the `[[job]]` blocks of a configuration file, given its name and its text.
     pub read_jobs: fn(&str, &str) -> Result<Vec<Draft>, CliError>,
 }
 
 impl Command {
-    /// Whether this is `everbell healthcheck`, whose exit codes are those of containers.
+    /// Whether this is `everbell healthcheck`, which exits only with 0 and 1.
     pub fn is_healthcheck(&self) -> bool {
         matches!(self.0, Commands::Healthcheck(_))
     }
@@ -311,7 +311,7 @@ pub fn parse<P: Parser>(args: impl Iterator<Item = OsString>) -> Result<P, CliEr
     P::try_parse_from(&args).map_err(|error| misread_expression(&args, &error).unwrap_or(CliError::Usage(error)))
 }
 
-/// `-1 * * * *` looks like a flag, but who writes it is better served by what is wrong with the expression.
+/// `-1 * * * *` looks like an unknown flag, but the error of the expression is more helpful.
 fn misread_expression(args: &[OsString], error: &clap::Error) -> Option<CliError> {
     if error.kind() != clap::error::ErrorKind::UnknownArgument {
         return None;
@@ -328,7 +328,7 @@ fn dst_fold() -> impl TypedValueParser<Value = DstFold> {
     one_of(DstFold::ALL, DstFold::as_str)
 }
 
-/// Reads one of the words of a choice that core defines.
+/// Parses one of the words of a choice in core.
 fn one_of<T: Copy + Default + Send + Sync + 'static>(
     all: &'static [T],
     word: fn(T) -> &'static str,

@@ -18,7 +18,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// Write the pages into this folder, which is made if it does not exist.
+    /// Write the pages to this folder, which is created if it is missing.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 }
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ManArgs, program: Program, output: &mut Output) -> Resu
     Ok(Exit::Success)
 }
 
-/// Writes the page of a command and of all below it, and tells how many.
+/// Writes the pages of a command and its subcommands, and returns their number.
 fn write(command: &Command, dir: &Path) -> io::Result<usize> {
     let mut pages = 1;
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
@@ -50,14 +50,14 @@ fn write(command: &Command, dir: &Path) -> io::Result<usize> {
     Ok(pages)
 }
 
-/// The examples stand before the help, which manual pages leave out.
+/// The section of examples: clap shows them before the help, which manual pages leave out.
 fn examples(command: &Command) -> String {
     let help = command.get_before_help().map(ToString::to_string).unwrap_or_default();
     let lines: Vec<String> = help.lines().filter_map(|line| line.strip_prefix("  ")).map(literal).collect();
     if lines.is_empty() { String::new() } else { format!(".SH EXAMPLES\n.nf\n{}\n.fi\n", lines.join("\n")) }
 }
 
-/// A line that roff takes as it is.
+/// Escapes a line for roff.
 fn literal(line: &str) -> String {
     let escaped = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
     if escaped.starts_with('.') { format!("\\&{escaped}") } else { escaped }

@@ -1,16 +1,17 @@
-//! `everbell next`: what fires soon, in the whole cluster.
+//! `everbell next`: the next runs of all jobs.
 
 use std::time::Duration;
 
 use clap::Args;
+use everbell_client::{JobQuery, WithJson};
 use everbell_wire as wire;
-use everbell_wire::job::Scope;
+use everbell_wire::job::{JobStatus, Scope};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::client::{Asked, Client, WithJson, job_path};
+use super::connection::{Connection, RefusalContext};
 use super::error::note;
-use super::online::{Format, Shown, ZoneArgs, duration};
+use super::online::{DisplayZone, Format, ZoneArgs, duration};
 use super::output::{Cell, Column, Output, Table, printable};
 use super::times::{fire_cell, spoken};
 use super::words::filled;
@@ -27,19 +28,19 @@ const COLUMNS: [Column; 5] = [
     Column::new("WHEN"),
     Column::new("LEFT"),
     Column::new("JOB KEY").shrinks(),
-    Column::new("TARGET").shrinks().goes(1),
-    Column::new("NOTE").shrinks().goes(2),
+    Column::new("TARGET").shrinks().drop_order(1),
+    Column::new("NOTE").shrinks().drop_order(2),
 ];
 
 #[derive(Debug, Args)]
 pub(crate) struct NextArgs {
-    /// Only these jobs; all that fire if absent.
+    /// Only these jobs; default: all.
     #[arg(value_name = "JOB")]
     jobs: Vec<String>,
-    /// Only fires within so long from now.
+    /// Only runs within this time from now.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     within: Option<Duration>,
-    /// Show this many at the most.
+    /// Show at most this many runs.
     #[arg(short = 'n', long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
     #[command(flatten)]
@@ -51,8 +52,8 @@ pub(crate) struct NextArgs {
 /// A fire to come.
 struct Fire {
     at: Timestamp,
-    /// As the API tells it.
-    told: Value,
+    /// Its document in the API.
+    document: Value,
     job: usize,
     note: String,
 }
@@ -78,25 +79,23 @@ pub(crate) fn run(args: &NextArgs, now: Timestamp, output: &mut Output) -> Resul
     }
     if let Some(within) = args.within.filter(|_| more) {
         let within = wait(within.as_secs() as i64);
-        session.advise(&format!("{} shown, there are more within {within}: raise --limit", fires.len()))?;
+        session.advise(&format!("{} shown; raise --limit to see more within {within}", fires.len()))?;
     }
-    tell_of_orgs(&mut session, args, &jobs, &fires)?;
+    note_orgs(&mut session, args, &jobs, &fires)?;
     Ok(Exit::Success)
 }
 
-/// Jobs that fire for each org have as many next fires as there are orgs: only the first of each is among these.
-fn tell_of_orgs(
-    session: &mut Session<'_>,
-    args: &NextArgs,
-    jobs: &[wire::Job],
-    fires: &[Fire],
-) -> Result<(), CliError> {
-    const WHERE: &str = "everbell orgs show ORG tells when";
+/// Notes that only the first run of each job that fires per org is listed.
+fn note_orgs(session: &mut Session<'_>, args: &NextArgs, jobs: &[wire::Job], fires: &[Fire]) -> Result<(), CliError> {
+    const WHERE: &str = "everbell orgs show ORG";
     if !args.jobs.is_empty() {
-        // Who asks for a job and sees little of it has to hear why, in a pipe too.
+        // A job that was named but has few runs here needs an explanation, in a pipe too.
         for job in jobs.iter().filter(|job| is_per_org(job) && !session.quiet) {
             session.out.flush()?;
-            note(format!("job {} fires for each org at its own local time: {WHERE}", printable(&job.job_key)));
+            note(format!(
+                "job {} fires for each org at its own local time; see when: {WHERE}",
+                printable(&job.job_key)
+            ));
         }
         return Ok(());
     }
@@ -105,8 +104,10 @@ fn tell_of_orgs(
     }
     match fires.iter().filter(|fire| is_per_org(&jobs[fire.job])).count() {
         0 => Ok(()),
-        1 => session.advise(&format!("1 job fires for each org; only the first is shown: {WHERE}")),
-        many => session.advise(&format!("{many} jobs fire for each org; only the first of each is shown: {WHERE}")),
+        1 => session.advise(&format!("1 job fires per org; only its first run is shown; see all: {WHERE}")),
+        many => {
+            session.advise(&format!("{many} jobs fire per org; only the first run of each is shown; see all: {WHERE}"))
+        }
     }
 }
 
@@ -114,27 +115,27 @@ fn is_per_org(job: &wire::Job) -> bool {
     job.scope == Scope::PerOrg
 }
 
-/// The jobs that were named, or those that fire first: each fire shown is of one of so many jobs as there are fires.
-fn jobs(client: &Client, args: &NextArgs) -> Result<Vec<wire::Job>, CliError> {
+/// The named jobs, or those that fire first. No more jobs than fires are needed.
+fn jobs(client: &Connection, args: &NextArgs) -> Result<Vec<wire::Job>, CliError> {
     if args.jobs.is_empty() {
-        let query = [("sort", "nextRunAt".to_owned()), ("status", "active".to_owned())];
-        let list =
-            client.all("/jobs", &query, usize::from(args.limit) + 1).asked(|| "tell what fires next".to_owned())?;
+        let (status, sort) = (vec![JobStatus::Active], Some("nextRunAt".to_owned()));
+        let pages = client.jobs().list(&JobQuery { status, sort, ..JobQuery::default() });
+        let list = client.take(pages, usize::from(args.limit) + 1).with_action(|| "list the next runs".to_owned())?;
         return Ok(list.items);
     }
     let job = |name: &String| {
-        let asked = || format!("tell when job `{name}` fires next");
-        Ok(client.get(&job_path(name), &[]).asked(asked)?.document)
+        let action = || format!("list the next runs of job `{name}`");
+        Ok(client.send(client.jobs().get(name)).with_action(action)?.document)
     };
     args.jobs.iter().map(job).collect()
 }
 
 fn fires(
-    client: &Client,
+    client: &Connection,
     jobs: &[wire::Job],
     limit: usize,
     until: Timestamp,
-    shown: &Shown,
+    shown: &DisplayZone,
 ) -> Result<Vec<Fire>, CliError> {
     let mut all: Vec<Fire> = Vec::new();
     for (number, job) in jobs.iter().enumerate() {
@@ -144,14 +145,13 @@ fn fires(
             continue;
         }
         if let Some(org) = filled(job.next_org_id.as_ref()) {
-            let told = json!({ "at": first.to_string(), "orgId": org });
-            all.push(Fire { at: first, told, job: number, note: format!("first for org {org}") });
+            let document = json!({ "at": first.to_string(), "orgId": org });
+            all.push(Fire { at: first, document, job: number, note: format!("first for org {org}") });
             all.sort_by_key(|fire| (fire.at, fire.job));
             all.truncate(limit);
             continue;
         }
-        let path = format!("{}/next", job_path(&job.id));
-        let answer = client.get::<wire::Items<WithJson<wire::Fire>>>(&path, &[("count", limit.to_string())])?;
+        let answer = client.send(client.jobs().next(&job.id, limit).read_as::<wire::Items<WithJson<wire::Fire>>>())?;
         for WithJson { document: wire::Fire { at, note, .. }, json } in answer.document.items {
             if at > until {
                 continue;
@@ -159,7 +159,7 @@ fn fires(
             let moved = job.rescheduled_from.filter(|_| at == first);
             let moved = moved.map(|from| format!("moved from {}", spoken(from, &shown.zone(job))));
             let note = note.filter(|note| !note.is_empty()).or(moved).unwrap_or_default();
-            all.push(Fire { at, told: json, job: number, note });
+            all.push(Fire { at, document: json, job: number, note });
         }
         all.sort_by_key(|fire| (fire.at, fire.job));
         all.truncate(limit);
@@ -167,18 +167,22 @@ fn fires(
     Ok(all)
 }
 
-/// A fire of the API, and whose it is.
+/// The document of a fire, with its job.
 fn document(fire: &Fire, jobs: &[wire::Job]) -> Value {
-    let (mut document, job) = (fire.told.clone(), &jobs[fire.job]);
+    let (mut document, job) = (fire.document.clone(), &jobs[fire.job]);
     document["jobKey"] = json!(job.job_key);
     document["target"] = json!(job.target);
     document
 }
 
-fn table(session: &mut Session<'_>, fires: &[Fire], jobs: &[wire::Job], shown: &Shown) -> Result<(), CliError> {
+fn table(session: &mut Session<'_>, fires: &[Fire], jobs: &[wire::Job], shown: &DisplayZone) -> Result<(), CliError> {
     if fires.is_empty() {
-        // What fires for orgs is told apart.
-        return if !jobs.is_empty() && jobs.iter().all(is_per_org) { Ok(()) } else { session.advise("nothing fires") };
+        // Jobs that fire per org have a note of their own.
+        return if !jobs.is_empty() && jobs.iter().all(is_per_org) {
+            Ok(())
+        } else {
+            session.advise("no run is scheduled")
+        };
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
     for fire in fires {

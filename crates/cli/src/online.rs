@@ -1,4 +1,4 @@
-//! What every command has that talks to a server: flags, and a [`Session`] that knows what they mean.
+//! Flags of every command that connects to a server, and the [`Session`] that they configure.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -6,51 +6,52 @@ use std::time::Duration;
 
 use anstream::ColorChoice;
 use clap::{Args, ValueEnum};
+use everbell_client::{List, Response};
 use everbell_core::Zone;
 use everbell_wire as wire;
 use jiff::Timestamp;
 
 use super::CliError;
-use super::client::{Answer, Client, List};
+use super::connection::Connection;
 use super::error::{note, warn};
 use super::output::{Output, printable};
 use everbell_wire::form::parse_span;
 
-/// Flags of every command that talks to a server.
+/// Flags of every command that connects to a server.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server and output")]
 pub(crate) struct OnlineArgs {
-    /// Talk to the server at this address; `EVERBELL_SERVER` if absent, else `http://127.0.0.1:7070`.
+    /// Connect to the server at this address; default: `EVERBELL_SERVER`, else `http://127.0.0.1:7070`.
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
-    /// Read the token from this file; `EVERBELL_TOKEN` or `EVERBELL_TOKEN_FILE` if absent, else `everbell-data/admin-token`.
+    /// Read the token from this file; default: `EVERBELL_TOKEN`, else `EVERBELL_TOKEN_FILE`, else `everbell-data/admin-token`.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Give up if the server does not answer for so long.
+    /// Give up if the server does not respond within this time.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     pub(crate) request_timeout: Duration,
-    /// Print exactly what the API answers; the same as `-o json`.
+    /// Print the JSON that the API returns; short for `-o json`.
     #[arg(long, conflicts_with = "output")]
     pub(crate) json: bool,
-    /// Print in this form: a table if a terminal reads it, else plain, that is separated by tabs.
+    /// Print in this format; default: `table` on a terminal, `plain` otherwise.
     #[arg(short, long, value_name = "FORMAT")]
     pub(crate) output: Option<Format>,
-    /// Use colours; `NO_COLOR` and `CLICOLOR_FORCE` decide for `auto`.
+    /// Use colors; with `auto`, `NO_COLOR` and `CLICOLOR_FORCE` are respected.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
-    /// Say only what was asked for: no counts, no advice, no progress.
+    /// Print only the result: no counts, no advice, no progress.
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
 
-/// The forms in which data is printed.
+/// The formats in which data is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people, fitted to the terminal
     Table,
-    /// Separated by tabs, every value whole
+    /// Separated by tabs, nothing truncated
     Plain,
-    /// What the API answers
+    /// The JSON that the API returns
     Json,
     /// One JSON object per line
     Jsonl,
@@ -58,7 +59,7 @@ pub(crate) enum Format {
     Name,
 }
 
-/// When there are colours.
+/// When colors are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     Auto,
@@ -69,26 +70,26 @@ pub(crate) enum Color {
 /// The zone in which times are shown.
 #[derive(Debug, Args)]
 pub(crate) struct ZoneArgs {
-    /// Show times in this IANA time zone instead of that of each schedule.
+    /// Show times in this IANA time zone; default: that of each schedule.
     #[arg(long, value_name = "ZONE")]
     pub(crate) tz: Option<String>,
 }
 
 impl ZoneArgs {
-    pub(crate) fn read(&self) -> Result<Shown, CliError> {
-        Ok(Shown(self.tz.as_deref().map(zone_of_flag).transpose()?))
+    pub(crate) fn read(&self) -> Result<DisplayZone, CliError> {
+        Ok(DisplayZone(self.tz.as_deref().map(parse_zone).transpose()?))
     }
 }
 
-fn zone_of_flag(name: &str) -> Result<Zone, CliError> {
+fn parse_zone(name: &str) -> Result<Zone, CliError> {
     if name.eq_ignore_ascii_case("utc") { Ok(Zone::utc()) } else { Ok(Zone::get(name)?) }
 }
 
-/// Where times are shown: in one zone, or each in its own.
+/// The zone in which times are shown: one for all, or each in its own.
 #[derive(Clone)]
-pub(crate) struct Shown(Option<Zone>);
+pub(crate) struct DisplayZone(Option<Zone>);
 
-impl Shown {
+impl DisplayZone {
     /// The zone for the times of a job, an org or a run.
     pub(crate) fn zone(&self, document: &impl HasZone) -> Zone {
         self.0.clone().unwrap_or_else(|| own_zone(document))
@@ -100,7 +101,7 @@ impl Shown {
     }
 }
 
-/// A document with times in a zone of its own.
+/// A document that has its own time zone.
 pub(crate) trait HasZone {
     /// The IANA name of the zone, if the document has one.
     fn zone_name(&self) -> Option<&str>;
@@ -131,20 +132,20 @@ impl HasZone for wire::Run {
     }
 }
 
-/// The zone of a document. One that this release does not know is shown as UTC, with its offset.
+/// The zone of a document; UTC if this release does not know it.
 pub(crate) fn own_zone(document: &impl HasZone) -> Zone {
     document.zone_name().and_then(|name| Zone::get(name).ok()).unwrap_or_else(Zone::utc)
 }
 
-/// A duration as a flag has it.
+/// Parses the duration of a flag.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     parse_span(text)
-        .and_then(|span| if span.is_zero() { Err("it must be longer than nothing".to_owned()) } else { Ok(span) })
+        .and_then(|span| if span.is_zero() { Err("it must be longer than zero".to_owned()) } else { Ok(span) })
 }
 
-/// A server, and where its answers go.
+/// A connection to a server, and the output of a command.
 pub(crate) struct Session<'a> {
-    pub(crate) client: Rc<Client>,
+    pub(crate) client: Rc<Connection>,
     pub(crate) out: &'a mut Output,
     pub(crate) format: Option<Format>,
     pub(crate) quiet: bool,
@@ -165,19 +166,21 @@ impl<'a> Session<'a> {
             Some(_) => out.force(false),
             None => {}
         }
-        let client = Client::new(args)?;
+        let client = Connection::new(args)?;
         if client.sends_token_in_clear() {
             let server = printable(client.server());
-            warn(format!("the token goes to {server} unencrypted: everybody on the way can read it; use https"));
+            warn(format!(
+                "the token is sent to {server} unencrypted, so anyone on the network path can read it; use https"
+            ));
         }
         Ok(Session { client: Rc::new(client), out, format, quiet: args.quiet, now })
     }
 
-    /// Prints an answer if a program reads the output; otherwise returns the document. `name` is what `-o name` prints; an
-    /// answer without a name has an empty one.
+    /// Prints the response if a program reads the output; otherwise returns the document. `name` is printed with `-o name`,
+    /// unless it is empty.
     pub(crate) fn for_people<T>(
         &mut self,
-        answer: Answer<T>,
+        answer: Response<T>,
         name: impl FnOnce(&T) -> &str,
     ) -> Result<Option<T>, CliError> {
         match self.format {
@@ -188,10 +191,10 @@ impl<'a> Session<'a> {
         Ok(None)
     }
 
-    /// Prints a list if a program reads the output, and returns whether it did. `name` is what `-o name` prints.
-    pub(crate) fn printed<T>(&mut self, list: &List<T>, name: impl Fn(&T) -> &str) -> Result<bool, CliError> {
+    /// Prints a list if a program reads the output, and returns whether it did. `name` is printed with `-o name`.
+    pub(crate) fn print_list<T>(&mut self, list: &List<T>, name: impl Fn(&T) -> &str) -> Result<bool, CliError> {
         match self.format {
-            Some(Format::Json) => self.out.line(list.document().trim_end())?,
+            Some(Format::Json) => self.out.line(list.json().trim_end())?,
             Some(Format::Jsonl) => list.lines().try_for_each(|line| self.out.line(line))?,
             Some(Format::Name) => list.items.iter().try_for_each(|item| self.out.name(name(item)))?,
             Some(Format::Table | Format::Plain) | None => return Ok(false),
@@ -199,17 +202,17 @@ impl<'a> Session<'a> {
         Ok(true)
     }
 
-    /// Something about the data, or what to do next: for people who want to hear it.
+    /// Prints advice for people, unless they asked for quiet.
     pub(crate) fn advise(&mut self, words: &str) -> Result<(), CliError> {
         if self.out.is_for_people() && !self.quiet {
-            // On a terminal both streams meet: the data comes first.
+            // Both streams may be the same terminal: print the data first.
             self.out.flush()?;
             note(words);
         }
         Ok(())
     }
 
-    /// Says what was done: a line with a mark, and more below it.
+    /// Prints the result of a change: a line with a mark.
     pub(crate) fn done(&mut self, mark: super::output::Mark, words: &str) -> Result<(), CliError> {
         if !self.quiet {
             let mark = self.out.mark(mark);
@@ -218,7 +221,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// A line below what was done.
+    /// Prints a line below the result.
     pub(crate) fn detail(&mut self, words: &str) -> Result<(), CliError> {
         if !self.quiet {
             self.out.line(&format!("  {words}"))?;

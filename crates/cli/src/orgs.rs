@@ -1,4 +1,4 @@
-//! `everbell orgs`: tenants with their own time zone.
+//! `everbell orgs`.
 
 mod check;
 pub(crate) mod import;
@@ -11,7 +11,6 @@ mod write;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
-use super::client::segment;
 use super::output::Output;
 use super::{CliError, Exit};
 
@@ -46,8 +45,8 @@ enum OrgsCommand {
     Check(check::CheckArgs),
     /// Create and update up to 10,000 orgs, all of them or none
     ///
-    /// The file holds JSON lines such as `{"id":"acme","timezone":"Europe/Paris"}`, with `name`, `enabled` and `settings` if
-    /// wanted, or CSV whose first line names its columns: `id,timezone,name,enabled`.
+    /// The file holds JSON lines such as `{"id":"acme","timezone":"Europe/Paris"}`, optionally with `name`, `enabled` and
+    /// `settings`, or CSV with a header such as `id,timezone,name,enabled`.
     #[command(before_help = import::EXAMPLES)]
     Import(import::ImportArgs),
     /// Override the local time of a job for an org, or turn the job off for it
@@ -77,8 +76,4 @@ pub(crate) fn run(args: &OrgsArgs, now: Timestamp, output: &mut Output) -> Resul
         Some(OrgsCommand::Stop(args)) => org_updates::stop(args, now, output),
         Some(OrgsCommand::Delete(args)) => write::delete(args, now, output),
     }
-}
-
-fn org_path(org: &str) -> String {
-    format!("/orgs/{}", segment(org))
 }

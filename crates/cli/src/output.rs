@@ -14,14 +14,14 @@ pub(crate) use everbell_wire::printable;
 pub(crate) use symbols::{Mark, Symbols};
 pub(crate) use table::{Cell, Column, Table};
 
-/// Where a command writes its data. Nothing else writes to standard output, and errors are never swallowed: a closed
-/// pipe has to end the command.
+/// The output of a command. Nothing else writes to standard output, and errors are always returned: a closed pipe must end
+/// the command.
 pub struct Output<W: Write = io::StdoutLock<'static>> {
     writer: BufWriter<W>,
     is_terminal: bool,
-    /// People read this: a terminal, or who asked for tables.
+    /// Whether people read the output: on a terminal, or because a flag asks for tables.
     for_people: bool,
-    /// Lines are cut here.
+    /// The maximal width of a line.
     width: Option<usize>,
     colors: bool,
     pub(crate) symbols: Symbols,
@@ -33,26 +33,26 @@ impl Output {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
         let mut output = Output::new(stdout.lock(), is_terminal);
-        output.symbols = Symbols::of_locale(|name| std::env::var(name).ok());
+        output.symbols = Symbols::from_locale(|name| std::env::var(name).ok());
         output.width = columns(is_terminal);
         output.choose_colors();
         output
     }
 
-    /// Reads anew whether colours are wanted, after a flag has said so.
+    /// Decides whether to use colors, after flags were parsed.
     pub(crate) fn choose_colors(&mut self) {
         self.colors = AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
     }
 }
 
-/// The width of the terminal. `COLUMNS` outweighs it, and counts without one as well.
+/// The width of the terminal, unless `COLUMNS` overrides it.
 fn columns(is_terminal: bool) -> Option<usize> {
-    let told = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse::<usize>().ok());
+    let variable = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse::<usize>().ok());
     let measured = || {
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
         Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
     };
-    told.filter(|columns| *columns >= 20).or_else(|| is_terminal.then(measured).flatten())
+    variable.filter(|columns| *columns >= 20).or_else(|| is_terminal.then(measured).flatten())
 }
 
 impl<W: Write> Output<W> {
@@ -67,7 +67,7 @@ impl<W: Write> Output<W> {
         }
     }
 
-    /// Writes for people or for programs, whatever it writes to.
+    /// Writes for people or for programs, regardless of the terminal.
     pub(crate) fn force(&mut self, for_people: bool) {
         self.for_people = for_people;
     }
@@ -80,28 +80,28 @@ impl<W: Write> Output<W> {
         self.is_terminal
     }
 
-    /// One line of text.
+    /// Writes a line.
     pub fn line(&mut self, line: &str) -> io::Result<()> {
         writeln!(self.writer, "{line}")
     }
 
-    /// A name on a line; nothing if it is empty.
+    /// Writes a name on a line, unless it is empty.
     pub(crate) fn name(&mut self, name: &str) -> io::Result<()> {
         if name.is_empty() { Ok(()) } else { self.line(&printable(name)) }
     }
 
-    /// Text as it is.
+    /// Writes text without escaping it.
     pub fn raw(&mut self, text: &str) -> io::Result<()> {
         self.writer.write_all(text.as_bytes())
     }
 
-    /// One JSON document on a line of its own.
+    /// Writes a JSON document on a line.
     pub fn json(&mut self, document: &impl Serialize) -> io::Result<()> {
         serde_json::to_writer(&mut self.writer, document)?;
         self.writer.write_all(b"\n")
     }
 
-    /// Rows in aligned columns, or separated by tabs if no person looks.
+    /// Writes rows in aligned columns for people, or separated by tabs for programs.
     pub fn table(&mut self, rows: &[Vec<String>], gaps: Gaps) -> io::Result<()> {
         if self.for_people {
             return aligned(rows, gaps).iter().try_for_each(|line| self.line(line));
@@ -109,23 +109,23 @@ impl<W: Write> Output<W> {
         rows.iter().try_for_each(|row| self.line(&row.join("\t")))
     }
 
-    /// A table with a header, fitted to the terminal; for programs every value whole, without a header.
+    /// Writes a table: with a header and fitted to the terminal for people, without a header and untruncated for programs.
     pub(crate) fn list(&mut self, table: &Table) -> io::Result<()> {
         let lines = if self.for_people { table.fitted(self.width, self.colors) } else { table.tabbed() };
         lines.iter().try_for_each(|line| self.line(line))
     }
 
-    /// The text in this style, if colours are wanted.
+    /// Applies a style, if colors are used.
     pub(crate) fn styled(&self, text: &str, style: Style) -> String {
         if self.colors && style != Style::new() { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    /// The symbol of a mark, coloured.
+    /// The symbol of a mark, in its color.
     pub(crate) fn mark(&self, mark: Mark) -> String {
-        self.styled(self.symbols.of(mark), mark.style())
+        self.styled(self.symbols.symbol(mark), mark.style())
     }
 
-    /// Writes out what is buffered.
+    /// Flushes the buffer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
     }
@@ -134,7 +134,7 @@ impl<W: Write> Output<W> {
 /// The spaces behind each column; the last number is that of all further columns.
 pub(crate) type Gaps = &'static [usize];
 
-/// The rows as lines in which columns stand below each other. No line ends in spaces.
+/// Aligns the columns of rows. No line ends with spaces.
 pub fn aligned(rows: &[Vec<String>], gaps: Gaps) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -1,10 +1,10 @@
-//! How far something is, for somebody who watches.
+//! Progress on a terminal.
 
 use std::io::{self, IsTerminal, Write};
 
-/// One line on standard error that is written over and over, and is gone in the end. Nothing if nobody watches.
+/// A line on standard error that is overwritten, and cleared at the end. Prints nothing without a terminal.
 pub struct Progress {
-    is_watched: bool,
+    is_terminal: bool,
     is_shown: bool,
 }
 
@@ -18,12 +18,12 @@ impl Progress {
     /// Shows progress on standard error if that is a terminal.
     pub fn new() -> Progress {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Progress { is_watched: io::stderr().is_terminal() && !dumb, is_shown: false }
+        Progress { is_terminal: io::stderr().is_terminal() && !dumb, is_shown: false }
     }
 
-    /// Shows a text in place of the last one. A terminal that cannot be written to is ignored.
+    /// Replaces the line. Errors of the terminal are ignored.
     pub fn show(&mut self, text: &str) {
-        if self.is_watched {
+        if self.is_terminal {
             self.is_shown = true;
             let _ = write!(io::stderr(), "\r{text}\u{1b}[K");
         }

@@ -1,18 +1,18 @@
-//! `everbell runs`: what became of jobs.
+//! `everbell runs`.
 
-pub(crate) mod begun;
 mod cancel;
 mod list;
-mod printed;
+mod output_follower;
+pub(crate) mod requested_run;
 mod show;
 mod watch;
 
 use clap::{Args, Subcommand};
-use everbell_wire as wire;
+use everbell_client::RunQuery;
 use everbell_wire::run::Skip;
 use jiff::Timestamp;
 
-use super::client::{Asked, Client};
+use super::connection::{Connection, RefusalContext};
 use super::output::Output;
 use super::{CliError, Exit};
 
@@ -47,7 +47,7 @@ enum RunsCommand {
     /// Cancel a pending or running run
     #[command(before_help = cancel::EXAMPLES)]
     Cancel(cancel::CancelArgs),
-    /// Run a finished run again
+    /// Rerun a finished run
     #[command(before_help = cancel::RERUN_EXAMPLES)]
     Rerun(cancel::RerunArgs),
 }
@@ -63,20 +63,16 @@ pub(crate) fn run(args: &RunsArgs, now: Timestamp, output: &mut Output) -> Resul
     }
 }
 
-/// The id of a run that is named by itself, or by the job whose newest run it is: nobody types an id.
-fn run_id(client: &Client, name: &str) -> Result<String, CliError> {
+/// The id of a run that is named by its id, or by the key of a job for its newest run.
+fn run_id(client: &Connection, name: &str) -> Result<String, CliError> {
     if name.parse::<everbell_core::RunId>().is_ok() {
         return Ok(name.to_owned());
     }
-    let newest = client.all::<wire::Run>("/runs", &[("jobKey", name.to_owned())], 20);
-    let newest = newest.asked(|| format!("find the newest run of `{name}`"))?;
-    // Slots to come that somebody passed over beforehand are newer than anything that happened.
+    let newest = RunQuery { job_key: Some(name.to_owned()), ..RunQuery::default() };
+    let newest = client.take(client.runs().list(&newest), 20);
+    let newest = newest.with_action(|| format!("find the newest run of `{name}`"))?;
+    // Future slots that an operator skipped are newer than every other run.
     let happened = newest.items.into_iter().find(|run| run.skip_reason != Some(Skip::Operator));
-    // If there is none, the server says so about the name.
+    // If there is none, the server refuses the name.
     Ok(happened.map_or_else(|| name.to_owned(), |run| run.id))
-}
-
-/// The path of a run.
-fn run_path(name: &str) -> String {
-    format!("/runs/{}", super::client::segment(name))
 }

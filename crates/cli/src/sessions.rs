@@ -1,11 +1,10 @@
-//! `everbell sessions`: which browsers are signed in.
+//! `everbell sessions`: browsers that are signed in.
 
 use clap::{Args, Subcommand};
-use everbell_wire as wire;
 use jiff::Timestamp;
 
-use super::client::{Asked, Nothing, segment};
 use super::confirm::confirmed;
+use super::connection::RefusalContext;
 use super::online::ZoneArgs;
 use super::output::{Cell, Column, Mark, Output, Table, counted, printable};
 use super::times::{away, stamp_cell};
@@ -33,11 +32,11 @@ Examples:
 
 const COLUMNS: [Column; 6] = [
     Column::new("ID"),
-    Column::new("WHO").shrinks(),
+    Column::new("ACTOR").shrinks(),
     Column::new("FROM"),
-    Column::new("USED"),
-    Column::new("ENDS").goes(2),
-    Column::new("BROWSER").shrinks().goes(1),
+    Column::new("LAST USED"),
+    Column::new("EXPIRES").drop_order(2),
+    Column::new("BROWSER").shrinks().drop_order(1),
 ];
 
 #[derive(Debug, Args)]
@@ -61,7 +60,7 @@ enum SessionsCommand {
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Show the sessions of everybody; only admins may.
+    /// List everyone's sessions (admins only).
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -72,10 +71,10 @@ struct ListArgs {
 
 #[derive(Debug, Args)]
 struct EndArgs {
-    /// The session; without it, every session of your token.
+    /// The id of the session; default: every session of your token.
     #[arg(value_name = "ID")]
     id: Option<String>,
-    /// End every session of this actor, such as `token:ops`; only admins may.
+    /// End every session of this actor, such as `token:ops` (admins only).
     #[arg(long, value_name = "ACTOR", conflicts_with = "id")]
     actor: Option<String>,
     /// Do not ask for confirmation.
@@ -96,10 +95,10 @@ pub(crate) fn run(args: &SessionsArgs, now: Timestamp, output: &mut Output) -> R
 fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let zone = args.zone.read()?.or_utc();
     let mut session = Session::new(&args.online, now, output)?;
-    let query: Vec<_> = args.all.then(|| ("all", "true".to_owned())).into_iter().collect();
-    let list = session.client.items_like::<wire::Session>("/sessions", &query);
-    let list = list.asked(|| "list sessions".to_owned())?;
-    if session.printed(&list, |one| &one.id)? {
+    let sessions = session.client.sessions();
+    let call = if args.all { sessions.list_all() } else { sessions.list() };
+    let list = session.client.run(call.list()).with_action(|| "list sessions".to_owned())?;
+    if session.print_list(&list, |one| &one.id)? {
         return Ok(Exit::Success);
     }
     if list.items.is_empty() {
@@ -125,10 +124,11 @@ fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
 fn end(args: &EndArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     if let Some(id) = &args.id {
-        let answer = session.client.delete::<Nothing>(&format!("/sessions/{}", segment(id)), &[]);
-        answer
-            .asked(|| format!("end session `{id}`"))
-            .or_try(404, || "see which there are: everbell sessions --all".to_owned())?;
+        session
+            .client
+            .send(session.client.sessions().end(id))
+            .with_action(|| format!("end session `{id}`"))
+            .or_hint(404, || "list them: everbell sessions --all".to_owned())?;
         session.done(Mark::Canceled, &format!("Ended session {}", printable(id)))?;
         return Ok(Exit::Success);
     }
@@ -139,9 +139,8 @@ fn end(args: &EndArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliE
     if !args.yes && !confirmed(&format!("End every session of {whose}?"), &again)? {
         return Ok(Exit::Failed);
     }
-    let query: Vec<_> = args.actor.iter().map(|actor| ("actor", actor.clone())).collect();
-    let answer = session.client.delete::<wire::EndedSessions>("/sessions", &query);
-    let answer = answer.asked(|| format!("end the sessions of {whose}"))?;
+    let answer = session.client.send(session.client.sessions().end_all(args.actor.as_deref()));
+    let answer = answer.with_action(|| format!("end the sessions of {whose}"))?;
     let Some(ended) = session.for_people(answer, |_| "")? else { return Ok(Exit::Success) };
     session.done(Mark::Canceled, &format!("Ended {} of {whose}", counted(ended.ended as usize, "session")))?;
     Ok(Exit::Success)

@@ -1,10 +1,9 @@
-//! `everbell status`: what the server is, and how its database fares.
+//! `everbell status`.
 
 use clap::Args;
-use everbell_wire as wire;
 use jiff::Timestamp;
 
-use super::client::Asked;
+use super::connection::RefusalContext;
 use super::output::{Mark, Output, counted, printable};
 use super::times::since;
 use super::{CliError, Exit, OnlineArgs, Session};
@@ -23,7 +22,7 @@ pub(crate) struct StatusArgs {
 
 pub(crate) fn run(args: &StatusArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let answer = session.client.get::<wire::Status>("/status", &[]).asked(|| "tell the status".to_owned())?;
+    let answer = session.client.send(session.client.status()).with_action(|| "show the status".to_owned())?;
     let Some(status) = session.for_people(answer, |status| &status.version)? else { return Ok(Exit::Success) };
     let (errored, due) = (status.errored_jobs, status.due_timers);
     let dot = session.out.symbols.dot();

@@ -1,15 +1,14 @@
-//! `everbell targets`: which are served, and a trial of one.
+//! `everbell targets`.
 
 use clap::{Args, Subcommand};
+use everbell_client::TryTargetRequest;
 use everbell_wire as wire;
 use jiff::Timestamp;
-use serde::Serialize;
-use serde_json::value::RawValue;
 
-use super::client::{Asked, segment};
+use super::connection::RefusalContext;
 use super::jobs::payload;
 use super::output::{Cell, Column, Output, Table, counted, printable};
-use super::runs::begun::{Begun, WaitArgs, told};
+use super::runs::requested_run::{RequestedRun, WaitArgs};
 use super::{CliError, Exit, OnlineArgs, Session};
 
 pub(super) const EXAMPLES: &str = "\
@@ -27,7 +26,7 @@ Examples:
 const COLUMNS: [Column; 4] = [
     Column::new("TARGET").shrinks(),
     Column::new("SERVED BY"),
-    Column::new("FAILED LATELY"),
+    Column::new("RECENT FAILURES"),
     Column::new("WAITING JOBS").shrinks(),
 ];
 
@@ -55,22 +54,16 @@ enum TargetsCommand {
 
 #[derive(Debug, Args)]
 struct TryArgs {
-    /// The label.
+    /// The label of the target.
     #[arg(value_name = "LABEL")]
     target: String,
-    /// What the target gets: JSON, `@FILE`, or `-` for standard input; `{}` if absent.
+    /// The payload: JSON, `@FILE`, or `-` for standard input; default: `{}`.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     payload: Option<String>,
     #[command(flatten)]
     wait: WaitArgs,
     #[command(flatten)]
     online: OnlineArgs,
-}
-
-#[derive(Serialize)]
-struct Body {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    payload: Option<Box<RawValue>>,
 }
 
 pub(crate) fn run(args: &TargetsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
@@ -83,8 +76,8 @@ pub(crate) fn run(args: &TargetsArgs, now: Timestamp, output: &mut Output) -> Re
 
 fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(online, now, output)?;
-    let list = session.client.items::<wire::Target>("/targets").asked(|| "list targets".to_owned())?;
-    if session.printed(&list, |target| &target.target)? {
+    let list = session.client.run(session.client.targets().list().list()).with_action(|| "list targets".to_owned())?;
+    if session.print_list(&list, |target| &target.target)? {
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
@@ -94,7 +87,7 @@ fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit
         if instances == 0 {
             unserved.push(printable(&target.target));
         }
-        let served = if instances == 0 { "nobody".to_owned() } else { counted(instances, "instance") };
+        let served = if instances == 0 { "none".to_owned() } else { counted(instances, "instance") };
         table.row(vec![
             Cell::text(&target.target),
             Cell::both(served, &instances.to_string()),
@@ -109,7 +102,7 @@ fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit
     Ok(Exit::Success)
 }
 
-/// How many of the recent runs of a target failed: `3 of 100`.
+/// The number of recent runs that failed: `3 of 100`.
 fn failed_lately(target: &wire::Target) -> Cell {
     match (target.recent_failures, target.recent_runs) {
         (Some(failures), Some(runs)) if runs > 0 => Cell::text(&format!("{failures} of {runs}")),
@@ -118,11 +111,13 @@ fn failed_lately(target: &wire::Target) -> Cell {
 }
 
 fn try_once(args: &TryArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
-    let body = Body { payload: args.payload.as_deref().map(payload).transpose()? };
+    let request = TryTargetRequest { payload: args.payload.as_deref().map(payload).transpose()? };
     let mut session = Session::new(&args.online, now, output)?;
-    let answer = session.client.post(&format!("/targets/{}/try", segment(&args.target)), &body);
-    let answer = answer
-        .asked(|| format!("try target `{}`", args.target))
-        .or_try(404, || "see which there are: everbell targets".to_owned());
-    told(&mut session, Begun { answer, again: "" }, &args.wait)
+    let call = session.client.targets().try_once(&args.target, &request);
+    let answer = session
+        .client
+        .send(call.read_as())
+        .with_action(|| format!("try target `{}`", args.target))
+        .or_hint(404, || "list them: everbell targets".to_owned());
+    RequestedRun { response: answer, if_skipped: "" }.report(&mut session, &args.wait)
 }

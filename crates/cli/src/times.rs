@@ -1,4 +1,4 @@
-//! Instants as people read them: in a zone, with its offset, and how far away.
+//! Times as people read them: in a zone, with an offset, and relative to now.
 
 use everbell_core::Zone;
 use jiff::{Timestamp, Zoned};
@@ -11,7 +11,7 @@ pub(crate) fn local(at: Timestamp, zone: &Zone) -> Zoned {
     at.to_zoned(zone.as_jiff().clone())
 }
 
-/// Without the fractions that nobody reads.
+/// Drops fractions of a second.
 pub(crate) fn whole_second(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
@@ -27,12 +27,12 @@ pub(crate) fn exact(at: Timestamp, zone: &Zone) -> String {
     at.display_with_offset(zone.as_jiff().to_offset(at)).to_string()
 }
 
-/// A fire for people and for programs; a dash if there is none.
+/// A time for people and for programs; a dash if there is none.
 pub(crate) fn fire_cell(at: Option<Timestamp>, zone: &Zone) -> Cell {
     at.map_or_else(|| Cell::both("-", ""), |at| Cell::both(stamp(at, zone), &exact(at, zone)))
 }
 
-/// When something happened, always with seconds; a dash if it did not.
+/// The time of an event, always with seconds; a dash if there is none.
 pub(crate) fn stamp_cell(at: Option<Timestamp>, zone: &Zone) -> Cell {
     let shown = |at: Timestamp| local(at, zone).strftime("%Y-%m-%d %H:%M:%S %:z").to_string();
     let at = at.map(whole_second);
@@ -59,7 +59,7 @@ pub(crate) fn away(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// How long something is there already.
+/// The time that has passed.
 pub(crate) fn since(at: Timestamp, now: Timestamp) -> String {
     wait(now.duration_since(at).as_secs().max(0))
 }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_in_the_zone() {
+    fn times_are_shown_in_the_zone() {
         let (at, paris) = ("2026-11-16T07:00:00Z".parse().unwrap(), Zone::get("Europe/Paris").unwrap());
         assert_eq!(stamp(at, &paris), "2026-11-16 08:00 +01:00");
         assert_eq!(exact(at, &paris), "2026-11-16T08:00:00+01:00");
@@ -79,10 +79,10 @@ mod tests {
     }
 
     #[test]
-    fn it_is_said_how_far_away() {
+    fn times_are_relative_to_now() {
         let at = |second| Timestamp::from_second(second).unwrap();
-        let told = |second| away(at(second), at(1_000));
-        assert_eq!([told(1_192), told(1_000), told(940)], ["in 3m 12s", "now", "1m ago"]);
+        let words = |second| away(at(second), at(1_000));
+        assert_eq!([words(1_192), words(1_000), words(940)], ["in 3m 12s", "now", "1m ago"]);
         assert_eq!((since(at(940), at(1_000)), since(at(1_010), at(1_000))), ("1m".to_owned(), "0s".to_owned()));
     }
 }

@@ -1,15 +1,15 @@
-//! `everbell tokens`: who may do what.
+//! `everbell tokens`.
 
 use clap::{Args, Subcommand};
+use everbell_client::TokenCreate;
 use everbell_core::Zone;
 use everbell_wire as wire;
 use jiff::Timestamp;
-use serde_json::json;
 
-use super::client::{Asked, Nothing, first_token_file, segment};
 use super::confirm::confirmed;
+use super::connection::{RefusalContext, admin_token_file};
 use super::error::warn;
-use super::online::{Format, Shown, ZoneArgs};
+use super::online::{DisplayZone, Format, ZoneArgs};
 use super::output::{Cell, Column, Mark, Output, Table, printable};
 use super::times::{away, spoken, stamp_cell};
 use super::{CliError, Exit, OnlineArgs, Session};
@@ -44,9 +44,9 @@ const COLUMNS: [Column; 6] = [
     Column::new("NAME").shrinks(),
     Column::new("ROLE"),
     Column::new("STATE"),
-    Column::new("MADE").goes(1),
-    Column::new("ENDS").goes(2),
-    Column::new("USED"),
+    Column::new("CREATED").drop_order(1),
+    Column::new("EXPIRES").drop_order(2),
+    Column::new("LAST USED"),
 ];
 
 #[derive(Debug, Args)]
@@ -84,19 +84,18 @@ struct CreateArgs {
     /// A name for people and the audit trail.
     #[arg(value_name = "NAME")]
     name: String,
-    /// What it may do: viewers read, operators act, admins change what jobs are.
+    /// The role: viewers read, operators also run, pause and cancel, admins also change jobs and tokens.
     #[arg(long, value_name = "ROLE", value_parser = ["viewer", "operator", "admin"])]
     role: String,
-    /// When it ends by itself: RFC 3339 or `+90d`; never if absent.
+    /// When it expires: RFC 3339 or `+90d`; default: never.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     expires: Option<String>,
     #[command(flatten)]
     online: OnlineArgs,
 }
 
-/// What to do if no admin is left.
-const WAY_BACK: &str = "make another first: everbell tokens create NAME --role admin; or come back in later by starting a \
-                        server with EVERBELL_ADMIN_TOKEN";
+const LAST_ADMIN_HINT: &str = "create another one first: everbell tokens create NAME --role admin; or regain access later by \
+                        starting a server with EVERBELL_ADMIN_TOKEN";
 
 #[derive(Debug, Args)]
 struct RevokeArgs {
@@ -122,8 +121,8 @@ pub(crate) fn run(args: &TokensArgs, now: Timestamp, output: &mut Output) -> Res
 fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let list = session.client.items::<wire::Token>("/tokens").asked(|| "list tokens".to_owned())?;
-    if session.printed(&list, |token| &token.name)? {
+    let list = session.client.run(session.client.tokens().list().list()).with_action(|| "list tokens".to_owned())?;
+    if session.print_list(&list, |token| &token.name)? {
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
@@ -134,19 +133,19 @@ fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
     Ok(Exit::Success)
 }
 
-fn row(token: &wire::Token, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
+fn row(token: &wire::Token, shown: &DisplayZone, session: &Session<'_>) -> Vec<Cell> {
     let zone = shown.or_utc();
     let ends = token.expires_at;
     let (state, mark) = match (token.revoked_at, ends) {
         (Some(_), _) => ("revoked", Mark::Canceled),
-        (None, Some(at)) if at <= session.now => ("ended", Mark::Ended),
+        (None, Some(at)) if at <= session.now => ("expired", Mark::Ended),
         _ => ("valid", Mark::Good),
     };
     let used = token.last_used_at.map(|at| away(at, session.now));
     vec![
         Cell::text(&token.name),
         Cell::text(&token.role),
-        Cell::both(format!("{} {state}", session.out.symbols.of(mark)), state).styled(mark.style()),
+        Cell::both(format!("{} {state}", session.out.symbols.symbol(mark)), state).styled(mark.style()),
         stamp_cell(Some(token.created_at), &zone),
         ends.map_or_else(|| Cell::both("never", ""), |at| stamp_cell(Some(at), &zone)),
         used.map_or_else(|| Cell::both("never", ""), |used| Cell::text(&used)),
@@ -158,26 +157,24 @@ fn create(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Result<Exit
     let times = TimeReader { now, zone: &utc };
     let expires = args.expires.as_ref().map(|text| times.read("--expires", text)).transpose()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let mut body = json!({ "name": args.name, "role": args.role });
-    if let Some(at) = expires {
-        body["expiresAt"] = json!(at.to_string());
-    }
-    let answer = session.client.post::<wire::NewToken>("/tokens", &body);
-    let answer = answer
-        .asked(|| format!("make token `{}`", args.name))
-        .or_try(409, || "choose another name, or see which there are: everbell tokens".to_owned())?;
-    let Some(made) = session.for_people(answer, |made| &made.about.name)? else { return Ok(Exit::Success) };
-    let token = &made.token;
+    let token = TokenCreate { name: args.name.clone(), role: args.role.clone(), expires_at: expires };
+    let answer = session
+        .client
+        .send(session.client.tokens().create(&token))
+        .with_action(|| format!("create token `{}`", args.name))
+        .or_hint(409, || "choose another name, or list them: everbell tokens".to_owned())?;
+    let Some(created) = session.for_people(answer, |created| &created.about.name)? else { return Ok(Exit::Success) };
+    let token = &created.token;
     if session.out.is_for_people() {
-        let ends = expires.map_or_else(|| "never ends".to_owned(), |at| format!("ends {}", spoken(at, &utc)));
-        session.done(Mark::Good, &format!("Made token {} ({}), which {ends}", printable(&args.name), args.role))?;
+        let ends = expires.map_or_else(|| "never expires".to_owned(), |at| format!("expires {}", spoken(at, &utc)));
+        session.done(Mark::Good, &format!("Created token {} ({}), which {ends}", printable(&args.name), args.role))?;
         session.out.line(&format!("  {token}"))?;
-        session.advise("it is shown this once; keep it where only its user can read it")?;
-        let first = first_token_file();
+        session.advise("the secret is shown only once; store it where only its user can read it")?;
+        let first = admin_token_file();
         if args.role == "admin" && first.exists() {
             let file = shell(&first.display().to_string());
             session.advise(&format!(
-                "the token of the first start is no longer needed: everbell tokens revoke admin && rm {file}"
+                "the first admin token is no longer needed: everbell tokens revoke admin && rm {file}"
             ))?;
         }
     } else {
@@ -186,10 +183,10 @@ fn create(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Result<Exit
     Ok(Exit::Success)
 }
 
-/// Whether nobody is an admin any more without this token. Who may not see the tokens may not revoke them either, and
-/// hears that then.
+/// Whether this is the last valid admin token. A client that may not list tokens may not revoke them either, which the
+/// server reports later.
 fn is_last_admin(session: &Session<'_>, name: &str) -> bool {
-    let Ok(list) = session.client.items::<wire::Token>("/tokens") else { return false };
+    let Ok(list) = session.client.run(session.client.tokens().list().list()) else { return false };
     let is_admin = |token: &&wire::Token| {
         let ended = token.expires_at.is_some_and(|at| at <= session.now);
         token.role == "admin" && token.revoked_at.is_none() && !ended
@@ -204,19 +201,19 @@ fn revoke(args: &RevokeArgs, now: Timestamp, output: &mut Output) -> Result<Exit
     let is_last = is_last_admin(&session, &args.name);
     if is_last {
         warn(format!(
-            "{name} is the last token of an admin: without it nobody can create tokens or jobs\n  hint: {WAY_BACK}"
+            "{name} is the last admin token: without it, no client can create tokens or jobs\n  hint: {LAST_ADMIN_HINT}"
         ));
     }
-    let question = format!("Revoke token {name} for good?");
+    let question = format!("Revoke token {name} permanently?");
     if !args.yes && !confirmed(&question, &format!("everbell tokens revoke {name} --yes"))? {
         return Ok(Exit::Failed);
     }
-    let force: Vec<_> = is_last.then(|| ("force", "true".to_owned())).into_iter().collect();
-    let answer = session.client.delete::<Nothing>(&format!("/tokens/{}", segment(&args.name)), &force);
-    answer
-        .asked(|| format!("revoke token `{}`", args.name))
-        .or_try(404, || "see which there are: everbell tokens".to_owned())?;
-    // The API answers this with nothing, so there is no document to print.
+    session
+        .client
+        .send(session.client.tokens().revoke(&args.name, is_last))
+        .with_action(|| format!("revoke token `{}`", args.name))
+        .or_hint(404, || "list them: everbell tokens".to_owned())?;
+    // The response has no document to print.
     match session.format {
         Some(Format::Name) => session.out.line(&printable(&args.name))?,
         Some(Format::Json | Format::Jsonl) => {}

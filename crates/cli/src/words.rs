@@ -1,13 +1,13 @@
-//! Small parts of sentences.
+//! Parts of sentences.
 
 use super::output::Symbols;
 
-/// A text that is there and is not empty.
+/// Returns a text unless it is absent or empty.
 pub(crate) fn filled(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
 }
 
-/// Parts of a line with a dot between them.
+/// Joins the parts of a line with dots.
 pub(crate) fn joined(parts: &[&str], symbols: Symbols) -> String {
     let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
     parts.join(&format!(" {} ", symbols.dot()))

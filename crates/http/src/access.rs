@@ -1,4 +1,4 @@
-//! Who may do what: tokens, roles, and a bound on guessing.
+//! Access control: tokens, roles, and a limit on guessing.
 //!
 //! A token is `evb_` and 256 random bits. Only its SHA-256 is kept, and it is found by that: what an attacker can vary is
 //! the hash of a guess, whose likeness to a stored one tells nothing about the token. Tokens that are configured are
@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::limit::{Limiter, Rate, network};
 use super::problem::{Kind, Problem};
-use crate::trail;
+use crate::audit_entry;
 use everbell_wire::secret::Secret;
 
 /// How every token begins, so that it is known for what it is wherever it turns up.
@@ -26,20 +26,20 @@ pub const PREFIX: &str = "evb_";
 /// How the secret of every session begins.
 const SESSION_PREFIX: &str = "evs_";
 
-/// How many failed attempts of an address are answered; those beyond wait.
+/// The rate of failed attempts per address. Further attempts are refused.
 const FAILED_ATTEMPTS: Rate = Rate::per_minute(20);
 
 /// The admin token of the configuration in the audit trail. Stored tokens are `token:NAME`, so none has this name.
 const CONFIGURED_ADMIN: &str = "config:admin";
 
-/// What somebody may do. Each may do what those before it may.
+/// The role of a token. Each role includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Reads.
+    /// Reads only.
     Viewer,
     /// Acts on jobs and runs: pause, resume, run now, cancel.
     Operator,
-    /// Changes what jobs are, and who may do what.
+    /// Manages jobs and tokens.
     Admin,
 }
 
@@ -61,7 +61,7 @@ impl Role {
     }
 }
 
-/// Who sends a request.
+/// The caller of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
     /// As the audit trail names it: `token:ops`.
@@ -69,16 +69,16 @@ pub struct Actor {
     /// The role of the caller.
     pub role: Role,
     credential: Credential,
-    /// When the token or the session ends by itself.
+    /// The expiry of the token or session.
     pub expires_at: Option<Timestamp>,
     /// Where the request came from, for the audit trail.
     pub origin: Origin,
 }
 
-/// What somebody proved who they are with.
+/// The credential that authenticated a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Credential {
-    /// Nothing: the request needed none, or a token that is only good for it.
+    /// No credential, or the metrics token.
     None,
     /// A token, by its hash.
     Token([u8; 32]),
@@ -96,8 +96,8 @@ impl Actor {
         Actor { name, role, credential, expires_at, origin: Origin::default() }
     }
 
-    /// Remembers from where this actor sent a request.
-    pub fn asks_from(&mut self, address: Option<IpAddr>, request_id: &str) {
+    /// Sets the origin of the current request.
+    pub fn set_origin(&mut self, address: Option<IpAddr>, request_id: &str) {
         self.origin = Origin {
             address: address.map(|address| address.to_canonical().to_string()),
             request_id: Some(request_id.to_owned()),
@@ -123,20 +123,20 @@ impl Actor {
 
     /// An entry of the audit trail about what the actor does now.
     pub fn entry(&self, action: &str, object: String, now: Timestamp) -> AuditEntry {
-        AuditEntry { origin: self.origin.clone(), ..trail::entry(&self.name, action, object, now) }
+        AuditEntry { origin: self.origin.clone(), ..audit_entry::new_entry(&self.name, action, object, now) }
     }
 
-    /// Jobs, in the name of the actor.
+    /// Returns the jobs client of the actor.
     pub fn jobs(&self, bell: &Everbell) -> Jobs {
         bell.jobs().by(&self.name).with_origin(self.origin.clone())
     }
 
-    /// Runs, in the name of the actor.
+    /// Returns the runs client of the actor.
     pub fn runs(&self, bell: &Everbell) -> Runs {
         bell.runs().by(&self.name).with_origin(self.origin.clone())
     }
 
-    /// Orgs, in the name of the actor.
+    /// Returns the orgs client of the actor.
     pub fn orgs(&self, bell: &Everbell) -> Orgs {
         bell.orgs().by(&self.name).with_origin(self.origin.clone())
     }
@@ -163,47 +163,55 @@ fn new_secret(prefix: &str) -> Secret {
     Secret::new(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bits)))
 }
 
-/// What is kept of a token.
+/// Returns the hash that is stored instead of the token.
 pub fn token_hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// Lets in who brings a valid token.
+/// Authenticates callers by token or session.
 #[derive(Debug)]
-pub struct Gate {
+pub struct Authenticator {
     /// The hash of the admin token that is configured, if one is.
     configured: Option<[u8; 32]>,
     failures: Limiter<IpAddr>,
 }
 
-impl Gate {
-    pub(crate) fn new(admin_token: Option<&Secret>) -> Gate {
-        Gate {
+impl Authenticator {
+    pub(crate) fn new(admin_token: Option<&Secret>) -> Authenticator {
+        Authenticator {
             configured: admin_token.map(|token| token_hash(token.reveal())),
             failures: Limiter::new(FAILED_ATTEMPTS),
         }
     }
 
-    /// Whether an admin token is configured, which nobody can revoke.
+    /// Whether an admin token is configured. It cannot be revoked.
     pub fn has_configured(&self) -> bool {
         self.configured.is_some()
     }
 
-    /// Who this is, by the value of the `Authorization` header.
-    pub async fn enter(&self, header: Option<&str>, from: Option<IpAddr>, bell: &Everbell) -> Result<Actor, Problem> {
+    /// Authenticates a caller by the value of the `Authorization` header.
+    pub async fn authenticate(
+        &self,
+        header: Option<&str>,
+        from: Option<IpAddr>,
+        bell: &Everbell,
+    ) -> Result<Actor, Problem> {
         let Some(header) = header else {
-            return Err(Problem::new(Kind::Unauthenticated, "There is no `Authorization: Bearer evb_…` header."));
+            return Err(Problem::new(
+                Kind::Unauthenticated,
+                "The request has no `Authorization: Bearer evb_…` header.",
+            ));
         };
         if let Some(token) = bearer(header).filter(|token| token.starts_with(PREFIX))
             && let Some(actor) = self.holder(token_hash(token), bell).await?
         {
             return Ok(actor);
         }
-        let why = Problem::new(Kind::Unauthenticated, "The token is not known, has expired or was revoked.");
-        Err(self.failed(from, bell, why))
+        let why = Problem::new(Kind::Unauthenticated, "The token is unknown, expired or revoked.");
+        Err(self.count_failure(from, bell, why))
     }
 
-    /// Who holds the token of this hash, if it is valid.
+    /// Returns the actor of a valid token.
     async fn holder(&self, hash: [u8; 32], bell: &Everbell) -> Result<Option<Actor>, Problem> {
         let credential = Credential::Token(hash);
         if self.is_configured(&hash) {
@@ -211,12 +219,13 @@ impl Gate {
         }
         let Some(found) = bell.store().find_token(&hash, bell.now()).await? else { return Ok(None) };
         let role = Role::from_word(&found.role);
-        let role = role.ok_or_else(|| Problem::new(Kind::Forbidden, "The role of this token is not known."))?;
+        let role = role.ok_or_else(|| Problem::new(Kind::Forbidden, "This token has an unknown role."))?;
         let name = format!("token:{}", found.name);
         Ok(Some(Actor::new(name, role, credential, found.expires_at)))
     }
 
-    /// Who is signed in with the session of this secret. It is as good as its token, while that has the role that it had.
+    /// Authenticates a caller by the secret of a session. The session is valid while its token is valid and has the
+    /// same role.
     pub async fn resume(&self, secret: &str, from: Option<IpAddr>, bell: &Everbell) -> Result<Actor, Problem> {
         let hash = token_hash(secret);
         let found =
@@ -230,21 +239,21 @@ impl Gate {
             return Ok(Actor { credential, expires_at: Some(expires_at), ..holder });
         }
         let why = Problem::new(Kind::Unauthenticated, "Your session has ended. Sign in again.");
-        Err(self.failed(from, bell, why))
+        Err(self.count_failure(from, bell, why))
     }
 
     fn is_configured(&self, hash: &[u8; 32]) -> bool {
         self.configured.is_some_and(|own| bool::from(own.ct_eq(hash)))
     }
 
-    /// Whether what an actor came in with is still valid.
+    /// Whether the credential of an actor is still valid.
     pub async fn is_still_valid(&self, actor: &Actor, bell: &Everbell) -> StoreResult<bool> {
         match actor.credential {
             Credential::None => Ok(true),
             Credential::Token(hash) => self.is_token_valid(&hash, actor.role, bell).await,
             Credential::Session { hash, token_hash, .. } => {
-                let is_there = bell.store().find_session(&hash, bell.now()).await?.is_some();
-                Ok(is_there && self.is_token_valid(&token_hash, actor.role, bell).await?)
+                let exists = bell.store().find_session(&hash, bell.now()).await?.is_some();
+                Ok(exists && self.is_token_valid(&token_hash, actor.role, bell).await?)
             }
         }
     }
@@ -258,15 +267,14 @@ impl Gate {
         Ok(found.is_some_and(|token| token.role == role.as_str()))
     }
 
-    /// Counts a failed attempt of this address. The answer is why it failed, or, after too many, that the address has to
-    /// wait.
-    pub fn failed(&self, from: Option<IpAddr>, bell: &Everbell, why: Problem) -> Problem {
+    /// Counts a failed attempt of this address. Returns its problem, or a rate limit problem after too many attempts.
+    pub fn count_failure(&self, from: Option<IpAddr>, bell: &Everbell, why: Problem) -> Problem {
         let Some(from) = from else { return why };
         match self.failures.take(&network(from), bell.clock().monotonic()) {
             Ok(_) => why,
             Err(refused) => Problem {
                 retry_after: Some(refused.wait),
-                ..Problem::new(Kind::RateLimited, "Too many requests with a token that is not valid.")
+                ..Problem::new(Kind::RateLimited, "Too many requests with an invalid token.")
             },
         }
     }
@@ -278,13 +286,13 @@ pub fn bearer(header: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Refuses who may not.
+/// Fails if the actor lacks this role.
 pub fn expect_role(actor: &Actor, needed: Role) -> Result<(), Problem> {
     if actor.role >= needed {
         return Ok(());
     }
     let (own, needed) = (actor.role.as_str(), needed.as_str());
-    let detail = format!("This needs the role `{needed}`; the token `{}` is of the role `{own}`.", actor.name);
+    let detail = format!("This requires the role `{needed}`; `{}` has the role `{own}`.", actor.name);
     Err(Problem::new(Kind::Forbidden, detail).with("neededRole", needed))
 }
 

@@ -21,7 +21,7 @@ pub struct Limits {
     pub probes: usize,
 }
 
-/// Which limit a connection is beyond.
+/// The limit that a connection exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beyond {
     Connections,
@@ -58,12 +58,12 @@ struct Count {
 }
 
 impl Count {
-    fn of(&mut self, beyond: Option<Beyond>) -> &mut usize {
+    fn counter(&mut self, beyond: Option<Beyond>) -> &mut usize {
         if beyond.is_none() { &mut self.full } else { &mut self.probes }
     }
 }
 
-/// A connection that was let in, until it is dropped.
+/// An admitted connection. It is counted until the ticket is dropped.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     admission: Arc<Admission>,
@@ -77,7 +77,7 @@ impl Admission {
         Arc::new(Admission { limits, open: Mutex::default() })
     }
 
-    /// Lets a connection in, or says which limit keeps it out.
+    /// Admits a connection, or returns the limit that it exceeds.
     pub(crate) fn admit(self: &Arc<Admission>, address: IpAddr) -> Result<Ticket, Beyond> {
         let address = group(address);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,8 +94,8 @@ impl Admission {
         if let Some(beyond) = beyond.filter(|_| !has_room) {
             return Err(beyond);
         }
-        *open.all.of(beyond) += 1;
-        *open.by_address.entry(address).or_default().of(beyond) += 1;
+        *open.all.counter(beyond) += 1;
+        *open.by_address.entry(address).or_default().counter(beyond) += 1;
         drop(open);
         Ok(Ticket { admission: Arc::clone(self), address, beyond })
     }
@@ -104,9 +104,9 @@ impl Admission {
 impl Drop for Ticket {
     fn drop(&mut self) {
         let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
-        *open.all.of(self.beyond) -= 1;
+        *open.all.counter(self.beyond) -= 1;
         if let Some(own) = open.by_address.get_mut(&self.address) {
-            *own.of(self.beyond) -= 1;
+            *own.counter(self.beyond) -= 1;
             if *own == Count::default() {
                 open.by_address.remove(&self.address);
             }
@@ -114,7 +114,7 @@ impl Drop for Ticket {
     }
 }
 
-/// Who has one address of version 6 has a whole network of them.
+/// Groups IPv6 addresses by their /64 network, because one client has a whole network.
 fn group(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

@@ -12,7 +12,7 @@ use everbell_core::store::JobRef;
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
-use super::access::{Actor, Gate, Role, bearer, token_hash};
+use super::access::{Actor, Authenticator, Role, bearer, token_hash};
 use super::denials::Denials;
 use super::limit::{Limiter, Quota, Rate, Refused};
 use super::live::Live;
@@ -30,13 +30,13 @@ pub struct ApiOptions {
     pub settings: ApiSettings,
     /// The least role that reads runs.
     pub run_history: Role,
-    /// A proxy stands in front, which tells the address of the caller.
+    /// Whether a proxy in front reports the address of the client.
     pub trust_proxy: bool,
     /// Where the server listens, unless another program does.
     pub listen: Option<IpAddr>,
-    /// What `/metrics` asks for; without, only this machine may ask.
+    /// The token for `/metrics`. Without it, only this machine has access.
     pub metrics_token: Option<Secret>,
-    /// Which routes are answered.
+    /// The routes that are served.
     pub served: Served,
     /// Named expressions that forms offer.
     pub templates: Vec<Template>,
@@ -50,7 +50,7 @@ pub struct ApiOptions {
     pub request_timeout: Duration,
     /// Whether there are pages.
     pub ui: bool,
-    /// What this installation is called, for people who have several.
+    /// The name of this installation, shown on pages.
     pub environment: Option<String>,
 }
 
@@ -71,7 +71,7 @@ pub struct ApiSettings {
     pub write_limit: Option<Rate>,
 }
 
-/// How much is answered.
+/// The extent of the served routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// The API, its reference and probes.
@@ -129,14 +129,14 @@ impl ApiOptions {
 }
 
 /// The most zones of jobs that are remembered.
-const MOST_ZONES: usize = 50_000;
+const MAX_CACHED_ZONES: usize = 50_000;
 
-/// How long the place of an org is good for.
-const PLACE_GOOD_FOR: Duration = Duration::from_secs(2);
+/// How long the time zone of an org is cached.
+const ORG_ZONE_TTL: Duration = Duration::from_secs(2);
 
-/// Where an org was when it was read.
+/// The cached time zone of an org.
 #[derive(Clone)]
-struct KnownPlace {
+struct KnownZone {
     /// By the monotonic clock.
     read: Duration,
     /// Nothing if it cannot be read.
@@ -144,14 +144,14 @@ struct KnownPlace {
     moved_at: Option<Timestamp>,
 }
 
-/// What every request can reach.
+/// The state that all requests share.
 pub struct App {
     /// The library that does the work.
     pub bell: Everbell,
     /// How the API behaves.
     pub options: ApiOptions,
     /// Authenticates callers.
-    pub gate: Gate,
+    pub authenticator: Authenticator,
     /// Passes events on to streams.
     pub live: Live,
     pub(crate) streams: Streams,
@@ -166,9 +166,9 @@ pub struct App {
     documented: OnceLock<(String, String)>,
     /// The zones of jobs. A version never changes, so neither does its zone.
     zones: Mutex<HashMap<JobId, Zone>>,
-    places: Mutex<HashMap<OrgId, KnownPlace>>,
+    org_zones: Mutex<HashMap<OrgId, KnownZone>>,
     /// The keys of requests that are being answered.
-    pub answering: Mutex<HashSet<String>>,
+    pub in_progress: Mutex<HashSet<String>>,
 }
 
 impl App {
@@ -181,15 +181,21 @@ impl App {
         metrics: Metrics,
         ended: watch::Receiver<bool>,
     ) -> App {
-        App { duties, ..App::made(options, Gate::new(admin_token), Live::new(ended), bell, metrics) }
+        App { duties, ..App::assemble(options, Authenticator::new(admin_token), Live::new(ended), bell, metrics) }
     }
 
     /// For another program, which mounts it where it likes.
     pub fn embedded(bell: Everbell, admin_token: &Secret, metrics: Metrics) -> App {
-        App::made(ApiOptions::embedded(), Gate::new(Some(admin_token)), Live::without_end(), bell, metrics)
+        App::assemble(ApiOptions::embedded(), Authenticator::new(Some(admin_token)), Live::without_end(), bell, metrics)
     }
 
-    fn made(options: ApiOptions, gate: Gate, live: Live, bell: Everbell, metrics: Metrics) -> App {
+    fn assemble(
+        options: ApiOptions,
+        authenticator: Authenticator,
+        live: Live,
+        bell: Everbell,
+        metrics: Metrics,
+    ) -> App {
         App {
             writes: options.settings.write_limit.map(Limiter::new),
             streams: Streams::default(),
@@ -197,10 +203,10 @@ impl App {
             duties: Duties { schedules: false, poll: Duration::ZERO, heartbeat: Duration::ZERO },
             documented: OnceLock::new(),
             zones: Mutex::default(),
-            places: Mutex::default(),
-            answering: Mutex::default(),
+            org_zones: Mutex::default(),
+            in_progress: Mutex::default(),
             options,
-            gate,
+            authenticator,
             live,
             bell,
             metrics,
@@ -219,9 +225,9 @@ impl App {
     /// the org, unless the org has moved since.
     pub async fn zone_of(&self, run: &RunRecord) -> StoreResult<Option<Zone>> {
         if let Some((org, slot)) = run.org.as_ref().zip(run.slot_at) {
-            let place = self.place_of(org).await?;
-            let there = place.filter(|place| place.moved_at.is_none_or(|at| at < slot));
-            return Ok(there.and_then(|place| place.zone));
+            let known = self.org_zone(org).await?;
+            let unmoved = known.filter(|known| known.moved_at.is_none_or(|at| at < slot));
+            return Ok(unmoved.and_then(|known| known.zone));
         }
         let Some(job) = run.job_id else { return Ok(None) };
         let known = self.zones.lock().unwrap_or_else(PoisonError::into_inner).get(&job).cloned();
@@ -232,46 +238,51 @@ impl App {
         let Ok(spec) = &row.job.definition.spec else { return Ok(None) };
         let zone = spec.zone().clone();
         let mut zones = self.zones.lock().unwrap_or_else(PoisonError::into_inner);
-        if zones.len() >= MOST_ZONES {
+        if zones.len() >= MAX_CACHED_ZONES {
             zones.clear();
         }
         zones.insert(job, zone.clone());
         Ok(Some(zone))
     }
 
-    /// Where an org is, or was a moment ago: a list of runs asks for the same ones again and again.
-    async fn place_of(&self, org: &OrgId) -> StoreResult<Option<KnownPlace>> {
+    /// Returns the time zone of an org from a short-lived cache, because a list of runs needs the same orgs
+    /// repeatedly.
+    async fn org_zone(&self, org: &OrgId) -> StoreResult<Option<KnownZone>> {
         let now = self.bell.clock().monotonic();
-        let known = self.places.lock().unwrap_or_else(PoisonError::into_inner).get(org).cloned();
-        if let Some(known) = known.filter(|known| now.saturating_sub(known.read) < PLACE_GOOD_FOR) {
+        let known = self.org_zones.lock().unwrap_or_else(PoisonError::into_inner).get(org).cloned();
+        if let Some(known) = known.filter(|known| now.saturating_sub(known.read) < ORG_ZONE_TTL) {
             return Ok(Some(known));
         }
-        let place = match self.bell.orgs().get(org).await {
+        let settings = match self.bell.orgs().get(org).await {
             Ok(org) => org.place,
             Err(StoreError::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let moved_at = place.moved.map(|moved| moved.at);
-        let place = KnownPlace { read: now, zone: Zone::get(&place.timezone).ok(), moved_at };
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        if places.len() >= MOST_ZONES {
-            places.clear();
+        let moved_at = settings.moved.map(|moved| moved.at);
+        let known = KnownZone { read: now, zone: Zone::get(&settings.timezone).ok(), moved_at };
+        let mut org_zones = self.org_zones.lock().unwrap_or_else(PoisonError::into_inner);
+        if org_zones.len() >= MAX_CACHED_ZONES {
+            org_zones.clear();
         }
-        places.insert(org.clone(), place.clone());
-        Ok(Some(place))
+        org_zones.insert(org.clone(), known.clone());
+        Ok(Some(known))
     }
 
-    /// Who may read metrics: who has the token for them; without one, programs on this machine, unless a proxy may be
-    /// what calls.
+    /// Authorizes a request for metrics: by the metrics token or, without one, for programs on this machine that do
+    /// not use a proxy.
     pub fn metrics_actor(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
         match &self.options.metrics_token {
             Some(token) => {
                 let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-                let brought = header.and_then(bearer).unwrap_or("");
-                if !bool::from(token_hash(token.reveal()).ct_eq(&token_hash(brought))) {
-                    let why = Problem::new(Kind::Unauthenticated, "The token for metrics is needed.");
+                let given = header.and_then(bearer).unwrap_or("");
+                if !bool::from(token_hash(token.reveal()).ct_eq(&token_hash(given))) {
+                    let why = Problem::new(Kind::Unauthenticated, "The metrics token is required.");
                     let from = proxy::client_address(&self.options, headers, peer);
-                    return Err(if header.is_some() { self.gate.failed(from, &self.bell, why) } else { why });
+                    return Err(if header.is_some() {
+                        self.authenticator.count_failure(from, &self.bell, why)
+                    } else {
+                        why
+                    });
                 }
             }
             None => self.expect_local(headers, peer)?,
@@ -284,12 +295,12 @@ impl App {
             || self.options.public_url.is_some()
             || ["x-forwarded-for", "forwarded", "x-real-ip"].iter().any(|name| headers.contains_key(*name));
         if is_proxied || !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
-            let detail = "Metrics without a token are for programs on this machine, and not behind a proxy; set \
+            let detail = "Without a token, metrics are available only to programs on this machine that do not use a proxy. Set \
                           `auth.metrics_token` and send it as `Authorization: Bearer …`.";
             return Err(Problem::new(Kind::Forbidden, detail));
         }
         if !proxy::names_this_machine(&self.options, headers) {
-            let detail = "Metrics without a token are for programs on this machine, which ask for `localhost`, a loopback \
+            let detail = "Without a token, metrics are available only to programs on this machine. Use `localhost`, a loopback \
                           address or the address of `server.listen`.";
             return Err(Problem::new(Kind::Misdirected, detail));
         }

@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use serde_json::{Map, Value};
 
-use super::call::shown;
 use super::problem::{Kind, Problem};
+use super::request::shown;
 use super::route::{Route, Shape};
 use everbell_wire::form::{Fault, Form, Naming, find_duplicate};
 
@@ -17,24 +17,24 @@ use everbell_wire::form::{Fault, Form, Naming, find_duplicate};
 pub const MAX_BODY: usize = 1 << 20;
 /// The most bytes of a body of many lines.
 pub const MAX_LINES: usize = 16 << 20;
-/// What a body of many lines is called.
+/// The media type of a body of JSON lines.
 pub use everbell_wire::JSON_LINES as LINES;
 /// A body that does not arrive in this time is given up.
-const BODY_TIME: Duration = Duration::from_secs(30);
-/// How many times that is read before the connection is cut.
-const PATIENCE: usize = 16;
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// The most bytes of a body that is too large that are read before the connection is closed.
+const MAX_DISCARDED_BYTES: usize = 16 * MAX_BODY;
 /// The deepest JSON of a body.
 const MAX_DEPTH: usize = 64;
 /// A longer body is parsed and checked on a thread that may block.
-const MAX_INLINE: usize = 64 << 10;
+const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// Reads the body of a request and checks it against the fields of its route.
 pub(super) async fn read_body(headers: &HeaderMap, body: Body, route: &Arc<Route>) -> Result<(String, Value), Problem> {
     if route.body.is_none() {
         return Ok((String::new(), Value::Object(Map::new())));
     }
-    let most = if route.shape == Shape::Lines { MAX_LINES } else { MAX_BODY };
-    let text = read_text_of(body, most).await?;
+    let limit = if route.shape == Shape::Lines { MAX_LINES } else { MAX_BODY };
+    let text = read_text_of(body, limit).await?;
     if !text.trim().is_empty() {
         expect_media(headers, if route.shape == Shape::Lines { &[LINES] } else { JSON })?;
     }
@@ -53,12 +53,12 @@ pub async fn off_workers<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    if bytes <= MAX_INLINE {
+    if bytes <= MAX_INLINE_BYTES {
         return work();
     }
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
         tracing::error!(%error, "a body could not be read");
-        Err(Problem::new(Kind::Internal, "Something is broken here; the log of the server has the details."))
+        Err(Problem::new(Kind::Internal, "An internal error occurred. See the server log for details."))
     })
 }
 
@@ -80,29 +80,29 @@ pub async fn read_text(body: Body) -> Result<String, Problem> {
     read_text_of(body, MAX_BODY).await
 }
 
-async fn read_text_of(body: Body, most: usize) -> Result<String, Problem> {
+async fn read_text_of(body: Body, limit: usize) -> Result<String, Problem> {
     let late = |_| Problem::new(Kind::RequestTimeout, "The body did not arrive within 30 seconds.");
-    let bytes = tokio::time::timeout(BODY_TIME, collected(body, most)).await.map_err(late)??;
+    let bytes = tokio::time::timeout(BODY_TIMEOUT, collected(body, limit)).await.map_err(late)??;
     String::from_utf8(bytes).map_err(|_| Problem::new(Kind::MalformedJson, "The body is not valid UTF-8."))
 }
 
 /// The whole body. One that is too large is read a while longer, and forgotten: a client that is cut off while it sends
 /// may never see the answer.
-async fn collected(mut body: Body, most: usize) -> Result<Vec<u8>, Problem> {
+async fn collected(mut body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
     let (mut bytes, mut all) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
         let frame =
-            frame.map_err(|error| Problem::new(Kind::MalformedJson, format!("The body broke off: {error}.")))?;
+            frame.map_err(|error| Problem::new(Kind::MalformedJson, format!("The body ended early: {error}.")))?;
         let Ok(data) = frame.into_data() else { continue };
         all += data.len();
-        if all <= most {
+        if all <= limit {
             bytes.extend_from_slice(&data);
-        } else if all > most.max(MAX_BODY * PATIENCE) {
+        } else if all > limit.max(MAX_DISCARDED_BYTES) {
             break;
         }
     }
-    if all > most {
-        return Err(Problem::new(Kind::PayloadTooLarge, format!("The body has more than {} MiB.", most >> 20)));
+    if all > limit {
+        return Err(Problem::new(Kind::PayloadTooLarge, format!("The body is larger than {} MiB.", limit >> 20)));
     }
     Ok(bytes)
 }
@@ -115,17 +115,20 @@ fn expect_media(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Problem> {
     let refuse = |detail: String| Err(Problem::new(Kind::UnsupportedMediaType, detail));
     let encoding = text(header::CONTENT_ENCODING);
     if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
-        return refuse(format!("The body has the content encoding `{}`; send it without one.", shown(encoding)));
+        return refuse(format!(
+            "The content encoding `{}` is not supported; send the body without one.",
+            shown(encoding)
+        ));
     }
     let mut parts = text(header::CONTENT_TYPE).split(';').map(str::trim);
     let media = parts.next().unwrap_or("");
     if !kinds.iter().any(|kind| kind.eq_ignore_ascii_case(media)) {
-        return refuse(format!("The body is `{}`, and must be `{}`.", shown(media), kinds[0]));
+        return refuse(format!("The content type is `{}`, but must be `{}`.", shown(media), kinds[0]));
     }
     let charset = parts.filter_map(|part| part.split_once('=')).find(|(name, _)| name.eq_ignore_ascii_case("charset"));
     match charset.map(|(_, value)| value.trim_matches('"')) {
         Some(charset) if !charset.eq_ignore_ascii_case("utf-8") => {
-            refuse(format!("The body is in `{}`, and must be in UTF-8.", shown(charset)))
+            refuse(format!("The charset is `{}`, but must be UTF-8.", shown(charset)))
         }
         _ => Ok(()),
     }
@@ -138,7 +141,7 @@ pub(super) fn parse(text: &str) -> Result<Value, Problem> {
         Problem::new(Kind::MalformedJson, detail)
     })?;
     if depth(&value) > MAX_DEPTH {
-        return Err(Problem::new(Kind::InvalidInput, format!("The body has more than {MAX_DEPTH} levels.")));
+        return Err(Problem::new(Kind::InvalidInput, format!("The body is nested more than {MAX_DEPTH} levels deep.")));
     }
     match find_duplicate(text) {
         Some(pointer) => Err(Problem::body(vec![Fault::new(pointer, "duplicate", "appears more than once")])),

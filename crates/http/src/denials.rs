@@ -8,11 +8,11 @@ use everbell::Everbell;
 use everbell_core::store::{AuditEntry, Origin};
 
 use super::access::Actor;
-use super::call::shown;
-use super::folding::{Denial, FoldKey, Folded, Folding};
+use super::denial_counter::{Added, Denial, DenialCounter, DenialKey};
 use super::limit::{Limiter, Rate, network};
 use super::problem::{Kind, Problem};
-use crate::trail;
+use super::request::shown;
+use crate::audit_entry;
 
 /// How many warnings an address causes, and all of them together.
 const WARNINGS: Rate = Rate::per_minute(20);
@@ -20,10 +20,10 @@ const ALL_WARNINGS: Rate = Rate::per_minute(600);
 /// How many entries all who are not known cause together: one attacker may have many addresses.
 const UNKNOWN_ENTRIES: Rate = Rate::per_minute(60);
 
-/// The actor of entries about somebody who is not known.
+/// The actor of entries about unknown callers.
 const UNKNOWN: &str = "nobody";
 
-/// What somebody tried.
+/// The kind of a denied request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// Any request or page.
@@ -46,7 +46,7 @@ pub struct Denied<'a> {
     pub address: Option<IpAddr>,
     /// The id of the request.
     pub request_id: &'a str,
-    /// Who it was, as far as that is known.
+    /// The caller, if known.
     pub actor: Option<&'a Actor>,
 }
 
@@ -86,17 +86,17 @@ impl Denied<'_> {
             role,
         };
         let reason = Some(self.problem.detail.clone());
-        AuditEntry { reason, origin, ..trail::entry(name, action, object, bell.now()) }
+        AuditEntry { reason, origin, ..audit_entry::new_entry(name, action, object, bell.now()) }
     }
 }
 
-/// What was denied lately.
+/// Limits and counters of recent denials.
 #[derive(Debug)]
 pub struct Denials {
     warnings: Limiter<IpAddr>,
     all_warnings: Limiter<()>,
     unknown_entries: Limiter<()>,
-    folding: Folding,
+    counter: DenialCounter,
 }
 
 impl Default for Denials {
@@ -105,13 +105,13 @@ impl Default for Denials {
             warnings: Limiter::new(WARNINGS),
             all_warnings: Limiter::new(ALL_WARNINGS),
             unknown_entries: Limiter::new(UNKNOWN_ENTRIES),
-            folding: Folding::default(),
+            counter: DenialCounter::default(),
         }
     }
 }
 
 impl Denials {
-    /// Writes down that a request was denied, if it was: other problems are passed over.
+    /// Records a denied request. Other problems are ignored.
     pub async fn note(self: &Arc<Self>, bell: &Everbell, denied: &Denied<'_>) {
         if !denied.is_denied() {
             return;
@@ -119,32 +119,32 @@ impl Denials {
         self.warn(bell, denied);
         let Some(action) = denied.action() else { return };
         let entry = denied.entry(action, bell);
-        let key = FoldKey { network: denied.network(), action, actor: entry.actor.clone() };
+        let key = DenialKey { network: denied.network(), action, actor: entry.actor.clone() };
         let denial = Denial { entry, status: denied.problem.status().as_u16() };
         let now = bell.clock().monotonic();
-        match self.folding.add(&key, denial, now) {
-            Folded::First(denial) => {
+        match self.counter.add(&key, denial, now) {
+            Added::First(denial) => {
                 let is_known = denied.known_actor().is_some();
                 if is_known || self.unknown_entries.take(&(), now).is_ok() {
                     append(bell, &denial.counted(1)).await;
                 }
             }
-            Folded::Counted { write_after: Some(wait) } => {
+            Added::Counted { write_after: Some(wait) } => {
                 let (denials, bell) = (Arc::clone(self), bell.clone());
                 tokio::spawn(async move {
                     bell.clock().sleep(wait).await;
-                    if let Some(entry) = denials.folding.take(&key) {
+                    if let Some(entry) = denials.counter.take(&key) {
                         append(&bell, &entry).await;
                     }
                 });
             }
-            Folded::Counted { write_after: None } | Folded::Full => {}
+            Added::Counted { write_after: None } | Added::Full => {}
         }
     }
 
     /// Writes what was counted and not yet written. To be called before the process ends.
     pub async fn flush(&self, bell: &Everbell) {
-        for entry in self.folding.take_all() {
+        for entry in self.counter.take_all() {
             append(bell, &entry).await;
         }
     }

@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::body::LINES;
 
-/// What the page may load: its own style sheet.
+/// The content security policy of the page: only its own style sheet.
 pub(crate) const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What the page looks like.
+/// The style sheet.
 pub(crate) const STYLE: &str = "\
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }

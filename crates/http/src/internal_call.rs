@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::access::{Actor, expect_role};
 use super::body::checked_off_workers;
-use super::call::{Call, Payload};
-use super::pipeline::{finished, needed_role};
+use super::pipeline::{needed_role, run_to_completion};
 use super::problem::{Kind, Problem};
+use super::request::{ApiRequest, ResponseBody};
 use super::route::{Route, Shape};
 use super::{App, mounted_routes};
 use everbell_wire::form::{Form, Naming};
@@ -51,10 +51,10 @@ impl<'a> InternalCall<'a> {
 pub async fn perform<T: DeserializeOwned>(
     app: &Arc<App>,
     actor: &Actor,
-    request: InternalCall<'_>,
+    call: InternalCall<'_>,
     body: &impl Serialize,
 ) -> Result<T, Problem> {
-    let route = find(&request.method, request.route)?;
+    let route = find(&call.method, call.route)?;
     expect_role(actor, needed_role(app, route.access))?;
     let mut text = serde_json::to_string(body).map_err(|error| unwritable(&error))?;
     if text == NO_DOCUMENT {
@@ -64,41 +64,40 @@ pub async fn perform<T: DeserializeOwned>(
         text = serde_json::from_str(&text).map_err(|error| unwritable(&error))?;
     }
     let (text, value) = checked_off_workers(text, &route).await?;
-    let faults = Form::read(&request.query, route.query, Naming::Camel).faults();
+    let faults = Form::read(&call.query, route.query, Naming::Camel).faults();
     if !faults.is_empty() {
         return Err(Problem::query(faults));
     }
     let mut headers = HeaderMap::new();
-    if let Some(once) = request.once.and_then(|once| HeaderValue::from_str(once).ok()) {
+    if let Some(once) = call.once.and_then(|once| HeaderValue::from_str(once).ok()) {
         headers.insert("idempotency-key", once);
     }
     let path: Vec<(String, String)> =
-        request.path.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let key =
-        path.iter().fold(request.route.to_owned(), |key, (name, value)| key.replace(&format!("{{{name}}}"), value));
+        call.path.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let key = path.iter().fold(call.route.to_owned(), |key, (name, value)| key.replace(&format!("{{{name}}}"), value));
     let mount = app.options.settings.mounts.first().cloned().unwrap_or_default();
-    let call = Call {
+    let request = ApiRequest {
         app: Arc::clone(app),
         actor: actor.clone(),
         mount,
         path,
-        query: request.query,
+        query: call.query,
         body: value,
         text,
-        if_match: request.revision,
+        if_match: call.revision,
         headers,
         peer: None,
-        request: None,
+        request_key: None,
     };
-    let answer = finished(&route, &key, call, "page").await?;
-    match answer.body {
-        Payload::Text("application/json", text) => read(&route, &text),
+    let response = run_to_completion(&route, &key, request, "page").await?;
+    match response.body {
+        ResponseBody::Text("application/json", text) => read(&route, &text),
         // Sent twice, what was refused is refused again in the same words.
-        Payload::Text("application/problem+json", text) => {
-            let problem = serde_json::from_str(&text).ok().and_then(|document| Problem::told(&document));
+        ResponseBody::Text("application/problem+json", text) => {
+            let problem = serde_json::from_str(&text).ok().and_then(|document| Problem::from_document(&document));
             Err(problem.unwrap_or_else(|| {
-                tracing::error!(method = %route.method, route = route.path, "a remembered problem cannot be read");
-                Problem::new(Kind::Internal, "The remembered answer cannot be read.")
+                tracing::error!(method = %route.method, route = route.path, "a stored problem cannot be read");
+                Problem::new(Kind::Internal, "The stored response cannot be read.")
             }))
         }
         _ => read(&route, NO_DOCUMENT),
@@ -111,8 +110,8 @@ const NO_DOCUMENT: &str = "null";
 /// The document of an answer.
 fn read<T: DeserializeOwned>(route: &Route, text: &str) -> Result<T, Problem> {
     serde_json::from_str(text).map_err(|error| {
-        tracing::error!(%error, method = %route.method, route = route.path, "a page cannot read the answer of a route");
-        Problem::new(Kind::Internal, "The answer cannot be read; the log of the server has the details.")
+        tracing::error!(%error, method = %route.method, route = route.path, "a page cannot read the response of a route");
+        Problem::new(Kind::Internal, "The response cannot be read. See the server log for details.")
     })
 }
 
@@ -125,8 +124,8 @@ fn find(method: &Method, path: &str) -> Result<Arc<Route>, Problem> {
     let routes = ROUTES.get_or_init(|| mounted_routes().into_iter().map(Arc::new).collect());
     let found = routes.iter().find(|route| route.method == *method && route.path == path);
     found.cloned().ok_or_else(|| {
-        tracing::error!(%method, path, "a page asks for a route that does not exist");
-        Problem::new(Kind::Internal, "This page asks for something that does not exist.")
+        tracing::error!(%method, path, "a page calls a route that does not exist");
+        Problem::new(Kind::Internal, "This page calls an API route that does not exist.")
     })
 }
 

@@ -1,20 +1,20 @@
-//! The HTTP side of the server. Every route stands on this page.
+//! The HTTP API of the server. The tables below list every route.
 //!
-//! A request goes through [`pipeline`] (who, may they, what do they say, was it answered before) to one handler of
-//! [`api`], which calls the client of the library once and renders a document of [`everbell_wire`]. The same table makes the
-//! OpenAPI document (`openapi.rs`).
+//! A request passes [`pipeline`] (authentication, role, validation, idempotency) and is handled by one function of [`api`],
+//! which calls the client of the library and returns a document of [`everbell_wire`]. The OpenAPI document is generated from
+//! the same tables (`openapi.rs`).
 
 pub mod access;
 mod admission;
 pub mod api;
 mod app;
+pub mod audit_entry;
 pub mod body;
-pub mod call;
 pub mod convert;
+mod denial_counter;
 pub mod denials;
 mod docs;
 mod examples;
-mod folding;
 mod hardening;
 mod idempotency;
 pub mod internal_call;
@@ -26,10 +26,10 @@ pub mod page;
 pub mod pipeline;
 pub mod problem;
 pub mod proxy;
+pub mod request;
 pub mod route;
 mod stall;
 mod streams;
-pub mod trail;
 pub mod unavailable;
 
 use std::sync::Arc;
@@ -49,8 +49,8 @@ use serde_json::json;
 use access::Role::{Admin, Operator, Viewer};
 pub use admission::Limits;
 use api::{
-    actions, audit, backfills, bulk, compat, cron, edits, events, instances, jobs, org_jobs, org_updates, orgs, probes,
-    questions, runs, sessions, targets, tokens,
+    actions, audit, backfills, bulk, compat, cron, edits, events, instances, job_history, jobs, org_jobs, org_updates,
+    orgs, probes, runs, sessions, targets, tokens,
 };
 pub use app::{ApiOptions, ApiSettings, App, Served, is_local};
 use pipeline::Mounted;
@@ -72,32 +72,32 @@ fn job_routes() -> Vec<Route> {
     let (get, post, patch, delete) = (Method::GET, Method::POST, Method::PATCH, Method::DELETE);
     vec![
         route(post.clone(), "/jobs", Role(Admin), jobs::create).does("createJob", "Create a job").own_body("JobCreate", everbell_wire::form::job::JOB)
-            .answers::<wire::Job>(201, "The new job").example(&created_job()).problems(&[JobKeyExists]),
+            .returns::<wire::Job>(201, "The new job").example(&created_job()).problems(&[JobKeyExists]),
         route(get.clone(), "/jobs", Role(Viewer), jobs::list).does("listJobs", "List jobs").query(jobs::LIST)
             .details("Retired jobs are listed only if `status` or `jobKey` asks for them.")
-            .answers_page::<wire::Job>("A page of jobs"),
+            .returns_page::<wire::Job>("A page of jobs"),
         route(post.clone(), "/jobs/bulk", Role(Operator), bulk::change).does("applyBulkAction", "Pause or resume many jobs").body("BulkActionRequest", bulk::BULK)
             .details("Name the jobs by `jobKeys` or by `filter`. Each job is changed on its own: one that fails does not stop the others.")
-            .answers::<wire::Bulk>(200, "The result for each job"),
+            .returns::<wire::Bulk>(200, "The result for each job"),
         route(get.clone(), "/jobs/{jobId}", Role(Viewer), jobs::get).does("getJob", "Get a job")
-            .answers::<wire::Job>(200, "The job").problems(&[NotFound]),
+            .returns::<wire::Job>(200, "The job").problems(&[NotFound]),
         route(patch, "/jobs/{jobId}", Role(Admin), edits::patch).does("updateJob", "Update a job")
             .details("A merge patch (RFC 7396): an absent member keeps its value, `null` resets it. Creates the next version if anything differs.")
             .own_body("JobPatch", everbell_wire::form::job::EDIT).revised()
-            .answers::<wire::Job>(200, "The current version").example(&updated_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .returns::<wire::Job>(200, "The current version").example(&updated_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(delete, "/jobs/{jobId}", Role(Admin), actions::retire).does("retireJob", "Retire a job").query(actions::RETIRE).revised()
-            .details("A retired job never fires again. Its runs and versions stay.")
-            .answers::<wire::Job>(200, "The retired job").example(&retired_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .details("A retired job never fires again. Its runs and versions are kept.")
+            .returns::<wire::Job>(200, "The retired job").example(&retired_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(get.clone(), "/jobs/{jobId}/versions", Role(Viewer), jobs::versions).does("listJobVersions", "List the versions of a job, newest first")
-            .answers_items::<wire::Job>("The versions").problems(&[NotFound]),
+            .returns_items::<wire::Job>("The versions").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/diff", Role(Viewer), edits::diff).does("compareJobVersions", "Compare two versions of a job").query(edits::DIFF)
-            .answers_items::<wire::ChangedField>("The members that differ").problems(&[NotFound]),
+            .returns_items::<wire::ChangedField>("The members that differ").problems(&[NotFound]),
         route(post, "/jobs/{jobId}/new-version", Role(Admin), edits::new_version).does("createJobVersion", "Create the next version of a job")
             .details("An absent member keeps its value, `null` resets it. Unlike `updateJob`, this creates a version even if nothing differs.")
             .own_body("JobPatch", everbell_wire::form::job::EDIT).revised()
-            .answers::<wire::NewVersion>(201, "The new version and the one that it replaced").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .returns::<wire::NewVersion>(201, "The new version and the one that it replaced").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(get, "/jobs/{jobId}/orgs", Role(Viewer), org_jobs::of_job).does("listJobOrgs", "List the orgs of a job, and when it fires for each").query(org_jobs::OF_JOB)
-            .answers::<wire::JobOrgs>(200, "A page of orgs").problems(&[NotFound]),
+            .returns::<wire::JobOrgs>(200, "A page of orgs").problems(&[NotFound]),
     ]
 }
 
@@ -106,53 +106,53 @@ fn job_routes() -> Vec<Route> {
 fn job_action_routes() -> Vec<Route> {
     let (post, patch) = (Method::POST, Method::PATCH);
     let pause = |method, id| route(method, "/jobs/{jobId}/pause", Role(Operator), actions::pause).does(id, "Pause a job").body("PauseRequest", actions::PAUSE).revised()
-        .answers::<wire::Paused>(200, "The paused job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]);
+        .returns::<wire::Paused>(200, "The paused job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]);
     let resume = |method, id| route(method, "/jobs/{jobId}/resume", Role(Operator), actions::resume).does(id, "Resume a job").body("ResumeRequest", actions::RESUME).revised()
-        .answers::<wire::Resumed>(200, "The active job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]);
+        .returns::<wire::Resumed>(200, "The active job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]);
     vec![
         pause(post.clone(), "pauseJob")
             .details("A paused job does not fire, and runs that have not started wait until it is resumed. Runs that have started continue."),
         pause(patch.clone(), "pauseJobWithPatch").replaced_by("pauseJob"),
         resume(post.clone(), "resumeJob")
-            .details("Runs that waited for the end of the pause may start."),
+            .details("Runs that were held by the pause can start."),
         resume(patch, "resumeJobWithPatch").replaced_by("resumeJob"),
         route(post.clone(), "/jobs/{jobId}/run-now", Role(Operator), actions::run_now).does("runJobNow", "Run a job now").body("RunNowRequest", actions::RUN_NOW).revised()
-            .details("The schedule of the job stays as it is. While another run is active, the `overlap` policy applies unless `force` or `queue` is set.")
-            .answers::<wire::RunsNow>(202, "The run, or one run for each org").answers::<wire::RunNow>(200, "The skipped run, if the server is configured so")
+            .details("The schedule does not change. While another run is active, the `overlap` policy applies unless `force` or `queue` is set.")
+            .returns::<wire::RunsNow>(202, "The run, or one run for each org").returns::<wire::RunNow>(200, "The skipped run, if the server is configured to return it")
             .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, RevisionMismatch, TooManyPendingRuns]),
         route(post.clone(), "/jobs/{jobId}/reschedule", Role(Operator), actions::reschedule).does("rescheduleJob", "Move the next run of a job").body("RescheduleRequest", actions::RESCHEDULE).revised()
-            .details("Moves only the next run. The schedule stays as it is.")
-            .answers::<wire::Job>(200, "The job").example(&rescheduled_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .details("Moves only the next run. The schedule does not change.")
+            .returns::<wire::Job>(200, "The job").example(&rescheduled_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(post.clone(), "/jobs/{jobId}/skip-next", Role(Operator), actions::skip_next).does("skipNextRuns", "Skip the next runs of a job").body("SkipNextRequest", actions::SKIP_NEXT).revised()
-            .answers::<wire::Job>(200, "The job").example(&skipped_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
-        route(post.clone(), "/jobs/{jobId}/backfills", Role(Operator), backfills::create).does("createBackfill", "Run past slots that have no run").body("BackfillRequest", backfills::CREATE)
-            .answers::<wire::Backfill>(202, "The backfill").answers::<wire::Backfill>(200, "The plan, for a dry run").problems(&[NotFound, Conflict, JobRetired, TooManyPendingRuns]),
+            .returns::<wire::Job>(200, "The job").example(&skipped_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+        route(post.clone(), "/jobs/{jobId}/backfills", Role(Operator), backfills::create).does("createBackfill", "Create runs for past slots that have none").body("BackfillRequest", backfills::CREATE)
+            .returns::<wire::Backfill>(202, "The backfill").returns::<wire::Backfill>(200, "The plan, for a dry run").problems(&[NotFound, Conflict, JobRetired, TooManyPendingRuns]),
         route(post.clone(), "/jobs/{jobId}/backfills/{backfillId}/stop", Role(Operator), backfills::stop).does("stopBackfill", "Stop a backfill")
             .details("Cancels its runs that have not started. Runs that have started continue.")
-            .answers::<wire::StoppedBackfill>(200, "The number of canceled runs").problems(&[NotFound]),
+            .returns::<wire::StoppedBackfill>(200, "The number of canceled runs").problems(&[NotFound]),
         route(post.clone(), "/jobs/{jobId}/orgs/rebuild", Role(Admin), org_updates::rebuild).does("rebuildOrgTimers", "Rebuild the timers of a job for every org").body("ReasonRequest", org_updates::WHY)
-            .answers::<wire::OrgUpdateStarted>(202, "The org update, which handles a few orgs at a time").problems(&[NotFound, JobRetired]),
+            .returns::<wire::OrgUpdateStarted>(202, "The org update, which handles a few orgs at a time").problems(&[NotFound, JobRetired]),
         route(post, "/jobs/{jobId}/sweeps/{sweepId}/stop", Role(Operator), org_updates::stop).does("stopOrgUpdate", "Stop an org update").body("ReasonRequest", org_updates::WHY)
-            .details("Stops an update that creates runs for every org of a job. Runs that it has created stay.")
-            .answers::<wire::OrgUpdate>(200, "The progress of the update").problems(&[NotFound]),
+            .details("Stops an update that creates runs for every org of a job. Runs that it has created are kept.")
+            .returns::<wire::OrgUpdate>(200, "The progress of the update").problems(&[NotFound]),
     ]
 }
 
-/// The past and the future of a job.
+/// The history and the next runs of a job.
 #[rustfmt::skip]
 fn job_history_routes() -> Vec<Route> {
     let get = Method::GET;
     vec![
         route(get.clone(), "/jobs/{jobId}/backfills", RunHistory, backfills::list).does("listBackfills", "List the backfills of a job, newest first")
-            .answers_items::<wire::BackfillReport>("The backfills and their progress").problems(&[NotFound]),
-        route(get.clone(), "/jobs/{jobId}/next", Role(Viewer), questions::next).does("listNextFires", "List the next times at which a job fires").query(questions::NEXT)
-            .answers::<wire::Fires>(200, "The next times").problems(&[NotFound]),
-        route(get.clone(), "/jobs/{jobId}/explain", RunHistory, questions::explain).does("explainJob", "Explain what happened at a given time").query(questions::EXPLAIN)
-            .answers::<wire::Explanation>(200, "The run, the gap, or the reason why there is neither").problems(&[NotFound]),
-        route(get.clone(), "/jobs/{jobId}/gaps", RunHistory, questions::gaps).does("listGaps", "List the slots of a job that got no run").query(questions::GAPS)
-            .answers_page::<wire::Gap>("A page of gaps").problems(&[NotFound]),
-        route(get, "/jobs/{jobId}/stats", RunHistory, questions::stats).does("getJobStats", "Show job statistics").query(questions::STATS)
-            .answers::<wire::Stats>(200, "Counts, durations and lags").problems(&[NotFound]),
+            .returns_items::<wire::BackfillReport>("The backfills and their progress").problems(&[NotFound]),
+        route(get.clone(), "/jobs/{jobId}/next", Role(Viewer), job_history::next).does("listNextFires", "List the next times at which a job fires").query(job_history::NEXT)
+            .returns::<wire::Fires>(200, "The next times").problems(&[NotFound]),
+        route(get.clone(), "/jobs/{jobId}/explain", RunHistory, job_history::explain).does("explainJob", "Explain what happened at a given time").query(job_history::EXPLAIN)
+            .returns::<wire::Explanation>(200, "The run, the gap, or the reason for neither").problems(&[NotFound]),
+        route(get.clone(), "/jobs/{jobId}/gaps", RunHistory, job_history::gaps).does("listGaps", "List the slots of a job that have no run").query(job_history::GAPS)
+            .returns_page::<wire::Gap>("A page of gaps").problems(&[NotFound]),
+        route(get, "/jobs/{jobId}/stats", RunHistory, job_history::stats).does("getJobStats", "Show job statistics").query(job_history::STATS)
+            .returns::<wire::Stats>(200, "Counts, durations and lags").problems(&[NotFound]),
     ]
 }
 
@@ -162,14 +162,14 @@ fn run_routes() -> Vec<Route> {
     let (get, post) = (Method::GET, Method::POST);
     vec![
         route(get.clone(), "/runs", RunHistory, runs::list).does("listRuns", "List runs, newest first").query(runs::LIST)
-            .answers_page::<wire::Run>("A page of runs, without their outputs"),
+            .returns_page::<wire::Run>("A page of runs, without their outputs"),
         route(get, "/runs/{runId}", RunHistory, runs::get).does("getRun", "Get a run")
-            .answers::<wire::Run>(200, "The run").problems(&[NotFound]),
+            .returns::<wire::Run>(200, "The run").problems(&[NotFound]),
         route(post.clone(), "/runs/{runId}/cancel", Role(Operator), runs::cancel).does("cancelRun", "Cancel a run").body("ReasonRequest", runs::CANCEL)
             .details("A run that has not started is canceled at once. A running handler is asked to stop.")
-            .answers::<wire::Canceled>(202, "The run").problems(&[NotFound, Conflict]),
+            .returns::<wire::Canceled>(202, "The run").problems(&[NotFound, Conflict]),
         route(post, "/runs/{runId}/rerun", Role(Operator), runs::rerun).does("rerunRun", "Run again with the same payload").body("ReasonRequest", runs::CANCEL)
-            .answers::<wire::RunNow>(202, "The new run").answers::<wire::RunNow>(200, "The skipped run, if the server is configured so")
+            .returns::<wire::RunNow>(202, "The new run").returns::<wire::RunNow>(200, "The skipped run, if the server is configured to return it")
             .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, TooManyPendingRuns]),
     ]
 }
@@ -180,32 +180,32 @@ fn org_routes() -> Vec<Route> {
     let (get, put, patch, delete) = (Method::GET, Method::PUT, Method::PATCH, Method::DELETE);
     vec![
         route(get.clone(), "/orgs", Role(Viewer), orgs::list).does("listOrgs", "List orgs").query(orgs::LIST)
-            .answers_page::<wire::Org>("A page of orgs"),
+            .returns_page::<wire::Org>("A page of orgs"),
         route(Method::POST, "/orgs", Role(Operator), orgs::import).does("importOrgs", "Create or update up to 10,000 orgs").query(orgs::IMPORT).lines("OrgLine", orgs::LINE)
             .details("The body has one JSON object on each line. Either all of them are written or none.")
-            .answers::<wire::Imported>(200, "The numbers of created and changed orgs").problems(&[Conflict]),
+            .returns::<wire::Imported>(200, "The numbers of created and changed orgs").problems(&[Conflict]),
         route(get.clone(), "/orgs/{orgId}", Role(Viewer), orgs::get).does("getOrg", "Get an org")
-            .answers::<wire::Org>(200, "The org").problems(&[NotFound]),
+            .returns::<wire::Org>(200, "The org").problems(&[NotFound]),
         route(put.clone(), "/orgs/{orgId}", Role(Operator), orgs::put).does("putOrg", "Create or update an org").body("OrgInput", orgs::ORG).revised()
             .details("An absent member keeps its value.")
-            .answers::<wire::Org>(200, "The org").example(&written_org()).answers::<wire::Org>(201, "The new org").problems(&[NotFound, Conflict, RevisionMismatch]),
+            .returns::<wire::Org>(200, "The org").example(&written_org()).returns::<wire::Org>(201, "The new org").problems(&[NotFound, Conflict, RevisionMismatch]),
         route(patch, "/orgs/{orgId}", Role(Operator), orgs::patch).does("updateOrg", "Update an org").body("OrgInput", orgs::ORG).revised()
             .details("An absent member keeps its value, `null` resets it.")
-            .answers::<wire::Org>(200, "The org").example(&written_org()).problems(&[NotFound, Conflict, RevisionMismatch]),
+            .returns::<wire::Org>(200, "The org").example(&written_org()).problems(&[NotFound, Conflict, RevisionMismatch]),
         route(delete.clone(), "/orgs/{orgId}", Role(Operator), orgs::delete).does("deleteOrg", "Delete an org").query(orgs::DELETE).revised()
-            .details("No job fires for the org any more. Its runs stay.")
-            .answers_nothing(204, "The org is deleted").problems(&[NotFound, Conflict, RevisionMismatch]),
+            .details("Jobs no longer fire for the org. Its runs are kept.")
+            .returns_nothing(204, "The org is deleted").problems(&[NotFound, Conflict, RevisionMismatch]),
         route(get.clone(), "/orgs/{orgId}/jobs", Role(Viewer), org_jobs::list).does("listOrgJobs", "List the jobs of an org, and when each fires for it")
-            .answers_items::<wire::OrgJob>("The jobs").problems(&[NotFound]),
+            .returns_items::<wire::OrgJob>("The jobs").problems(&[NotFound]),
         route(get.clone(), "/orgs/{orgId}/jobs/{jobKey}", Role(Viewer), org_jobs::get).does("getOrgOverride", "Get an org's override of a job")
-            .answers::<wire::OrgOverride>(200, "The override and its effect").problems(&[NotFound]),
+            .returns::<wire::OrgOverride>(200, "The override and its effect").problems(&[NotFound]),
         route(put, "/orgs/{orgId}/jobs/{jobKey}", Role(Operator), org_jobs::put).does("putOrgOverride", "Set an org's override of a job").body("OverridePut", org_jobs::OVERRIDE)
-            .details("Lets the job fire at another local time for the org, or not at all.")
-            .answers::<wire::OrgOverride>(200, "The override and its effect").example(&written_override()).problems(&[NotFound]),
+            .details("Changes the local time at which the job fires for the org, or turns the job off for it.")
+            .returns::<wire::OrgOverride>(200, "The override and its effect").example(&written_override()).problems(&[NotFound]),
         route(delete, "/orgs/{orgId}/jobs/{jobKey}", Role(Operator), org_jobs::delete).does("deleteOrgOverride", "Remove an org's override of a job").query(org_jobs::CLEAR)
-            .answers_nothing(204, "The override is removed").problems(&[NotFound]),
+            .returns_nothing(204, "The override is removed").problems(&[NotFound]),
         route(get, "/orgs/{orgId}/what-if", Role(Viewer), org_jobs::what_if).does("previewOrgMove", "Preview a move of an org to another time zone").query(org_jobs::WHAT_IF)
-            .answers::<wire::WhatIf>(200, "The fires before and after, and what happens on each local day").problems(&[NotFound]),
+            .returns::<wire::WhatIf>(200, "The fires before and after, and what happens on each local day").problems(&[NotFound]),
     ]
 }
 
@@ -219,42 +219,42 @@ fn other_routes() -> Vec<Route> {
     let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
     vec![
         route(post.clone(), "/cron/preview", Role(Viewer), cron::show).does("previewCron", "Explain a cron expression and list its next times").body("CronPreviewRequest", cron::PREVIEW)
-            .answers::<wire::Preview>(200, "The meaning of the expression"),
+            .returns::<wire::Preview>(200, "The meaning of the expression"),
         route(get.clone(), "/templates", Role(Viewer), cron::templates).does("listTemplates", "List cron expression templates")
-            .answers_items::<wire::Template>("The templates"),
+            .returns_items::<wire::Template>("The templates"),
         route(get.clone(), "/targets", Role(Viewer), targets::list).does("listTargets", "List targets and the instances that serve them")
-            .answers::<wire::Targets>(200, "The targets"),
+            .returns::<wire::Targets>(200, "The targets"),
         route(post.clone(), "/targets/{target}/try", Role(Operator), targets::try_once).does("tryTarget", "Run a target once, without a job").body("TryTargetRequest", targets::TRY)
-            .answers::<wire::RunNow>(202, "The run").example(&tried_target()).problems(&[NotFound]),
+            .returns::<wire::RunNow>(202, "The run").example(&tried_target()).problems(&[NotFound]),
         route(get.clone(), "/instances", Role(Viewer), instances::list).does("listInstances", "List instances, oldest first")
-            .answers_items::<wire::Instance>("The instances"),
-        route(post.clone(), "/instances/{instanceId}/drain", Role(Admin), instances::drain).does("drainInstance", "Stop an instance from accepting work")
-            .answers_nothing(204, "The instance finishes its runs and accepts no others").problems(&[NotFound]),
-        route(post.clone(), "/instances/{instanceId}/undrain", Role(Admin), instances::undrain).does("undrainInstance", "Let an instance accept work again")
-            .answers_nothing(204, "The instance accepts work").problems(&[NotFound]),
+            .returns_items::<wire::Instance>("The instances"),
+        route(post.clone(), "/instances/{instanceId}/drain", Role(Admin), instances::drain).does("drainInstance", "Drain an instance")
+            .returns_nothing(204, "The instance finishes its runs and accepts no new ones").problems(&[NotFound]),
+        route(post.clone(), "/instances/{instanceId}/undrain", Role(Admin), instances::undrain).does("undrainInstance", "Undrain an instance")
+            .returns_nothing(204, "The instance accepts work").problems(&[NotFound]),
         route(get.clone(), "/audit", Role(Operator), audit::list).does("listAuditEntries", "List audit entries, newest first").query(audit::LIST)
-            .answers_page::<wire::AuditEntry>("A page of entries"),
+            .returns_page::<wire::AuditEntry>("A page of entries"),
         route(get.clone(), "/tokens", Role(Admin), tokens::list).does("listTokens", "List tokens (secrets are never shown)")
-            .answers_items::<wire::Token>("The tokens"),
+            .returns_items::<wire::Token>("The tokens"),
         route(post, "/tokens", Role(Admin), tokens::create).does("createToken", "Create a token").body("TokenCreate", tokens::CREATE).secret()
             .details("The secret is shown once, in this response.")
-            .answers::<wire::NewToken>(201, "The token and its secret").problems(&[Conflict]),
+            .returns::<wire::NewToken>(201, "The token and its secret").problems(&[Conflict]),
         route(delete.clone(), "/tokens/{name}", Role(Admin), tokens::revoke).does("revokeToken", "Revoke a token").query(tokens::REVOKE)
-            .answers_nothing(204, "The token is revoked").problems(&[NotFound, Conflict]),
+            .returns_nothing(204, "The token is revoked").problems(&[NotFound, Conflict]),
         route(get.clone(), "/sessions", Role(Viewer), sessions::list).does("listSessions", "List browser sessions, newest first").query(sessions::LIST)
             .details("Lists your own sessions. Admins can list those of others.")
-            .answers_items::<wire::Session>("The sessions"),
+            .returns_items::<wire::Session>("The sessions"),
         route(delete.clone(), "/sessions", Role(Viewer), sessions::end_all).does("endSessions", "End all browser sessions of an actor").query(sessions::END_ALL)
             .details("Ends your own sessions. Admins can end those of others.")
-            .answers::<wire::EndedSessions>(200, "The number of ended sessions"),
+            .returns::<wire::EndedSessions>(200, "The number of ended sessions"),
         route(delete, "/sessions/{sessionId}", Role(Viewer), sessions::end).does("endSession", "End a browser session")
             .details("Ends a session of your own. Admins can end those of others.")
-            .answers_nothing(204, "The session has ended").problems(&[NotFound]),
+            .returns_nothing(204, "The session has ended").problems(&[NotFound]),
         route(get.clone(), "/status", Role(Viewer), instances::status).does("getStatus", "Show the state of the server and its database")
-            .answers::<wire::Status>(200, "The status"),
+            .returns::<wire::Status>(200, "The status"),
         route(get, "/events", RunHistory, events::stream).does("streamEvents", "Stream events as they happen").query(events::STREAM)
-            .details("Server-Sent Events. The response has no end: read it as a stream.")
-            .answers_text(200, "The events", "text/event-stream", EVENT),
+            .details("Server-Sent Events. The response does not end: read it as a stream.")
+            .returns_text(200, "The events", "text/event-stream", EVENT),
     ]
 }
 
@@ -264,26 +264,26 @@ pub fn root_routes(options: &ApiOptions) -> Vec<Route> {
     let get = Method::GET;
     // With pages, theirs is the first.
     let home = route(get.clone(), "/", Open, probes::home).does("openHome", "Redirect to the API reference")
-        .answers_nothing(303, "The API reference").problems(&[NotFound]);
+        .returns_nothing(303, "The API reference").problems(&[NotFound]);
     let home = (!options.has_pages()).then_some(home);
     home.into_iter().chain(vec![
         route(get.clone(), "/livez", Open, probes::live).does("checkLiveness", "Check whether the process responds")
-            .answers_text(200, "It responds", "text/plain", "ok\n"),
+            .returns_text(200, "The process responds", "text/plain", "ok\n"),
         route(get.clone(), "/readyz", Open, probes::ready).does("checkReadiness", "Check whether the server can do its work").query(probes::READY)
-            .answers_text(200, "It can", "text/plain", "ok\n").answers_text(503, "It cannot", "text/plain", "not ready\n"),
+            .returns_text(200, "The server is ready", "text/plain", "ok\n").returns_text(503, "The server is not ready", "text/plain", "not ready\n"),
         route(get.clone(), "/healthz", Open, probes::ready).does("checkHealth", "Check whether the server can do its work").query(probes::READY).replaced_by("checkReadiness")
-            .answers_text(200, "It can", "text/plain", "ok\n").answers_text(503, "It cannot", "text/plain", "not ready\n"),
+            .returns_text(200, "The server is ready", "text/plain", "ok\n").returns_text(503, "The server is not ready", "text/plain", "not ready\n"),
         route(get.clone(), "/metrics", Metrics, probes::metrics).does("getMetrics", "Get metrics for Prometheus")
             .details("Available from this machine, or with the metrics token.")
-            .answers_text(200, "The metrics", "text/plain", "everbell_jobs_errored 0\n"),
+            .returns_text(200, "The metrics", "text/plain", "everbell_jobs_errored 0\n"),
         route(get.clone(), "/openapi.json", Open, probes::openapi).does("getOpenApi", "Get this document")
-            .answers_object(200, "The OpenAPI 3.1 document", json!({ "openapi": "3.1.0" })),
+            .returns_object(200, "The OpenAPI 3.1 document", json!({ "openapi": "3.1.0" })),
         route(get.clone(), "/docs/api", Open, probes::docs).does("getApiReference", "Get the API reference as a page")
-            .answers_text(200, "The page", "text/html", "<!doctype html>").problems(&[NotFound]),
+            .returns_text(200, "The page", "text/html", "<!doctype html>").problems(&[NotFound]),
         route(get.clone(), "/docs/style.css", Open, probes::style).does("getApiReferenceStyle", "Get the style sheet of the API reference")
-            .answers_text(200, "The style sheet", "text/css", ":root { color-scheme: light dark; }"),
+            .returns_text(200, "The style sheet", "text/css", ":root { color-scheme: light dark; }"),
         route(get, "/docs/problems/{problem}", Open, probes::problem).does("getProblemKind", "Explain a kind of problem")
-            .answers::<wire::problem::ProblemKind>(200, "Its title and help").problems(&[NotFound]),
+            .returns::<wire::problem::ProblemKind>(200, "Its title and help").problems(&[NotFound]),
     ]).collect()
 }
 
@@ -293,22 +293,22 @@ pub fn compat_routes() -> Vec<Route> {
     use compat::ScheduleDocument as Schedule;
     vec![
         route(Method::GET, "/api/schedules", Role(Viewer), compat::list).does("listSchedulesUnversioned", "List schedules").query(compat::LIST).replaced_by("listJobs")
-            .answers_array::<Schedule>("The schedules"),
+            .returns_array::<Schedule>("The schedules"),
         route(Method::GET, "/api/v1/schedules", Role(Viewer), compat::list).does("listSchedules", "List schedules").query(compat::LIST).replaced_by("listJobs")
-            .answers_array::<Schedule>("The schedules"),
+            .returns_array::<Schedule>("The schedules"),
         route(Method::POST, "/api/v1/schedules", Role(Admin), compat::create).does("createSchedule", "Create a schedule").own_body("ScheduleCreate", compat::SCHEDULE).replaced_by("createJob")
-            .answers::<Schedule>(201, "The schedule").problems(&[JobKeyExists]),
+            .returns::<Schedule>(201, "The schedule").problems(&[JobKeyExists]),
         route(Method::GET, "/api/v1/schedules/{jobId}", Role(Viewer), compat::get).does("getSchedule", "Get a schedule").replaced_by("getJob")
-            .answers::<Schedule>(200, "The schedule").problems(&[NotFound]),
+            .returns::<Schedule>(200, "The schedule").problems(&[NotFound]),
         route(Method::PUT, "/api/v1/schedules/{jobId}", Role(Admin), compat::replace).does("replaceSchedule", "Replace a schedule").own_body("ScheduleCreate", compat::SCHEDULE).revised().replaced_by("updateJob")
-            .answers::<Schedule>(200, "The schedule").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .returns::<Schedule>(200, "The schedule").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(Method::PATCH, "/api/v1/schedules/{jobId}", Role(Admin), compat::patch).does("updateSchedule", "Update a schedule").own_body("SchedulePatch", compat::PATCH).revised().replaced_by("updateJob")
             .details("An absent member keeps its value, `null` resets it.")
-            .answers::<Schedule>(200, "The schedule").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .returns::<Schedule>(200, "The schedule").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
     ]
 }
 
-/// What a process answers that only schedules.
+/// The routes of a process that only schedules.
 const PROBES: [&str; 4] = ["/livez", "/readyz", "/healthz", "/metrics"];
 
 /// Every route with the mount below which it is.
@@ -333,11 +333,11 @@ pub trait Pages: Send + Sync {
     /// Adds the pages to the routes of the API.
     fn mount(&self, router: Router) -> Router;
 
-    /// Answers a browser where there is nothing.
+    /// Responds to a browser where no route exists.
     async fn not_found(&self, request: Request) -> Response;
 }
 
-/// Whether a browser asks, for a person to read.
+/// Whether a browser requests a page.
 fn wants_page(request: &Request) -> bool {
     let accept = request.headers().get("accept").and_then(|value| value.to_str().ok()).unwrap_or("");
     request.method() == Method::GET && accept.contains("text/html")
@@ -350,7 +350,7 @@ pub fn router(app: &Arc<App>, pages: Option<Arc<dyn Pages>>) -> Router {
         let path = format!("{mount}{}", route.path);
         let Ok(method) = MethodFilter::try_from(route.method.clone()) else { continue };
         let mounted = Mounted { app: Arc::clone(app), route: Arc::new(route), mount: mount.into() };
-        router = router.route(&path, on(method, pipeline::answer).with_state(mounted));
+        router = router.route(&path, on(method, pipeline::handle).with_state(mounted));
     }
     if let Some(pages) = &pages {
         router = pages.mount(router);
@@ -364,13 +364,13 @@ pub fn router(app: &Arc<App>, pages: Option<Arc<dyn Pages>>) -> Router {
             async move {
                 match pages {
                     Some(pages) => pages.not_found(request).await,
-                    None => pipeline::nowhere(app, NotFound, guarded, request).await,
+                    None => pipeline::not_found(app, NotFound, guarded, request).await,
                 }
             }
         })
         .method_not_allowed_fallback(move |request: Request| {
             let guarded = refused.options.is_mounted(request.uri().path());
-            pipeline::nowhere(Arc::clone(&refused), MethodNotAllowed, guarded, request)
+            pipeline::not_found(Arc::clone(&refused), MethodNotAllowed, guarded, request)
         })
         .layer(axum::middleware::from_fn_with_state(Arc::clone(app), hardening::harden))
 }

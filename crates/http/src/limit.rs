@@ -130,7 +130,7 @@ impl<K: Hash + Eq + Clone> Limiter<K> {
     }
 }
 
-/// The caller that an address stands for. One customer of a provider has a whole /64 of IPv6.
+/// Returns the network of a client. One customer of a provider has a whole /64 of IPv6.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),

@@ -1,4 +1,4 @@
-//! Connections: bounded in number and in patience, and closed in good order.
+//! Connections, with limits on their number and timeouts, and a graceful shutdown.
 
 use std::convert::Infallible;
 use std::io;
@@ -20,14 +20,14 @@ use tokio::sync::watch;
 
 use super::PROBES;
 use super::admission::{Admission, Beyond, Limits};
-use super::pipeline::{refused, request_id};
+use super::pipeline::{render_problem, request_id};
 use super::problem::{Kind, Problem};
 use super::stall::StallGuard;
 use everbell_observe::Metrics;
 
 /// A connection that does not send the head of a request in this time is closed: also one that is idle.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same for a connection that may only ask probes.
+/// The timeout for a connection that may only use probes.
 const PROBE_HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// A connection whose client does not read, or does not acknowledge, for this time is closed.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -36,9 +36,9 @@ const KEEPALIVE_IDLE: Duration = Duration::from_mins(1);
 /// The most bytes of a head, and of answers that wait to be written.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// How long connections may take to finish what they do when the server ends.
-const LAST_WORDS: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// After the system has no more descriptors, before it is asked again.
-const BREATH: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 type Io = TokioIo<StallGuard<TcpStream>>;
 
@@ -60,14 +60,14 @@ pub async fn serve(
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
-            Err(error) if is_of_the_peer(&error) => continue,
+            Err(error) if is_peer_error(&error) => continue,
             Err(error) => {
                 // Said once, however long it lasts.
                 if !is_failing {
-                    tracing::warn!(%error, "connections cannot be accepted; trying again until they can");
+                    tracing::warn!(%error, "connections cannot be accepted; retrying");
                 }
                 is_failing = true;
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 continue;
             }
         };
@@ -94,13 +94,13 @@ pub async fn serve(
         });
     }
     drop(listener);
-    if tokio::time::timeout(LAST_WORDS, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(SHUTDOWN_TIMEOUT, graceful.shutdown()).await.is_err() {
         tracing::info!("some connections did not end in time and are cut");
     }
 }
 
 /// Whether only this connection failed, before it was accepted.
-fn is_of_the_peer(error: &io::Error) -> bool {
+fn is_peer_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
@@ -127,7 +127,7 @@ fn connection(
         let mut router = router.clone();
         async move {
             if let Some(problem) = objection(&request, beyond) {
-                return Ok(closing(refused(&problem, &request_id(request.headers()))));
+                return Ok(closing(render_problem(&problem, &request_id(request.headers()))));
             }
             tower_service::Service::call(&mut router, request.map(Body::new)).await
         }
@@ -150,14 +150,14 @@ fn tune(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Why a request is not even looked at.
+/// Returns the reason to refuse a request before it is routed.
 fn objection(request: &Request<Incoming>, beyond: Option<Beyond>) -> Option<Problem> {
     if let Some(detail) = ambiguity(request.headers(), request.version()) {
         return Some(Problem::new(Kind::InvalidInput, detail));
     }
     let detail = match beyond.filter(|_| !PROBES.contains(&request.uri().path()))? {
-        Beyond::Connections => "This server has as many connections as it takes.",
-        Beyond::Address => "Your address has as many connections to this server as one may have.",
+        Beyond::Connections => "The server has reached its connection limit.",
+        Beyond::Address => "Your address has reached its connection limit.",
     };
     Some(Problem { retry_after: Some(5), ..Problem::new(Kind::RateLimited, detail) })
 }

@@ -1,9 +1,9 @@
-//! What happens in the whole cluster, as it happens: the source of the event stream.
+//! The source of the event stream: changes in the whole cluster as they happen.
 //!
-//! An instance tells its own events at once, but those of the others are only in the database. So there is one watcher,
-//! which looks there whenever something may have happened (an event here, a notice of the store, or a second has gone by)
-//! and tells what is different: runs that came, moved on or ended, and new entries of the audit trail. It looks only
-//! while somebody listens. Events only tell: who was away asks the API.
+//! Events of other instances are only in the database. One watcher polls it whenever something may have happened (a local
+//! event, a notification of the store, or after a second) and publishes the differences: runs that were created, changed
+//! status or ended, and new audit entries. It polls only while there are listeners. Events are hints: a client that was
+//! disconnected has to read the current state from the API.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,21 +16,21 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast, watch};
 use uuid::Uuid;
 
-/// The shortest and the longest time between two looks.
-const PACE: Duration = Duration::from_millis(100);
-const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a listener waits for the first look.
-const HASTE: Duration = Duration::from_secs(5);
-/// How many runs a look compares.
-const SEEN: u32 = 500;
-/// How many entries of the audit trail a look reads.
-const ENTRIES: u32 = 100;
-/// How many events are kept for who comes back.
-const KEPT: usize = 1_000;
+/// The minimum and the maximum time between two polls.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(100);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a listener waits for the first poll.
+const FIRST_POLL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum number of runs that a poll compares.
+const MAX_COMPARED_RUNS: u32 = 500;
+/// The maximum number of audit entries that a poll reads.
+const MAX_COMPARED_ENTRIES: u32 = 100;
+/// The number of events that are kept for clients that reconnect.
+const MAX_BUFFERED_EVENTS: usize = 1_000;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct StreamEvent {
     pub number: u64,
     /// Such as `run.finished`.
     pub kind: String,
@@ -41,30 +41,30 @@ pub struct Told {
 /// Where events of the cluster go.
 #[derive(Debug)]
 pub struct Live {
-    /// Tells this process apart from an earlier one, whose numbers mean nothing here.
+    /// Distinguishes this process from an earlier one, whose event numbers are not valid here.
     epoch: String,
-    sender: broadcast::Sender<Arc<Told>>,
-    kept: Mutex<Kept>,
-    /// Somebody came to listen.
-    came: Notify,
-    /// Whether there was a look, so that whatever happens from now on is told.
-    looking: watch::Sender<bool>,
+    sender: broadcast::Sender<Arc<StreamEvent>>,
+    buffer: Mutex<EventBuffer>,
+    /// Notified when a listener joins.
+    listener_joined: Notify,
+    /// Whether a first poll is done, so that all later changes are published.
+    is_polling: watch::Sender<bool>,
     ended: watch::Receiver<bool>,
-    /// Kept so that nobody takes its absence for the end.
+    /// Keeps the channel open, because a dropped sender would mean the end.
     _never: Option<watch::Sender<bool>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct EventBuffer {
     last: u64,
-    events: VecDeque<Arc<Told>>,
+    events: VecDeque<Arc<StreamEvent>>,
 }
 
-/// What a listener gets first.
+/// A new subscription.
 pub struct Listening {
-    /// What it missed; nothing if that is not known any more.
-    pub missed: Option<Vec<Arc<Told>>>,
-    pub events: broadcast::Receiver<Arc<Told>>,
+    /// The events since the last id; `None` if they are no longer known.
+    pub missed: Option<Vec<Arc<StreamEvent>>>,
+    pub events: broadcast::Receiver<Arc<StreamEvent>>,
 }
 
 impl Live {
@@ -72,16 +72,16 @@ impl Live {
         let epoch = Uuid::new_v4().simple().to_string()[..8].to_owned();
         Live {
             epoch,
-            sender: broadcast::channel(KEPT).0,
-            kept: Mutex::default(),
-            came: Notify::new(),
-            looking: watch::Sender::new(false),
+            sender: broadcast::channel(MAX_BUFFERED_EVENTS).0,
+            buffer: Mutex::default(),
+            listener_joined: Notify::new(),
+            is_polling: watch::Sender::new(false),
             ended,
             _never: None,
         }
     }
 
-    /// For a program that ends when it ends.
+    /// Creates a source that never ends by itself.
     pub fn without_end() -> Live {
         let (end, ended) = watch::channel(false);
         Live { _never: Some(end), ..Live::new(ended) }
@@ -99,38 +99,38 @@ impl Live {
 
     /// Listens from now on, or from behind the event of this id.
     pub fn listen(&self, last_id: Option<&str>) -> Listening {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
         let events = self.sender.subscribe();
         let missed = match last_id {
             None => Some(Vec::new()),
             Some(id) => {
                 let number = id.strip_prefix(&format!("{}-", self.epoch)).and_then(|n| n.parse::<u64>().ok());
-                let oldest = kept.events.front().map_or(kept.last + 1, |event| event.number);
+                let oldest = buffer.events.front().map_or(buffer.last + 1, |event| event.number);
                 number
-                    .filter(|number| number + 1 >= oldest && *number <= kept.last)
-                    .map(|number| kept.events.iter().filter(|event| event.number > number).cloned().collect())
+                    .filter(|number| number + 1 >= oldest && *number <= buffer.last)
+                    .map(|number| buffer.events.iter().filter(|event| event.number > number).cloned().collect())
             }
         };
         Listening { missed, events }
     }
 
-    /// Resolves when whatever happens from now on will be told; or after a while, if the database does not answer.
+    /// Resolves when all later changes will be published, or after a timeout if the database does not respond.
     pub async fn ready(&self) {
-        self.came.notify_one();
-        let mut looking = self.looking.subscribe();
-        let _ = tokio::time::timeout(HASTE, looking.wait_for(|looking| *looking)).await;
+        self.listener_joined.notify_one();
+        let mut is_polling = self.is_polling.subscribe();
+        let _ = tokio::time::timeout(FIRST_POLL_TIMEOUT, is_polling.wait_for(|is_polling| *is_polling)).await;
     }
 
-    fn tell(&self, kind: String, job_key: Option<String>, data: Value) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.last += 1;
-        let told = Arc::new(Told { number: kept.last, kind, job_key, data });
-        kept.events.push_back(Arc::clone(&told));
-        if kept.events.len() > KEPT {
-            kept.events.pop_front();
+    fn publish(&self, kind: String, job_key: Option<String>, data: Value) {
+        let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        buffer.last += 1;
+        let event = Arc::new(StreamEvent { number: buffer.last, kind, job_key, data });
+        buffer.events.push_back(Arc::clone(&event));
+        if buffer.events.len() > MAX_BUFFERED_EVENTS {
+            buffer.events.pop_front();
         }
-        // An error means that nobody listens.
-        drop(self.sender.send(told));
+        // An error means that there are no listeners.
+        drop(self.sender.send(event));
     }
 
     /// Watches until the server ends.
@@ -141,55 +141,55 @@ impl Live {
         loop {
             tokio::select! {
                 _ = ended.wait_for(|ended| *ended) => return,
-                () = self.came.notified() => {}
-                () = something(bell, &mut here) => {}
+                () = self.listener_joined.notified() => {}
+                () = wait_for_activity(bell, &mut here) => {}
             }
             if self.sender.receiver_count() == 0 {
                 seen = None;
-                self.looking.send_replace(false);
+                self.is_polling.send_replace(false);
             } else {
-                match self.look(bell, seen.as_ref()).await {
+                match self.poll(bell, seen.as_ref()).await {
                     Ok(now) => {
                         seen = Some(now);
-                        self.looking.send_replace(true);
+                        self.is_polling.send_replace(true);
                     }
                     // What was seen before stays, so nothing that happens meanwhile is missed.
-                    Err(error) => tracing::debug!(%error, "the event stream could not look; it tries again"),
+                    Err(error) => tracing::debug!(%error, "the event stream could not poll; retrying"),
                 }
             }
-            tokio::time::sleep(PACE).await;
+            tokio::time::sleep(MIN_POLL_INTERVAL).await;
         }
     }
 
-    async fn look(&self, bell: &Everbell, before: Option<&Seen>) -> StoreResult<Seen> {
-        let now = Seen::look(bell).await?;
+    async fn poll(&self, bell: &Everbell, before: Option<&Snapshot>) -> StoreResult<Snapshot> {
+        let now = Snapshot::read(bell).await?;
         let Some(before) = before else { return Ok(now) };
         for run in now.runs.values().filter(|run| before.is_news(run)) {
-            self.tell_run(run);
+            self.publish_run(run);
         }
         // An active run that is not among those that were looked at any more may have ended.
         for id in before.active().filter(|id| !now.runs.contains_key(id)) {
             let run = bell.store().get_run(id).await?;
             if run.status.is_terminal() {
-                self.tell_run(&run);
+                self.publish_run(&run);
             }
         }
         for (id, action, object, actor) in now.entries.iter().rev().filter(|entry| before.is_new_entry(entry.0)) {
             let key = object.strip_prefix("job:").map(str::to_owned);
             let data = json!({ "auditId": id, "action": action, "object": object, "actor": actor, "jobKey": key });
-            self.tell(action.clone(), key, data);
+            self.publish(action.clone(), key, data);
         }
         Ok(now)
     }
 
-    fn tell_run(&self, run: &RunRecord) {
+    fn publish_run(&self, run: &RunRecord) {
         let event = wire::RunEvent::from(run);
-        self.tell(format!("run.{}", run.status), event.job_key.clone(), json!(event));
+        self.publish(format!("run.{}", run.status), event.job_key.clone(), json!(event));
     }
 }
 
-/// What a look saw.
-struct Seen {
+/// The state that a poll has read.
+struct Snapshot {
     runs: HashMap<RunId, RunRecord>,
     /// The oldest of the newest runs, if there are more than were looked at: what is older and unknown is no news.
     oldest: Option<RunId>,
@@ -198,20 +198,20 @@ struct Seen {
     more_entries: bool,
 }
 
-impl Seen {
-    async fn look(bell: &Everbell) -> StoreResult<Seen> {
-        let page = PageRequest { limit: SEEN, after: None };
+impl Snapshot {
+    async fn read(bell: &Everbell) -> StoreResult<Snapshot> {
+        let page = PageRequest { limit: MAX_COMPARED_RUNS, after: None };
         let active = RunFilter { status: vec![RunStatus::Pending, RunStatus::Running], ..RunFilter::default() };
         // The active ones first: one that ends in between is seen as ended in the second list, or asked for by its id.
         let active = bell.store().list_runs(&active, &page).await?;
         let newest = bell.store().list_runs(&RunFilter::default(), &page).await?;
-        let entries = bell.store().list_audit(None, &PageRequest { limit: ENTRIES, after: None }).await?;
+        let entries = bell.store().list_audit(None, &PageRequest { limit: MAX_COMPARED_ENTRIES, after: None }).await?;
         let more_entries = entries.next.is_some();
         let entries: Vec<_> =
             entries.items.into_iter().map(|entry| (entry.id, entry.action, entry.object, entry.actor)).collect();
         let oldest = newest.next.as_ref().and(newest.items.last()).map(|run| run.id);
         let runs = active.items.into_iter().chain(newest.items).map(|run| (run.id, run)).collect();
-        Ok(Seen { runs, oldest, entries, more_entries })
+        Ok(Snapshot { runs, oldest, entries, more_entries })
     }
 
     fn is_news(&self, run: &RunRecord) -> bool {
@@ -233,10 +233,10 @@ impl Seen {
 }
 
 /// Resolves when something may have happened.
-async fn something(bell: &Everbell, here: &mut broadcast::Receiver<Arc<everbell::Event>>) {
+async fn wait_for_activity(bell: &Everbell, here: &mut broadcast::Receiver<Arc<everbell::Event>>) {
     tokio::select! {
         _ = here.recv() => {}
         () = bell.store().woken() => {}
-        () = tokio::time::sleep(PATIENCE) => {}
+        () = tokio::time::sleep(MAX_POLL_INTERVAL) => {}
     }
 }

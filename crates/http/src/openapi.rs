@@ -10,7 +10,7 @@ use utoipa::{PartialSchema, ToSchema};
 use super::body::LINES;
 use super::examples;
 use super::problem::Kind;
-use super::route::{Access, Route, Shape, Told};
+use super::route::{Access, DocumentedResponse, Route, Shape};
 use super::{ApiOptions, compat_routes, mounted_routes, root_routes};
 use everbell_wire::form::{Field, schema};
 
@@ -24,7 +24,7 @@ pub(crate) fn document(options: &ApiOptions) -> Value {
     let compat = options.settings.compat.then(compat_routes).into_iter().flatten();
     let routes: Vec<_> = below.chain(root_routes(options).into_iter().chain(compat).map(|route| ("", route))).collect();
     for (mount, route) in &routes {
-        for Told { parts, .. } in &route.answers {
+        for DocumentedResponse { parts, .. } in &route.responses {
             for (name, part) in parts {
                 schemas.insert(component(name), tidy(part.clone()));
             }
@@ -272,7 +272,7 @@ fn header(name: &str, about: &str, pattern: &str) -> Value {
 
 fn responses(route: &Route) -> Value {
     let mut responses = Map::new();
-    for (n, Told { status, about, media, schema, example, .. }) in route.answers.iter().enumerate() {
+    for (n, DocumentedResponse { status, about, media, schema, example, .. }) in route.responses.iter().enumerate() {
         let mut response = json!({ "description": about });
         if !schema.is_null() {
             response["content"] = json!({ (*media): { "schema": tidy(schema.clone()) } });
@@ -287,8 +287,9 @@ fn responses(route: &Route) -> Value {
         let about = kind.about();
         let content = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
         let name = about.status.to_string();
-        let told = responses.get(&name).and_then(|response| response["description"].as_str()).map(str::to_owned);
-        let description = told.map_or_else(|| about.title.to_owned(), |told| format!("{told}; {}", about.title));
+        let described = responses.get(&name).and_then(|response| response["description"].as_str()).map(str::to_owned);
+        let description =
+            described.map_or_else(|| about.title.to_owned(), |described| format!("{described}; {}", about.title));
         let response = responses.entry(name).or_insert_with(|| json!({}));
         response["description"] = json!(description);
         response["content"]["application/problem+json"] = content;

@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::call::{Answer, Call};
 use super::problem::Problem;
+use super::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::{Field, Kind, optional};
 use everbell_wire::percent;
 
 pub(crate) const LIMIT: Field =
-    optional("limit", Kind::Integer { min: 1, max: 200 }, "The most items of a page. Default: 50.");
+    optional("limit", Kind::Integer { min: 1, max: 200 }, "The maximum number of items per page. Default: 50.");
 /// The query parameter that names where a page begins.
 pub const CURSOR: Field = optional(
     "cursor",
@@ -27,36 +27,36 @@ pub const CURSOR: Field = optional(
 );
 
 const DEFAULT_LIMIT: u32 = 50;
-const SEAL_BYTES: usize = 9;
+const CHECKSUM_BYTES: usize = 9;
 
-/// Which page is asked for.
-pub fn request(call: &Call) -> Result<PageRequest, Problem> {
-    let limit = call.query.get("limit").and_then(Value::as_u64).and_then(|limit| u32::try_from(limit).ok());
-    let text = call.query.get("cursor").and_then(Value::as_str);
-    let after = text.map(|text| open(text, &question(&call.query))).transpose()?;
+/// Reads the limit and the cursor of a query.
+pub fn from_query(request: &ApiRequest) -> Result<PageRequest, Problem> {
+    let limit = request.query.get("limit").and_then(Value::as_u64).and_then(|limit| u32::try_from(limit).ok());
+    let text = request.query.get("cursor").and_then(Value::as_str);
+    let after = text.map(|text| decode_cursor(text, &bound_query(&request.query))).transpose()?;
     Ok(PageRequest { limit: limit.unwrap_or(DEFAULT_LIMIT), after })
 }
 
 /// The cursor behind a page of this call.
-pub fn next(call: &Call, cursor: Option<&Cursor>) -> Option<String> {
-    cursor.map(|cursor| seal(cursor, &question(&call.query)))
+pub fn next(request: &ApiRequest, cursor: Option<&Cursor>) -> Option<String> {
+    cursor.map(|cursor| encode_cursor(cursor, &bound_query(&request.query)))
 }
 
 /// A page as it is answered: these items, made of the rows.
-pub fn document<R, T>(call: &Call, page: &store::Page<R>, items: Vec<T>) -> wire::Page<T> {
-    wire::Page { items, next_cursor: next(call, page.next.as_ref()), unreadable: page.unreadable.clone() }
+pub fn document<R, T>(request: &ApiRequest, page: &store::Page<R>, items: Vec<T>) -> wire::Page<T> {
+    wire::Page { items, next_cursor: next(request, page.next.as_ref()), unreadable: page.unreadable.clone() }
 }
 
 /// With a `Link` to the next page.
-pub fn linked(call: &Call, path: &str, cursor: Option<&str>, answer: Answer) -> Answer {
-    let Some(cursor) = cursor else { return answer };
+pub fn linked(request: &ApiRequest, path: &str, cursor: Option<&str>, response: ApiResponse) -> ApiResponse {
+    let Some(cursor) = cursor else { return response };
     let mut query = String::new();
-    if let Value::Object(members) = &call.query {
+    if let Value::Object(members) = &request.query {
         for (name, value) in members.iter().filter(|(name, _)| *name != "cursor") {
             query.extend([format!("{name}={}&", encoded(&plain(value)))]);
         }
     }
-    answer.header("link", format!("<{}{path}?{query}cursor={cursor}>; rel=\"next\"", call.mount))
+    response.header("link", format!("<{}{path}?{query}cursor={cursor}>; rel=\"next\"", request.mount))
 }
 
 /// A value as it stands in a query.
@@ -75,7 +75,7 @@ pub fn encoded(text: &str) -> String {
 }
 
 /// Everything that a cursor is bound to: the query without the page itself.
-fn question(query: &Value) -> String {
+fn bound_query(query: &Value) -> String {
     let mut query = query.clone();
     if let Value::Object(members) = &mut query {
         members.remove("cursor");
@@ -84,36 +84,36 @@ fn question(query: &Value) -> String {
     query.to_string()
 }
 
-fn seal(cursor: &Cursor, question: &str) -> String {
-    let place = json!([cursor.value, cursor.id]).to_string();
-    let mut bytes = checksum(&place, question).to_vec();
-    bytes.extend(place.as_bytes());
+fn encode_cursor(cursor: &Cursor, bound_query: &str) -> String {
+    let position = json!([cursor.value, cursor.id]).to_string();
+    let mut bytes = checksum(&position, bound_query).to_vec();
+    bytes.extend(position.as_bytes());
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-fn open(text: &str, question: &str) -> Result<Cursor, Problem> {
+fn decode_cursor(text: &str, bound_query: &str) -> Result<Cursor, Problem> {
     let read = || -> Option<Cursor> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-        let (sum, place) = bytes.split_at_checked(SEAL_BYTES)?;
-        let place = std::str::from_utf8(place).ok()?;
-        if sum != checksum(place, question) {
+        let (sum, position) = bytes.split_at_checked(CHECKSUM_BYTES)?;
+        let position = std::str::from_utf8(position).ok()?;
+        if sum != checksum(position, bound_query) {
             return None;
         }
-        let (value, id): (String, Uuid) = serde_json::from_str(place).ok()?;
+        let (value, id): (String, Uuid) = serde_json::from_str(position).ok()?;
         Some(Cursor { value, id })
     };
     read().ok_or_else(|| {
-        Problem::at("parameter", "cursor", "is not one of this list with these filters; begin again without it")
+        Problem::at("parameter", "cursor", "does not belong to this list and these filters; start again without it")
     })
 }
 
-fn checksum(place: &str, question: &str) -> [u8; SEAL_BYTES] {
+fn checksum(position: &str, bound_query: &str) -> [u8; CHECKSUM_BYTES] {
     let mut hash = Sha256::new();
-    hash.update((place.len() as u64).to_be_bytes());
-    hash.update(place);
-    hash.update(question);
-    let mut sum = [0; SEAL_BYTES];
-    sum.copy_from_slice(&hash.finalize()[..SEAL_BYTES]);
+    hash.update((position.len() as u64).to_be_bytes());
+    hash.update(position);
+    hash.update(bound_query);
+    let mut sum = [0; CHECKSUM_BYTES];
+    sum.copy_from_slice(&hash.finalize()[..CHECKSUM_BYTES]);
     sum
 }
 
@@ -124,18 +124,18 @@ mod tests {
     #[test]
     fn a_cursor_belongs_to_its_question() {
         let cursor = Cursor { value: "2026-11-15T12:00:00Z".to_owned(), id: Uuid::from_u128(7) };
-        let own = question(&json!({"status": ["failed"], "limit": 5, "cursor": "x"}));
-        assert_eq!(own, question(&json!({"status": ["failed"], "limit": 50})));
-        let sealed = seal(&cursor, &own);
-        assert_eq!(open(&sealed, &own).unwrap(), cursor);
-        assert!(open(&sealed, &question(&json!({"status": ["succeeded"]}))).is_err());
+        let own = bound_query(&json!({"status": ["failed"], "limit": 5, "cursor": "x"}));
+        assert_eq!(own, bound_query(&json!({"status": ["failed"], "limit": 50})));
+        let sealed = encode_cursor(&cursor, &own);
+        assert_eq!(decode_cursor(&sealed, &own).unwrap(), cursor);
+        assert!(decode_cursor(&sealed, &bound_query(&json!({"status": ["succeeded"]}))).is_err());
         for n in 0..sealed.len() {
             let mut other = sealed.clone().into_bytes();
             other[n] = if other[n] == b'A' { b'B' } else { b'A' };
-            assert!(open(std::str::from_utf8(&other).unwrap(), &own).is_err(), "character {n}");
+            assert!(decode_cursor(std::str::from_utf8(&other).unwrap(), &own).is_err(), "character {n}");
         }
         for bad in ["", "x", "äö", "AAAA"] {
-            assert!(open(bad, &own).is_err(), "{bad}");
+            assert!(decode_cursor(bad, &own).is_err(), "{bad}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What happens to every request, in this order: who is it, may they, what do they say, has it been answered before; then
-//! the handler; then the answer. A handler sees only what passed.
+//! Handles every request: authentication, role, query and body, idempotency, the handler, and the response. A handler
+//! sees only valid requests.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use tokio::time::Instant;
 
 use super::access::{Actor, Role, expect_role};
 use super::body::read_body;
-use super::call::{Answer, Call, Payload, shown};
 use super::denials::{Attempt, Denied};
 use super::limit::Quota;
 use super::problem::{Kind, Problem};
+use super::request::{ApiRequest, ApiResponse, ResponseBody, shown};
 use super::route::{Access, Route, Shape};
 use super::{App, idempotency, proxy};
 use everbell_wire::form::{Form, Naming, query};
 
-/// How many times as long as others a request with a body of many lines may take.
-const LINES_FACTOR: u32 = 6;
-/// The database has until the deadline of a request; what it says then still has to be answered.
-const LAST_WORD: Duration = Duration::from_secs(1);
+/// How much longer a request with JSON lines may take.
+const LINES_TIMEOUT_FACTOR: u32 = 6;
+/// The time after the deadline of the database in which the response is still sent.
+const RESPONSE_GRACE: Duration = Duration::from_secs(1);
 
 /// A route at the place where it is mounted.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ pub struct Mounted {
 }
 
 /// Answers a request.
-pub async fn answer(
+pub async fn handle(
     State(mounted): State<Mounted>,
     params: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
@@ -46,15 +46,15 @@ pub async fn answer(
     let id = request_id(request.headers());
     let path = path_params(params);
     let Mounted { app, route, .. } = &mounted;
-    let begun = app.bell.clock().monotonic();
+    let started = app.bell.clock().monotonic();
     let (method, template) = (route.method.clone(), format!("{}{}", mounted.mount, route.path));
-    let mut passage = Passage { id: id.clone(), ..Passage::default() };
-    let answered = match path {
-        Ok(path) => passed(&mounted, path, request, &mut passage).await,
+    let mut context = RequestContext { id: id.clone(), ..RequestContext::default() };
+    let result = match path {
+        Ok(path) => process(&mounted, path, request, &mut context).await,
         Err(problem) => Err(problem),
     };
-    if let Err(problem) = &answered {
-        let Passage { address, actor, .. } = &passage;
+    if let Err(problem) = &result {
+        let RequestContext { address, actor, .. } = &context;
         let denied = Denied {
             attempt: Attempt::Request,
             problem,
@@ -66,18 +66,18 @@ pub async fn answer(
         };
         app.denials.note(&app.bell, &denied).await;
     }
-    let status = match &answered {
-        Ok(answer) => answer.status,
+    let status = match &result {
+        Ok(response) => response.status,
         Err(problem) => problem.status(),
     };
-    let took = app.bell.clock().monotonic().saturating_sub(begun);
+    let took = app.bell.clock().monotonic().saturating_sub(started);
     tracing::debug!(request = %id, %method, route = template, status = status.as_u16(), took_ms = took.as_secs_f64() * 1e3, "answered");
     app.metrics.http(method.as_str(), &template, status.as_u16(), took.as_secs_f64());
-    let mut response = match answered {
-        Ok(answer) => rendered(answer, &id),
-        Err(problem) => refused(&problem, &id),
+    let mut response = match result {
+        Ok(response) => render(response, &id),
+        Err(problem) => render_problem(&problem, &id),
     };
-    for (name, value) in passage.quota.iter().flat_map(|quota| quota.headers(WRITES)) {
+    for (name, value) in context.quota.iter().flat_map(|quota| quota.headers(WRITE_LIMIT_NAME)) {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().insert(name, value);
         }
@@ -85,32 +85,31 @@ pub async fn answer(
     response
 }
 
-/// What is known about a request before it is answered.
+/// The facts about a request that are needed after it was handled.
 #[derive(Default)]
-struct Passage {
+struct RequestContext {
     id: String,
     address: Option<IpAddr>,
     actor: Option<Actor>,
     quota: Option<Quota>,
 }
 
-/// The name of the limit on writes in the headers that tell of it.
-const WRITES: &str = "writes";
+/// The name of the write limit in rate limit headers.
+const WRITE_LIMIT_NAME: &str = "writes";
 
 /// The parts of a path by their names.
 pub fn path_params(params: Result<RawPathParams, RawPathParamsRejection>) -> Result<Vec<(String, String)>, Problem> {
-    let params = params.map_err(|_| {
-        Problem::new(Kind::InvalidInput, "The path is not valid: what `%` encodes in it must be UTF-8.")
-    })?;
+    let params = params
+        .map_err(|_| Problem::new(Kind::InvalidInput, "The path is invalid: percent-encoded parts must be UTF-8."))?;
     Ok(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-async fn passed(
+async fn process(
     mounted: &Mounted,
     path: Vec<(String, String)>,
     request: Request,
-    passage: &mut Passage,
-) -> Result<Answer, Problem> {
+    context: &mut RequestContext,
+) -> Result<ApiResponse, Problem> {
     let Mounted { app, route, mount } = mounted;
     let (parts, body) = request.into_parts();
     // Nested into another router, only the original knows where.
@@ -119,36 +118,36 @@ async fn passed(
     let mount = format!("{outer}{mount}");
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
     let limit = request_timeout(app, route);
-    let began = Instant::now();
-    passage.address = proxy::client_address(&app.options, &parts.headers, peer);
-    let mut actor = with_deadline(began + limit, entered(app, route.access, &parts.headers, peer)).await?;
-    actor.asks_from(passage.address, &passage.id);
-    passage.actor = Some(actor.clone());
+    let started = Instant::now();
+    context.address = proxy::client_address(&app.options, &parts.headers, peer);
+    let mut actor = with_deadline(started + limit, authorize(app, route.access, &parts.headers, peer)).await?;
+    actor.set_origin(context.address, &context.id);
+    context.actor = Some(actor.clone());
     expect_role(&actor, needed_role(app, route.access))?;
-    let left = limit.saturating_sub(began.elapsed());
+    let left = limit.saturating_sub(started.elapsed());
     if route.writes() {
-        count_write(app, &actor, &mut passage.quota)?;
+        count_write(app, &actor, &mut context.quota)?;
     }
     let query = read_query(parts.uri.query().unwrap_or(""), route)?;
     let (text, body) = read_body(&parts.headers, body, route).await?;
     let if_match = if route.revised { revision(app, &parts.headers)? } else { None };
     let (app, headers) = (Arc::clone(app), parts.headers);
-    let call = Call { app, actor, mount, path, query, body, text, if_match, headers, peer, request: None };
+    let request = ApiRequest { app, actor, mount, path, query, body, text, if_match, headers, peer, request_key: None };
     // How long the body took is up to the client.
     let work = async {
         if route.writes() {
-            finished(route, parts.uri.path(), call, &passage.id).await
+            run_to_completion(route, parts.uri.path(), request, &context.id).await
         } else {
-            route.handler.call(call).await
+            route.handler.call(request).await
         }
     };
-    let answered = tokio::time::timeout(left + LAST_WORD, with_deadline(Instant::now() + left, work)).await;
-    answered.unwrap_or_else(|_| Err(Problem::late(limit, route.writes())))
+    let result = tokio::time::timeout(left + RESPONSE_GRACE, with_deadline(Instant::now() + left, work)).await;
+    result.unwrap_or_else(|_| Err(Problem::late(limit, route.writes())))
 }
 
 /// How long the answer may take.
 fn request_timeout(app: &App, route: &Route) -> Duration {
-    let most = if route.shape == Shape::Lines { LINES_FACTOR } else { 1 };
+    let most = if route.shape == Shape::Lines { LINES_TIMEOUT_FACTOR } else { 1 };
     app.options.request_timeout.saturating_mul(most)
 }
 
@@ -160,20 +159,25 @@ pub fn count_write(app: &App, actor: &Actor, quota: &mut Option<Quota>) -> Resul
     };
     *quota = taken;
     let Some(wait) = wait else { return Ok(()) };
-    let detail = format!("`{}` writes more often than `api.write_rate` and `api.write_burst` allow.", actor.name);
+    let detail = format!("`{}` exceeds the write limit of `api.write_rate` and `api.write_burst`.", actor.name);
     Err(Problem { retry_after: Some(wait), ..Problem::new(Kind::RateLimited, detail) })
 }
 
-/// Calls a handler that changes something. What was begun is finished, also if nobody waits for the answer any more; and a
-/// handler that panics takes nothing with it but its request.
-pub(super) async fn finished(route: &Arc<Route>, path: &str, call: Call, id: &str) -> Result<Answer, Problem> {
+/// Calls a handler that changes something. The change is finished even if the client disconnects, and a panic affects
+/// only its own request.
+pub(super) async fn run_to_completion(
+    route: &Arc<Route>,
+    path: &str,
+    request: ApiRequest,
+    id: &str,
+) -> Result<ApiResponse, Problem> {
     let (route, key, own) = (Arc::clone(route), path.to_owned(), id.to_owned());
-    let deadline = everbell::deadline().unwrap_or_else(|| Instant::now() + request_timeout(&call.app, &route));
-    let work = async move { idempotency::once(&route, &key, call, &own).await };
+    let deadline = everbell::deadline().unwrap_or_else(|| Instant::now() + request_timeout(&request.app, &route));
+    let work = async move { idempotency::once(&route, &key, request, &own).await };
     let work = tokio::spawn(with_deadline(deadline, work));
     work.await.unwrap_or_else(|error| {
         tracing::error!(request = id, %error, "a handler panicked");
-        Err(Problem::new(Kind::Internal, "Something is broken here; the log of the server has the details."))
+        Err(Problem::new(Kind::Internal, "An internal error occurred. See the server log for details."))
     })
 }
 
@@ -186,26 +190,26 @@ pub fn needed_role(app: &App, access: Access) -> Role {
     }
 }
 
-/// Who calls.
-async fn entered(app: &App, access: Access, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
+/// Returns the caller of a route with this access.
+async fn authorize(app: &App, access: Access, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
     match access {
         Access::Open => return Ok(Actor::anonymous("nobody")),
         Access::Role(_) | Access::RunHistory => {}
         Access::Metrics => return app.metrics_actor(headers, peer).inspect_err(|_| app.metrics.login_failed()),
     }
     let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let_in(app, header, headers, peer).await
+    authenticate(app, header, headers, peer).await
 }
 
-/// Who this is, by a header or a session that says it.
-pub async fn let_in(
+/// Authenticates a caller by a bearer token.
+pub async fn authenticate(
     app: &App,
     bearer: Option<&str>,
     headers: &HeaderMap,
     peer: Option<IpAddr>,
 ) -> Result<Actor, Problem> {
     let from = proxy::client_address(&app.options, headers, peer);
-    app.gate.enter(bearer, from, &app.bell).await.inspect_err(|_| app.metrics.login_failed())
+    app.authenticator.authenticate(bearer, from, &app.bell).await.inspect_err(|_| app.metrics.login_failed())
 }
 
 fn read_query(text: &str, route: &Route) -> Result<Value, Problem> {
@@ -218,7 +222,7 @@ fn read_query(text: &str, route: &Route) -> Result<Value, Problem> {
 fn revision(app: &App, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get(header::IF_MATCH) else {
         if app.options.settings.require_if_match {
-            let detail = "Send the `ETag` of what you have read as `If-Match`.";
+            let detail = "Send the `ETag` of the version that you have read as `If-Match`.";
             return Err(Problem::new(Kind::PreconditionRequired, detail));
         }
         return Ok(None);
@@ -228,31 +232,29 @@ fn revision(app: &App, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
         return Ok(None);
     }
     let number = text.trim_start_matches("W/").trim_matches('"').parse();
-    number
-        .map(Some)
-        .map_err(|_| Problem::at("header", "If-Match", "must be the `ETag` of what was read, such as \"7\""))
+    number.map(Some).map_err(|_| Problem::at("header", "If-Match", "must be an `ETag`, such as \"7\""))
 }
 
 /// The id that the caller brought, if it can be shown; else a new one.
 pub fn request_id(headers: &HeaderMap) -> String {
-    let brought = headers.get("x-request-id").and_then(|value| value.to_str().ok());
+    let given = headers.get("x-request-id").and_then(|value| value.to_str().ok());
     let fits = |id: &&str| {
         (1..=100).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:".contains(&b))
     };
-    brought.filter(fits).map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
+    given.filter(fits).map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
 }
 
-fn rendered(answer: Answer, id: &str) -> Response<Body> {
-    let (media, body) = match answer.body {
-        Payload::Nothing => (None, Body::empty()),
-        Payload::Text(media, text) => (Some(media), Body::from(text)),
-        Payload::Events(body) => (Some("text/event-stream"), body),
+fn render(ApiResponse { status, headers: own, body }: ApiResponse, id: &str) -> Response<Body> {
+    let (media, body) = match body {
+        ResponseBody::Nothing => (None, Body::empty()),
+        ResponseBody::Text(media, text) => (Some(media), Body::from(text)),
+        ResponseBody::Events(body) => (Some("text/event-stream"), body),
     };
     let mut response = Response::new(body);
-    *response.status_mut() = answer.status;
+    *response.status_mut() = status;
     let headers = response.headers_mut();
     usual_headers(headers, id, media);
-    for (name, value) in answer.headers {
+    for (name, value) in own {
         if let Ok(value) = HeaderValue::from_str(&value) {
             headers.append(HeaderName::from_static(name), value);
         }
@@ -261,7 +263,7 @@ fn rendered(answer: Answer, id: &str) -> Response<Body> {
 }
 
 /// An error answer.
-pub fn refused(problem: &Problem, id: &str) -> Response<Body> {
+pub fn render_problem(problem: &Problem, id: &str) -> Response<Body> {
     let mut response = Response::new(Body::from(problem.document(id).to_string()));
     *response.status_mut() = problem.status();
     let headers = response.headers_mut();
@@ -287,26 +289,26 @@ pub fn usual_headers(headers: &mut HeaderMap, id: &str, media: Option<&'static s
     }
 }
 
-/// What answers when no route does: below a mount also that is only for who has a token.
-pub async fn nowhere(app: Arc<App>, kind: Kind, guarded: bool, request: Request) -> Response<Body> {
+/// Responds when no route matches. Below a mount this requires a token, too.
+pub async fn not_found(app: Arc<App>, kind: Kind, guarded: bool, request: Request) -> Response<Body> {
     let id = request_id(request.headers());
     let (method, path) = (request.method().clone(), shown(request.uri().path()));
     if guarded {
         let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
         let address = proxy::client_address(&app.options, request.headers(), peer);
-        if let Err(problem) = entered(&app, Access::Role(Role::Viewer), request.headers(), peer).await {
+        if let Err(problem) = authorize(&app, Access::Role(Role::Viewer), request.headers(), peer).await {
             let (problem, method) = (&problem, method.as_str());
             let (attempt, route, request_id) = (Attempt::Request, path.as_str(), id.as_str());
             let denied = Denied { attempt, problem, method, route, address, request_id, actor: None };
             app.denials.note(&app.bell, &denied).await;
-            return refused(problem, &id);
+            return render_problem(problem, &id);
         }
     }
     let detail = match kind {
-        Kind::MethodNotAllowed => format!("`{path}` does not take {}.", method_shown(&method)),
-        _ => format!("There is nothing at `{path}`."),
+        Kind::MethodNotAllowed => format!("`{path}` does not support {}.", method_shown(&method)),
+        _ => format!("There is no route at `{path}`."),
     };
-    refused(&Problem::new(kind, detail), &id)
+    render_problem(&Problem::new(kind, detail), &id)
 }
 
 fn method_shown(method: &Method) -> String {
@@ -314,9 +316,9 @@ fn method_shown(method: &Method) -> String {
 }
 
 /// The status of an answer, whatever it is.
-pub fn status_of(answered: &Result<Answer, Problem>) -> StatusCode {
-    match answered {
-        Ok(answer) => answer.status,
+pub fn status_of(result: &Result<ApiResponse, Problem>) -> StatusCode {
+    match result {
+        Ok(response) => response.status,
         Err(problem) => problem.status(),
     }
 }

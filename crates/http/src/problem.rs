@@ -16,7 +16,7 @@ use everbell_wire::form::{Fault, MAX_LISTED_FAULTS};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// `pointer` into the body, `parameter` of the query or path, or `header`.
-    place: (&'static str, String),
+    location: (&'static str, String),
     code: &'static str,
     detail: String,
 }
@@ -26,7 +26,7 @@ pub struct Item {
 pub struct Problem {
     /// The kind of problem.
     pub kind: Kind,
-    /// What is wrong with this request, and what to do.
+    /// The error of this request, and the remedy.
     pub detail: String,
     pub(crate) errors: Vec<Item>,
     /// Further members.
@@ -58,28 +58,28 @@ impl Problem {
     }
 
     /// A fault of one parameter or header.
-    pub fn at(place: &'static str, name: &str, detail: impl Into<String>) -> Problem {
+    pub fn at(location: &'static str, name: &str, detail: impl Into<String>) -> Problem {
         let fault = Fault::new(name, "invalid", detail);
-        Problem::invalid(vec![fault], |name| (place, name))
+        Problem::invalid(vec![fault], |name| (location, name))
     }
 
-    fn invalid(faults: Vec<Fault>, place: impl Fn(String) -> (&'static str, String)) -> Problem {
-        let item = |fault: Fault| Item { place: place(fault.pointer), code: fault.code, detail: fault.detail };
+    fn invalid(faults: Vec<Fault>, location: impl Fn(String) -> (&'static str, String)) -> Problem {
+        let item = |fault: Fault| Item { location: location(fault.pointer), code: fault.code, detail: fault.detail };
         let all = faults.len();
         let errors: Vec<Item> = faults.into_iter().take(MAX_LISTED_FAULTS).map(item).collect();
         let detail = match errors.as_slice() {
-            [one] => format!("{}: {}", one.place.1, one.detail),
+            [one] => format!("{}: {}", one.location.1, one.detail),
             listed if listed.len() < all => {
-                format!("{all} members or parameters are not valid; the first {} are listed.", listed.len())
+                format!("{all} members or parameters are invalid; the first {} are listed.", listed.len())
             }
-            _ => format!("{all} members or parameters are not valid."),
+            _ => format!("{all} members or parameters are invalid."),
         };
         Problem { errors, ..Problem::new(Kind::InvalidInput, detail) }
     }
 
     /// Where and what, for people.
     pub fn faults(&self) -> Vec<(String, String)> {
-        self.errors.iter().map(|item| (item.place.1.clone(), item.detail.clone())).collect()
+        self.errors.iter().map(|item| (item.location.1.clone(), item.detail.clone())).collect()
     }
 
     /// With a further member.
@@ -93,8 +93,8 @@ impl Problem {
     #[must_use]
     pub fn renamed(mut self, names: &[(&str, &str)]) -> Problem {
         for item in &mut self.errors {
-            if let Some((_, name)) = names.iter().find(|(own, _)| *own == item.place.1) {
-                item.place.1 = (*name).to_owned();
+            if let Some((_, name)) = names.iter().find(|(own, _)| *own == item.location.1) {
+                item.location.1 = (*name).to_owned();
             }
         }
         for (own, name) in names {
@@ -103,15 +103,15 @@ impl Problem {
         self
     }
 
-    /// The problem of a document that was told before.
-    pub fn told(document: &Value) -> Option<Problem> {
+    /// Reads a problem from its document.
+    pub fn from_document(document: &Value) -> Option<Problem> {
         let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let code = text(document, "code")?;
         let about = CATALOG.iter().find(|about| about.code == code)?;
         let item = |item: &Value| {
-            let mut places = ["pointer", "parameter", "header"].into_iter();
-            let place = places.find_map(|kind| Some((kind, text(item, kind)?)))?;
-            Some(Item { place, code: "invalid", detail: text(item, "detail")? })
+            let mut locations = ["pointer", "parameter", "header"].into_iter();
+            let location = locations.find_map(|kind| Some((kind, text(item, kind)?)))?;
+            Some(Item { location, code: "invalid", detail: text(item, "detail")? })
         };
         let errors = document.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(item);
         Some(Problem { errors: errors.collect(), ..Problem::new(about.kind, text(document, "detail")?) })
@@ -142,7 +142,7 @@ impl Problem {
             "instance": format!("urn:request:{request_id}"),
         });
         if !self.errors.is_empty() {
-            let item = |Item { place: (kind, place), code, detail }: &Item| json!({ (*kind): place, "code": code, "detail": detail });
+            let item = |Item { location: (kind, location), code, detail }: &Item| json!({ (*kind): location, "code": code, "detail": detail });
             document["errors"] = self.errors.iter().map(item).collect();
         }
         for (name, value) in &self.more {
@@ -152,7 +152,8 @@ impl Problem {
     }
 }
 
-/// What a store says. What is wrong with a body was told before, so what is refused here is about a path or a state.
+/// Converts an error of the store. Faults of the body were reported before, so errors here are about a path or a
+/// state.
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
         match error {
@@ -169,7 +170,7 @@ impl From<StoreError> for Problem {
                 Problem::body(vec![Fault::new(format!("/{}", invalid.field.replace('.', "/")), code, invalid.reason)])
             }
             StoreError::Unavailable { reason, maybe_done, .. } => {
-                tracing::warn!(error = %error, "a request could not be answered");
+                tracing::warn!(error = %error, "a request failed because the database is unavailable");
                 let retry_after = Some(if reason == UnavailableReason::Locked { 1 } else { 5 });
                 let detail = match error.needs_operator() {
                     Some(cause) if !maybe_done => format!("The database cannot be used: {cause}."),
@@ -179,13 +180,13 @@ impl From<StoreError> for Problem {
             }
             StoreError::Corrupt { .. } => {
                 tracing::error!(error = %error, "stored data cannot be read");
-                Problem::new(Kind::Internal, "Stored data cannot be read; the log of the server says which.")
+                Problem::new(Kind::Internal, "Stored data cannot be read. See the server log for details.")
             }
         }
     }
 }
 
-/// What core refuses before a store is asked.
+/// Converts an error of core.
 impl From<everbell::Invalid> for Problem {
     fn from(invalid: everbell::Invalid) -> Problem {
         StoreError::from(invalid).into()

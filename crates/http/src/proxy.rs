@@ -1,5 +1,4 @@
-//! What a request says about its way here: the address of the client, whether the client uses TLS, and which host and which
-//! site it names. What a proxy adds counts only if the configuration trusts one.
+//! The address, scheme, host and site of a client. Headers of a proxy count only if the configuration trusts one.
 
 use std::net::{IpAddr, SocketAddr};
 

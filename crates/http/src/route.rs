@@ -11,32 +11,32 @@ use serde_json::{Value, json};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::access::Role;
-use super::call::{Answer, Call};
 use super::problem::{Kind, Problem};
+use super::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::{Field, schema};
 
-type Answering = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send>>;
+type ResponseFuture = Pin<Box<dyn Future<Output = Result<ApiResponse, Problem>> + Send>>;
 
-/// What answers a request.
+/// The handler of a route.
 #[derive(Clone)]
-pub struct Handler(Arc<dyn Fn(Call) -> Answering + Send + Sync>);
+pub struct Handler(Arc<dyn Fn(ApiRequest) -> ResponseFuture + Send + Sync>);
 
 impl Handler {
-    pub(crate) fn call(&self, call: Call) -> Answering {
-        (self.0)(call)
+    pub(crate) fn call(&self, request: ApiRequest) -> ResponseFuture {
+        (self.0)(request)
     }
 }
 
-/// Who may call.
+/// The access rule of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Everybody.
+    /// No authentication.
     Open,
-    /// Who has this role.
+    /// Callers with at least this role.
     Role(Role),
-    /// Who may read runs, which the configuration says.
+    /// Callers who may read runs, as configured.
     RunHistory,
-    /// Who is on this machine, or has the token for it.
+    /// Programs on this machine, or callers with the metrics token.
     Metrics,
 }
 
@@ -51,7 +51,7 @@ pub enum Shape {
     Lines,
 }
 
-/// What one method of one path does.
+/// A method of a path.
 #[derive(Clone)]
 pub struct Route {
     /// The method.
@@ -73,16 +73,16 @@ pub struct Route {
     pub(crate) shape: Shape,
     /// Changes something that has a revision.
     pub revised: bool,
-    /// Its answer may be kept for who sends the same again.
+    /// Whether responses are stored for idempotency.
     pub remembered: bool,
     pub(crate) handler: Handler,
-    pub(crate) answers: Vec<Told>,
+    pub(crate) responses: Vec<DocumentedResponse>,
     pub(crate) problems: Vec<Kind>,
 }
 
-/// An answer, for the documentation.
+/// A response in the documentation.
 #[derive(Clone)]
-pub struct Told {
+pub struct DocumentedResponse {
     /// The HTTP status.
     pub status: u16,
     pub(crate) about: &'static str,
@@ -110,10 +110,10 @@ enum Shaped {
 /// A line of the table.
 pub fn route<F, A>(method: Method, path: &'static str, access: Access, handler: F) -> Route
 where
-    F: Fn(Call) -> A + Send + Sync + 'static,
-    A: Future<Output = Result<Answer, Problem>> + Send + 'static,
+    F: Fn(ApiRequest) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<ApiResponse, Problem>> + Send + 'static,
 {
-    let handler = Handler(Arc::new(move |call| Box::pin(handler(call))));
+    let handler = Handler(Arc::new(move |request| Box::pin(handler(request))));
     Route {
         method,
         path,
@@ -129,7 +129,7 @@ where
         revised: false,
         remembered: true,
         handler,
-        answers: Vec::new(),
+        responses: Vec::new(),
         problems: Vec::new(),
     }
 }
@@ -157,7 +157,7 @@ impl Route {
         Route { body: Some(body), body_name: name, ..self }
     }
 
-    /// A body whose members the handler reads itself, because more than their shape is to be told at once.
+    /// Sets a body that the handler checks itself, so that all faults are reported at once.
     pub(crate) fn own_body(self, name: &'static str, body: &'static [Field]) -> Route {
         Route { shape: Shape::Own, ..self.body(name, body) }
     }
@@ -172,19 +172,19 @@ impl Route {
         Route { revised: true, ..self }
     }
 
-    /// Answers with a secret, which nothing keeps.
+    /// Marks the response as secret, so that it is never stored.
     pub(crate) fn secret(self) -> Route {
         Route { remembered: false, ..self }
     }
 
     /// Answers with a document of this shape.
-    pub(crate) fn answers<T: Document>(self, status: u16, about: &'static str) -> Route {
-        self.answers_with::<T>(status, about, &T::example(), |_, schema| Shaped::Inline(schema))
+    pub(crate) fn returns<T: Document>(self, status: u16, about: &'static str) -> Route {
+        self.returns_with::<T>(status, about, &T::example(), |_, schema| Shaped::Inline(schema))
     }
 
     /// Answers with a page of documents of this shape.
-    pub(crate) fn answers_page<T: Document>(self, about: &'static str) -> Route {
-        self.answers_with::<T>(200, about, &Page::<T>::example(), |name, item| {
+    pub(crate) fn returns_page<T: Document>(self, about: &'static str) -> Route {
+        self.returns_with::<T>(200, about, &Page::<T>::example(), |name, item| {
             let page = json!({
                 "type": "object",
                 "required": ["items", "nextCursor"],
@@ -206,8 +206,8 @@ impl Route {
     }
 
     /// Answers with all documents of this shape.
-    pub(crate) fn answers_items<T: Document>(self, about: &'static str) -> Route {
-        self.answers_with::<T>(200, about, &Items::<T>::example(), |name, item| {
+    pub(crate) fn returns_items<T: Document>(self, about: &'static str) -> Route {
+        self.returns_with::<T>(200, about, &Items::<T>::example(), |name, item| {
             let items = json!({ "type": "array", "items": item, "description": "All items." });
             let list = json!({ "type": "object", "required": ["items"], "properties": { "items": items } });
             Shaped::Named(format!("{name}List"), list)
@@ -215,12 +215,12 @@ impl Route {
     }
 
     /// Answers with a bare list of documents of this shape.
-    pub(crate) fn answers_array<T: Document>(self, about: &'static str) -> Route {
+    pub(crate) fn returns_array<T: Document>(self, about: &'static str) -> Route {
         let array = |_: &str, item| Shaped::Inline(json!({ "type": "array", "items": item }));
-        self.answers_with::<T>(200, about, &Vec::<T>::example(), array)
+        self.returns_with::<T>(200, about, &Vec::<T>::example(), array)
     }
 
-    fn answers_with<T: Document>(
+    fn returns_with<T: Document>(
         mut self,
         status: u16,
         about: &'static str,
@@ -242,27 +242,27 @@ impl Route {
             }
         };
         let example = serde_json::to_value(example).unwrap_or_default();
-        self.answers.push(Told { status, about, media: "application/json", schema, parts, example });
+        self.responses.push(DocumentedResponse { status, about, media: "application/json", schema, parts, example });
         self
     }
 
     /// Replaces the example of the last answer.
     pub(crate) fn example(mut self, example: &impl Serialize) -> Route {
-        if let Some(last) = self.answers.last_mut() {
+        if let Some(last) = self.responses.last_mut() {
             last.example = serde_json::to_value(example).unwrap_or_default();
         }
         self
     }
 
     /// Answers with a text of this kind.
-    pub(crate) fn answers_text(
+    pub(crate) fn returns_text(
         self,
         status: u16,
         about: &'static str,
         media: &'static str,
         example: &'static str,
     ) -> Route {
-        self.answers_plain(Told {
+        self.add_response(DocumentedResponse {
             status,
             about,
             media,
@@ -273,19 +273,26 @@ impl Route {
     }
 
     /// Answers with a JSON object whose members are not described here.
-    pub(crate) fn answers_object(self, status: u16, about: &'static str, example: Value) -> Route {
+    pub(crate) fn returns_object(self, status: u16, about: &'static str, example: Value) -> Route {
         let schema = json!({ "type": "object" });
-        self.answers_plain(Told { status, about, media: "application/json", schema, parts: Vec::new(), example })
+        self.add_response(DocumentedResponse {
+            status,
+            about,
+            media: "application/json",
+            schema,
+            parts: Vec::new(),
+            example,
+        })
     }
 
     /// Answers without content.
-    pub(crate) fn answers_nothing(self, status: u16, about: &'static str) -> Route {
+    pub(crate) fn returns_nothing(self, status: u16, about: &'static str) -> Route {
         let (schema, example) = (Value::Null, Value::Null);
-        self.answers_plain(Told { status, about, media: "", schema, parts: Vec::new(), example })
+        self.add_response(DocumentedResponse { status, about, media: "", schema, parts: Vec::new(), example })
     }
 
-    fn answers_plain(mut self, answer: Told) -> Route {
-        self.answers.push(answer);
+    fn add_response(mut self, response: DocumentedResponse) -> Route {
+        self.responses.push(response);
         self
     }
 

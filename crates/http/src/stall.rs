@@ -12,23 +12,23 @@ use tokio::time::Sleep;
 #[derive(Debug)]
 pub(crate) struct StallGuard<S> {
     inner: S,
-    patience: Duration,
+    timeout: Duration,
     /// Runs while a write waits.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> StallGuard<S> {
-    pub(crate) fn new(inner: S, patience: Duration) -> StallGuard<S> {
-        StallGuard { inner, patience, timer: None }
+    pub(crate) fn new(inner: S, timeout: Duration) -> StallGuard<S> {
+        StallGuard { inner, timeout, timer: None }
     }
 
-    fn judge<T>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn check<T>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
             self.timer = None;
             return polled;
         }
-        let patience = self.patience;
-        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        let timeout = self.timeout;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
         match timer.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read"))),
             Poll::Pending => Poll::Pending,
@@ -46,7 +46,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let polled = Pin::new(&mut this.inner).poll_write(cx, bytes);
-        this.judge(cx, polled)
+        this.check(cx, polled)
     }
 
     fn poll_write_vectored(
@@ -56,7 +56,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let polled = Pin::new(&mut this.inner).poll_write_vectored(cx, parts);
-        this.judge(cx, polled)
+        this.check(cx, polled)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -66,13 +66,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let polled = Pin::new(&mut this.inner).poll_flush(cx);
-        this.judge(cx, polled)
+        this.check(cx, polled)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let polled = Pin::new(&mut this.inner).poll_shutdown(cx);
-        this.judge(cx, polled)
+        this.check(cx, polled)
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         let mut part = [0; 4];
         far.read_exact(&mut part).await.unwrap();
-        // The wait begins anew with each write that has to.
+        // The timeout restarts with each blocked write.
         guarded.write_all(&[0; 4]).await.unwrap();
         assert!(guarded.timer.is_none());
     }

@@ -7,8 +7,8 @@ use super::problem::{Kind, Problem};
 
 /// The most streams of one token.
 const MAX_STREAMS: u32 = 16;
-/// When to try again, in seconds: a stream has no end that could be known.
-const RETRY_AFTER: u64 = 15;
+/// The `Retry-After` of a refused stream in seconds.
+const RETRY_AFTER_SECS: u64 = 15;
 
 /// The open streams, by the name of their caller.
 #[derive(Debug, Default)]
@@ -27,8 +27,8 @@ impl Streams {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(caller.to_owned()).or_default();
         if *count >= MAX_STREAMS {
-            let detail = format!("`{caller}` has {MAX_STREAMS} streams open, which is the most; close one first.");
-            return Err(Problem { retry_after: Some(RETRY_AFTER), ..Problem::new(Kind::RateLimited, detail) });
+            let detail = format!("`{caller}` has reached the limit of {MAX_STREAMS} open streams. Close one first.");
+            return Err(Problem { retry_after: Some(RETRY_AFTER_SECS), ..Problem::new(Kind::RateLimited, detail) });
         }
         *count += 1;
         Ok(StreamPermit { open: Arc::clone(&self.0), caller: caller.to_owned() })

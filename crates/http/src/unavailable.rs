@@ -1,4 +1,4 @@
-//! What a client reads when the database cannot do what it asked for.
+//! Messages about an unavailable database.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use everbell::UnavailableReason;
 
 use super::problem::{Kind, Problem};
 
-/// Why the database could not do it, for whoever asked for it.
+/// Describes why the database is unavailable.
 pub fn unavailable(reason: UnavailableReason, maybe_done: bool) -> String {
     let why = match reason {
         UnavailableReason::TimedOut(time) => {
             format!("The database did not finish within {:.0} s.", time.as_secs_f64().max(1.0))
         }
-        UnavailableReason::Locked => "Another session of the database has locked what is needed here.".to_owned(),
+        UnavailableReason::Locked => "Another database session holds a lock on the required rows.".to_owned(),
         UnavailableReason::ReadOnly => "The database is read-only: it accepts no changes.".to_owned(),
         UnavailableReason::DiskFull => "The disk of the database is full.".to_owned(),
-        UnavailableReason::TooManyConnections => "The database server has no connection left.".to_owned(),
+        UnavailableReason::TooManyConnections => "The database server has no free connections.".to_owned(),
         _ => "The database cannot be reached.".to_owned(),
     };
-    if maybe_done { format!("{why} The change may have been made: read before you send it again.") } else { why }
+    if maybe_done { format!("{why} The change may have been made: check before you send it again.") } else { why }
 }
 
 impl Problem {
@@ -39,7 +39,7 @@ mod tests {
         assert_eq!(unavailable(late, false), "The database did not finish within 10 s.");
         assert_eq!(
             unavailable(UnavailableReason::Unreachable, true),
-            "The database cannot be reached. The change may have been made: read before you send it again."
+            "The database cannot be reached. The change may have been made: check before you send it again."
         );
         for reason in [UnavailableReason::Locked, UnavailableReason::ReadOnly, UnavailableReason::DiskFull] {
             assert!(!unavailable(reason, false).contains("reached"), "{reason:?}");

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use super::visit::{Content, Reply, Visit};
+use super::request::{Content, UiRequest, UiResponse};
 use everbell_http::problem::{Kind, Problem};
 
 /// The whole style sheet: the frame first, then what each kind of page adds.
@@ -17,10 +17,10 @@ const STYLE: &str = concat!(
     include_str!("../assets/ui/pages/jobs.css"),
     include_str!("../assets/ui/pages/job.css"),
     include_str!("../assets/ui/pages/action.css"),
-    include_str!("../assets/ui/pages/make.css"),
+    include_str!("../assets/ui/pages/job_form.css"),
     include_str!("../assets/ui/pages/runs.css"),
-    include_str!("../assets/ui/pages/whole.css"),
-    include_str!("../assets/ui/pages/house.css"),
+    include_str!("../assets/ui/pages/dashboard.css"),
+    include_str!("../assets/ui/pages/admin.css"),
     include_str!("../assets/ui/pages/orgs.css"),
 );
 
@@ -47,13 +47,13 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The address of a file: it changes with the file, so that browsers may keep it for good.
 pub(crate) fn address(name: &str) -> String {
-    format!("/ui/{name}?v={}", print())
+    format!("/ui/{name}?v={}", fingerprint())
 }
 
 /// A short word for everything that is in the files.
-fn print() -> &'static str {
-    static PRINT: OnceLock<String> = OnceLock::new();
-    PRINT.get_or_init(|| {
+fn fingerprint() -> &'static str {
+    static FINGERPRINT: OnceLock<String> = OnceLock::new();
+    FINGERPRINT.get_or_init(|| {
         let mut hash = Sha256::new();
         for (name, _, content) in FILES {
             hash.update(name);
@@ -63,14 +63,15 @@ fn print() -> &'static str {
     })
 }
 
-pub(super) async fn serve(visit: Visit) -> Result<Reply, Problem> {
-    let name = visit.part("file");
+pub(super) async fn serve(request: UiRequest) -> Result<UiResponse, Problem> {
+    let name = request.part("file");
     let file = FILES.iter().find(|(own, ..)| *own == name);
     let (_, kind, content) = file.ok_or_else(|| Problem::new(Kind::NotFound, "There is no such file."))?;
-    let reply = Reply::of(Content::Text(kind, (*content).to_owned()));
+    let response = UiResponse::new(Content::Text(kind, (*content).to_owned()));
     // Without its print it may be an older page that asks, which must not be kept.
-    let kept = if visit.here.ends_with(print()) { "public, max-age=31536000, immutable" } else { "no-cache" };
-    Ok(reply.header("cache-control", kept))
+    let cache_control =
+        if request.here.ends_with(fingerprint()) { "public, max-age=31536000, immutable" } else { "no-cache" };
+    Ok(response.header("cache-control", cache_control))
 }
 
 #[cfg(test)]

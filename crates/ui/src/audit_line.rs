@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::clock::Clock;
 use super::markup::{Markup, url_part};
 
-/// What somebody did.
+/// A recorded action, ready to be rendered.
 pub(crate) struct AuditLine {
     pub(crate) id: String,
     pub(crate) at: Markup,
@@ -16,7 +16,7 @@ pub(crate) struct AuditLine {
     pub(crate) action: String,
     pub(crate) object: String,
     /// Where the object is shown, if it is.
-    pub(crate) place: Option<String>,
+    pub(crate) href: Option<String>,
     pub(crate) reason: Option<String>,
     /// The address of the client, and the id of the request.
     pub(crate) from: Option<String>,
@@ -26,8 +26,8 @@ pub(crate) struct AuditLine {
 }
 
 impl AuditLine {
-    pub(crate) fn of(entry: &AuditEntry, clock: &Clock) -> AuditLine {
-        let place = match entry.object.split_once(':') {
+    pub(crate) fn new(entry: &AuditEntry, clock: &Clock) -> AuditLine {
+        let href = match entry.object.split_once(':') {
             Some(("job", key)) => Some(format!("/jobs/{}", url_part(key))),
             Some(("run", id)) => Some(format!("/runs/{}", url_part(id))),
             _ => None,
@@ -39,7 +39,7 @@ impl AuditLine {
             actor: entry.actor.clone(),
             action: entry.action.clone(),
             object: entry.object.clone(),
-            place,
+            href,
             reason: entry.reason.clone(),
             from: entry.origin.address.clone(),
             request_id: entry.origin.request_id.clone(),
@@ -48,7 +48,7 @@ impl AuditLine {
     }
 }
 
-/// What is different, by name.
+/// Lists the members of either document: name, value before, value after.
 fn changes(before: Option<&Json>, after: Option<&Json>) -> Vec<(String, String, String)> {
     let facts = |json: Option<&Json>| -> Map<String, Value> {
         json.and_then(|json| serde_json::from_str(json.as_str()).ok()).unwrap_or_default()
@@ -77,8 +77,9 @@ mod tests {
     #[test]
     fn changes_are_told_by_name() {
         let json = |text: &str| Json::parse("audit", text).unwrap();
-        let told = changes(Some(&json(r#"{"status":"active","a":1}"#)), Some(&json(r#"{"status":"paused","b":null}"#)));
+        let changed =
+            changes(Some(&json(r#"{"status":"active","a":1}"#)), Some(&json(r#"{"status":"paused","b":null}"#)));
         let expected = [("a", "1", ""), ("b", "", ""), ("status", "active", "paused")];
-        assert_eq!(told, expected.map(|(name, from, to)| (name.to_owned(), from.to_owned(), to.to_owned())));
+        assert_eq!(changed, expected.map(|(name, from, to)| (name.to_owned(), from.to_owned(), to.to_owned())));
     }
 }

@@ -32,13 +32,13 @@ pub(crate) fn icon(name: &str) -> Markup {
         "out" => "<path d=\"M6.5 3h-3v10h3M9.5 5l3 3-3 3M12 8h-6\"/>",
         _ => "",
     };
-    Markup::of(format!("<svg class=\"i i-{name}\" viewBox=\"0 0 16 16\" aria-hidden=\"true\">{path}</svg>"))
+    Markup::from_html(format!("<svg class=\"i i-{name}\" viewBox=\"0 0 16 16\" aria-hidden=\"true\">{path}</svg>"))
 }
 
 /// The status of a run.
 pub(crate) fn run(status: RunStatus) -> Markup {
     let (name, word) = run_words(status);
-    Markup::of(format!("<span class=\"badge {name}\">{}{word}</span>", icon(name)))
+    Markup::from_html(format!("<span class=\"badge {name}\">{}{word}</span>", icon(name)))
 }
 
 /// The class and icon of a status, and its word.
@@ -53,7 +53,7 @@ pub(crate) fn run_words(status: RunStatus) -> (&'static str, &'static str) {
     }
 }
 
-/// The status of a job; an active one that cannot fire is told apart.
+/// Renders the status of a job. An active job that cannot fire has its own badge.
 pub(crate) fn job(status: JobStatus, errored: bool) -> Markup {
     let (name, word) = match status {
         JobStatus::Active if errored => ("warn", "Cannot fire"),
@@ -61,7 +61,7 @@ pub(crate) fn job(status: JobStatus, errored: bool) -> Markup {
         JobStatus::Paused => ("pause", "Paused"),
         JobStatus::Retired => ("retired", "Retired"),
     };
-    Markup::of(format!("<span class=\"badge {name}\">{}{word}</span>", icon(name)))
+    Markup::from_html(format!("<span class=\"badge {name}\">{}{word}</span>", icon(name)))
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
-//! [`Choices`]: what somebody chose for their browser. Kept in cookies, so it takes no JavaScript.
+//! [`Choices`]: display preferences, stored in cookies so that they work without JavaScript.
 
 use everbell_core::Zone;
 use jiff::Timestamp;
 
 use super::session::{Cookie, Cookies};
 
-/// What somebody chose.
+/// Display preferences of a browser.
 #[derive(Clone, Debug)]
 pub(crate) struct Choices {
     pub(crate) theme: Theme,
     pub(crate) face: Face,
-    /// Their own zone; UTC until they say otherwise, or their browser does.
+    /// The time zone of the user; UTC until the user or the browser sets it.
     pub(crate) mine: Zone,
-    /// Whether it was said.
+    /// Whether the time zone was set.
     pub(crate) zone_known: bool,
     /// Pages follow what happens.
     pub(crate) live: bool,
@@ -51,7 +51,7 @@ impl Theme {
 /// In whose zone times are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Face {
-    /// That of the job; of things without one, that of who looks.
+    /// The time zone of the job, or else of the user.
     #[default]
     Schedule,
     Mine,
@@ -85,14 +85,14 @@ impl Default for Choices {
 }
 
 impl Choices {
-    /// What can be chosen, and where it is kept.
-    pub(crate) const KEPT: [(&str, Cookie); 4] =
+    /// The form field and the cookie of each preference.
+    pub(crate) const COOKIES: [(&str, Cookie); 4] =
         [("theme", Cookie::Theme), ("face", Cookie::Face), ("mine", Cookie::Mine), ("live", Cookie::Live)];
 
-    /// What the cookies say; what they say wrongly is as if it were not said.
-    pub(crate) fn of(cookies: &Cookies) -> Choices {
-        let said = Choices::KEPT.into_iter().filter_map(|(name, cookie)| Some((name, cookies.get(cookie)?)));
-        said.fold(Choices::default(), |choices, (name, value)| choices.with(name, &value).unwrap_or(choices))
+    /// Reads the preferences from cookies. Invalid values are ignored.
+    pub(crate) fn from_cookies(cookies: &Cookies) -> Choices {
+        let stored = Choices::COOKIES.into_iter().filter_map(|(name, cookie)| Some((name, cookies.get(cookie)?)));
+        stored.fold(Choices::default(), |choices, (name, value)| choices.with(name, &value).unwrap_or(choices))
     }
 
     /// With another choice, if it is one.
@@ -108,7 +108,7 @@ impl Choices {
         Some(chosen)
     }
 
-    /// A clock for somebody with these choices.
+    /// Returns a clock with these preferences.
     pub(crate) fn clock(&self, now: Timestamp) -> super::clock::Clock {
         super::clock::Clock { now, face: self.face, mine: self.mine.clone() }
     }

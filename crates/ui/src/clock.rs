@@ -25,7 +25,7 @@ impl Clock {
         }
     }
 
-    /// The same clock with another face.
+    /// Returns this clock with another face.
     pub(crate) fn with(&self, face: Face) -> Clock {
         Clock { face, ..self.clone() }
     }
@@ -37,12 +37,12 @@ impl Clock {
         self.shown(at, own, if whole { "%Y-%m-%d %H:%M" } else { "%Y-%m-%d %H:%M:%S" })
     }
 
-    /// The same with seconds.
+    /// Renders a time with seconds.
     pub(crate) fn second(&self, at: Timestamp, own: Option<&Zone>) -> Markup {
         self.shown(at, own, "%Y-%m-%d %H:%M:%S")
     }
 
-    /// The same with milliseconds, for where things follow each other quickly.
+    /// Renders a time with milliseconds, for events that follow each other quickly.
     pub(crate) fn exact(&self, at: Timestamp, own: Option<&Zone>) -> Markup {
         self.shown(at, own, "%Y-%m-%d %H:%M:%S%.3f")
     }
@@ -58,7 +58,7 @@ impl Clock {
         }
     }
 
-    /// The same with the day of the week.
+    /// Renders a time with the day of the week.
     pub(crate) fn day(&self, at: Timestamp, own: Option<&Zone>) -> Markup {
         let there = at.to_zoned(self.zone(own).as_jiff().clone());
         self.shown(at, own, if there.second() == 0 { "%a %Y-%m-%d %H:%M" } else { "%a %Y-%m-%d %H:%M:%S" })
@@ -78,13 +78,13 @@ impl Clock {
             ahead @ 1.. => format!("in {}", wait(ahead)),
             gone => format!("{} ago", wait(-gone)),
         };
-        Markup::of(format!("<span class=\"away\" data-at=\"{}\">{text}</span>", at.as_millisecond()))
+        Markup::from_html(format!("<span class=\"away\" data-at=\"{}\">{text}</span>", at.as_millisecond()))
     }
 
     /// How long something is going on already; browsers with JavaScript count on.
     pub(crate) fn since(&self, at: Timestamp) -> Markup {
         let text = wait(self.now.duration_since(at).as_secs().max(0));
-        Markup::of(format!("<span class=\"away\" data-since=\"{}\">{text}</span>", at.as_millisecond()))
+        Markup::from_html(format!("<span class=\"away\" data-since=\"{}\">{text}</span>", at.as_millisecond()))
     }
 }
 
@@ -102,7 +102,7 @@ fn marked(at: Timestamp, zone: &Zone, html: &str) -> Markup {
         "UTC" => String::new(),
         name => format!(" · {}{offset}", super::markup::escaped(name)),
     };
-    Markup::of(format!("<time datetime=\"{whole}\" title=\"{whole}{place}\">{html}</time>"))
+    Markup::from_html(format!("<time datetime=\"{whole}\" title=\"{whole}{place}\">{html}</time>"))
 }
 
 /// How long something took; a dash if it did not end.
@@ -143,9 +143,9 @@ mod tests {
     #[test]
     fn it_is_said_how_far_away() {
         let clock = clock(Face::Utc);
-        let told = |text: &str| clock.away(text.parse().unwrap()).to_string();
-        assert!(told("2026-11-16T07:00:00Z").contains(">in 18h<"));
-        assert!(told("2026-11-15T12:57:00Z").contains(">3m ago<"));
+        let shown_as = |text: &str| clock.away(text.parse().unwrap()).to_string();
+        assert!(shown_as("2026-11-16T07:00:00Z").contains(">in 18h<"));
+        assert!(shown_as("2026-11-15T12:57:00Z").contains(">3m ago<"));
         assert!(clock.since("2026-11-15T12:59:00Z".parse().unwrap()).to_string().contains(">1m<"));
     }
 }

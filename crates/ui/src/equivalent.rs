@@ -8,7 +8,7 @@ use everbell_http::problem::{Kind, Problem};
 use everbell_wire::printable;
 use everbell_wire::shell;
 
-/// The same as two lines for a shell.
+/// A request as a curl command and as an everbell command.
 pub(crate) struct Equivalent {
     pub(crate) curl: String,
     pub(crate) cli: String,
@@ -31,7 +31,7 @@ impl Equivalent {
     ) -> Result<Equivalent, Problem> {
         let body = serde_json::to_string(body).map_err(|error| {
             tracing::error!(%error, method, path, "the body of a request cannot be written");
-            Problem::new(Kind::Internal, "The page cannot be written.")
+            Problem::new(Kind::Internal, "The page cannot be rendered.")
         })?;
         Ok(Equivalent { curl: curl(base, method, path, Some(&body)), cli: command_line(cli) })
     }
@@ -60,7 +60,8 @@ pub(crate) fn curl(base: &str, method: &str, path: &str, body: Option<&str>) -> 
     line
 }
 
-/// Whether a sign moves the cursor or turns the direction of writing, so that nobody would see what they copy.
+/// Whether a character moves the cursor or changes the writing direction, so that copied text would differ from what
+/// is visible.
 fn is_unseen(sign: char) -> bool {
     !matches!(sign, '\n' | '\t') && printable(sign.encode_utf8(&mut [0; 4])) != sign.to_string()
 }
@@ -116,9 +117,9 @@ mod tests {
     fn words_are_quoted_for_a_shell() {
         let body = json!({"reason": "it's down"});
         let cli = ["jobs", "pause", "a", "--reason", "it's down"];
-        let same = Equivalent::with_body("http://h/api/v1", "PATCH", "/jobs/key:a/pause", &body, &cli).unwrap();
-        assert!(same.curl.ends_with("-d '{\"reason\":\"it'\\''s down\"}'"), "{}", same.curl);
-        assert_eq!(same.cli, "everbell jobs pause a --reason 'it'\\''s down'");
+        let equivalent = Equivalent::with_body("http://h/api/v1", "PATCH", "/jobs/key:a/pause", &body, &cli).unwrap();
+        assert!(equivalent.curl.ends_with("-d '{\"reason\":\"it'\\''s down\"}'"), "{}", equivalent.curl);
+        assert_eq!(equivalent.cli, "everbell jobs pause a --reason 'it'\\''s down'");
         assert_eq!(
             command_line(&["jobs", "pause", "--server=http://evil.example", "--reason", "x"]),
             "everbell jobs pause --reason x -- --server=http://evil.example"
@@ -127,11 +128,11 @@ mod tests {
         assert_eq!(command_line(&["orgs", "stop", "b"]), "everbell orgs stop b");
     }
 
-    /// What a POSIX shell makes of these words, a line each.
+    /// Returns the words as a POSIX shell parses them, one per line.
     fn said_by_a_shell(words: &str) -> String {
         let line = format!("printf '%s|' {words}");
-        let told = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
-        String::from_utf8(told.stdout).unwrap()
+        let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
     }
 
     #[test]
@@ -146,7 +147,7 @@ mod tests {
         let curl = curl("http://h", "POST", "/jobs", Some(&body.to_string()));
         let (_, sent) = curl.split_once(" -d ").unwrap();
         assert!(sent.contains("\\u202eturned\\u202c"), "{sent}");
-        let told: Value = serde_json::from_str(said_by_a_shell(sent).trim_end_matches('|')).unwrap();
-        assert_eq!(told, body);
+        let body_seen: Value = serde_json::from_str(said_by_a_shell(sent).trim_end_matches('|')).unwrap();
+        assert_eq!(body_seen, body);
     }
 }

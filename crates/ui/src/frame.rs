@@ -14,20 +14,20 @@ use super::badge::icon;
 use super::choices::{Face, Theme};
 use super::hours::Hours;
 use super::markup::Markup;
+use super::request::{Flash, UiRequest};
 use super::session::Cookie;
-use super::visit::{Flash, Visit};
 use everbell_http::access::Role;
 use everbell_wire::elapsed::wait;
 
 /// How old the numbers of the navigation may be.
-const FRESH: SignedDuration = SignedDuration::from_secs(2);
+const COUNTS_TTL: SignedDuration = SignedDuration::from_secs(2);
 
-/// Timers that are due for so many seconds are told of: two rounds of a scheduler that sleeps, and some.
-const LATE: i64 = 15;
-/// Clocks that are further apart are worth a word.
-const SKEW: SignedDuration = SignedDuration::from_secs(1);
-/// How many targets that nobody serves are named.
-const NAMED: usize = 3;
+/// Due timers are reported after this many seconds: two polls of an idle scheduler, and some.
+const LATE_TIMERS_SECS: i64 = 15;
+/// The minimum clock skew that is shown.
+const MIN_SHOWN_SKEW: SignedDuration = SignedDuration::from_secs(1);
+/// The maximum number of unserved targets that are listed.
+const MAX_LISTED_TARGETS: usize = 3;
 
 /// A part of the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,21 +45,21 @@ pub(crate) enum Section {
     Outside,
 }
 
-/// What pages keep between visits.
+/// Data that pages reuse across requests.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct UiCache {
     pub(super) hours: Hours,
     counts: Mutex<Option<(Timestamp, Counts)>>,
 }
 
-impl Kept {
-    /// Something was done, so that the numbers must be read anew.
-    pub(super) fn outdated(&self) {
+impl UiCache {
+    /// Drops the cached counts after a change.
+    pub(super) fn invalidate_counts(&self) {
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
-/// What surrounds a page.
+/// The data of the header, the navigation and the banners.
 pub(crate) struct Frame {
     pub(crate) title: String,
     pub(crate) section: Section,
@@ -67,16 +67,16 @@ pub(crate) struct Frame {
     pub(crate) face: Face,
     pub(crate) mine: String,
     pub(crate) live: bool,
-    /// Whether somebody, or their browser, has said which zone is theirs.
+    /// Whether the time zone of the user is known.
     pub(crate) zone_known: bool,
     pub(crate) actor: Option<(String, &'static str)>,
-    /// Why who is here may not read the audit trail.
+    /// The reason why the actor may not read the audit trail.
     pub(crate) no_audit: Option<String>,
-    /// What every form sends back.
-    pub(crate) seal: String,
+    /// The token that every form sends back.
+    pub(crate) csrf_token: String,
     pub(crate) flash: Option<Flash>,
     pub(crate) here: String,
-    pub(crate) tallies: Option<Tallies>,
+    pub(crate) nav_counts: Option<NavCounts>,
     /// Why timers that are due do not fire.
     pub(crate) stuck: Option<Stuck>,
     pub(crate) now: Timestamp,
@@ -86,7 +86,7 @@ pub(crate) struct Frame {
 }
 
 /// The numbers of the navigation.
-pub(crate) struct Tallies {
+pub(crate) struct NavCounts {
     pub(crate) jobs: u64,
     pub(crate) paused: u64,
     pub(crate) retired: u64,
@@ -97,14 +97,14 @@ pub(crate) struct Tallies {
     pub(crate) late: Option<i64>,
 }
 
-impl Tallies {
-    fn of(counts: &Counts, now: Timestamp) -> Tallies {
+impl NavCounts {
+    fn new(counts: &Counts, now: Timestamp) -> NavCounts {
         let jobs =
             |status| counts.jobs.iter().filter(|count| count.status == status).map(|count| count.jobs).sum::<u64>();
         let runs = |status| {
             counts.active_runs.iter().filter(|count| count.status == status).map(|count| count.runs).sum::<u64>()
         };
-        Tallies {
+        NavCounts {
             jobs: jobs(JobStatus::Active) + jobs(JobStatus::Paused),
             paused: jobs(JobStatus::Paused),
             retired: jobs(JobStatus::Retired),
@@ -121,76 +121,81 @@ impl Tallies {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stuck {
     pub(crate) text: String,
-    /// The page that tells more, and its name.
-    pub(crate) place: (&'static str, &'static str),
+    /// The address and the name of the page with details.
+    pub(crate) link: (&'static str, &'static str),
 }
 
 impl Stuck {
-    async fn of(visit: &Visit, due: u64, late: i64) -> Stuck {
-        let report = visit.app.bell.targets_naming(0).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "a page could not ask who serves what");
+    async fn load(request: &UiRequest, due: u64, late: i64) -> Stuck {
+        let report = request.app.bell.targets_naming(0).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "a page could not read the served targets");
             TargetReport::default()
         });
-        Stuck::told(due, late, &report)
+        Stuck::new(due, late, &report)
     }
 
-    fn told(due: u64, late: i64, report: &TargetReport) -> Stuck {
-        let many = if due == 1 { "1 timer is due and does".to_owned() } else { format!("{due} timers are due and do") };
-        let what = format!("{many} not fire, the oldest for {}.", wait(late));
+    fn new(due: u64, late: i64, report: &TargetReport) -> Stuck {
+        let many = if due == 1 { "1 due timer does".to_owned() } else { format!("{due} due timers do") };
+        let what = format!("{many} not fire; the oldest is {} late.", wait(late));
         if report.served.is_empty() {
-            return Stuck { text: format!("{what} No instance that could fire them is alive."), place: CLUSTER };
+            return Stuck { text: format!("{what} No live instance can fire them."), link: CLUSTER_LINK };
         }
-        let names: Vec<&str> = report.unserved.iter().map(|one| one.target.as_str()).take(NAMED).collect();
-        let more = if report.unserved.len() > NAMED { " and others" } else { "" };
+        let names: Vec<&str> = report.unserved.iter().map(|one| one.target.as_str()).take(MAX_LISTED_TARGETS).collect();
+        let more = if report.unserved.len() > MAX_LISTED_TARGETS { " and others" } else { "" };
         match names.as_slice() {
-            [] => Stuck { text: format!("{what} The scheduler is behind."), place: CLUSTER },
+            [] => Stuck { text: format!("{what} The scheduler is falling behind."), link: CLUSTER_LINK },
             names => {
                 let word = if report.unserved.len() == 1 { "target" } else { "targets" };
-                Stuck { text: format!("{what} Nobody serves the {word} {}{more}.", names.join(", ")), place: TARGETS }
+                Stuck {
+                    text: format!("{what} No live instance serves the {word} {}{more}.", names.join(", ")),
+                    link: TARGETS_LINK,
+                }
             }
         }
     }
 }
 
-const CLUSTER: (&str, &str) = ("/cluster", "Cluster");
-const TARGETS: (&str, &str) = ("/targets", "Targets");
+const CLUSTER_LINK: (&str, &str) = ("/cluster", "Cluster");
+const TARGETS_LINK: (&str, &str) = ("/targets", "Targets");
 
 impl Frame {
-    pub(super) async fn of(visit: &Visit, section: Section, title: String) -> Frame {
-        let signed_in = visit.session.is_some() && visit.actor.name != "nobody";
-        let tallies = if signed_in { counts(visit).await.map(|counts| Tallies::of(&counts, visit.now)) } else { None };
-        let stuck = match tallies.as_ref().and_then(|tallies| tallies.late.map(|late| (tallies.due, late))) {
-            Some((due, late)) if late > LATE => Some(Stuck::of(visit, due, late).await),
+    pub(super) async fn load(request: &UiRequest, section: Section, title: String) -> Frame {
+        let signed_in = request.session.is_some() && request.actor.name != "nobody";
+        let nav_counts =
+            if signed_in { counts(request).await.map(|counts| NavCounts::new(&counts, request.now)) } else { None };
+        let stuck = match nav_counts.as_ref().and_then(|nav_counts| nav_counts.late.map(|late| (nav_counts.due, late)))
+        {
+            Some((due, late)) if late > LATE_TIMERS_SECS => Some(Stuck::load(request, due, late).await),
             _ => None,
         };
-        let flash = visit.cookies.get(Cookie::Flash).and_then(|text| {
+        let flash = request.cookies.get(Cookie::Flash).and_then(|text| {
             let good = text.starts_with('+');
             text.get(1..).map(|text| Flash { good, text: text.to_owned() })
         });
         Frame {
             title,
             section,
-            theme: visit.choices.theme,
-            face: visit.choices.face,
-            mine: visit.choices.mine.name().to_owned(),
-            live: visit.choices.live,
-            zone_known: visit.choices.zone_known,
-            actor: signed_in.then(|| (visit.actor.name.clone(), visit.actor.role.as_str())),
-            no_audit: visit.barred(Role::Operator),
-            seal: visit.session.as_ref().map(super::session::Session::seal).unwrap_or_default(),
-            flash: flash.filter(|_| !visit.is_scripted()),
-            here: visit.here.clone(),
-            tallies,
+            theme: request.choices.theme,
+            face: request.choices.face,
+            mine: request.choices.mine.name().to_owned(),
+            live: request.choices.live,
+            zone_known: request.choices.zone_known,
+            actor: signed_in.then(|| (request.actor.name.clone(), request.actor.role.as_str())),
+            no_audit: request.barred(Role::Operator),
+            csrf_token: request.session.as_ref().map(super::session::Session::csrf_token).unwrap_or_default(),
+            flash: flash.filter(|_| !request.is_scripted()),
+            here: request.here.clone(),
+            nav_counts,
             stuck,
-            now: visit.now,
-            environment: visit.app.options.environment.clone(),
-            skew: told_skew(visit.app.bell.clock().host_skew()),
+            now: request.now,
+            environment: request.app.options.environment.clone(),
+            skew: skew_notice(request.app.bell.clock().host_skew()),
         }
     }
 
     /// Header, navigation and banners.
     pub(crate) fn top(&self) -> Markup {
-        Markup::of(Top { frame: self }.render().unwrap_or_default())
+        Markup::from_html(Top { frame: self }.render().unwrap_or_default())
     }
 
     #[expect(clippy::unused_self, reason = "templates reach what they need through their frame")]
@@ -212,33 +217,34 @@ impl Frame {
         self.section == section
     }
 
-    /// What every form holds: that it is ours, and that a double click is one request.
+    /// Renders the hidden fields of a form: its CSRF token, and an idempotency key that makes a double click one
+    /// request.
     pub(crate) fn hidden(&self) -> Markup {
         let once = uuid::Uuid::new_v4();
-        Markup::of(format!(
-            "<input type=\"hidden\" name=\"seal\" value=\"{}\"><input type=\"hidden\" name=\"once\" value=\"{once}\">",
-            self.seal
+        Markup::from_html(format!(
+            "<input type=\"hidden\" name=\"csrf\" value=\"{}\"><input type=\"hidden\" name=\"once\" value=\"{once}\">",
+            self.csrf_token
         ))
     }
 }
 
 /// Time comes from the database, so this harms nothing; but logs of the host have other times.
-fn told_skew(skew: SignedDuration) -> Option<String> {
+fn skew_notice(skew: SignedDuration) -> Option<String> {
     let side = if skew.is_negative() { "behind" } else { "ahead of" };
-    (skew.abs() >= SKEW)
-        .then(|| format!("this host's clock is {:.1} s {side} the database's", skew.as_secs_f64().abs()))
+    (skew.abs() >= MIN_SHOWN_SKEW)
+        .then(|| format!("Host clock is {:.1} s {side} the database's", skew.as_secs_f64().abs()))
 }
 
 /// How much there is, as it was a moment ago. Without an answer of the database there is none.
-async fn counts(visit: &Visit) -> Option<Counts> {
-    let kept = &visit.kept.counts;
-    let known = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if let Some((_, counts)) = known.filter(|(at, _)| visit.now.duration_since(*at) < FRESH) {
+async fn counts(request: &UiRequest) -> Option<Counts> {
+    let cached = &request.cache.counts;
+    let known = cached.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some((_, counts)) = known.filter(|(at, _)| request.now.duration_since(*at) < COUNTS_TTL) {
         return Some(counts);
     }
-    match visit.app.bell.store().counts(visit.now).await {
+    match request.app.bell.store().counts(request.now).await {
         Ok(counts) => {
-            *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((visit.now, counts.clone()));
+            *cached.lock().unwrap_or_else(PoisonError::into_inner) = Some((request.now, counts.clone()));
             Some(counts)
         }
         Err(error) => {
@@ -264,10 +270,10 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_wrong_is_told() {
-        let told = |millis| told_skew(SignedDuration::from_millis(millis));
-        assert_eq!(told(999), None);
-        assert_eq!(told(-2_500).as_deref(), Some("this host's clock is 2.5 s behind the database's"));
-        assert_eq!(told(61_000).as_deref(), Some("this host's clock is 61.0 s ahead of the database's"));
+        let notice = |millis| skew_notice(SignedDuration::from_millis(millis));
+        assert_eq!(notice(999), None);
+        assert_eq!(notice(-2_500).as_deref(), Some("Host clock is 2.5 s behind the database's"));
+        assert_eq!(notice(61_000).as_deref(), Some("Host clock is 61.0 s ahead of the database's"));
     }
 
     #[test]
@@ -275,14 +281,17 @@ mod tests {
         let target = |name: &str| Target::new(name).unwrap();
         let served = vec![ServedTarget { target: target("log"), instances: Vec::new(), jobs: 1 }];
         let unserved = |name| UnservedTarget { target: target(name), count: 1, jobs: Vec::new() };
-        let nobody = Stuck::told(2, 20, &TargetReport::default());
-        assert_eq!(nobody.place, CLUSTER);
-        assert!(nobody.text.starts_with("2 timers are due and do not fire, the oldest for 20s. No instance "));
-        let behind = Stuck::told(1, 90, &TargetReport { served: served.clone(), unserved: Vec::new() });
-        assert_eq!(behind.text, "1 timer is due and does not fire, the oldest for 1m 30s. The scheduler is behind.");
+        let dead = Stuck::new(2, 20, &TargetReport::default());
+        assert_eq!(dead.link, CLUSTER_LINK);
+        assert!(dead.text.starts_with("2 due timers do not fire; the oldest is 20s late. No live instance "));
+        let behind = Stuck::new(1, 90, &TargetReport { served: served.clone(), unserved: Vec::new() });
+        assert_eq!(
+            behind.text,
+            "1 due timer does not fire; the oldest is 1m 30s late. The scheduler is falling behind."
+        );
         let gone = ["a", "b", "c", "d"].map(unserved).to_vec();
-        let lone = Stuck::told(4, 20, &TargetReport { served, unserved: gone });
-        assert_eq!(lone.place, TARGETS);
-        assert!(lone.text.ends_with("Nobody serves the targets a, b, c and others."), "{lone:?}");
+        let lone = Stuck::new(4, 20, &TargetReport { served, unserved: gone });
+        assert_eq!(lone.link, TARGETS_LINK);
+        assert!(lone.text.ends_with("No live instance serves the targets a, b, c and others."), "{lone:?}");
     }
 }

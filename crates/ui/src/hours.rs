@@ -11,7 +11,7 @@ use everbell_core::RunStatus;
 use everbell_core::store::{Bucket, RunHistogram, Store, StoreResult};
 use jiff::Timestamp;
 
-/// What was read of some hours.
+/// A cache of hours whose runs have all ended.
 #[derive(Debug, Default)]
 pub(crate) struct Hours(Mutex<Vec<Bucket>>);
 
@@ -19,11 +19,11 @@ impl Hours {
     /// All runs between these bounds, with times.
     pub(crate) async fn read(&self, store: &dyn Store, bounds: &[Timestamp]) -> StoreResult<Vec<Bucket>> {
         let mut buckets = store.count_runs_by_time(&RunHistogram::new(bounds.to_vec())?).await?;
-        let missing = recalled(&mut buckets, &self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let missing = fill_known(&mut buckets, &self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for part in missing {
             let histogram = RunHistogram::new(bounds[part.start..=part.end].to_vec())?.with_times();
-            for (place, bucket) in part.zip(store.count_runs_by_time(&histogram).await?) {
-                buckets[place] = bucket;
+            for (index, bucket) in part.zip(store.count_runs_by_time(&histogram).await?) {
+                buckets[index] = bucket;
             }
         }
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -32,15 +32,15 @@ impl Hours {
     }
 }
 
-/// Fills in what is known, and tells which hours are not.
-fn recalled(buckets: &mut [Bucket], known: &[Bucket]) -> Vec<Range<usize>> {
+/// Fills in cached hours and returns the missing ones.
+fn fill_known(buckets: &mut [Bucket], known: &[Bucket]) -> Vec<Range<usize>> {
     let mut missing: Vec<Range<usize>> = Vec::new();
-    for (place, bucket) in buckets.iter_mut().enumerate() {
+    for (index, bucket) in buckets.iter_mut().enumerate() {
         match known.iter().find(|known| is_over(bucket) && is_same(bucket, known)) {
             Some(known) => bucket.clone_from(known),
-            None => match missing.last_mut().filter(|last| last.end == place) {
+            None => match missing.last_mut().filter(|last| last.end == index) {
                 Some(last) => last.end += 1,
-                None => missing.push(place..place + 1),
+                None => missing.push(index..index + 1),
             },
         }
     }
@@ -63,13 +63,13 @@ mod tests {
 
     use super::*;
 
-    /// An hour with so many runs that succeeded and that run.
+    /// An hour with this many succeeded and running runs.
     fn hour(hour: i64, succeeded: u64, running: u64) -> Bucket {
         let at = |hour: i64| Timestamp::from_second(hour * 3_600).unwrap();
         Bucket { succeeded, running, ..Bucket::new(at(hour), at(hour + 1)) }
     }
 
-    /// The same with times.
+    /// Adds times to a bucket.
     fn timed(bucket: Bucket) -> Bucket {
         let mut bucket = bucket;
         bucket.durations.add(bucket.succeeded, Duration::from_secs(9), Duration::from_secs(3));
@@ -80,7 +80,7 @@ mod tests {
     fn an_hour_is_known_while_its_runs_are_the_same() {
         let known = [timed(hour(1, 5, 0)), timed(hour(2, 7, 0)), timed(hour(3, 8, 0)), timed(hour(4, 1, 0))];
         let mut buckets = [hour(1, 5, 0), hour(2, 8, 0), hour(3, 8, 1), hour(4, 1, 0), hour(5, 0, 0)];
-        assert_eq!(recalled(&mut buckets, &known), [1..3, 4..5]);
+        assert_eq!(fill_known(&mut buckets, &known), [1..3, 4..5]);
         assert_eq!([&buckets[0], &buckets[3]], [&known[0], &known[3]]);
         assert_eq!(buckets[1], hour(2, 8, 0));
     }
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn what_still_runs_is_read_each_time() {
         let known = [timed(hour(1, 5, 1)), timed(hour(3, 5, 1))];
-        let missing = recalled(&mut [hour(1, 5, 1), hour(3, 5, 1)], &known);
+        let missing = fill_known(&mut [hour(1, 5, 1), hour(3, 5, 1)], &known);
         assert_eq!(missing.into_iter().map(|part| part.len()).sum::<usize>(), 2);
     }
 }

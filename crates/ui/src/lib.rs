@@ -1,29 +1,29 @@
-//! The web UI: pages made on the server. Every page stands in the table below.
+//! The web UI: pages rendered on the server. The tables below list every page.
 //!
-//! A request goes through `door.rs` (who is it, may they, is the form their own) to one handler of `pages/`, which reads
-//! through the client of the library and fills a template. What a page *does* goes through the API itself
-//! (`Visit::perform`), so that roles, checks and words are the same for people and programs. Pages work without
-//! JavaScript; with it they follow what happens, open actions in dialogs and know keys.
+//! A request passes `middleware.rs` (session, role, CSRF token) and is handled by one function of `pages/`, which reads through
+//! the client of the library and renders a template. Actions go through the API (`UiRequest::perform`), so roles, checks and
+//! messages are the same for people and programs. Pages work without JavaScript; with it they update live, open actions in
+//! dialogs and have keyboard shortcuts.
 
-mod again;
 mod assets;
 mod audit_line;
 pub(crate) mod badge;
 mod chart;
 pub(crate) mod choices;
 pub(crate) mod clock;
-mod door;
 mod equivalent;
 mod frame;
 mod hours;
 mod links;
 pub(crate) mod markup;
+mod middleware;
 mod pages;
 mod pretty;
+mod problem_page;
+mod request;
+mod resubmit;
 mod session;
 pub(crate) mod snippets;
-mod trouble;
-mod visit;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -36,10 +36,10 @@ use axum::http::Method;
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 
-pub(crate) use frame::{Frame, Kept, Section};
+pub(crate) use frame::{Frame, Section, UiCache};
 pub(crate) use links::Links;
+pub(crate) use request::{UiRequest, UiResponse};
 pub use snippets::Snippets;
-pub(crate) use visit::{Reply, Visit};
 
 use everbell_http::access::Role::{Operator, Viewer};
 use everbell_http::problem::Problem;
@@ -47,7 +47,7 @@ use everbell_http::route::Access::{self, Open, Role};
 use everbell_http::{App, Pages};
 use everbell_wire::form::Field;
 
-type Answering = Pin<Box<dyn Future<Output = Result<Reply, Problem>> + Send>>;
+type ResponseFuture = Pin<Box<dyn Future<Output = Result<UiResponse, Problem>> + Send>>;
 
 /// One method of one page.
 pub(crate) struct Page {
@@ -55,11 +55,11 @@ pub(crate) struct Page {
     path: &'static str,
     access: Access,
     query: &'static [Field],
-    handler: Arc<dyn Fn(Visit) -> Answering + Send + Sync>,
+    handler: Arc<dyn Fn(UiRequest) -> ResponseFuture + Send + Sync>,
 }
 
 impl Page {
-    /// What may stand behind `?`; anything else is passed over.
+    /// Sets the query parameters of the page. Others are ignored.
     fn query(self, query: &'static [Field]) -> Page {
         Page { query, ..self }
     }
@@ -67,24 +67,24 @@ impl Page {
 
 fn page<F, A>(method: Method, path: &'static str, access: Access, handler: F) -> Page
 where
-    F: Fn(Visit) -> A + Send + Sync + 'static,
-    A: Future<Output = Result<Reply, Problem>> + Send + 'static,
+    F: Fn(UiRequest) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<UiResponse, Problem>> + Send + 'static,
 {
-    Page { method, path, access, query: &[], handler: Arc::new(move |visit| Box::pin(handler(visit))) }
+    Page { method, path, access, query: &[], handler: Arc::new(move |request| Box::pin(handler(request))) }
 }
 
 fn get<F, A>(path: &'static str, access: Access, handler: F) -> Page
 where
-    F: Fn(Visit) -> A + Send + Sync + 'static,
-    A: Future<Output = Result<Reply, Problem>> + Send + 'static,
+    F: Fn(UiRequest) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<UiResponse, Problem>> + Send + 'static,
 {
     page(Method::GET, path, access, handler)
 }
 
 fn post<F, A>(path: &'static str, handler: F) -> Page
 where
-    F: Fn(Visit) -> A + Send + Sync + 'static,
-    A: Future<Output = Result<Reply, Problem>> + Send + 'static,
+    F: Fn(UiRequest) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<UiResponse, Problem>> + Send + 'static,
 {
     page(Method::POST, path, Role(Viewer), handler)
 }
@@ -95,11 +95,11 @@ fn all() -> Vec<Page> {
         frame_pages(),
         job_pages(),
         action_pages(),
-        make_pages(),
+        job_form_pages(),
         run_pages(),
         org_pages(),
-        whole_pages(),
-        house_pages(),
+        dashboard_pages(),
+        admin_pages(),
     ];
     parts.into_iter().flatten().collect()
 }
@@ -109,15 +109,15 @@ fn all() -> Vec<Page> {
 fn frame_pages() -> Vec<Page> {
     vec![
         get("/sign-in", Open, pages::sign_in::show).query(pages::sign_in::QUERY),
-        page(Method::POST, "/sign-in", Open, pages::sign_in::enter).query(pages::sign_in::QUERY),
-        post("/sign-out", pages::sign_in::leave),
+        page(Method::POST, "/sign-in", Open, pages::sign_in::sign_in).query(pages::sign_in::QUERY),
+        post("/sign-out", pages::sign_in::sign_out),
         post("/choices", pages::choices::choose),
         get("/ui/events", Access::RunHistory, pages::events::stream),
         get("/ui/{file}", Open, assets::serve),
     ]
 }
 
-/// Jobs as they are.
+/// The list of jobs, and a job.
 #[rustfmt::skip]
 fn job_pages() -> Vec<Page> {
     vec![
@@ -126,7 +126,7 @@ fn job_pages() -> Vec<Page> {
     ]
 }
 
-/// What operators do with jobs.
+/// Actions on jobs.
 #[rustfmt::skip]
 fn action_pages() -> Vec<Page> {
     use pages::action;
@@ -157,18 +157,18 @@ fn action_pages() -> Vec<Page> {
     ]
 }
 
-/// What makes jobs and versions.
+/// Forms that create jobs and versions.
 #[rustfmt::skip]
-fn make_pages() -> Vec<Page> {
+fn job_form_pages() -> Vec<Page> {
     vec![
-        get("/new", Role(Viewer), pages::make::create::show).query(pages::make::create::QUERY),
-        post("/new", pages::make::create::send),
-        post("/new/preview", pages::make::create::preview),
-        get("/jobs/{key}/new-version", Role(Viewer), pages::make::edit::show).query(pages::make::edit::QUERY),
-        post("/jobs/{key}/new-version", pages::make::edit::send),
-        post("/jobs/{key}/new-version/preview", pages::make::edit::preview),
-        get("/import", Role(Viewer), pages::make::import::show),
-        post("/import", pages::make::import::send),
+        get("/new", Role(Viewer), pages::job_form::create::show).query(pages::job_form::create::QUERY),
+        post("/new", pages::job_form::create::send),
+        post("/new/preview", pages::job_form::create::preview),
+        get("/jobs/{key}/new-version", Role(Viewer), pages::job_form::edit::show).query(pages::job_form::edit::QUERY),
+        post("/jobs/{key}/new-version", pages::job_form::edit::send),
+        post("/jobs/{key}/new-version/preview", pages::job_form::edit::preview),
+        get("/import", Role(Viewer), pages::import::show),
+        post("/import", pages::import::send),
     ]
 }
 
@@ -178,8 +178,8 @@ fn run_pages() -> Vec<Page> {
     vec![
         get("/runs", Access::RunHistory, pages::runs::show).query(pages::runs::QUERY),
         get("/runs/export", Access::RunHistory, pages::runs::export::send).query(pages::runs::export::QUERY),
-        get("/runs/picked", Access::RunHistory, pages::runs::picked::show).query(pages::runs::picked::QUERY),
-        post("/runs/picked", pages::runs::picked::send),
+        get("/runs/picked", Access::RunHistory, pages::runs::selection::show).query(pages::runs::selection::QUERY),
+        post("/runs/picked", pages::runs::selection::send),
         get("/runs/{runId}", Access::RunHistory, pages::run::show),
         get("/runs/{runId}/output", Access::RunHistory, pages::run::output),
         get("/runs/{runId}/cancel", Access::RunHistory, pages::run::cancel::show),
@@ -189,7 +189,7 @@ fn run_pages() -> Vec<Page> {
     ]
 }
 
-/// Orgs, and jobs as they see them.
+/// Orgs and their jobs.
 #[rustfmt::skip]
 fn org_pages() -> Vec<Page> {
     use pages::orgs;
@@ -209,16 +209,16 @@ fn org_pages() -> Vec<Page> {
         post("/orgs/{orgId}/enable", orgs::enable::enable),
         get("/orgs/{orgId}/delete", Role(Viewer), orgs::delete::show),
         post("/orgs/{orgId}/delete", orgs::delete::send),
-        get("/orgs/{orgId}/jobs/{jobKey}/off", Role(Viewer), orgs::wish::show_off),
-        post("/orgs/{orgId}/jobs/{jobKey}/off", orgs::wish::switch_off),
-        get("/orgs/{orgId}/jobs/{jobKey}/on", Role(Viewer), orgs::wish::show_on),
-        post("/orgs/{orgId}/jobs/{jobKey}/on", orgs::wish::switch_on),
-        get("/orgs/{orgId}/jobs/{jobKey}/clear", Role(Viewer), orgs::wish::show_clear),
-        post("/orgs/{orgId}/jobs/{jobKey}/clear", orgs::wish::clear),
+        get("/orgs/{orgId}/jobs/{jobKey}/off", Role(Viewer), orgs::job_override::show_off),
+        post("/orgs/{orgId}/jobs/{jobKey}/off", orgs::job_override::switch_off),
+        get("/orgs/{orgId}/jobs/{jobKey}/on", Role(Viewer), orgs::job_override::show_on),
+        post("/orgs/{orgId}/jobs/{jobKey}/on", orgs::job_override::switch_on),
+        get("/orgs/{orgId}/jobs/{jobKey}/clear", Role(Viewer), orgs::job_override::show_clear),
+        post("/orgs/{orgId}/jobs/{jobKey}/clear", orgs::job_override::clear),
         get("/orgs/{orgId}/jobs/{jobKey}/time", Role(Viewer), orgs::time::show),
         post("/orgs/{orgId}/jobs/{jobKey}/time", orgs::time::send),
         post("/orgs/{orgId}/jobs/{jobKey}/time/preview", orgs::time::show),
-        get("/jobs/{key}/orgs", Role(Viewer), orgs::of_job::show).query(orgs::of_job::QUERY),
+        get("/jobs/{key}/orgs", Role(Viewer), orgs::job_orgs::show).query(orgs::job_orgs::QUERY),
         get("/jobs/{key}/orgs/run-now", Role(Viewer), orgs::run_now::show).query(orgs::run_now::QUERY),
         post("/jobs/{key}/orgs/run-now", orgs::run_now::send),
         get("/jobs/{key}/sweeps/{id}/stop", Role(Viewer), orgs::stop::show),
@@ -226,39 +226,39 @@ fn org_pages() -> Vec<Page> {
     ]
 }
 
-/// The whole at a glance.
+/// Pages about all jobs.
 #[rustfmt::skip]
-fn whole_pages() -> Vec<Page> {
+fn dashboard_pages() -> Vec<Page> {
     vec![
         get("/", Role(Viewer), pages::overview::show),
         get("/timeline", Role(Viewer), pages::timeline::show).query(pages::timeline::QUERY),
     ]
 }
 
-/// The house itself: instances, targets, audit, settings.
+/// Instances, targets, audit and settings.
 #[rustfmt::skip]
-fn house_pages() -> Vec<Page> {
+fn admin_pages() -> Vec<Page> {
     vec![
-        get("/cluster", Role(Viewer), pages::house::cluster::show),
-        get("/cluster/{id}/drain", Role(Viewer), pages::house::drain::show),
-        post("/cluster/{id}/drain", pages::house::drain::send),
-        get("/targets", Role(Viewer), pages::house::targets::show),
-        get("/targets/{label}/try", Role(Viewer), pages::house::targets::try_form),
-        post("/targets/{label}/try", pages::house::targets::try_now),
-        get("/audit", Role(Operator), pages::house::audit::show).query(pages::house::audit::QUERY),
-        get("/settings", Role(Viewer), pages::house::settings::show),
-        get("/settings/tokens", Role(Viewer), pages::house::settings::show),
-        post("/settings/tokens", pages::house::settings::make_token),
-        post("/settings/sessions/end", pages::house::settings::end_sessions),
-        post("/settings/sessions/{id}/end", pages::house::settings::end_session),
-        get("/settings/tokens/{name}/revoke", Role(Viewer), pages::house::revoke::show),
-        post("/settings/tokens/{name}/revoke", pages::house::revoke::send),
+        get("/cluster", Role(Viewer), pages::cluster::show),
+        get("/cluster/{id}/drain", Role(Viewer), pages::cluster::drain::show),
+        post("/cluster/{id}/drain", pages::cluster::drain::send),
+        get("/targets", Role(Viewer), pages::targets::show),
+        get("/targets/{label}/try", Role(Viewer), pages::targets::try_form),
+        post("/targets/{label}/try", pages::targets::try_now),
+        get("/audit", Role(Operator), pages::audit::show).query(pages::audit::QUERY),
+        get("/settings", Role(Viewer), pages::settings::show),
+        get("/settings/tokens", Role(Viewer), pages::settings::show),
+        post("/settings/tokens", pages::settings::create_token),
+        post("/settings/sessions/end", pages::settings::end_sessions),
+        post("/settings/sessions/{id}/end", pages::settings::end_session),
+        get("/settings/tokens/{name}/revoke", Role(Viewer), pages::settings::revoke::show),
+        post("/settings/tokens/{name}/revoke", pages::settings::revoke::send),
     ]
 }
 
 /// The first words of all paths, where no API can be mounted.
 #[rustfmt::skip]
-pub const WORDS: [&str; 17] = [
+pub const RESERVED_PATHS: [&str; 17] = [
     "sign-in", "sign-out", "choices", "jobs", "runs", "new", "new-org", "import", "import-orgs", "bulk", "timeline",
     "orgs", "cluster", "targets", "audit", "settings", "ui",
 ];
@@ -267,13 +267,13 @@ pub const WORDS: [&str; 17] = [
 #[derive(Clone)]
 pub struct Ui {
     app: Arc<App>,
-    kept: Arc<Kept>,
+    cache: Arc<UiCache>,
 }
 
 impl Ui {
     /// The pages of this application.
     pub fn new(app: &Arc<App>) -> Ui {
-        Ui { app: Arc::clone(app), kept: Arc::default() }
+        Ui { app: Arc::clone(app), cache: Arc::default() }
     }
 }
 
@@ -284,13 +284,13 @@ impl Pages for Ui {
         for page in all() {
             let Ok(method) = MethodFilter::try_from(page.method.clone()) else { continue };
             let path = page.path;
-            router = router.route(path, on(method, door::answer).with_state((Arc::clone(&ui), Arc::new(page))));
+            router = router.route(path, on(method, middleware::handle).with_state((Arc::clone(&ui), Arc::new(page))));
         }
         router
     }
 
     async fn not_found(&self, request: Request) -> Response {
-        door::nowhere(self, request).await
+        middleware::not_found(self, request).await
     }
 }
 
@@ -302,7 +302,7 @@ mod tests {
     fn every_first_word_is_taken() {
         for page in all() {
             let word = page.path.split('/').nth(1).unwrap_or("");
-            assert!(word.is_empty() || WORDS.contains(&word), "{}", page.path);
+            assert!(word.is_empty() || RESERVED_PATHS.contains(&word), "{}", page.path);
         }
     }
 }

@@ -20,7 +20,7 @@ impl Links {
         Links { path: path.into(), query }
     }
 
-    /// The same list with this instead.
+    /// Returns the address of the list with this filter.
     pub(crate) fn with(&self, name: &str, value: &str) -> String {
         let mut query = self.query.clone();
         query.insert(name.to_owned(), Value::String(value.to_owned()));
@@ -29,14 +29,14 @@ impl Links {
 
     /// A funnel that leads to the list with only this, beside a value that leads elsewhere.
     pub(crate) fn only(&self, name: &str, value: &str) -> Markup {
-        let (place, value) = (escaped(&self.with(name, value)), escaped(value));
-        Markup::of(format!(
-            "<a class=\"only\" href=\"{place}\" title=\"Only {value}\" aria-label=\"Only {value}\"><svg class=\"i\" \
+        let (href, value) = (escaped(&self.with(name, value)), escaped(value));
+        Markup::from_html(format!(
+            "<a class=\"only\" href=\"{href}\" title=\"Only {value}\" aria-label=\"Only {value}\"><svg class=\"i\" \
              viewBox=\"0 0 16 16\" aria-hidden=\"true\"><path d=\"M2.5 3.5h11l-4.2 5v4l-2.6-1.4v-2.6z\"/></svg></a>"
         ))
     }
 
-    /// The same list without that.
+    /// Returns the address of the list without this filter.
     pub(crate) fn without(&self, name: &str) -> String {
         let mut query = self.query.clone();
         query.remove(name);
@@ -48,7 +48,7 @@ impl Links {
         address(&self.path, &self.query)
     }
 
-    /// What a filter is set to, as the address says it; empty if it is not.
+    /// Returns the value of a filter as written in the address, or an empty text.
     pub(crate) fn value(&self, name: &str) -> String {
         self.query.get(name).map(plain).unwrap_or_default()
     }
@@ -67,7 +67,7 @@ impl Links {
         names.iter().any(|name| self.query.contains_key(*name))
     }
 
-    /// What a form with some of the filters must carry along.
+    /// Returns the other filters, which a form has to carry as hidden fields.
     pub(crate) fn others(&self, names: &[&str]) -> Vec<(String, String)> {
         let others = self.query.iter().filter(|(name, _)| !names.contains(&name.as_str()));
         others.map(|(name, value)| (name.clone(), plain(value))).collect()

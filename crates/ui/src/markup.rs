@@ -10,7 +10,7 @@ pub(crate) struct Markup(String);
 
 impl Markup {
     /// Takes what is HTML already.
-    pub(crate) fn of(html: impl Into<String>) -> Markup {
+    pub(crate) fn from_html(html: impl Into<String>) -> Markup {
         Markup(html.into())
     }
 
@@ -50,7 +50,7 @@ pub(crate) fn push_escaped(html: &mut String, character: char) {
 
 /// A sentence of the API as HTML: what it has between backticks is code. Everything is escaped, and an end that is
 /// missing leaves the sign as it is.
-pub(crate) fn told(text: &str) -> Markup {
+pub(crate) fn render_inline_code(text: &str) -> Markup {
     let mut html = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, code, behind)) = rest.split_once('`').and_then(|(before, behind)| {
@@ -82,10 +82,13 @@ mod tests {
     fn text_stays_text() {
         assert_eq!(escaped("<script>\"'&"), "&lt;script&gt;&quot;&#39;&amp;");
         let code = |text: &str| format!("<code dir=\"auto\">{text}</code>");
-        assert_eq!(told("a `b` <c> `d`").as_str(), format!("a {} &lt;c&gt; {}", code("b"), code("d")));
-        assert_eq!(told("`<script>\"'&`").as_str(), code("&lt;script&gt;&quot;&#39;&amp;"));
-        assert_eq!(told("<b>`</b>`<i>`").as_str(), format!("&lt;b&gt;{}&lt;i&gt;`", code("&lt;/b&gt;")));
-        assert_eq!([told("`"), told("``"), told("")].map(|html| html.to_string()), ["`", "``", ""]);
+        assert_eq!(render_inline_code("a `b` <c> `d`").as_str(), format!("a {} &lt;c&gt; {}", code("b"), code("d")));
+        assert_eq!(render_inline_code("`<script>\"'&`").as_str(), code("&lt;script&gt;&quot;&#39;&amp;"));
+        assert_eq!(render_inline_code("<b>`</b>`<i>`").as_str(), format!("&lt;b&gt;{}&lt;i&gt;`", code("&lt;/b&gt;")));
+        assert_eq!(
+            [render_inline_code("`"), render_inline_code("``"), render_inline_code("")].map(|html| html.to_string()),
+            ["`", "``", ""]
+        );
         assert_eq!(url_part("a/b?c&d=é"), "a%2Fb%3Fc%26d%3D%C3%A9");
     }
 }

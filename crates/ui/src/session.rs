@@ -1,4 +1,4 @@
-//! Who is in front of the browser: a session that the server knows, by a secret in a cookie that no script can read.
+//! Sessions and cookies. A session is identified by a secret in a cookie that no script can read.
 //!
 //! The database holds the hash of the secret, the token that the person signed in with and when the session ends. Signing out
 //! deletes it; a token that is revoked, expires or changes its role ends its sessions at once, on every instance. The value
@@ -16,15 +16,15 @@ use subtle::ConstantTimeEq;
 
 use super::markup::url_part;
 use everbell_http::access::{Actor, new_session_secret, token_hash};
-use everbell_http::trail;
+use everbell_http::audit_entry;
 use everbell_wire::secret::Secret;
 
 /// Browsers keep the cookie for this many seconds. Whether its session has ended is known by the server.
-const LIFE: u32 = MAX_SESSION_AGE.as_secs() as u32;
+const SESSION_COOKIE_SECS: u32 = MAX_SESSION_AGE.as_secs() as u32;
 /// A longer name of a browser is cut.
-const MAX_USER_AGENT: usize = 200;
-/// What was chosen stays for a year.
-const MEMORY: u32 = 365 * 24 * 3_600;
+const MAX_USER_AGENT_CHARS: usize = 200;
+/// Display preferences are kept for a year.
+const CHOICE_COOKIE_SECS: u32 = 365 * 24 * 3_600;
 
 /// The cookies of a request, and how to answer with others.
 ///
@@ -42,12 +42,12 @@ pub(crate) struct Cookies {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cookie {
     Session,
-    /// What was chosen, each by itself: two choices that are made at once must not undo each other.
+    /// Display preferences, one cookie each, so that concurrent changes do not overwrite each other.
     Theme,
     Face,
     Mine,
     Live,
-    /// What the next page says first.
+    /// A message that the next page shows once.
     Flash,
 }
 
@@ -63,17 +63,17 @@ impl Cookie {
         }
     }
 
-    const fn life(self) -> u32 {
+    const fn max_age_secs(self) -> u32 {
         match self {
-            Cookie::Session => LIFE,
-            Cookie::Theme | Cookie::Face | Cookie::Mine | Cookie::Live => MEMORY,
+            Cookie::Session => SESSION_COOKIE_SECS,
+            Cookie::Theme | Cookie::Face | Cookie::Mine | Cookie::Live => CHOICE_COOKIE_SECS,
             Cookie::Flash => 60,
         }
     }
 }
 
 impl Cookies {
-    pub(crate) fn of(headers: &HeaderMap, secure: bool) -> Cookies {
+    pub(crate) fn from_headers(headers: &HeaderMap, secure: bool) -> Cookies {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let lines = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -95,7 +95,7 @@ impl Cookies {
 
     /// A `Set-Cookie` header.
     pub(crate) fn set(&self, cookie: Cookie, value: &str) -> String {
-        self.written(cookie, &url_part(value), cookie.life())
+        self.written(cookie, &url_part(value), cookie.max_age_secs())
     }
 
     /// A `Set-Cookie` header that forgets.
@@ -103,10 +103,10 @@ impl Cookies {
         self.written(cookie, "", 0)
     }
 
-    fn written(&self, cookie: Cookie, value: &str, life: u32) -> String {
+    fn written(&self, cookie: Cookie, value: &str, max_age_secs: u32) -> String {
         let secure = if self.secure { "; Secure" } else { "" };
         let name = self.name(cookie);
-        format!("{name}={value}; Path=/; Max-Age={life}; HttpOnly; SameSite=Lax{secure}")
+        format!("{name}={value}; Path=/; Max-Age={max_age_secs}; HttpOnly; SameSite=Lax{secure}")
     }
 
     /// A browser takes a name that begins with `__Host-` only from this very host, and only through TLS.
@@ -127,7 +127,7 @@ impl Session {
         Session { secret: new_session_secret() }
     }
 
-    pub(crate) fn of(cookies: &Cookies) -> Option<Session> {
+    pub(crate) fn from_cookies(cookies: &Cookies) -> Option<Session> {
         let value = cookies.get(Cookie::Session).filter(|value| !value.is_empty())?;
         Some(Session { secret: Secret::new(value) })
     }
@@ -137,12 +137,12 @@ impl Session {
         self.secret.reveal()
     }
 
-    /// This session of who just signed in with a token, to be stored.
-    pub(crate) fn begun(&self, actor: &Actor, headers: &HeaderMap, now: Timestamp) -> Option<NewSession> {
+    /// Returns the session record of an actor who has just signed in. `None` if the actor has no token.
+    pub(crate) fn to_new_session(&self, actor: &Actor, headers: &HeaderMap, now: Timestamp) -> Option<NewSession> {
         let end = now.checked_add(MAX_SESSION_AGE).unwrap_or(now);
         let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
         Some(NewSession {
-            id: trail::id(now),
+            id: audit_entry::new_id(now),
             hash: token_hash(self.secret.reveal()),
             token_hash: actor.token_hash()?,
             actor: actor.name.clone(),
@@ -150,12 +150,12 @@ impl Session {
             created_at: now,
             expires_at: actor.expires_at.map_or(end, |at| at.min(end)),
             address: actor.origin.address.clone(),
-            user_agent: agent.map(|agent| storable_text(agent, MAX_USER_AGENT)),
+            user_agent: agent.map(|agent| storable_text(agent, MAX_USER_AGENT_CHARS)),
         })
     }
 
-    /// What every form sends back: nobody else can know it.
-    pub(crate) fn seal(&self) -> String {
+    /// Returns the token that every form of this session sends back.
+    pub(crate) fn csrf_token(&self) -> String {
         // Any length is a key.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.secret.reveal().as_bytes()) else {
             return String::new();
@@ -164,10 +164,10 @@ impl Session {
         URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
     }
 
-    /// Whether a form was made for this session.
-    pub(crate) fn sealed(&self, brought: &str) -> bool {
-        let own = self.seal();
-        !own.is_empty() && bool::from(own.as_bytes().ct_eq(brought.as_bytes()))
+    /// Whether a form was rendered for this session.
+    pub(crate) fn verify_csrf(&self, given: &str) -> bool {
+        let own = self.csrf_token();
+        !own.is_empty() && bool::from(own.as_bytes().ct_eq(given.as_bytes()))
     }
 }
 
@@ -181,7 +181,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
         headers.insert(header::COOKIE, HeaderValue::from_str(line).unwrap());
-        Cookies::of(&headers, host.starts_with("proxied"))
+        Cookies::from_headers(&headers, host.starts_with("proxied"))
     }
 
     #[test]
@@ -191,11 +191,15 @@ mod tests {
         assert!(set.starts_with("everbell-session-7070=evs_") && set.contains("HttpOnly; SameSite=Lax"), "{set}");
         assert!(!set.contains("Secure"), "{set}");
         let line = set.split(';').next().unwrap();
-        let back = Session::of(&cookies("localhost:7070", &format!("a=b; {line}; c=d"))).unwrap();
-        assert_eq!((back.value(), back.seal()), (session.value(), session.seal()));
-        assert!(back.sealed(&session.seal()) && !back.sealed(&Session::new().seal()) && !back.sealed(""));
+        let back = Session::from_cookies(&cookies("localhost:7070", &format!("a=b; {line}; c=d"))).unwrap();
+        assert_eq!((back.value(), back.csrf_token()), (session.value(), session.csrf_token()));
+        assert!(
+            back.verify_csrf(&session.csrf_token())
+                && !back.verify_csrf(&Session::new().csrf_token())
+                && !back.verify_csrf("")
+        );
         // That of another port is not this one's.
-        assert!(Session::of(&cookies("localhost:7071", line)).is_none());
+        assert!(Session::from_cookies(&cookies("localhost:7071", line)).is_none());
         let secure = cookies("proxied.example", "").set(Cookie::Flash, "a b;c");
         assert!(secure.starts_with("__Host-everbell-flash=") && secure.ends_with("; Secure"), "{secure}");
     }
@@ -203,7 +207,7 @@ mod tests {
     #[test]
     fn what_is_no_session_is_none() {
         for line in ["", "everbell-session=", "everbell-session=%zz"] {
-            assert!(Session::of(&cookies("host", line)).is_none(), "{line}");
+            assert!(Session::from_cookies(&cookies("host", line)).is_none(), "{line}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Snippets`]: a job as others would make it: with curl, at a shell, in a configuration file, in a program.
+//! [`Snippets`]: equivalent definitions of a job for curl, the command line, a configuration file and a program.
 
 use everbell_core::{Definition, Scope, When};
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use everbell_wire::job_body::essential;
 use everbell_wire::job_toml::block;
 use everbell_wire::policies::POLICIES;
 
-/// The same job in four languages. What says as much as its absence is left out.
+/// A job in four languages. Default values are left out.
 #[derive(Debug)]
 pub struct Snippets {
     /// A call of the API with curl.
@@ -61,7 +61,7 @@ const FLAGS: [(&str, &str); 7] = [
     ("scope", "--scope"),
 ];
 
-/// The words behind `everbell`, and what they cannot say.
+/// Returns the arguments of `everbell`, and the members that no flag can set.
 fn words(body: &Value, payload: &str) -> (Vec<String>, Vec<String>) {
     let mut rest = body.as_object().cloned().unwrap_or_default();
     let mut plain = |name: &str| taken(&mut rest, name).as_ref().map(word).unwrap_or_default();

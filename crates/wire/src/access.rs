@@ -1,4 +1,4 @@
-//! Who may do what, and who did what: tokens, sessions, the audit trail.
+//! Tokens, sessions and audit entries.
 
 use everbell_core::store;
 use jiff::Timestamp;

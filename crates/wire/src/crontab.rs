@@ -1,4 +1,4 @@
-//! The lines of a crontab and what becomes of each.
+//! Crontabs: each line as a job, or the reason why it is none.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,19 @@ use everbell_core::cron::Expression;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The most words of a command that become its key, and the most characters.
-const KEY_WORDS: usize = 4;
-const KEY_LENGTH: usize = 60;
+/// The most words of a command in its key.
+const MAX_KEY_WORDS: usize = 4;
+/// The most characters of a key.
+const MAX_KEY_LENGTH: usize = 60;
 
-/// A line that says something.
+/// A line that is neither empty nor a comment.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Line {
-    /// Its number in the file, from 1.
+    /// The line number, from 1.
     #[serde(rename = "line")]
     pub number: usize,
-    /// What the import does with it.
+    /// The effect of the line.
     pub verdict: Verdict,
     /// The job that it becomes.
     #[serde(flatten)]
@@ -27,13 +28,13 @@ pub struct Line {
     pub detail: String,
 }
 
-/// What an import does with a line.
+/// The effect of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// It becomes a job.
     Job,
-    /// It says something about other lines, or about what everbell does otherwise.
+    /// It sets something for other lines, or something that everbell does differently.
     Note,
     /// It cannot become a job.
     Refused,
@@ -72,7 +73,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What its target gets.
+    /// The payload of the job.
     pub fn payload(&self) -> Value {
         let mut payload = json!({ "command": self.command });
         for (name, value) in [("stdin", &self.stdin), ("user", &self.user)] {
@@ -84,7 +85,7 @@ impl Entry {
     }
 }
 
-/// The most lines of a crontab. No person has as many, and each costs a look at its expression.
+/// The most lines of a crontab; each has an expression to parse.
 const MAX_LINES: usize = 10_000;
 
 /// Refuses a crontab that is too long to be read line by line.
@@ -95,7 +96,7 @@ pub fn check_length(text: &str) -> Result<(), String> {
     }
 }
 
-/// Every line but empty ones and comments.
+/// Reads every line that is neither empty nor a comment.
 pub fn read(text: &str, zone: &Zone, system: bool) -> Vec<Line> {
     let (mut zone, mut taken) = (zone.clone(), BTreeMap::new());
     let mut lines = Vec::new();
@@ -129,7 +130,7 @@ fn variable(text: &str) -> Option<(&str, &str)> {
     is_name.then(|| (name, inside('"').or_else(|| inside('\'')).unwrap_or(value)))
 }
 
-/// What a variable means here.
+/// The effect of a variable.
 fn set(name: &str, value: &str, zone: &mut Zone) -> Result<String, String> {
     Ok(match name {
         "CRON_TZ" => {
@@ -139,7 +140,7 @@ fn set(name: &str, value: &str, zone: &mut Zone) -> Result<String, String> {
         }
         "TZ" => "TZ: only the commands saw it, not their schedule; say `--tz`, or CRON_TZ in the file".to_owned(),
         "MAILTO" | "MAILFROM" => {
-            format!("{name}: no mail is sent; output and failures are kept with each run, and metrics tell of failures")
+            format!("{name}: no mail is sent; output and failures are stored with each run, and metrics count failures")
         }
         "RANDOM_DELAY" => "RANDOM_DELAY: not carried over; `policies.jitter` does this for each job".to_owned(),
         "SHELL" => "SHELL: the target decides what runs the command".to_owned(),
@@ -182,7 +183,7 @@ fn user_of(text: &str) -> Option<(Option<String>, &str)> {
     split(text, 1).map(|(user, rest)| (Some(user), rest))
 }
 
-/// The first so many fields with single spaces, and what is behind them.
+/// Splits off the first `count` fields, joined with single spaces.
 fn split(text: &str, fields: usize) -> Option<(String, &str)> {
     let (mut rest, mut found) = (text, Vec::new());
     for _ in 0..fields {
@@ -193,7 +194,7 @@ fn split(text: &str, fields: usize) -> Option<(String, &str)> {
     (!rest.is_empty()).then(|| (found.join(" "), rest))
 }
 
-/// `%` begins the input of the command, in which it ends lines; `\%` is a percent sign.
+/// Splits a command from its input: the first `%` starts the input, further ones end its lines; `\%` is a percent sign.
 fn input(text: &str) -> (String, Option<String>) {
     let (mut parts, mut part, mut escaped) = (Vec::new(), String::new(), false);
     for c in text.chars() {
@@ -212,9 +213,9 @@ fn input(text: &str) -> (String, Option<String>) {
     (command, (!parts.is_empty()).then(|| format!("{}\n", parts.join("\n"))))
 }
 
-/// A name made of the words of a command: `/usr/bin/backup --full /srv` is `backup-full-srv`.
+/// Makes a key from the words of a command: `/usr/bin/backup --full /srv` is `backup-full-srv`.
 fn key(command: &str) -> String {
-    // What a path begins with says little: its last part stands for it.
+    // The last part of a path says the most.
     let last = |word: &str| word.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_lowercase();
     let parts =
         command.split_whitespace().filter(|word| !word.contains('=') && !word.starts_with(['>', '<', '&', '|']));
@@ -222,13 +223,13 @@ fn key(command: &str) -> String {
         let kept: String = word.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         kept.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
     };
-    let words: Vec<String> = parts.map(last).map(clean).filter(|word| !word.is_empty()).take(KEY_WORDS).collect();
-    let key: String = words.join("-").chars().take(KEY_LENGTH).collect();
+    let words: Vec<String> = parts.map(last).map(clean).filter(|word| !word.is_empty()).take(MAX_KEY_WORDS).collect();
+    let key: String = words.join("-").chars().take(MAX_KEY_LENGTH).collect();
     let key = key.trim_matches('-').to_owned();
     if key.is_empty() { "job".to_owned() } else { key }
 }
 
-/// The key, or the key with a number behind it.
+/// Returns the key, with a number if it is taken.
 fn unique(key: String, taken: &mut BTreeMap<String, u32>) -> String {
     let count = taken.entry(key.clone()).or_default();
     *count += 1;

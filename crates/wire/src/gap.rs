@@ -57,6 +57,9 @@ pub struct Gap {
     /// Its id.
     pub id: String,
     /// The id of the job's version.
+    pub job_id: String,
+    /// An alias of `jobId`.
+    #[schema(deprecated)]
     pub job_definition_id: String,
     /// The org, for a job with scope `per_org`.
     pub org_id: Option<String>,
@@ -97,6 +100,7 @@ impl Gap {
     pub fn new(job: JobId, org: Option<&OrgId>, gap: &core::Gap) -> Gap {
         Gap {
             id: gap.id(job, org).to_string(),
+            job_id: job.to_string(),
             job_definition_id: job.to_string(),
             org_id: org.map(ToString::to_string),
             first_slot_at: gap.first_slot_at,

@@ -1,4 +1,4 @@
-//! A job as the body that would make it, wherever it comes from: two of them can be compared.
+//! [`JobBody`], and the bodies that would create jobs, so that jobs of any source can be compared.
 
 use everbell_core::{Definition, Draft, Invalid, JobId, Made, Source};
 use jiff::Timestamp;
@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 use crate::form::job::{self, JOB};
 use crate::form::{Naming, definition};
 
-/// A body, whose payload is sent as it was written, so that no number loses a digit.
-#[derive(Default, Serialize)]
+/// The body of a request that creates or changes a job. Its payload is sent as it was written, so no number loses a digit.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct JobBody {
-    /// Every member except the payload.
+    /// The members, named as in the API, except the payload.
     #[serde(flatten)]
     pub members: Map<String, Value>,
     /// The payload as it was written.
@@ -21,7 +21,25 @@ pub struct JobBody {
 }
 
 impl JobBody {
-    /// Sets a member.
+    /// A job that fires by a cron expression.
+    pub fn recurring(job_key: &str, target: &str, cron_expression: &str) -> JobBody {
+        let body = JobBody::default().with("jobKey", job_key).with("target", target);
+        body.with("cronExpression", cron_expression)
+    }
+
+    /// A job that fires once.
+    pub fn one_time(job_key: &str, target: &str, run_at: Timestamp) -> JobBody {
+        JobBody::default().with("jobKey", job_key).with("target", target).with("runAt", run_at.to_string())
+    }
+
+    /// Sets a member, named as in the API.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> JobBody {
+        self.put(name, value);
+        self
+    }
+
+    /// Sets a member, named as in the API.
     pub fn put(&mut self, name: &str, value: impl Into<Value>) {
         self.members.insert(name.to_owned(), value.into());
     }
@@ -43,7 +61,13 @@ impl JobBody {
     }
 }
 
-/// The definition of a job that a server has shown, or why it cannot be read.
+impl From<Map<String, Value>> for JobBody {
+    fn from(members: Map<String, Value>) -> JobBody {
+        JobBody { members, payload: None }
+    }
+}
+
+/// Reads the definition of a job from its document. The error says why it cannot be read.
 pub fn shown(document: &Value, now: Timestamp) -> Result<Definition, String> {
     let own = JOB.iter().map(|field| field.name).filter(|name| !["payload", "scheduleType"].contains(name));
     let members = own.filter_map(|name| Some((name.to_owned(), document.get(name)?.clone())));
@@ -56,14 +80,14 @@ pub fn shown(document: &Value, now: Timestamp) -> Result<Definition, String> {
     }
 }
 
-/// The definition that a draft would make.
+/// Checks a draft and returns its definition.
 pub fn declared(draft: &Draft, now: Timestamp) -> Result<Definition, String> {
     let made = Made { id: JobId::new(now, [0; 10]), source: Source::Api, by: "", at: now };
-    let told = |problems: Vec<Invalid>| problems.first().map(ToString::to_string).unwrap_or_default();
-    draft.definition(&made).map_err(told)
+    let first = |problems: Vec<Invalid>| problems.first().map(ToString::to_string).unwrap_or_default();
+    draft.definition(&made).map_err(first)
 }
 
-/// The body that would make it, with its payload and without what says nothing.
+/// Returns the body that would create a job, with its payload and without members that are `null`.
 pub fn body(own: &Definition) -> Value {
     let mut body = definition::document(own);
     body["payload"] = serde_json::from_str(own.payload.as_str()).unwrap_or_default();
@@ -71,7 +95,7 @@ pub fn body(own: &Definition) -> Value {
     body
 }
 
-/// The same without what says as much as its absence: the shortest text that makes this job.
+/// Returns the shortest body that would create a job: members with default values are left out.
 pub fn essential(own: &Definition, now: Timestamp) -> Result<Value, String> {
     const ALWAYS: [&str; 4] = ["jobKey", "target", "cronExpression", "runAt"];
     let mut body = body(own);
@@ -89,7 +113,7 @@ pub fn essential(own: &Definition, now: Timestamp) -> Result<Value, String> {
     Ok(body)
 }
 
-/// The body of a job of the same key, target and time that says nothing else.
+/// The body of a job with the same key, target and time, and defaults for everything else.
 fn plain(whole: &Value, now: Timestamp) -> Result<Value, String> {
     let mut bare = json!({ "jobKey": whole["jobKey"], "target": whole["target"] });
     for name in ["cronExpression", "runAt"] {
@@ -101,7 +125,7 @@ fn plain(whole: &Value, now: Timestamp) -> Result<Value, String> {
     Ok(body(&declared(&read.draft, now)?))
 }
 
-/// Takes out what is usual, at every depth.
+/// Removes members with default values, at every depth.
 fn without_usual(value: &mut Value, usual: &Value) {
     let Value::Object(members) = value else { return };
     members.retain(|name, member| {
@@ -114,7 +138,7 @@ fn without_usual(value: &mut Value, usual: &Value) {
     });
 }
 
-/// Takes out members that are `null`, but not those of payloads, where that means something.
+/// Removes members that are `null`, except in payloads, where `null` is a value.
 fn without_nothing(body: &mut Value) {
     let Value::Object(members) = body else { return };
     for (_, member) in members.iter_mut().filter(|(name, _)| *name != "payload") {

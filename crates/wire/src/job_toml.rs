@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::form::{Naming, job};
 use crate::job_body::essential;
 
-/// A job as a block: what says the same as its absence is left out.
+/// Writes a job as a block. Members with default values are left out.
 pub fn block(own: &Definition, now: Timestamp) -> Result<String, String> {
     let body = essential(own, now)?;
     let mut lines = vec!["[[job]]".to_owned()];
@@ -23,7 +23,7 @@ pub fn block(own: &Definition, now: Timestamp) -> Result<String, String> {
     Ok(format!("{}\n", lines.join("\n")))
 }
 
-/// A line for each member, with its whole path.
+/// Writes a line for each member, with its whole path.
 fn members(path: &str, wanted: &Value, lines: &mut Vec<String>) -> Result<(), String> {
     let Value::Object(inner) = wanted else {
         lines.push(line(path, wanted)?);
@@ -39,7 +39,7 @@ fn line(path: &str, wanted: &Value) -> Result<String, String> {
     Ok(format!("{path} = {written}"))
 }
 
-/// A value as it stands behind `=`. TOML has no `null`, and no whole number beyond 64 bits.
+/// Writes a value. TOML has no `null`, and no whole number beyond 64 bits.
 fn value(value: &Value) -> Result<String, String> {
     Ok(match value {
         Value::Null => return Err("`null`, for which TOML has no word".to_owned()),
@@ -61,7 +61,7 @@ fn value(value: &Value) -> Result<String, String> {
     })
 }
 
-/// A name as it stands before `=`.
+/// Writes a name, with quotes if it needs them.
 fn key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quoted(name) }

@@ -1,11 +1,11 @@
-//! What crosses everbell's HTTP API.
+//! The documents of everbell's HTTP API.
 //!
-//! Each document of the API is a type here. The server writes it and describes it in OpenAPI, the command line and other
-//! clients read it: a renamed member is a compile error on every side. JSON members are in `camelCase`; times are RFC 3339
+//! Each document is a type. The server serializes it and describes it in OpenAPI; the command line and other clients
+//! deserialize it, so a renamed member is a compile error on both sides. JSON members are in `camelCase`; times are RFC 3339
 //! in UTC.
 //!
-//! A reader is tolerant. A choice that it does not know, such as a status of a newer server, becomes `Other`; a member that
-//! it does not know is ignored.
+//! Deserialization is tolerant: an unknown choice, such as a status of a newer server, becomes `Other`, and unknown members
+//! are ignored.
 
 mod text;
 mod words;

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_zone_that_is_no_more_is_told_and_nothing_is_made_up() {
+    fn unknown_zone_is_reported_without_a_local_time() {
         let at: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
         let place = OrgSettings {
             timezone: "Mars/Olympus".to_owned(),

@@ -7,7 +7,7 @@ use crate::time_input::Refusal;
 /// The columns that a file may have.
 pub const COLUMNS: [&str; 4] = ["id", "timezone", "name", "enabled"];
 
-/// CSV as JSON lines, each on the line that it has in the file.
+/// Converts CSV to JSON lines with the same line numbers.
 pub fn lines(csv: &str) -> Result<String, Refusal> {
     let mut rows = (1..).zip(csv.lines()).skip_while(|(_, line)| line.trim().is_empty());
     let Some((first, header)) = rows.next() else { return Ok(String::new()) };
@@ -85,15 +85,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_csv_is_told_by_its_line() {
-        for (csv, told) in [
+    fn invalid_csv_is_reported_with_its_line() {
+        for (csv, message) in [
             ("id,zone\n", "line 1: there is no column `zone`"),
             ("id,timezone\na\n", "line 2: there are 1 values for 2 columns"),
             ("id,enabled\n\na,perhaps\n", "line 3: enabled: `perhaps` is neither true nor false"),
             ("id,timezone\n\"a,UTC\n", "line 2: a quote is not closed"),
         ] {
             let found = lines(csv).unwrap_err().reason;
-            assert!(found.starts_with(told), "{found}");
+            assert!(found.starts_with(message), "{found}");
         }
     }
 }

@@ -173,7 +173,7 @@ impl OrgJob {
             org::Eligibility::Over(_) => (Standing::Over, None),
             org::Eligibility::Broken(reason) => (Standing::Errored, Some(reason)),
         };
-        // What rests may have a time until somebody looks at it, but does not fire.
+        // A job that does not fire may have a time until its timer is reconciled.
         let timer = timer.filter(|_| standing == Standing::Eligible);
         let next = timer.and_then(|timer| timer.next_run_at);
         let zone = Zone::get(&org.place.timezone).ok();
@@ -207,12 +207,12 @@ impl OrgJob {
 }
 
 impl From<&org::Override> for Override {
-    fn from(wish: &org::Override) -> Override {
+    fn from(stored: &org::Override) -> Override {
         Override {
-            enabled: wish.enabled,
-            cron_expression: wish.expression.clone(),
-            updated_by: wish.updated_by.clone(),
-            updated_at: wish.updated_at,
+            enabled: stored.enabled,
+            cron_expression: stored.expression.clone(),
+            updated_by: stored.updated_by.clone(),
+            updated_at: stored.updated_at,
         }
     }
 }

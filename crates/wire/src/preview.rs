@@ -1,4 +1,4 @@
-//! Schedules before they are jobs: what an expression means, and when it fires.
+//! Previews of schedules: the meaning of an expression, and its next times.
 
 mod notes;
 

@@ -116,3 +116,10 @@ pub struct Fault {
     #[schema(required = true)]
     pub detail: String,
 }
+
+impl Fault {
+    /// The pointer, parameter or header that is wrong; empty if the fault is about the whole request.
+    pub fn location(&self) -> &str {
+        [&self.pointer, &self.parameter, &self.header].into_iter().find_map(Option::as_deref).unwrap_or_default()
+    }
+}

@@ -98,7 +98,8 @@ words!(
 pub struct Run {
     /// Its id.
     pub id: String,
-    /// The id of the job's version; null for a trial of a target.
+    /// An alias of `jobId`.
+    #[schema(deprecated)]
     pub job_definition_id: Option<String>,
     /// The key of the job.
     pub job_key: Option<String>,
@@ -109,7 +110,8 @@ pub struct Run {
     /// Its input.
     #[schema(value_type = Value)]
     pub payload_snapshot: Option<Raw>,
-    /// Its trigger.
+    /// How the run came about. This is the member to filter and group by; `origin` says which kind of slot it was, and
+    /// `triggerLabel` names the schedule or the actor.
     pub trigger_type: TriggerType,
     /// When it was to start.
     pub scheduled_at: Timestamp,
@@ -131,13 +133,15 @@ pub struct Run {
     pub created_at: Timestamp,
     /// When it was changed last.
     pub updated_at: Timestamp,
+    /// The id of the job's version; null for a trial of a target.
+    pub job_id: Option<String>,
     /// How long its last attempt took.
     pub duration_ms: Option<i64>,
     /// How late its first attempt started; null for later attempts.
     pub lag_ms: Option<i64>,
-    /// Its origin, in more detail than `triggerType`.
+    /// The detail of `triggerType`: a slot on time, a slot that was missed first, or a backfill.
     pub origin: Origin,
-    /// Its trigger, such as `schedule:0 8 * * *` or `manual:token:ops`.
+    /// `triggerType` with the schedule or the actor, for people: `schedule:0 8 * * *` or `manual:token:ops`.
     pub trigger_label: String,
     /// Its slot; null for a requested run.
     pub slot_at: Option<Timestamp>,
@@ -259,6 +263,7 @@ impl Run {
         Run {
             id: run.id.to_string(),
             job_definition_id: run.job_id.map(|id| id.to_string()),
+            job_id: run.job_id.map(|id| id.to_string()),
             job_key: run.job_key.as_ref().map(ToString::to_string),
             job_version: run.job_version,
             target: run.target.to_string(),

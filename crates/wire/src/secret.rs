@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_not_shown() {
+    fn debug_form_hides_the_text() {
         let secret = Secret::new("hunter2");
         assert_eq!((format!("{secret:?}").as_str(), secret.reveal()), ("(hidden)", "hunter2"));
     }

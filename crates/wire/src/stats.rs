@@ -73,7 +73,7 @@ impl Stats {
     }
 }
 
-/// Of a thousand at the most, so nothing is lost.
+/// Exact, because there are at most a thousand runs.
 fn share(part: u64, all: u64) -> f64 {
     let small = |count: u64| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     small(part) / small(all)

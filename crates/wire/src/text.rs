@@ -8,7 +8,7 @@ pub fn clock_face(time: Time) -> String {
     time.strftime(format).to_string()
 }
 
-/// Text of somebody else's, in which nothing moves the cursor, changes colours or turns the direction of writing.
+/// Escapes untrusted text, so that it cannot move the cursor, change colors or reverse the direction of writing.
 pub fn printable(text: &str) -> String {
     let is_plain = |c: char| !c.is_control() && !everbell_core::is_invisible(c);
     if text.chars().all(is_plain) {
@@ -18,7 +18,7 @@ pub fn printable(text: &str) -> String {
     text.chars().map(escaped).collect()
 }
 
-/// A name as a shell takes it.
+/// Quotes a name for a shell, if it needs quotes.
 pub fn shell(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@+,=".contains(c);
     if !name.is_empty() && name.chars().all(plain) {

@@ -1,7 +1,7 @@
 //! Times as people type them: `2027-03-13T00:00:00Z`, `2027-03-13 09:00`, `+15m`, `tomorrow 08:00`.
 //!
-//! A time without an offset is read in a zone, and then it must exist there exactly once: a guess would be wrong for
-//! half of the readers.
+//! A time without an offset is a local time of a zone, and must exist there exactly once: a guess would be wrong half of
+//! the time.
 
 use std::fmt;
 
@@ -15,18 +15,18 @@ use jiff::{Span, Timestamp, Zoned};
 const FORMS: &str = "RFC 3339 such as `2027-03-13T00:00:00Z`, a local time such as `2027-03-13 09:00` or `2027-03-13`, \
                      `now`, `+15m`, `-2h`, `today 08:00` or `tomorrow 08:00`";
 
-/// What means the same whenever it is read.
+/// Formats that do not depend on the current time.
 const ABSOLUTE: &str =
     "RFC 3339 such as `2027-03-13T00:00:00Z`, or a local time such as `2027-03-13T09:00` or `2027-03-13`";
 
-/// No place on earth was ever farther from UTC.
+/// No place on earth was ever further from UTC.
 const MAX_OFFSET_SECONDS: i32 = 18 * 3_600;
 
-/// What a typed time may refer to.
+/// Reads times that a person typed.
 pub struct TimeReader<'a> {
     /// The time that relative times count from.
     pub now: Timestamp,
-    /// Where times without an offset are read.
+    /// The zone of times without an offset.
     pub zone: &'a Zone,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Refusal {
 }
 
 impl TimeReader<'_> {
-    /// Reads the value of a flag, whose name is part of the message if that fails.
+    /// Reads the value of a flag. An error names the flag.
     pub fn read(&self, flag: &str, text: &str) -> Result<Timestamp, Refusal> {
         self.instant(text.trim())
             .and_then(|found| {
@@ -59,7 +59,7 @@ impl TimeReader<'_> {
             .map_err(|Refusal { reason, hint }| Refusal { reason: format!("{flag}: {reason}"), hint })
     }
 
-    /// A time that means the same whenever it is read: with an offset, or of the wall clock in the zone.
+    /// Reads a time that does not depend on the current time: with an offset, or a local time in the zone.
     pub fn absolute(&self, text: &str) -> Result<Timestamp, Refusal> {
         let found = self.dated(text, ABSOLUTE)?;
         if is_in_range(found) { Ok(found) } else { Err(Refusal { reason: out_of_range(text), hint: None }) }
@@ -78,7 +78,7 @@ impl TimeReader<'_> {
         self.dated(text, FORMS)
     }
 
-    /// A date and perhaps a time; `forms` are what could have been written instead.
+    /// Reads a date, with or without a time; `forms` are the formats that an error suggests.
     fn dated(&self, text: &str, forms: &str) -> Result<Timestamp, Refusal> {
         let pieces = Pieces::parse(text).map_err(|_| not_a_time(text, forms))?;
         refuse_leap_second(text)?;
@@ -123,12 +123,12 @@ impl TimeReader<'_> {
     }
 }
 
-/// Whether everbell computes with this instant.
+/// Whether an instant is in the supported range.
 pub fn is_in_range(instant: Timestamp) -> bool {
     (1900..=2199).contains(&jiff::tz::Offset::UTC.to_datetime(instant).year())
 }
 
-/// Says that a time lies outside of the years that are supported.
+/// The message for a time outside of the supported years.
 pub fn out_of_range(text: &str) -> String {
     format!("`{}` is outside the years 1900 to 2199", shown(text))
 }
@@ -137,7 +137,7 @@ fn not_a_time(text: &str, forms: &str) -> Refusal {
     Refusal { reason: format!("`{}` is not a time", shown(text)), hint: Some(format!("use {forms}")) }
 }
 
-/// What was typed, cut to a printable length.
+/// Escapes typed text for a message, and cuts it to a printable length.
 pub fn shown(text: &str) -> String {
     text.chars().take(64).flat_map(char::escape_debug).collect()
 }
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_years_are_bounded() {
+    fn years_out_of_range_are_refused() {
         for text in ["1899-12-31T23:59:59Z", "2200-01-01", "9999-12-31 23:59", "+1000y", "-9000y", "0001-01-01T00:00Z"]
         {
             let error = read_in("UTC", text).unwrap_err();
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_depends_on_now_is_no_absolute_time() {
+    fn relative_times_are_not_absolute() {
         let reader = TimeReader { now: Timestamp::UNIX_EPOCH, zone: &Zone::utc() };
         for text in ["now", "+15m", "-2h", "today 08:00", "tomorrow", "soon"] {
             let Refusal { reason, hint } = reader.absolute(text).unwrap_err();

@@ -1,4 +1,4 @@
-//! What a move of an org would do.
+//! The effect of moving an org to another time zone.
 
 use everbell_core::org;
 use jiff::Timestamp;

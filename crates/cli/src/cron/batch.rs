@@ -1,7 +1,7 @@
-//! `everbell cron next --batch`: questions as JSON lines on standard input, answers as JSON lines on standard output.
+//! `everbell cron next --batch`: requests as JSON lines on standard input, responses as JSON lines on standard output.
 //!
-//! One answer per question, in order; a bad question is answered with an error and stops nothing. Answers carry no
-//! notes: this is for programs that ask by the million.
+//! Each request gets one response, in order. A bad request gets an error and stops nothing. Responses have no notes, because
+//! programs may send millions of requests.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use everbell_wire::time_input::{is_in_range, out_of_range, shown};
 
 const MAX_LINE_BYTES: usize = 64 * 1024;
 const MAX_COUNT: u64 = 10_000;
-/// More names than the database has; only a stream of made-up names comes near.
+/// More than the database has, so only unknown names can reach it.
 const MAX_KNOWN_ZONES: usize = 4_096;
 
 #[derive(Deserialize)]
@@ -82,9 +82,7 @@ fn answer(line: &[u8], zones: &mut Zones) -> Result<Items<wire::Fire>, String> {
     }
     // The parser would also take an array with the values in order.
     if line.trim_ascii_start().first() != Some(&b'{') {
-        return Err(
-            "a JSON object is needed, such as {\"expr\":\"@daily\",\"start\":\"2027-03-13T00:00:00Z\"}".to_owned()
-        );
+        return Err("must be a JSON object such as {\"expr\":\"@daily\",\"start\":\"2027-03-13T00:00:00Z\"}".to_owned());
     }
     let line: Line<'_> = serde_json::from_slice(line).map_err(|error| without_line(&error))?;
     if !(1..=MAX_COUNT).contains(&line.count) {
@@ -110,7 +108,7 @@ fn start(text: &str) -> Result<Timestamp, String> {
     if is_in_range(start) { Ok(start) } else { Err(format!("start: {}", out_of_range(text))) }
 }
 
-/// One of the words of a choice; the default if it was not given.
+/// Parses a word of a choice; the default if it is empty.
 fn choice<T: Copy + Default>(key: &str, text: &str, all: &[T], word: fn(T) -> &'static str) -> Result<T, String> {
     if text.is_empty() {
         return Ok(T::default());
@@ -122,7 +120,7 @@ fn choice<T: Copy + Default>(key: &str, text: &str, all: &[T], word: fn(T) -> &'
     })
 }
 
-/// The zones that were asked for, also those that do not exist: looking for names alike takes its time.
+/// A cache of zones, also of unknown names, because finding similar names is slow.
 #[derive(Default)]
 struct Zones(HashMap<String, Result<Zone, String>>);
 
@@ -139,7 +137,7 @@ impl Zones {
     }
 }
 
-/// The message of the parser, which takes every line for the first.
+/// The message without the line number, which is always 1.
 fn without_line(error: &serde_json::Error) -> String {
     error.to_string().replace(" at line 1 column ", " at column ")
 }

@@ -10,7 +10,7 @@ use crate::error::warn;
 use crate::output::Output;
 use crate::{CheckArgs, CliError, Exit};
 
-/// What became of one expression.
+/// The result for one expression.
 struct Verdict<'a> {
     text: &'a str,
     outcome: Result<Valid, ParseError>,
@@ -41,14 +41,14 @@ enum Document<'a> {
 pub(super) fn run(args: &CheckArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let zone = Zone::get(&args.tz)?;
     let verdicts: Vec<Verdict<'_>> = args.exprs.iter().map(|text| Verdict::new(text, &zone, now)).collect();
-    let exit = exit_of(&verdicts, args.strict);
+    let exit = exit_code(&verdicts, args.strict);
     if args.json {
         output.json(&Items { items: verdicts.iter().map(Document::from).collect() })?;
         return Ok(exit);
     }
     let rows: Vec<_> = verdicts.iter().filter_map(Verdict::row).collect();
     output.table(&rows, &[2])?;
-    // On a terminal both streams meet: the table comes first, whole.
+    // Both streams may be the same terminal: print the table first.
     output.flush()?;
     for verdict in verdicts {
         match verdict.outcome {
@@ -61,7 +61,7 @@ pub(super) fn run(args: &CheckArgs, now: Timestamp, output: &mut Output) -> Resu
     Ok(exit)
 }
 
-fn exit_of(verdicts: &[Verdict<'_>], is_strict: bool) -> Exit {
+fn exit_code(verdicts: &[Verdict<'_>], is_strict: bool) -> Exit {
     if verdicts.iter().any(|verdict| verdict.outcome.is_err()) {
         return Exit::Usage;
     }

@@ -3,7 +3,7 @@
 use everbell_core::cron::{FieldName, ParseError};
 use serde::Serialize;
 
-/// A list; there is never a second page.
+/// A list without pages.
 #[derive(Serialize)]
 pub(super) struct Items<T> {
     pub(super) items: Vec<T>,

@@ -1,4 +1,4 @@
-//! `everbell cron explain EXPR`: what an expression means, in words.
+//! `everbell cron explain EXPR`: the meaning of an expression.
 
 use everbell_core::cron::{Expression, Warning};
 use everbell_core::{Spec, When};
@@ -42,7 +42,7 @@ fn lines(question: &Question, expression: &Expression, fires: &[Fire], warnings:
              (`cron next` takes another one as --start-at)"
         )
     }));
-    // A column of zeros tells nothing.
+    // Seconds are shown only if one is not zero.
     let time_format = if fires.iter().any(Fire::has_seconds) { "%H:%M:%S" } else { "%H:%M" };
     let rows: Vec<_> = fires.iter().map(|fire| fire.row(question.from, time_format)).collect();
     for (index, row) in aligned(&rows, GAPS).into_iter().enumerate() {

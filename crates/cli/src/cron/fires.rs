@@ -1,4 +1,4 @@
-//! Rows of fires.
+//! Rows of times.
 
 use everbell_core::Spec;
 use everbell_wire::preview::note;
@@ -7,7 +7,7 @@ use jiff::{Timestamp, Zoned};
 use super::super::output::Gaps;
 use everbell_wire::elapsed::wait;
 
-/// Weekday, date, time and abbreviation read as one; the rest stands apart.
+/// Weekday, date, time and abbreviation belong together.
 pub(super) const GAPS: Gaps = &[1, 1, 1, 2];
 
 /// One instant at which a schedule fires.

@@ -18,7 +18,7 @@ pub(super) fn run(args: &NextArgs, now: Timestamp, output: &mut Output) -> Resul
     }
     let fires = Fire::after(&question.spec, question.from, args.count);
     if fires.is_empty() {
-        note("no further fire");
+        note("no further times");
     }
     let rows: Vec<_> = fires.iter().map(|fire| fire.row(question.from, "%H:%M:%S")).collect();
     output.table(&rows, GAPS)?;

@@ -1,6 +1,7 @@
-//! Runs for slots that have gone by: `everbell jobs backfill`, `everbell jobs backfills` and `everbell jobs backfill-stop`.
+//! Runs for past slots: `everbell jobs backfill`, `everbell jobs backfills` and `everbell jobs backfill-stop`.
 
 use clap::Args;
+use everbell_client::{BackfillRequest, Response, WithJson};
 use everbell_core::Zone;
 use everbell_wire as wire;
 use everbell_wire::backfill::{BackfillStatus, SlotAction};
@@ -8,9 +9,9 @@ use everbell_wire::run::RunStatus;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::act::{given, known_job, moment_in, zone_for};
-use crate::client::{Answer, Asked, WithJson, job_path, segment};
+use super::actions::{get_job, parse_time, zone_for};
 use crate::confirm::agreed;
+use crate::connection::RefusalContext;
 use crate::online::{Format, ZoneArgs};
 use crate::output::{Cell, Column, Mark, Output, Table, counted, printable};
 use crate::times::{fire_cell, spoken, stamp_cell};
@@ -36,23 +37,23 @@ Examples:
   everbell jobs backfill-stop daily-briefing --quiet
   everbell jobs backfill-stop daily-briefing --json";
 
-/// So many slots of a plan are shown to people.
-const SHOWN: usize = 20;
+/// The most slots of a plan that are shown to people.
+const MAX_SHOWN_SLOTS: usize = 20;
 
-const SLOT_COLUMNS: [Column; 3] = [Column::new("SLOT"), Column::new("PLAN"), Column::new("RUN").goes(1)];
+const SLOT_COLUMNS: [Column; 3] = [Column::new("SLOT"), Column::new("PLAN"), Column::new("RUN").drop_order(1)];
 
 const COLUMNS: [Column; 11] = [
     Column::new("BACKFILL"),
     Column::new("STATUS"),
-    Column::new("ASKED").goes(1),
-    Column::new("BY").shrinks().goes(2),
-    Column::new("FROM").goes(3),
-    Column::new("TO").goes(3),
-    Column::new("WAIT").right().goes(4),
-    Column::new("RUN").right().goes(4),
-    Column::new("OK").right().goes(5),
-    Column::new("FAILED").right().goes(5),
-    Column::new("CANCELED").right().goes(4),
+    Column::new("REQUESTED").drop_order(1),
+    Column::new("BY").shrinks().drop_order(2),
+    Column::new("FROM").drop_order(3),
+    Column::new("TO").drop_order(3),
+    Column::new("PENDING").right().drop_order(4),
+    Column::new("RUNNING").right().drop_order(4),
+    Column::new("OK").right().drop_order(5),
+    Column::new("FAILED").right().drop_order(5),
+    Column::new("CANCELED").right().drop_order(4),
 ];
 
 #[derive(Debug, Args)]
@@ -60,22 +61,22 @@ pub(crate) struct BackfillArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// The first time: RFC 3339, `2027-03-13 09:00`, `-2d`, `today 08:00`.
+    /// The start of the range: RFC 3339, `2027-03-13 09:00`, `-2d`, `today 08:00`.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: String,
-    /// The last time; slots that are still to come are left out.
+    /// The end of the range; future slots are left out.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to: String,
-    /// For this org, of a job that fires for each.
+    /// The org, for a job that fires per org.
     #[arg(long, value_name = "ORG", conflicts_with = "all_orgs")]
     org: Option<String>,
-    /// For every org, of a job that fires for each.
+    /// Every org, for a job that fires per org.
     #[arg(long)]
     all_orgs: bool,
     /// The reason, for the audit trail.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Only tell which slots would get a run.
+    /// Show which slots would get a run, without creating runs.
     #[arg(long)]
     dry_run: bool,
     /// Do not ask for confirmation.
@@ -101,78 +102,71 @@ pub(crate) struct StopArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// The id of the backfill; all of the job that are at work if absent.
+    /// The id of the backfill; default: every running backfill of the job.
     #[arg(value_name = "BACKFILL")]
     backfill: Option<String>,
     #[command(flatten)]
     online: OnlineArgs,
 }
 
-/// Tells the plan, asks, and makes the runs.
+/// Shows the plan, asks for confirmation, and creates the runs.
 pub(super) fn run(args: &BackfillArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let zone = zone_for(&session, &args.job, args.org.as_deref())?;
-    let from = moment_in(&zone, now, "--from", &args.from)?;
-    let to = moment_in(&zone, now, "--to", &args.to)?;
-    let body = |dry_run: bool| {
-        given([
-            ("from", Some(json!(from.to_string()))),
-            ("to", Some(json!(to.to_string()))),
-            ("orgId", args.org.as_ref().map(|org| json!(org))),
-            ("orgs", args.all_orgs.then(|| json!("all"))),
-            ("reason", args.reason.as_ref().map(|reason| json!(reason))),
-            ("dryRun", Some(json!(dry_run))),
-        ])
-    };
-    let planned = sent(&session, &args.job, &body(true))?;
+    let from = parse_time(&zone, now, "--from", &args.from)?;
+    let to = parse_time(&zone, now, "--to", &args.to)?;
+    let (org_id, all_orgs, reason) = (args.org.clone(), args.all_orgs, args.reason.clone());
+    let mut request = BackfillRequest { from, to, org_id, all_orgs, reason, dry_run: true };
+    let planned = send(&session, &args.job, &request)?;
     let plan = planned.document.clone();
     let nothing = plan.to_create == Some(0);
     if args.dry_run || nothing {
         if let Some(plan) = session.for_people(planned, |plan| plan.id.as_deref().unwrap_or_default())? {
-            told_plan(&mut session, &plan, &zone)?;
+            print_plan(&mut session, &plan, &zone)?;
             let advice =
-                if nothing { "nothing is to be run" } else { "do it: the same with --yes instead of --dry-run" };
+                if nothing { "every slot has a run" } else { "to create the runs, replace --dry-run with --yes" };
             session.advise(advice)?;
         }
         return Ok(Exit::Success);
     }
     if session.out.is_for_people() && !session.quiet {
-        told_plan(&mut session, &plan, &zone)?;
+        print_plan(&mut session, &plan, &zone)?;
         session.out.flush()?;
     }
     agreed(&question(&plan, &args.job), args.yes)?;
-    let answer = sent(&session, &args.job, &body(false))?;
-    let answered = session.for_people(answer, |begun| begun.id.as_deref().unwrap_or_default())?;
+    request.dry_run = false;
+    let answer = send(&session, &args.job, &request)?;
+    let answered = session.for_people(answer, |backfill| backfill.id.as_deref().unwrap_or_default())?;
     let Some(wire::Backfill { id, to_create, .. }) = answered else { return Ok(Exit::Success) };
     let id = id.unwrap_or_default();
     let runs = to_create.map(|runs| counted(runs as usize, "run"));
-    let runs = runs.unwrap_or_else(|| "runs for every org within moments".to_owned());
-    session.done(Mark::Good, &format!("Began backfill {id} of {}: {runs}", printable(&args.job)))?;
+    let runs = runs.unwrap_or_else(|| "runs for every org follow shortly".to_owned());
+    session.done(Mark::Good, &format!("Started backfill {id} of {}: {runs}", printable(&args.job)))?;
     let job = shell(&args.job);
     let (see, stop) = (format!("everbell jobs backfills {job}"), format!("everbell jobs backfill-stop {job} {id}"));
     session.advise(&joined(&[&format!("follow it: {see}"), &format!("stop it: {stop}")], session.out.symbols))?;
     Ok(Exit::Success)
 }
 
-fn sent(session: &Session<'_>, job: &str, body: &Value) -> Result<Answer<wire::Backfill>, CliError> {
-    let answer = session.client.post(&format!("{}/backfills", job_path(job)), body);
-    answer.asked(|| format!("backfill job `{job}`")).or_list()
+fn send(session: &Session<'_>, job: &str, request: &BackfillRequest) -> Result<Response<wire::Backfill>, CliError> {
+    let answer = session.client.send(session.client.jobs().backfill(job, request));
+    answer.with_action(|| format!("backfill job `{job}`")).or_list()
 }
 
 fn question(plan: &wire::Backfill, job: &str) -> String {
     let runs = counted(plan.to_create.unwrap_or_default() as usize, "run");
     let most = if plan.orgs.is_some() { "at most " } else { "" };
-    format!("Make {most}{runs} of job {} for slots that have gone by?", shell(job))
+    format!("Create {most}{runs} of job {} for past slots?", shell(job))
 }
 
-/// The slots of a range, and which of them would get a run; for programs every one of them, each on a line.
-fn told_plan(session: &mut Session<'_>, plan: &wire::Backfill, zone: &Zone) -> Result<(), CliError> {
+/// Prints the slots of a range, and which of them would get a run. Programs get all slots, each on a line.
+fn print_plan(session: &mut Session<'_>, plan: &wire::Backfill, zone: &Zone) -> Result<(), CliError> {
     let (slots, for_people) = (&plan.slots, session.out.is_for_people());
     let wanted = plan.to_create.unwrap_or_default() as usize;
     if for_people {
         let counts = match &plan.orgs {
-            Some(orgs) => of_orgs(orgs, wanted),
-            None => format!("{}, {} to be run,", counted(slots.len(), "slot"), wanted),
+            Some(orgs) => counts_of_orgs(orgs, wanted),
+            None => format!("{}, {} to run,", counted(slots.len(), "slot"), wanted),
         };
         session.out.line(&format!("{counts} from {} to {}", spoken(plan.from, zone), spoken(plan.to, zone)))?;
     }
@@ -180,27 +174,27 @@ fn told_plan(session: &mut Session<'_>, plan: &wire::Backfill, zone: &Zone) -> R
         return Ok(());
     }
     let mut table = Table::new(&SLOT_COLUMNS, session.out.symbols);
-    for slot in slots.iter().take(if for_people { SHOWN } else { usize::MAX }) {
+    for slot in slots.iter().take(if for_people { MAX_SHOWN_SLOTS } else { usize::MAX }) {
         let because = slot.because.as_ref().map_or("", RunStatus::as_str);
-        let (told, word) = match slot.action {
+        let (words, word) = match slot.action {
             SlotAction::Create => ("would run".to_owned(), "create"),
             _ => (format!("already {because}"), because),
         };
         table.row(vec![
             fire_cell(Some(slot.slot_at), zone),
-            Cell::both(printable(&told), word),
+            Cell::both(printable(&words), word),
             slot.run_id.as_deref().map_or_else(|| Cell::both("-", ""), Cell::text),
         ]);
     }
     session.out.list(&table)?;
-    if for_people && slots.len() > SHOWN {
-        session.out.line(&format!("and {} more; all: -o plain", slots.len() - SHOWN))?;
+    if for_people && slots.len() > MAX_SHOWN_SLOTS {
+        session.out.line(&format!("and {} more; show all: -o plain", slots.len() - MAX_SHOWN_SLOTS))?;
     }
     Ok(())
 }
 
 /// `At most 60 runs for 12 of 40 orgs`.
-fn of_orgs(orgs: &wire::BackfillOrgs, wanted: usize) -> String {
+fn counts_of_orgs(orgs: &wire::BackfillOrgs, wanted: usize) -> String {
     let first = if orgs.more { "the first " } else { "" };
     format!("At most {} for {} of {first}{} orgs", counted(wanted, "run"), orgs.with_slots, orgs.looked_at)
 }
@@ -208,17 +202,17 @@ fn of_orgs(orgs: &wire::BackfillOrgs, wanted: usize) -> String {
 pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let list = session.client.items::<wire::BackfillReport>(&format!("{}/backfills", job_path(&args.job)));
-    let list = list.asked(|| format!("list the backfills of job `{}`", args.job)).or_list()?;
-    if session.printed(&list, |backfill| &backfill.id)? {
+    let list = session.client.run(session.client.jobs().backfills(&args.job).list());
+    let list = list.with_action(|| format!("list the backfills of job `{}`", args.job)).or_list()?;
+    if session.print_list(&list, |backfill| &backfill.id)? {
         return Ok(Exit::Success);
     }
     let job = shell(&args.job);
     if list.items.is_empty() {
-        session.advise(&format!("there are none; make one: everbell jobs backfill {job} --from TIME --to TIME"))?;
+        session.advise(&format!("no backfills; create one: everbell jobs backfill {job} --from TIME --to TIME"))?;
         return Ok(Exit::Success);
     }
-    let zone = shown.zone(&known_job(&session, &args.job)?);
+    let zone = shown.zone(&get_job(&session, &args.job)?);
     let mut table = Table::new(&COLUMNS, session.out.symbols);
     for backfill in &list.items {
         let count = |runs: u64| Cell::text(&runs.to_string());
@@ -237,27 +231,27 @@ pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) ->
         ]);
     }
     session.out.list(&table)?;
-    session.advise(&format!("stop what is at work: everbell jobs backfill-stop {job}"))?;
+    session.advise(&format!("stop the running ones: everbell jobs backfill-stop {job}"))?;
     Ok(Exit::Success)
 }
 
-/// Cancels the runs that have not begun. Nothing to stop is no failure.
+/// Cancels the runs that have not started. Succeeds if there is nothing to stop.
 pub(super) fn stop(args: &StopArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let path = format!("{}/backfills", job_path(&args.job));
-    let asked = || format!("stop a backfill of job `{}`", args.job);
+    let jobs = session.client.jobs();
+    let action = || format!("stop a backfill of job `{}`", args.job);
     let ids = if let Some(id) = &args.backfill {
         vec![id.clone()]
     } else {
-        let list = session.client.items::<wire::BackfillReport>(&path).asked(asked).or_list()?;
-        let at_work = list.items.into_iter().filter(|backfill| backfill.status == BackfillStatus::Running);
-        at_work.map(|backfill| backfill.id).collect()
+        let list = session.client.send(jobs.backfills(&args.job)).with_action(action).or_list()?;
+        let running = list.document.items.into_iter().filter(|backfill| backfill.status == BackfillStatus::Running);
+        running.map(|backfill| backfill.id).collect()
     };
     let mut stopped: Vec<WithJson<wire::StoppedBackfill>> = Vec::new();
     for id in &ids {
-        let answer = session.client.post(&format!("{path}/{}/stop", segment(id)), &json!({})).asked(asked);
-        let see = || format!("see which there are: everbell jobs backfills {}", shell(&args.job));
-        stopped.push(answer.or_try(404, see)?.document);
+        let answer = session.client.send(jobs.stop_backfill(&args.job, id).read_as()).with_action(action);
+        let see = || format!("list them: everbell jobs backfills {}", shell(&args.job));
+        stopped.push(answer.or_hint(404, see)?.document);
     }
     match session.format {
         Some(Format::Json) => {
@@ -270,10 +264,10 @@ pub(super) fn stop(args: &StopArgs, now: Timestamp, output: &mut Output) -> Resu
             for WithJson { document: wire::StoppedBackfill { id, canceled }, .. } in &stopped {
                 let (canceled, job) = (counted(*canceled as usize, "run"), printable(&args.job));
                 session.done(Mark::Ended, &format!("Stopped backfill {id} of {job}"))?;
-                session.detail(&format!("{canceled} had not begun and were canceled; what has begun goes on"))?;
+                session.detail(&format!("{canceled} canceled before the start; runs that have started continue"))?;
             }
             if stopped.is_empty() {
-                session.done(Mark::Good, &format!("No backfill of {} is at work", printable(&args.job)))?;
+                session.done(Mark::Good, &format!("No backfill of {} is running", printable(&args.job)))?;
             }
         }
     }

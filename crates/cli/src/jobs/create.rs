@@ -2,12 +2,11 @@
 
 use clap::Args;
 use everbell_core::Zone;
-use everbell_wire as wire;
 use jiff::Timestamp;
 
-use super::definition::{DefinitionArgs, TimingArgs};
-use super::show::{fires, in_words, next_in_words, told_warnings};
-use crate::client::Asked;
+use super::definition_args::{DefinitionArgs, TimingArgs};
+use super::show::{fires, in_words, next_in_words, print_warnings};
+use crate::connection::RefusalContext;
 use crate::online::own_zone;
 use crate::output::{Mark, Output, printable};
 use crate::words::joined;
@@ -30,14 +29,14 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateArgs {
-    /// The name that all versions of the job share.
+    /// The key of the job, which all versions share.
     #[arg(value_name = "KEY")]
     key: String,
     /// The target; `everbell targets` lists them.
     #[arg(long, value_name = "LABEL")]
     target: String,
-    /// The IANA time zone in which the expression is read.
-    #[arg(long, value_name = "ZONE", default_value = "UTC", help_heading = "When it fires")]
+    /// The IANA time zone of the schedule.
+    #[arg(long, value_name = "ZONE", default_value = "UTC", help_heading = "Schedule")]
     tz: String,
     #[command(flatten)]
     timing: TimingArgs,
@@ -49,17 +48,17 @@ pub(crate) struct CreateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct OnceArgs {
-    /// The name of the job.
+    /// The key of the job.
     #[arg(value_name = "KEY")]
     key: String,
     /// The target; `everbell targets` lists them.
     #[arg(long, value_name = "LABEL")]
     target: String,
-    /// Fire then: RFC 3339, `2027-03-13 09:00`, `+15m`, `tomorrow 08:00`.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "When it fires")]
+    /// When it fires: RFC 3339, `2027-03-13 09:00`, `+15m`, `tomorrow 08:00`.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Schedule")]
     at: String,
-    /// The IANA time zone in which a time without an offset is read.
-    #[arg(long, value_name = "ZONE", default_value = "UTC", help_heading = "When it fires")]
+    /// The IANA time zone of a time without an offset.
+    #[arg(long, value_name = "ZONE", default_value = "UTC", help_heading = "Schedule")]
     tz: String,
     #[command(flatten)]
     definition: DefinitionArgs,
@@ -72,7 +71,7 @@ pub(super) fn run(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Res
     if args.timing.cron.is_none() && args.timing.every.is_none() {
         let key = shell(&args.key);
         return Err(CliError::invalid(format!(
-            "a job needs to know when it fires\n  \
+            "a schedule is required\n  \
              everbell jobs create {key} --target {target} --cron \"0 8 * * 1-5\" --tz Europe/Paris\n  \
              everbell jobs create {key} --target {target} --every 15m\n  \
              everbell jobs once {key} --target {target} --at \"tomorrow 08:00\"",
@@ -82,7 +81,7 @@ pub(super) fn run(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Res
     let mut body = JobBody::default();
     args.timing.write_to(&mut body, &zone, now)?;
     args.definition.write_to(&mut body)?;
-    made(&args.key, &args.target, &zone, body, &args.online, now, output)
+    create(&args.key, &args.target, &zone, body, &args.online, now, output)
 }
 
 pub(super) fn once(args: &OnceArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
@@ -91,10 +90,10 @@ pub(super) fn once(args: &OnceArgs, now: Timestamp, output: &mut Output) -> Resu
     let at = TimeReader { now, zone: &zone }.read("--at", &args.at)?;
     body.put("runAt", at.to_string());
     args.definition.write_to(&mut body)?;
-    made(&args.key, &args.target, &zone, body, &args.online, now, output)
+    create(&args.key, &args.target, &zone, body, &args.online, now, output)
 }
 
-fn made(
+fn create(
     key: &str,
     target: &str,
     zone: &Zone,
@@ -107,17 +106,21 @@ fn made(
     body.put("target", target);
     body.put("timezone", zone.name());
     let mut session = Session::new(online, now, output)?;
-    let answer = session.client.post::<wire::Job>("/jobs", &body).asked(|| format!("create job `{key}`"));
+    let answer = session.client.send(session.client.jobs().create(&body)).with_action(|| format!("create job `{key}`"));
     let answer = answer
-        .or_try(409, || format!("change it: everbell jobs new-version {0}; see it: everbell jobs show {0}", shell(key)))
-        .or_try(400, || "everbell targets tells the labels; everbell jobs create --help tells the flags".to_owned())?;
+        .or_hint(409, || {
+            format!("change it: everbell jobs new-version {0}; see it: everbell jobs show {0}", shell(key))
+        })
+        .or_hint(400, || {
+            "list the targets: everbell targets; list the flags: everbell jobs create --help".to_owned()
+        })?;
     let Some(job) = session.for_people(answer, |job| &job.job_key)? else { return Ok(Exit::Success) };
     session.done(Mark::Good, &format!("Created {} v{} ({})", printable(key), job.version, job.status))?;
     session.detail(&in_words(&job))?;
     let next = next_in_words(&job, &fires(&session.client, &job), &own_zone(&job), now);
     session.detail(&format!("Next   {next}"))?;
     session.out.flush()?;
-    told_warnings(&job);
+    print_warnings(&job);
     let (see, try_it) =
         (format!("see it: everbell jobs show {0}", shell(key)), format!("everbell jobs run {} --wait", shell(key)));
     let advice = joined(&[&see, &format!("try it now: {try_it}")], session.out.symbols);

@@ -1,22 +1,22 @@
-//! What became of the slots of a job: `everbell jobs explain`, `everbell jobs gaps` and `everbell jobs stats`.
+//! The history of the slots of a job: `everbell jobs explain`, `everbell jobs gaps` and `everbell jobs stats`.
 
 use std::time::Duration;
 
 use clap::Args;
+use everbell_client::GapQuery;
 use everbell_core::Zone;
 use everbell_wire as wire;
-use everbell_wire::gap::ExplanationOutcome;
+use everbell_wire::gap::{ExplanationOutcome, GapReason};
 use jiff::Timestamp;
 
-use super::act::{known_job, moment_in, zone_for};
-use crate::client::{Asked, Parameter, job_path};
+use super::actions::{get_job, parse_time, zone_for};
+use crate::connection::RefusalContext;
 use crate::online::{ZoneArgs, duration};
 use crate::output::{Cell, Column, Mark, Output, Table, aligned, counted, printable};
 use crate::times::{away, exact, fire_cell, spoken};
 use crate::words::{filled, joined};
 use crate::{CliError, Exit, OnlineArgs, Session};
 use everbell_wire::elapsed::took;
-use everbell_wire::form::iso;
 use everbell_wire::shell;
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
@@ -42,8 +42,8 @@ const GAP_COLUMNS: [Column; 6] = [
     Column::new("LAST SLOT"),
     Column::new("SLOTS").right(),
     Column::new("REASON"),
-    Column::new("ORG").shrinks().goes(2),
-    Column::new("BY").shrinks().goes(1),
+    Column::new("ORG").shrinks().drop_order(2),
+    Column::new("BY").shrinks().drop_order(1),
 ];
 
 #[derive(Debug, Args)]
@@ -51,10 +51,10 @@ pub(crate) struct ExplainArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// The time in question: RFC 3339, `2027-03-13 09:00`, `-2h`, `today 08:00`.
+    /// The time to explain: RFC 3339, `2027-03-13 09:00`, `-2h`, `today 08:00`.
     #[arg(value_name = "TIME", allow_hyphen_values = true)]
     at: String,
-    /// For this org, of a job that fires for each.
+    /// The org, for a job that fires per org.
     #[arg(long, value_name = "ORG")]
     org: Option<String>,
     #[command(flatten)]
@@ -77,10 +77,10 @@ pub(crate) struct GapsArgs {
     /// Only gaps that end at or after this time.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
-    /// Only gaps that begin before this time.
+    /// Only gaps that start before this time.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to: Option<String>,
-    /// Show this many at the most.
+    /// Show at most this many gaps.
     #[arg(short = 'n', long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     #[command(flatten)]
@@ -94,7 +94,7 @@ pub(crate) struct StatsArgs {
     /// The job: its key, its key and version as in `daily-briefing@2`, or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// Look back so far; 30 days if absent.
+    /// How far to look back; default: 30 days.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     window: Option<Duration>,
     #[command(flatten)]
@@ -103,55 +103,55 @@ pub(crate) struct StatsArgs {
     online: OnlineArgs,
 }
 
-/// What became of a time: a run, a gap, or why neither.
+/// Shows the run or the gap of a time, or why there is neither.
 pub(super) fn explain(args: &ExplainArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
     let own = zone_for(&session, &args.job, args.org.as_deref())?;
-    let at = moment_in(&own, now, "TIME", &args.at)?;
-    let mut query = vec![("at", at.to_string())];
-    query.extend(args.org.iter().map(|org| ("orgId", org.clone())));
-    let answer = session.client.get::<wire::Explanation>(&format!("{}/explain", job_path(&args.job)), &query);
-    let answer = answer.asked(|| format!("explain a time of job `{}`", args.job)).or_list()?;
-    let Some(told) = session.for_people(answer, |told| told.outcome.as_str())? else { return Ok(Exit::Success) };
+    let at = parse_time(&own, now, "TIME", &args.at)?;
+    let answer = session.client.send(session.client.jobs().explain(&args.job, at, args.org.as_deref()));
+    let answer = answer.with_action(|| format!("explain a time of job `{}`", args.job)).or_list()?;
+    let Some(explanation) = session.for_people(answer, |explanation| explanation.outcome.as_str())? else {
+        return Ok(Exit::Success);
+    };
     let zone = if args.zone.tz.is_some() { shown.or_utc() } else { own };
-    let rows = explained(&told, &zone, &session);
+    let rows = explanation_rows(&explanation, &zone, &session);
     if !session.out.is_for_people() {
         session.out.table(&rows, &[2])?;
         return Ok(Exit::Success);
     }
-    let mark = match (&told.run, &told.outcome) {
-        (Some(run), _) => Mark::of_status(run.status.as_str()),
+    let mark = match (&explanation.run, &explanation.outcome) {
+        (Some(run), _) => Mark::from_status(run.status.as_str()),
         (None, ExplanationOutcome::Gap) => Mark::Skipped,
         (None, ExplanationOutcome::Ahead) => Mark::Waiting,
         (None, _) => Mark::Ended,
     };
-    session.done(mark, &printable(told.detail.trim_end_matches('.')))?;
+    session.done(mark, &printable(explanation.detail.trim_end_matches('.')))?;
     for line in aligned(&rows, &[2]) {
         session.detail(&line)?;
     }
     let job = shell(&args.job);
-    session.advise(&match (&told.run, &told.outcome) {
+    session.advise(&match (&explanation.run, &explanation.outcome) {
         (Some(run), _) => format!("next: everbell runs show {}", run.id),
         (None, ExplanationOutcome::Gap) => {
-            format!("run it after all: everbell jobs backfill {job} --from {at} --to {at}")
+            format!("run it now: everbell jobs backfill {job} --from {at} --to {at}")
         }
         _ => format!("next: everbell runs list --job {job}"),
     })?;
     Ok(Exit::Success)
 }
 
-/// Everything that an explanation says besides its sentence.
-fn explained(told: &wire::Explanation, zone: &Zone, session: &Session<'_>) -> Vec<Vec<String>> {
+/// The rows below the sentence of an explanation.
+fn explanation_rows(explanation: &wire::Explanation, zone: &Zone, session: &Session<'_>) -> Vec<Vec<String>> {
     let for_people = session.out.is_for_people();
     let clock = |at: Timestamp| if for_people { spoken(at, zone) } else { exact(at, zone) };
     let mut rows: Vec<(&str, String)> = Vec::new();
     if !for_people {
-        rows.push(("outcome", told.outcome.to_string()));
-        rows.push(("detail", told.detail.clone()));
+        rows.push(("outcome", explanation.outcome.to_string()));
+        rows.push(("detail", explanation.detail.clone()));
     }
-    rows.push(("time", clock(told.at)));
-    if let Some(run) = &told.run {
+    rows.push(("time", clock(explanation.at)));
+    if let Some(run) = &explanation.run {
         rows.push(("run", run.id.clone()));
         rows.push(("status", run.status.to_string()));
         rows.extend(run.started_at.map(|at| ("started", clock(at))));
@@ -159,39 +159,38 @@ fn explained(told: &wire::Explanation, zone: &Zone, session: &Session<'_>) -> Ve
         let why = filled(run.failure_message.as_ref()).or(filled(run.skip_detail.as_ref()));
         rows.extend(why.map(|why| ("why", why.to_owned())));
     }
-    if let Some(gap) = &told.gap {
+    if let Some(gap) = &explanation.gap {
         rows.push(("reason", gap.reason.to_string()));
         rows.push(("slots", gap.slots.to_string()));
         rows.push(("first slot", clock(gap.first_slot_at)));
         rows.push(("last slot", clock(gap.last_slot_at)));
         rows.extend(filled(gap.actor.as_ref()).map(|actor| ("by", actor.to_owned())));
     }
-    rows.extend(told.previous_slot_at.map(|at| ("slot before", clock(at))));
-    rows.extend(told.next_slot_at.map(|at| ("slot after", clock(at))));
+    rows.extend(explanation.previous_slot_at.map(|at| ("slot before", clock(at))));
+    rows.extend(explanation.next_slot_at.map(|at| ("slot after", clock(at))));
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), printable(&value)]).collect()
 }
 
-/// Slots that got no run, and why.
+/// Lists slots that got no run, and why.
 pub(super) fn gaps(args: &GapsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let job = known_job(&session, &args.job)?;
+    let job = get_job(&session, &args.job)?;
     let zone = shown.zone(&job);
-    let mut query: Vec<Parameter<'_>> = Vec::new();
-    for (name, flag, text) in [("from", "--from", &args.from), ("to", "--to", &args.to)] {
-        if let Some(text) = text {
-            query.push((name, moment_in(&zone, now, flag, text)?.to_string()));
-        }
-    }
-    let single = [("reason", &args.reason), ("orgId", &args.org)];
-    query.extend(single.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))));
-    let list = session.client.all::<wire::Gap>(&format!("{}/gaps", job_path(&args.job)), &query, args.limit as usize);
-    let list = list.asked(|| format!("list the gaps of job `{}`", args.job)).or_list()?;
-    if session.printed(&list, |gap| &gap.id)? {
+    let moment = |flag, text: &Option<String>| text.as_ref().map(|text| parse_time(&zone, now, flag, text)).transpose();
+    let query = GapQuery {
+        reason: args.reason.as_deref().map(GapReason::from_word),
+        from: moment("--from", &args.from)?,
+        to: moment("--to", &args.to)?,
+        org_id: args.org.clone(),
+    };
+    let list = session.client.take(session.client.jobs().gaps(&args.job, &query), args.limit as usize);
+    let list = list.with_action(|| format!("list the gaps of job `{}`", args.job)).or_list()?;
+    if session.print_list(&list, |gap| &gap.id)? {
         return Ok(Exit::Success);
     }
     if list.items.is_empty() {
-        session.advise(if query.is_empty() { "every slot got a run" } else { "no gap fits" })?;
+        session.advise(if query == GapQuery::default() { "every slot got a run" } else { "no gap matches" })?;
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&GAP_COLUMNS, session.out.symbols);
@@ -208,22 +207,20 @@ pub(super) fn gaps(args: &GapsArgs, now: Timestamp, output: &mut Output) -> Resu
     }
     session.out.list(&table)?;
     let slots: u64 = list.items.iter().map(|gap| gap.slots).sum();
-    let more = if list.next.is_some() { " shown, there are more: raise --limit" } else { "" };
+    let more = if list.next_cursor.is_some() { " shown; raise --limit to see more" } else { "" };
     let count = format!("{} in {}{more}", counted(slots as usize, "slot"), counted(list.items.len(), "gap"));
-    let next = format!("run them after all: everbell jobs backfill {} --from TIME --to TIME", shell(&args.job));
+    let next = format!("run them now: everbell jobs backfill {} --from TIME --to TIME", shell(&args.job));
     session.advise(&joined(&[&count, &next], session.out.symbols))?;
     Ok(Exit::Success)
 }
 
-/// How a job fared lately.
 pub(super) fn stats(args: &StatsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let query: Vec<Parameter<'_>> = args.window.iter().map(|window| ("window", iso(*window))).collect();
-    let answer = session.client.get::<wire::Stats>(&format!("{}/stats", job_path(&args.job)), &query);
-    let answer = answer.asked(|| format!("show the statistics of job `{}`", args.job)).or_list()?;
+    let answer = session.client.send(session.client.jobs().stats(&args.job, args.window));
+    let answer = answer.with_action(|| format!("show the statistics of job `{}`", args.job)).or_list()?;
     let Some(stats) = session.for_people(answer, |_| "")? else { return Ok(Exit::Success) };
-    let zone = if args.zone.tz.is_some() { shown.or_utc() } else { shown.zone(&known_job(&session, &args.job)?) };
+    let zone = if args.zone.tz.is_some() { shown.or_utc() } else { shown.zone(&get_job(&session, &args.job)?) };
     let rows = counts(&stats, &zone, &session);
     if !session.out.is_for_people() {
         session.out.table(&rows, &[2])?;
@@ -237,18 +234,18 @@ pub(super) fn stats(args: &StatsArgs, now: Timestamp, output: &mut Output) -> Re
     Ok(Exit::Success)
 }
 
-/// `1000 runs, the newest`: no more are looked at.
+/// `the newest 1000 runs` if there are more.
 fn counted_runs(stats: &wire::Stats) -> String {
     let runs = counted(stats.runs as usize, "run");
-    if stats.complete { runs } else { format!("{runs}, the newest") }
+    if stats.complete { runs } else { format!("the newest {runs}") }
 }
 
 fn counts(stats: &wire::Stats, zone: &Zone, session: &Session<'_>) -> Vec<Vec<String>> {
     let for_people = session.out.is_for_people();
     let mut rows: Vec<(String, String)> = Vec::new();
     let mut put = |name: &str, value: String| rows.push((name.to_owned(), value));
-    let told = || format!("{} ({})", spoken(stats.from, zone), away(stats.from, session.now));
-    put("since", if for_people { told() } else { exact(stats.from, zone) });
+    let since = || format!("{} ({})", spoken(stats.from, zone), away(stats.from, session.now));
+    put("since", if for_people { since() } else { exact(stats.from, zone) });
     if !for_people {
         put("runs", stats.runs.to_string());
         put("complete", stats.complete.to_string());
@@ -256,16 +253,16 @@ fn counts(stats: &wire::Stats, zone: &Zone, session: &Session<'_>) -> Vec<Vec<St
     stats.by_status.iter().for_each(|(status, count)| put(status, count.to_string()));
     stats.by_failure_code.iter().for_each(|(code, count)| put(&format!("failed: {code}"), count.to_string()));
     if let Some(rate) = stats.success_rate {
-        put("succeeded of those that ended", format!("{:.1} %", rate * 100.0));
+        put("success rate", format!("{:.1} %", rate * 100.0));
     }
     for (name, quantiles) in [
         ("took", [stats.duration_ms_p50, stats.duration_ms_p95, stats.duration_ms_max]),
-        ("began late by", [stats.lag_ms_p50, stats.lag_ms_p95, stats.lag_ms_max]),
+        ("started late by", [stats.lag_ms_p50, stats.lag_ms_p95, stats.lag_ms_max]),
     ] {
         let [Some(half), Some(most), Some(longest)] = quantiles else { continue };
-        let told = format!("{} half of them, {} 95 %, {} at most", took(half), took(most), took(longest));
+        let words = format!("{} (p50), {} (p95), {} (max)", took(half), took(most), took(longest));
         let exact = format!("{half}ms\t{most}ms\t{longest}ms");
-        put(name, if for_people { told } else { exact });
+        put(name, if for_people { words } else { exact });
     }
     rows.into_iter().map(|(name, value)| vec![printable(&name), value]).collect()
 }

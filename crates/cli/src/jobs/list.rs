@@ -1,13 +1,15 @@
 //! `everbell jobs list`.
 
 use clap::Args;
+use everbell_client::{EventQuery, JobQuery};
 use everbell_core::Zone;
 use everbell_wire as wire;
-use everbell_wire::job::{JobStatus, ScheduleType};
+use everbell_wire::job::{JobStatus, ScheduleType, Source};
+use everbell_wire::run::RunStatus;
 use jiff::Timestamp;
 
-use crate::client::{Asked, Parameter};
-use crate::online::{Shown, ZoneArgs};
+use crate::connection::RefusalContext;
+use crate::online::{DisplayZone, ZoneArgs};
 use crate::output::{Cell, Column, Mark, Output, Table, clock_face, counted, printable};
 use crate::times::{exact, fire_cell, local, whole_second};
 use crate::words::{filled, joined};
@@ -23,19 +25,19 @@ Examples:
 
 const COLUMNS: [Column; 9] = [
     Column::new("JOB KEY").shrinks_to(20),
-    Column::new("VER").right().goes(2),
-    Column::new("TARGET").shrinks().goes(3),
-    Column::new("SCHEDULE").shrinks().goes(4),
-    Column::new("TZ").goes(1),
+    Column::new("VER").right().drop_order(2),
+    Column::new("TARGET").shrinks().drop_order(3),
+    Column::new("SCHEDULE").shrinks().drop_order(4),
+    Column::new("TZ").drop_order(1),
     Column::new("STATUS"),
-    Column::new("LAST").goes(5),
+    Column::new("LAST").drop_order(5),
     Column::new("NEXT"),
     Column::new("LEFT"),
 ];
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only jobs that are active, paused or retired; all that are not retired if absent.
+    /// Only jobs with these statuses; default: active and paused.
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["active", "paused", "retired"])]
     status: Vec<String>,
     /// Only jobs with these targets.
@@ -47,23 +49,23 @@ pub(crate) struct ListArgs {
     /// Only jobs whose key, target or description contains this.
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
-    /// Only jobs that are owned by the API, the configuration or code.
+    /// Only jobs that are declared by this source.
     #[arg(long, value_name = "SOURCE", value_parser = ["api", "config", "code"])]
     source: Option<String>,
-    /// Only jobs whose last run is of one of these states, such as `failed`.
+    /// Only jobs whose last run has one of these statuses.
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["pending", "running", "succeeded", "failed", "canceled", "skipped"])]
     last_run: Vec<String>,
     /// Only jobs that cannot fire because their schedule or timer cannot be read.
     #[arg(long)]
     errored: bool,
-    /// Order by this; by key if absent. A minus puts the newest first.
+    /// Sort by this; default: jobKey. A minus sign puts the newest first.
     #[arg(long, value_name = "ORDER", value_parser = ["jobKey", "nextRunAt", "-createdAt", "target", "-lastRunAt"],
           allow_hyphen_values = true)]
     sort: Option<String>,
-    /// Show this many at the most.
+    /// Show at most this many jobs.
     #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
-    /// Follow what happens: redraw on a terminal, print each event with `-o jsonl`.
+    /// Follow changes: redraw the table, or print each event with `-o jsonl`.
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
@@ -73,19 +75,18 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
-    fn query(&self) -> Vec<Parameter<'_>> {
-        let mut query = Vec::new();
-        for (name, texts) in [("status", &self.status), ("target", &self.target), ("lastRunStatus", &self.last_run)] {
-            if !texts.is_empty() {
-                query.push((name, texts.join(",")));
-            }
+    fn query(&self) -> JobQuery {
+        JobQuery {
+            status: self.status.iter().map(|word| JobStatus::from_word(word)).collect(),
+            target: self.target.clone(),
+            job_key: self.job.clone(),
+            text: self.search.clone(),
+            source: self.source.as_deref().map(Source::from_word),
+            last_run_status: self.last_run.iter().map(|word| RunStatus::from_word(word)).collect(),
+            errored: self.errored.then_some(true),
+            sort: self.sort.clone(),
+            ..JobQuery::default()
         }
-        let single = [("jobKey", &self.job), ("q", &self.search), ("source", &self.source), ("sort", &self.sort)];
-        query.extend(single.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))));
-        if self.errored {
-            query.push(("errored", "true".to_owned()));
-        }
-        query
     }
 }
 
@@ -93,25 +94,25 @@ pub(super) fn run(args: &ListArgs, now: Timestamp, output: &mut Output) -> Resul
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
     if args.watch {
-        let about = args.job.iter().map(|key| ("jobKey", key.clone())).collect();
-        return watch::follow(&mut session, about, |session| draw(args, &shown, session));
+        let events = EventQuery { job_key: args.job.clone(), ..EventQuery::default() };
+        return watch::follow(&mut session, &events, |session| draw(args, &shown, session));
     }
     draw(args, &shown, &mut session)?;
     Ok(Exit::Success)
 }
 
-fn draw(args: &ListArgs, shown: &Shown, session: &mut Session<'_>) -> Result<(), CliError> {
-    let list = session.client.all::<wire::Job>("/jobs", &args.query(), args.limit as usize);
-    let list = list.asked(|| "list jobs".to_owned())?;
-    if session.printed(&list, |job| &job.job_key)? {
+fn draw(args: &ListArgs, shown: &DisplayZone, session: &mut Session<'_>) -> Result<(), CliError> {
+    let list = session.client.take(session.client.jobs().list(&args.query()), args.limit as usize);
+    let list = list.with_action(|| "list jobs".to_owned())?;
+    if session.print_list(&list, |job| &job.job_key)? {
         return Ok(());
     }
     if list.items.is_empty() {
-        let filtered = !args.query().is_empty();
+        let filtered = args.query() != JobQuery::default();
         let words = if filtered {
-            "no job fits; without filters: everbell jobs list"
+            "no job matches; list all: everbell jobs list"
         } else {
-            "there are no jobs yet; make one: everbell jobs create KEY --target LABEL --cron \"0 8 * * 1-5\""
+            "no jobs yet; create one: everbell jobs create KEY --target LABEL --cron \"0 8 * * 1-5\""
         };
         return session.advise(words);
     }
@@ -123,7 +124,7 @@ fn draw(args: &ListArgs, shown: &Shown, session: &mut Session<'_>) -> Result<(),
     let symbols = session.out.symbols;
     let first = list.items.first().map(|job| shell(&job.job_key)).unwrap_or_default();
     let counts = counts(&list.items);
-    let more = if list.next.is_some() { " shown, there are more: raise --limit" } else { "" };
+    let more = if list.next_cursor.is_some() { " shown; raise --limit to see more" } else { "" };
     session.advise(&joined(&[&format!("{counts}{more}"), &format!("next: everbell jobs show {first}")], symbols))
 }
 
@@ -136,7 +137,7 @@ fn counts(jobs: &[wire::Job]) -> String {
     format!("{} ({})", counted(jobs.len(), "job"), parts.join(", "))
 }
 
-fn row(job: &wire::Job, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
+fn row(job: &wire::Job, shown: &DisplayZone, session: &Session<'_>) -> Vec<Cell> {
     let zone = shown.zone(job);
     let next = job.next_run_at;
     let left = next.map_or_else(String::new, |at| wait(at.duration_since(session.now).as_secs().max(0)));
@@ -175,10 +176,10 @@ fn last_run(job: &wire::Job, zone: &Zone, session: &Session<'_>) -> Cell {
     };
     let duration = last.duration_ms.map(took);
     let minute = then.time().with().second(0).subsec_nanosecond(0).build().unwrap_or(then.time());
-    let mark = Mark::of_status(status);
+    let mark = Mark::from_status(status);
     let shown = format!(
         "{} {day}{}{}",
-        session.out.symbols.of(mark),
+        session.out.symbols.symbol(mark),
         clock_face(minute),
         duration.as_ref().map_or_else(String::new, |took| format!(" ({took})"))
     );

@@ -121,8 +121,8 @@ mod tests {
             ("--jitter=x", "invalid value 'x' for '--jitter <DURATION>': `x` is not a duration"),
             ("--depends-on=x", "invalid value 'x' for '--depends-on <KEY=DURATION>': write it as KEY=DURATION"),
         ] {
-            let told = body(&[flag]).unwrap_err();
-            assert!(told.contains(expected), "{flag}: {told}");
+            let message = body(&[flag]).unwrap_err();
+            assert!(message.contains(expected), "{flag}: {message}");
         }
     }
 }

@@ -1,18 +1,16 @@
 //! `everbell jobs run`.
 
 use clap::Args;
+use everbell_client::{OrgSelection, Response, RunNowRequest};
 use everbell_wire as wire;
 use everbell_wire::run::RunNowOutcome;
 use jiff::Timestamp;
-use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
-use super::definition::payload;
-use crate::client::{Answer, Asked, job_path};
+use super::definition_args::payload;
+use crate::connection::RefusalContext;
 use crate::online::Format;
 use crate::output::{Mark, Output, printable};
-use crate::runs::begun::{Begun, WaitArgs, told};
+use crate::runs::requested_run::{RequestedRun, WaitArgs};
 use crate::{CliError, Exit, OnlineArgs, Session};
 
 pub(super) const EXAMPLES: &str = "\
@@ -26,24 +24,24 @@ pub(crate) struct RunArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// For this org, of a job that fires for each.
+    /// The org, for a job that fires per org.
     #[arg(long, value_name = "ORG", conflicts_with_all = ["orgs", "all_orgs"])]
     org: Option<String>,
-    /// For each of these orgs, at most 100.
+    /// Run for each of these orgs, at most 100.
     #[arg(long, value_name = "ORG", value_delimiter = ',', conflicts_with_all = ["all_orgs", "wait"])]
     orgs: Vec<String>,
-    /// For every org that the job is not off for.
+    /// Run for every org for which the job is on.
     #[arg(long, conflicts_with = "wait")]
     all_orgs: bool,
     #[command(flatten)]
     wait: WaitArgs,
-    /// Start at once, whatever else is active.
+    /// Start immediately, even if other runs are active.
     #[arg(long, conflicts_with = "queue")]
     force: bool,
-    /// Wait for the runs that are active instead of being skipped.
+    /// Wait for active runs to end instead of being skipped.
     #[arg(long)]
     queue: bool,
-    /// Another payload than the job's: JSON, `@FILE`, or `-` for standard input.
+    /// Use this payload instead of the job's: JSON, `@FILE`, or `-` for standard input.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     payload: Option<String>,
     /// The reason, for the audit trail.
@@ -53,52 +51,35 @@ pub(crate) struct RunArgs {
     online: OnlineArgs,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Body<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    org_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Value::is_null")]
-    orgs: Value,
-    force: bool,
-    queue: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    payload: Option<Box<RawValue>>,
-}
-
 pub(super) fn run(args: &RunArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let payload = args.payload.as_deref().map(payload).transpose()?;
     let mut session = Session::new(&args.online, now, output)?;
     let orgs = match args.orgs.as_slice() {
-        _ if args.all_orgs => json!("all"),
-        [] => Value::Null,
-        some => json!(some),
+        _ if args.all_orgs => Some(OrgSelection::All),
+        [] => None,
+        ids => Some(OrgSelection::Named(ids.to_vec())),
     };
-    let several = !orgs.is_null();
-    let (org_id, note) = (args.org.as_deref(), args.reason.as_deref());
-    let body = Body { org_id, orgs, force: args.force, queue: args.queue, note, payload };
-    let path = format!("{}/run-now", job_path(&args.job));
-    let asked = || format!("run job `{}`", args.job);
-    if several {
-        let answer = session.client.post(&path, &body).asked(asked).or_list()?;
-        return told_for_orgs(&mut session, &answer);
+    let (org_id, note) = (args.org.clone(), args.reason.clone());
+    let request = RunNowRequest { org_id, payload, force: args.force, queue: args.queue, note };
+    let (jobs, action) = (session.client.jobs(), || format!("run job `{}`", args.job));
+    if let Some(orgs) = orgs {
+        let call = jobs.run_now_for_orgs(&args.job, &orgs, &request);
+        let response = session.client.send(call).with_action(action).or_list()?;
+        return report_for_orgs(&mut session, &response);
     }
-    let answer = session.client.post(&path, &body).asked(asked).or_list();
+    let response = session.client.send(jobs.run_now(&args.job, &request).read_as()).with_action(action).or_list();
     let ways = format!("everbell jobs run {}", everbell_wire::shell(&args.job));
-    let again = if args.queue {
-        // Only one waits: what would do the same is not worth another.
-        format!("one waits already, which sees what this would; force it: {ways} --force")
+    let if_skipped = if args.queue {
+        // At most one run waits.
+        format!("another run is queued already; start anyway: {ways} --force")
     } else {
-        format!("force it: {ways} --force, or wait for it: {ways} --queue")
+        format!("start anyway: {ways} --force, or wait for it: {ways} --queue")
     };
-    let begun = Begun { answer, again: &again };
-    told(&mut session, begun, &args.wait)
+    RequestedRun { response, if_skipped: &if_skipped }.report(&mut session, &args.wait)
 }
 
-/// What became of runs for several orgs. One that was refused makes the command fail.
-fn told_for_orgs(session: &mut Session<'_>, answer: &Answer<wire::RunNowOrgs>) -> Result<Exit, CliError> {
+/// Prints the outcome for each org. The command fails if one was refused.
+fn report_for_orgs(session: &mut Session<'_>, answer: &Response<wire::RunNowOrgs>) -> Result<Exit, CliError> {
     let wire::RunNowOrgs { items, org_update } = &answer.document;
     let failed = items.iter().any(|item| item.outcome == RunNowOutcome::Refused);
     let exit = if failed { Exit::Failed } else { Exit::Success };
@@ -117,8 +98,8 @@ fn told_for_orgs(session: &mut Session<'_>, answer: &Answer<wire::RunNowOrgs>) -
                 session.done(mark, &format!("{} {outcome}: {more}", printable(org_id)))?;
             }
             if let Some(org_update) = org_update {
-                let how = if org_update.done { "has a run" } else { "gets a run within moments" };
-                session.done(Mark::Arrow, &format!("Every org that the job is not off for {how}"))?;
+                let how = if org_update.done { "has a run" } else { "gets a run shortly" };
+                session.done(Mark::Arrow, &format!("Every org for which the job is on {how}"))?;
             }
         }
     }

@@ -7,7 +7,7 @@ use everbell_wire::job::{JobStatus, ScheduleType, Scope};
 use jiff::Timestamp;
 
 use super::list::schedule;
-use crate::client::{Asked, Client, job_path};
+use crate::connection::{Connection, RefusalContext};
 use crate::error::warn;
 use crate::online::ZoneArgs;
 use crate::output::{Mark, Output, aligned, clock_face, printable};
@@ -23,8 +23,7 @@ Examples:
   everbell jobs show daily-briefing@1 --tz UTC
   everbell jobs show daily-briefing --json";
 
-/// How many fires are told.
-const FIRES: usize = 3;
+const SHOWN_FIRES: usize = 3;
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
@@ -40,15 +39,15 @@ pub(crate) struct ShowArgs {
 pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let answer = session.client.get::<wire::Job>(&job_path(&args.job), &[]);
-    let answer = answer.asked(|| format!("show job `{}`", args.job)).or_list()?;
+    let answer = session.client.send(session.client.jobs().get(&args.job));
+    let answer = answer.with_action(|| format!("show job `{}`", args.job)).or_list()?;
     let Some(job) = session.for_people(answer, |job| &job.job_key)? else { return Ok(Exit::Success) };
     let zone = shown.zone(&job);
     let fires = fires(&session.client, &job);
     let rows = rows(&job, &fires, &zone, &session);
     if session.out.is_for_people() {
         let status = job.status.as_str();
-        let (mark, key) = (session.out.mark(Mark::of_status(status)), printable(&job.job_key));
+        let (mark, key) = (session.out.mark(Mark::from_status(status)), printable(&job.job_key));
         session.out.line(&format!("{mark} {key} v{} ({status})", job.version))?;
         session.out.line(&format!("  {}", in_words(&job)))?;
         for line in aligned(&rows, &[2]) {
@@ -58,14 +57,14 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
         session.out.table(&rows, &[2])?;
     }
     session.out.flush()?;
-    told_warnings(&job);
+    print_warnings(&job);
     let next = if job.status == JobStatus::Paused { "jobs resume" } else { "runs list --job" };
     session.advise(&format!("next: everbell {next} {}", shell(&job.job_key)))?;
     Ok(Exit::Success)
 }
 
-/// What may surprise about a schedule.
-pub(super) fn told_warnings(job: &wire::Job) {
+/// Prints warnings about a schedule.
+pub(super) fn print_warnings(job: &wire::Job) {
     for warning in job.warnings.iter().flatten() {
         warn(printable(&warning.detail));
     }
@@ -76,24 +75,23 @@ pub(super) fn in_words(job: &wire::Job) -> String {
     let schedule = &job.schedule_text;
     match (&job.schedule_type, &job.scope) {
         (ScheduleType::OneTime, _) => printable(schedule),
-        (_, Scope::PerOrg) => printable(&format!("{schedule}, for each org where it is")),
+        (_, Scope::PerOrg) => printable(&format!("{schedule}, local time of each org")),
         _ => printable(&format!("{schedule}, {}", job.timezone)),
     }
 }
 
-/// The next fires of a job that fires. They are told after something was done: that a server does not answer any more must
-/// not look as if it was not done, so then the first is enough.
-pub(super) fn fires(client: &Client, job: &wire::Job) -> Vec<Timestamp> {
+/// The next times of a job. They are shown after a change: if the server does not respond any more, the first one must do,
+/// because an error would look as if the change had failed.
+pub(super) fn fires(client: &Connection, job: &wire::Job) -> Vec<Timestamp> {
     let Some(next) = job.next_run_at else { return Vec::new() };
     if job.schedule_type == ScheduleType::OneTime || job.scope == Scope::PerOrg {
         return vec![next];
     }
-    let path = format!("{}/next", job_path(&job.id));
-    let answer = client.get::<wire::Fires>(&path, &[("count", FIRES.to_string())]);
+    let answer = client.send(client.jobs().next(&job.id, SHOWN_FIRES));
     answer.map_or_else(|_| vec![next], |answer| answer.document.items.iter().map(|fire| fire.at).collect())
 }
 
-/// When a job fires next; one that fires for orgs does that for each at another time.
+/// The next times of a job in words. A job that fires per org has one for each org.
 pub(super) fn next_in_words(job: &wire::Job, fires: &[Timestamp], zone: &Zone, now: Timestamp) -> String {
     if job.scope == Scope::PerOrg {
         let first = job.next_run_at.map(|at| {
@@ -134,7 +132,7 @@ fn rows(job: &wire::Job, fires: &[Timestamp], zone: &Zone, session: &Session<'_>
         rows.push(("version", job.version.to_string()));
         rows.push(("status", job.status.to_string()));
     }
-    rows.extend(filled(Some(&job.description)).map(|text| ("about", text.to_owned())));
+    rows.extend(filled(Some(&job.description)).map(|text| ("description", text.to_owned())));
     rows.extend(filled(job.error.as_ref()).map(|text| ("error", text.to_owned())));
     rows.push(("target", job.target.clone()));
     rows.push(("schedule", schedule(job).to_owned()));
@@ -143,7 +141,7 @@ fn rows(job: &wire::Job, fires: &[Timestamp], zone: &Zone, session: &Session<'_>
     rows.extend(job.rescheduled_from.map(|from| ("moved", format!("from {}", spoken(from, zone)))));
     rows.push(("last run", last_run(job, session)));
     if job.consecutive_failures > 0 {
-        rows.push(("failures", format!("{} in a row", job.consecutive_failures)));
+        rows.push(("failures", format!("{} consecutive", job.consecutive_failures)));
     }
     rows.extend(paused(job, zone, session.now).map(|words| ("paused", words)));
     rows.push(("payload", job.payload.as_ref().map_or("null", wire::Raw::as_str).to_owned()));
@@ -154,8 +152,8 @@ fn rows(job: &wire::Job, fires: &[Timestamp], zone: &Zone, session: &Session<'_>
         let labels: Vec<String> = job.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
         rows.push(("labels", labels.join(" ")));
     }
-    let made = away(job.created_at, session.now);
-    rows.push(("made", format!("by {}, {made}, kept by {}", job.created_by, job.source)));
+    let created = away(job.created_at, session.now);
+    rows.push(("created", format!("by {}, {created}, source {}", job.created_by, job.source)));
     rows.push(("id", job.id.clone()));
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), printable(&value)]).collect()
 }
@@ -163,14 +161,14 @@ fn rows(job: &wire::Job, fires: &[Timestamp], zone: &Zone, session: &Session<'_>
 fn last_run(job: &wire::Job, session: &Session<'_>) -> String {
     let Some(last) = &job.last_run else { return "none yet".to_owned() };
     let status = last.status.as_str();
-    let mark = if session.out.is_for_people() { session.out.symbols.of(Mark::of_status(status)) } else { "" };
+    let mark = if session.out.is_for_people() { session.out.symbols.symbol(Mark::from_status(status)) } else { "" };
     let at = away(last.scheduled_at, session.now);
     let took = last.duration_ms.map_or_else(String::new, |ms| format!(", took {}", took(ms)));
     let code = filled(last.failure_code.as_ref()).map_or_else(String::new, |code| format!(", {code}"));
     format!("{mark} {status} {at}{took}{code}, run {}", last.id).trim_start().to_owned()
 }
 
-/// By whom, until when, and why.
+/// Who paused the job, until when, and why.
 fn paused(job: &wire::Job, zone: &Zone, now: Timestamp) -> Option<String> {
     let reason = filled(job.pause_reason.as_ref())?;
     let by = job.paused_by.as_deref().unwrap_or_default();
@@ -185,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fires_are_told_as_short_as_they_are_clear() {
+    fn next_times_repeat_no_date_or_time() {
         let words = |zone: &str, fires: &[&str]| {
             let fires: Vec<Timestamp> = fires.iter().map(|at| at.parse().unwrap()).collect();
             fires_in_words(&fires, &Zone::get(zone).unwrap(), "2026-11-15T13:41:48Z".parse().unwrap())

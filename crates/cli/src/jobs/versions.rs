@@ -1,11 +1,10 @@
 //! `everbell jobs versions`.
 
 use clap::Args;
-use everbell_wire as wire;
 use jiff::Timestamp;
 
 use super::list::schedule;
-use crate::client::{Asked, job_path};
+use crate::connection::RefusalContext;
 use crate::online::ZoneArgs;
 use crate::output::{Cell, Column, Output, Table};
 use crate::times::stamp_cell;
@@ -22,9 +21,9 @@ const COLUMNS: [Column; 7] = [
     Column::new("STATUS"),
     Column::new("TARGET").shrinks(),
     Column::new("SCHEDULE").shrinks(),
-    Column::new("TZ").goes(1),
-    Column::new("MADE").goes(3),
-    Column::new("BY").shrinks().goes(2),
+    Column::new("TZ").drop_order(1),
+    Column::new("CREATED").drop_order(3),
+    Column::new("BY").shrinks().drop_order(2),
 ];
 
 #[derive(Debug, Args)]
@@ -41,9 +40,9 @@ pub(crate) struct VersionsArgs {
 pub(super) fn run(args: &VersionsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let list = session.client.items::<wire::Job>(&format!("{}/versions", job_path(&args.job)));
-    let list = list.asked(|| format!("list the versions of job `{}`", args.job)).or_list()?;
-    if session.printed(&list, |job| &job.id)? {
+    let list = session.client.run(session.client.jobs().versions(&args.job).list());
+    let list = list.with_action(|| format!("list the versions of job `{}`", args.job)).or_list()?;
+    if session.print_list(&list, |job| &job.id)? {
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);

@@ -1,11 +1,10 @@
-//! `everbell orgs check`: what a move would do.
+//! `everbell orgs check`: previews a move to another time zone.
 
 use clap::Args;
 use everbell_wire as wire;
 use jiff::Timestamp;
 
-use super::org_path;
-use crate::client::Asked;
+use crate::connection::RefusalContext;
 use crate::output::{Cell, Column, Mark, Output, Table, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};
 use everbell_wire::shell;
@@ -18,8 +17,8 @@ Examples:
 
 const COLUMNS: [Column; 4] = [
     Column::new("JOB KEY").shrinks_to(20),
-    Column::new("NEXT NOW").goes(1),
-    Column::new("NEXT THEN"),
+    Column::new("NEXT BEFORE").drop_order(1),
+    Column::new("NEXT AFTER"),
     Column::new("TWICE A DAY"),
 ];
 
@@ -28,10 +27,10 @@ pub(crate) struct CheckArgs {
     /// The id of the org.
     #[arg(value_name = "ORG")]
     org: String,
-    /// Where it would move.
+    /// The IANA time zone to move to.
     #[arg(long, visible_alias = "tz", value_name = "ZONE")]
     timezone: String,
-    /// Look at so many fires of each job.
+    /// How many times of each job to compare.
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u8).range(1..=100))]
     count: u8,
     #[command(flatten)]
@@ -40,10 +39,10 @@ pub(crate) struct CheckArgs {
 
 pub(super) fn run(args: &CheckArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let query = [("timezone", args.timezone.clone()), ("count", args.count.to_string())];
-    let answer = session.client.get::<wire::WhatIf>(&format!("{}/what-if", org_path(&args.org)), &query);
-    let answer = answer.asked(|| format!("check a move of org `{}`", args.org)).or_list()?;
-    let Some(wire::WhatIf { jobs, .. }) = session.for_people(answer, |told| &told.org_id)? else {
+    let call = session.client.orgs().what_if(&args.org, &args.timezone, args.count.into());
+    let answer = session.client.send(call);
+    let answer = answer.with_action(|| format!("check a move of org `{}`", args.org)).or_list()?;
+    let Some(wire::WhatIf { jobs, .. }) = session.for_people(answer, |preview| &preview.org_id)? else {
         return Ok(Exit::Success);
     };
     let mut table = Table::new(&COLUMNS, session.out.symbols);
@@ -63,8 +62,8 @@ pub(super) fn run(args: &CheckArgs, now: Timestamp, output: &mut Output) -> Resu
             session.detail(&printable(&format!("{}: {}", job.job_key, job.sentence)))?;
         }
     }
-    let advice = format!("make it so: everbell orgs set {} --timezone {}", shell(&args.org), shell(&args.timezone));
-    session.advise(&if jobs.is_empty() { format!("no job fires for orgs; {advice}") } else { advice })?;
+    let advice = format!("apply it: everbell orgs set {} --timezone {}", shell(&args.org), shell(&args.timezone));
+    session.advise(&if jobs.is_empty() { format!("no job fires per org; {advice}") } else { advice })?;
     Ok(Exit::Success)
 }
 

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use everbell_wire as wire;
 use everbell_wire::org_csv::lines;
 use jiff::Timestamp;
 
 use crate::api::input;
-use crate::client::Asked;
+use crate::connection::RefusalContext;
 use crate::output::{Mark, Output, counted};
 use crate::{CliError, Exit, OnlineArgs, Session};
 
@@ -23,7 +22,7 @@ pub(crate) struct ImportArgs {
     /// JSON lines or CSV; `-` is standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Show what would be done without doing it.
+    /// Show the changes without applying them.
     #[arg(long)]
     dry_run: bool,
     /// The reason, for the audit trail.
@@ -37,18 +36,15 @@ pub(super) fn run(args: &ImportArgs, now: Timestamp, output: &mut Output) -> Res
     let text = input(&args.file)?;
     let lines = if text.trim_start().starts_with('{') { text } else { lines(&text)? };
     let mut session = Session::new(&args.online, now, output)?;
-    let mut query: Vec<_> = args.reason.iter().map(|reason| ("reason", reason.clone())).collect();
-    if args.dry_run {
-        query.push(("dryRun", "true".to_owned()));
-    }
-    let answer = session.client.post_lines::<wire::Imported>("/orgs", &query, lines);
-    let answer = answer.asked(|| "import orgs".to_owned())?;
+    let call = session.client.orgs().import(lines, args.dry_run, args.reason.as_deref());
+    let answer = session.client.send(call).with_action(|| "import orgs".to_owned())?;
     let Some(done) = session.for_people(answer, |_| "")? else { return Ok(Exit::Success) };
-    let (mark, word) = if done.dry_run { (Mark::Arrow, "Would make") } else { (Mark::Good, "Made") };
+    let (mark, create, change) =
+        if done.dry_run { (Mark::Arrow, "Would create", "change") } else { (Mark::Good, "Created", "changed") };
     session.done(
         mark,
         &format!(
-            "{word} {}, changed {}, {} as they were",
+            "{create} {}, {change} {}; {} unchanged",
             counted(done.created as usize, "org"),
             done.changed,
             done.same

@@ -1,10 +1,11 @@
 //! `everbell orgs list`.
 
 use clap::Args;
+use everbell_client::OrgQuery;
 use everbell_wire as wire;
 use jiff::Timestamp;
 
-use crate::client::{Asked, Parameter};
+use crate::connection::RefusalContext;
 use crate::output::{Cell, Column, Output, Symbols, Table, counted};
 use crate::words::joined;
 use crate::{CliError, Exit, OnlineArgs, Session};
@@ -18,11 +19,11 @@ Examples:
 
 const COLUMNS: [Column; 6] = [
     Column::new("ORG").shrinks_to(20),
-    Column::new("NAME").shrinks().goes(2),
+    Column::new("NAME").shrinks().drop_order(2),
     Column::new("TIMEZONE"),
-    Column::new("LOCAL").goes(1),
+    Column::new("LOCAL").drop_order(1),
     Column::new("STATE"),
-    Column::new("ERROR").shrinks().goes(3),
+    Column::new("ERROR").shrinks().drop_order(3),
 ];
 
 #[derive(Debug, Args)]
@@ -30,7 +31,7 @@ pub(crate) struct ListArgs {
     /// Only orgs whose id or name contains this.
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
-    /// Only orgs in this zone.
+    /// Only orgs in this IANA time zone.
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
     /// Only orgs for which jobs fire.
@@ -42,7 +43,7 @@ pub(crate) struct ListArgs {
     /// Only orgs for which some job cannot fire, because a zone or an override cannot be read.
     #[arg(long)]
     errored: bool,
-    /// Show this many at the most.
+    /// Show at most this many orgs.
     #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     limit: u32,
     #[command(flatten)]
@@ -50,29 +51,29 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
-    fn query(&self) -> Vec<Parameter<'_>> {
-        let texts = [("text", &self.search), ("timezone", &self.timezone)];
-        let mut query: Vec<_> = texts.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))).collect();
-        let flags =
-            [("enabled", self.enabled, "true"), ("enabled", self.disabled, "false"), ("errored", self.errored, "true")];
-        query.extend(flags.into_iter().filter(|(_, wanted, _)| *wanted).map(|(name, _, word)| (name, word.to_owned())));
-        query
+    fn query(&self) -> OrgQuery {
+        OrgQuery {
+            text: self.search.clone(),
+            timezone: self.timezone.clone(),
+            enabled: (self.enabled || self.disabled).then_some(self.enabled),
+            errored: self.errored.then_some(true),
+        }
     }
 }
 
 pub(super) fn run(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let query = args.query();
-    let list = session.client.all::<wire::Org>("/orgs", &query, args.limit as usize);
-    let list = list.asked(|| "list orgs".to_owned())?;
-    if session.printed(&list, |org| &org.id)? {
+    let list = session.client.take(session.client.orgs().list(&query), args.limit as usize);
+    let list = list.with_action(|| "list orgs".to_owned())?;
+    if session.print_list(&list, |org| &org.id)? {
         return Ok(Exit::Success);
     }
     let Some(first) = list.items.first() else {
-        session.advise(if query.is_empty() {
-            "there are no orgs yet; make one: everbell orgs set acme --timezone Europe/Paris"
+        session.advise(if query == OrgQuery::default() {
+            "no orgs yet; create one: everbell orgs set acme --timezone Europe/Paris"
         } else {
-            "no org fits; without filters: everbell orgs list"
+            "no org matches; list all: everbell orgs list"
         })?;
         return Ok(Exit::Success);
     };
@@ -82,7 +83,7 @@ pub(super) fn run(args: &ListArgs, now: Timestamp, output: &mut Output) -> Resul
         table.row(row(org, symbols));
     }
     session.out.list(&table)?;
-    let more = if list.next.is_some() { " shown, there are more: raise --limit" } else { "" };
+    let more = if list.next_cursor.is_some() { " shown; raise --limit to see more" } else { "" };
     let counts = format!("{}{more}", counted(list.items.len(), "org"));
     session.advise(&joined(&[&counts, &format!("next: everbell orgs show {}", shell(&first.id))], symbols))?;
     Ok(Exit::Success)
@@ -106,7 +107,7 @@ pub(super) fn or_dash(text: &str) -> Cell {
     if text.is_empty() { Cell::both("-", "") } else { Cell::text(text) }
 }
 
-/// In one word, as states of jobs are.
+/// The status of an org, in the words for jobs.
 pub(super) fn state(org: &wire::Org) -> &'static str {
     match (org.error.is_some(), org.enabled) {
         (true, _) => "errored",

@@ -1,12 +1,13 @@
-//! `everbell orgs rebuild` and `everbell orgs stop`: what is done for every org of a job.
+//! `everbell orgs rebuild` and `everbell orgs stop`: updates of every org of a job.
 
 use clap::Args;
+use everbell_client::{JobOrgQuery, WithJson};
 use everbell_wire as wire;
 use everbell_wire::org_job::OrgUpdateWork;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::client::{Asked, WithJson, job_path};
+use crate::connection::RefusalContext;
 use crate::online::Format;
 use crate::output::{Mark, Output, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};
@@ -25,7 +26,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct OrgUpdateArgs {
-    /// The key or id of the job.
+    /// The job: its key or its id.
     #[arg(value_name = "JOB")]
     job: String,
     /// The reason, for the audit trail.
@@ -35,39 +36,32 @@ pub(crate) struct OrgUpdateArgs {
     online: OnlineArgs,
 }
 
-impl OrgUpdateArgs {
-    fn body(&self) -> Value {
-        self.reason.as_ref().map_or_else(|| json!({}), |reason| json!({ "reason": reason }))
-    }
-}
-
 pub(super) fn rebuild(args: &OrgUpdateArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let answer =
-        session.client.post::<wire::OrgUpdateStarted>(&format!("{}/orgs/rebuild", job_path(&args.job)), &args.body());
-    let answer = answer.asked(|| format!("rebuild the timers of job `{}`", args.job)).or_list()?;
-    let Some(begun) = session.for_people(answer, |begun| &begun.id)? else { return Ok(Exit::Success) };
-    let how = if begun.done { "are rebuilt" } else { "are being rebuilt, a few orgs at a time" };
+    let answer = session.client.send(session.client.jobs().rebuild_orgs(&args.job, args.reason.as_deref()));
+    let answer = answer.with_action(|| format!("rebuild the timers of job `{}`", args.job)).or_list()?;
+    let Some(started) = session.for_people(answer, |started| &started.id)? else { return Ok(Exit::Success) };
+    let how = if started.done { "are rebuilt" } else { "are being rebuilt, some orgs at a time" };
     session.done(Mark::Good, &format!("The timers of {} {how}", printable(&args.job)))?;
     Ok(Exit::Success)
 }
 
-/// Stops whatever makes runs for every org of the job. Nothing to stop is no failure.
+/// Stops updates that create runs for every org of a job. Succeeds if there are none.
 pub(super) fn stop(args: &OrgUpdateArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let path = job_path(&args.job);
-    let what = || format!("stop what is done for the orgs of job `{}`", args.job);
-    let found = session.client.get::<wire::JobOrgs>(&format!("{path}/orgs"), &[("limit", "1".to_owned())]);
-    let found = found.asked(what).or_list()?.document;
+    let jobs = session.client.jobs();
+    let action = || format!("stop creating runs for the orgs of job `{}`", args.job);
+    let query = JobOrgQuery { limit: Some(1), ..JobOrgQuery::default() };
+    let found = session.client.send(jobs.orgs(&args.job, &query)).with_action(action).or_list()?.document;
     let makes_runs =
         |org_update: &&wire::OrgUpdate| matches!(org_update.work, OrgUpdateWork::RunNow | OrgUpdateWork::Backfill);
     let mut stopped: Vec<WithJson<wire::OrgUpdate>> = Vec::new();
     for org_update in found.org_updates.iter().filter(makes_runs) {
-        let answer = session.client.post(&format!("{path}/sweeps/{}/stop", org_update.id), &args.body());
-        match answer.asked(what) {
+        let call = jobs.stop_org_update(&args.job, &org_update.id, args.reason.as_deref());
+        match session.client.send(call.read_as()).with_action(action) {
             Ok(answer) => stopped.push(answer.document),
-            // It came to its end meanwhile.
-            Err(CliError::Refused(refusal)) if refusal.status == 404 => {}
+            // It ended meanwhile.
+            Err(CliError::Refused(refusal)) if refusal.status() == 404 => {}
             Err(error) => return Err(error),
         }
     }
@@ -78,18 +72,18 @@ pub(super) fn stop(args: &OrgUpdateArgs, now: Timestamp, output: &mut Output) ->
         }
         Some(Format::Jsonl) => stopped.iter().try_for_each(|org_update| session.out.json(&org_update.json))?,
         Some(Format::Name) => stopped.iter().try_for_each(|org_update| session.out.line(&org_update.document.id))?,
-        Some(Format::Table | Format::Plain) | None => told(&mut session, &args.job, &stopped)?,
+        Some(Format::Table | Format::Plain) | None => report(&mut session, &args.job, &stopped)?,
     }
     Ok(Exit::Success)
 }
 
-fn told(session: &mut Session<'_>, job: &str, stopped: &[WithJson<wire::OrgUpdate>]) -> Result<(), CliError> {
+fn report(session: &mut Session<'_>, job: &str, stopped: &[WithJson<wire::OrgUpdate>]) -> Result<(), CliError> {
     for WithJson { document: org_update, .. } in stopped {
         let words = format!("Stopped {} of {} after {} orgs", org_update.work, printable(job), org_update.seen);
         session.done(Mark::Ended, &words)?;
     }
     if stopped.is_empty() {
-        return session.done(Mark::Good, &format!("No runs are being made for the orgs of {}", printable(job)));
+        return session.done(Mark::Good, &format!("No runs are being created for the orgs of {}", printable(job)));
     }
-    session.detail("the runs that were made stay")
+    session.detail("runs that were created stay")
 }

@@ -1,18 +1,16 @@
 //! `everbell orgs override`.
 
 use clap::Args;
-use everbell_wire as wire;
+use everbell_client::OverridePut;
 use everbell_wire::job::JobStatus;
 use jiff::Timestamp;
 
-use super::org_path;
-use crate::client::{Asked, Nothing, job_path, segment};
+use crate::connection::RefusalContext;
 use crate::error::warn;
 use crate::online::{Format, own_zone};
 use crate::output::{Mark, Output, printable};
 use crate::times::{away, spoken};
 use crate::{CliError, Exit, OnlineArgs, Session};
-use everbell_wire::JobBody;
 use everbell_wire::shell;
 
 pub(super) const EXAMPLES: &str = "\
@@ -32,16 +30,16 @@ pub(crate) struct OverrideArgs {
     /// Fire at this local time, `HH:MM`, on the days of the job.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["cron", "clear"])]
     at: Option<String>,
-    /// Fire by this expression instead of the job's.
+    /// Use this cron expression instead of the job's.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true, conflicts_with = "clear")]
     cron: Option<String>,
     /// Do not fire for this org.
     #[arg(long, conflicts_with_all = ["on", "clear"])]
     off: bool,
-    /// Fire for this org, also if it was off.
+    /// Fire for this org again.
     #[arg(long, conflicts_with = "clear")]
     on: bool,
-    /// Fire as for all.
+    /// Remove the override.
     #[arg(long)]
     clear: bool,
     /// The reason, for the audit trail.
@@ -55,28 +53,24 @@ pub(super) fn run(args: &OverrideArgs, now: Timestamp, output: &mut Output) -> R
     if !(args.at.is_some() || args.cron.is_some() || args.off || args.on || args.clear) {
         let call = format!("everbell orgs override {} {}", shell(&args.org), shell(&args.job));
         return Err(CliError::invalid(format!(
-            "say what is different for the org\n  {call} --at 09:30\n  {call} --cron \"0 9 * * 1-5\"\n  {call} --off, --on or --clear"
+            "name what to override\n  {call} --at 09:30\n  {call} --cron \"0 9 * * 1-5\"\n  {call} --off, --on or --clear"
         )));
     }
     let mut session = Session::new(&args.online, now, output)?;
-    let path = format!("{}/jobs/{}", org_path(&args.org), segment(&args.job));
     if args.clear {
-        return clear(args, &path, &mut session);
+        return clear(args, &mut session);
     }
-    let mut body = JobBody::default();
-    let texts = [("localTime", &args.at), ("cronExpression", &args.cron), ("reason", &args.reason)];
-    for (name, value) in texts {
-        if let Some(value) = value {
-            body.put(name, value.as_str());
-        }
-    }
-    if args.on || args.off {
-        body.put("enabled", args.on);
-    }
-    let answer = session.client.put::<wire::OrgOverride>(&path, &body);
-    let answer = answer.asked(|| what(args)).or_list()?;
+    let body = OverridePut {
+        enabled: (args.on || args.off).then_some(args.on),
+        cron_expression: args.cron.clone(),
+        local_time: args.at.clone(),
+        reason: args.reason.clone(),
+    };
+    let answer = session.client.send(session.client.orgs().put_override(&args.org, &args.job, &body));
+    let action = || format!("override job `{}` for org `{}`", args.job, args.org);
+    let answer = answer.with_action(action).or_list()?;
     let fires_for_orgs = answer.document.job.is_some();
-    let Some(told) = session.for_people(answer, |told| &told.job_key)? else {
+    let Some(written) = session.for_people(answer, |written| &written.job_key)? else {
         session.out.flush()?;
         if !fires_for_orgs {
             warn(without_effect(&session, &args.job));
@@ -85,44 +79,41 @@ pub(super) fn run(args: &OverrideArgs, now: Timestamp, output: &mut Output) -> R
     };
     if !fires_for_orgs {
         let words = without_effect(&session, &args.job);
-        session.done(Mark::Warning, &format!("Kept for org {}, without effect yet: {words}", printable(&args.org)))?;
+        session
+            .done(Mark::Warning, &format!("Stored for org {}, without effect yet: {words}", printable(&args.org)))?;
         return Ok(Exit::Success);
     }
-    let how = match told.r#override.as_ref().map(|own| (own.enabled, own.cron_expression.as_deref())) {
+    let how = match written.r#override.as_ref().map(|own| (own.enabled, own.cron_expression.as_deref())) {
         None | Some((false, _)) => "does not fire".to_owned(),
-        Some((true, Some(expression))) => format!("fires by `{}`", printable(expression)),
-        Some((true, None)) => "fires as for all".to_owned(),
+        Some((true, Some(expression))) => format!("fires at `{}`", printable(expression)),
+        Some((true, None)) => "fires as usual".to_owned(),
     };
     session.done(Mark::Good, &format!("{} {how} for org {}", printable(&args.job), printable(&args.org)))?;
-    if let Some((job, next)) = told.job.as_ref().and_then(|job| Some((job, job.next_run_at?))) {
+    if let Some((job, next)) = written.job.as_ref().and_then(|job| Some((job, job.next_run_at?))) {
         session.detail(&format!("Next   {} ({})", spoken(next, &own_zone(job)), away(next, now)))?;
     }
     Ok(Exit::Success)
 }
 
-/// Why an override changes nothing: the job fires once for all, or there is none.
+/// Why an override has no effect: the job does not fire per org, or there is none.
 fn without_effect(session: &Session<'_>, key: &str) -> String {
-    let job = session.client.get::<wire::Job>(&job_path(key), &[]);
+    let job = session.client.send(session.client.jobs().get(key));
     let key = printable(key);
     if job.is_ok_and(|job| job.document.status != JobStatus::Retired) {
-        return format!("job {key} fires once for all, not for each org; its scope is global");
+        return format!("job {key} does not fire per org: its scope is global");
     }
-    format!("there is no job {key}; it holds when one comes that fires for each org")
+    format!("there is no job {key}; the override waits for one that fires per org")
 }
 
-fn what(args: &OverrideArgs) -> String {
-    format!("override job `{}` for org `{}`", args.job, args.org)
-}
-
-fn clear(args: &OverrideArgs, path: &str, session: &mut Session<'_>) -> Result<Exit, CliError> {
-    let query: Vec<_> = args.reason.iter().map(|reason| ("reason", reason.clone())).collect();
-    let answer = session.client.delete::<Nothing>(path, &query);
-    answer.asked(|| format!("clear the override of job `{}` for org `{}`", args.job, args.org))?;
+fn clear(args: &OverrideArgs, session: &mut Session<'_>) -> Result<Exit, CliError> {
+    let call = session.client.orgs().delete_override(&args.org, &args.job, args.reason.as_deref());
+    let answer = session.client.send(call);
+    answer.with_action(|| format!("clear the override of job `{}` for org `{}`", args.job, args.org))?;
     match session.format {
         Some(Format::Name) => session.out.line(&printable(&args.job))?,
         Some(Format::Json | Format::Jsonl) => {}
         Some(Format::Table | Format::Plain) | None => {
-            let words = format!("{} fires for org {} as for all", printable(&args.job), printable(&args.org));
+            let words = format!("Removed the override of {} for org {}", printable(&args.job), printable(&args.org));
             session.done(Mark::Good, &words)?;
         }
     }

@@ -6,9 +6,8 @@ use everbell_wire::org_job::Standing;
 use jiff::Timestamp;
 
 use super::list::{or_dash, state};
-use super::org_path;
-use crate::client::Asked;
-use crate::online::{Shown, ZoneArgs};
+use crate::connection::RefusalContext;
+use crate::online::{DisplayZone, ZoneArgs};
 use crate::output::{Cell, Column, Mark, Output, Table, aligned, printable};
 use crate::times::{fire_cell, stamp};
 use crate::{CliError, Exit, OnlineArgs, Session};
@@ -23,9 +22,9 @@ Examples:
 pub(super) const COLUMNS: [Column; 5] = [
     Column::new("JOB KEY").shrinks_to(20),
     Column::new("STANDING"),
-    Column::new("SCHEDULE").shrinks().goes(1),
+    Column::new("SCHEDULE").shrinks().drop_order(1),
     Column::new("NEXT"),
-    Column::new("WHY").shrinks().goes(2),
+    Column::new("WHY").shrinks().drop_order(2),
 ];
 
 #[derive(Debug, Args)]
@@ -42,15 +41,14 @@ pub(crate) struct ShowArgs {
 pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let path = org_path(&args.org);
-    let answer = session.client.get::<wire::Org>(&path, &[]);
-    let answer = answer.asked(|| format!("show org `{}`", args.org)).or_list()?;
+    let answer = session.client.send(session.client.orgs().get(&args.org));
+    let answer = answer.with_action(|| format!("show org `{}`", args.org)).or_list()?;
     let Some(org) = session.for_people(answer, |org| &org.id)? else { return Ok(Exit::Success) };
-    let jobs = session.client.items::<wire::OrgJob>(&format!("{path}/jobs"));
-    let jobs = jobs.asked(|| format!("list jobs of org `{}`", args.org))?.items;
+    let jobs = session.client.send(session.client.orgs().jobs(&args.org));
+    let jobs = jobs.with_action(|| format!("list jobs of org `{}`", args.org))?.document.items;
     let rows = rows(&org, &shown);
     if session.out.is_for_people() {
-        let mark = session.out.mark(Mark::of_status(state(&org)));
+        let mark = session.out.mark(Mark::from_status(state(&org)));
         session.out.line(&format!("{mark} {} {}", printable(&org.id), printable(&org.name)))?;
         for line in aligned(&rows, &[2]) {
             session.out.line(&format!("  {line}"))?;
@@ -69,7 +67,7 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
     Ok(Exit::Success)
 }
 
-fn rows(org: &wire::Org, shown: &Shown) -> Vec<Vec<String>> {
+fn rows(org: &wire::Org, shown: &DisplayZone) -> Vec<Vec<String>> {
     let zone = shown.zone(org);
     let moved = org.moved_from.as_ref().zip(org.moved_at);
     let settings = org.settings.as_ref().map(wire::Raw::as_str).filter(|settings| *settings != "{}");
@@ -87,7 +85,7 @@ fn rows(org: &wire::Org, shown: &Shown) -> Vec<Vec<String>> {
     rows.into_iter().filter_map(row).collect()
 }
 
-fn row(job: &wire::OrgJob, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
+fn row(job: &wire::OrgJob, shown: &DisplayZone, session: &Session<'_>) -> Vec<Cell> {
     let mark = match job.standing {
         Standing::Eligible => Mark::Active,
         Standing::Errored => Mark::Warning,
@@ -96,7 +94,7 @@ fn row(job: &wire::OrgJob, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
     let standing = job.standing.as_str();
     vec![
         Cell::text(&job.job_key),
-        Cell::both(format!("{} {standing}", session.out.symbols.of(mark)), standing).styled(mark.style()),
+        Cell::both(format!("{} {standing}", session.out.symbols.symbol(mark)), standing).styled(mark.style()),
         Cell::text(job.cron_expression.as_deref().unwrap_or_default()),
         fire_cell(job.next_run_at, &shown.zone(job)),
         or_dash(job.why.as_deref().unwrap_or_default()),

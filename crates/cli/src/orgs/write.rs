@@ -1,16 +1,12 @@
 //! `everbell orgs set` and `everbell orgs delete`.
 
 use clap::Args;
-use everbell_wire as wire;
+use everbell_client::OrgInput;
 use jiff::Timestamp;
-use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
-use super::org_path;
-use crate::client::{Asked, Nothing};
 use crate::confirm::confirmed;
-use crate::jobs::json_of;
+use crate::connection::RefusalContext;
+use crate::jobs::parse_json;
 use crate::online::Format;
 use crate::output::{Mark, Output, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};
@@ -33,19 +29,19 @@ pub(crate) struct SetArgs {
     /// The id of the org.
     #[arg(value_name = "ORG")]
     org: String,
-    /// Its IANA time zone; a new org needs one.
+    /// The IANA time zone; required for a new org.
     #[arg(long, visible_alias = "tz", value_name = "ZONE")]
     timezone: Option<String>,
     /// A name for people.
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
-    /// Let jobs fire for it.
+    /// Let jobs fire for the org.
     #[arg(long, conflicts_with = "disable")]
     enable: bool,
-    /// Let no job fire for it.
+    /// Let no job fire for the org.
     #[arg(long)]
     disable: bool,
-    /// Whatever shall be kept here, a JSON object: JSON, `@FILE`, or `-` for standard input.
+    /// Any JSON object to store with the org: JSON, `@FILE`, or `-` for standard input.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     settings: Option<String>,
     /// The reason, for the audit trail.
@@ -70,39 +66,27 @@ pub(crate) struct DeleteArgs {
     online: OnlineArgs,
 }
 
-/// What shall be written, with settings as they were typed.
-#[derive(Serialize)]
-struct Written {
-    #[serde(flatten)]
-    members: Map<String, Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    settings: Option<Box<RawValue>>,
-}
-
 pub(super) fn set(args: &SetArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
-    let mut members = Map::new();
-    for (name, value) in [("timezone", &args.timezone), ("name", &args.name), ("reason", &args.reason)] {
-        if let Some(value) = value {
-            members.insert(name.to_owned(), json!(value));
-        }
-    }
-    if args.enable || args.disable {
-        members.insert("enabled".to_owned(), json!(args.enable));
-    }
-    let settings = args.settings.as_deref().map(|text| json_of("--settings", text)).transpose()?;
+    let input = OrgInput {
+        name: args.name.clone(),
+        timezone: args.timezone.clone(),
+        enabled: (args.enable || args.disable).then_some(args.enable),
+        settings: args.settings.as_deref().map(|text| parse_json("--settings", text)).transpose()?,
+        reason: args.reason.clone(),
+    };
     let mut session = Session::new(&args.online, now, output)?;
-    let answer = session.client.put::<wire::Org>(&org_path(&args.org), &Written { members, settings });
-    let answer = answer.asked(|| format!("set org `{}`", args.org))?;
-    let word = if answer.status == 201 { "Made" } else { "Set" };
+    let answer = session.client.send(session.client.orgs().put(&args.org, &input));
+    let answer = answer.with_action(|| format!("set org `{}`", args.org))?;
+    let word = if answer.status == 201 { "Created" } else { "Updated" };
     let Some(org) = session.for_people(answer, |org| &org.id)? else { return Ok(Exit::Success) };
     session.done(Mark::Good, &format!("{word} org {}", printable(&org.id)))?;
     let takes_part = if org.enabled { "jobs fire for it" } else { "no job fires for it" };
     let (zone, local) = (printable(&org.timezone), printable(org.local_time.as_deref().unwrap_or_default()));
-    session.detail(&format!("{zone}, where it is {local}; {takes_part}"))?;
+    session.detail(&format!("{zone}, local time {local}; {takes_part}"))?;
     let now = org.fires_now.unwrap_or_default();
     if !now.is_empty() {
         let jobs = printable(&now.join(", "));
-        session.detail(&format!("fires now, because today's time has gone by and today has no run: {jobs}"))?;
+        session.detail(&format!("fires now, because today's time has passed without a run: {jobs}"))?;
     }
     session.advise(&format!("see its jobs: everbell orgs show {}", shell(&args.org)))?;
     Ok(Exit::Success)
@@ -110,15 +94,14 @@ pub(super) fn set(args: &SetArgs, now: Timestamp, output: &mut Output) -> Result
 
 pub(super) fn delete(args: &DeleteArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let org = shell(&args.org);
-    let question = format!("Delete org {org}? No job fires for it any more; its runs stay.");
+    let question = format!("Delete org {org}? Jobs will not fire for it; its runs stay.");
     if !args.yes && !confirmed(&question, &format!("everbell orgs delete {org} --yes"))? {
         return Ok(Exit::Failed);
     }
     let mut session = Session::new(&args.online, now, output)?;
-    let query: Vec<_> = args.reason.iter().map(|reason| ("reason", reason.clone())).collect();
-    let answer = session.client.delete::<Nothing>(&org_path(&args.org), &query);
-    answer.asked(|| format!("delete org `{}`", args.org)).or_list()?;
-    // The API answers this with nothing, so there is no document to print.
+    let answer = session.client.send(session.client.orgs().delete(&args.org, args.reason.as_deref()));
+    answer.with_action(|| format!("delete org `{}`", args.org)).or_list()?;
+    // The response has no document to print.
     match session.format {
         Some(Format::Name) => session.out.line(&printable(&args.org))?,
         Some(Format::Json | Format::Jsonl) => {}

@@ -1,15 +1,15 @@
-//! What a state looks like: a symbol beside its word, and a colour for who sees colours.
+//! Symbols and colors of statuses.
 
 use anstyle::{AnsiColor, Style};
 
-/// Whether the terminal shows more than ASCII.
+/// The characters of symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Symbols {
     Unicode,
     Ascii,
 }
 
-/// What there is a symbol for.
+/// Things that have a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     Good,
@@ -25,14 +25,14 @@ pub(crate) enum Mark {
 }
 
 impl Symbols {
-    /// As the locale says, in the order in which POSIX asks the variables.
-    pub(crate) fn of_locale(get: impl Fn(&str) -> Option<String>) -> Symbols {
+    /// Chooses by the locale, with the variables in the order of POSIX.
+    pub(crate) fn from_locale(get: impl Fn(&str) -> Option<String>) -> Symbols {
         let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| get(name).filter(|text| !text.is_empty()));
         let locale = set.unwrap_or_default().to_ascii_lowercase();
         if locale.contains("utf-8") || locale.contains("utf8") { Symbols::Unicode } else { Symbols::Ascii }
     }
 
-    pub(crate) fn of(self, mark: Mark) -> &'static str {
+    pub(crate) fn symbol(self, mark: Mark) -> &'static str {
         let (unicode, ascii) = match mark {
             Mark::Good => ("✓", "+"),
             Mark::Bad => ("✕", "x"),
@@ -48,15 +48,15 @@ impl Symbols {
         if self == Symbols::Unicode { unicode } else { ascii }
     }
 
-    /// Between things that stand in one line.
+    /// The separator of parts of a line.
     pub(crate) fn dot(self) -> &'static str {
         if self == Symbols::Unicode { "·" } else { "-" }
     }
 }
 
 impl Mark {
-    /// The mark of the state of a run or a job.
-    pub(crate) fn of_status(word: &str) -> Mark {
+    /// The mark of the status of a run or a job.
+    pub(crate) fn from_status(word: &str) -> Mark {
         match word {
             "succeeded" => Mark::Good,
             "failed" => Mark::Bad,
@@ -85,7 +85,7 @@ impl Mark {
 #[test]
 fn the_first_variable_that_is_set_decides() {
     let locale = |all: &'static str, lang: &'static str| {
-        Symbols::of_locale(move |name| match name {
+        Symbols::from_locale(move |name| match name {
             "LC_ALL" => Some(all.to_owned()),
             "LANG" => Some(lang.to_owned()),
             _ => None,
@@ -95,5 +95,5 @@ fn the_first_variable_that_is_set_decides() {
     assert_eq!(locale("C.utf8", "C"), Symbols::Unicode);
     assert_eq!(locale("C", "de_DE.UTF-8"), Symbols::Ascii);
     assert_eq!(locale("", ""), Symbols::Ascii);
-    assert_eq!(Symbols::Ascii.of(Mark::of_status("failed")), "x");
+    assert_eq!(Symbols::Ascii.symbol(Mark::from_status("failed")), "x");
 }

@@ -1,4 +1,4 @@
-//! [`Table`]: rows that fit a terminal, or a program.
+//! [`Table`]: rows for a terminal or a program.
 
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr;
@@ -9,48 +9,48 @@ use super::{Mark, Symbols};
 
 /// The spaces between columns.
 const GAP: usize = 2;
-/// A text that may be cut keeps so much.
-const NARROWEST: usize = 12;
+/// The width to which a column shrinks by default.
+const MIN_SHRUNK_WIDTH: usize = 12;
 
-/// A column and what becomes of it if the terminal is too narrow.
+/// A column, and how it adapts to a narrow terminal.
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
     title: &'static str,
     /// Its texts may be cut to this width.
     shrinks_to: Option<usize>,
-    /// Columns go in the order of these numbers; 0 stays.
-    goes: u8,
+    /// Columns with smaller numbers are dropped first; 0 is never dropped.
+    drop_order: u8,
     right: bool,
 }
 
 impl Column {
-    /// One that stays as it is.
+    /// A column that neither shrinks nor is dropped.
     pub(crate) const fn new(title: &'static str) -> Column {
-        Column { title, shrinks_to: None, goes: 0, right: false }
+        Column { title, shrinks_to: None, drop_order: 0, right: false }
     }
 
-    /// Its texts may be cut.
+    /// Lets its texts be cut.
     pub(crate) const fn shrinks(self) -> Column {
-        Column { shrinks_to: Some(NARROWEST), ..self }
+        Column { shrinks_to: Some(MIN_SHRUNK_WIDTH), ..self }
     }
 
-    /// Its texts may be cut, but so much is kept of them.
+    /// Lets its texts be cut to this width.
     pub(crate) const fn shrinks_to(self, width: usize) -> Column {
         Column { shrinks_to: Some(width), ..self }
     }
 
-    /// It may be left out: the larger the number, the more room is found for it.
-    pub(crate) const fn goes(self, goes: u8) -> Column {
-        Column { goes, ..self }
+    /// Lets the column be dropped: smaller numbers are dropped first.
+    pub(crate) const fn drop_order(self, drop_order: u8) -> Column {
+        Column { drop_order, ..self }
     }
 
-    /// Its texts end below each other.
+    /// Aligns its texts to the right.
     pub(crate) const fn right(self) -> Column {
         Column { right: true, ..self }
     }
 }
 
-/// A value for people, and the same for programs.
+/// A value, as people and as programs read it.
 pub(crate) struct Cell {
     shown: String,
     plain: Option<String>,
@@ -58,20 +58,20 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A text of whomever, so nothing in it reaches the terminal that is no text.
+    /// An untrusted text, in which control characters are escaped.
     pub(crate) fn text(text: &str) -> Cell {
         Cell { shown: if text.is_empty() { "-".to_owned() } else { printable(text) }, plain: None, style: Style::new() }
     }
 
-    /// Something that people and programs read differently.
+    /// A value that people and programs read differently.
     pub(crate) fn both(shown: impl Into<String>, plain: &str) -> Cell {
         Cell { shown: shown.into(), plain: Some(printable(plain)), style: Style::new() }
     }
 
-    /// A state: symbol and word, and only the word for programs.
+    /// A status: a symbol and a word for people, only the word for programs.
     pub(crate) fn status(word: &str, symbols: Symbols) -> Cell {
-        let mark = Mark::of_status(word);
-        Cell::both(format!("{} {}", symbols.of(mark), printable(word)), word).styled(mark.style())
+        let mark = Mark::from_status(word);
+        Cell::both(format!("{} {}", symbols.symbol(mark), printable(word)), word).styled(mark.style())
     }
 
     pub(crate) fn styled(self, style: Style) -> Cell {
@@ -83,7 +83,7 @@ impl Cell {
     }
 }
 
-/// Rows below titles.
+/// Rows with a header.
 pub(crate) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
@@ -100,13 +100,13 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Every value whole, separated by tabs.
+    /// Untruncated values, separated by tabs.
     pub(super) fn tabbed(&self) -> Vec<String> {
         let line = |row: &Vec<Cell>| row.iter().map(Cell::plain).collect::<Vec<_>>().join("\t");
         self.rows.iter().map(line).collect()
     }
 
-    /// With a header, not wider than this if that is possible.
+    /// Lines with a header, fitted to this width if possible.
     pub(super) fn fitted(&self, width: Option<usize>, colors: bool) -> Vec<String> {
         let (kept, widths) = self.layout(width.unwrap_or(usize::MAX));
         let titles = kept.iter().map(|at| (self.columns[*at].title, header()));
@@ -118,14 +118,14 @@ impl Table {
         lines
     }
 
-    /// Which columns are shown, and how wide. Columns come in by their weight while the narrowest form of all fits; then
-    /// texts are cut, the widest first.
+    /// The columns that are shown, and their widths. Columns are added in the reverse order of dropping while their shrunk
+    /// forms fit; then texts are cut, the widest first.
     fn layout(&self, width: usize) -> (Vec<usize>, Vec<usize>) {
         let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
         let narrow = |kept: &[usize]| total(&kept.iter().map(|at| self.narrowest(*at)).collect::<Vec<_>>());
         let (mut kept, mut others): (Vec<usize>, Vec<usize>) =
-            (0..self.columns.len()).partition(|at| self.columns[*at].goes == 0);
-        others.sort_by_key(|at| std::cmp::Reverse(self.columns[*at].goes));
+            (0..self.columns.len()).partition(|at| self.columns[*at].drop_order == 0);
+        others.sort_by_key(|at| std::cmp::Reverse(self.columns[*at].drop_order));
         for at in others {
             kept.push(at);
             if narrow(&kept) > width {
@@ -177,7 +177,7 @@ impl Table {
                     line.push_str(&text);
                 }
             }
-            // No line ends in spaces: they are written before the next text.
+            // Spaces are written before the next text, so that no line ends with them.
             spaces += GAP + if self.columns[*at].right { 0 } else { padding };
         }
         line
@@ -210,8 +210,8 @@ mod tests {
     fn table() -> Table {
         let columns = [
             Column::new("KEY").shrinks(),
-            Column::new("VER").right().goes(2),
-            Column::new("TARGET").goes(1),
+            Column::new("VER").right().drop_order(2),
+            Column::new("TARGET").drop_order(1),
             Column::new("NEXT"),
         ];
         let mut table = Table::new(&columns, Symbols::Unicode);
@@ -234,14 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn columns_go_if_cut_texts_are_not_enough() {
+    fn columns_are_dropped_if_cutting_is_not_enough() {
         assert_eq!(table().fitted(Some(40), false)[1], "a-very-long-ke…    7  print   2027-01-01");
         assert_eq!(table().fitted(Some(30), false)[1], "a-very-long-…    7  2027-01-01");
         assert_eq!(
             table().fitted(Some(25), false),
             ["KEY            NEXT", "a-very-long-…  2027-01-01", "b              -"]
         );
-        // Narrower than everything that has to stay.
+        // Narrower than the columns that are never dropped.
         assert_eq!(table().fitted(Some(5), false)[2], "b             -");
     }
 
@@ -257,12 +257,12 @@ mod tests {
     }
 
     #[test]
-    fn programs_get_every_value_whole() {
+    fn programs_get_untruncated_values() {
         assert_eq!(table().tabbed(), ["a-very-long-key-of-a-job\t7\tprint\tx\\ty", "b\t12\tprint\tx\\ty"]);
     }
 
     #[test]
-    fn nothing_in_a_text_reaches_the_terminal_but_text() {
+    fn control_characters_are_escaped() {
         assert_eq!(printable("\u{1b}[31mred\u{7}\u{202e}é\n"), "\\u{1b}[31mred\\u{7}\\u{202e}é\\n");
         assert_eq!(printable("日本"), "日本");
     }

@@ -4,11 +4,9 @@ use clap::Args;
 use everbell_wire as wire;
 use everbell_wire::run::CancelOutcome;
 use jiff::Timestamp;
-use serde_json::{Value, json};
 
-use super::begun::{Begun, WaitArgs, told};
-use super::run_path;
-use crate::client::Asked;
+use super::requested_run::{RequestedRun, WaitArgs};
+use crate::connection::RefusalContext;
 use crate::output::{Mark, Output};
 use crate::{CliError, Exit, OnlineArgs, Session};
 
@@ -50,33 +48,29 @@ pub(crate) struct RerunArgs {
     online: OnlineArgs,
 }
 
-fn because(reason: Option<&String>) -> Value {
-    reason.map_or_else(|| json!({}), |reason| json!({ "reason": reason }))
-}
-
 pub(super) fn run(args: &CancelArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let path = format!("{}/cancel", run_path(&args.run));
-    let answer = session.client.post::<wire::Canceled>(&path, &because(args.reason.as_ref()));
-    let answer = answer
-        .asked(|| format!("cancel run `{}`", args.run))
+    let answer = session
+        .client
+        .send(session.client.runs().cancel(&args.run, args.reason.as_deref()))
+        .with_action(|| format!("cancel run `{}`", args.run))
         .or_list()
-        .or_try(409, || format!("see how it ended: everbell runs show {}", args.run))?;
+        .or_hint(409, || format!("see how it ended: everbell runs show {}", args.run))?;
     let answered = session.for_people(answer, |canceled| canceled.outcome.as_str())?;
     let Some(wire::Canceled { outcome, run: wire::Run { id, .. } }) = answered else { return Ok(Exit::Success) };
     if outcome == CancelOutcome::Canceled {
         session.done(Mark::Canceled, &format!("Canceled run {id} before it started"))?;
     } else {
         session.done(Mark::Canceled, &format!("Asked run {id} to stop"))?;
-        session.advise(&format!("see it end: everbell runs watch {id}"))?;
+        session.advise(&format!("follow it: everbell runs watch {id}"))?;
     }
     Ok(Exit::Success)
 }
 
 pub(super) fn rerun(args: &RerunArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let answer = session.client.post(&format!("{}/rerun", run_path(&args.run)), &because(args.reason.as_ref()));
-    let answer = answer.asked(|| format!("run `{}` again", args.run)).or_list();
-    let begun = Begun { answer, again: "wait until it has ended, or cancel it: everbell runs cancel RUN" };
-    told(&mut session, begun, &args.wait)
+    let call = session.client.runs().rerun(&args.run, args.reason.as_deref());
+    let response = session.client.send(call.read_as()).with_action(|| format!("run `{}` again", args.run)).or_list();
+    let if_skipped = "wait until it ends, or cancel it: everbell runs cancel RUN";
+    RequestedRun { response, if_skipped }.report(&mut session, &args.wait)
 }

@@ -1,12 +1,13 @@
 //! `everbell runs list`.
 
 use clap::Args;
+use everbell_client::{EventQuery, RunQuery};
 use everbell_wire as wire;
-use everbell_wire::run::Skip;
+use everbell_wire::run::{RunStatus, Skip, TriggerType};
 use jiff::Timestamp;
 
-use crate::client::{Asked, Parameter};
-use crate::online::{Shown, ZoneArgs};
+use crate::connection::RefusalContext;
+use crate::online::{DisplayZone, ZoneArgs};
 use crate::output::{Cell, Column, Output, Table, counted};
 use crate::times::{away, stamp_cell};
 use crate::words::{filled, joined};
@@ -24,11 +25,11 @@ const COLUMNS: [Column; 8] = [
     Column::new("RUN"),
     Column::new("STATUS"),
     Column::new("JOB").shrinks_to(16),
-    Column::new("TRIGGER").goes(1),
-    Column::new("SCHEDULED").goes(4),
-    Column::new("AGE").goes(5),
-    Column::new("TOOK").right().goes(2),
-    Column::new("WHY").shrinks().goes(3),
+    Column::new("TRIGGER").drop_order(1),
+    Column::new("SCHEDULED").drop_order(4),
+    Column::new("AGE").drop_order(5),
+    Column::new("TOOK").right().drop_order(2),
+    Column::new("WHY").shrinks().drop_order(3),
 ];
 
 #[derive(Debug, Args)]
@@ -36,34 +37,34 @@ pub(crate) struct ListArgs {
     /// Only runs of this job, of any version.
     #[arg(long, value_name = "KEY")]
     job: Option<String>,
-    /// Only runs of these states.
+    /// Only runs with these statuses.
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["pending", "running", "succeeded", "failed", "canceled", "skipped"])]
     status: Vec<String>,
     /// Only runs of these targets.
     #[arg(long, value_name = "LABEL", value_delimiter = ',')]
     target: Vec<String>,
-    /// Only runs that were made so.
+    /// Only runs that were triggered this way.
     #[arg(long, value_name = "TRIGGER", value_parser = ["scheduled", "manual", "ad_hoc"])]
     trigger: Option<String>,
     /// Only runs for this org.
     #[arg(long, value_name = "ORG")]
     org: Option<String>,
-    /// Only runs of this instance.
+    /// Only runs that this instance executed.
     #[arg(long, value_name = "ID")]
     instance: Option<String>,
     /// Only runs that failed with this code.
     #[arg(long, value_name = "CODE")]
     failure_code: Option<String>,
-    /// Only runs for a slot, or asked for, at or after this time.
+    /// Only runs that were scheduled or requested at or after this time.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
-    /// Only runs before this time.
+    /// Only runs that were scheduled or requested before this time.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to: Option<String>,
-    /// Show this many at the most.
+    /// Show at most this many runs.
     #[arg(short = 'n', long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
-    /// Follow what happens: redraw on a terminal, print each event with `-o jsonl`.
+    /// Follow changes: redraw the table, or print each event with `-o jsonl`.
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
@@ -73,29 +74,22 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
-    fn query(&self, shown: &Shown, now: Timestamp) -> Result<Vec<Parameter<'_>>, CliError> {
-        let mut query = Vec::new();
-        for (name, texts) in [("status", &self.status), ("target", &self.target)] {
-            if !texts.is_empty() {
-                query.push((name, texts.join(",")));
-            }
-        }
-        let single = [
-            ("jobKey", &self.job),
-            ("triggerType", &self.trigger),
-            ("orgId", &self.org),
-            ("instanceId", &self.instance),
-            ("failureCode", &self.failure_code),
-        ];
-        query.extend(single.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))));
+    fn query(&self, shown: &DisplayZone, now: Timestamp) -> Result<RunQuery, CliError> {
         let zone = shown.or_utc();
         let times = TimeReader { now, zone: &zone };
-        for (name, flag, text) in [("from", "--from", &self.from), ("to", "--to", &self.to)] {
-            if let Some(text) = text {
-                query.push((name, times.read(flag, text)?.to_string()));
-            }
-        }
-        Ok(query)
+        let time = |flag, text: &Option<String>| text.as_ref().map(|text| times.read(flag, text)).transpose();
+        Ok(RunQuery {
+            job_key: self.job.clone(),
+            job_id: None,
+            status: self.status.iter().map(|word| RunStatus::from_word(word)).collect(),
+            target: self.target.clone(),
+            trigger_type: self.trigger.as_deref().map(TriggerType::from_word),
+            org_id: self.org.clone(),
+            instance_id: self.instance.clone(),
+            failure_code: self.failure_code.clone(),
+            from: time("--from", &self.from)?,
+            to: time("--to", &self.to)?,
+        })
     }
 }
 
@@ -103,23 +97,24 @@ pub(super) fn run(args: &ListArgs, now: Timestamp, output: &mut Output) -> Resul
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
     if args.watch {
-        let mut about = vec![("types", "run.*".to_owned())];
-        about.extend(args.job.iter().map(|key| ("jobKey", key.clone())));
-        return watch::follow(&mut session, about, |session| draw(args, &shown, session));
+        let events = EventQuery { types: vec!["run.*".to_owned()], job_key: args.job.clone() };
+        return watch::follow(&mut session, &events, |session| draw(args, &shown, session));
     }
     draw(args, &shown, &mut session)?;
     Ok(Exit::Success)
 }
 
-fn draw(args: &ListArgs, shown: &Shown, session: &mut Session<'_>) -> Result<(), CliError> {
+fn draw(args: &ListArgs, shown: &DisplayZone, session: &mut Session<'_>) -> Result<(), CliError> {
     let query = args.query(shown, session.now)?;
-    let list =
-        session.client.all::<wire::Run>("/runs", &query, args.limit as usize).asked(|| "list runs".to_owned())?;
-    if session.printed(&list, |run| &run.id)? {
+    let list = session
+        .client
+        .take(session.client.runs().list(&query), args.limit as usize)
+        .with_action(|| "list runs".to_owned())?;
+    if session.print_list(&list, |run| &run.id)? {
         return Ok(());
     }
     if list.items.is_empty() {
-        return session.advise(if query.is_empty() { "there are no runs yet" } else { "no run fits" });
+        return session.advise(if query == RunQuery::default() { "no runs yet" } else { "no run matches" });
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
     for run in &list.items {
@@ -127,13 +122,13 @@ fn draw(args: &ListArgs, shown: &Shown, session: &mut Session<'_>) -> Result<(),
     }
     session.out.list(&table)?;
     let first = list.items.first().map_or("", |run| &run.id);
-    let more = if list.next.is_some() { " shown, there are more: raise --limit" } else { "" };
+    let more = if list.next_cursor.is_some() { " shown; raise --limit to see more" } else { "" };
     let count = format!("{}{more}", counted(list.items.len(), "run"));
     let next = format!("next: everbell runs show {first}");
     session.advise(&joined(&[&count, &next], session.out.symbols))
 }
 
-fn row(run: &wire::Run, shown: &Shown, session: &Session<'_>) -> Vec<Cell> {
+fn row(run: &wire::Run, shown: &DisplayZone, session: &Session<'_>) -> Vec<Cell> {
     let duration = run.duration_ms.map_or_else(String::new, took);
     let why = filled(run.failure_code.as_ref()).or(run.skip_reason.as_ref().map(Skip::as_str)).unwrap_or_default();
     let empty_or = |text: &str| if text.is_empty() { Cell::both("-", "") } else { Cell::text(text) };

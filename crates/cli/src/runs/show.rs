@@ -1,4 +1,4 @@
-//! `everbell runs show`: the timeline, the failure, and the end of what it printed.
+//! `everbell runs show`: the timeline, the failure, and the end of the output.
 
 use clap::Args;
 use everbell_core::Zone;
@@ -6,10 +6,10 @@ use everbell_wire as wire;
 use everbell_wire::run::RunStatus;
 use jiff::Timestamp;
 
-use super::begun::host;
+use super::requested_run::host;
+use super::run_id;
 use super::watch::why;
-use super::{run_id, run_path};
-use crate::client::Asked;
+use crate::connection::RefusalContext;
 use crate::online::ZoneArgs;
 use crate::output::{Mark, Output, aligned, printable};
 use crate::times::{exact, local, spoken};
@@ -23,15 +23,15 @@ Examples:
   everbell runs show daily-briefing --tz Europe/Paris
   everbell runs show \"$RUN\" --json";
 
-/// How much of what it printed is shown, from the end.
-const LINES: usize = 20;
+/// The most lines of output that are shown, from the end.
+const MAX_OUTPUT_LINES: usize = 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// The id of the run, or the key of a job for its newest run.
     #[arg(value_name = "RUN")]
     run: String,
-    /// Print only what the run printed, all that is kept of it.
+    /// Print only the output of the run, as far as it is stored.
     #[arg(long)]
     log: bool,
     #[command(flatten)]
@@ -44,8 +44,8 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
     let id = run_id(&session.client, &args.run)?;
-    let answer = session.client.get::<wire::Run>(&run_path(&id), &[]);
-    let answer = answer.asked(|| format!("show run `{}`", args.run)).or_list()?;
+    let answer = session.client.send(session.client.runs().get(&id));
+    let answer = answer.with_action(|| format!("show run `{}`", args.run)).or_list()?;
     let Some(run) = session.for_people(answer, |run| &run.id)? else { return Ok(Exit::Success) };
     if args.log {
         return log(&mut session, &run);
@@ -58,7 +58,7 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
         return Ok(Exit::Success);
     }
     let status = run.status.as_str();
-    let (mark, name) = (session.out.mark(Mark::of_status(status)), named(&run));
+    let (mark, name) = (session.out.mark(Mark::from_status(status)), named(&run));
     session.out.line(&format!("{mark} {status} {name}"))?;
     for line in aligned(&rows, &[2]) {
         session.out.line(&format!("  {line}"))?;
@@ -96,22 +96,21 @@ fn rows(run: &wire::Run, zone: &Zone, session: &Session<'_>) -> Vec<Vec<String>>
     if run.folded_slots > 0 {
         rows.push(("folded", format!("{} earlier slots", run.folded_slots)));
     }
-    rows.push(("made", clock(run.created_at)));
-    let late = run.lag_ms.map_or_else(String::new, |ms| format!(", {} after it was meant to", took(ms)));
-    let place = host(&session.client, run).unwrap_or_default();
-    let place = if place.is_empty() { place } else { format!(" on {place}") };
-    rows.extend(run.started_at.map(|at| ("started", format!("{}{place}{late}", clock(at)))));
+    rows.push(("created", clock(run.created_at)));
+    let late = run.lag_ms.map_or_else(String::new, |ms| format!(", {} late", took(ms)));
+    let host = host(&session.client, run).map_or_else(String::new, |host| format!(" on {host}"));
+    rows.extend(run.started_at.map(|at| ("started", format!("{}{host}{late}", clock(at)))));
     let lasted = run.duration_ms.map_or_else(String::new, |ms| format!(", took {}", took(ms)));
     rows.extend(run.finished_at.map(|at| ("finished", format!("{}{lasted}", clock(at)))));
     if run.attempt > 1 {
         rows.push(("attempt", run.attempt.to_string()));
     }
-    rows.extend(run.next_attempt_at.map(|at| ("tried again", clock(at))));
+    rows.extend(run.next_attempt_at.map(|at| ("next attempt", clock(at))));
     if run.cancel_requested {
-        rows.push(("cancel", "somebody asked it to stop".to_owned()));
+        rows.push(("cancel", "requested".to_owned()));
     }
     rows.extend(why(run).into_iter().map(|words| ("why", words)));
-    rows.extend(filled(run.active_run_id.as_ref()).map(|id| ("in the way", id.to_owned())));
+    rows.extend(filled(run.active_run_id.as_ref()).map(|id| ("active run", id.to_owned())));
     rows.extend(run.failure_details.as_ref().map(|details| ("details", details.to_string())));
     rows.extend(run.payload_snapshot.as_ref().map(|payload| ("payload", payload.as_str().to_owned())));
     rows.extend(run.result.as_ref().map(|result| ("result", result.to_string())));
@@ -125,18 +124,18 @@ fn in_millis(at: Timestamp, zone: &Zone) -> String {
     format!("{} {abbreviation}", there.strftime("%Y-%m-%d %H:%M:%S%.3f"))
 }
 
-/// The end of what it printed, indented, each line of it harmless.
+/// Prints the end of the output, indented, with control characters escaped.
 fn tail(session: &mut Session<'_>, run: &wire::Run) -> Result<(), CliError> {
     let Some(output) = filled(run.output.as_ref()) else { return Ok(()) };
     let lines: Vec<&str> = output.lines().collect();
-    let cut = lines.len().saturating_sub(LINES);
-    let more = if cut > 0 { format!(" (the last {LINES} lines; all: --log)") } else { String::new() };
+    let cut = lines.len().saturating_sub(MAX_OUTPUT_LINES);
+    let more = if cut > 0 { format!(" (the last {MAX_OUTPUT_LINES} lines; show all: --log)") } else { String::new() };
     session.out.line(&format!("  output{more}"))?;
     lines[cut..].iter().try_for_each(|line| session.out.line(&format!("    {}", printable(line))))?;
     Ok(())
 }
 
-/// A program gets it as it is; a terminal gets it harmless.
+/// Prints the output: as it is for a program, with control characters escaped for a terminal.
 fn log(session: &mut Session<'_>, run: &wire::Run) -> Result<Exit, CliError> {
     let output = run.output.as_deref().unwrap_or_default();
     if session.out.is_terminal() {

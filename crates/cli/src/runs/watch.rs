@@ -4,15 +4,15 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use clap::Args;
+use everbell_client::{Event, EventQuery, Events, Response};
 use everbell_wire as wire;
 use everbell_wire::run::RunStatus;
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
 
-use super::begun::host;
-use super::printed::Printed;
-use super::{run_id, run_path};
-use crate::client::{Answer, Asked, Client, Events};
+use super::output_follower::OutputFollower;
+use super::requested_run::host;
+use super::run_id;
+use crate::connection::{Connection, RefusalContext};
 use crate::error::note;
 use crate::online::{Format, duration};
 use crate::output::{Mark, Output, printable};
@@ -27,20 +27,20 @@ Examples:
   everbell runs watch daily-briefing --log
   everbell runs watch \"$RUN\" --json";
 
-/// Events tell at once, but a server begins to watch only when somebody listens: looks find what it missed, at first in
-/// short order.
-const FIRST_LOOK: Duration = Duration::from_millis(50);
-const LAST_LOOK: Duration = Duration::from_secs(2);
+/// A server starts to watch runs when a client subscribes, so it may miss an early change: the run is polled as well, often
+/// at first.
+const FIRST_POLL_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
     /// The id of the run, or the key of a job for its newest run.
     #[arg(value_name = "RUN")]
     run: String,
-    /// Give up after so long, and exit with 7; the run goes on.
+    /// Stop waiting after this time and exit with 7; the run continues.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
-    /// Print what the run prints, as it comes, a few seconds behind.
+    /// Print the output of the run as it grows, a few seconds behind.
     #[arg(long)]
     log: bool,
     #[command(flatten)]
@@ -50,33 +50,32 @@ pub(crate) struct WatchArgs {
 pub(super) fn run(args: &WatchArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let id = run_id(&session.client, &args.run)?;
-    // A document for programs has all of it.
-    let printed = (args.log && !for_programs(&session)).then(Printed::default);
+    // The document for programs contains the output.
+    let printed = (args.log && !for_programs(&session)).then(OutputFollower::default);
     follow_with(&mut session, &id, args.timeout, printed)
 }
 
-/// Follows a run to its end, tells the end, and gives it as the exit code.
-pub(crate) fn follow(session: &mut Session<'_>, id: &str, patience: Option<Duration>) -> Result<Exit, CliError> {
-    follow_with(session, id, patience, None)
+/// Follows a run until it ends, prints the result, and returns it as an exit code.
+pub(crate) fn follow(session: &mut Session<'_>, id: &str, timeout: Option<Duration>) -> Result<Exit, CliError> {
+    follow_with(session, id, timeout, None)
 }
 
-/// The same with what it prints meanwhile.
 fn follow_with(
     session: &mut Session<'_>,
     id: &str,
-    patience: Option<Duration>,
-    mut printed: Option<Printed>,
+    timeout: Option<Duration>,
+    mut printed: Option<OutputFollower>,
 ) -> Result<Exit, CliError> {
     let client = std::rc::Rc::clone(&session.client);
-    let deadline = patience.map(|patience| ends(crate::clock::wall(), patience));
+    let deadline = timeout.map(|timeout| ends(crate::clock::wall(), timeout));
     let mut progress = Progress::new(session, printed.is_none());
-    // Listening first: an end between the question and the first event would be missed.
-    let mut events = client.events(vec![("types", "run.*".to_owned())]).ok();
-    let mut look = FIRST_LOOK;
+    // Subscribe first, so that no end is missed before the first request.
+    let mut events = client.run(client.events(&EventQuery { types: vec!["run.*".to_owned()], job_key: None })).ok();
+    let mut look = FIRST_POLL_INTERVAL;
     let answer = loop {
-        let answer = client.get::<wire::Run>(&run_path(id), &[]).asked(|| format!("watch run `{id}`")).or_list()?;
+        let answer = client.send(client.runs().get(id)).with_action(|| format!("watch run `{id}`")).or_list()?;
         let found = &answer.document;
-        progress.tell(found, || host(&client, found));
+        progress.show(found, || host(&client, found));
         let ended = !is_active(found);
         if let Some(printed) = &mut printed {
             printed.show(session, found, ended)?;
@@ -87,14 +86,14 @@ fn follow_with(
         let left = deadline.map(|end| end.duration_since(crate::clock::wall()));
         if left.is_some_and(|left| left <= SignedDuration::ZERO) {
             progress.end();
-            return Err(still(id, found.status.as_str(), patience.unwrap_or_default()));
+            return Err(still(id, found.status.as_str(), timeout.unwrap_or_default()));
         }
         let left = left.and_then(|left| Duration::try_from(left).ok()).unwrap_or(look).min(look);
-        look = (look * 2).min(LAST_LOOK);
-        if let Err(error) = heard(&client, events.as_mut(), id, left) {
+        look = (look * 2).min(MAX_POLL_INTERVAL);
+        if let Err(error) = wait_for_event(&client, events.as_mut(), id, left) {
             progress.end();
             if matches!(error, CliError::Interrupted) && !session.quiet {
-                note(format!("run {id} goes on; follow it: everbell runs watch {id}"));
+                note(format!("run {id} continues; follow it: everbell runs watch {id}"));
             }
             return Err(error);
         }
@@ -103,11 +102,16 @@ fn follow_with(
     finish(session, &answer)
 }
 
-/// Waits for something about the run, or for so long.
-fn heard(client: &Client, events: Option<&mut Events<'_>>, id: &str, most: Duration) -> Result<(), CliError> {
-    let Some(events) = events else { return client.sleep(most) };
-    let is_about_it = |data| wire::RunEvent::deserialize(data).is_ok_and(|event| event.run_id == id);
-    while events.next(Some(most))?.is_some_and(|event| !is_about_it(event.data)) {}
+/// Waits for an event of the run, but not longer than the timeout.
+fn wait_for_event(
+    client: &Connection,
+    events: Option<&mut Events>,
+    id: &str,
+    timeout: Duration,
+) -> Result<(), CliError> {
+    let Some(events) = events else { return client.sleep(timeout) };
+    let is_about_other = |event: Event| event.run().is_none_or(|event| event.run_id != id);
+    while client.run(events.next_within(timeout))?.is_some_and(is_about_other) {}
     Ok(())
 }
 
@@ -115,18 +119,18 @@ fn is_active(run: &wire::Run) -> bool {
     matches!(run.status, RunStatus::Pending | RunStatus::Running)
 }
 
-fn ends(now: Timestamp, patience: Duration) -> Timestamp {
-    now.checked_add(patience).unwrap_or(Timestamp::MAX)
+fn ends(now: Timestamp, timeout: Duration) -> Timestamp {
+    now.checked_add(timeout).unwrap_or(Timestamp::MAX)
 }
 
-fn still(id: &str, status: &str, patience: Duration) -> CliError {
+fn still(id: &str, status: &str, timeout: Duration) -> CliError {
     CliError::Unreachable {
-        message: format!("run {id} is still {status} after {}", wait(patience.as_secs() as i64)),
-        hint: format!("it goes on; follow it: everbell runs watch {id}"),
+        message: format!("run {id} is still {status} after {}", wait(timeout.as_secs() as i64)),
+        hint: format!("it continues; follow it: everbell runs watch {id}"),
     }
 }
 
-fn finish(session: &mut Session<'_>, answer: &Answer<wire::Run>) -> Result<Exit, CliError> {
+fn finish(session: &mut Session<'_>, answer: &Response<wire::Run>) -> Result<Exit, CliError> {
     let run = &answer.document;
     let (id, status) = (&run.id, run.status.as_str());
     let succeeded = run.status == RunStatus::Succeeded;
@@ -135,12 +139,12 @@ fn finish(session: &mut Session<'_>, answer: &Answer<wire::Run>) -> Result<Exit,
         Some(Format::Name) => session.out.line(id)?,
         Some(Format::Table | Format::Plain) | None => {
             let took = run.duration_ms.map_or_else(String::new, |ms| format!(" in {}", took(ms)));
-            session.done(Mark::of_status(status), &format!("run {id} {status}{took}"))?;
+            session.done(Mark::from_status(status), &format!("run {id} {status}{took}"))?;
             for line in why(run) {
                 session.detail(&line)?;
             }
             if !succeeded {
-                session.advise(&format!("see more: everbell runs show {}", shell(id)))?;
+                session.advise(&format!("show details: everbell runs show {}", shell(id)))?;
             }
         }
     }
@@ -171,11 +175,11 @@ struct Progress {
 impl Progress {
     fn new(session: &Session<'_>, wanted: bool) -> Progress {
         let shown = wanted && std::io::stderr().is_terminal() && !session.quiet && !for_programs(session);
-        Progress { shown, last: String::new(), arrow: session.out.symbols.of(Mark::Arrow) }
+        Progress { shown, last: String::new(), arrow: session.out.symbols.symbol(Mark::Arrow) }
     }
 
-    /// Nobody has to see it, so nothing fails if it cannot be written.
-    fn tell(&mut self, run: &wire::Run, host: impl FnOnce() -> Option<String>) {
+    /// Shows a new status. Errors of the terminal are ignored.
+    fn show(&mut self, run: &wire::Run, host: impl FnOnce() -> Option<String>) {
         let status = run.status.as_str();
         // The end has a line of its own.
         if !self.shown || status == self.last || !is_active(run) {

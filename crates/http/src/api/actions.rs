@@ -1,4 +1,4 @@
-//! What operators do with a job: pause, resume, run now, reschedule, skip, retire.
+//! Actions on a job: pause, resume, run now, reschedule, skip, retire.
 
 use axum::http::StatusCode;
 use everbell::client::{Change, OrgRunNow, Rescheduling, RunNowRequest, Skipping};
@@ -9,17 +9,17 @@ use everbell_wire as wire;
 use everbell_wire::job::ResumeAction;
 use everbell_wire::run::RunNowOutcome as Outcome;
 
+use super::job_history::zone_for;
 use super::jobs::{etag, shown};
-use super::questions::zone_for;
-use crate::call::{Answer, Call};
 use crate::convert::begun_org_update;
 use crate::problem::{Kind, Problem};
+use crate::request::{ApiRequest, ApiResponse};
 use crate::unavailable::unavailable;
 use everbell_wire::form::job::time;
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, TEXT, optional, required};
 
 /// The most runs that are counted.
-const MOST_COUNTED: u32 = 10_000;
+const MAX_COUNTED_RUNS: u32 = 10_000;
 
 pub(super) const REASON: Value = Value::Text { min: 3, max: 500 };
 
@@ -81,57 +81,57 @@ pub(crate) const SKIP_NEXT: &[Field] = &[
 
 pub(crate) const RETIRE: &[Field] = &[optional("reason", REASON, "The reason, for the audit trail.")];
 
-pub(crate) async fn pause(call: Call) -> Result<Answer, Problem> {
-    let mut form = call.body(PAUSE);
-    let job = call.job()?;
+pub(crate) async fn pause(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let mut form = request.body(PAUSE);
+    let job = request.job()?;
     let Some(reason) = form.text("reason").or_else(|| form.text("pauseReason")).map(str::to_owned) else {
         let fault = Fault::new("/reason", "required", "is required to pause a job: 3 to 500 characters");
         return Err(Problem::body(vec![fault]));
     };
-    let row = call.jobs().get(&job).await?;
-    let until = zoned_time(&call, &mut form, "until", (&row, None)).await?;
+    let row = request.jobs().get(&job).await?;
+    let until = zoned_time(&request, &mut form, "until", (&row, None)).await?;
     let same = row.job.state.pause.as_ref().is_some_and(|pause| pause.reason == reason && pause.until == until);
     let cancel = form.flag("cancelPending");
-    if same && !cancel && call.if_match.is_none() {
+    if same && !cancel && request.if_match.is_none() {
         let key = row.job.definition.key.clone();
         let pending = RunFilter { job_key: Some(key), status: vec![RunStatus::Pending], ..RunFilter::default() };
-        let held = call.runs().count(&pending, MOST_COUNTED).await?;
-        return paused(&call, &row, (u64::from(held), 0));
+        let held = request.runs().count(&pending, MAX_COUNTED_RUNS).await?;
+        return paused(&request, &row, (u64::from(held), 0));
     }
-    let change = call.jobs().pause(&job, reason);
+    let change = request.jobs().pause(&job, reason);
     let change = until.into_iter().fold(change, Change::until);
     let change = if cancel { change.cancel_pending() } else { change };
-    let change = call.if_match.into_iter().fold(change, Change::if_revision);
+    let change = request.if_match.into_iter().fold(change, Change::if_revision);
     let changed = change.await?;
-    paused(&call, &changed.job, if cancel { (0, changed.pending) } else { (changed.pending, 0) })
+    paused(&request, &changed.job, if cancel { (0, changed.pending) } else { (changed.pending, 0) })
 }
 
-fn paused(call: &Call, row: &JobRow, (held_runs, canceled_runs): (u64, u64)) -> Result<Answer, Problem> {
-    let job = wire::Job::with_warnings(row, call.app.bell.now());
-    Ok(Answer::ok(&wire::Paused { job, held_runs, canceled_runs })?.header("etag", etag(row)))
+fn paused(request: &ApiRequest, row: &JobRow, (held_runs, canceled_runs): (u64, u64)) -> Result<ApiResponse, Problem> {
+    let job = wire::Job::with_warnings(row, request.app.bell.now());
+    Ok(ApiResponse::ok(&wire::Paused { job, held_runs, canceled_runs })?.header("etag", etag(row)))
 }
 
-pub(crate) async fn resume(call: Call) -> Result<Answer, Problem> {
-    let form = call.body(RESUME);
+pub(crate) async fn resume(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.body(RESUME);
     let once = form.text("missed") == Some("fire_once");
-    let job = call.job()?;
-    let row = call.jobs().get(&job).await?;
+    let job = request.job()?;
+    let row = request.jobs().get(&job).await?;
     let active = row.job.state.status == JobStatus::Active && row.job.state.error.is_none();
-    if active && call.if_match.is_none() && !call.jobs().was_done().await? {
+    if active && request.if_match.is_none() && !request.jobs().was_done().await? {
         let changed = Changed { job: row, successor: None, runs: Vec::new(), gaps: Vec::new(), pending: 0 };
-        return resumed(&call, once, &changed);
+        return resumed(&request, once, &changed);
     }
-    let jobs = call.jobs_because(form.text("reason"));
+    let jobs = request.jobs_because(form.text("reason"));
     let change = jobs.resume(&job);
     let change = if once { change.run_missed_once() } else { change };
-    let change = call.if_match.into_iter().fold(change, Change::if_revision);
-    resumed(&call, once, &change.await?)
+    let change = request.if_match.into_iter().fold(change, Change::if_revision);
+    resumed(&request, once, &change.await?)
 }
 
-fn resumed(call: &Call, once: bool, changed: &Changed) -> Result<Answer, Problem> {
+fn resumed(request: &ApiRequest, once: bool, changed: &Changed) -> Result<ApiResponse, Problem> {
     let folded: u64 = changed.runs.iter().map(|run| run.folded + 1).sum();
     let document = wire::Resumed {
-        job: call.visible(wire::Job::with_warnings(&changed.job, call.app.bell.now())),
+        job: request.visible(wire::Job::with_warnings(&changed.job, request.app.bell.now())),
         resumed: wire::Resumption {
             missed_slots: changed.gaps.iter().map(|gap| gap.slots).sum::<u64>().max(folded),
             action: if once { ResumeAction::FireOnce } else { ResumeAction::Skip },
@@ -139,46 +139,50 @@ fn resumed(call: &Call, once: bool, changed: &Changed) -> Result<Answer, Problem
             released_runs: changed.pending,
         },
     };
-    Ok(Answer::ok(&document)?.header("etag", etag(&changed.job)))
+    Ok(ApiResponse::ok(&document)?.header("etag", etag(&changed.job)))
 }
 
-pub(crate) async fn run_now(call: Call) -> Result<Answer, Problem> {
-    let form = call.body(RUN_NOW);
+pub(crate) async fn run_now(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.body(RUN_NOW);
     if form.flag("force") && form.flag("queue") {
-        let fault = Fault::new("/queue", "invalid", "is the opposite of `force`: a run starts at once, or waits");
+        let fault = Fault::new("/queue", "invalid", "cannot be combined with `force`");
         return Err(Problem::body(vec![fault]));
     }
     if form.has("orgId") && form.has("orgs") {
-        let fault = Fault::new("/orgs", "invalid", "is for several: say either `orgId` or `orgs`");
+        let fault = Fault::new("/orgs", "invalid", "cannot be combined with `orgId`");
         return Err(Problem::body(vec![fault]));
     }
-    let job = call.job()?;
+    let job = request.job()?;
     let org = org_of(&form)?;
-    let jobs = call.jobs_because(form.text("note"));
-    let mut request = jobs.run_now(&job);
-    if let Some(payload) = call.raw("payload") {
-        request = request.payload(payload);
+    let jobs = request.jobs_because(form.text("note"));
+    let mut run_request = jobs.run_now(&job);
+    if let Some(payload) = request.raw("payload") {
+        run_request = run_request.payload(payload);
     }
     if form.flag("force") {
-        request = request.force();
+        run_request = run_request.force();
     } else if form.flag("queue") {
-        request = request.queue();
+        run_request = run_request.queue();
     }
-    let request = call.if_match.into_iter().fold(request, RunNowRequest::if_revision);
+    let run_request = request.if_match.into_iter().fold(run_request, RunNowRequest::if_revision);
     if form.has("orgs") {
-        return ran_for_orgs(&call, &form, request).await;
+        return ran_for_orgs(&request, &form, run_request).await;
     }
-    let outcome = org.iter().fold(request, RunNowRequest::for_org).await?;
-    let row = call.jobs().get(&job).await?;
-    ran(&call, &row, outcome).await
+    let outcome = org.iter().fold(run_request, RunNowRequest::for_org).await?;
+    let row = request.jobs().get(&job).await?;
+    ran(&request, &row, outcome).await
 }
 
 /// Runs for the orgs that are named, or for all.
-async fn ran_for_orgs(call: &Call, form: &Form<'_>, request: RunNowRequest) -> Result<Answer, Problem> {
+async fn ran_for_orgs(
+    request: &ApiRequest,
+    form: &Form<'_>,
+    run_request: RunNowRequest,
+) -> Result<ApiResponse, Problem> {
     if form.text("orgs").is_some() {
-        let begun = request.for_all_orgs().await?;
+        let begun = run_request.for_all_orgs().await?;
         let document = wire::RunNowOrgs { items: Vec::new(), org_update: Some(begun_org_update(&begun)) };
-        return Answer::json(StatusCode::ACCEPTED, &document);
+        return ApiResponse::json(StatusCode::ACCEPTED, &document);
     }
     let mut orgs = Vec::new();
     for (n, name) in form.list("orgs").into_iter().enumerate() {
@@ -188,21 +192,21 @@ async fn ran_for_orgs(call: &Call, form: &Form<'_>, request: RunNowRequest) -> R
         orgs.push(OrgId::new(name).map_err(refused)?);
     }
     let mut items = Vec::with_capacity(orgs.len());
-    for OrgRunNow { org, outcome } in request.for_orgs(&orgs).await? {
+    for OrgRunNow { org, outcome } in run_request.for_orgs(&orgs).await? {
         let (outcome, run, detail) = match &outcome {
             Ok(outcome) => {
-                let (word, run) = in_a_word(outcome);
-                (word, Some(call.visible_run(wire::Run::new(run, None))), None)
+                let (word, run) = outcome_and_run(outcome);
+                (word, Some(request.visible_run(wire::Run::new(run, None))), None)
             }
             Err(error @ StoreError::Unavailable { reason, maybe_done, .. }) => {
-                tracing::warn!(%error, %org, "a run by hand could not be made for an org");
+                tracing::warn!(%error, %org, "a manual run could not be created for an org");
                 (Outcome::Refused, None, Some(unavailable(*reason, *maybe_done)))
             }
             Err(error) => (Outcome::Refused, None, Some(error.to_string())),
         };
         items.push(wire::OrgRun { org_id: org.to_string(), outcome, run, detail });
     }
-    Answer::json(StatusCode::ACCEPTED, &wire::RunNowOrgs { items, org_update: None })
+    ApiResponse::json(StatusCode::ACCEPTED, &wire::RunNowOrgs { items, org_update: None })
 }
 
 /// The org of a body.
@@ -211,7 +215,7 @@ pub(super) fn org_of(form: &Form<'_>) -> Result<Option<OrgId>, Problem> {
     org.map_err(|invalid| Problem::body(vec![Fault::new("/orgId", "invalid", invalid.reason)]))
 }
 
-fn in_a_word(outcome: &RunNow) -> (Outcome, &RunRecord) {
+fn outcome_and_run(outcome: &RunNow) -> (Outcome, &RunRecord) {
     match outcome {
         RunNow::Started(run) => (Outcome::Started, run),
         RunNow::Queued(run) => (Outcome::Queued, run),
@@ -219,75 +223,75 @@ fn in_a_word(outcome: &RunNow) -> (Outcome, &RunRecord) {
     }
 }
 
-/// What became of a run by hand.
-pub(super) async fn ran(call: &Call, row: &JobRow, outcome: RunNow) -> Result<Answer, Problem> {
+/// Responds with the outcome of a manual run.
+pub(super) async fn ran(request: &ApiRequest, row: &JobRow, outcome: RunNow) -> Result<ApiResponse, Problem> {
     let zone = row.job.definition.spec.as_ref().ok().map(|spec| spec.zone().clone());
-    let (word, run) = in_a_word(&outcome);
+    let (word, run) = outcome_and_run(&outcome);
     let next_run_at = match &run.org {
-        Some(org) => call.jobs().next_fires_for(row.job.definition.id, org, 1).await?.pop().map(|at| at.timestamp()),
+        Some(org) => request.jobs().next_fires_for(row.job.definition.id, org, 1).await?.pop().map(|at| at.timestamp()),
         None => row.timer.as_ref().and_then(|timer| timer.next_run_at),
     };
-    let location = format!("{}/runs/{}", call.mount, run.id);
-    let run = call.visible_run(wire::Run::new(run, zone.as_ref()));
+    let location = format!("{}/runs/{}", request.mount, run.id);
+    let run = request.visible_run(wire::Run::new(run, zone.as_ref()));
     let document = wire::RunNow { outcome: word, run, next_run_at };
     let RunNow::Skipped { blocking, .. } = outcome else {
-        return Ok(Answer::json(StatusCode::ACCEPTED, &document)?.header("location", location));
+        return Ok(ApiResponse::json(StatusCode::ACCEPTED, &document)?.header("location", location));
     };
-    if call.app.options.settings.run_now_overlap_status == 200 {
-        return Ok(Answer::ok(&document)?.header("location", location));
+    if request.app.options.settings.run_now_overlap_status == 200 {
+        return Ok(ApiResponse::ok(&document)?.header("location", location));
     }
-    let active = match call.runs().get(blocking).await {
-        Ok(_) if !call.may_read_runs() => None,
+    let active = match request.runs().get(blocking).await {
+        Ok(_) if !request.may_read_runs() => None,
         Ok(active) => Some(wire::Run::new(&active, zone.as_ref())),
         Err(StoreError::NotFound { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    let detail = format!("Run {blocking} is still active; this run was recorded as skipped.");
+    let detail = format!("Run {blocking} is still active, so this run was recorded as skipped.");
     let json = |document: &wire::Run| serde_json::to_value(document).unwrap_or_default();
     let problem = Problem::new(Kind::OverlapSkipped, detail).with("run", json(&document.run));
     Err(active.iter().fold(problem, |problem, active| problem.with("activeRun", json(active))))
 }
 
-pub(crate) async fn reschedule(call: Call) -> Result<Answer, Problem> {
-    let mut form = call.body(RESCHEDULE);
-    let job = call.job()?;
-    let row = call.jobs().get(&job).await?;
+pub(crate) async fn reschedule(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let mut form = request.body(RESCHEDULE);
+    let job = request.job()?;
+    let row = request.jobs().get(&job).await?;
     let org = org_of(&form)?;
-    let Some(to) = zoned_time(&call, &mut form, "nextRunAt", (&row, org.as_ref())).await? else {
+    let Some(to) = zoned_time(&request, &mut form, "nextRunAt", (&row, org.as_ref())).await? else {
         return Err(Problem::body(vec![Fault::new("/nextRunAt", "required", "is required")]));
     };
-    let jobs = call.jobs_because(form.text("reason"));
+    let jobs = request.jobs_because(form.text("reason"));
     let change = jobs.reschedule(&job, to);
     let change = org.iter().fold(change, Change::<Rescheduling>::for_org);
-    let change = call.if_match.into_iter().fold(change, Change::if_revision);
-    shown(&call, StatusCode::OK, &change.await?.job)
+    let change = request.if_match.into_iter().fold(change, Change::if_revision);
+    shown(&request, StatusCode::OK, &change.await?.job)
 }
 
-pub(crate) async fn skip_next(call: Call) -> Result<Answer, Problem> {
-    let form = call.body(SKIP_NEXT);
-    let jobs = call.jobs_because(form.text("reason"));
-    let change = jobs.skip_next(call.job()?, form.count("count").unwrap_or(1));
+pub(crate) async fn skip_next(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.body(SKIP_NEXT);
+    let jobs = request.jobs_because(form.text("reason"));
+    let change = jobs.skip_next(request.job()?, form.count("count").unwrap_or(1));
     let change = org_of(&form)?.iter().fold(change, Change::<Skipping>::for_org);
-    let change = call.if_match.into_iter().fold(change, Change::if_revision);
-    shown(&call, StatusCode::OK, &change.await?.job)
+    let change = request.if_match.into_iter().fold(change, Change::if_revision);
+    shown(&request, StatusCode::OK, &change.await?.job)
 }
 
-pub(crate) async fn retire(call: Call) -> Result<Answer, Problem> {
-    let form = call.query(RETIRE);
-    let jobs = call.jobs_because(form.text("reason"));
-    let change = jobs.retire(call.job()?);
-    let change = call.if_match.into_iter().fold(change, Change::if_revision);
-    shown(&call, StatusCode::OK, &change.await?.job)
+pub(crate) async fn retire(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.query(RETIRE);
+    let jobs = request.jobs_because(form.text("reason"));
+    let change = jobs.retire(request.job()?);
+    let change = request.if_match.into_iter().fold(change, Change::if_revision);
+    shown(&request, StatusCode::OK, &change.await?.job)
 }
 
 /// A time of the body, read in the zone of the job, or of the org that is meant.
 async fn zoned_time(
-    call: &Call,
+    request: &ApiRequest,
     form: &mut Form<'_>,
     name: &str,
     (row, org): (&JobRow, Option<&OrgId>),
 ) -> Result<Option<jiff::Timestamp>, Problem> {
-    let zone = zone_for(call, row, org).await?.unwrap_or_else(Zone::utc);
+    let zone = zone_for(request, row, org).await?.unwrap_or_else(Zone::utc);
     let read = time(form, name, &zone);
     match read {
         None if form.has(name) => {

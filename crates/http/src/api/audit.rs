@@ -1,8 +1,8 @@
 //! The audit trail.
 
-use crate::call::{Answer, Call};
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::Problem;
+use crate::request::{ApiRequest, ApiResponse};
 use everbell_wire as wire;
 use everbell_wire::form::{Field, Kind, optional};
 
@@ -13,9 +13,9 @@ const OBJECT: Kind = Kind::Text { min: 1, max: 220 };
 pub const LIST: &[Field] =
     &[optional("object", OBJECT, "Only entries about this object, such as `job:daily-briefing`."), LIMIT, CURSOR];
 
-pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
-    let form = call.query(LIST);
-    let page = call.app.bell.store().list_audit(form.text("object"), &page::request(&call)?).await?;
-    let document = page::document(&call, &page, page.items.iter().map(wire::AuditEntry::from).collect());
-    Ok(page::linked(&call, "/audit", document.next_cursor.as_deref(), Answer::ok(&document)?))
+pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.query(LIST);
+    let page = request.app.bell.store().list_audit(form.text("object"), &page::from_query(&request)?).await?;
+    let document = page::document(&request, &page, page.items.iter().map(wire::AuditEntry::from).collect());
+    Ok(page::linked(&request, "/audit", document.next_cursor.as_deref(), ApiResponse::ok(&document)?))
 }

@@ -1,4 +1,4 @@
-//! Backfills: runs for slots that have gone by.
+//! Backfills: runs for past slots.
 
 use axum::http::StatusCode;
 use everbell::{Invalid, JobRow, JobStatus, Scope};
@@ -6,10 +6,10 @@ use everbell_core::{BackfillId, Zone};
 use everbell_wire as wire;
 
 use super::actions::{ORG, REASON, org_of};
-use super::questions::zone_for;
-use crate::call::{Answer, Call, shown};
+use super::job_history::zone_for;
 use crate::convert;
 use crate::problem::Problem;
+use crate::request::{ApiRequest, ApiResponse, shown};
 use everbell_wire::form::job::time;
 use everbell_wire::form::{Fault, Field, Kind as Value, optional, required};
 
@@ -30,15 +30,15 @@ pub(crate) const CREATE: &[Field] = &[
     ),
 ];
 
-pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
-    let mut form = call.body(CREATE);
-    let job = call.job()?;
-    let row = call.jobs().get(&job).await?;
+pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let mut form = request.body(CREATE);
+    let job = request.job()?;
+    let row = request.jobs().get(&job).await?;
     let org = org_of(&form)?;
-    let zone = zone_for(&call, &row, org.as_ref()).await?.unwrap_or_else(Zone::utc);
+    let zone = zone_for(&request, &row, org.as_ref()).await?.unwrap_or_else(Zone::utc);
     let for_all = form.has("orgs");
     if for_all && org.is_some() {
-        form.fault("orgs", "invalid", "is for all: say either `orgId` or `orgs`");
+        form.fault("orgs", "invalid", "cannot be combined with `orgId`");
     }
     let (from, to) = (time(&mut form, "from", &zone), time(&mut form, "to", &zone));
     let faults: Vec<Fault> = std::mem::take(form.faults_mut());
@@ -46,27 +46,27 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
     if form.flag("dryRun") {
         expect_possible(&row, for_all || org.is_some())?;
     }
-    let jobs = call.jobs_because(form.text("reason"));
+    let jobs = request.jobs_because(form.text("reason"));
     if for_all && form.flag("dryRun") {
         let size = jobs.plan_backfill_for_all(&job, from, to).await?;
-        return Answer::ok(&convert::backfill_size(size, from, to));
+        return ApiResponse::ok(&convert::backfill_size(size, from, to));
     }
     if for_all {
         let begun = jobs.backfill_for_all(&job, from, to).await?;
-        return Answer::json(StatusCode::ACCEPTED, &convert::begun_backfill_of_all(&begun, from, to));
+        return ApiResponse::json(StatusCode::ACCEPTED, &convert::begun_backfill_of_all(&begun, from, to));
     }
     if form.flag("dryRun") {
         let plan = match &org {
             Some(org) => jobs.plan_backfill_for(&job, org, from, to).await?,
             None => jobs.plan_backfill(&job, from, to).await?,
         };
-        return Answer::ok(&convert::backfill_plan(&plan, from, to));
+        return ApiResponse::ok(&convert::backfill_plan(&plan, from, to));
     }
     let begun = match &org {
         Some(org) => jobs.backfill_for(&job, org, from, to).await?,
         None => jobs.backfill(&job, from, to).await?,
     };
-    Answer::json(StatusCode::ACCEPTED, &convert::begun_backfill(&begun, from, to))
+    ApiResponse::json(StatusCode::ACCEPTED, &convert::begun_backfill(&begun, from, to))
 }
 
 /// A plan is no plan if the runs would be refused.
@@ -80,15 +80,15 @@ fn expect_possible(row: &JobRow, names_orgs: bool) -> Result<(), Problem> {
     Ok(())
 }
 
-pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
-    let reports = call.jobs().backfills(call.job()?).await?;
-    Answer::ok(&wire::Items { items: reports.iter().map(convert::backfill_report).collect::<Vec<_>>() })
+pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let reports = request.jobs().backfills(request.job()?).await?;
+    ApiResponse::ok(&wire::Items { items: reports.iter().map(convert::backfill_report).collect::<Vec<_>>() })
 }
 
-pub(crate) async fn stop(call: Call) -> Result<Answer, Problem> {
-    let name = call.part("backfillId");
+pub(crate) async fn stop(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let name = request.part("backfillId");
     let missing = || Problem::not_found("backfill", &shown(name));
     let id: BackfillId = name.parse().map_err(|_| missing())?;
-    let canceled = call.jobs().stop_backfill(call.job()?, id).await?;
-    Answer::ok(&wire::StoppedBackfill { id: id.to_string(), canceled })
+    let canceled = request.jobs().stop_backfill(request.job()?, id).await?;
+    ApiResponse::ok(&wire::StoppedBackfill { id: id.to_string(), canceled })
 }

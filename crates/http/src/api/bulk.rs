@@ -1,4 +1,4 @@
-//! The same for many jobs: pause and resume, first as a dry run if wanted.
+//! Pausing and resuming many jobs, optionally as a dry run.
 
 use everbell::client::Change;
 use everbell::core::store::PageRequest;
@@ -10,13 +10,13 @@ use jiff::Timestamp;
 
 use super::actions::REASON;
 use super::jobs::filter;
-use crate::call::{Answer, Call};
 use crate::problem::Problem;
+use crate::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::job::time;
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional, required};
 
 /// The most jobs of one request.
-const MOST: u32 = 1_000;
+const MAX_BULK_JOBS: u32 = 1_000;
 
 const FILTER: &[Field] = &[
     optional(
@@ -46,7 +46,7 @@ const FILTER: &[Field] = &[
 /// The body of an action on several jobs.
 pub const BULK: &[Field] = &[
     required("action", Value::Word(&["pause", "resume"]), "The action."),
-    optional("jobKeys", Value::List { of: &TEXT, max: MOST as usize }, "The keys of the jobs."),
+    optional("jobKeys", Value::List { of: &TEXT, max: MAX_BULK_JOBS as usize }, "The keys of the jobs."),
     optional(
         "filter",
         Value::Component("JobFilter", FILTER),
@@ -62,25 +62,25 @@ pub const BULK: &[Field] = &[
     optional("dryRun", Value::Flag, "Return what would change without changing it."),
 ];
 
-/// What is asked for.
-struct Wish {
+/// A bulk action.
+struct BulkRequest {
     pause: Option<String>,
     until: Option<jiff::Timestamp>,
     once: bool,
     dry_run: bool,
 }
 
-pub(crate) async fn change(call: Call) -> Result<Answer, Problem> {
-    let mut form = call.body(BULK);
+pub(crate) async fn change(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let mut form = request.body(BULK);
     let pausing = form.text("action") == Some("pause");
     if pausing && !form.has("reason") {
         form.fault("reason", "required", "is required to pause: 3 to 500 characters");
     }
     if form.has("jobKeys") == form.has("filter") {
-        form.note(Fault::new("/jobKeys", "required", "either `jobKeys` or `filter` is required, and not both"));
+        form.note(Fault::new("/jobKeys", "required", "exactly one of `jobKeys` and `filter` is required"));
     }
     let until = time(&mut form, "until", &Zone::utc());
-    let wish = Wish {
+    let bulk = BulkRequest {
         pause: form.text("reason").filter(|_| pausing).map(str::to_owned),
         until,
         once: form.text("missed") == Some("fire_once"),
@@ -90,22 +90,22 @@ pub(crate) async fn change(call: Call) -> Result<Answer, Problem> {
     if !faults.is_empty() {
         return Err(Problem::body(faults));
     }
-    let rows = if form.has("filter") { matching(&call, &form).await? } else { named(&call, &form).await? };
+    let rows = if form.has("filter") { matching(&request, &form).await? } else { named(&request, &form).await? };
     let mut items = Vec::with_capacity(rows.len());
     for row in &rows {
-        items.push(one(&call, row, &wish).await);
+        items.push(one(&request, row, &bulk).await);
     }
     let changed =
         items.iter().filter(|item| matches!(item.outcome, Outcome::Changed | Outcome::WouldChange)).count() as u64;
     let action = if pausing { "pause" } else { "resume" }.to_owned();
-    Answer::ok(&wire::Bulk { dry_run: wish.dry_run, action, changed, items })
+    ApiResponse::ok(&wire::Bulk { dry_run: bulk.dry_run, action, changed, items })
 }
 
-async fn named(call: &Call, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> {
+async fn named(request: &ApiRequest, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> {
     let mut rows = Vec::new();
     let mut faults = Vec::new();
     for (n, key) in form.list("jobKeys").into_iter().enumerate() {
-        match call.jobs().get(key).await {
+        match request.jobs().get(key).await {
             Ok(row) => rows.push(row),
             Err(error @ StoreError::NotFound { .. }) => {
                 faults.push(Fault::new(format!("/jobKeys/{n}"), "not_found", error.to_string()));
@@ -119,40 +119,40 @@ async fn named(call: &Call, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> {
     if faults.is_empty() { Ok(rows) } else { Err(Problem::body(faults)) }
 }
 
-async fn matching(call: &Call, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> {
+async fn matching(request: &ApiRequest, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> {
     let inner = form.value("filter").cloned().unwrap_or_default();
-    let filter = filter(call, &Form::read(&inner, FILTER, Naming::Camel))?;
-    let page = call.jobs().list(&filter, &PageRequest { limit: MOST, after: None }).await?;
+    let filter = filter(request, &Form::read(&inner, FILTER, Naming::Camel))?;
+    let page = request.jobs().list(&filter, &PageRequest { limit: MAX_BULK_JOBS, after: None }).await?;
     if page.next.is_some() {
-        let detail = format!("matches more than {MOST} jobs; narrow it");
+        let detail = format!("matches more than {MAX_BULK_JOBS} jobs; use a narrower filter");
         return Err(Problem::body(vec![Fault::new("/filter", "out_of_range", detail)]));
     }
     Ok(page.items)
 }
 
-/// One job fails by itself: the others are changed all the same.
-async fn one(call: &Call, row: &JobRow, wish: &Wish) -> wire::BulkItem {
+/// Changes one job. A failure does not affect the others.
+async fn one(request: &ApiRequest, row: &JobRow, bulk: &BulkRequest) -> wire::BulkItem {
     let definition = &row.job.definition;
     let timer = row.timer.as_ref();
-    let next = if wish.pause.is_some() {
+    let next = if bulk.pause.is_some() {
         timer.and_then(|timer| timer.next_run_at)
     } else {
-        let after = timer.map_or(Timestamp::MIN, |timer| timer.last_slot_at).max(call.app.bell.now());
+        let after = timer.map_or(Timestamp::MIN, |timer| timer.last_slot_at).max(request.app.bell.now());
         definition.spec.as_ref().ok().and_then(|spec| spec.next_after(after))
     };
     let item = |outcome, detail| wire::BulkItem {
         id: definition.id.to_string(),
         job_key: definition.key.to_string(),
         // A job that was just paused has no next fire any more.
-        next_run_at: next.filter(|_| wish.pause.is_none() || outcome != Outcome::Changed),
+        next_run_at: next.filter(|_| bulk.pause.is_none() || outcome != Outcome::Changed),
         outcome,
         detail,
     };
     let status = row.job.state.status;
-    let wanted = if wish.pause.is_some() { JobStatus::Active } else { JobStatus::Paused };
+    let wanted = if bulk.pause.is_some() { JobStatus::Active } else { JobStatus::Paused };
     // Each job is a part of the request: what was done for it before is not done again.
-    let part = call.request.as_ref().map(|request| request.part(&definition.id.to_string()));
-    let jobs = call.jobs().once(part.as_ref());
+    let part = request.request_key.as_ref().map(|key| key.part(&definition.id.to_string()));
+    let jobs = request.jobs().once(part.as_ref());
     let done = match jobs.was_done().await {
         Ok(done) => done,
         Err(error) => return item(Outcome::Failed, Some(error.to_string())),
@@ -160,15 +160,15 @@ async fn one(call: &Call, row: &JobRow, wish: &Wish) -> wire::BulkItem {
     if status != wanted && !done {
         return item(Outcome::Unchanged, Some(format!("it is {status}")));
     }
-    if wish.dry_run {
+    if bulk.dry_run {
         return item(Outcome::WouldChange, None);
     }
-    let changed = if let Some(reason) = &wish.pause {
+    let changed = if let Some(reason) = &bulk.pause {
         let change = jobs.pause(definition.id, reason.clone());
-        wish.until.into_iter().fold(change, Change::until).await
+        bulk.until.into_iter().fold(change, Change::until).await
     } else {
         let change = jobs.resume(definition.id);
-        if wish.once { change.run_missed_once().await } else { change.await }
+        if bulk.once { change.run_missed_once().await } else { change.await }
     };
     match changed {
         Ok(_) => item(Outcome::Changed, None),

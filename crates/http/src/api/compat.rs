@@ -1,4 +1,4 @@
-//! A thin facade for programs that know schedules instead of jobs: a schedule is the living version of a job.
+//! A compatibility API for programs that know schedules instead of jobs. A schedule is the current version of a job.
 
 use axum::http::StatusCode;
 use everbell::client::Change;
@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{edits, jobs};
-use crate::call::{Answer, Call, Payload};
 use crate::page;
 use crate::problem::{Kind as ProblemKind, Problem};
+use crate::request::{ApiRequest, ApiResponse, ResponseBody};
 use everbell_wire::form::{Fault, Field, Form, Kind, Naming, TEXT, optional, required};
 
 const READ_ONLY: Kind = Kind::Json;
@@ -22,7 +22,7 @@ const IGNORED: &str = "Read-only. Ignored, so a response can be sent back as a r
 macro_rules! schedule_fields {
     ($need:ident) => {
         &[
-            $need("name", TEXT, "The name of the schedule: the key of its job."),
+            $need("name", TEXT, "The name of the schedule, which is the key of its job."),
             optional("cron_expression", EXPRESSION, "The cron expression. A new schedule needs it, or `cron_spec`."),
             optional("cron_spec", EXPRESSION, "Same as `cron_expression`."),
             optional("timezone", Kind::Text { min: 1, max: 100 }, "The IANA time zone. Default: UTC."),
@@ -45,12 +45,12 @@ const EXPRESSION: Kind = Kind::Text { min: 1, max: 1_000 };
 
 /// A whole schedule.
 pub const SCHEDULE: &[Field] = schedule_fields!(required);
-/// What is different about a schedule.
+/// The changes of a schedule.
 pub const PATCH: &[Field] = schedule_fields!(optional);
 
 /// The query of a list.
 pub const LIST: &[Field] = &[
-    optional("limit", Kind::Integer { min: 1, max: 1_000 }, "The most schedules of a page. Default: 1000."),
+    optional("limit", Kind::Integer { min: 1, max: 1_000 }, "The maximum number of schedules per page. Default: 1000."),
     optional(
         "cursor",
         Kind::Text { min: 1, max: 2_000 },
@@ -122,8 +122,8 @@ impl wire::Example for ScheduleDocument {
 }
 
 impl ScheduleDocument {
-    fn new(call: &Call, row: &JobRow, id: JobId) -> ScheduleDocument {
-        let job = call.visible(row.into());
+    fn new(request: &ApiRequest, row: &JobRow, id: JobId) -> ScheduleDocument {
+        let job = request.visible(row.into());
         let last_run = row.last_run.as_ref().filter(|_| job.last_run.is_some());
         ScheduleDocument {
             kind: kind(row).to_owned(),
@@ -145,13 +145,13 @@ impl ScheduleDocument {
     }
 
     /// The document of a row, with the id that all versions share.
-    async fn read(call: &Call, row: &JobRow) -> Result<ScheduleDocument, Problem> {
+    async fn read(request: &ApiRequest, row: &JobRow) -> Result<ScheduleDocument, Problem> {
         let definition = &row.job.definition;
         let first = match definition.version {
             1 => definition.id,
-            _ => call.jobs().get(JobRef::Version(definition.key.clone(), 1)).await?.job.definition.id,
+            _ => request.jobs().get(JobRef::Version(definition.key.clone(), 1)).await?.job.definition.id,
         };
-        Ok(ScheduleDocument::new(call, row, first))
+        Ok(ScheduleDocument::new(request, row, first))
     }
 }
 
@@ -160,94 +160,97 @@ fn kind(row: &JobRow) -> &str {
 }
 
 /// The current version of the schedule that the path names, by its key or by the id of any version.
-async fn current(call: &Call) -> Result<JobRow, Problem> {
-    let row = call.jobs().get(call.job()?).await?;
+async fn current(request: &ApiRequest) -> Result<JobRow, Problem> {
+    let row = request.jobs().get(request.job()?).await?;
     match row.job.state.status {
-        JobStatus::Retired => Ok(call.jobs().get(&row.job.definition.key).await?),
+        JobStatus::Retired => Ok(request.jobs().get(&row.job.definition.key).await?),
         JobStatus::Active | JobStatus::Paused => Ok(row),
     }
 }
 
 /// A list is a bare array, so the `Link` header names the next page.
-pub async fn list(call: Call) -> Result<Answer, Problem> {
+pub async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let filter =
         JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], one_time: Some(false), ..JobFilter::default() };
-    let limit = call.query(LIST).count("limit").unwrap_or(MAX_LIMIT);
-    let request = PageRequest { limit, ..page::request(&call)? };
-    let rows = call.jobs().list(&filter, &request).await?;
+    let limit = request.query(LIST).count("limit").unwrap_or(MAX_LIMIT);
+    let page_request = PageRequest { limit, ..page::from_query(&request)? };
+    let rows = request.jobs().list(&filter, &page_request).await?;
     let mut documents = Vec::with_capacity(rows.items.len());
     for row in &rows.items {
-        documents.push(ScheduleDocument::read(&call, row).await?);
+        documents.push(ScheduleDocument::read(&request, row).await?);
     }
-    let next = page::next(&call, rows.next.as_ref());
-    Ok(page::linked(&call, "/api/v1/schedules", next.as_deref(), Answer::ok(&documents)?))
+    let next = page::next(&request, rows.next.as_ref());
+    Ok(page::linked(&request, "/api/v1/schedules", next.as_deref(), ApiResponse::ok(&documents)?))
 }
 
-pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
-    let row = current(&call).await?;
-    shown(&call, StatusCode::OK, &row).await
+pub(crate) async fn get(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let row = current(&request).await?;
+    shown(&request, StatusCode::OK, &row).await
 }
 
-pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
-    let (enabled, call) = translated(call, SCHEDULE, true, None)?;
-    let answer = renamed(jobs::create(call.clone()).await)?;
-    let row = call.jobs().get(named(&answer).as_str()).await?;
-    let row = if enabled == Some(false) { call.jobs().pause(row.job.definition.id, DISABLED).await?.job } else { row };
-    shown(&call, StatusCode::CREATED, &row).await
+pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let (enabled, request) = translated(request, SCHEDULE, true, None)?;
+    let response = renamed(jobs::create(request.clone()).await)?;
+    let row = request.jobs().get(named(&response).as_str()).await?;
+    let row =
+        if enabled == Some(false) { request.jobs().pause(row.job.definition.id, DISABLED).await?.job } else { row };
+    shown(&request, StatusCode::CREATED, &row).await
 }
 
-/// PUT: what is absent is cleared, except that a pause stays until `enabled` ends it.
-pub async fn replace(call: Call) -> Result<Answer, Problem> {
-    changed(call, SCHEDULE, true).await
+/// Replaces a schedule. Absent members are cleared, except that a pause stays until `enabled` ends it.
+pub async fn replace(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    changed(request, SCHEDULE, true).await
 }
 
-/// PATCH: what is absent stays, and `null` clears.
-pub async fn patch(call: Call) -> Result<Answer, Problem> {
-    changed(call, PATCH, false).await
+/// Updates a schedule. Absent members keep their values, `null` clears.
+pub async fn patch(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    changed(request, PATCH, false).await
 }
 
-async fn changed(mut call: Call, fields: &'static [Field], whole: bool) -> Result<Answer, Problem> {
-    let row = current(&call).await?;
+async fn changed(mut request: ApiRequest, fields: &'static [Field], whole: bool) -> Result<ApiResponse, Problem> {
+    let row = current(&request).await?;
     let id = row.job.definition.id.to_string();
-    call.path.iter_mut().filter(|(name, _)| name == "jobId").for_each(|(_, value)| value.clone_from(&id));
-    let (enabled, call) = translated(call, fields, whole, Some(&row))?;
-    let patched = renamed(edits::patch(call.clone()).await)?;
-    let row = call.jobs().get(&row.job.definition.key).await?;
-    if call.if_match.is_some() && !patched.headers.contains(&("etag", jobs::etag(&row))) {
-        return Err(Problem::new(ProblemKind::RevisionMismatch, "The schedule was changed meanwhile."));
+    request.path.iter_mut().filter(|(name, _)| name == "jobId").for_each(|(_, value)| value.clone_from(&id));
+    let (enabled, request) = translated(request, fields, whole, Some(&row))?;
+    let patched = renamed(edits::patch(request.clone()).await)?;
+    let row = request.jobs().get(&row.job.definition.key).await?;
+    if request.if_match.is_some() && !patched.headers.contains(&("etag", jobs::etag(&row))) {
+        return Err(Problem::new(ProblemKind::RevisionMismatch, "The schedule has changed since it was read."));
     }
     let id = row.job.definition.id;
-    let guard = call.if_match.map(|_| row.job.state.revision).into_iter();
+    let guard = request.if_match.map(|_| row.job.state.revision).into_iter();
     let row = match (enabled, row.job.state.status) {
-        (Some(false), JobStatus::Active) => guard.fold(call.jobs().pause(id, DISABLED), Change::if_revision).await?.job,
-        (Some(true), JobStatus::Paused) => guard.fold(call.jobs().resume(id), Change::if_revision).await?.job,
+        (Some(false), JobStatus::Active) => {
+            guard.fold(request.jobs().pause(id, DISABLED), Change::if_revision).await?.job
+        }
+        (Some(true), JobStatus::Paused) => guard.fold(request.jobs().resume(id), Change::if_revision).await?.job,
         _ => row,
     };
-    shown(&call, StatusCode::OK, &row).await
+    shown(&request, StatusCode::OK, &row).await
 }
 
 /// A schedule, with the revision of its job as the `ETag`.
-async fn shown(call: &Call, status: StatusCode, row: &JobRow) -> Result<Answer, Problem> {
-    Ok(Answer::json(status, &ScheduleDocument::read(call, row).await?)?.header("etag", jobs::etag(row)))
+async fn shown(request: &ApiRequest, status: StatusCode, row: &JobRow) -> Result<ApiResponse, Problem> {
+    Ok(ApiResponse::json(status, &ScheduleDocument::read(request, row).await?)?.header("etag", jobs::etag(row)))
 }
 
-/// The faults of a body that its fields cannot tell.
+/// Returns the faults of a body that its fields cannot detect.
 pub(crate) fn faults_of(body: &Value, whole: bool, row: Option<&JobRow>) -> Vec<Fault> {
     let text = |name: &str| body.get(name).and_then(Value::as_str);
     let mut faults = Vec::new();
     match (text("cron_expression"), text("cron_spec")) {
         (Some(one), Some(other)) if one != other => {
-            faults.push(Fault::new("/cron_spec", "invalid", "differs from `cron_expression`: send one of them"));
+            faults.push(Fault::new("/cron_spec", "invalid", "differs from `cron_expression`; send only one of them"));
         }
         (None, None) if whole && body.get("cron_expression").is_none_or(Value::is_null) => {
-            faults.push(Fault::new("/cron_expression", "required", "is required: when it fires"));
+            faults.push(Fault::new("/cron_expression", "required", "is required"));
         }
         _ => {}
     }
     let Some(row) = row else { return faults };
     for (name, own) in [("name", row.job.definition.key.as_str()), ("kind", kind(row))] {
         if text(name).is_some_and(|sent| sent != own) {
-            faults.push(Fault::new(format!("/{name}"), "invalid", format!("cannot change: it is `{own}`")));
+            faults.push(Fault::new(format!("/{name}"), "invalid", format!("cannot be changed from `{own}`")));
         }
     }
     faults
@@ -256,19 +259,19 @@ pub(crate) fn faults_of(body: &Value, whole: bool, row: Option<&JobRow>) -> Vec<
 /// The call as the API of jobs takes it, and whether the schedule shall fire, if that is said. `row` is the schedule that
 /// is changed.
 fn translated(
-    mut call: Call,
+    mut request: ApiRequest,
     fields: &'static [Field],
     whole: bool,
     row: Option<&JobRow>,
-) -> Result<(Option<bool>, Call), Problem> {
-    let form = Form::read(&call.body, fields, Naming::Camel);
+) -> Result<(Option<bool>, ApiRequest), Problem> {
+    let form = Form::read(&request.body, fields, Naming::Camel);
     let enabled = form.value("enabled").and_then(Value::as_bool);
     let mut faults = form.faults();
-    faults.extend(faults_of(&call.body, whole, row));
+    faults.extend(faults_of(&request.body, whole, row));
     if !faults.is_empty() {
         return Err(Problem::body(faults));
     }
-    if let Value::Object(members) = &mut call.body
+    if let Value::Object(members) = &mut request.body
         && let Some(spec) = members.remove("cron_spec")
     {
         members.entry("cron_expression").or_insert(spec);
@@ -277,7 +280,7 @@ fn translated(
     for (theirs, ours) in
         [("name", "jobKey"), ("cron_expression", "cronExpression"), ("timezone", "timezone"), ("target", "target")]
     {
-        match call.body.get(theirs) {
+        match request.body.get(theirs) {
             Some(value) => drop(body.insert(ours.to_owned(), value.clone())),
             None if whole => drop(body.insert(ours.to_owned(), Value::Null)),
             None => {}
@@ -286,16 +289,16 @@ fn translated(
     if row.is_some() {
         body.remove("jobKey");
     }
-    if whole || call.body.get("payload").is_some() {
-        body.insert("payload".to_owned(), call.body.get("payload").cloned().unwrap_or(Value::Null));
+    if whole || request.body.get("payload").is_some() {
+        body.insert("payload".to_owned(), request.body.get("payload").cloned().unwrap_or(Value::Null));
     }
-    call.body = Value::Object(body);
-    Ok((enabled, call))
+    request.body = Value::Object(body);
+    Ok((enabled, request))
 }
 
-fn named(answer: &Answer) -> String {
-    let text = match &answer.body {
-        Payload::Text(_, text) => text.as_str(),
+fn named(response: &ApiResponse) -> String {
+    let text = match &response.body {
+        ResponseBody::Text(_, text) => text.as_str(),
         _ => "",
     };
     let document: Value = serde_json::from_str(text).unwrap_or_else(|_| json!({}));
@@ -303,6 +306,6 @@ fn named(answer: &Answer) -> String {
 }
 
 /// Problems name the members as this facade spells them.
-fn renamed(answer: Result<Answer, Problem>) -> Result<Answer, Problem> {
-    answer.map_err(|problem| problem.renamed(&[("#/cronExpression", "#/cron_expression"), ("#/jobKey", "#/name")]))
+fn renamed(response: Result<ApiResponse, Problem>) -> Result<ApiResponse, Problem> {
+    response.map_err(|problem| problem.renamed(&[("#/cronExpression", "#/cron_expression"), ("#/jobKey", "#/name")]))
 }

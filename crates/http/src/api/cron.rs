@@ -5,8 +5,8 @@ use everbell_core::cron::{Dst, Expression};
 use everbell_core::{Spec, SpecError, Zone};
 use everbell_wire as wire;
 
-use crate::call::{Answer, Call};
 use crate::problem::Problem;
+use crate::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::job::time;
 use everbell_wire::form::{Field, Kind as Value, optional, required};
 use everbell_wire::policies::DST;
@@ -21,12 +21,12 @@ pub(crate) const PREVIEW: &[Field] = &[
     optional("dst", Value::Component("DstInput", DST), "How changes to and from daylight saving time are treated."),
 ];
 
-pub(crate) async fn show(call: Call) -> Result<Answer, Problem> {
-    let mut form = call.body(PREVIEW);
+pub(crate) async fn show(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let mut form = request.body(PREVIEW);
     let zone = form.text("timezone").map(Zone::get).transpose();
     let zone = zone.map_err(|error| form.fault("timezone", "unknown_zone", error.to_string())).ok().flatten();
     let zone = zone.unwrap_or_else(Zone::utc);
-    let now = call.app.bell.now();
+    let now = request.app.bell.now();
     let from = time(&mut form, "from", &zone).unwrap_or(now);
     let (start_at, end_at) = (time(&mut form, "startAt", &zone), time(&mut form, "endAt", &zone));
     let dst = Dst {
@@ -52,12 +52,12 @@ pub(crate) async fn show(call: Call) -> Result<Answer, Problem> {
     };
     let faults = form.faults();
     match spec.and_then(|spec| wire::Preview::new(&spec, from, count)).filter(|_| faults.is_empty()) {
-        Some(document) => Answer::ok(&document),
+        Some(document) => ApiResponse::ok(&document),
         None => Err(Problem::body(faults)),
     }
 }
 
 /// Lists the cron expression templates.
-pub(crate) async fn templates(call: Call) -> Result<Answer, Problem> {
-    Answer::ok(&wire::Items { items: call.app.options.templates.clone() })
+pub(crate) async fn templates(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    ApiResponse::ok(&wire::Items { items: request.app.options.templates.clone() })
 }

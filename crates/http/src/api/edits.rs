@@ -1,4 +1,4 @@
-//! New versions of jobs: new-version, PATCH, and what differs between two.
+//! New versions of jobs, and differences between versions.
 
 use axum::http::StatusCode;
 use everbell::{JobRow, StoreError};
@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::jobs::{check_target, documented, etag, key_of, shown};
-use crate::call::{Answer, Call, refuse};
 use crate::problem::{Kind, Problem};
+use crate::request::{ApiRequest, ApiResponse, refuse};
 use everbell_wire::form::definition;
 use everbell_wire::form::job::{self, EDIT, JobForm};
 use everbell_wire::form::{Fault, Field, Form, Kind as FieldKind, Naming, required};
@@ -19,8 +19,8 @@ const VERSION: FieldKind = FieldKind::Integer { min: 1, max: 4_294_967_295 };
 pub(crate) const DIFF: &[Field] =
     &[required("from", VERSION, "The version to compare with."), required("to", VERSION, "The version to compare.")];
 
-/// How often an edit begins anew because somebody was faster.
-const ATTEMPTS: u32 = 5;
+/// How often an edit is retried after a conflict.
+const MAX_EDIT_ATTEMPTS: u32 = 5;
 
 /// A job before and after an edit.
 struct Edited {
@@ -28,50 +28,53 @@ struct Edited {
     changed: Changed,
 }
 
-/// Makes the next version, also if nothing differs.
-pub async fn new_version(call: Call) -> Result<Answer, Problem> {
-    let Edited { before, changed } = edit(&call).await?;
+/// Creates the next version, even if nothing differs.
+pub async fn new_version(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let Edited { before, changed } = edit(&request).await?;
     let row = changed.successor.as_ref().unwrap_or(&changed.job);
     let mut superseded = wire::Superseded::from(&changed.job);
     superseded.next_run_at = before.timer.as_ref().and_then(|timer| timer.next_run_at);
-    let document = wire::NewVersion { job: documented(&call, row).await, superseded, changes: changes(&before, row) };
-    let location = format!("{}/jobs/{}", call.mount, row.job.definition.id);
-    Ok(Answer::json(StatusCode::CREATED, &document)?.header("location", location).header("etag", etag(row)))
+    let document =
+        wire::NewVersion { job: documented(&request, row).await, superseded, changes: changes(&before, row) };
+    let location = format!("{}/jobs/{}", request.mount, row.job.definition.id);
+    Ok(ApiResponse::json(StatusCode::CREATED, &document)?.header("location", location).header("etag", etag(row)))
 }
 
-/// A merge patch: makes the next version if something differs.
-pub async fn patch(call: Call) -> Result<Answer, Problem> {
-    let before = call.jobs().get(call.job()?).await?;
+/// Applies a merge patch. Creates the next version if anything differs.
+pub async fn patch(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let before = request.jobs().get(request.job()?).await?;
     let (key, revision) = (&before.job.definition.key, before.job.state.revision);
-    StoreError::expect_revision("job", key, call.if_match, Some(revision))?;
-    let wanted = merged(&call, &before).await?;
-    if wanted.faults.is_empty() && !differs(&call, &before, &wanted)? {
-        return shown(&call, StatusCode::OK, &before);
+    StoreError::expect_revision("job", key, request.if_match, Some(revision))?;
+    let wanted = merged(&request, &before).await?;
+    if wanted.faults.is_empty() && !differs(&request, &before, &wanted)? {
+        return shown(&request, StatusCode::OK, &before);
     }
-    let Edited { changed, .. } = edit(&call).await?;
+    let Edited { changed, .. } = edit(&request).await?;
     let row = changed.successor.as_ref().unwrap_or(&changed.job);
-    Ok(Answer::ok(&documented(&call, row).await)?.header("etag", etag(row)))
+    Ok(ApiResponse::ok(&documented(&request, row).await)?.header("etag", etag(row)))
 }
 
-/// Reads the job, applies what the body says, and commits with what was read; again if somebody was faster.
-async fn edit(call: &Call) -> Result<Edited, Problem> {
-    let form = call.body(EDIT);
-    let jobs = call.jobs_because(form.text("reason"));
+/// Reads the job, applies the body and commits with the revision that was read. Retries after a conflict.
+async fn edit(request: &ApiRequest) -> Result<Edited, Problem> {
+    let form = request.body(EDIT);
+    let jobs = request.jobs_because(form.text("reason"));
     let mut attempt = 1;
     loop {
-        let before = jobs.get(call.job()?).await?;
-        let JobForm { draft, faults } = merged(call, &before).await?;
+        let before = jobs.get(request.job()?).await?;
+        let JobForm { draft, faults } = merged(request, &before).await?;
         refuse(faults)?;
         let refused = |problems| Problem::from(StoreError::from(first(problems)));
-        let mut edit = draft.edit(call.app.bell.now()).map_err(refused)?;
-        if !definition::changes_timing(&call.body) && before.job.definition.spec.is_ok() {
+        let mut edit = draft.edit(request.app.bell.now()).map_err(refused)?;
+        if !definition::changes_timing(&request.body) && before.job.definition.spec.is_ok() {
             edit.spec = None;
         }
-        let revision = call.if_match.unwrap_or(before.job.state.revision);
+        let revision = request.if_match.unwrap_or(before.job.state.revision);
         let change = jobs.new_version(JobRef::Id(before.job.definition.id), edit).if_revision(revision);
         let change = if form.flag("activate") { change.activate() } else { change };
         match change.await {
-            Err(error) if error.is_conflict() && call.if_match.is_none() && attempt < ATTEMPTS => attempt += 1,
+            Err(error) if error.is_conflict() && request.if_match.is_none() && attempt < MAX_EDIT_ATTEMPTS => {
+                attempt += 1;
+            }
             Ok(changed) => return Ok(Edited { before, changed }),
             Err(error) => return Err(error.into()),
         }
@@ -83,45 +86,43 @@ fn first(problems: Vec<everbell::Invalid>) -> everbell::Invalid {
 }
 
 /// The job as it would be.
-async fn merged(call: &Call, before: &JobRow) -> Result<JobForm, Problem> {
+async fn merged(request: &ApiRequest, before: &JobRow) -> Result<JobForm, Problem> {
     let own = &before.job.definition;
     let mut document = definition::document(own);
-    let mut patch = call.body.clone();
+    let mut patch = request.body.clone();
     if let Value::Object(members) = &mut patch {
         for own in ["reason", "activate", "payload"] {
             members.remove(own);
         }
     }
     definition::merge(&mut document, &patch);
-    let payload = match call.body.get("payload") {
-        Some(_) => call.raw("payload"),
+    let payload = match request.body.get("payload") {
+        Some(_) => request.raw("payload"),
         None => RawValue::from_string(own.payload.as_str().to_owned()).ok(),
     };
     let mut read = job::read(&document, payload.as_deref(), Naming::Camel);
     // The shape of the patch itself comes first: what it says wrongly may be lost in the merge.
-    let mut faults = Form::read(&call.body, EDIT, Naming::Camel).faults();
-    faults.iter_mut().for_each(with_the_way);
+    let mut faults = Form::read(&request.body, EDIT, Naming::Camel).faults();
+    faults.iter_mut().for_each(with_alternative);
     faults.extend(read.faults.into_iter().filter(|fault| fault.pointer != "/jobKey"));
     let mut seen = std::collections::BTreeSet::new();
     faults.retain(|fault| seen.insert(fault.pointer.clone()));
-    check_target(call, read.draft.target.as_deref(), &mut faults).await?;
+    check_target(request, read.draft.target.as_deref(), &mut faults).await?;
     read.faults = faults;
     Ok(read)
 }
 
-/// What somebody may want to edit and cannot, with what to do instead.
-fn with_the_way(fault: &mut Fault) {
+/// Explains members that cannot be edited, and the alternative.
+fn with_alternative(fault: &mut Fault) {
     let instead = match (fault.code, fault.pointer.as_str()) {
-        ("unknown_field", "/jobKey") => "never changes: make a job with the other key, and retire this one",
-        ("unknown_field", "/status") => {
-            "is not edited: POST to `pause` or `resume` below the job, or DELETE the job to retire it"
-        }
+        ("unknown_field", "/jobKey") => "cannot be changed; create a job with the new key and retire this one",
+        ("unknown_field", "/status") => "cannot be edited; use `pause` or `resume`, or DELETE the job to retire it",
         _ => return,
     };
     instead.clone_into(&mut fault.detail);
 }
 
-fn differs(call: &Call, before: &JobRow, wanted: &JobForm) -> Result<bool, Problem> {
+fn differs(request: &ApiRequest, before: &JobRow, wanted: &JobForm) -> Result<bool, Problem> {
     let definition = &before.job.definition;
     let made = everbell::Made {
         id: definition.id,
@@ -130,21 +131,21 @@ fn differs(call: &Call, before: &JobRow, wanted: &JobForm) -> Result<bool, Probl
         at: definition.created_at,
     };
     let after = wanted.draft.definition(&made).map_err(|problems| Problem::from(StoreError::from(first(problems))))?;
-    Ok(call.body.get("activate").is_some() || after.content_hash() != definition.content_hash())
+    Ok(request.body.get("activate").is_some() || after.content_hash() != definition.content_hash())
 }
 
-pub(crate) async fn diff(call: Call) -> Result<Answer, Problem> {
-    let form = call.query(DIFF);
-    let key = key_of(&call).await?;
+pub(crate) async fn diff(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.query(DIFF);
+    let key = key_of(&request).await?;
     let version = async |name: &str| -> Result<JobRow, Problem> {
-        let number = form.count(name).ok_or_else(|| Problem::new(Kind::NotFound, "There is no such version."))?;
-        Ok(call.jobs().get(JobRef::Version(key.clone(), number)).await?)
+        let number = form.count(name).ok_or_else(|| Problem::new(Kind::NotFound, "This version does not exist."))?;
+        Ok(request.jobs().get(JobRef::Version(key.clone(), number)).await?)
     };
     let (from, to) = (version("from").await?, version("to").await?);
-    Answer::ok(&wire::Items { items: changes(&from, &to) })
+    ApiResponse::ok(&wire::Items { items: changes(&from, &to) })
 }
 
-/// What differs between two versions, as the API spells it.
+/// Returns the members that differ between two versions.
 pub fn changes(from: &JobRow, to: &JobRow) -> Vec<wire::ChangedField> {
     let flat = |row: &JobRow| {
         let own = &row.job.definition;

@@ -14,9 +14,9 @@ use tokio::time::Instant;
 
 use crate::App;
 use crate::access::{Actor, Role};
-use crate::call::{Answer, Call, Payload};
-use crate::live::{Listening, Told};
+use crate::live::{Listening, StreamEvent};
 use crate::problem::Problem;
+use crate::request::{ApiRequest, ApiResponse, ResponseBody};
 use crate::streams::StreamPermit;
 use everbell_wire::form::{Field, Kind as Value, TEXT, optional};
 
@@ -39,97 +39,97 @@ const ENDS_ACCESS: [&str; 2] = ["token.revoke", "session.end"];
 /// Events about who has access and which machines there are begin with one of these.
 const FOR_ADMINS: [&str; 4] = ["token.", "session.", "auth.", "instance."];
 
-/// An event as this role may see it: what admins do with access is for admins, and who did something for operators.
-fn visible(role: Role, told: &Arc<Told>) -> Option<Arc<Told>> {
-    if role < Role::Admin && FOR_ADMINS.iter().any(|start| told.kind.starts_with(start)) {
+/// Returns the event as this role may see it. Only admins see events about access, and only operators see actors.
+fn visible(role: Role, event: &Arc<StreamEvent>) -> Option<Arc<StreamEvent>> {
+    if role < Role::Admin && FOR_ADMINS.iter().any(|start| event.kind.starts_with(start)) {
         return None;
     }
-    if role >= Role::Operator || told.data.get("actor").is_none() {
-        return Some(Arc::clone(told));
+    if role >= Role::Operator || event.data.get("actor").is_none() {
+        return Some(Arc::clone(event));
     }
-    let mut data = told.data.clone();
+    let mut data = event.data.clone();
     data["actor"] = json!(null);
-    Some(Arc::new(Told { data, ..Told::clone(told) }))
+    Some(Arc::new(StreamEvent { data, ..StreamEvent::clone(event) }))
 }
 
-/// What a listener wants.
-struct Wanted {
+/// The filter of a stream.
+struct EventFilter {
     types: Vec<String>,
     job_key: Option<String>,
     named: bool,
 }
 
-impl Wanted {
-    fn covers(&self, told: &Told) -> bool {
+impl EventFilter {
+    fn matches(&self, event: &StreamEvent) -> bool {
         let fits = |pattern: &String| match pattern.strip_suffix('*') {
-            Some(start) => told.kind.starts_with(start),
-            None => told.kind == *pattern,
+            Some(start) => event.kind.starts_with(start),
+            None => event.kind == *pattern,
         };
         (self.types.is_empty() || self.types.iter().any(fits))
-            && self.job_key.as_ref().is_none_or(|key| told.job_key.as_ref() == Some(key))
+            && self.job_key.as_ref().is_none_or(|key| event.job_key.as_ref() == Some(key))
     }
 
     /// JSON has no line breaks, so one line of data is enough.
-    fn written(&self, app: &App, told: &Told) -> String {
-        let name = if self.named { format!("event: {}\n", told.kind) } else { String::new() };
-        format!("id: {}\n{name}data: {}\n\n", app.live.id(told.number), told.data)
+    fn to_frame(&self, app: &App, event: &StreamEvent) -> String {
+        let name = if self.named { format!("event: {}\n", event.kind) } else { String::new() };
+        format!("id: {}\n{name}data: {}\n\n", app.live.id(event.number), event.data)
     }
 }
 
-pub(crate) async fn stream(call: Call) -> Result<Answer, Problem> {
-    follow(call, true).await
+pub(crate) async fn stream(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    follow(request, true).await
 }
 
-/// A stream whose events have names, for who wants some; or none, for a browser that wants any.
-pub async fn follow(call: Call, named: bool) -> Result<Answer, Problem> {
-    let form = call.query(STREAM);
-    let wanted = Wanted {
+/// Opens a stream. Events have names for API clients, and none for browsers, which handle all of them alike.
+pub async fn follow(request: ApiRequest, named: bool) -> Result<ApiResponse, Problem> {
+    let form = request.query(STREAM);
+    let filter = EventFilter {
         types: form.list("types").into_iter().map(str::to_owned).collect(),
         job_key: form.text("jobKey").map(str::to_owned),
         named,
     };
-    let permit = call.app.streams.open(&call.actor.name)?;
-    let last_id = call.headers.get("last-event-id").and_then(|value| value.to_str().ok());
-    let Listening { missed, events } = call.app.live.listen(last_id);
-    call.app.live.ready().await;
+    let permit = request.app.streams.open(&request.actor.name)?;
+    let last_id = request.headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    let Listening { missed, events } = request.app.live.listen(last_id);
+    request.app.live.ready().await;
     let mut beginning = String::from("retry: 2000\n: everbell\n\n");
     match missed {
         Some(missed) => {
-            let seen = missed.iter().filter_map(|told| visible(call.actor.role, told));
-            seen.filter(|told| wanted.covers(told))
-                .for_each(|told| beginning.push_str(&wanted.written(&call.app, &told)));
+            let seen = missed.iter().filter_map(|event| visible(request.actor.role, event));
+            seen.filter(|event| filter.matches(event))
+                .for_each(|event| beginning.push_str(&filter.to_frame(&request.app, &event)));
         }
         None => beginning.push_str(RESET),
     }
-    let ended = call.app.live.ended();
-    let (app, actor) = (Arc::clone(&call.app), call.actor.clone());
-    let listener = Listener { app, actor, wanted, events, ended, checked: Instant::now(), _permit: permit };
+    let ended = request.app.live.ended();
+    let (app, actor) = (Arc::clone(&request.app), request.actor.clone());
+    let listener = Listener { app, actor, filter, events, ended, checked: Instant::now(), _permit: permit };
     let rest = stream::unfold(listener, |mut listener| async move {
         let text = listener.next().await?;
         Some((Ok::<_, Infallible>(Bytes::from(text)), listener))
     });
     let first = stream::iter([Ok::<_, Infallible>(Bytes::from(beginning))]);
     let body = Body::from_stream(futures_util::StreamExt::chain(first, rest));
-    Ok(Answer { status: StatusCode::OK, headers: Vec::new(), body: Payload::Events(body) })
+    Ok(ApiResponse { status: StatusCode::OK, headers: Vec::new(), body: ResponseBody::Events(body) })
 }
 
-/// Events were lost: who shows something reads it again.
+/// Tells the client that events were lost and that it has to reload.
 const RESET: &str = "event: reset\ndata: {}\n\n";
 
 /// An open stream.
 struct Listener {
     app: Arc<App>,
     actor: Actor,
-    wanted: Wanted,
-    events: broadcast::Receiver<Arc<Told>>,
+    filter: EventFilter,
+    events: broadcast::Receiver<Arc<StreamEvent>>,
     ended: watch::Receiver<bool>,
-    /// When the token was last known to be valid.
+    /// The time of the last check of the token.
     checked: Instant,
     _permit: StreamPermit,
 }
 
 impl Listener {
-    /// What the stream says next; nothing at its end.
+    /// Returns the next frame of the stream, or `None` at its end.
     async fn next(&mut self) -> Option<String> {
         loop {
             let check_at = self.check_at();
@@ -140,22 +140,22 @@ impl Listener {
             let Ok(event) = event else {
                 return self.is_still_valid().await.then(|| ": \n\n".to_owned());
             };
-            let told = match event {
-                Ok(told) => told,
+            let event = match event {
+                Ok(event) => event,
                 Err(RecvError::Lagged(_)) if self.is_still_valid().await => return Some(RESET.to_owned()),
                 Err(RecvError::Lagged(_) | RecvError::Closed) => return None,
             };
-            let may_end = ENDS_ACCESS.contains(&told.kind.as_str()) || Instant::now() >= check_at;
+            let may_end = ENDS_ACCESS.contains(&event.kind.as_str()) || Instant::now() >= check_at;
             if may_end && !self.is_still_valid().await {
                 return None;
             }
-            if let Some(told) = visible(self.actor.role, &told).filter(|told| self.wanted.covers(told)) {
-                return Some(self.wanted.written(&self.app, &told));
+            if let Some(event) = visible(self.actor.role, &event).filter(|event| self.filter.matches(event)) {
+                return Some(self.filter.to_frame(&self.app, &event));
             }
         }
     }
 
-    /// When to check next: after a while, or when the token ends by itself.
+    /// Returns the time of the next check: after the interval, or when the token expires.
     fn check_at(&self) -> Instant {
         let usual = self.checked + CHECK_INTERVAL;
         self.left().map_or(usual, |left| usual.min(Instant::now() + left))
@@ -173,10 +173,10 @@ impl Listener {
         if self.left().is_some_and(|left| left.is_zero()) {
             return false;
         }
-        match self.app.gate.is_still_valid(&self.actor, &self.app.bell).await {
+        match self.app.authenticator.is_still_valid(&self.actor, &self.app.bell).await {
             Ok(is_valid) => is_valid,
             Err(error) => {
-                tracing::debug!(%error, "a stream could not check its token; it tries again");
+                tracing::debug!(%error, "a stream could not check its token; retrying");
                 true
             }
         }
@@ -189,35 +189,35 @@ mod tests {
 
     #[test]
     fn roles_choose_what_is_seen() {
-        let told = |kind: &str| {
+        let event = |kind: &str| {
             let data = json!({ "actor": "token:ana", "object": "x" });
-            Arc::new(Told { number: 1, kind: kind.to_owned(), job_key: None, data })
+            Arc::new(StreamEvent { number: 1, kind: kind.to_owned(), job_key: None, data })
         };
         for kind in ["token.create", "session.end", "auth.denied", "instance.drain"] {
-            assert!(visible(Role::Admin, &told(kind)).is_some(), "{kind}");
-            assert!(visible(Role::Operator, &told(kind)).is_none(), "{kind}");
+            assert!(visible(Role::Admin, &event(kind)).is_some(), "{kind}");
+            assert!(visible(Role::Operator, &event(kind)).is_none(), "{kind}");
         }
-        assert_eq!(visible(Role::Operator, &told("job.pause")).unwrap().data["actor"], "token:ana");
-        let seen = visible(Role::Viewer, &told("job.pause")).unwrap();
+        assert_eq!(visible(Role::Operator, &event("job.pause")).unwrap().data["actor"], "token:ana");
+        let seen = visible(Role::Viewer, &event("job.pause")).unwrap();
         assert_eq!((&seen.data["actor"], &seen.data["object"]), (&json!(null), &json!("x")));
     }
 
     #[test]
     fn patterns_choose_events() {
-        let told = |kind: &str, key: &str| Told {
+        let event = |kind: &str, key: &str| StreamEvent {
             number: 1,
             kind: kind.to_owned(),
             job_key: Some(key.to_owned()),
             data: serde_json::Value::Null,
         };
-        let wanted = |types: &[&str], key: Option<&str>| Wanted {
+        let filter = |types: &[&str], key: Option<&str>| EventFilter {
             types: types.iter().map(|text| (*text).to_owned()).collect(),
             job_key: key.map(str::to_owned),
             named: true,
         };
-        assert!(wanted(&[], None).covers(&told("run.failed", "a")));
-        assert!(wanted(&["job.*", "run.*"], Some("a")).covers(&told("run.failed", "a")));
-        assert!(!wanted(&["run.failed"], None).covers(&told("run.succeeded", "a")));
-        assert!(!wanted(&[], Some("b")).covers(&told("run.failed", "a")));
+        assert!(filter(&[], None).matches(&event("run.failed", "a")));
+        assert!(filter(&["job.*", "run.*"], Some("a")).matches(&event("run.failed", "a")));
+        assert!(!filter(&["run.failed"], None).matches(&event("run.succeeded", "a")));
+        assert!(!filter(&[], Some("b")).matches(&event("run.failed", "a")));
     }
 }

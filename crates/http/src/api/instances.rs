@@ -3,51 +3,51 @@
 use everbell_core::{InstanceId, JobStatus, RunStatus, Zone};
 use everbell_wire as wire;
 
-use crate::call::{Answer, Call, shown};
 use crate::problem::Problem;
+use crate::request::{ApiRequest, ApiResponse, shown};
 
-pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
-    let bell = &call.app.bell;
+pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let bell = &request.app.bell;
     let alive_since = bell.alive_since();
     let instances = bell.instances().await?;
-    Answer::ok(&wire::Items {
+    ApiResponse::ok(&wire::Items {
         items: instances.iter().map(|one| wire::Instance::new(one, alive_since)).collect::<Vec<_>>(),
     })
 }
 
-pub(crate) async fn drain(call: Call) -> Result<Answer, Problem> {
-    set_draining(&call, true).await
+pub(crate) async fn drain(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    set_draining(&request, true).await
 }
 
-pub(crate) async fn undrain(call: Call) -> Result<Answer, Problem> {
-    set_draining(&call, false).await
+pub(crate) async fn undrain(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    set_draining(&request, false).await
 }
 
-async fn set_draining(call: &Call, draining: bool) -> Result<Answer, Problem> {
-    let name = call.part("instanceId");
+async fn set_draining(request: &ApiRequest, draining: bool) -> Result<ApiResponse, Problem> {
+    let name = request.part("instanceId");
     let missing = || Problem::not_found("instance", &shown(name));
     let id: InstanceId = name.parse().map_err(|_| missing())?;
-    let now = call.app.bell.now();
+    let now = request.app.bell.now();
     let action = if draining { "instance.drain" } else { "instance.undrain" };
-    let audit = call.actor.entry(action, format!("instance:{id}"), now);
-    call.app.bell.store().drain_instance(id, draining, &audit).await?;
-    Ok(Answer::nothing())
+    let audit = request.actor.entry(action, format!("instance:{id}"), now);
+    request.app.bell.store().drain_instance(id, draining, &audit).await?;
+    Ok(ApiResponse::nothing())
 }
 
 /// Shows the version, the database and the time of the server.
-pub async fn status(call: Call) -> Result<Answer, Problem> {
-    let bell = &call.app.bell;
+pub async fn status(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let bell = &request.app.bell;
     let store = bell.store().status().await?;
     let counts = bell.store().counts(bell.now()).await?;
     let orgs = bell.orgs().counts().await?;
     let jobs = |status| counts.jobs.iter().filter(|count| count.status == status).map(|count| count.jobs).sum();
     let runs = |status| counts.active_runs.iter().filter(|count| count.status == status).map(|count| count.runs).sum();
-    Answer::ok(&wire::Status {
+    ApiResponse::ok(&wire::Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         tz_data: Zone::data_version().to_owned(),
         now: bell.now(),
-        actor: call.actor.name.clone(),
-        role: call.actor.role.as_str().to_owned(),
+        actor: request.actor.name.clone(),
+        role: request.actor.role.as_str().to_owned(),
         database: store.product,
         schema_version: store.schema_version,
         size_bytes: store.size_bytes,

@@ -6,9 +6,9 @@ use everbell_core::store::{JobRef, JobSort};
 use everbell_wire as wire;
 
 use crate::access::expect_role;
-use crate::call::{Answer, Call, refuse};
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
+use crate::request::{ApiRequest, ApiResponse, refuse};
 use everbell_wire::form::job::{self, JobForm};
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional};
 
@@ -54,20 +54,20 @@ pub const LIST: &[Field] = &[
     CURSOR,
 ];
 
-pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
-    let form = call.query(LIST);
-    let filter = filter(&call, &form)?;
-    let page = call.jobs().list(&filter, &page::request(&call)?).await?;
-    let items = page.items.iter().map(|row| call.visible(row.into())).collect();
-    let document = page::document(&call, &page, items);
-    Ok(page::linked(&call, "/jobs", document.next_cursor.as_deref(), Answer::ok(&document)?))
+pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.query(LIST);
+    let filter = filter(&request, &form)?;
+    let page = request.jobs().list(&filter, &page::from_query(&request)?).await?;
+    let items = page.items.iter().map(|row| request.visible(row.into())).collect();
+    let document = page::document(&request, &page, items);
+    Ok(page::linked(&request, "/jobs", document.next_cursor.as_deref(), ApiResponse::ok(&document)?))
 }
 
-/// What a query, or the filter of a bulk action, asks for.
-pub fn filter(call: &Call, form: &Form<'_>) -> Result<JobFilter, Problem> {
+/// Reads the filter of a query or a bulk action.
+pub fn filter(request: &ApiRequest, form: &Form<'_>) -> Result<JobFilter, Problem> {
     let asks_for_runs = form.has("lastRunStatus") || form.text("sort") == Some("-lastRunAt");
     if asks_for_runs {
-        expect_role(&call.actor, call.app.options.run_history)?;
+        expect_role(&request.actor, request.app.options.run_history)?;
     }
     let refused = |name: &'static str| move |error: everbell::Invalid| Problem::at("parameter", name, error.reason);
     let key = form.text("jobKey").map(JobKey::new).transpose().map_err(refused("jobKey"))?;
@@ -106,75 +106,81 @@ fn label(text: &str) -> (String, Option<String>) {
     }
 }
 
-pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
-    let payload = call.raw("payload");
-    let JobForm { draft, mut faults } = job::read(&call.body, payload.as_deref(), Naming::Camel);
-    check_target(&call, draft.target.as_deref(), &mut faults).await?;
+pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let payload = request.raw("payload");
+    let JobForm { draft, mut faults } = job::read(&request.body, payload.as_deref(), Naming::Camel);
+    check_target(&request, draft.target.as_deref(), &mut faults).await?;
     refuse(faults)?;
     let key = draft.key.clone();
-    match call.jobs().create(draft.into()).await {
+    match request.jobs().create(draft.into()).await {
         Ok(row) => {
-            let location = format!("{}/jobs/{}", call.mount, row.job.definition.id);
-            let document = documented(&call, &row).await;
-            Ok(Answer::json(StatusCode::CREATED, &document)?.header("etag", etag(&row)).header("location", location))
+            let location = format!("{}/jobs/{}", request.mount, row.job.definition.id);
+            let document = documented(&request, &row).await;
+            Ok(ApiResponse::json(StatusCode::CREATED, &document)?
+                .header("etag", etag(&row))
+                .header("location", location))
         }
-        Err(StoreError::Conflict { .. }) => Err(exists(&call, &key).await?),
+        Err(StoreError::Conflict { .. }) => Err(exists(&request, &key).await?),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Notes a target that nobody serves, together with everything else.
-pub(super) async fn check_target(call: &Call, target: Option<&str>, faults: &mut Vec<Fault>) -> Result<(), Problem> {
+/// Adds a fault if no live instance serves the target.
+pub(super) async fn check_target(
+    request: &ApiRequest,
+    target: Option<&str>,
+    faults: &mut Vec<Fault>,
+) -> Result<(), Problem> {
     // A body that is no object names none either.
     let named = !faults.iter().any(|fault| ["", "/target"].contains(&fault.pointer.as_str()));
     let Some(target) = target.filter(|_| named) else { return Ok(()) };
-    match call.jobs().check_target(target).await {
+    match request.jobs().check_target(target).await {
         Err(StoreError::Invalid(invalid)) => {
             faults.push(Fault::new("/target", "unknown_target", invalid.reason));
             Ok(())
         }
-        answer => Ok(answer?),
+        result => Ok(result?),
     }
 }
 
-async fn exists(call: &Call, key: &str) -> Result<Problem, Problem> {
-    let living = call.jobs().get(key).await?;
+async fn exists(request: &ApiRequest, key: &str) -> Result<Problem, Problem> {
+    let living = request.jobs().get(key).await?;
     let (definition, state) = (&living.job.definition, &living.job.state);
-    let detail = format!("Job `{key}` is {} at version {}.", state.status, definition.version);
+    let detail = format!("Job `{key}` already exists: it is {} at version {}.", state.status, definition.version);
     Ok(Problem::new(Kind::JobKeyExists, detail).with("jobId", definition.id.to_string()))
 }
 
-pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
-    let row = call.jobs().get(call.job()?).await?;
-    shown(&call, StatusCode::OK, &row)
+pub(crate) async fn get(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let row = request.jobs().get(request.job()?).await?;
+    shown(&request, StatusCode::OK, &row)
 }
 
-pub(crate) async fn versions(call: Call) -> Result<Answer, Problem> {
-    let key = key_of(&call).await?;
-    let versions = call.jobs().versions(key.as_str()).await?;
-    Answer::ok(&wire::Items { items: versions.iter().map(|row| call.visible(row.into())).collect() })
+pub(crate) async fn versions(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let key = key_of(&request).await?;
+    let versions = request.jobs().versions(key.as_str()).await?;
+    ApiResponse::ok(&wire::Items { items: versions.iter().map(|row| request.visible(row.into())).collect() })
 }
 
 /// The key of the job that the path names.
-pub(super) async fn key_of(call: &Call) -> Result<JobKey, Problem> {
-    Ok(match call.job()? {
+pub(super) async fn key_of(request: &ApiRequest) -> Result<JobKey, Problem> {
+    Ok(match request.job()? {
         JobRef::Key(key) | JobRef::Version(key, _) => key,
-        id @ JobRef::Id(_) => call.jobs().get(id).await?.job.definition.key.clone(),
+        id @ JobRef::Id(_) => request.jobs().get(id).await?.job.definition.key.clone(),
     })
 }
 
 /// A job, with its revision as the `ETag`.
-pub(super) fn shown(call: &Call, status: StatusCode, row: &JobRow) -> Result<Answer, Problem> {
-    let document = call.visible(wire::Job::with_warnings(row, call.app.bell.now()));
-    Ok(Answer::json(status, &document)?.header("etag", etag(row)))
+pub(super) fn shown(request: &ApiRequest, status: StatusCode, row: &JobRow) -> Result<ApiResponse, Problem> {
+    let document = request.visible(wire::Job::with_warnings(row, request.app.bell.now()));
+    Ok(ApiResponse::json(status, &document)?.header("etag", etag(row)))
 }
 
-/// A job that was just made, with what may surprise about it.
-pub(super) async fn documented(call: &Call, row: &JobRow) -> wire::Job {
-    let mut document = call.visible(wire::Job::with_warnings(row, call.app.bell.now()));
+/// Returns the document of a new version, with warnings.
+pub(super) async fn documented(request: &ApiRequest, row: &JobRow) -> wire::Job {
+    let mut document = request.visible(wire::Job::with_warnings(row, request.app.bell.now()));
     if let Some(depends) = &row.job.definition.policies.depends_on {
-        let other = call.jobs().get(&depends.job_key).await;
-        // That the database went away is no reason to call a job not made that was.
+        let other = request.jobs().get(&depends.job_key).await;
+        // A database error must not hide that the job was created.
         let is_missing = match &other {
             Ok(other) => other.job.state.status == JobStatus::Retired,
             Err(error) => matches!(error, StoreError::NotFound { .. }),
@@ -191,9 +197,11 @@ pub fn declared_elsewhere(row: &JobRow) -> Option<wire::Warning> {
     let declared = match row.job.definition.source {
         Source::Api => return None,
         Source::Config => {
-            "a configuration file declares this job: its next start undoes this change unless the file says the same"
+            "this job is declared in a configuration file; the next start reverts this change unless the file is changed too"
         }
-        Source::Code => "a program declares this job: its next start undoes this change unless its code says the same",
+        Source::Code => {
+            "this job is declared by a program; its next start reverts this change unless the code is changed too"
+        }
     };
     Some(wire::Warning {
         code: "declared_elsewhere".to_owned(),
@@ -203,9 +211,10 @@ pub fn declared_elsewhere(row: &JobRow) -> Option<wire::Warning> {
     })
 }
 
-/// No living job has the key that a job depends on.
+/// Warns that a job depends on a key without a current job.
 pub fn missing_dependency(key: &str) -> wire::Warning {
-    let detail = format!("it depends on `{key}`, which is no living job: every slot is skipped until one succeeds");
+    let detail =
+        format!("it depends on `{key}`, which is not a current job; every slot is skipped until that job succeeds");
     wire::Warning { code: "unknown_dependency".to_owned(), detail, local_date: None, at: None }
 }
 

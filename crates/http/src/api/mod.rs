@@ -11,12 +11,12 @@ pub mod events;
 #[cfg(test)]
 mod example_tests;
 pub mod instances;
+pub mod job_history;
 pub mod jobs;
 pub mod org_jobs;
 pub mod org_updates;
 pub mod orgs;
 pub mod probes;
-pub mod questions;
 pub mod runs;
 pub mod sessions;
 pub mod targets;

@@ -1,4 +1,4 @@
-//! Jobs and orgs together: what an org wants of a job, how they stand, what a move would do.
+//! Jobs of orgs: overrides, status and previews of moves.
 
 use everbell::core::org::Override;
 use everbell::core::store::JobOrgFilter;
@@ -7,11 +7,11 @@ use everbell_core::Zone;
 use everbell_wire as wire;
 
 use super::actions::REASON;
-use super::questions::of_query;
-use crate::call::{Answer, Call, shown};
+use super::job_history::query_problem;
 use crate::convert;
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
+use crate::request::{ApiRequest, ApiResponse, shown};
 use everbell_wire::form::job::{EXPRESSION, ZONE, expression_fault};
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, TEXT, optional, required};
 
@@ -43,31 +43,33 @@ pub(crate) const WHAT_IF: &[Field] = &[
 ];
 
 /// The jobs that fire for orgs, as one sees them.
-pub async fn list(call: Call) -> Result<Answer, Problem> {
-    let id = call.org()?;
-    let org = call.orgs().get(&id).await?;
-    let rows = call.orgs().jobs_of(&id).await?;
-    Answer::ok(&wire::Items { items: rows.iter().map(|row| wire::OrgJob::from_org(&org, row)).collect::<Vec<_>>() })
+pub async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let id = request.org()?;
+    let org = request.orgs().get(&id).await?;
+    let rows = request.orgs().jobs_of(&id).await?;
+    ApiResponse::ok(&wire::Items {
+        items: rows.iter().map(|row| wire::OrgJob::from_org(&org, row)).collect::<Vec<_>>(),
+    })
 }
 
 /// The orgs, as a job sees them.
-pub async fn of_job(call: Call) -> Result<Answer, Problem> {
-    let filter = filter(&call.query(OF_JOB));
-    let row = call.jobs().get(call.job()?).await?;
+pub async fn of_job(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let filter = filter(&request.query(OF_JOB));
+    let row = request.jobs().get(request.job()?).await?;
     let id = row.job.definition.id;
-    let page = call.orgs().of_job(id, &filter, &page::request(&call)?).await.map_err(of_query)?;
-    let org_updates = call.orgs().org_updates().await?;
+    let page = request.orgs().of_job(id, &filter, &page::from_query(&request)?).await.map_err(query_problem)?;
+    let org_updates = request.orgs().org_updates().await?;
     let document = wire::JobOrgs {
         items: page.items.iter().map(|own| wire::OrgJob::from_job(&row.job, own)).collect(),
-        next_cursor: page::next(&call, page.next.as_ref()),
+        next_cursor: page::next(&request, page.next.as_ref()),
         unreadable: page.unreadable,
         org_updates: org_updates.iter().filter(|org_update| org_update.job == id).map(wire::OrgUpdate::from).collect(),
     };
-    let path = format!("/jobs/{}/orgs", page::encoded(call.part("jobId")));
-    Ok(page::linked(&call, &path, document.next_cursor.as_deref(), Answer::ok(&document)?))
+    let path = format!("/jobs/{}/orgs", page::encoded(request.part("jobId")));
+    Ok(page::linked(&request, &path, document.next_cursor.as_deref(), ApiResponse::ok(&document)?))
 }
 
-/// Which orgs of a job a query asks for.
+/// Reads the filter of a query.
 pub fn filter(form: &Form<'_>) -> JobOrgFilter {
     JobOrgFilter {
         text: form.text("text").map(str::to_owned),
@@ -76,22 +78,22 @@ pub fn filter(form: &Form<'_>) -> JobOrgFilter {
     }
 }
 
-pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
-    let (org, key) = named(&call)?;
-    answered(&call, &org, &key, None).await
+pub(crate) async fn get(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let (org, key) = named(&request)?;
+    override_response(&request, &org, &key, None).await
 }
 
-pub(crate) async fn put(call: Call) -> Result<Answer, Problem> {
-    let (org, job_key) = named(&call)?;
-    let mut form = call.body(OVERRIDE);
+pub(crate) async fn put(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let (org, job_key) = named(&request)?;
+    let mut form = request.body(OVERRIDE);
     if !["enabled", "cronExpression", "localTime"].iter().any(|name| form.has(name)) {
-        form.note(Fault::new("", "required", "say `enabled`, `cronExpression` or `localTime`"));
+        form.note(Fault::new("", "required", "one of `enabled`, `cronExpression` and `localTime` is required"));
     }
     if form.has("cronExpression") && form.has("localTime") {
-        form.fault("localTime", "invalid", "is the same as `cronExpression` in short: say one of them");
+        form.fault("localTime", "invalid", "cannot be combined with `cronExpression`");
     }
     let expression = match form.text("localTime").map(str::to_owned) {
-        Some(time) => at_local_time(&call, &job_key, &time, &mut form).await?,
+        Some(time) => at_local_time(&request, &job_key, &time, &mut form).await?,
         None => form.text("cronExpression").map(str::to_owned),
     };
     if let Some(Err(error)) = form.text("cronExpression").map(everbell_core::cron::Expression::parse) {
@@ -103,63 +105,75 @@ pub(crate) async fn put(call: Call) -> Result<Answer, Problem> {
     }
     let enabled = form.answer("enabled").unwrap_or(true);
     let write = OverrideWrite { job_key: job_key.clone(), enabled, expression };
-    let before = call.orgs().jobs_of(&org).await?;
-    call.orgs_because(form.text("reason")).set_override(&org, &write).await?;
-    let now = call.orgs().fires_now(&org, &before).await?;
-    answered(&call, &org, &job_key, Some(now.contains(&job_key))).await
+    let before = request.orgs().jobs_of(&org).await?;
+    request.orgs_because(form.text("reason")).set_override(&org, &write).await?;
+    let now = request.orgs().fires_now(&org, &before).await?;
+    override_response(&request, &org, &job_key, Some(now.contains(&job_key))).await
 }
 
-pub(crate) async fn delete(call: Call) -> Result<Answer, Problem> {
-    let (org, key) = named(&call)?;
-    call.orgs_because(call.query(CLEAR).text("reason")).clear_override(&org, &key).await?;
-    Ok(Answer::nothing())
+pub(crate) async fn delete(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let (org, key) = named(&request)?;
+    request.orgs_because(request.query(CLEAR).text("reason")).clear_override(&org, &key).await?;
+    Ok(ApiResponse::nothing())
 }
 
-fn named(call: &Call) -> Result<(OrgId, JobKey), Problem> {
-    let name = call.part("jobKey");
+fn named(request: &ApiRequest) -> Result<(OrgId, JobKey), Problem> {
+    let name = request.part("jobKey");
     let missing = |_| Problem::not_found("job", &shown(name));
-    Ok((call.org()?, JobKey::new(name).map_err(missing)?))
+    Ok((request.org()?, JobKey::new(name).map_err(missing)?))
 }
 
-/// What the org wants of the job, and how they stand. Neither is nothing.
-async fn answered(call: &Call, org: &OrgId, key: &JobKey, fires_now: Option<bool>) -> Result<Answer, Problem> {
-    let place = call.orgs().get(org).await?;
-    let rows = call.orgs().jobs_of(org).await?;
-    let job = rows.iter().find(|row| row.job.definition.key == *key).map(|row| wire::OrgJob::from_org(&place, row));
-    let wishes: Vec<Override> = call.orgs().overrides(org).await?;
-    let wish = wishes.iter().find(|wish| wish.job_key == *key);
-    if job.is_none() && wish.is_none() {
-        let detail = format!("There is no job `{key}` that fires for orgs, and org `{org}` overrides none.");
+/// Responds with the override and its effect. Fails if the org has no override of the key and there is no such job.
+async fn override_response(
+    request: &ApiRequest,
+    org: &OrgId,
+    key: &JobKey,
+    fires_now: Option<bool>,
+) -> Result<ApiResponse, Problem> {
+    let org_record = request.orgs().get(org).await?;
+    let rows = request.orgs().jobs_of(org).await?;
+    let job =
+        rows.iter().find(|row| row.job.definition.key == *key).map(|row| wire::OrgJob::from_org(&org_record, row));
+    let all: Vec<Override> = request.orgs().overrides(org).await?;
+    let override_ = all.iter().find(|one| one.job_key == *key);
+    if job.is_none() && override_.is_none() {
+        let detail = format!("There is no per-org job `{key}`, and org `{org}` has no override of it.");
         return Err(Problem::new(Kind::NotFound, detail).with("subject", "job").with("name", key.as_str()));
     }
-    Answer::ok(&wire::OrgOverride {
+    ApiResponse::ok(&wire::OrgOverride {
         org_id: org.to_string(),
         job_key: key.to_string(),
-        r#override: wish.map(Into::into),
+        r#override: override_.map(Into::into),
         job,
         fires_now,
     })
 }
 
 /// The expression of the job with another minute and hour.
-async fn at_local_time(call: &Call, key: &JobKey, time: &str, form: &mut Form<'_>) -> Result<Option<String>, Problem> {
+async fn at_local_time(
+    request: &ApiRequest,
+    key: &JobKey,
+    time: &str,
+    form: &mut Form<'_>,
+) -> Result<Option<String>, Problem> {
     let Some((hour, minute)) = hour_and_minute(time) else {
-        form.fault("localTime", "invalid", "must be a time of the day such as `08:30`, with two digits each");
+        form.fault("localTime", "invalid", "must be a time of day such as `08:30`");
         return Ok(None);
     };
-    let row = match call.jobs().get(key).await {
+    let row = match request.jobs().get(key).await {
         Err(StoreError::NotFound { .. }) => {
-            let detail = format!("there is no job `{key}` whose expression could be moved: say `cronExpression`");
+            let detail = format!("there is no job `{key}` to take the expression from; send `cronExpression` instead");
             form.fault("localTime", "invalid", detail);
             return Ok(None);
         }
-        answer => answer?,
+        result => result?,
     };
     let own = row.job.definition.spec.as_ref().ok().and_then(|spec| spec.expression());
     let moved = own.and_then(|own| with_time(own.as_str(), hour, minute));
     if moved.is_none() {
         let shown = own.map_or_else(|| "no expression".to_owned(), |own| format!("`{own}`"));
-        let detail = format!("the job has {shown}, which has no minute and hour to replace: say `cronExpression`");
+        let detail =
+            format!("the job has {shown}, which has no minute and hour to replace; send `cronExpression` instead");
         form.fault("localTime", "invalid", detail);
     }
     Ok(moved)
@@ -182,18 +196,18 @@ pub fn with_time(expression: &str, hour: u8, minute: u8) -> Option<String> {
     Some(fields.join(" "))
 }
 
-/// What a move to another zone would do. Nothing is written.
-pub async fn what_if(call: Call) -> Result<Answer, Problem> {
-    let form = call.query(WHAT_IF);
-    let id = call.org()?;
-    let org = call.orgs().get(&id).await?;
+/// Previews a move to another time zone. Nothing is written.
+pub async fn what_if(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.query(WHAT_IF);
+    let id = request.org()?;
+    let org = request.orgs().get(&id).await?;
     let unknown = |error: everbell_core::UnknownZone| {
         Problem::query(vec![Fault::new("/timezone", "unknown_zone", error.to_string())])
     };
     let zone = Zone::get(form.text("timezone").unwrap_or_default()).map_err(unknown)?;
     let count = form.count("count").unwrap_or(3) as usize;
-    let told = call.orgs().what_if(&id, zone.name(), count).await?;
-    Answer::ok(&convert::what_if(&org, &zone, &told, call.app.bell.now()))
+    let jobs = request.orgs().what_if(&id, zone.name(), count).await?;
+    ApiResponse::ok(&convert::what_if(&org, &zone, &jobs, request.app.bell.now()))
 }
 
 #[cfg(test)]

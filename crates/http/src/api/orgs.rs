@@ -9,20 +9,20 @@ use serde_json::value::RawValue;
 
 use super::actions::REASON;
 use crate::body::{off_workers, parse};
-use crate::call::{Answer, Call, member};
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::Problem;
+use crate::request::{ApiRequest, ApiResponse, member};
 use everbell_wire::form::job::ZONE;
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional, required};
 
-const NAME: Field = optional("name", Value::Text { min: 0, max: 200 }, "A name for people.");
+const NAME: Field = optional("name", Value::Text { min: 0, max: 200 }, "A display name.");
 const TIMEZONE: Field = optional("timezone", ZONE, "The IANA time zone. Required for a new org.");
 const ENABLED: Field = optional("enabled", Value::Flag, "Whether jobs fire for the org. Default for a new org: true.");
 const SETTINGS: Field =
     optional("settings", Value::Map(&Value::Json), "Any JSON object of at most 64 KiB. Replaced as a whole.");
 const WHY: Field = optional("reason", REASON, "The reason, for the audit trail.");
 
-/// What is left out stays as it is.
+/// The body of an org. Absent members keep their values.
 pub const ORG: &[Field] = &[NAME, TIMEZONE, ENABLED, SETTINGS, WHY];
 
 /// A line of an import.
@@ -41,25 +41,25 @@ pub const LIST: &[Field] = &[
     optional(
         "errored",
         Value::Flag,
-        "Only orgs that some job cannot fire for because the time zone or an override cannot be read, or only the others.",
+        "Only orgs with a job that cannot fire because the time zone or an override cannot be read, or only the others.",
     ),
     LIMIT,
     CURSOR,
 ];
 
 /// The most orgs of one import.
-const MOST: usize = everbell::core::org::MAX_ORGS_AT_ONCE;
-/// So many faults of an import are told.
-const TOLD: usize = 100;
+const MAX_IMPORTED_ORGS: usize = everbell::core::org::MAX_ORGS_AT_ONCE;
+/// The maximum number of faults of an import that are listed.
+const MAX_LISTED_FAULTS: usize = 100;
 
-pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
-    let page = call.orgs().list(&filter(&call.query(LIST)), &page::request(&call)?).await?;
-    let now = call.app.bell.now();
-    let document = page::document(&call, &page, page.items.iter().map(|org| wire::Org::new(org, now)).collect());
-    Ok(page::linked(&call, "/orgs", document.next_cursor.as_deref(), Answer::ok(&document)?))
+pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let page = request.orgs().list(&filter(&request.query(LIST)), &page::from_query(&request)?).await?;
+    let now = request.app.bell.now();
+    let document = page::document(&request, &page, page.items.iter().map(|org| wire::Org::new(org, now)).collect());
+    Ok(page::linked(&request, "/orgs", document.next_cursor.as_deref(), ApiResponse::ok(&document)?))
 }
 
-/// Which orgs a query asks for.
+/// Reads the filter of a query.
 pub fn filter(form: &Form<'_>) -> OrgFilter {
     // A zone that is no more is looked for as it is written.
     let zone = |name: &str| Zone::get(name).map_or_else(|_| name.to_owned(), |zone| zone.name().to_owned());
@@ -71,63 +71,63 @@ pub fn filter(form: &Form<'_>) -> OrgFilter {
     }
 }
 
-pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
-    let org = call.orgs().get(&call.org()?).await?;
-    shown(&call, StatusCode::OK, &org)
+pub(crate) async fn get(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let org = request.orgs().get(&request.org()?).await?;
+    shown(&request, StatusCode::OK, &org)
 }
 
-fn shown(call: &Call, status: StatusCode, org: &Org) -> Result<Answer, Problem> {
-    tagged(status, org, &wire::Org::new(org, call.app.bell.now()))
+fn shown(request: &ApiRequest, status: StatusCode, org: &Org) -> Result<ApiResponse, Problem> {
+    tagged(status, org, &wire::Org::new(org, request.app.bell.now()))
 }
 
-fn tagged(status: StatusCode, org: &Org, document: &wire::Org) -> Result<Answer, Problem> {
-    Ok(Answer::json(status, document)?.header("etag", format!("\"{}\"", org.revision)))
+fn tagged(status: StatusCode, org: &Org, document: &wire::Org) -> Result<ApiResponse, Problem> {
+    Ok(ApiResponse::json(status, document)?.header("etag", format!("\"{}\"", org.revision)))
 }
 
 /// Makes or changes an org.
-pub async fn put(call: Call) -> Result<Answer, Problem> {
-    set(&call, OrgWrite::new(call.org()?)).await
+pub async fn put(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    set(&request, OrgWrite::new(request.org()?)).await
 }
 
 /// Changes an org: `null` clears.
-pub async fn patch(call: Call) -> Result<Answer, Problem> {
-    let mut write = OrgWrite { only_existing: true, ..OrgWrite::new(call.org()?) };
-    let cleared = |name: &str| call.body.get(name).is_some_and(JsonValue::is_null);
+pub async fn patch(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let mut write = OrgWrite { only_existing: true, ..OrgWrite::new(request.org()?) };
+    let cleared = |name: &str| request.body.get(name).is_some_and(JsonValue::is_null);
     if cleared("timezone") {
-        let fault = Fault::new("/timezone", "required", "an org needs a zone: it cannot be cleared");
+        let fault = Fault::new("/timezone", "required", "cannot be cleared; every org has a time zone");
         return Err(Problem::body(vec![fault]));
     }
     write.name = cleared("name").then(String::new);
     write.enabled = cleared("enabled").then_some(true);
     write.settings = cleared("settings").then(Json::empty);
-    set(&call, write).await
+    set(&request, write).await
 }
 
-async fn set(call: &Call, write: OrgWrite) -> Result<Answer, Problem> {
-    let mut form = call.body(ORG);
-    let write = OrgWrite { expected_revision: call.if_match, ..read(&mut form, call.raw("settings"), write) };
+async fn set(request: &ApiRequest, write: OrgWrite) -> Result<ApiResponse, Problem> {
+    let mut form = request.body(ORG);
+    let write = OrgWrite { expected_revision: request.if_match, ..read(&mut form, request.raw("settings"), write) };
     let faults = std::mem::take(form.faults_mut());
     if !faults.is_empty() {
         return Err(Problem::body(faults));
     }
-    let before = call.orgs().jobs_of(&write.id).await.or_else(|error| match error {
+    let before = request.orgs().jobs_of(&write.id).await.or_else(|error| match error {
         StoreError::NotFound { .. } => Ok(Vec::new()),
         error => Err(error),
     })?;
-    let written = call.orgs_because(form.text("reason")).set(write).await?;
+    let written = request.orgs_because(form.text("reason")).set(write).await?;
     let org = &written.org;
-    let fires_now = if written.changed { call.orgs().fires_now(&org.id, &before).await? } else { Vec::new() };
+    let fires_now = if written.changed { request.orgs().fires_now(&org.id, &before).await? } else { Vec::new() };
     let document = wire::Org {
         fires_now: Some(fires_now.iter().map(ToString::to_string).collect()),
-        ..wire::Org::new(org, call.app.bell.now())
+        ..wire::Org::new(org, request.app.bell.now())
     };
     let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
-    let answer = tagged(status, org, &document)?;
-    let location = || format!("{}/orgs/{}", call.mount, page::encoded(written.org.id.as_str()));
-    Ok(if written.created { answer.header("location", location()) } else { answer })
+    let response = tagged(status, org, &document)?;
+    let location = || format!("{}/orgs/{}", request.mount, page::encoded(written.org.id.as_str()));
+    Ok(if written.created { response.header("location", location()) } else { response })
 }
 
-/// What a document wants of an org. What only a decision of core can tell is noted in the form.
+/// Reads the changes of an org. Adds faults that only core can detect.
 fn read(form: &mut Form<'_>, settings: Option<Box<RawValue>>, write: OrgWrite) -> OrgWrite {
     if let Some(Err(error)) = form.text("timezone").map(Zone::get) {
         form.fault("timezone", "unknown_zone", error.to_string());
@@ -149,32 +149,32 @@ fn read(form: &mut Form<'_>, settings: Option<Box<RawValue>>, write: OrgWrite) -
     }
 }
 
-pub(crate) async fn delete(call: Call) -> Result<Answer, Problem> {
-    let form = call.query(DELETE);
-    call.orgs_because(form.text("reason")).delete(&call.org()?, call.if_match).await?;
-    Ok(Answer::nothing())
+pub(crate) async fn delete(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.query(DELETE);
+    request.orgs_because(form.text("reason")).delete(&request.org()?, request.if_match).await?;
+    Ok(ApiResponse::nothing())
 }
 
 /// Makes and changes many orgs, all of them or none: a JSON object on each line.
-pub async fn import(call: Call) -> Result<Answer, Problem> {
-    let form = call.query(IMPORT);
-    let text = call.text.clone();
+pub async fn import(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.query(IMPORT);
+    let text = request.text.clone();
     let lines = off_workers(text.len(), move || read_lines(&text)).await?;
     let (numbers, writes): (Vec<usize>, Vec<OrgWrite>) = lines.into_iter().unzip();
-    let (orgs, dry_run) = (call.orgs_because(form.text("reason")), form.flag("dryRun"));
+    let (orgs, dry_run) = (request.orgs_because(form.text("reason")), form.flag("dryRun"));
     let written = if dry_run { orgs.plan_import(&writes).await } else { orgs.import(&writes).await };
     let written = written.map_err(|error| match error {
         everbell::StoreError::Invalid(invalid) => Problem::body(vec![located(&invalid, &writes, &numbers)]),
         other => other.into(),
     })?;
-    Answer::ok(&wire::Imported::new(&written, dry_run))
+    ApiResponse::ok(&wire::Imported::new(&written, dry_run))
 }
 
 /// The orgs of all lines, each with the number of its line.
 pub(crate) fn read_lines(text: &str) -> Result<Vec<(usize, OrgWrite)>, Problem> {
     let lines: Vec<(usize, &str)> = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();
-    if lines.is_empty() || lines.len() > MOST {
-        let detail = format!("must be 1 to {MOST} lines, these are {}", lines.len());
+    if lines.is_empty() || lines.len() > MAX_IMPORTED_ORGS {
+        let detail = format!("must have 1 to {MAX_IMPORTED_ORGS} lines, not {}", lines.len());
         return Err(Problem::body(vec![Fault::new("", "out_of_range", detail)]));
     }
     let (mut writes, mut faults) = (Vec::with_capacity(lines.len()), Vec::new());
@@ -183,7 +183,7 @@ pub(crate) fn read_lines(text: &str) -> Result<Vec<(usize, OrgWrite)>, Problem> 
             Ok(write) => writes.push((*number, write)),
             Err(found) => faults.extend(found.iter().map(|fault| on_line(*number, fault))),
         }
-        if faults.len() >= TOLD {
+        if faults.len() >= MAX_LISTED_FAULTS {
             break;
         }
     }
@@ -191,7 +191,8 @@ pub(crate) fn read_lines(text: &str) -> Result<Vec<(usize, OrgWrite)>, Problem> 
 }
 
 fn read_line(line: &str) -> Result<OrgWrite, Vec<Fault>> {
-    let value = parse(line).map_err(|problem| vec![Fault::new("", "malformed", of_one_line(&problem.detail))])?;
+    let value =
+        parse(line).map_err(|problem| vec![Fault::new("", "malformed", without_line_number(&problem.detail))])?;
     let mut form = Form::read(&value, LINE, Naming::Camel);
     let id = form.text("id").map(OrgId::new);
     if let Some(Err(invalid)) = &id {
@@ -203,8 +204,8 @@ fn read_line(line: &str) -> Result<OrgWrite, Vec<Fault>> {
     write.filter(|_| faults.is_empty()).ok_or(faults)
 }
 
-/// What is wrong with the JSON of a line, which has a number of its own among the others.
-fn of_one_line(detail: &str) -> String {
+/// Removes the position from the syntax error of a single line.
+fn without_line_number(detail: &str) -> String {
     let detail = detail.strip_prefix("Line 1, ").unwrap_or(detail);
     detail.split(" at line 1 column ").next().unwrap_or_default().trim_end_matches('.').to_owned()
 }
@@ -214,7 +215,7 @@ fn on_line(number: usize, fault: &Fault) -> Fault {
     Fault::new(format!("/{number}{}", fault.pointer), fault.code, format!("line {number}: {}", fault.detail))
 }
 
-/// What the store refused about one of many orgs, on its line: the last that names the org.
+/// Assigns an error of the store to the last line that names the org.
 fn located(invalid: &everbell::Invalid, writes: &[OrgWrite], numbers: &[usize]) -> Fault {
     let named = |write: &OrgWrite| invalid.reason.starts_with(&format!("org `{}`", write.id));
     let fault = Fault::new(format!("/{}", invalid.field), "invalid", invalid.reason.clone());

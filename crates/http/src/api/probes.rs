@@ -1,13 +1,13 @@
-//! What machines ask: alive, ready, metrics; and what people read: the documentation.
+//! Probes, metrics and documentation.
 
 use axum::http::{StatusCode, header};
 use everbell_wire::problem::ProblemKind;
 
-use crate::call::{Answer, Call};
 use crate::docs;
 use crate::is_local;
-use crate::pipeline::let_in;
+use crate::pipeline::authenticate;
 use crate::problem::{CATALOG, Kind, Problem};
+use crate::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::{Field, Kind as Value, optional};
 
 pub(crate) const READY: &[Field] = &[optional(
@@ -16,18 +16,18 @@ pub(crate) const READY: &[Field] = &[optional(
     "List every check. Details are shown only to this machine and with a valid token.",
 )];
 
-/// The process answers. Depends on nothing, so that a database that is away never restarts it.
-pub async fn live(_: Call) -> Result<Answer, Problem> {
-    Ok(Answer::text("text/plain; charset=utf-8", "ok\n"))
+/// Reports that the process responds. It depends on nothing, so a database outage never causes a restart.
+pub async fn live(_: ApiRequest) -> Result<ApiResponse, Problem> {
+    Ok(ApiResponse::text("text/plain; charset=utf-8", "ok\n"))
 }
 
-/// Whether it can do its work.
-pub async fn ready(call: Call) -> Result<Answer, Problem> {
-    let verbose = call.query(READY).flag("verbose");
-    let report = call.app.readiness().await;
+/// Reports whether the server can do its work.
+pub async fn ready(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let verbose = request.query(READY).flag("verbose");
+    let report = request.app.readiness().await;
     let mut text = String::new();
     if verbose || !report.ok {
-        let is_trusted = is_trusted(&call).await;
+        let is_trusted = is_trusted(&request).await;
         for check in &report.checks {
             let sign = if check.ok { '+' } else { '-' };
             let detail = if is_trusted { format!(": {}", check.detail) } else { String::new() };
@@ -35,60 +35,60 @@ pub async fn ready(call: Call) -> Result<Answer, Problem> {
         }
     }
     text.push_str(if report.ok { "ok\n" } else { "not ready\n" });
-    let mut answer = Answer::text("text/plain; charset=utf-8", text);
+    let mut response = ApiResponse::text("text/plain; charset=utf-8", text);
     if !report.ok {
-        answer.status = StatusCode::SERVICE_UNAVAILABLE;
+        response.status = StatusCode::SERVICE_UNAVAILABLE;
     }
-    Ok(answer)
+    Ok(response)
 }
 
 /// Whether the caller may know versions and file names: from this machine, or with a token.
-async fn is_trusted(call: &Call) -> bool {
-    if is_local(&call.headers, call.peer) {
+async fn is_trusted(request: &ApiRequest) -> bool {
+    if is_local(&request.headers, request.peer) {
         return true;
     }
-    let header = call.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    header.is_some() && let_in(&call.app, header, &call.headers, call.peer).await.is_ok()
+    let header = request.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    header.is_some() && authenticate(&request.app, header, &request.headers, request.peer).await.is_ok()
 }
 
 /// Returns the metrics in the text format of Prometheus.
-pub async fn metrics(call: Call) -> Result<Answer, Problem> {
-    let text = call.app.metrics.render(&call.app.bell).await;
-    Ok(Answer::text("text/plain; version=0.0.4; charset=utf-8", text))
+pub async fn metrics(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let text = request.app.metrics.render(&request.app.bell).await;
+    Ok(ApiResponse::text("text/plain; version=0.0.4; charset=utf-8", text))
 }
 
-pub(crate) async fn openapi(call: Call) -> Result<Answer, Problem> {
-    Ok(Answer::text("application/json", call.app.documented().0.as_str()))
+pub(crate) async fn openapi(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    Ok(ApiResponse::text("application/json", request.app.documented().0.as_str()))
 }
 
-pub(crate) async fn docs(call: Call) -> Result<Answer, Problem> {
-    if !call.app.options.settings.docs {
-        return Err(Problem::new(Kind::NotFound, "The documentation is switched off."));
+pub(crate) async fn docs(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    if !request.app.options.settings.docs {
+        return Err(Problem::new(Kind::NotFound, "The API reference is disabled."));
     }
-    let page = call.app.documented().1.as_str();
-    Ok(Answer::text("text/html; charset=utf-8", page).header("content-security-policy", docs::POLICY))
+    let page = request.app.documented().1.as_str();
+    Ok(ApiResponse::text("text/html; charset=utf-8", page).header("content-security-policy", docs::POLICY))
 }
 
-/// Who comes with a browser and nothing else is led on.
-pub async fn home(call: Call) -> Result<Answer, Problem> {
-    if !call.app.options.settings.docs {
-        return Err(Problem::new(Kind::NotFound, "There is nothing at `/`."));
+/// Redirects a browser to the API reference.
+pub async fn home(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    if !request.app.options.settings.docs {
+        return Err(Problem::new(Kind::NotFound, "There is no page at `/`."));
     }
-    let mut answer = Answer::nothing().header("location", "/docs/api");
-    answer.status = StatusCode::SEE_OTHER;
-    Ok(answer)
+    let mut response = ApiResponse::nothing().header("location", "/docs/api");
+    response.status = StatusCode::SEE_OTHER;
+    Ok(response)
 }
 
-pub(crate) async fn style(_: Call) -> Result<Answer, Problem> {
-    Ok(Answer::text("text/css; charset=utf-8", docs::STYLE))
+pub(crate) async fn style(_: ApiRequest) -> Result<ApiResponse, Problem> {
+    Ok(ApiResponse::text("text/css; charset=utf-8", docs::STYLE))
 }
 
-/// What a kind of problem means: where its `type` points to.
-pub async fn problem(call: Call) -> Result<Answer, Problem> {
-    let slug = call.part("problem");
+/// Describes a kind of problem. The `type` of problems points here.
+pub async fn problem(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let slug = request.part("problem");
     let about = CATALOG.iter().find(|about| about.slug == slug);
-    let about = about.ok_or_else(|| Problem::new(Kind::NotFound, "There is no such problem."))?;
-    Answer::ok(&ProblemKind {
+    let about = about.ok_or_else(|| Problem::new(Kind::NotFound, "There is no problem of this kind."))?;
+    ApiResponse::ok(&ProblemKind {
         r#type: format!("/docs/problems/{}", about.slug),
         title: about.title.to_owned(),
         status: about.status,

@@ -7,11 +7,11 @@ use everbell_wire as wire;
 use everbell_wire::run::CancelOutcome;
 
 use super::actions::{REASON, ran};
+use super::job_history::moment;
 use super::jobs::RUN_STATUS;
-use super::questions::moment;
-use crate::call::{Answer, Call};
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
+use crate::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::{Field, Kind as Value, TEXT, optional};
 
 /// The query of the list of runs.
@@ -32,19 +32,19 @@ pub const LIST: &[Field] = &[
 
 pub(crate) const CANCEL: &[Field] = &[optional("reason", REASON, "The reason, for the audit trail.")];
 
-pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
-    let filter = filter(&call)?;
-    let page = call.runs().list(&filter, &page::request(&call)?).await?;
+pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let filter = filter(&request)?;
+    let page = request.runs().list(&filter, &page::from_query(&request)?).await?;
     let mut items = Vec::with_capacity(page.items.len());
     for run in &page.items {
-        items.push(wire::Run::new(run, call.app.zone_of(run).await?.as_ref()));
+        items.push(wire::Run::new(run, request.app.zone_of(run).await?.as_ref()));
     }
-    let document = page::document(&call, &page, items);
-    Ok(page::linked(&call, "/runs", document.next_cursor.as_deref(), Answer::ok(&document)?))
+    let document = page::document(&request, &page, items);
+    Ok(page::linked(&request, "/runs", document.next_cursor.as_deref(), ApiResponse::ok(&document)?))
 }
 
 /// The runs that a query asks for.
-pub fn filter(call: &Call) -> Result<RunFilter, Problem> {
+pub fn filter(request: &ApiRequest) -> Result<RunFilter, Problem> {
     fn read<T>(
         name: &'static str,
         text: Option<&str>,
@@ -52,7 +52,7 @@ pub fn filter(call: &Call) -> Result<RunFilter, Problem> {
     ) -> Result<Option<T>, Problem> {
         text.map(read).transpose().map_err(|error| Problem::at("parameter", name, error.reason))
     }
-    let mut form = call.query(LIST);
+    let mut form = request.query(LIST);
     let targets: Result<_, _> = form.list("target").into_iter().map(Target::new).collect();
     Ok(RunFilter {
         job_id: read("jobId", form.text("jobId"), str::parse::<JobId>)?,
@@ -68,48 +68,48 @@ pub fn filter(call: &Call) -> Result<RunFilter, Problem> {
     })
 }
 
-pub(crate) async fn get(call: Call) -> Result<Answer, Problem> {
-    let run = call.runs().get(call.run()?).await?;
-    Answer::ok(&whole(&call, &run).await?)
+pub(crate) async fn get(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let run = request.runs().get(request.run()?).await?;
+    ApiResponse::ok(&whole(&request, &run).await?)
 }
 
-async fn whole(call: &Call, run: &RunRecord) -> Result<wire::Run, Problem> {
-    Ok(call.visible_run(wire::Run::with_output(run, call.app.zone_of(run).await?.as_ref())))
+async fn whole(request: &ApiRequest, run: &RunRecord) -> Result<wire::Run, Problem> {
+    Ok(request.visible_run(wire::Run::with_output(run, request.app.zone_of(run).await?.as_ref())))
 }
 
-pub(crate) async fn cancel(call: Call) -> Result<Answer, Problem> {
-    let form = call.body(CANCEL);
-    let id = call.run()?;
-    let runs = call.runs_because(form.text("reason"));
+pub(crate) async fn cancel(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.body(CANCEL);
+    let id = request.run()?;
+    let runs = request.runs_because(form.text("reason"));
     let outcome = match runs.cancel(id).await? {
         Canceled::AtOnce => CancelOutcome::Canceled,
         Canceled::Requested => CancelOutcome::Requested,
         Canceled::TooLate(status) => {
-            let detail = format!("Run {id} has ended before: it is {status}.");
+            let detail = format!("Run {id} has already ended: it is {status}.");
             return Err(Problem::new(Kind::Conflict, detail).with("runStatus", status.as_str()));
         }
     };
-    let run = call.runs().get(id).await?;
-    Answer::json(StatusCode::ACCEPTED, &wire::Canceled { outcome, run: whole(&call, &run).await? })
+    let run = request.runs().get(id).await?;
+    ApiResponse::json(StatusCode::ACCEPTED, &wire::Canceled { outcome, run: whole(&request, &run).await? })
 }
 
-pub(crate) async fn rerun(call: Call) -> Result<Answer, Problem> {
-    let form = call.body(CANCEL);
-    let runs = call.runs_because(form.text("reason"));
-    let outcome = runs.rerun(call.run()?).await?;
+pub(crate) async fn rerun(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.body(CANCEL);
+    let runs = request.runs_because(form.text("reason"));
+    let outcome = runs.rerun(request.run()?).await?;
     match outcome.run().job_id {
         Some(job) => {
-            let row = call.jobs().get(job).await?;
-            ran(&call, &row, outcome).await
+            let row = request.jobs().get(job).await?;
+            ran(&request, &row, outcome).await
         }
-        None => tried(&call, outcome.run()),
+        None => tried(&request, outcome.run()),
     }
 }
 
 /// A run without a job.
-pub(super) fn tried(call: &Call, run: &RunRecord) -> Result<Answer, Problem> {
-    let location = format!("{}/runs/{}", call.mount, run.id);
-    let run = call.visible_run(wire::Run::new(run, None));
+pub(super) fn tried(request: &ApiRequest, run: &RunRecord) -> Result<ApiResponse, Problem> {
+    let location = format!("{}/runs/{}", request.mount, run.id);
+    let run = request.visible_run(wire::Run::new(run, None));
     let document = wire::RunNow { outcome: wire::run::RunNowOutcome::Started, run, next_run_at: None };
-    Ok(Answer::json(StatusCode::ACCEPTED, &document)?.header("location", location))
+    Ok(ApiResponse::json(StatusCode::ACCEPTED, &document)?.header("location", location))
 }

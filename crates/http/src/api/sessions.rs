@@ -5,8 +5,8 @@ use everbell_wire as wire;
 use uuid::Uuid;
 
 use crate::access::{Actor, Role, expect_role};
-use crate::call::{Answer, Call, shown};
 use crate::problem::{Kind, Problem};
+use crate::request::{ApiRequest, ApiResponse, shown};
 use everbell_wire::form::{Field, Kind as Value, optional};
 
 pub(crate) const LIST: &[Field] = &[
@@ -24,19 +24,19 @@ pub(crate) const END_ALL: &[Field] = &[optional(
     "End the sessions of this actor, such as `token:ops`. Default: your own. Only admins may name another actor.",
 )];
 
-pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
-    let form = call.query(LIST);
+pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.query(LIST);
     let whose = match (form.text("actor"), form.flag("all")) {
         (Some(_), true) => {
-            return Err(Problem::at("query", "actor", "cannot be sent with `all=true`: send one of the two"));
+            return Err(Problem::at("query", "actor", "cannot be combined with `all=true`"));
         }
         (Some(actor), false) => Whose::Actor(actor.to_owned()),
         (None, true) => Whose::Everybody,
         (None, false) => Whose::Own,
     };
-    let sessions = visible(&call, whose).await?;
-    let own = call.actor.session();
-    Answer::ok(&wire::Items {
+    let sessions = visible(&request, whose).await?;
+    let own = request.actor.session();
+    ApiResponse::ok(&wire::Items {
         items: sessions.iter().map(|session| wire::Session::new(session, own == Some(session.id))).collect::<Vec<_>>(),
     })
 }
@@ -52,36 +52,36 @@ pub enum Whose {
 }
 
 /// The sessions that are asked for; those of others are for admins.
-pub async fn visible(call: &Call, whose: Whose) -> Result<Vec<Session>, Problem> {
+pub async fn visible(request: &ApiRequest, whose: Whose) -> Result<Vec<Session>, Problem> {
     let actor = match whose {
-        Whose::Own => Some(call.actor.name.clone()),
+        Whose::Own => Some(request.actor.name.clone()),
         Whose::Actor(name) => Some(name),
         Whose::Everybody => None,
     };
-    if actor.as_ref() != Some(&call.actor.name) {
-        expect_role(&call.actor, Role::Admin)?;
+    if actor.as_ref() != Some(&request.actor.name) {
+        expect_role(&request.actor, Role::Admin)?;
     }
-    Ok(call.app.bell.store().list_sessions(&SessionFilter { id: None, actor }, call.app.bell.now()).await?)
+    Ok(request.app.bell.store().list_sessions(&SessionFilter { id: None, actor }, request.app.bell.now()).await?)
 }
 
-pub(crate) async fn end(call: Call) -> Result<Answer, Problem> {
-    let name = call.part("sessionId");
-    let missing = || Problem::new(Kind::NotFound, format!("There is no session `{}` of yours.", shown(name)));
+pub(crate) async fn end(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let name = request.part("sessionId");
+    let missing = || Problem::new(Kind::NotFound, format!("You have no session `{}`.", shown(name)));
     let id = Uuid::parse_str(name).map_err(|_| missing())?;
-    // Others cannot tell a session that is not theirs from none.
-    let actor = (call.actor.role < Role::Admin).then(|| call.actor.name.clone());
-    let ended = ended(&call.app.bell, &call.actor, &SessionFilter { id: Some(id), actor }).await?;
-    if ended == 0 { Err(missing()) } else { Ok(Answer::nothing()) }
+    // Other callers cannot distinguish a foreign session from a missing one.
+    let actor = (request.actor.role < Role::Admin).then(|| request.actor.name.clone());
+    let ended = ended(&request.app.bell, &request.actor, &SessionFilter { id: Some(id), actor }).await?;
+    if ended == 0 { Err(missing()) } else { Ok(ApiResponse::nothing()) }
 }
 
-pub(crate) async fn end_all(call: Call) -> Result<Answer, Problem> {
-    let form = call.query(END_ALL);
-    let actor = form.text("actor").unwrap_or(&call.actor.name).to_owned();
-    if actor != call.actor.name {
-        expect_role(&call.actor, Role::Admin)?;
+pub(crate) async fn end_all(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.query(END_ALL);
+    let actor = form.text("actor").unwrap_or(&request.actor.name).to_owned();
+    if actor != request.actor.name {
+        expect_role(&request.actor, Role::Admin)?;
     }
-    let ended = ended(&call.app.bell, &call.actor, &SessionFilter { id: None, actor: Some(actor) }).await?;
-    Answer::ok(&wire::EndedSessions { ended })
+    let ended = ended(&request.app.bell, &request.actor, &SessionFilter { id: None, actor: Some(actor) }).await?;
+    ApiResponse::ok(&wire::EndedSessions { ended })
 }
 
 /// Ends sessions, with an entry of the audit trail.

@@ -8,8 +8,8 @@ use everbell::{Everbell, JobKey, RunFilter, RunStatus, StoreResult, Target};
 use everbell_core::InstanceId;
 use everbell_wire as wire;
 
-use crate::call::{Answer, Call};
 use crate::problem::{Kind, Problem};
+use crate::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::{Field, Kind as Value, optional};
 
 use super::runs::tried;
@@ -17,8 +17,8 @@ use super::runs::tried;
 pub(crate) const TRY: &[Field] = &[optional("payload", Value::Json, "The input of the target. Default: {}.")];
 
 /// The newest ended runs that failure rates are made of, and how old the oldest of them may be.
-const SAMPLE: u32 = 1_000;
-const SAMPLE_AGE: Duration = Duration::from_hours(24);
+const MAX_SAMPLED_RUNS: u32 = 1_000;
+const MAX_SAMPLE_AGE: Duration = Duration::from_hours(24);
 
 /// How many of the recent runs of a target failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,10 +41,10 @@ impl Recent {
 pub async fn recent(bell: &Everbell) -> StoreResult<BTreeMap<Target, Recent>> {
     let filter = RunFilter {
         status: vec![RunStatus::Succeeded, RunStatus::Failed],
-        from: bell.now().checked_sub(SAMPLE_AGE).ok(),
+        from: bell.now().checked_sub(MAX_SAMPLE_AGE).ok(),
         ..RunFilter::default()
     };
-    let page = bell.runs().list(&filter, &PageRequest { limit: SAMPLE, after: None }).await?;
+    let page = bell.runs().list(&filter, &PageRequest { limit: MAX_SAMPLED_RUNS, after: None }).await?;
     let mut targets: BTreeMap<Target, Recent> = BTreeMap::new();
     for run in page.items {
         let recent = targets.entry(run.target).or_default();
@@ -54,10 +54,10 @@ pub async fn recent(bell: &Everbell) -> StoreResult<BTreeMap<Target, Recent>> {
     Ok(targets)
 }
 
-pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
-    let report = call.app.bell.targets().await?;
-    let may_read_runs = call.actor.role >= call.app.options.run_history;
-    let recent = if may_read_runs { Some(recent(&call.app.bell).await?) } else { None };
+pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let report = request.app.bell.targets().await?;
+    let may_read_runs = request.actor.role >= request.app.options.run_history;
+    let recent = if may_read_runs { Some(recent(&request.app.bell).await?) } else { None };
     let document = |target: &Target, instances: &[InstanceId], jobs: u64, waiting: &[JobKey]| {
         let recent = recent.as_ref().map(|recent| recent.get(target).copied().unwrap_or_default());
         wire::Target {
@@ -75,19 +75,19 @@ pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
         report.unserved.iter().map(|unserved| document(&unserved.target, &[], unserved.count, &unserved.jobs));
     let mut items: Vec<wire::Target> = served.chain(unserved).collect();
     items.sort_by(|a, b| a.target.cmp(&b.target));
-    Answer::ok(&wire::Targets { items })
+    ApiResponse::ok(&wire::Targets { items })
 }
 
 /// Runs a target once, without a job.
-pub async fn try_once(call: Call) -> Result<Answer, Problem> {
-    let target = call.part("target");
-    let payload = call.raw("payload");
+pub async fn try_once(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let target = request.part("target");
+    let payload = request.raw("payload");
     let tried_run = match &payload {
-        Some(payload) => call.runs().try_target(target, payload).await,
-        None => call.runs().try_target(target, serde_json::json!({})).await,
+        Some(payload) => request.runs().try_target(target, payload).await,
+        None => request.runs().try_target(target, serde_json::json!({})).await,
     };
     match tried_run {
-        Ok(run) => tried(&call, &run),
+        Ok(run) => tried(&request, &run),
         Err(everbell::StoreError::Invalid(invalid)) if invalid.field == "target" => {
             Err(Problem::new(Kind::NotFound, invalid.reason).with("subject", "target").with("name", target))
         }

@@ -7,8 +7,8 @@ use everbell_wire as wire;
 use serde_json::json;
 
 use crate::access::{Role, new_token, token_hash};
-use crate::call::{Answer, Call};
 use crate::problem::{Kind, Problem};
+use crate::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::job::time;
 use everbell_wire::form::{Field, Kind as Value, optional, required};
 
@@ -28,14 +28,14 @@ pub(crate) const REVOKE: &[Field] = &[optional(
     "Revoke the token even if it belongs to the last admin, after which no client can create tokens.",
 )];
 
-pub(crate) async fn list(call: Call) -> Result<Answer, Problem> {
-    let tokens = call.app.bell.store().list_tokens().await?;
-    Answer::ok(&wire::Items { items: tokens.iter().map(wire::Token::from).collect::<Vec<_>>() })
+pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let tokens = request.app.bell.store().list_tokens().await?;
+    ApiResponse::ok(&wire::Items { items: tokens.iter().map(wire::Token::from).collect::<Vec<_>>() })
 }
 
-pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
-    let mut form = call.body(CREATE);
-    let now = call.app.bell.now();
+pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let mut form = request.body(CREATE);
+    let now = request.app.bell.now();
     let (name, role) = (form.text("name").unwrap_or("").to_owned(), form.text("role").unwrap_or("").to_owned());
     if let Some(reason) = name_problem(&name) {
         form.fault("name", "invalid", reason);
@@ -49,43 +49,43 @@ pub(crate) async fn create(call: Call) -> Result<Answer, Problem> {
         return Err(Problem::body(faults));
     }
     let token = new_token();
-    let mut entry = call.actor.entry("token.create", format!("token:{name}"), now);
+    let mut entry = request.actor.entry("token.create", format!("token:{name}"), now);
     let after = json!({ "role": role, "expiresAt": expires_at.map(|at| at.to_string()) });
     entry.after = Json::parse("audit", &after.to_string()).ok();
     let new = NewToken { name, hash: token_hash(token.reveal()), role, created_at: now, expires_at };
-    let made = call.app.bell.store().create_token(&new, &entry).await?;
+    let made = request.app.bell.store().create_token(&new, &entry).await?;
     let document = wire::NewToken { about: wire::Token::from(&made), token: token.reveal().to_owned() };
-    Answer::json(StatusCode::CREATED, &document)
+    ApiResponse::json(StatusCode::CREATED, &document)
 }
 
-/// What is wrong with the name of a new token. The audit trail shows it as who did something, so no two may look alike.
+/// Returns the fault of a token name. The audit trail shows names as actors, so no two may look alike.
 fn name_problem(name: &str) -> Option<&'static str> {
     if [".", ".."].contains(&name) {
-        return Some("must not be `.` or `..`: in an address these are no names");
+        return Some("must not be `.` or `..`");
     }
     let is_plain = name.trim() == name && name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-    (!is_plain).then_some("must be printable ASCII without white space around it")
+    (!is_plain).then_some("must be printable ASCII without leading or trailing spaces")
 }
 
-pub(crate) async fn revoke(call: Call) -> Result<Answer, Problem> {
-    let name = call.part("name");
-    let now = call.app.bell.now();
-    // Whoever holds the configured token stays an admin, unless it is their own that ends.
-    let own = call.actor.name == format!("token:{name}");
-    let may_go = call.query(REVOKE).flag("force") || (call.app.gate.has_configured() && !own);
+pub(crate) async fn revoke(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let name = request.part("name");
+    let now = request.app.bell.now();
+    // A configured admin token remains, unless the caller revokes their own token.
+    let own = request.actor.name == format!("token:{name}");
+    let may_go = request.query(REVOKE).flag("force") || (request.app.authenticator.has_configured() && !own);
     let last_admin = if may_go { LastAdmin::Revoke } else { LastAdmin::Refuse };
-    let entry = call.actor.entry("token.revoke", format!("token:{name}"), now);
-    match call.app.bell.store().revoke_token(name, now, last_admin, &entry).await {
+    let entry = request.actor.entry("token.revoke", format!("token:{name}"), now);
+    match request.app.bell.store().revoke_token(name, now, last_admin, &entry).await {
         Err(StoreError::Conflict { .. }) => Err(last_admin_stays(name)),
-        answer => Ok(answer.map(|()| Answer::nothing())?),
+        result => Ok(result.map(|()| ApiResponse::nothing())?),
     }
 }
 
-/// Somebody must be able to create tokens afterwards.
+/// The problem of revoking the last admin token.
 fn last_admin_stays(name: &str) -> Problem {
     let detail = format!(
-        "Token `{name}` is the last admin: without it nobody can make tokens. Make another admin first, or revoke it with \
-         `force=true` and start a server with EVERBELL_ADMIN_TOKEN to come back in."
+        "Token `{name}` is the last admin token: without it no client can create tokens. Create another admin token first, \
+         or revoke it with `force=true` and restart the server with EVERBELL_ADMIN_TOKEN to regain access."
     );
     Problem::new(Kind::Conflict, detail)
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::begun_org_update;
 
-/// What a backfill would do.
+/// Converts the plan of a backfill.
 pub fn backfill_plan(plan: &BackfillPlan, from: Timestamp, to: Timestamp) -> wire::Backfill {
     let local = |slot: Timestamp| slot.to_zoned(plan.zone.as_jiff().clone()).to_string();
     let slot = |BackfillSlot { slot, existing }: &BackfillSlot| wire::BackfillSlot {
@@ -57,7 +57,7 @@ pub fn begun_backfill_of_all(begun: &BackfillOfAll, from: Timestamp, to: Timesta
     }
 }
 
-/// What a backfill for all orgs would do.
+/// Converts the size of a backfill for all orgs.
 pub fn backfill_size(size: BackfillSize, from: Timestamp, to: Timestamp) -> wire::Backfill {
     let BackfillSize { looked_at, more, with_slots, slots } = size;
     wire::Backfill {

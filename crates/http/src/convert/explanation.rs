@@ -1,4 +1,4 @@
-//! What happened at a time.
+//! Explanations of times.
 
 use everbell::Explanation;
 use everbell_core::store::SlotOutcome;
@@ -7,14 +7,14 @@ use everbell_wire as wire;
 use everbell_wire::gap::ExplanationOutcome as Outcome;
 use jiff::Timestamp;
 
-/// What happened at a time of a job, or of a job and an org.
+/// Converts the explanation of a time.
 pub fn explanation(
     at: Timestamp,
     (job, org): (JobId, Option<&OrgId>),
     zone: Option<&Zone>,
     found: &Explanation,
 ) -> wire::Explanation {
-    let (outcome, detail) = in_words(found);
+    let (outcome, detail) = describe(found);
     let mut document =
         wire::Explanation { at, outcome, detail, run: None, gap: None, previous_slot_at: None, next_slot_at: None };
     match found {
@@ -44,42 +44,42 @@ fn slots_of(gap: &Gap) -> String {
     format!("{slots} from {}", gap.first_slot_at)
 }
 
-/// What happened, as a word for programs and a sentence for people.
-pub fn in_words(told: &Explanation) -> (Outcome, String) {
-    match told {
+/// Returns the outcome as a word for programs and a sentence for people.
+pub fn describe(explanation: &Explanation) -> (Outcome, String) {
+    match explanation {
         Explanation::Settled(SlotOutcome::Run(run)) => match &run.skip {
             Some(SkipReason::Operator { actor }) => (Outcome::Run, format!("This slot was skipped by {actor}.")),
             Some(skip) => (Outcome::Run, format!("This slot was skipped: {skip}.")),
-            None => (Outcome::Run, format!("This slot got a run, which is {}.", run.status)),
+            None => (Outcome::Run, format!("This slot has a run, which is {}.", run.status)),
         },
         Explanation::Settled(SlotOutcome::Gap(gap)) => {
-            (Outcome::Gap, format!("This slot got no run: {} ({}).", gap.reason, slots_of(gap)))
+            (Outcome::Gap, format!("This slot has no run: {} ({}).", gap.reason, slots_of(gap)))
         }
-        Explanation::Ahead => (Outcome::Ahead, "This slot is still to come, or is being planned.".to_owned()),
+        Explanation::Ahead => (Outcome::Ahead, "This slot is in the future or is being planned.".to_owned()),
         Explanation::Moved { from, to } => {
-            (Outcome::Moved, format!("This slot has no fire of its own: the fire of {from} was moved to {to}."))
+            (Outcome::Moved, format!("This slot has no run of its own: the run of {from} was moved to {to}."))
         }
         Explanation::Folded { gap, run } => {
-            (Outcome::Gap, format!("This slot was folded into another run: {} ({}).", run.id, slots_of(gap)))
+            (Outcome::Gap, format!("This slot was merged into run {} ({}).", run.id, slots_of(gap)))
         }
         Explanation::Paused(pause) => (
             Outcome::Paused,
             format!(
-                "The job was paused when this slot went by: {}. It gets its outcome when the job is resumed.",
+                "The job was paused at this time: {}. The outcome is decided when the job is resumed.",
                 pause.reason
             ),
         ),
         Explanation::Errored(error) => (
             Outcome::Errored,
-            format!("The job could not fire when this slot went by: {error}. It becomes a gap when that is mended."),
+            format!("The job could not fire at this time: {error}. The slot becomes a gap when the job is repaired."),
         ),
         Explanation::NoSlot { .. } => (Outcome::NoSlot, "The job does not fire at this time.".to_owned()),
         Explanation::BeforeCreation { created_at } => {
-            (Outcome::BeforeCreation, format!("The job did not exist yet: it was made at {created_at}."))
+            (Outcome::BeforeCreation, format!("The job did not exist yet: it was created at {created_at}."))
         }
         Explanation::Unknown => (
             Outcome::Unknown,
-            "Nothing is known of this slot any more: its history was pruned, or its version ended before.".to_owned(),
+            "This slot is unknown: its history was pruned, or its version had already ended.".to_owned(),
         ),
     }
 }

@@ -8,7 +8,7 @@ use everbell::client::OrgUpdateStarted;
 use everbell_wire as wire;
 
 pub use backfill::{backfill_plan, backfill_report, backfill_size, begun_backfill, begun_backfill_of_all};
-pub use explanation::{explanation, in_words};
+pub use explanation::{describe, explanation};
 pub use what_if::what_if;
 
 /// An update of every org that was begun.

@@ -1,4 +1,4 @@
-//! What a move of an org would do.
+//! Previews of org moves.
 
 use everbell::Org;
 use everbell::client::JobWhatIf;
@@ -7,7 +7,7 @@ use everbell_core::{Spec, Zone};
 use everbell_wire as wire;
 use jiff::Timestamp;
 
-/// What would happen if an org moved to this zone now.
+/// Converts the preview of a move to this zone.
 pub fn what_if(org: &Org, zone: &Zone, jobs: &[JobWhatIf], now: Timestamp) -> wire::WhatIf {
     wire::WhatIf {
         org_id: org.id.to_string(),
@@ -18,8 +18,8 @@ pub fn what_if(org: &Org, zone: &Zone, jobs: &[JobWhatIf], now: Timestamp) -> wi
     }
 }
 
-fn job_what_if(told: &JobWhatIf) -> wire::JobWhatIf {
-    let JobWhatIf { job, here, there, what_if } = told;
+fn job_what_if(moved: &JobWhatIf) -> wire::JobWhatIf {
+    let JobWhatIf { job, here, there, what_if } = moved;
     let fires = |spec: &Option<Spec>, times: &[Timestamp]| -> Vec<wire::Fire> {
         let spec = spec.as_ref();
         spec.map_or_else(Vec::new, |spec| times.iter().map(|at| wire::Fire::new(spec, *at)).collect())
@@ -38,18 +38,18 @@ fn job_what_if(told: &JobWhatIf) -> wire::JobWhatIf {
 
 /// A summary for people who are about to move an org.
 fn sentence(there: Option<&Spec>, fires: &[Timestamp], days: &[Day], again: bool) -> String {
-    let Some((spec, next)) = there.zip(fires.first()) else { return "Would not fire.".to_owned() };
+    let Some((spec, next)) = there.zip(fires.first()) else { return "The job would not fire.".to_owned() };
     let local = next.to_zoned(spec.zone().as_jiff().clone()).strftime("%Y-%m-%d %H:%M").to_string();
-    let next = format!("The next fire would be {local} {}.", spec.zone());
+    let next = format!("The next run would be at {local} {}.", spec.zone());
     if !spec.at_most_daily() {
-        return format!("Fires more than once a day. {next}");
+        return format!("The job fires more than once a day. {next}");
     }
     let said = format!("Would fire again today: {}.", if again { "yes" } else { "no" });
     if let Some(day) = days.iter().find(|day| day.verdict == Verdict::AtOnce) {
-        return format!("{said} {} would fire at once: its time there has gone by.", day.date);
+        return format!("{said} {} would run immediately, because its local time has passed.", day.date);
     }
     if let Some(day) = days.iter().find(|day| day.verdict == Verdict::NotAtAll) {
-        return format!("{said} {} would not fire at all. {next}", day.date);
+        return format!("{said} {} would have no run. {next}", day.date);
     }
     format!("{said} {next}")
 }

@@ -1,15 +1,15 @@
-//! Every kind of problem, with what is documented about it.
+//! All kinds of problems and their documentation.
 
-/// What can go wrong, for programs: stable words, each with a page of its own.
+/// The kind of a problem: a stable code for programs, each with its own documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A field, a parameter or a header is not valid.
     InvalidInput,
-    /// The body is not JSON.
+    /// The body is not valid JSON.
     MalformedJson,
     /// A token or session is missing or unknown.
     Unauthenticated,
-    /// The role of the caller is too small.
+    /// The caller lacks the required role.
     Forbidden,
     /// The object does not exist.
     NotFound,
@@ -49,7 +49,7 @@ pub enum Kind {
     NotReady,
 }
 
-/// What the documentation says about a kind.
+/// The documentation of a kind.
 pub struct About {
     /// The kind of problem.
     pub kind: Kind,
@@ -80,156 +80,156 @@ pub const CATALOG: [About; 22] = [
         Kind::InvalidInput,
         400,
         ["invalid-input", "InvalidInput"],
-        "The request is not valid",
-        "`errors` names every member or parameter at fault and what is allowed. Nothing was changed.",
+        "The request is invalid",
+        "`errors` lists every invalid member or parameter and the allowed values. Nothing was changed.",
     ),
     row(
         Kind::MalformedJson,
         400,
         ["malformed-json", "MalformedJson"],
-        "The body is not JSON",
-        "`detail` says where the body stops being JSON. Nothing was changed.",
+        "The body is not valid JSON",
+        "`detail` gives the position of the syntax error. Nothing was changed.",
     ),
     row(
         Kind::Unauthenticated,
         401,
         ["unauthenticated", "Unauthenticated"],
-        "A valid token is needed",
-        "Send `Authorization: Bearer evb_…`. The first start of a server writes an admin token into its data folder.",
+        "Authentication required",
+        "Send a valid token as `Authorization: Bearer evb_…`. On its first start the server writes an admin token to its data folder.",
     ),
     row(
         Kind::Forbidden,
         403,
         ["forbidden", "Forbidden"],
-        "This token may not do that",
-        "`detail` names the role that is needed; an admin makes tokens of that role.",
+        "Permission denied",
+        "`detail` names the required role. An admin can create a token with that role.",
     ),
     row(
         Kind::NotFound,
         404,
         ["not-found", "NotFound"],
-        "There is no such thing",
-        "Jobs are named by their id, by `key:NAME` or by `key:NAME@VERSION`.",
+        "Not found",
+        "Check the path. A job is identified by its id, `key:NAME` or `key:NAME@VERSION`.",
     ),
     row(
         Kind::MethodNotAllowed,
         405,
         ["method-not-allowed", "MethodNotAllowed"],
-        "This path does not take this method",
-        "The `Allow` header names the methods that it takes.",
+        "Method not allowed",
+        "The `Allow` header lists the supported methods.",
     ),
     row(
         Kind::RequestTimeout,
         408,
         ["request-timeout", "RequestTimeout"],
-        "The body did not arrive in time",
+        "Request timeout",
         "Send the whole body within 30 seconds. Nothing was changed.",
     ),
     row(
         Kind::Conflict,
         409,
         ["conflict", "Conflict"],
-        "The state of the job or run does not allow that",
-        "Read it again and decide again.",
+        "The current state does not allow this request",
+        "Read the current state and try again.",
     ),
     row(
         Kind::JobKeyExists,
         409,
         ["job-key-exists", "JobKeyExists"],
-        "A living job has this key",
-        "Make its next version, or retire it first. `jobId` is the living version.",
+        "A job with this key already exists",
+        "Create a new version of it, or retire it first. `jobId` is its current version.",
     ),
     row(
         Kind::OverlapSkipped,
         409,
         ["overlap-skipped", "OverlapSkipped"],
-        "A run of this job is already active",
-        "`run` is the skipped run that was recorded, `activeRun` the one in the way. `queue` waits for it, `force` does not mind it.",
+        "Another run of this job is active",
+        "`run` is the run that was recorded as skipped, `activeRun` is the active run. Set `queue` to wait for it, or `force` to run anyway.",
     ),
     row(
         Kind::JobRetired,
         409,
         ["job-retired", "JobRetired"],
         "The job is retired",
-        "Retired is final. Make a new job with the same key: it goes on with the next version.",
+        "Retiring is final. Create a new job with the same key: it continues with the next version.",
     ),
     row(
         Kind::TooManyPendingRuns,
         409,
         ["too-many-pending-runs", "TooManyPendingRuns"],
-        "The job has too many runs that have not ended",
-        "`detail` names how many there are and how many are allowed. Nothing was changed: wait until some have ended, or cancel them.",
+        "The job has too many unfinished runs",
+        "`detail` gives the number of runs and the limit. Nothing was changed. Wait until some runs have ended, or cancel them.",
     ),
     row(
         Kind::IdempotencyInProgress,
         409,
         ["idempotency-in-progress", "IdempotencyInProgress"],
-        "A request with this key is being answered",
-        "Wait and send the same again: the answer will be that of the first.",
+        "A request with this key is in progress",
+        "Send the same request again later to get the response of the first one.",
     ),
     row(
         Kind::RevisionMismatch,
         412,
         ["revision-mismatch", "RevisionMismatch"],
-        "The job has changed since it was read",
-        "Read it again; its `ETag` is the revision to send as `If-Match`.",
+        "The resource has changed since it was read",
+        "Read it again and send its new `ETag` as `If-Match`.",
     ),
     row(
         Kind::PayloadTooLarge,
         413,
         ["payload-too-large", "PayloadTooLarge"],
         "The body is too large",
-        "A body may have 1 MiB.",
+        "The limit is 1 MiB, or 16 MiB for JSON lines.",
     ),
     row(
         Kind::UnsupportedMediaType,
         415,
         ["unsupported-media-type", "UnsupportedMediaType"],
-        "The body must be JSON",
-        "Send `Content-Type: application/json`.",
+        "Unsupported content type",
+        "Send `Content-Type: application/json`, or the content type that `detail` names.",
     ),
     row(
         Kind::Misdirected,
         421,
         ["misdirected", "Misdirected"],
-        "This server does not answer for that host",
-        "Ask for `localhost` or a loopback address, or configure a token for metrics.",
+        "Unknown host",
+        "Use `localhost` or a loopback address, or configure a metrics token.",
     ),
     row(
         Kind::IdempotencyKeyReused,
         422,
         ["idempotency-key-reused", "IdempotencyKeyReused"],
-        "The key belongs to another request",
-        "An `Idempotency-Key` names one request with one body. Take another key.",
+        "The idempotency key was used for another request",
+        "An `Idempotency-Key` identifies one request with one body. Use another key.",
     ),
     row(
         Kind::PreconditionRequired,
         428,
         ["precondition-required", "PreconditionRequired"],
-        "If-Match is needed",
-        "This server changes jobs only for who says which revision they have read.",
+        "If-Match is required",
+        "This server requires the revision of the job for every change. Send its `ETag` as `If-Match`.",
     ),
     row(
         Kind::RateLimited,
         429,
         ["rate-limited", "RateLimited"],
         "Too many requests",
-        "`Retry-After` says how many seconds to wait; `RateLimit` says how much a token may write.",
+        "`Retry-After` gives the number of seconds to wait. `RateLimit` shows the remaining quota of the token.",
     ),
     row(
         Kind::Internal,
         500,
         ["internal", "Internal"],
-        "Something is broken here",
-        "The log of the server has the details under the request id.",
+        "Internal server error",
+        "See the server log for details; search for the request id.",
     ),
     row(
         Kind::NotReady,
         503,
         ["not-ready", "NotReady"],
-        "The server cannot answer now",
-        "The database is away, locked, read-only or full, or the server is starting or stopping; `detail` says which. \
-         `Retry-After` says when to try again.",
+        "Service unavailable",
+        "The database is unreachable, locked, read-only or full, or the server is starting or stopping; `detail` says which. \
+         Try again after `Retry-After` seconds.",
     ),
 ];
 

@@ -17,14 +17,14 @@ fn a_problem_says_where_and_why() {
     assert_eq!(
         problem.document("r1"),
         json!({
-            "type": "/docs/problems/invalid-input", "title": "The request is not valid", "status": 400,
+            "type": "/docs/problems/invalid-input", "title": "The request is invalid", "status": 400,
             "code": "InvalidInput", "detail": "#/reason: is required: why", "instance": "urn:request:r1",
             "errors": [{"pointer": "#/reason", "code": "required", "detail": "is required: why"}], "jobId": "1",
         })
     );
-    let again = Problem::told(&problem.document("r2")).unwrap();
+    let again = Problem::from_document(&problem.document("r2")).unwrap();
     assert_eq!((again.kind, again.faults(), &again.detail), (problem.kind, problem.faults(), &problem.detail));
-    assert!(Problem::told(&json!({"code": "Nothing", "detail": "x"})).is_none());
+    assert!(Problem::from_document(&json!({"code": "Nothing", "detail": "x"})).is_none());
     let query = Problem::query(vec![Fault::new("/limit", "out_of_range", "must be from 1 to 200, not 0")]);
     assert_eq!(query.document("r1")["errors"][0]["parameter"], "limit");
 }

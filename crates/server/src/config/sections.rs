@@ -207,7 +207,7 @@ fn bad_mount(mount: &str) -> Option<String> {
     let parts = mount.strip_prefix('/').map(|rest| rest.split('/').collect::<Vec<_>>());
     match parts {
         Some(parts) if parts.iter().all(|part| is_part(part)) => {
-            let taken = TAKEN.contains(&parts[0]) || everbell_ui::WORDS.contains(&parts[0]);
+            let taken = TAKEN.contains(&parts[0]) || everbell_ui::RESERVED_PATHS.contains(&parts[0]);
             taken.then(|| format!("`/{}` belongs to the server itself", parts[0]))
         }
         _ => Some("must be a path such as `/api/v1`: a slash before each part and none at the end".to_owned()),

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use crate::config::Config;
 use everbell_cli::{CliError, TOKEN_FILE};
 use everbell_http::access::{new_token, token_hash};
-use everbell_http::trail;
+use everbell_http::audit_entry;
 use everbell_wire::secret::Secret;
 
 /// Its name in the audit trail, and that of its file.
@@ -58,7 +58,7 @@ pub(super) async fn ensure(bell: &Everbell, config: &Config) -> Result<WayIn, Cl
     };
     let audit = AuditEntry {
         reason: Some("the first start".to_owned()),
-        ..trail::entry("everbell", "token.create", format!("token:{NAME}"), now)
+        ..audit_entry::new_entry("everbell", "token.create", format!("token:{NAME}"), now)
     };
     match bell.store().create_token(&new, &audit).await {
         Ok(_) => Ok(WayIn::First { token, file }),

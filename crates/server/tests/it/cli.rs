@@ -1,9 +1,9 @@
-//! The commands that talk to a server, through the real binary against a real server.
+//! The commands that use the API, through the real binary against a real server.
 
 #![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
 
 mod cluster;
-mod elsewhere;
+mod configured_server;
 mod help;
 mod history;
 mod jobs;
@@ -40,7 +40,7 @@ fn everbell(server: &Server, args: &[&str]) -> Ran {
     ran(prepared(server, args).output().unwrap())
 }
 
-/// As a terminal of this width sees it, both streams.
+/// Runs the command on a terminal of this width.
 fn on_terminal(server: &Server, columns: usize, args: &[&str]) -> Ran {
     let args = [args, &["-o", "table"]].concat();
     let shown = ran(prepared(server, &args).env("COLUMNS", columns.to_string()).output().unwrap());
@@ -60,7 +60,7 @@ fn until_reached(server: &Server, at: Timestamp) {
     server.until("/status", |status| time(&status["now"]) >= at);
 }
 
-/// The data of a command that must succeed without a word.
+/// The data of a command that must succeed and print nothing on standard error.
 #[track_caller]
 fn data(server: &Server, args: &[&str]) -> String {
     let found = everbell(server, args);
@@ -68,7 +68,7 @@ fn data(server: &Server, args: &[&str]) -> String {
     found.stdout
 }
 
-/// What is said by a command that must end with this code and print nothing.
+/// The error of a command that must end with this code and print no data.
 #[track_caller]
 fn refused(server: &Server, args: &[&str], code: i32) -> String {
     let found = everbell(server, args);
@@ -82,7 +82,7 @@ fn json(server: &Server, args: &[&str]) -> Value {
     serde_json::from_str(&data(server, &[args, &["--json"]].concat())).unwrap()
 }
 
-/// What is different each time, made the same: ids, times of this decade, and spans.
+/// Masks values that differ each time: ids, times of this decade, and spans.
 fn masked(text: &str) -> String {
     let breaks = |c: char| c.is_whitespace() || "(),;`".contains(c);
     let mut all = String::new();
@@ -114,7 +114,7 @@ fn replacement(word: &str) -> Option<&'static str> {
     is_span.then_some("SPAN")
 }
 
-/// The same with single spaces, for tables whose widths depend on what was masked.
+/// Masked text with single spaces, for tables whose widths depend on masked values.
 fn loose(text: &str) -> String {
     let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ").replace("SPAN SPAN", "SPAN");
     masked(text).lines().map(line).collect::<Vec<_>>().join("\n")

@@ -178,8 +178,8 @@ fn history_is_counted_and_pruned(server: &Server, url: &str, args: &[&str]) {
         "{told}"
     );
     let said = refused(folder, &with(&["prune", "--older-than", "1h"]), 2);
-    assert!(said.starts_with("error: there is no terminal to ask at: Delete 0 runs, 0 gaps and "), "{said}");
-    assert!(said.ends_with("?\n  add `--yes`, or look first with `--dry-run`\n"), "{said}");
+    assert!(said.starts_with("error: no terminal to ask for confirmation: Delete 0 runs, 0 gaps and "), "{said}");
+    assert!(said.ends_with("?\n  add `--yes`, or preview with `--dry-run`\n"), "{said}");
     assert_eq!(server.get("/audit").expect(200)["items"].as_array().unwrap().len(), entries, "nothing was deleted yet");
 
     let told = document(&done(folder, &with(&["prune", "--older-than", "1h", "--yes", "--json"])));

@@ -105,8 +105,8 @@ fn what_is_exported_is_what_is_applied(other: &Server) {
     write(other, EXPORTED);
     let planned = done(other, &["apply", "-f", "jobs.toml", "--dry-run"]);
     let lines: Vec<&str> = planned.lines().collect();
-    assert_eq!(lines[0], "create once: next fire 2040-01-01T00:00:00Z");
-    assert!(lines.len() == 3 && lines[2].starts_with("create rich: next fire 2030-01-01T07:00:00Z"), "{planned}");
+    assert_eq!(lines[0], "create once: next run 2040-01-01T00:00:00Z");
+    assert!(lines.len() == 3 && lines[2].starts_with("create rich: next run 2030-01-01T07:00:00Z"), "{planned}");
     assert_eq!(other.get("/jobs").expect(200)["items"], json!([]), "a dry run changes nothing");
     let applied = done(other, &["apply", "-f", "jobs.toml", "--yes"]);
     assert_eq!(applied, format!("{planned}+ Applied 3 changes\n"));
@@ -160,14 +160,15 @@ fn a_change_is_shown_then_made_and_a_pause_stays() {
     write(&server, CHANGED);
     let expected = "change plain: v1 -> v2\n  \
                     cronExpression: 0 0 1 1 * -> 0 0 1 2 *\n  \
-                    labels.team: nothing -> ops\n  \
+                    labels.team: none -> ops\n  \
                     policies.timeout: PT1H -> PT5M\n";
     let timeout = server.get("/jobs/key:plain").expect(200)["policies"]["timeout"].as_str().unwrap().to_owned();
     let expected = expected.replace("PT1H", &timeout);
     assert_eq!(done(&server, &["apply", "-f", "jobs.toml", "--dry-run"]), expected);
     let unasked = jobs(&server, &["apply", "-f", "jobs.toml"]);
     assert_eq!((unasked.code, unasked.stdout.as_str()), (Some(2), expected.as_str()));
-    let question = format!("error: there is no terminal to ask at: Apply 1 change to http://{}?\n", server.address);
+    let question =
+        format!("error: no terminal to ask for confirmation: Apply 1 change to http://{}?\n", server.address);
     assert!(unasked.stderr.starts_with(&question), "{}", unasked.stderr);
     assert_eq!(done(&server, &["apply", "-f", "jobs.toml", "--yes"]), format!("{expected}+ Applied 1 change\n"));
     let job = server.get("/jobs/key:plain").expect(200);
@@ -225,7 +226,8 @@ fn every_problem_of_a_file_has_its_line() {
     let refused = jobs(&server, &["apply", "-f", "jobs.toml", "--yes"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(
-        refused.stderr.contains("0 of 1 were done before this") && refused.stderr.contains("cannot create job `a`")
+        refused.stderr.contains("0 of 1 changes were applied before this error")
+            && refused.stderr.contains("cannot create job `a`")
     );
 }
 
@@ -278,7 +280,7 @@ fn jobs_of_the_configuration_are_left_to_it() {
     write(&server, &own.replace("@daily", "@hourly"));
     let refused = jobs(&server, &["apply", "-f", "jobs.toml", "--yes"]);
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(5), ""));
-    let told = "warning: job `mine` belongs to the config of the server, which says something else: change it there\n\
+    let told = "warning: job `mine` is declared by the config of the server and differs: change it there\n\
                 nothing was changed\n";
     assert_eq!(refused.stderr, told);
     write(&server, &own.replace("mine", "other"));
@@ -335,7 +337,7 @@ fn a_change_by_somebody_else_meanwhile_is_a_conflict() {
     command.args(["jobs", "apply", "-f", "jobs.toml", "--yes", "--server", &address]).env("LC_ALL", "C");
     let found = ran(command.output().unwrap());
     assert_eq!(found.code, Some(5), "{}", found.stderr);
-    let told = "0 of 1 were done before this; the same again does the rest\n\
+    let told = "0 of 1 changes were applied before this error; run the command again to apply the rest\n\
                 error: cannot change job `plain`: somebody was faster\n";
     assert_eq!(found.stderr, told);
     let sent = asked.join().unwrap().pop().unwrap();
@@ -370,7 +372,7 @@ fn a_crontab_becomes_jobs_and_every_line_is_told() {
     else {
         panic!("{}", dry.stdout)
     };
-    assert!(one.starts_with("create backup-full: next fire 20") && two.starts_with("create ping-c-1-example-com: "));
+    assert!(one.starts_with("create backup-full: next run 20") && two.starts_with("create ping-c-1-example-com: "));
     assert_eq!(server.get("/jobs").expect(200)["items"], json!([]));
     assert_eq!(jobs(&server, &args).code, Some(2), "it needs a yes");
     let done = jobs(&server, &[&args[..], &["--yes"]].concat());

@@ -76,7 +76,7 @@ fn a_job_whose_target_is_gone_is_an_error() {
     let told = doctor(&server, &[]);
     assert_eq!(told.code, Some(1), "{}", told.stdout);
     let expected = "✕ 1 job targets `fail`, which no live instance serves: old-fax-report\n  \
-                    start an instance that serves it, or give them another target\n";
+                    start an instance that serves it, or change the target of these jobs\n";
     assert!(told.stdout.contains(expected), "{}", told.stdout);
 }
 
@@ -107,7 +107,7 @@ fn a_viewer_is_told_what_could_not_be_looked_at() {
     command.arg("doctor").env("LC_ALL", "C").env("EVERBELL_TOKEN", token);
     let told = ran(command.env("EVERBELL_SERVER", format!("http://{}", server.address)).output().unwrap());
     assert_eq!(told.code, Some(0), "{}", told.stdout);
-    assert!(told.stdout.contains("\n! leases could not be looked at: cannot GET /api/v1/runs: "), "{}", told.stdout);
+    assert!(told.stdout.contains("\n! cannot check leases: cannot GET /api/v1/runs: "), "{}", told.stdout);
 }
 
 /// The pages of what looks at a server as a whole, and of jobs in files.

@@ -3,6 +3,7 @@
 mod api;
 mod binary;
 mod cli;
+mod client;
 mod config;
 mod cron;
 mod db;

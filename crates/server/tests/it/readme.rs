@@ -42,7 +42,8 @@ fn the_commands_of_the_readme_work_as_printed() {
 #[test]
 fn the_orgs_of_the_readme_work_as_printed() {
     let said = typed("everbell orgs set");
-    for told in ["Made org acme", "Created briefing v1", "briefing fires by `30 9 * * *` for org acme", "briefing\t"] {
+    for told in ["Created org acme", "Created briefing v1", "briefing fires at `30 9 * * *` for org acme", "briefing\t"]
+    {
         assert!(said.contains(told), "{told}: {said}");
     }
 }

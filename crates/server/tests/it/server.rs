@@ -187,40 +187,40 @@ impl Server {
         self.child.0.wait().unwrap().code()
     }
 
-    pub(crate) fn get(&self, path: &str) -> Reply {
+    pub(crate) fn get(&self, path: &str) -> Response {
         self.send("GET", path, None)
     }
 
-    pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Response {
         self.send("POST", path, Some(body))
     }
 
-    pub(crate) fn patch(&self, path: &str, body: &Value) -> Reply {
+    pub(crate) fn patch(&self, path: &str, body: &Value) -> Response {
         self.send("PATCH", path, Some(body))
     }
 
-    pub(crate) fn put(&self, path: &str, body: &Value) -> Reply {
+    pub(crate) fn put(&self, path: &str, body: &Value) -> Response {
         self.send("PUT", path, Some(body))
     }
 
-    pub(crate) fn delete(&self, path: &str) -> Reply {
+    pub(crate) fn delete(&self, path: &str) -> Response {
         self.send("DELETE", path, None)
     }
 
     /// As the first admin; paths without a mount are below `/api/v1`.
-    pub(crate) fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
+    pub(crate) fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Response {
         let body = body.map(ToString::to_string).unwrap_or_default();
         self.request(method, path, &[("authorization", &format!("Bearer {}", self.token))], body.as_bytes())
     }
 
     /// With these headers, and no others that mean anything.
-    pub(crate) fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+    pub(crate) fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
         let path = if path.starts_with("/api/") { path.to_owned() } else { format!("/api/v1{path}") };
         self.raw(method, &path, headers, body)
     }
 
     /// At exactly this path.
-    pub(crate) fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+    pub(crate) fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
         exchange(&self.address, method, path, headers, body)
     }
 
@@ -251,7 +251,7 @@ impl Server {
 }
 
 /// One request to whoever listens at this address, and the whole answer.
-pub(crate) fn exchange(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+pub(crate) fn exchange(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(REQUEST_TIMEOUT)).unwrap();
     let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
@@ -273,7 +273,7 @@ pub(crate) fn exchange(address: &str, method: &str, path: &str, headers: &[(&str
             Ok(length) => answer.extend_from_slice(&part[..length]),
         }
     }
-    Reply::parse(&answer)
+    Response::parse(&answer)
 }
 
 /// Is the answer as long as it says?
@@ -314,14 +314,14 @@ pub(crate) fn without_ours(program: &str) -> Command {
 
 /// An answer.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) text: String,
 }
 
-impl Reply {
-    fn parse(bytes: &[u8]) -> Reply {
+impl Response {
+    fn parse(bytes: &[u8]) -> Response {
         let text = String::from_utf8_lossy(bytes).into_owned();
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
         let mut lines = head.lines();
@@ -331,7 +331,7 @@ impl Reply {
         let headers: BTreeMap<String, String> = lines.filter_map(header).collect();
         let chunked = headers.get("transfer-encoding").is_some_and(|value| value == "chunked");
         let text = if chunked { unchunked(body) } else { body.to_owned() };
-        Reply { status, headers, text }
+        Response { status, headers, text }
     }
 
     /// The document of an answer that must have this status.

@@ -56,7 +56,7 @@ fn a_server_that_is_not_well_is_told_in_one_line() {
         stderr
     };
     let nobody = told("http://127.0.0.1:1", &[]);
-    assert_eq!(nobody, "error: http://127.0.0.1:1/readyz: Connection refused (os error 111)\n");
+    assert_eq!(nobody, "error: cannot reach the server at http://127.0.0.1:1: Connection refused (os error 111)\n");
     let unready = once(
         "HTTP/1.1 503 x\r\nconnection: close\r\n\r\n[-] database: away\n[+] clock: good\n[-] draining: so it is\n",
     );
@@ -67,7 +67,7 @@ fn a_server_that_is_not_well_is_told_in_one_line() {
     let moved = once("HTTP/1.1 302 x\r\nlocation: /\r\ncontent-length: 0\r\n\r\n");
     assert_eq!(told(&moved, &["live"]), format!("error: {moved}/livez: 302\n"));
     assert_eq!(told("nonsense", &[]), "error: EVERBELL_SERVER: this is not the address of a server\n");
-    assert_eq!(told("http://a", &["well"]), "error: there is no probe `well`; ask for `live` or `ready`\n");
+    assert_eq!(told("http://a", &["well"]), "error: unknown probe `well`; use `live` or `ready`\n");
     // Whatever is wrong with the command line: containers reserve the usual code for that.
     assert_eq!(healthcheck("http://a", &["--what"]).code, Some(1));
 }
@@ -77,7 +77,7 @@ fn a_server_that_says_nothing_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let said = healthcheck(&address, &[]);
-    assert_eq!((said.code, said.stderr), (Some(1), format!("error: {address}/readyz: no answer within 5 s\n")));
+    assert_eq!((said.code, said.stderr), (Some(1), format!("error: {address} did not answer within 5s\n")));
 }
 
 #[test]

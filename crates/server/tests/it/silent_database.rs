@@ -102,5 +102,5 @@ fn a_request_is_answered_with_the_true_reason() {
         (reply.status == 503).then_some(reply)
     });
     let detail = refused.unwrap().problem(503, "NotReady")["detail"].as_str().unwrap().to_owned();
-    assert!(detail.contains("has locked what is needed here"), "{detail}");
+    assert!(detail.contains("holds a lock on the required rows"), "{detail}");
 }

@@ -4,34 +4,34 @@
 
 #![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
 
-mod acting;
-mod action;
+mod actions;
+mod appearance;
+mod blocked_jobs;
 mod browser;
+mod browser_tests;
 mod bulk;
+mod cluster;
+mod dashboard;
 mod docs;
 mod driver;
 mod history;
-mod house;
 mod import;
+mod job_form;
 mod jobs;
-mod judged;
+mod journeys;
 mod keys;
 mod lint;
-mod living;
-mod looks;
-mod make;
+mod lint_tests;
+mod live_updates;
+mod messages;
 mod narrow;
-mod org_acting;
 mod org_jobs;
+mod org_journeys;
 mod orgs;
 mod people;
 mod pictures;
+mod preserved_state;
 mod run;
 mod runs;
-mod sayings;
 mod signing_in;
-mod staying;
 pub(crate) mod visitor;
-mod waiting;
-mod walked;
-mod whole;

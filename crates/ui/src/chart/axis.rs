@@ -77,7 +77,7 @@ pub(super) enum Scale {
 
 impl Scale {
     /// The scale that shows these spans in milliseconds best.
-    pub(super) fn of(spans: impl IntoIterator<Item = i64>) -> Scale {
+    pub(super) fn from_spans(spans: impl IntoIterator<Item = i64>) -> Scale {
         let (mut shortest, mut longest) = (i64::MAX, 1);
         for span in spans {
             let span = span.max(1);
@@ -99,7 +99,7 @@ impl Scale {
     }
 
     /// Where a span stands, from 0 at the bottom to 1 at the top.
-    pub(super) fn place(self, millis: i64) -> f64 {
+    pub(super) fn position(self, millis: i64) -> f64 {
         let share = match self {
             Scale::Linear { top, .. } => real(millis) / real(top),
             Scale::Log { bottom, top } => {
@@ -154,21 +154,21 @@ mod tests {
 
     #[test]
     fn spans_of_one_size_are_added() {
-        let scale = Scale::of([1_200, 2_300, 2_100]);
+        let scale = Scale::from_spans([1_200, 2_300, 2_100]);
         assert_eq!(scale, Scale::Linear { step: 1_000, top: 3_000 });
         assert_eq!(scale.ticks(), [0, 1_000, 2_000, 3_000]);
-        assert!((scale.place(1_500) - 0.5).abs() < 1e-9);
+        assert!((scale.position(1_500) - 0.5).abs() < 1e-9);
         assert!(scale.holds(3_000) && !scale.holds(3_001));
     }
 
     #[test]
     fn spans_of_many_sizes_are_multiplied() {
-        let scale = Scale::of([12, 900, 45_000]);
+        let scale = Scale::from_spans([12, 900, 45_000]);
         assert_eq!(scale, Scale::Log { bottom: 10, top: 60_000 });
         assert_eq!(scale.ticks(), [10, 100, 1_000, 10_000, 60_000]);
-        assert!(scale.place(10).abs() < 1e-9 && (scale.place(60_000) - 1.0).abs() < 1e-9);
-        assert!(scale.place(100) < scale.place(1_000));
-        assert_eq!(Scale::of([1, 40 * DAY]).ticks(), [1, 100, 10 * SECOND, 10 * MINUTE, 6 * HOUR, 10 * DAY]);
+        assert!(scale.position(10).abs() < 1e-9 && (scale.position(60_000) - 1.0).abs() < 1e-9);
+        assert!(scale.position(100) < scale.position(1_000));
+        assert_eq!(Scale::from_spans([1, 40 * DAY]).ticks(), [1, 100, 10 * SECOND, 10 * MINUTE, 6 * HOUR, 10 * DAY]);
     }
 
     #[test]
@@ -176,10 +176,10 @@ mod tests {
         for spans in
             [vec![], vec![0], vec![0, 0], vec![-5, 3], vec![7; 9], vec![i64::MIN, 0, 1, i64::MAX], vec![i64::MAX]]
         {
-            let scale = Scale::of(spans.iter().copied());
+            let scale = Scale::from_spans(spans.iter().copied());
             for span in spans.into_iter().chain([i64::MIN, -1, 0, 1, i64::MAX]) {
-                let place = scale.place(span);
-                assert!((0.0..=1.0).contains(&place), "{scale:?} {span} {place}");
+                let position = scale.position(span);
+                assert!((0.0..=1.0).contains(&position), "{scale:?} {span} {position}");
             }
             assert!((2..=6).contains(&scale.ticks().len()), "{scale:?}");
         }

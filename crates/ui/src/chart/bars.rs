@@ -10,7 +10,7 @@ use super::svg::{Mark, Markup, Percent, real};
 use super::table::{Cell, Table};
 use super::words::{grouped, period};
 
-/// What the chart shows.
+/// The input of a bar chart.
 pub(crate) struct Bars<'a> {
     /// Unique in its page; letters, digits and dashes.
     pub(crate) id: &'a str,
@@ -32,7 +32,7 @@ pub(crate) struct Bucket {
 
 /// The share of its piece that a bar is wide.
 const BAR: f64 = 0.72;
-/// What there is one of must be seen.
+/// The minimum height of a segment, so that a single run is visible.
 const LEAST: f64 = 2.0;
 
 /// The picture with its legend.
@@ -89,7 +89,7 @@ fn column(markup: &mut Markup, plot: &Plot<'_>, patterns: Patterns<'_>, bucket: 
     });
 }
 
-/// The same as a table.
+/// Renders the chart as a table.
 pub(crate) fn bars_table(input: &Bars<'_>) -> String {
     let all: Counts = input.buckets.iter().map(|bucket| bucket.runs).sum();
     let statuses: Vec<_> = all.present().map(|(status, _)| status).collect();
@@ -148,7 +148,7 @@ mod tests {
         for label in [">0</text>", ">20</text>", ">60</text>", "succeeded<b>47</b>", "failed<b>2</b>"] {
             assert!(drawn.contains(label), "{label}: {drawn}");
         }
-        // What failed stands on the base line.
+        // Failed runs are at the bottom.
         let failed = drawn.find("class=\"c-bad\" fill=\"url(#b-bad)\" x=\"4.67%\"").unwrap();
         assert!(drawn[failed..].contains("class=\"c-ok\" x=\"4.67%\""), "{drawn}");
     }

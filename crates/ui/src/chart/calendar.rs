@@ -9,7 +9,7 @@ use super::svg::{Mark, Markup, Path, Picture, Size, real};
 use super::table::{Cell, Table};
 use super::words::{counted, grouped};
 
-/// What the map shows.
+/// The input of a calendar.
 pub(crate) struct Calendar<'a> {
     /// Unique in its page; letters, digits and dashes.
     pub(crate) id: &'a str,
@@ -187,7 +187,7 @@ fn title(day: &Day) -> Option<String> {
     (parts.len() > 1).then(|| parts.join(" · "))
 }
 
-/// The same as a table: days on which there was something.
+/// Renders the calendar as a table of the days that have runs.
 pub(crate) fn calendar_table(input: &Calendar<'_>) -> String {
     let rows = shown(input).filter(|day| title(day).is_some()).map(|day| {
         let text = day.date.strftime("%a %Y-%m-%d").to_string();

@@ -11,7 +11,7 @@ use super::plot::{HEIGHT, Level, Plot, nothing, y};
 use super::svg::{Mark, Markup, Percent};
 use super::words::{counted, grouped, period, round_span, stamp, took};
 
-/// What the chart shows.
+/// The input of a dot chart.
 pub(crate) struct Dots<'a> {
     /// Unique in its page; letters, digits and dashes.
     pub(crate) id: &'a str,
@@ -36,7 +36,7 @@ pub(crate) struct DotRun {
 }
 
 /// Dots in a picture at the most.
-const MOST: usize = 1_000;
+const MAX_DOTS: usize = 1_000;
 /// The width that dots are bundled for, in pixels.
 const WIDTH: f64 = 1_000.0;
 
@@ -46,10 +46,10 @@ pub(crate) fn dots(input: &Dots<'_>) -> String {
     if runs.is_empty() {
         return nothing("No runs in this time.");
     }
-    let scale = Scale::of(runs.iter().map(|run| run.took_ms).chain(input.p50_ms).chain(input.p95_ms));
+    let scale = Scale::from_spans(runs.iter().map(|run| run.took_ms).chain(input.p50_ms).chain(input.p95_ms));
     let heights: Vec<(f64, String)> =
-        scale.ticks().into_iter().map(|tick| (scale.place(tick), round_span(tick))).collect();
-    let all = Counts::of(runs.iter().map(|run| run.status));
+        scale.ticks().into_iter().map(|tick| (scale.position(tick), round_span(tick))).collect();
+    let all = Counts::from_statuses(runs.iter().map(|run| run.status));
     let plot = Plot {
         id: input.id,
         title: input.title,
@@ -116,7 +116,7 @@ fn legend(markup: &mut Markup, all: &Counts) {
 /// The median, the 95th percentile and the interval, as far as they are on the scale.
 fn levels(input: &Dots<'_>, scale: Scale) -> Vec<Level> {
     let on_scale =
-        |value: Option<i64>| value.filter(|value| scale.holds(*value)).map(|value| (value, scale.place(value)));
+        |value: Option<i64>| value.filter(|value| scale.holds(*value)).map(|value| (value, scale.position(value)));
     let (p50, p95) = (on_scale(input.p50_ms), on_scale(input.p95_ms));
     // Close to each other, one is named above its line and one below.
     let below = p50.zip(p95).is_some_and(|((_, low), (_, high))| (high - low) * HEIGHT < 16.0);
@@ -155,7 +155,7 @@ impl Bundle<'_> {
         }
         markup.mark(Mark { title: &title, href: href.as_deref(), tab: false }, |markup| {
             let dot = markup.element("use").attr("href", &format!("#{}", shape(plot.id, *status)));
-            dot.attr("x", Percent(plot.share(*at))).attr("y", y(scale.place(*took_ms))).empty();
+            dot.attr("x", Percent(plot.share(*at))).attr("y", y(scale.position(*took_ms))).empty();
         });
     }
 }
@@ -167,7 +167,7 @@ fn bundled<'a>(runs: &[&'a DotRun], plot: &Plot<'_>, scale: Scale) -> Vec<Bundle
     loop {
         let mut bundles: BTreeMap<(usize, i64, i64), Bundle<'a>> = BTreeMap::new();
         for run in runs {
-            let (x, y) = (plot.share(run.at) * WIDTH, scale.place(run.took_ms) * HEIGHT);
+            let (x, y) = (plot.share(run.at) * WIDTH, scale.position(run.took_ms) * HEIGHT);
             let place = (run.status as usize, (x / side) as i64, (y / side) as i64);
             let bundle = bundles.entry(place).or_insert(Bundle { newest: run, count: 0 });
             bundle.count += 1;
@@ -175,7 +175,7 @@ fn bundled<'a>(runs: &[&'a DotRun], plot: &Plot<'_>, scale: Scale) -> Vec<Bundle
                 bundle.newest = run;
             }
         }
-        if bundles.len() <= MOST {
+        if bundles.len() <= MAX_DOTS {
             return bundles.into_values().collect();
         }
         side *= 1.5;
@@ -252,7 +252,7 @@ mod tests {
         let spread = |index: i64| run(index * 4, 20 + index * 7_919 % 90_000, RunStatus::ALL[(index % 6) as usize]);
         let given: Vec<_> = (0..20_000).map(spread).collect();
         let dots = drawn(&given).matches("<use ").count();
-        assert!((300..=MOST).contains(&dots), "{dots}");
+        assert!((300..=MAX_DOTS).contains(&dots), "{dots}");
     }
 
     #[test]

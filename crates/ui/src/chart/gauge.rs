@@ -3,7 +3,7 @@
 use super::svg::{Markup, Percent, Picture, Size, real};
 use super::words::took;
 
-/// What a gauge shows.
+/// The input of a gauge.
 pub(crate) struct Gauge<'a> {
     /// Unique in its page; letters, digits and dashes.
     pub(crate) id: &'a str,
@@ -21,7 +21,7 @@ pub(crate) fn gauge(input: &Gauge<'_>) -> String {
     let elapsed = input.elapsed_ms.max(0);
     let expected = input.expected_ms.map(|expected| expected.max(1));
     let (class, summary) = match expected {
-        None => ("c-gauge", format!("{} so far; it is not known how long it takes.", took(elapsed))),
+        None => ("c-gauge", format!("{} so far; the usual duration is unknown.", took(elapsed))),
         Some(expected) if elapsed > expected => {
             let times = real(elapsed) / real(expected);
             ("c-gauge c-over", format!("{} so far, {times:.1} times the usual {}.", took(elapsed), took(expected)))

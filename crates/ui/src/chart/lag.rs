@@ -9,7 +9,7 @@ use super::svg::{Mark, Markup, Path, Percent};
 use super::table::{Cell, Table};
 use super::words::{counted, grouped, period, round_span, took};
 
-/// What the chart shows.
+/// The input of a lag chart.
 pub(crate) struct Lag<'a> {
     /// Unique in its page; letters, digits and dashes.
     pub(crate) id: &'a str,
@@ -18,7 +18,7 @@ pub(crate) struct Lag<'a> {
     pub(crate) zone: &'a Zone,
     /// In order, one beginning where the other ends.
     pub(crate) pieces: &'a [LagPiece],
-    /// What is worth a line if it is reached, such as a second.
+    /// The lag at which a line is drawn if any run reaches it.
     pub(crate) threshold_ms: Option<i64>,
 }
 
@@ -51,9 +51,9 @@ pub(crate) fn lag(input: &Lag<'_>) -> String {
     else {
         return nothing("No runs in this time.");
     };
-    let scale = Scale::of(lags().flat_map(|lag| [lag.p50_ms, lag.p95_ms, lag.max_ms]));
+    let scale = Scale::from_spans(lags().flat_map(|lag| [lag.p50_ms, lag.p95_ms, lag.max_ms]));
     let heights: Vec<(f64, String)> =
-        scale.ticks().into_iter().map(|tick| (scale.place(tick), round_span(tick))).collect();
+        scale.ticks().into_iter().map(|tick| (scale.position(tick), round_span(tick))).collect();
     let whole = period(first.from, last.to, input.zone);
     let plot = Plot {
         id: input.id,
@@ -74,7 +74,7 @@ pub(crate) fn lag(input: &Lag<'_>) -> String {
         plot.draw(markup, &heights, |markup| {
             lines(markup, input, &plot, scale);
             for threshold in input.threshold_ms.into_iter().filter(|threshold| scale.holds(*threshold)) {
-                let (share, name) = (scale.place(threshold), round_span(threshold));
+                let (share, name) = (scale.position(threshold), round_span(threshold));
                 let level = Level { class: "c-limit", share, name, left: false, below: false };
                 level.line(markup);
                 level.name(markup);
@@ -121,7 +121,7 @@ fn points(pieces: &[LagPiece], plot: &Plot<'_>, scale: Scale, value: fn(Lags) ->
         let (left, right) = (plot.share(piece.from), plot.share(piece.to));
         (left + (right - left) * within) * WIDTH
     };
-    let height = |lag: Lags| HEIGHT * (1.0 - scale.place(value(lag)));
+    let height = |lag: Lags| HEIGHT * (1.0 - scale.position(value(lag)));
     let point = |piece: &LagPiece, within: f64| Some((at(piece, within), height(piece.lag?)));
     match pieces {
         [alone] => [0.2, 0.8].into_iter().filter_map(|within| point(alone, within)).collect(),
@@ -136,7 +136,7 @@ fn follow(path: &mut Path, start: char, points: &[(f64, f64)]) {
     }
 }
 
-/// What says the numbers of a piece when the pointer is over it.
+/// Adds the tooltip of a piece.
 fn answer(markup: &mut Markup, plot: &Plot<'_>, piece: &LagPiece) {
     let Some(lag) = piece.lag else { return };
     let (left, right) = (plot.share(piece.from), plot.share(piece.to));
@@ -149,7 +149,7 @@ fn answer(markup: &mut Markup, plot: &Plot<'_>, piece: &LagPiece) {
     });
 }
 
-/// The same as a table; a dash where there were no runs.
+/// Renders the chart as a table, with a dash for pieces without runs.
 pub(crate) fn lag_table(input: &Lag<'_>) -> String {
     let rows = input.pieces.iter().map(|piece| {
         let numbers = piece.lag.map_or_else(

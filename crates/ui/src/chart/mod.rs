@@ -31,7 +31,7 @@ pub(crate) use gauge::{Gauge, gauge};
 pub(crate) use lag::{Lag, LagPiece, Lags, lag, lag_table};
 pub(crate) use palette::Counts;
 pub(crate) use spark::{Colour, Spark, spark};
-pub(crate) use strip::{Place, Strip, StripRun, strip, strip_legend};
+pub(crate) use strip::{Strip, StripRun, StripSize, strip, strip_legend};
 pub(crate) use timeline::{Event, Load, Row, Timeline, What, agenda, timeline, timeline_table};
 
 #[cfg(test)]

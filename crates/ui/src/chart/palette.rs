@@ -1,4 +1,4 @@
-//! What a status looks like: a colour by its class, and a shape or a pattern for those who do not see colours.
+//! The look of a status: a color by its class, and a shape or a pattern that does not depend on color.
 //!
 //! | status | filled | as a dot |
 //! |---|---|---|
@@ -70,7 +70,7 @@ impl Counts {
     }
 
     /// One of each of these.
-    pub(crate) fn of(statuses: impl IntoIterator<Item = RunStatus>) -> Counts {
+    pub(crate) fn from_statuses(statuses: impl IntoIterator<Item = RunStatus>) -> Counts {
         Counts::new(statuses.into_iter().map(|status| (status, 1)))
     }
 
@@ -86,7 +86,7 @@ impl Counts {
         self.0.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// What somebody must see of several runs.
+    /// Returns the status that needs the most attention.
     pub(crate) fn worst(&self) -> Option<RunStatus> {
         WORST.into_iter().find(|status| self.get(*status) > 0)
     }
@@ -179,14 +179,14 @@ pub(super) const fn dot(status: RunStatus) -> &'static str {
     }
 }
 
-/// What stands beside the looks of a status.
+/// The labels of a legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     Words,
     WordsAndCounts,
 }
 
-/// What a picture shows besides runs.
+/// A legend entry that is not a run status.
 pub(super) struct Other {
     pub(super) class: &'static str,
     /// In a square of 12.
@@ -195,7 +195,7 @@ pub(super) struct Other {
     pub(super) count: u64,
 }
 
-/// What is in a picture with its looks, as a list that wraps.
+/// Renders the legend as a list that wraps.
 pub(super) fn legend(markup: &mut Markup, patterns: Patterns<'_>, used: &Counts, others: &[Other], shown: Shown) {
     markup.element("ul").class("c-legend").inside(|markup| {
         for (status, count) in used.present() {
@@ -249,10 +249,10 @@ mod tests {
         let counts = Counts::new([(RunStatus::Succeeded, 40), (RunStatus::Skipped, 2)]);
         assert_eq!((counts.total(), counts.worst()), (42, Some(RunStatus::Skipped)));
         assert_eq!(counts.in_words(), "42 runs: 40 succeeded, 2 skipped");
-        let both: Counts = [counts, Counts::of([RunStatus::Failed])].into_iter().sum();
+        let both: Counts = [counts, Counts::from_statuses([RunStatus::Failed])].into_iter().sum();
         assert_eq!((both.total(), both.worst()), (43, Some(RunStatus::Failed)));
         assert_eq!((Counts::default().in_words(), Counts::default().worst()), ("no runs".to_owned(), None));
-        assert_eq!(Counts::of([RunStatus::Pending]).in_words(), "1 pending");
+        assert_eq!(Counts::from_statuses([RunStatus::Pending]).in_words(), "1 pending");
         assert_eq!(Counts::new([(RunStatus::Failed, u64::MAX), (RunStatus::Failed, 1)]).total(), u64::MAX);
     }
 
@@ -263,10 +263,10 @@ mod tests {
             Patterns("p7").define(&mut markup, &counts);
             markup.finish()
         };
-        assert_eq!(defined(Counts::of([RunStatus::Succeeded, RunStatus::Pending, RunStatus::Canceled])), "");
-        let failed = defined(Counts::of([RunStatus::Failed]));
+        assert_eq!(defined(Counts::from_statuses([RunStatus::Succeeded, RunStatus::Pending, RunStatus::Canceled])), "");
+        let failed = defined(Counts::from_statuses([RunStatus::Failed]));
         assert!(failed.contains("id=\"p7-bad\"") && !failed.contains("p7-run"), "{failed}");
-        let all = defined(Counts::of(RunStatus::ALL.iter().copied()));
+        let all = defined(Counts::from_statuses(RunStatus::ALL.iter().copied()));
         assert!(["p7-bad", "p7-run", "p7-skip"].iter().all(|id| all.contains(&format!("id=\"{id}\""))), "{all}");
     }
 }

@@ -95,14 +95,14 @@ fn anchored(share: f64, strong: bool) -> &'static str {
     }
 }
 
-/// What stands where a chart has nothing to show: as high as the chart would be.
+/// Renders a placeholder of the same height as the chart.
 pub(super) fn nothing(text: &str) -> String {
     let mut markup = Markup::default();
     markup.element("p").class("c-none").text(text);
     markup.finish()
 }
 
-/// What lines mean: a class and a word each.
+/// Renders the legend of lines, each with a class and a label.
 pub(super) fn line_legend(markup: &mut Markup, lines: &[(&str, &str)]) {
     markup.element("ul").class("c-legend").inside(|markup| {
         for (class, word) in lines {

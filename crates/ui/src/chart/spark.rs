@@ -3,20 +3,20 @@
 use super::svg::{Markup, Percent, Picture, Size, real};
 use super::words::counted;
 
-/// What a spark shows.
+/// The input of a sparkline.
 pub(crate) struct Spark<'a> {
     /// Unique in its page; letters, digits and dashes.
     pub(crate) id: &'a str,
     /// Such as `Failed, last 24 hours`.
     pub(crate) title: &'a str,
-    /// What is counted, such as `run`.
+    /// The noun of the counted things, such as `run`.
     pub(crate) noun: &'a str,
     pub(crate) colour: Colour,
     /// From the oldest to the newest.
     pub(crate) counts: &'a [u64],
 }
 
-/// What the tile is about.
+/// The color of a sparkline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Colour {
     Plain,

@@ -8,13 +8,13 @@ use super::palette::{Counts, Patterns, Shown, legend};
 use super::svg::{Mark, Markup, Percent, Picture, Size, real};
 use super::words::{shortened, stamp, took};
 
-/// What a strip shows.
+/// The input of a strip.
 pub(crate) struct Strip<'a> {
     /// Unique in its page; letters, digits and dashes.
     pub(crate) id: &'a str,
     /// The key of the job.
     pub(crate) job: &'a str,
-    pub(crate) place: Place,
+    pub(crate) size: StripSize,
     pub(crate) zone: &'a Zone,
     /// From the oldest to the newest. More than there is room for are left out, the oldest first.
     pub(crate) runs: &'a [StripRun],
@@ -34,27 +34,27 @@ pub(crate) struct StripRun {
 
 /// Where a strip stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum StripSize {
     /// In a list: 30 runs, for those who see and point.
     List,
     /// On the page of the job: 90 runs, days and versions.
     Page,
 }
 
-impl Place {
+impl StripSize {
     /// How many runs there is room for.
     pub(crate) const fn slots(self) -> usize {
         match self {
-            Place::List => 30,
-            Place::Page => 90,
+            StripSize::List => 30,
+            StripSize::Page => 90,
         }
     }
 
     /// The height of the picture, and where the highest bar begins and all bars end.
     const fn heights(self) -> (f64, f64, f64) {
         match self {
-            Place::List => (28.0, 7.0, 27.0),
-            Place::Page => (94.0, 24.0, 72.0),
+            StripSize::List => (28.0, 7.0, 27.0),
+            StripSize::Page => (94.0, 24.0, 72.0),
         }
     }
 }
@@ -66,26 +66,26 @@ const SEPARATORS: usize = 15;
 
 /// The picture.
 pub(crate) fn strip(input: &Strip<'_>) -> String {
-    let slots = input.place.slots();
+    let slots = input.size.slots();
     let runs = &input.runs[input.runs.len().saturating_sub(slots)..];
-    let counts = Counts::of(runs.iter().map(|run| run.status));
+    let counts = Counts::from_statuses(runs.iter().map(|run| run.status));
     let newest = runs.last().map_or_else(String::new, |run| format!("; the newest {}", run.status));
     let picture = Picture {
         id: input.id,
-        class: if input.place == Place::List { "c-strip" } else { "c-strip c-page" },
+        class: if input.size == StripSize::List { "c-strip" } else { "c-strip c-page" },
         title: &format!("Last runs of {}", input.job),
         summary: &format!("{}{newest}.", counts.in_words()),
         linked: runs.iter().any(|run| run.href.is_some()),
-        size: Size::Fluid(input.place.heights().0),
+        size: Size::Fluid(input.size.heights().0),
     };
     let bars = Bars { input, runs, first: slots - runs.len(), patterns: Patterns(input.id), median: median(runs) };
     let mut markup = Markup::default();
     picture.draw(&mut markup, |markup| {
         bars.patterns.define(markup, &counts);
         bars.missing(markup);
-        match input.place {
-            Place::List => markup.seen_only(|markup| bars.draw(markup)),
-            Place::Page => {
+        match input.size {
+            StripSize::List => markup.seen_only(|markup| bars.draw(markup)),
+            StripSize::Page => {
                 bars.separators(markup);
                 bars.versions(markup);
                 bars.draw(markup);
@@ -120,7 +120,7 @@ struct Bars<'a> {
 impl Bars<'_> {
     /// A place across, as a share; bars stand in the middle of their slots.
     fn x(&self, index: usize, within: f64) -> Percent {
-        Percent((real((self.first + index) as i64) + within) / real(self.input.place.slots() as i64))
+        Percent((real((self.first + index) as i64) + within) / real(self.input.size.slots() as i64))
     }
 
     /// Neighbours of the same looks are in one group.
@@ -137,13 +137,13 @@ impl Bars<'_> {
     }
 
     fn bar(&self, markup: &mut Markup, index: usize, run: &StripRun) {
-        let (_, top, floor) = self.input.place.heights();
+        let (_, top, floor) = self.input.size.heights();
         let share = if run.status == RunStatus::Skipped { 0.2 } else { height(run.took_ms, self.median) };
         let high = ((floor - top) * share).round();
         let title = self.title(run);
-        let tab = self.input.place == Place::Page;
+        let tab = self.input.size == StripSize::Page;
         markup.mark(Mark { title: &title, href: run.href.as_deref(), tab }, |markup| {
-            let width = Percent(BAR / real(self.input.place.slots() as i64));
+            let width = Percent(BAR / real(self.input.size.slots() as i64));
             let rect = markup.element("rect").attr("x", self.x(index, (1.0 - BAR) / 2.0)).attr("width", width);
             rect.attr("y", floor - high).attr("height", high).empty();
             if run.status == RunStatus::Failed {
@@ -170,7 +170,7 @@ impl Bars<'_> {
         if self.first == 0 {
             return;
         }
-        let (_, _, floor) = self.input.place.heights();
+        let (_, _, floor) = self.input.size.heights();
         let slot = 1.0 / real(self.first as i64);
         let id = format!("{}-void", self.input.id);
         let pattern = markup.element("pattern").attr("id", &id).attr("patternContentUnits", "objectBoundingBox");
@@ -178,14 +178,14 @@ impl Bars<'_> {
             let foot = markup.element("rect").class("c-void").attr("x", &format!("{:.5}", slot * (1.0 - BAR) / 2.0));
             foot.attr("width", &format!("{:.5}", slot * BAR)).attr("height", 1.0).empty();
         });
-        let width = Percent(real(self.first as i64) / real(self.input.place.slots() as i64));
+        let width = Percent(real(self.first as i64) / real(self.input.size.slots() as i64));
         let rect = markup.element("rect").attr("y", floor - 2.0).attr("width", width).attr("height", 2.0);
         rect.attr("fill", &format!("url(#{id})")).empty();
     }
 
     /// A line where another day begins; another month, if there are too many days.
     fn separators(&self, markup: &mut Markup) {
-        let (_, top, floor) = self.input.place.heights();
+        let (_, top, floor) = self.input.size.heights();
         let day = |run: &StripRun| run.at.to_zoned(self.input.zone.as_jiff().clone()).date();
         let changes = |differ: fn(Date, Date) -> bool| -> Vec<usize> {
             let pairs = self.runs.windows(2).enumerate();
@@ -216,13 +216,13 @@ impl Bars<'_> {
     fn versions(&self, markup: &mut Markup) {
         let pairs = self.runs.windows(2).enumerate();
         for (index, pair) in pairs.filter(|(_, pair)| pair[0].version != pair[1].version) {
-            let (_, _, floor) = self.input.place.heights();
+            let (_, _, floor) = self.input.size.heights();
             let (x, name) = (self.x(index + 1, 0.0), format!("v{}", pair[1].version));
             let title = format!("version {} from {}", pair[1].version, stamp(pair[1].at, self.input.zone));
             markup.mark(Mark { title: &title, href: None, tab: false }, |markup| {
                 let line = markup.element("line").class("c-ver").attr("x1", x).attr("x2", x);
                 line.attr("y1", 4.0).attr("y2", floor).empty();
-                let late = self.first + index + 6 > self.input.place.slots();
+                let late = self.first + index + 6 > self.input.size.slots();
                 let (class, shift) = if late { ("c-t c-ver c-end", -5.0) } else { ("c-t c-ver", 5.0) };
                 let text = markup.element("text").class(class).attr("x", x).attr("dx", shift).attr("y", 12.0);
                 text.text(&name);
@@ -231,9 +231,9 @@ impl Bars<'_> {
     }
 }
 
-/// What the bars mean, once for all strips of a page.
+/// Renders the legend that all strips of a page share.
 pub(crate) fn strip_legend(id: &str) -> String {
-    let (mut markup, all) = (Markup::default(), Counts::of(RunStatus::ALL.iter().copied()));
+    let (mut markup, all) = (Markup::default(), Counts::from_statuses(RunStatus::ALL.iter().copied()));
     let hidden = markup.element("svg").class("c-defs").attr("aria-hidden", "true");
     hidden.inside(|markup| Patterns(id).define(markup, &all));
     legend(&mut markup, Patterns(id), &all, &[], Shown::Words);

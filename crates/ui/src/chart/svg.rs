@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::markup::push_escaped;
 
-/// What was written so far.
+/// A writer of SVG and HTML.
 #[derive(Default)]
 pub(super) struct Markup(String);
 
@@ -21,7 +21,7 @@ impl Markup {
         escape(&mut self.0, text);
     }
 
-    /// A part of a picture that tells what it is, and leads to its address if it has one.
+    /// Adds a mark with a tooltip and an optional link.
     pub(super) fn mark(&mut self, mark: Mark<'_>, draw: impl FnOnce(&mut Markup)) {
         let Mark { title, href, tab } = mark;
         let element = match href {
@@ -46,7 +46,7 @@ impl Markup {
     }
 }
 
-/// What a mark says and where it leads.
+/// The tooltip and the link of a mark.
 #[derive(Clone, Copy)]
 pub(super) struct Mark<'a> {
     pub(super) title: &'a str,
@@ -137,7 +137,7 @@ impl Element<'_> {
     }
 }
 
-/// What an attribute can be.
+/// A value of an attribute.
 pub(super) trait Value {
     fn write(self, to: &mut String);
 }
@@ -199,7 +199,7 @@ impl Value for Percent {
     }
 }
 
-/// A coordinate: a tenth of a pixel is finer than anybody sees, and what is no number is zero.
+/// A coordinate, rounded to a tenth of a pixel. Not-a-number becomes zero.
 pub(super) struct Rounded(pub(super) f64);
 
 impl std::fmt::Display for Rounded {

@@ -1,4 +1,4 @@
-//! The same as a chart says, as a table.
+//! Tables with the data of charts.
 
 use super::svg::Markup;
 
@@ -8,7 +8,7 @@ pub(super) struct Table<'a> {
     pub(super) columns: &'a [&'a str],
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 pub(super) enum Cell<'a> {
     Text(String),
     Link { text: String, href: &'a str },

@@ -1,4 +1,4 @@
-//! What ran, runs and will run: one row a job, one axis of time, and below it how much runs at once.
+//! The timeline: past, active and planned runs with one row per job, and the number of concurrent runs below.
 
 mod bundle;
 mod lane;
@@ -17,7 +17,7 @@ use super::plot::{nothing, share};
 use super::svg::{Markup, Path, Picture, Size, real};
 use super::words::{counted, period};
 
-/// What the timeline shows.
+/// The input of a timeline.
 pub(crate) struct Timeline<'a> {
     /// Unique in its page; letters, digits and dashes.
     pub(crate) id: &'a str,
@@ -44,14 +44,14 @@ pub(crate) struct Row {
 /// Something that has a place on the axis.
 pub(crate) struct Event {
     pub(crate) what: What,
-    /// When it started; for what never started, its slot.
+    /// The start time, or the slot if it never started.
     pub(crate) at: Timestamp,
-    /// When it ended or is expected to end.
+    /// The actual or expected end.
     pub(crate) until: Option<Timestamp>,
     pub(crate) href: Option<String>,
 }
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Run(RunStatus),
@@ -109,7 +109,7 @@ impl Timeline<'_> {
         HEAD + real(self.rows.len() as i64) * ROW
     }
 
-    /// When an event ends on the axis: what runs, now.
+    /// Returns the end of an event on the axis. An active run ends now.
     fn end(&self, event: &Event) -> Timestamp {
         let end = match event.what {
             What::Run(RunStatus::Running) => Some(self.now),

@@ -1,4 +1,4 @@
-//! What marks say: instants, spans and counts in words.
+//! Instants, durations and counts as text.
 
 use everbell_core::Zone;
 use jiff::Timestamp;

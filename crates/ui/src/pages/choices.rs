@@ -1,14 +1,14 @@
-//! What somebody chooses for their browser: theme, zone, whether pages follow what happens.
+//! Display preferences of a browser: theme, time zone and live updates.
 
 use crate::choices::Choices;
-use crate::visit::{Reply, Visit, safe_place};
+use crate::request::{UiRequest, UiResponse, safe_return_path};
 use everbell_http::problem::Problem;
 
-pub(crate) async fn choose(visit: Visit) -> Result<Reply, Problem> {
-    let back = safe_place(visit.sent("back").unwrap_or("/")).to_owned();
-    let chosen = Choices::KEPT.into_iter().filter_map(|(name, cookie)| {
-        let value = visit.sent(name)?;
-        visit.choices.with(name, value).map(|_| visit.cookies.set(cookie, value))
+pub(crate) async fn choose(request: UiRequest) -> Result<UiResponse, Problem> {
+    let back = safe_return_path(request.sent("back").unwrap_or("/")).to_owned();
+    let chosen = Choices::COOKIES.into_iter().filter_map(|(name, cookie)| {
+        let value = request.sent(name)?;
+        request.choices.with(name, value).map(|_| request.cookies.set(cookie, value))
     });
-    Ok(chosen.fold(Reply::go(back), |reply, cookie| reply.header("set-cookie", cookie)))
+    Ok(chosen.fold(UiResponse::redirect(back), |response, cookie| response.header("set-cookie", cookie)))
 }

@@ -1,16 +1,16 @@
-//! What happens, as it happens: the stream of the API for who has a session.
+//! The event stream of the API, authenticated by a session.
 
-use crate::visit::{Content, Reply, Visit};
+use crate::request::{Content, UiRequest, UiResponse};
 use everbell_http::api::events;
-use everbell_http::call::Payload;
 use everbell_http::problem::Problem;
+use everbell_http::request::ResponseBody;
 
-pub(crate) async fn stream(visit: Visit) -> Result<Reply, Problem> {
-    let answer = events::follow(visit.call(), false).await?;
+pub(crate) async fn stream(request: UiRequest) -> Result<UiResponse, Problem> {
+    let answer = events::follow(request.to_api_request(), false).await?;
     let body = match answer.body {
-        Payload::Events(body) => Content::Stream("text/event-stream", body),
-        Payload::Text(kind, text) => Content::Text(kind, text),
-        Payload::Nothing => Content::Text("text/plain; charset=utf-8", String::new()),
+        ResponseBody::Events(body) => Content::Stream("text/event-stream", body),
+        ResponseBody::Text(kind, text) => Content::Text(kind, text),
+        ResponseBody::Nothing => Content::Text("text/plain; charset=utf-8", String::new()),
     };
-    Ok(Reply::of(body).header("x-accel-buffering", "no"))
+    Ok(UiResponse::new(body).header("x-accel-buffering", "no"))
 }

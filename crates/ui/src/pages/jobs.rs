@@ -1,4 +1,4 @@
-//! View A, "Scheduled Jobs": every job, what it does, when it fires, how it fares.
+//! The list of jobs: schedule, status, last run and next run of each.
 
 mod history;
 
@@ -15,19 +15,19 @@ use jiff::{SignedDuration, Timestamp};
 use self::history::History;
 use crate::clock::{Clock, lasted};
 use crate::markup::{Markup, url_part};
-use crate::pages::action::bulk::LONGEST;
-use crate::{Frame, Links, Reply, Section, Visit, badge};
+use crate::pages::action::bulk::MAX_RETURN_PATH_CHARS;
+use crate::{Frame, Links, Section, UiRequest, UiResponse, badge};
 use everbell_http::access::Role;
 use everbell_http::api::jobs::{self, filter};
 use everbell_http::page;
 use everbell_http::problem::Problem;
 use everbell_wire::form::Field;
 
-/// The same as the API's.
+/// The query parameters, which are those of the API.
 pub(crate) const QUERY: &[Field] = jobs::LIST;
 
-/// How far ahead it is told that clocks change.
-const AHEAD: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// How far ahead daylight saving time changes are shown.
+const CLOCK_CHANGE_HORIZON: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 #[derive(Template)]
 #[template(path = "jobs.html")]
@@ -46,7 +46,7 @@ struct JobsPage {
     /// Where the list begins, if this is not its first page.
     first: Option<String>,
     next: Option<String>,
-    /// Why who is here may not act, or may not make jobs.
+    /// The reasons why the actor may not act, or may not create jobs.
     no_act: Option<String>,
     no_make: Option<String>,
 }
@@ -58,10 +58,10 @@ pub(crate) struct Row {
     pub(crate) version: u32,
     pub(crate) target: String,
     pub(crate) schedule: wire::job::Schedule,
-    /// When a job fires that fires once.
+    /// The time of a one-time job.
     pub(crate) once_at: Option<Markup>,
     pub(crate) status: Markup,
-    pub(crate) stands: JobStatus,
+    pub(crate) job_status: JobStatus,
     /// Whether it fires for each org, so that it has no fires of its own.
     pub(crate) for_each: bool,
     pub(crate) errored: bool,
@@ -74,10 +74,10 @@ pub(crate) struct Row {
     /// The org that `next` is for, of a job that fires for each.
     pub(crate) next_org: Option<String>,
     pub(crate) next: Option<(Markup, Markup)>,
-    /// When it would fire if it were not paused; or when it will, if the pause has an end.
+    /// The next run of a paused job: hypothetical, or after the end of the pause.
     pub(crate) would: Option<(&'static str, Markup)>,
     pub(crate) late: bool,
-    /// What the next change of clocks does to it.
+    /// The effect of the next daylight saving time change.
     pub(crate) dst: Option<String>,
     pub(crate) failures: u32,
 }
@@ -94,7 +94,7 @@ pub(crate) struct Last {
 }
 
 impl Row {
-    pub(crate) fn of(row: &JobRow, clock: &Clock) -> Row {
+    pub(crate) fn new(row: &JobRow, clock: &Clock) -> Row {
         let (definition, state) = (&*row.job.definition, &row.job.state);
         let spec = definition.spec.as_ref().ok();
         let zone = spec.map(|spec| spec.zone().clone());
@@ -108,7 +108,7 @@ impl Row {
         let at = |at| clock.at(at, zone.as_ref());
         let paused = state.status == JobStatus::Paused;
         let for_each = definition.scope == Scope::PerOrg;
-        // Its own zone is nobody's clock if each org has one.
+        // The time zone of a per-org job does not apply to any org.
         let own = spec.filter(|_| !for_each);
         Row {
             history: None,
@@ -119,13 +119,13 @@ impl Row {
             once_at: schedule.run_at.map(at),
             schedule,
             status: badge::job(state.status, state.error.is_some()),
-            stands: state.status,
+            job_status: state.status,
             for_each,
             errored: state.error.is_some(),
             about: pause.map(|pause| format!("by {}: {}", pause.by, pause.reason)).or_else(|| state.error.clone()),
             since: pause.map(|pause| clock.away(pause.at)),
             until: pause.and_then(|pause| pause.until).map(at),
-            last: row.last_run.as_ref().map(|run| Last::of(run, clock, zone.as_ref())),
+            last: row.last_run.as_ref().map(|run| Last::new(run, clock, zone.as_ref())),
             next_org: row.next_for_org.as_ref().map(|(_, org)| org.to_string()),
             next: next.map(|next| (at(next), clock.away(next))),
             would: own.filter(|_| paused).and_then(|spec| {
@@ -141,17 +141,17 @@ impl Row {
 
     /// Whether anything can still be done to it.
     pub(crate) fn is_living(&self) -> bool {
-        self.stands != JobStatus::Retired
+        self.job_status != JobStatus::Retired
     }
 
     pub(crate) fn is_paused(&self) -> bool {
-        self.stands == JobStatus::Paused
+        self.job_status == JobStatus::Paused
     }
 }
 
-/// What a change of clocks does to a fire of the near future.
+/// Describes the effect of a daylight saving time change within the horizon.
 fn clock_change(spec: &Spec, now: Timestamp) -> Option<String> {
-    let until = now.checked_add(AHEAD).ok()?;
+    let until = now.checked_add(CLOCK_CHANGE_HORIZON).ok()?;
     if spec.zone().changes_between(now, until).is_empty() {
         return None;
     }
@@ -164,7 +164,7 @@ fn clock_change(spec: &Spec, now: Timestamp) -> Option<String> {
 }
 
 impl Last {
-    fn of(run: &everbell::RunRecord, clock: &Clock, zone: Option<&Zone>) -> Last {
+    fn new(run: &everbell::RunRecord, clock: &Clock, zone: Option<&Zone>) -> Last {
         Last {
             id: run.id.to_string(),
             status: badge::run(run.status),
@@ -176,10 +176,10 @@ impl Last {
     }
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    let call = visit.call();
-    let form = call.query(QUERY);
-    let mut filter = filter(&call, &form)?;
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    let api_request = request.to_api_request();
+    let form = api_request.query(QUERY);
+    let mut filter = filter(&api_request, &form)?;
     if !form.has("sort") {
         filter.sort = JobSort::NextRunAt;
     }
@@ -190,66 +190,66 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         JobSort::Target => "target",
         JobSort::LastRun => "-lastRunAt",
     };
-    let request = page::request(&call)?;
+    let page_request = page::from_query(&api_request)?;
     let listed = async {
-        let page = visit.jobs().list(&filter, &request).await?;
-        let glimpses = history::glimpses(&visit, &page.items).await?;
-        Ok::<_, Problem>((page, glimpses))
+        let page = request.jobs().list(&filter, &page_request).await?;
+        let summaries = history::summaries(&request, &page.items).await?;
+        Ok::<_, Problem>((page, summaries))
     };
     let asked = form.list("target");
     let (listed, frame, targets) =
-        tokio::join!(listed, visit.frame(Section::Jobs, "Scheduled jobs"), targets(&visit, &asked));
-    let (mut page, glimpses) = listed?;
-    if !visit.may_read_runs() {
+        tokio::join!(listed, request.frame(Section::Jobs, "Scheduled jobs"), targets(&request, &asked));
+    let (mut page, summaries) = listed?;
+    if !request.may_read_runs() {
         page.items.iter_mut().for_each(|row| row.last_run = None);
     }
-    let clock = visit.clock();
-    let links = Links::new("/jobs", &visit.query);
-    let next = page::next(&call, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor));
+    let clock = request.clock();
+    let links = Links::new("/jobs", &request.query);
+    let next = page::next(&api_request, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor));
     let first = form.has("cursor").then(|| links.here());
-    let none_yet = frame.tallies.as_ref().is_some_and(|tallies| tallies.jobs + tallies.retired == 0);
+    let none_yet = frame.nav_counts.as_ref().is_some_and(|nav_counts| nav_counts.jobs + nav_counts.retired == 0);
     let template = JobsPage {
         frame,
         none_yet,
-        matching: matching(&visit),
+        matching: matching(&request),
         whole: (first.is_none() && next.is_none()).then_some(page.items.len()),
-        rows: rows(&page.items, &glimpses, &clock),
+        rows: rows(&page.items, &summaries, &clock),
         targets: targets?,
-        no_act: visit.barred(Role::Operator),
-        no_make: visit.barred(Role::Admin),
+        no_act: request.barred(Role::Operator),
+        no_make: request.barred(Role::Admin),
         links,
         sort,
         first,
         next,
     };
-    Reply::page(&template)
+    UiResponse::page(&template)
 }
 
 /// The jobs of a page, each with its last runs.
-fn rows(jobs: &[JobRow], glimpses: &HashMap<String, Vec<RunSummary>>, clock: &Clock) -> Vec<Row> {
+fn rows(jobs: &[JobRow], summaries: &HashMap<String, Vec<RunSummary>>, clock: &Clock) -> Vec<Row> {
     let row = |(number, job): (usize, &JobRow)| {
         let (key, spec) = (job.job.definition.key.as_str(), job.job.definition.spec.as_ref().ok());
-        let runs = glimpses.get(key).map_or(&[][..], Vec::as_slice);
+        let runs = summaries.get(key).map_or(&[][..], Vec::as_slice);
         let history = history::drawn(number, key, runs, clock, spec.map(Spec::zone));
-        Row { history, ..Row::of(job, clock) }
+        Row { history, ..Row::new(job, clock) }
     };
     jobs.iter().enumerate().map(row).collect()
 }
 
 /// The filters without the order, for what is done to all that match; and the way back to the list as it is.
-fn matching(visit: &Visit) -> Links {
-    let mut filters = visit.query.as_object().cloned().unwrap_or_default();
+fn matching(request: &UiRequest) -> Links {
+    let mut filters = request.query.as_object().cloned().unwrap_or_default();
     filters.retain(|name, _| !["sort", "limit", "jobKey"].contains(&name.as_str()));
     filters.insert("all".to_owned(), true.into());
-    if visit.here.len() <= LONGEST {
-        filters.insert("back".to_owned(), visit.here.as_str().into());
+    if request.here.len() <= MAX_RETURN_PATH_CHARS {
+        filters.insert("back".to_owned(), request.here.as_str().into());
     }
     Links::new("", &serde_json::Value::Object(filters))
 }
 
-/// The targets that somebody serves, and those that are chosen.
-async fn targets(visit: &Visit, chosen: &[&str]) -> Result<Vec<String>, Problem> {
-    let instances = visit.app.bell.store().list_instances().await?;
+/// Returns the targets that are served, and those of the filter.
+async fn targets(request: &UiRequest, chosen: &[&str]) -> Result<Vec<String>, Problem> {
+    let instances = request.app.bell.store().list_instances().await?;
     let served = instances.iter().flat_map(|instance| instance.targets.iter().map(ToString::to_string));
     let all: BTreeSet<String> = served.chain(chosen.iter().map(|target| (*target).to_owned())).collect();
     Ok(all.into_iter().collect())
@@ -297,11 +297,11 @@ mod tests {
     fn why_a_job_cannot_fire_is_said_once() {
         let now = "2026-11-15T09:00:00Z".parse().unwrap();
         let clock = Clock { now, face: Face::Schedule, mine: Zone::utc() };
-        let row = Row::of(&broken(Some("unknown time zone `Mars/Base`")), &clock);
+        let row = Row::new(&broken(Some("unknown time zone `Mars/Base`")), &clock);
         assert_eq!(row.about.as_deref(), Some("unknown time zone `Mars/Base`"));
         assert_eq!(row.schedule.text, "Cannot be read");
-        // Before it is noticed the schedule is the only one to tell.
-        assert_eq!(Row::of(&broken(None), &clock).schedule.text, "Cannot be read: unknown time zone");
+        // Until the error is recorded, only the schedule shows it.
+        assert_eq!(Row::new(&broken(None), &clock).schedule.text, "Cannot be read: unknown time zone");
     }
 
     #[test]
@@ -309,12 +309,12 @@ mod tests {
         let spec = |expression: &str, zone: &str| {
             Spec::recurring(expression.parse().unwrap(), Zone::get(zone).unwrap(), Timestamp::UNIX_EPOCH)
         };
-        let told = |expression, zone, now: &str| clock_change(&spec(expression, zone), now.parse().unwrap());
-        let gap = told("30 2 * * *", "America/New_York", "2027-03-01T00:00:00Z");
+        let change = |expression, zone, now: &str| clock_change(&spec(expression, zone), now.parse().unwrap());
+        let gap = change("30 2 * * *", "America/New_York", "2027-03-01T00:00:00Z");
         assert!(gap.is_some_and(|text| text.contains("2027-03-14")));
-        assert_eq!(told("30 2 * * *", "America/New_York", "2027-01-01T00:00:00Z"), None);
-        assert_eq!(told("30 5 * * *", "America/New_York", "2027-03-01T00:00:00Z"), None);
-        assert_eq!(told("*/5 * * * *", "America/New_York", "2027-03-01T00:00:00Z"), None);
-        assert_eq!(told("30 2 * * *", "UTC", "2027-03-01T00:00:00Z"), None);
+        assert_eq!(change("30 2 * * *", "America/New_York", "2027-01-01T00:00:00Z"), None);
+        assert_eq!(change("30 5 * * *", "America/New_York", "2027-03-01T00:00:00Z"), None);
+        assert_eq!(change("*/5 * * * *", "America/New_York", "2027-03-01T00:00:00Z"), None);
+        assert_eq!(change("30 2 * * *", "UTC", "2027-03-01T00:00:00Z"), None);
     }
 }

@@ -1,15 +1,28 @@
-//! The pages: one file each, with one template of the same name.
+//! The pages, one file each, with a template of the same name.
 
 pub(super) mod action;
+pub(super) mod audit;
 pub(super) mod choices;
+pub(super) mod cluster;
 pub(super) mod events;
-pub(super) mod house;
+pub(super) mod import;
 pub(super) mod job;
+pub(super) mod job_form;
 pub(super) mod jobs;
-pub(super) mod make;
 pub(super) mod orgs;
 pub(super) mod overview;
 pub(super) mod run;
 pub(super) mod runs;
+pub(super) mod settings;
 pub(super) mod sign_in;
+pub(super) mod targets;
 pub(super) mod timeline;
+
+/// The page that a confirmation leads back to.
+struct ReturnTo(&'static str);
+
+impl ReturnTo {
+    const fn path(&self) -> &'static str {
+        self.0
+    }
+}

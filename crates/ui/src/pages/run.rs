@@ -1,4 +1,4 @@
-//! One run: what it is, what happened to it when, what it was given and what it said.
+//! A run: its details, timeline, payload, result and output.
 
 pub(crate) mod cancel;
 mod neighbours;
@@ -17,7 +17,7 @@ use crate::choices::Face;
 use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
 use crate::pretty::pretty;
-use crate::visit::{Content, Flash, Reply, Visit};
+use crate::request::{Content, Flash, UiRequest, UiResponse};
 use crate::{Frame, Section, badge};
 use everbell_http::access::Role;
 use everbell_http::problem::{Kind, Problem};
@@ -25,7 +25,7 @@ use everbell_wire::elapsed::took;
 use steps::Step;
 
 /// How far around a run its neighbours in time are shown.
-const AROUND: SignedDuration = SignedDuration::from_mins(10);
+const NEARBY_WINDOW: SignedDuration = SignedDuration::from_mins(10);
 
 #[derive(Template)]
 #[template(path = "run/run.html")]
@@ -40,7 +40,7 @@ struct RunPage {
     active: bool,
     running: bool,
     skipped: bool,
-    told: Option<Told>,
+    notice: Option<Notice>,
     facts: Facts,
     steps: Vec<Step>,
     payload: String,
@@ -50,12 +50,12 @@ struct RunPage {
     around: String,
     previous: Option<String>,
     next: Option<String>,
-    /// Why who is here may not act.
+    /// The reason why the actor may not act.
     no_act: Option<String>,
 }
 
-/// What is said first.
-struct Told {
+/// The message at the top of the page.
+struct Notice {
     /// How it looks.
     tone: &'static str,
     code: Option<String>,
@@ -64,21 +64,21 @@ struct Told {
     blocking: Option<String>,
 }
 
-/// What a run is.
+/// The details of a run.
 struct Facts {
     trigger: String,
     backfill: Option<String>,
     org: Option<OrgName>,
     /// In the zone of the job, in UTC, and the name of the zone.
     slot: Option<(Markup, Markup, String)>,
-    /// When it was meant to start, if somebody moved it.
+    /// The scheduled time, if the run was moved.
     moved: Option<Markup>,
-    /// Slots that it stands for, too.
+    /// The number of other slots that the run covers.
     folded: u64,
     caught_up: bool,
     attempt: u32,
     max_attempts: u32,
-    /// When it is tried again.
+    /// The time of the next attempt.
     again: Option<Markup>,
     timeout: Option<String>,
     /// The id of the instance, and its name.
@@ -87,21 +87,21 @@ struct Facts {
 }
 
 /// The run that the path names, and its job if that is still there.
-struct Found {
+struct RunData {
     run: RunRecord,
     row: Option<JobRow>,
     zone: Option<Zone>,
 }
 
-impl Found {
-    async fn of(visit: &Visit) -> Result<Found, Problem> {
-        let run = visit.runs().get(visit.call().run()?).await?;
+impl RunData {
+    async fn load(request: &UiRequest) -> Result<RunData, Problem> {
+        let run = request.runs().get(request.to_api_request().run()?).await?;
         let row = match run.job_id {
-            Some(job) => Some(visit.app.bell.store().get_job(&JobRef::Id(job)).await?),
+            Some(job) => Some(request.app.bell.store().get_job(&JobRef::Id(job)).await?),
             None => None,
         };
-        let zone = visit.app.zone_of(&run).await?;
-        Ok(Found { run, row, zone })
+        let zone = request.app.zone_of(&run).await?;
+        Ok(RunData { run, row, zone })
     }
 
     /// The zone of its job, or of the org that it is for.
@@ -110,7 +110,7 @@ impl Found {
     }
 
     /// Where it is shown.
-    fn place(&self) -> String {
+    fn path(&self) -> String {
         format!("/runs/{}", self.run.id)
     }
 
@@ -120,24 +120,24 @@ impl Found {
     }
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    let found = Found::of(&visit).await?;
-    let (run, zone, clock) = (&found.run, found.zone(), visit.clock());
-    let hosts = Hosts::of(&visit.app.bell.instances().await?);
-    let (previous, next) = neighbours::of(&visit, run).await?;
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    let found = RunData::load(&request).await?;
+    let (run, zone, clock) = (&found.run, found.zone(), request.clock());
+    let hosts = Hosts::new(&request.app.bell.instances().await?);
+    let (previous, next) = neighbours::load(&request, run).await?;
     let shown = RunPage {
-        frame: visit.frame(Section::Runs, format!("Run of {}", found.name())).await,
+        frame: request.frame(Section::Runs, format!("Run of {}", found.name())).await,
         id: run.id.to_string(),
-        job: JobName::of(run),
+        job: JobName::new(run),
         target: run.target.to_string(),
         target_part: url_part(run.target.as_str()),
         status: badge::run(run.status),
         active: !run.status.is_terminal(),
         running: run.status == RunStatus::Running,
         skipped: run.status == RunStatus::Skipped,
-        told: told(&visit, run).await?,
-        facts: Facts::of(&found, &clock, &hosts),
-        steps: steps::of(run, &clock, zone.as_ref()),
+        notice: notice(&request, run).await?,
+        facts: Facts::new(&found, &clock, &hosts),
+        steps: steps::steps(run, &clock, zone.as_ref()),
         payload: pretty(run.payload.as_str()),
         result: run.result.as_ref().map(|result| pretty(result.as_str())),
         details: run.failure.as_ref().and_then(|failure| failure.details.as_ref()).map(|json| pretty(json.as_str())),
@@ -145,46 +145,46 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         around: around(run.id.time(), &clock.zone(None)),
         previous,
         next,
-        no_act: visit.barred(Role::Operator),
+        no_act: request.barred(Role::Operator),
     };
-    Reply::page(&shown)
+    UiResponse::page(&shown)
 }
 
-/// What it printed, as a file.
-pub(crate) async fn output(visit: Visit) -> Result<Reply, Problem> {
-    let run = visit.runs().get(visit.call().run()?).await?;
+/// Downloads the output of a run.
+pub(crate) async fn output(request: UiRequest) -> Result<UiResponse, Problem> {
+    let run = request.runs().get(request.to_api_request().run()?).await?;
     let Some(output) = run.output else {
-        return Err(Problem::new(Kind::NotFound, format!("Nothing is kept of what run {} printed.", run.id)));
+        return Err(Problem::new(Kind::NotFound, format!("Run {} has no stored output.", run.id)));
     };
-    let reply = Reply::of(Content::Text("text/plain; charset=utf-8", output));
-    Ok(reply.header("content-disposition", format!("attachment; filename=\"run-{}.txt\"", run.id)))
+    let response = UiResponse::new(Content::Text("text/plain; charset=utf-8", output));
+    Ok(response.header("content-disposition", format!("attachment; filename=\"run-{}.txt\"", run.id)))
 }
 
 /// The runs around a time.
 fn around(at: Timestamp, zone: &Zone) -> String {
     let bound = |at: Result<Timestamp, _>| at.ok().map(|at: Timestamp| url_part(&spelled(at, zone)));
-    let bounds = bound(at.checked_sub(AROUND)).zip(bound(at.checked_add(AROUND)));
+    let bounds = bound(at.checked_sub(NEARBY_WINDOW)).zip(bound(at.checked_add(NEARBY_WINDOW)));
     bounds.map_or_else(|| "/runs".to_owned(), |(from, to)| format!("/runs?from={from}&to={to}"))
 }
 
-async fn told(visit: &Visit, run: &RunRecord) -> Result<Option<Told>, Problem> {
-    let plain = |tone, text: String| Told { tone, code: None, text, blocking: None };
+async fn notice(request: &UiRequest, run: &RunRecord) -> Result<Option<Notice>, Problem> {
+    let plain = |tone, text: String| Notice { tone, code: None, text, blocking: None };
     if let Some(skip) = &run.skip {
         return Ok(Some(match skip {
-            SkipReason::Overlap { blocking } => Told {
+            SkipReason::Overlap { blocking } => Notice {
                 blocking: Some(blocking.to_string()),
-                ..plain("warn", "An earlier run was still active, so this one was never started.".to_owned())
+                ..plain("warn", "An earlier run was still active, so this run did not start.".to_owned())
             },
-            other => plain("warn", format!("It was never started: {other}.")),
+            other => plain("warn", format!("This run did not start: {other}.")),
         }));
     }
     let Some(failure) = &run.failure else {
         return Ok(match run.status {
             RunStatus::Pending if run.held => {
-                Some(plain("off", "It waits until the active runs of its job have ended.".to_owned()))
+                Some(plain("off", "Waiting until the active runs of the job have ended.".to_owned()))
             }
             RunStatus::Running => match &run.cancel_by {
-                Some(by) => Some(plain("off", format!("{by} asked it to stop{}.", why(visit, run).await?))),
+                Some(by) => Some(plain("off", format!("{by} requested a stop{}.", why(request, run).await?))),
                 None => None,
             },
             _ => None,
@@ -192,28 +192,28 @@ async fn told(visit: &Visit, run: &RunRecord) -> Result<Option<Told>, Problem> {
     };
     let (code, text) = (Some(failure.code.as_str().to_owned()), failure.message.clone());
     Ok(Some(match run.status {
-        RunStatus::Canceled => plain("off", format!("It was {text}{}.", why(visit, run).await?)),
+        RunStatus::Canceled => plain("off", format!("This run was {text}{}.", why(request, run).await?)),
         RunStatus::Pending | RunStatus::Running => {
             let attempt = run.attempt - u32::from(run.status == RunStatus::Running && run.attempt > 0);
-            Told { code, ..plain("warn", format!("Attempt {attempt} failed: {text}")) }
+            Notice { code, ..plain("warn", format!("Attempt {attempt} failed: {text}")) }
         }
-        _ => Told { code, ..plain("bad", text) },
+        _ => Notice { code, ..plain("bad", text) },
     }))
 }
 
-/// Why somebody wanted its end. The trail is for operators.
-async fn why(visit: &Visit, run: &RunRecord) -> Result<String, Problem> {
-    if visit.barred(Role::Operator).is_some() {
+/// Returns the reason of a cancellation. Only operators may read the audit trail.
+async fn why(request: &UiRequest, run: &RunRecord) -> Result<String, Problem> {
+    if request.barred(Role::Operator).is_some() {
         return Ok(String::new());
     }
     let object = format!("run:{}", run.id);
-    let trail = visit.app.bell.store().list_audit(Some(&object), &PageRequest { limit: 20, after: None }).await?;
+    let trail = request.app.bell.store().list_audit(Some(&object), &PageRequest { limit: 20, after: None }).await?;
     let reason = trail.items.into_iter().filter(|entry| entry.action == "run.cancel").find_map(|entry| entry.reason);
     Ok(reason.map(|why| format!(": {why}")).unwrap_or_default())
 }
 
 impl Facts {
-    fn of(found: &Found, clock: &Clock, hosts: &Hosts) -> Facts {
+    fn new(found: &RunData, clock: &Clock, hosts: &Hosts) -> Facts {
         let (run, zone) = (&found.run, found.zone());
         let policies = found.row.as_ref().map(|row| &row.job.definition.policies);
         let seconds = |time: std::time::Duration| took(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
@@ -228,7 +228,7 @@ impl Facts {
                 Trigger::Backfill(id) => Some(id.to_string()),
                 _ => None,
             },
-            org: OrgName::of(run),
+            org: OrgName::new(run),
             slot,
             moved: run
                 .slot_at
@@ -246,28 +246,28 @@ impl Facts {
     }
 }
 
-/// What made it, in words.
+/// Describes the trigger of a run.
 fn trigger(run: &RunRecord) -> String {
     match &run.trigger {
-        Trigger::Schedule(expression) if expression == "once" => "its schedule, once".to_owned(),
-        Trigger::Schedule(expression) => format!("its schedule, {expression}"),
-        Trigger::Manual(actor) => format!("by hand, {actor}"),
-        Trigger::Backfill(_) => "a backfill".to_owned(),
-        Trigger::AdHoc(actor) => format!("a trial of the target, {actor}"),
+        Trigger::Schedule(expression) if expression == "once" => "schedule, one-time".to_owned(),
+        Trigger::Schedule(expression) => format!("schedule, {expression}"),
+        Trigger::Manual(actor) => format!("manual, {actor}"),
+        Trigger::Backfill(_) => "backfill".to_owned(),
+        Trigger::AdHoc(actor) => format!("trial, {actor}"),
     }
 }
 
 /// The active runs of the job of a run. All active ones are few, those of a job are found among them.
-async fn active_beside(visit: &Visit, run: &RunRecord) -> Result<Vec<RunRecord>, Problem> {
+async fn active_beside(request: &UiRequest, run: &RunRecord) -> Result<Vec<RunRecord>, Problem> {
     let filter = RunFilter { status: vec![RunStatus::Pending, RunStatus::Running], ..RunFilter::default() };
-    let page = visit.runs().list(&filter, &PageRequest { limit: 1_000, after: None }).await?;
+    let page = request.runs().list(&filter, &PageRequest { limit: 1_000, after: None }).await?;
     let beside = |other: &RunRecord| other.job_key.is_some() && other.job_key == run.job_key && other.org == run.org;
     Ok(page.items.into_iter().filter(beside).collect())
 }
 
 /// Back to a run, with what could not be done.
-fn back(place: String, text: impl Into<String>) -> Reply {
-    Reply::of(Content::Go { to: place, flash: Some(Flash { good: false, text: text.into() }) })
+fn back(place: String, text: impl Into<String>) -> UiResponse {
+    UiResponse::new(Content::Redirect { to: place, flash: Some(Flash { good: false, text: text.into() }) })
 }
 
 #[cfg(test)]

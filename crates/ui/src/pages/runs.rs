@@ -1,10 +1,10 @@
-//! View B, "Execution Jobs": what ran, when, and how it ended.
+//! The list of runs.
 
 pub(crate) mod export;
-mod looked;
 pub(crate) mod period;
-pub(crate) mod picked;
 pub(crate) mod row;
+mod search;
+pub(crate) mod selection;
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use everbell_core::store::{Instance, PageRequest};
 use super::action::Refusal;
 use crate::badge::run_words;
 use crate::markup::Markup;
-use crate::{Frame, Links, Reply, Section, Visit};
+use crate::{Frame, Links, Section, UiRequest, UiResponse};
 use everbell_http::access::Role;
 use everbell_http::api::runs::{self, filter};
 use everbell_http::page;
@@ -25,7 +25,7 @@ use everbell_http::problem::{Kind, Problem};
 use everbell_wire::form::Field;
 use row::{Hosts, Row};
 
-/// The same as the API's.
+/// The query parameters, which are those of the API.
 pub(crate) const QUERY: &[Field] = runs::LIST;
 
 /// The filters that are shown as such, and what they are called.
@@ -52,9 +52,9 @@ struct RunsPage {
     zone: String,
     from: String,
     to: String,
-    /// What is set: its name, what it is called, its value, the list without it.
+    /// The active filters: name, label, value, and the address without it.
     set: Vec<(&'static str, &'static str, String, String)>,
-    /// What can be chosen: the word, and what it is called.
+    /// The statuses to choose from, with labels.
     statuses: Vec<(&'static str, &'static str)>,
     triggers: Vec<(&'static str, &'static str)>,
     hosts: Hosts,
@@ -64,11 +64,11 @@ struct RunsPage {
     orgs: bool,
     empty: Empty,
     next: Option<String>,
-    /// What is older was not looked at.
+    /// The oldest time that was searched.
     back_to: Option<Markup>,
     first: Option<String>,
     refusal: Refusal,
-    /// Why who is here may not act.
+    /// The reason why the actor may not act.
     no_act: Option<String>,
 }
 
@@ -76,27 +76,27 @@ struct RunsPage {
 #[derive(Default)]
 struct Empty {
     title: String,
-    /// When the newest run was, and which.
+    /// The time and the id of the newest run.
     last: Option<(Markup, String)>,
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    let zone = visit.clock().zone(None);
-    if let Some(settled) = period::settled(&visit.query, &zone) {
-        return Ok(Reply::go(Links::new("/runs", &settled).here()));
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    let zone = request.clock().zone(None);
+    if let Some(settled) = period::settled(&request.query, &zone) {
+        return Ok(UiResponse::redirect(Links::new("/runs", &settled).here()));
     }
-    let call = visit.call();
-    let read = match filter(&call) {
-        Ok(filter) => Ok((page::request(&call)?, filter)),
+    let api_request = request.to_api_request();
+    let read = match filter(&api_request) {
+        Ok(filter) => Ok((page::from_query(&api_request)?, filter)),
         Err(problem) if problem.kind == Kind::InvalidInput => Err(problem),
         Err(problem) => return Err(problem),
     };
-    let instances = visit.app.bell.instances().await?;
-    let links = Links::new("/runs", &visit.query);
+    let instances = request.app.bell.instances().await?;
+    let links = Links::new("/runs", &request.query);
     let typed = |name: &str| period::typed(&links.value(name), &zone);
     let mut shown = RunsPage {
-        frame: visit.frame(Section::Runs, "Runs").await,
-        exports: Links::new("/runs/export", &visit.query),
+        frame: request.frame(Section::Runs, "Runs").await,
+        exports: Links::new("/runs/export", &request.query),
         zone: zone.name().to_owned(),
         from: typed("from"),
         to: typed("to"),
@@ -104,52 +104,58 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         statuses: RunStatus::ALL.iter().map(|status| (status.as_str(), run_words(*status).1)).collect(),
         triggers: TriggerType::ALL.iter().map(|trigger| (trigger.as_str(), row::trigger_label(*trigger))).collect(),
         targets: targets(&instances),
-        hosts: Hosts::of(&instances),
+        hosts: Hosts::new(&instances),
         rows: Vec::new(),
         orgs: !links.value("orgId").is_empty(),
         empty: Empty::default(),
         next: None,
         back_to: None,
-        first: visit.query.get("cursor").map(|_| links.here()),
+        first: request.query.get("cursor").map(|_| links.here()),
         refusal: Refusal::default(),
-        no_act: visit.barred(Role::Operator),
+        no_act: request.barred(Role::Operator),
         links,
     };
     shown.set = set(&shown);
     match read {
-        Ok((request, filter)) => fill(&visit, &mut shown, &request, &filter).await?,
+        Ok((page_request, filter)) => fill(&request, &mut shown, &page_request, &filter).await?,
         Err(problem) => {
-            shown.refusal = Refusal::of(Some(&problem), &FILTERS.map(|(name, _)| name));
-            return Reply::refused(&shown, StatusCode::BAD_REQUEST);
+            shown.refusal = Refusal::from_problem(Some(&problem), &FILTERS.map(|(name, _)| name));
+            return UiResponse::with_status(&shown, StatusCode::BAD_REQUEST);
         }
     }
-    Reply::page(&shown)
+    UiResponse::page(&shown)
 }
 
-async fn fill(visit: &Visit, shown: &mut RunsPage, request: &PageRequest, filter: &RunFilter) -> Result<(), Problem> {
-    let page = looked::look(&visit.app.bell, filter, request).await?;
-    let clock = visit.clock();
+async fn fill(
+    request: &UiRequest,
+    shown: &mut RunsPage,
+    page_request: &PageRequest,
+    filter: &RunFilter,
+) -> Result<(), Problem> {
+    let page = search::search(&request.app.bell, filter, page_request).await?;
+    let clock = request.clock();
     shown.back_to = page.back_to.map(|at| clock.at(at, None));
     let mut zones = Vec::with_capacity(page.items.len());
     for run in &page.items {
-        zones.push(visit.app.zone_of(run).await?);
+        zones.push(request.app.zone_of(run).await?);
     }
     // A column with times of several zones would not look sorted, so runs of several zones are shown in one.
     let zone = zones.first().filter(|first| zones.iter().all(|zone| zone == *first)).cloned().flatten();
     for run in &page.items {
-        shown.rows.push(Row::of(run, &clock, zone.as_ref(), &shown.hosts));
+        shown.rows.push(Row::new(run, &clock, zone.as_ref(), &shown.hosts));
     }
     shown.orgs |= shown.rows.iter().any(|row| row.org.is_some());
-    let cursor = page::next(&visit.call(), page.next.as_ref());
+    let cursor = page::next(&request.to_api_request(), page.next.as_ref());
     shown.next = cursor.map(|cursor| shown.links.with("cursor", &cursor));
     if shown.rows.is_empty() {
-        shown.empty = empty(visit, filter).await?;
+        shown.empty = empty(request, filter).await?;
     }
     Ok(())
 }
 
-/// What is said instead of rows. Only the newest run of all, or of a job, is looked for: an index has it.
-async fn empty(visit: &Visit, filter: &RunFilter) -> Result<Empty, Problem> {
+/// Returns the message for an empty list. Only the newest run of all or of a job is looked up, because an index has
+/// it.
+async fn empty(request: &UiRequest, filter: &RunFilter) -> Result<Empty, Problem> {
     let what = match filter.status.as_slice() {
         [status] => format!("No {status} runs"),
         _ => "No runs".to_owned(),
@@ -160,8 +166,8 @@ async fn empty(visit: &Visit, filter: &RunFilter) -> Result<Empty, Problem> {
         _ => what,
     };
     let wider = RunFilter { job_id: filter.job_id, job_key: filter.job_key.clone(), ..RunFilter::default() };
-    let newest = visit.runs().list(&wider, &PageRequest { limit: 1, after: None }).await?;
-    let last = newest.items.first().map(|run| (visit.clock().away(run.scheduled_at), run.id.to_string()));
+    let newest = request.runs().list(&wider, &PageRequest { limit: 1, after: None }).await?;
+    let last = newest.items.first().map(|run| (request.clock().away(run.scheduled_at), run.id.to_string()));
     Ok(Empty { title, last })
 }
 

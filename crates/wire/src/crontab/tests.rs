@@ -1,6 +1,6 @@
 use super::*;
 
-fn told(text: &str, system: bool) -> Vec<String> {
+fn verdicts(text: &str, system: bool) -> Vec<String> {
     let lines = read(text, &Zone::utc(), system);
     let shown = |line: &Line| {
         let key = line.entry.as_ref().map_or("-", |entry| entry.key.as_str());
@@ -14,7 +14,7 @@ fn every_line_is_told() {
     let text = "# nightly\n\nMAILTO=ops@example.com\nCRON_TZ=\"Europe/Paris\"\n30 2 * * *   /usr/bin/backup --full /srv/\n\
                 @daily\tbackup\n@every 90s ping\n@reboot /usr/bin/start\n61 * * * * nothing\n* * * *\nCRON_TZ=Mars\n";
     let expected = [
-        "3 note -: MAILTO: no mail is sent; output and failures are kept with each run, and metrics tell of failures",
+        "3 note -: MAILTO: no mail is sent; output and failures are stored with each run, and metrics count failures",
         "4 note -: CRON_TZ: the lines below are read in Europe/Paris",
         "5 job backup-full-srv: Every day at 02:30, Europe/Paris",
         "6 job backup: Every day at 00:00, Europe/Paris",
@@ -23,7 +23,7 @@ fn every_line_is_told() {
         "9 refused -: minute: 61 is outside 0-59",
         "10 refused -: the time has five fields, and a command stands behind them",
     ];
-    let found = told(text, false);
+    let found = verdicts(text, false);
     assert_eq!(found[..8], expected);
     assert!(found[8].starts_with("11 refused -: CRON_TZ: unknown time zone `Mars`"), "{found:?}");
 }
@@ -35,7 +35,7 @@ fn a_system_crontab_names_users() {
     assert_eq!((entry.user.as_deref(), entry.key.as_str()), (Some("root"), "test-x-anacron-run-parts"));
     assert_eq!((entry.expression.as_str(), entry.zone), ("0 5 * * 1", "UTC"));
     assert_eq!(
-        told("0 5 * * 1 root\n", true),
+        verdicts("0 5 * * 1 root\n", true),
         ["1 refused -: a command is missing; with --system the user stands before it"]
     );
 }
@@ -58,7 +58,7 @@ fn keys_are_names_and_differ() {
 }
 
 #[test]
-fn a_crontab_has_an_end() {
+fn long_crontab_is_refused() {
     assert_eq!(check_length(&"0 8 * * * x\n".repeat(MAX_LINES)), Ok(()));
     let refused = check_length(&"0 8 * * * x\n".repeat(MAX_LINES + 1)).unwrap_err();
     assert!(refused.contains("has 10001 lines; at most 10000"), "{refused}");

@@ -128,10 +128,10 @@ impl Example for ProblemKind {
     fn example() -> ProblemKind {
         ProblemKind {
             r#type: "/docs/problems/not-found".to_owned(),
-            title: "There is no such thing".to_owned(),
+            title: "Not found".to_owned(),
             status: 404,
             code: "NotFound".to_owned(),
-            help: "Jobs are named by their id, by `key:NAME` or by `key:NAME@VERSION`.".to_owned(),
+            help: "Check the path. A job is identified by its id, `key:NAME` or `key:NAME@VERSION`.".to_owned(),
         }
     }
 }

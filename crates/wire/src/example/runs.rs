@@ -48,6 +48,7 @@ fn manual_run() -> Run {
     Run {
         id: MANUAL_RUN_ID.to_owned(),
         job_definition_id: Some(JOB_ID.to_owned()),
+        job_id: Some(JOB_ID.to_owned()),
         job_key: Some("daily-report".to_owned()),
         job_version: Some(1),
         target: "send-report".to_owned(),
@@ -105,6 +106,7 @@ impl Example for RunsNow {
 pub fn tried_target() -> RunNow {
     let run = Run {
         job_definition_id: None,
+        job_id: None,
         job_key: None,
         job_version: None,
         trigger_type: TriggerType::AdHoc,
@@ -134,6 +136,7 @@ impl Example for Gap {
     fn example() -> Gap {
         Gap {
             id: "01a48729-9f00-8d31-b2c4-7f0e5a6b9c55".to_owned(),
+            job_id: JOB_ID.to_owned(),
             job_definition_id: JOB_ID.to_owned(),
             org_id: None,
             first_slot_at: at("2027-03-11T07:00:00Z"),

@@ -1,14 +1,14 @@
-//! A job that exists, as the body that would make it; and what a merge patch makes of that.
+//! The definition of a job as a body, and merge patches of it.
 
 use everbell_core::{Definition, When};
 use serde_json::{Map, Value, json};
 
 use crate::Policies;
 
-/// Fields that say when a job fires.
+/// The fields of the schedule.
 const TIMING: [&str; 7] = ["scheduleType", "cronExpression", "runAt", "timezone", "startAt", "endAt", "policies.dst"];
 
-/// A definition as the body that would make it, without its payload.
+/// Returns the body that would create this definition, without its payload.
 pub fn document(job: &Definition) -> Value {
     let mut body = Map::new();
     let mut put = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
@@ -38,7 +38,7 @@ pub fn document(job: &Definition) -> Value {
     Value::Object(body)
 }
 
-/// Whether an edit says anything about when the job fires. If not, a fixed rate keeps its anchor.
+/// Whether an edit changes the schedule. If not, a fixed rate keeps its anchor.
 pub fn changes_timing(edit: &Value) -> bool {
     TIMING.iter().any(|path| {
         let mut names = path.split('.');
@@ -46,7 +46,7 @@ pub fn changes_timing(edit: &Value) -> bool {
     })
 }
 
-/// What the document becomes by a merge patch (RFC 7396): `null` clears, absent keeps.
+/// Applies a merge patch (RFC 7396): `null` removes a member, an absent one stays.
 pub fn merge(document: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *document = patch.clone();
@@ -63,10 +63,10 @@ pub fn merge(document: &mut Value, patch: &Value) {
             merge(members.entry(name.clone()).or_insert(Value::Null), value);
         }
     }
-    // The other kind of schedule goes when one of them comes.
-    for (came, gone) in [("runAt", "cronExpression"), ("cronExpression", "runAt")] {
-        if patch.get(came).is_some_and(|value| !value.is_null()) && !patch.contains_key(gone) {
-            members.remove(gone);
+    // One kind of schedule replaces the other.
+    for (added, replaced) in [("runAt", "cronExpression"), ("cronExpression", "runAt")] {
+        if patch.get(added).is_some_and(|value| !value.is_null()) && !patch.contains_key(replaced) {
+            members.remove(replaced);
         }
     }
 }

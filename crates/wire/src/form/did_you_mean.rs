@@ -1,16 +1,15 @@
-//! Which of the known names somebody meant, and what to say if that cannot be told.
+//! Suggestions for names that are unknown.
 
 use everbell_core::{distance, nearest};
 
-/// So many names of a long list are told.
-const TOLD: usize = 5;
-/// Longer ones are no name of ours, and are not compared.
-const LONGEST: usize = 64;
+/// The most names in a list of suggestions.
+const MAX_SUGGESTIONS: usize = 5;
+/// Longer texts are not compared.
+const MAX_COMPARED_CHARS: usize = 64;
 
-/// The known name that was meant: the nearest, if a third of its letters differ at the most, or if one begins or ends with
-/// the other. Another guess would only lead astray.
+/// Returns the nearest known name, if at most a third of its letters differ, or if one name begins or ends with the other.
 pub fn did_you_mean<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if typed.chars().count() > LONGEST {
+    if typed.chars().count() > MAX_COMPARED_CHARS {
         return None;
     }
     let typed = typed.to_lowercase();
@@ -22,14 +21,14 @@ fn is_near(typed: &str, name: &str) -> bool {
     let (short, long) = if typed.len() < name.len() { (typed, name) } else { (name, typed) };
     let is_part = short.chars().count() >= 3 && (long.starts_with(short) || long.ends_with(short));
     let most = (name.chars().count() / 3).max(1);
-    // So many letters less cannot be few letters away.
+    // A much shorter text cannot be near.
     is_part || (long.len() - short.len() <= 4 * most && distance(typed, name) <= most)
 }
 
-/// The nearest names of many, and how many more there are: `a`, `b` and 3 more.
+/// Lists the nearest names, and how many more there are: `a`, `b` and 3 more.
 pub fn format_suggestions<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let all: Vec<&str> = known.into_iter().collect();
-    let names: Vec<String> = nearest(typed, all.iter().copied(), TOLD)
+    let names: Vec<String> = nearest(typed, all.iter().copied(), MAX_SUGGESTIONS)
         .into_iter()
         .map(|name| format!("`{}`", crate::time_input::shown(name)))
         .collect();
@@ -63,11 +62,11 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_says_how_long_it_is() {
+    fn long_list_counts_the_names_it_leaves_out() {
         assert_eq!(format_suggestions("fax", ["print", "fix"]), "`fix`, `print`");
         let many: Vec<String> = (0..8).map(|n| format!("target-{n}")).collect();
-        let told = format_suggestions("target-7", many.iter().map(String::as_str));
-        assert!(told.starts_with("`target-7`, ") && told.ends_with(" and 3 more"), "{told}");
+        let list = format_suggestions("target-7", many.iter().map(String::as_str));
+        assert!(list.starts_with("`target-7`, ") && list.ends_with(" and 3 more"), "{list}");
         assert_eq!(format_suggestions("x", []), "");
     }
 }

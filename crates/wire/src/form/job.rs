@@ -1,4 +1,4 @@
-//! A job as the API and the configuration file write it down.
+//! The form of a job in the API and in configuration files.
 
 use everbell_core::cron::{Expression, ParseError};
 use everbell_core::{Draft, Invalid, Scope, Timing, Zone};
@@ -12,7 +12,7 @@ use crate::time_input::{Refusal, TimeReader};
 
 /// The key of a job.
 pub(crate) const KEY: Kind = Kind::Text { min: 1, max: 200 };
-/// Longer ones are no expressions, and are refused before anybody looks at them.
+/// A cron expression; longer texts are refused before they are parsed.
 pub const EXPRESSION: Kind = Kind::Text { min: 1, max: 1_000 };
 /// The name of a time zone.
 pub const ZONE: Kind = Kind::Text { min: 1, max: 100 };
@@ -41,33 +41,33 @@ macro_rules! with_job_fields {
 pub const JOB: &[Field] =
     with_job_fields!(required("jobKey", KEY, "The unique name of the job, which all its versions share."); required);
 
-/// What the next version does differently: absent keeps, `null` clears.
+/// The fields of an edit: an absent member keeps its value, `null` resets it.
 pub const EDIT: &[Field] = with_job_fields!(
     optional("reason", Kind::Text { min: 3, max: 500 }, "The reason, for the audit trail."),
     optional("activate", Kind::Flag, "Activate the new version even if the job is paused.");
     optional
 );
 
-/// A job, as far as it could be read, and what is wrong with it.
+/// A job, as far as it could be read, and its faults.
 #[derive(Debug)]
 pub struct JobForm {
     /// The job; fields that could not be read have their defaults.
     pub draft: Draft,
-    /// Everything that is wrong with the document.
+    /// Every fault of the document.
     pub faults: Vec<Fault>,
 }
 
-/// Reads a job. `payload` is its JSON as it was written, so that no number loses a digit.
+/// Reads a job. `payload` is its JSON text, so no number loses a digit.
 pub fn read(value: &Value, payload: Option<&RawValue>, naming: Naming) -> JobForm {
     let mut form = Form::read(value, JOB, naming);
     if !value.is_object() {
-        // It says nothing about a job, so nothing more is wrong with that.
+        // It is not an object, so there is nothing else to check.
         return JobForm { draft: Draft::new("any", daily()), faults: form.faults() };
     }
     let zone = form.text("timezone").and_then(|name| Zone::get(name).ok()).unwrap_or_else(Zone::utc);
     let timing = timing(&mut form, &zone);
     let mut draft = Draft {
-        // A target that is missing is a fault of the form already.
+        // The form has noted a missing target already.
         target: Some(form.text("target").unwrap_or("any").to_owned()),
         timezone: form.text("timezone").map(str::to_owned),
         payload: payload.map(|payload| Ok(payload.get().to_owned())),
@@ -88,12 +88,12 @@ pub fn read(value: &Value, payload: Option<&RawValue>, naming: Naming) -> JobFor
     JobForm { draft, faults: form.faults() }
 }
 
-/// The timing of a job without one, so that everything else can be checked too.
+/// A substitute for a missing schedule, so that everything else can be checked.
 fn daily() -> Timing {
     Timing::Cron("@daily".to_owned())
 }
 
-/// Reads when the job fires, and returns some timing in any case.
+/// Reads the schedule. Returns a substitute if it is missing or wrong.
 fn timing(form: &mut Form<'_>, zone: &Zone) -> Timing {
     let run_at = time(form, "runAt", zone);
     let expression = form.text("cronExpression").map(str::to_owned);
@@ -110,24 +110,24 @@ fn timing(form: &mut Form<'_>, zone: &Zone) -> Timing {
         form.fault(other, "invalid", format!("a {kind} job has `{}` instead", form.spell(wanted)));
     }
     if once {
-        // A year that every spec can hold, so that nothing but the missing time is told.
+        // A valid time, so that only the missing one is a fault.
         return Timing::Once(run_at.unwrap_or(Timestamp::UNIX_EPOCH));
     }
     expression.map_or_else(daily, Timing::Cron)
 }
 
-/// A time, which is noted if it cannot be read.
+/// Reads a time, and notes a fault if that fails.
 pub fn time(form: &mut Form<'_>, path: &str, zone: &Zone) -> Option<Timestamp> {
     let text = form.text(path)?.to_owned();
     let read = TimeReader { now: Timestamp::UNIX_EPOCH, zone }.absolute(&text);
-    let told = |Refusal { reason, hint }| match hint {
+    let message = |Refusal { reason, hint }| match hint {
         Some(hint) => format!("{reason}; {hint}"),
         None => reason,
     };
-    read.map_err(|refusal| form.fault(path, "invalid", told(refusal))).ok()
+    read.map_err(|refusal| form.fault(path, "invalid", message(refusal))).ok()
 }
 
-/// What core refused, with what the API says more about expressions and zones.
+/// Notes a fault that core found, with the codes of the API for expressions and zones.
 fn refuse(form: &mut Form<'_>, invalid: &Invalid) {
     match (invalid.field, form.text("cronExpression").map(Expression::parse)) {
         ("cronExpression", Some(Err(error))) => {
@@ -138,10 +138,10 @@ fn refuse(form: &mut Form<'_>, invalid: &Invalid) {
     }
 }
 
-/// What is wrong with an expression, and what is allowed.
+/// Describes a fault of an expression, and what is allowed.
 pub fn expression_fault(error: &ParseError) -> String {
-    let told = format!("{error}; allowed: {}", error.allowed());
-    error.hint().map_or_else(|| told.clone(), |hint| format!("{told}; {hint}"))
+    let fault = format!("{error}; allowed: {}", error.allowed());
+    error.hint().map_or_else(|| fault.clone(), |hint| format!("{fault}; {hint}"))
 }
 
 #[cfg(test)]
@@ -152,7 +152,7 @@ mod tests {
     use super::super::definition::{changes_timing, document, merge};
     use super::*;
 
-    fn told(value: &Value) -> Vec<String> {
+    fn faults(value: &Value) -> Vec<String> {
         let faults = read(value, None, Naming::Camel).faults;
         faults.into_iter().map(|fault| format!("{} {}", fault.pointer, fault.code)).collect()
     }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_is_what_its_document_says_and_back() {
+    fn definition_and_document_convert_both_ways() {
         for body in [
             full(),
             json!({"jobKey": "a", "target": "t", "cronExpression": "@every 90s"}),
@@ -211,8 +211,8 @@ mod tests {
             "cronExpression": "61 * * * *", "timezone": "../../etc/passwd", "labels": {"": "x"}, "runAt": "tomorrow",
             "startAt": "9999-01-01T00:00:00Z", "policies": {"timeout": "PT0S", "retry": {"max": "P9D"}}, "crn": 1,
         });
-        let mut told = told(&body);
-        told.sort();
+        let mut found = faults(&body);
+        found.sort();
         let expected = [
             "/crn unknown_field",
             "/cronExpression out_of_range",
@@ -225,25 +225,25 @@ mod tests {
             "/target required",
             "/timezone unknown_zone",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
 
     #[test]
     fn a_job_does_not_depend_on_itself() {
         let mut body = full();
         body["policies"]["dependsOn"]["jobKey"] = json!("daily");
-        assert_eq!(told(&body), ["/policies/dependsOn/jobKey invalid"]);
+        assert_eq!(faults(&body), ["/policies/dependsOn/jobKey invalid"]);
     }
 
     #[test]
-    fn what_is_no_object_has_one_fault() {
+    fn value_that_is_not_an_object_has_one_fault() {
         for value in [json!([]), json!(null), json!("daily"), json!(7)] {
-            assert_eq!(told(&value), [" wrong_type"], "{value}");
+            assert_eq!(faults(&value), [" wrong_type"], "{value}");
         }
     }
 
     #[test]
-    fn a_job_fires_once_or_again_and_again() {
+    fn job_needs_exactly_one_kind_of_schedule() {
         let base = |more: &Value| {
             let mut body = json!({"jobKey": "a", "target": "t"});
             for (name, value) in more.as_object().unwrap() {
@@ -264,7 +264,7 @@ mod tests {
             (json!({"runAt": "2027-11-07T01:30:00", "timezone": "America/New_York"}), vec!["/runAt invalid"]),
             (json!({"cronExpression": "x".repeat(10_000)}), vec!["/cronExpression out_of_range"]),
         ] {
-            assert_eq!(told(&base(&more)), expected, "{more}");
+            assert_eq!(faults(&base(&more)), expected, "{more}");
         }
     }
 

@@ -1,9 +1,8 @@
-//! What a request body, a query or a configuration block must look like: one declaration that reads it, tells everything
-//! that is wrong with it at once, and documents it.
+//! Forms: the members of request bodies, queries and configuration blocks, declared once to read, check and document them.
 //!
-//! A [`Field`] table is data. [`Form::read`] holds a value against it, [`schema::object`] turns it into JSON Schema for the
-//! OpenAPI document. What only a decision of core can tell (whether an expression is one) is asked afterwards, with
-//! whatever was readable, so that its problems come together with those of the form.
+//! A table of [`Field`]s is data. [`Form::read`] checks a value against it, and [`schema::object`] turns it into JSON Schema
+//! for the OpenAPI document. Checks that only core can make, such as those of cron expressions, follow with the readable
+//! members, so that all faults are reported together.
 
 pub mod definition;
 mod did_you_mean;
@@ -25,7 +24,7 @@ pub use span::{iso, parse_span};
 /// One member of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// As the API spells it.
+    /// Its name in the API.
     pub name: &'static str,
     /// The values that the member may have.
     pub kind: Kind,
@@ -35,10 +34,10 @@ pub struct Field {
     pub doc: &'static str,
 }
 
-/// What a member may hold. `null` is the same as absent for every one that is not required.
+/// The values of a member. `null` counts as absent, unless the member is required.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// So many characters, none of them NUL.
+    /// Text without NUL.
     Text {
         /// The least number of characters.
         min: usize,
@@ -56,32 +55,32 @@ pub enum Kind {
     },
     /// `true` or `false`.
     Flag,
-    /// RFC 3339, or a time of the wall clock.
+    /// A time: RFC 3339 or local.
     Time,
-    /// ISO 8601 or such as `15m`.
+    /// A duration: ISO 8601 or such as `15m`.
     Span,
-    /// Anything.
+    /// Any JSON value.
     Json,
-    /// An object whose members are texts; one that is `null` is the same as absent.
+    /// An object whose members are texts; a member that is `null` counts as absent.
     Texts,
     /// An object whose members are all of one kind, under any name.
     Map(&'static Kind),
-    /// A text that is never shown, or where it is: `{ env = "NAME" }` or `{ file = "PATH" }`.
+    /// A secret, or where to find it: `{ env = "NAME" }` or `{ file = "PATH" }`.
     Secret,
     /// An object with members of its own.
     Object(&'static [Field]),
-    /// The same with a name, under which the OpenAPI document describes it once.
+    /// An object that the OpenAPI document describes once, under this name.
     Component(&'static str, &'static [Field]),
-    /// So many of a kind. In a query also as a list with commas.
+    /// A list. In a query, its items may be separated by commas.
     List {
         /// The kind of each item.
         of: &'static Kind,
         /// The greatest number of items.
         max: usize,
     },
-    /// So many of a kind, or this word for all of them.
+    /// A list, or a word that means all items.
     ListOr {
-        /// The word that may stand instead of a list.
+        /// The word that may replace the list.
         word: &'static str,
         /// The kind of each item.
         of: &'static Kind,
@@ -90,20 +89,20 @@ pub enum Kind {
     },
 }
 
-/// Any text of a usual length.
+/// A text of usual length.
 pub const TEXT: Kind = Kind::Text { min: 1, max: 200 };
 
-/// A member that must be there.
+/// A required member.
 pub const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Field {
     Field { name, kind, required: true, doc }
 }
 
-/// A member that may be absent or `null`.
+/// An optional member.
 pub const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Field {
     Field { name, kind, required: false, doc }
 }
 
-/// These members and one more, for what takes the same as something else: `with::<{ LIST.len() + 1 }>(LIST, FORMAT)`.
+/// Appends a member to a table: `with::<{ LIST.len() + 1 }>(LIST, FORMAT)`.
 pub const fn with<const N: usize>(fields: &[Field], more: Field) -> [Field; N] {
     let mut all = [more; N];
     let mut at = 0;

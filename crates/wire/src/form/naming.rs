@@ -1,10 +1,10 @@
-//! [`Naming`]: the words of JSON and of TOML for the same things.
+//! [`Naming`]: names and words of JSON and of TOML.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// How the names are spelled.
+/// The spelling of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
     /// `jobKey`, in JSON.
@@ -14,7 +14,7 @@ pub enum Naming {
 }
 
 impl Naming {
-    /// The name as it stands in the document.
+    /// The name in the spelling of the document.
     pub fn spell(self, name: &str) -> Cow<'_, str> {
         match self {
             Naming::Camel => Cow::Borrowed(name),
@@ -22,7 +22,7 @@ impl Naming {
         }
     }
 
-    /// What the document calls a value with members.
+    /// The word for a value with members: an object or a table.
     pub(super) fn object(self) -> &'static str {
         match self {
             Naming::Camel => "an object",
@@ -30,7 +30,7 @@ impl Naming {
         }
     }
 
-    /// What a value is, for people.
+    /// The kind of a value, in words.
     pub(super) fn kind_of(self, value: &Value) -> &'static str {
         match value {
             Value::Null => "null",

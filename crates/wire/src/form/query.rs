@@ -1,4 +1,4 @@
-//! From the text behind `?` to a value that a [`Form`](super::Form) can read.
+//! Parses a query into a value that a [`Form`](super::Form) can read.
 
 use std::borrow::Cow;
 
@@ -7,15 +7,15 @@ use serde_json::{Map, Value};
 
 use super::{Field, Kind};
 
-/// The most parameters of a query or a form: as many as rows can be picked, and what goes with them.
-const MOST: usize = 1_100;
+/// The most parameters of a query or a form of a page, which may select a thousand rows.
+const MAX_PARAMETERS: usize = 1_100;
 
 /// A query that cannot be read at all.
 #[derive(Debug, PartialEq, Eq)]
 pub struct QueryError(pub String);
 
-/// The parameters as an object. Lists may be repeated or separated by commas; numbers and flags are read as what their
-/// field says, and stay text, which the form refuses, if they are none.
+/// Returns the parameters as an object. Lists may be repeated or separated by commas. A value that is not of the kind of
+/// its field stays a text, which the form refuses.
 pub fn query(text: &str, fields: &[Field]) -> Result<Value, QueryError> {
     let mut members = Map::new();
     for (name, value) in pairs(text)? {
@@ -33,17 +33,17 @@ pub fn query(text: &str, fields: &[Field]) -> Result<Value, QueryError> {
             None => Value::String(value),
         };
         if members.insert(name.clone(), given).is_some() {
-            return Err(QueryError(format!("the parameter `{}` is there twice", name.escape_debug())));
+            return Err(QueryError(format!("the parameter `{}` appears twice", name.escape_debug())));
         }
     }
     Ok(Value::Object(members))
 }
 
-/// Names and values as they were sent, by a query or by the form of a page.
+/// Returns the decoded names and values of a query or of a form of a page.
 pub fn pairs(text: &str) -> Result<Vec<(String, String)>, QueryError> {
     let parts: Vec<&str> = text.split('&').filter(|part| !part.is_empty()).collect();
-    if parts.len() > MOST {
-        return Err(QueryError(format!("there are more than {MOST} parameters")));
+    if parts.len() > MAX_PARAMETERS {
+        return Err(QueryError(format!("there are more than {MAX_PARAMETERS} parameters")));
     }
     let pair = |part: &&str| {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -52,12 +52,12 @@ pub fn pairs(text: &str) -> Result<Vec<(String, String)>, QueryError> {
     parts.iter().map(pair).collect()
 }
 
-/// A text that was encoded for a query; nothing if it was not.
+/// Decodes a text of a query; `None` if it is not encoded correctly.
 pub fn decoded(text: &str) -> Option<String> {
     decode(text).ok()
 }
 
-/// A text as the value that its field holds; it stays text if it is none.
+/// Parses a text as the kind of its field. A text that is not of this kind stays a text.
 pub fn typed(text: &str, kind: &Kind) -> Value {
     match kind {
         Kind::Integer { .. } => text.parse::<i64>().map_or_else(|_| Value::String(text.to_owned()), Value::from),
@@ -71,7 +71,7 @@ pub fn typed(text: &str, kind: &Kind) -> Value {
 }
 
 fn decode(text: &str) -> Result<String, QueryError> {
-    // The crate would keep a stray `%` as it is.
+    // `percent_decode_str` accepts a stray `%`.
     let has_digits = |rest: &str| rest.as_bytes().get(..2).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
     if !text.split('%').skip(1).all(has_digits) {
         return Err(QueryError("`%` must be followed by two hexadecimal digits".to_owned()));
@@ -106,15 +106,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told() {
+    fn unreadable_queries_are_reported() {
         for (text, reason) in [
             ("q=%ff", "not valid UTF-8"),
             ("q=%f", "two hexadecimal digits"),
             ("q=%zz", "two hexadecimal digits"),
-            ("q=1&q=2", "`q` is there twice"),
+            ("q=1&q=2", "`q` appears twice"),
         ] {
-            let QueryError(told) = query(text, FIELDS).unwrap_err();
-            assert!(told.contains(reason), "{text}: {told}");
+            let QueryError(message) = query(text, FIELDS).unwrap_err();
+            assert!(message.contains(reason), "{text}: {message}");
         }
         let many: String = (0..1_200).map(|n| format!("p{n}=1")).collect::<Vec<_>>().join("&");
         assert!(query(&many, FIELDS).is_err());

@@ -1,4 +1,4 @@
-//! [`Form`]: a value held against its fields.
+//! [`Form`]: a value that was checked against its fields.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -15,14 +15,14 @@ pub const MAX_LISTED_FAULTS: usize = 20;
 /// An object with more members is refused as a whole: no object here has nearly as many fields.
 const MAX_MEMBERS: usize = 200;
 
-/// Something that is wrong, and where.
+/// A fault of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// A JSON pointer without its `#`: `/policies/timeout`; empty for the whole.
+    /// A JSON pointer without its `#`: `/policies/timeout`; empty for the whole value.
     pub pointer: String,
     /// A stable word.
     pub code: &'static str,
-    /// What is wrong and what is allowed.
+    /// The fault, and what is allowed.
     pub detail: String,
 }
 
@@ -33,7 +33,7 @@ impl Fault {
     }
 }
 
-/// An object and the fields it may have. What is absent, `null` or wrong reads as nothing.
+/// An object and its fields. Members that are absent, `null` or wrong read as `None`.
 #[derive(Debug)]
 pub struct Form<'v> {
     members: Cow<'v, Map<String, Value>>,
@@ -42,7 +42,7 @@ pub struct Form<'v> {
 }
 
 impl<'v> Form<'v> {
-    /// Holds a value against its fields and notes everything that does not fit.
+    /// Checks a value against its fields, and notes every fault.
     pub fn read(value: &'v Value, fields: &[Field], naming: Naming) -> Form<'v> {
         let mut faults = Vec::new();
         let members = match value {
@@ -59,7 +59,7 @@ impl<'v> Form<'v> {
         Form { members, naming, faults }
     }
 
-    /// What was wrong so far.
+    /// Returns the faults so far.
     pub fn faults(self) -> Vec<Fault> {
         self.faults
     }
@@ -69,7 +69,7 @@ impl<'v> Form<'v> {
         &mut self.faults
     }
 
-    /// Notes something that the fields alone could not tell. The first fault of a place counts.
+    /// Notes a fault that the fields alone could not find, unless the same member has one.
     pub fn note(&mut self, fault: Fault) {
         if !self.faults.iter().any(|known| known.pointer == fault.pointer) {
             self.faults.push(fault);
@@ -82,12 +82,12 @@ impl<'v> Form<'v> {
         self.note(Fault::new(format!("/{}", spelled.join("/")), code, detail));
     }
 
-    /// Notes what core refused. Its fields are spelled with dots.
+    /// Notes a fault that core found. Core separates names by dots.
     pub fn refuse(&mut self, invalid: &Invalid) {
         self.fault(invalid.field, "invalid", invalid.reason.clone());
     }
 
-    /// The name as it stands in the document.
+    /// The name in the spelling of the document.
     pub fn spell<'n>(&self, name: &'n str) -> Cow<'n, str> {
         self.naming.spell(name)
     }
@@ -115,7 +115,7 @@ impl<'v> Form<'v> {
         self.get(path)?.as_str()
     }
 
-    /// A word that names a choice.
+    /// Returns the choice that a word names.
     pub fn word<T>(&self, path: &str, choice: impl Fn(&str) -> Option<T>) -> Option<T> {
         choice(self.text(path)?)
     }
@@ -134,7 +134,7 @@ impl<'v> Form<'v> {
         self.get(path).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// Yes, no, or nothing said.
+    /// Returns the member if it is `true` or `false`.
     pub fn answer(&self, path: &str) -> Option<bool> {
         self.get(path)?.as_bool()
     }
@@ -163,7 +163,7 @@ fn check_members(members: &Map<String, Value>, fields: &[Field], at: &str, namin
     for (name, value) in members {
         let pointer = format!("{at}/{}", escape(name));
         match fields.iter().find(|field| naming.spell(field.name) == *name) {
-            // What is only counted needs no suggestion.
+            // Faults that are only counted need no suggestion.
             None if faults.len() >= MAX_LISTED_FAULTS => {
                 faults.push(Fault::new(pointer, "unknown_field", "is not known here"));
             }
@@ -212,7 +212,7 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
             Some(number) => fault("out_of_range", format!("must be from {min} to {max}, not {number}")),
             None => fault("out_of_range", format!("must be a whole number from {min} to {max}")),
         },
-        // Its meaning may depend on a zone, so it is read where that is known.
+        // Its meaning may depend on a zone, so it is parsed later.
         (Kind::Time, Value::String(text)) if text.chars().count() <= 100 && !text.contains('\0') => {}
         (Kind::Time, Value::String(_)) => fault("invalid", "is not a time".to_owned()),
         (Kind::Span, Value::String(text)) => {
@@ -255,7 +255,7 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
     }
 }
 
-/// At most so many of a kind.
+/// Checks the length of a list, and each item.
 fn check_items(items: &[Value], (of, max): (&Kind, usize), pointer: &str, naming: Naming, faults: &mut Vec<Fault>) {
     if items.len() > max {
         let detail = format!("must be at most {max}, these are {}", items.len());
@@ -266,7 +266,7 @@ fn check_items(items: &[Value], (of, max): (&Kind, usize), pointer: &str, naming
     }
 }
 
-/// Why this is no secret. The text itself is never repeated.
+/// The fault of a value that is not a secret. It never contains the text itself.
 fn bad_secret(value: &Value, pointer: &str) -> Option<Fault> {
     const FORMS: &str = "must be a text, `{ env = \"NAME\" }` or `{ file = \"PATH\" }`";
     let fault = |code, detail: &str| Some(Fault::new(pointer, code, detail));
@@ -274,11 +274,11 @@ fn bad_secret(value: &Value, pointer: &str) -> Option<Fault> {
         Value::String(text) if text.contains('\0') => fault("invalid", "must not contain NUL"),
         Value::String(_) => None,
         Value::Object(members) => {
-            let place = members.iter().next().filter(|_| members.len() == 1);
-            let is_place = |(name, value): (&String, &Value)| {
-                matches!(name.as_str(), "env" | "file") && value.as_str().is_some_and(|place| !place.is_empty())
+            let source = members.iter().next().filter(|_| members.len() == 1);
+            let is_source = |(name, value): (&String, &Value)| {
+                matches!(name.as_str(), "env" | "file") && value.as_str().is_some_and(|name| !name.is_empty())
             };
-            if place.is_some_and(is_place) { None } else { fault("invalid", FORMS) }
+            if source.is_some_and(is_source) { None } else { fault("invalid", FORMS) }
         }
         _ => fault("wrong_type", FORMS),
     }
@@ -288,7 +288,7 @@ fn unknown(pointer: String, name: &str, fields: &[Field], naming: Naming) -> Fau
     let names: Vec<_> = fields.iter().map(|field| naming.spell(field.name)).collect();
     let detail = match did_you_mean(name, names.iter().map(AsRef::as_ref)) {
         Some(near) => format!("is not known here; did you mean `{near}`?"),
-        None if names.is_empty() => "is not known here; nothing is taken".to_owned(),
+        None if names.is_empty() => "is not known here; no member is allowed".to_owned(),
         None => format!("is not known here; known: {}", names.join(", ")),
     };
     Fault::new(pointer, "unknown_field", detail)

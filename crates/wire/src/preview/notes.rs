@@ -1,7 +1,7 @@
-//! What daylight saving did to a fire: moved it, or picked it from two.
+//! Notes about fires that daylight saving time moved, or chose from two equal local times.
 //!
-//! A note is only due if the rule for daylight saving had a say. That is the case when another rule would not fire at
-//! this instant; so schedules that follow elapsed time (`*/30 * * * *`) never get one.
+//! A fire gets a note only if another rule for daylight saving time would not fire at this instant. Schedules that follow
+//! elapsed time (`*/30 * * * *`) therefore never get one.
 
 use everbell_core::cron::{Dst, DstFold, DstGap};
 use everbell_core::{OffsetChange, Spec, Zone};
@@ -10,12 +10,12 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::clock_face;
 
-/// Clocks have gone back by less than this everywhere, and forward by a day at most.
-const REACH: SignedDuration = SignedDuration::from_hours(25);
+/// Longer than any clock change: clocks go back by less than this, and forward by at most a day.
+const MAX_CLOCK_CHANGE: SignedDuration = SignedDuration::from_hours(25);
 
-/// Says what daylight saving did to a fire of this schedule; `None` if it had no say.
+/// Describes how daylight saving time affected a fire of this schedule; `None` if it did not.
 pub fn note(spec: &Spec, at: Timestamp) -> Option<String> {
-    let (after, until) = (at.checked_sub(REACH).ok()?, at.checked_add(REACH).ok()?);
+    let (after, until) = (at.checked_sub(MAX_CLOCK_CHANGE).ok()?, at.checked_add(MAX_CLOCK_CHANGE).ok()?);
     spec.zone().changes_between(after, until).into_iter().find_map(|change| note_on(spec, at, change))
 }
 
@@ -40,7 +40,7 @@ fn note_on(spec: &Spec, at: Timestamp, change: OffsetChange) -> Option<String> {
 
 /// Names the local times that the fire right after a change forward stands for.
 fn missing(spec: &Spec, change: OffsetChange) -> Option<String> {
-    // In UTC every local time exists, so the same expression there tells which ones were asked for.
+    // In UTC every local time exists, so the same expression there shows which ones the expression names.
     let everywhere = Spec::recurring(spec.expression()?.clone(), Zone::utc(), change.at);
     let local = |offset: i64| change.at.checked_add(SignedDuration::from_secs(offset)).ok();
     let second = SignedDuration::from_secs(1);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shifted_fire_names_what_is_missing() {
+    fn shifted_fire_names_the_missing_times() {
         let gap = |expr| notes(expr, "America/New_York", "2027-03-14T06:59:00Z", Dst::default())[0].clone();
         assert_eq!(gap("30 2 * * *"), "shifted: 02:30 does not exist");
         assert_eq!(gap("15 30 2 * * *"), "shifted: 02:30:15 does not exist");
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_time_says_which_one_fires() {
+    fn repeated_time_names_which_one_fires() {
         let fold = |expr, dst| notes(expr, "America/New_York", "2027-11-07T04:59:00Z", dst);
         assert_eq!(fold("30 1 * * *", folded(DstFold::First)), ["first 01:30", "-", "-"]);
         assert_eq!(fold("30 1 * * *", folded(DstFold::Last)), ["second 01:30", "-", "-"]);

@@ -8,7 +8,7 @@ fn now() -> Timestamp {
     "2027-03-10T12:00:00Z".parse().unwrap()
 }
 
-/// A document of the API: `members`, and `rest` where they say nothing.
+/// A document of the API: `members`, and `rest` for the others.
 fn document<T: DeserializeOwned>(members: &Value, mut rest: Value) -> T {
     rest.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
     serde_json::from_value(rest).unwrap()
@@ -33,19 +33,19 @@ fn job(members: &Value) -> WithJson<wire::Job> {
     document(members, rest)
 }
 
-fn told(findings: &[Finding]) -> Vec<(Level, &str)> {
+fn summaries(findings: &[Finding]) -> Vec<(Level, &str)> {
     findings.iter().map(|finding| (finding.level, finding.detail.as_str())).collect()
 }
 
 #[test]
-fn what_is_not_ready_is_an_error() {
+fn failed_readiness_check_is_an_error() {
     let found = readiness("[+] database: sqlite 3.50\n[-] draining: takes no more work\nnot ready\n");
     let expected = [(Level::Ok, "database: sqlite 3.50"), (Level::Error, "draining: takes no more work")];
-    assert_eq!(told(&found), expected);
+    assert_eq!(summaries(&found), expected);
 }
 
 #[test]
-fn what_is_late_or_open_for_long_is_told() {
+fn late_timers_and_old_transactions_are_reported() {
     let mut members = json!({ "tzData": Zone::data_version(), "activeJobs": 3, "pausedJobs": 1, "erroredJobs": 0,
         "dueTimers": 0, "oldestDueAt": null, "oldestTransactionAt": "2027-03-10T11:55:00Z", "notes": [] });
     let status = |members: &Value| {
@@ -56,12 +56,12 @@ fn what_is_late_or_open_for_long_is_told() {
     let good = [
         (Level::Ok, "3 active, 1 paused jobs"),
         (Level::Ok, "no timer is overdue"),
-        (Level::Ok, "no transaction is open for long"),
+        (Level::Ok, "no transaction has been open for long"),
     ];
-    assert_eq!(told(&status(&members)), good);
+    assert_eq!(summaries(&status(&members)), good);
     members["dueTimers"] = json!(7);
     members["oldestDueAt"] = json!("2027-03-10T11:59:30Z");
-    assert_eq!(told(&status(&members)), good, "half a minute is nothing");
+    assert_eq!(summaries(&status(&members)), good, "half a minute is nothing");
     members["oldestDueAt"] = json!("2027-03-10T11:50:00Z");
     members["erroredJobs"] = json!(1);
     members["erroredOrgTimers"] = json!(2);
@@ -72,10 +72,10 @@ fn what_is_late_or_open_for_long_is_told() {
         (Level::Error, "1 job cannot fire: a schedule or a timer cannot be read"),
         (Level::Warning, "2 timers of orgs cannot fire: a zone or an override cannot be read"),
         (Level::Error, "7 timers overdue, the oldest for 10m"),
-        (Level::Warning, "a transaction is open for 2h, so the database cannot clean up behind it"),
+        (Level::Warning, "a transaction has been open for 2h, so the database cannot clean up"),
         (Level::Warning, "LISTEN is off"),
     ];
-    assert_eq!(told(&status(&members)), bad);
+    assert_eq!(summaries(&status(&members)), bad);
     members["tzData"] = json!("1999a");
     assert_eq!(status(&members)[0].check, "zoneData");
 }
@@ -96,8 +96,8 @@ fn instances_are_looked_at_together() {
         clock_skew_ms: -3,
     };
     let good =
-        [(Level::Ok, "1 instance live"), (Level::Ok, "clocks of all hosts agree with the database's within a second")];
-    assert_eq!(told(&instances(std::slice::from_ref(&one), now())), good);
+        [(Level::Ok, "1 instance live"), (Level::Ok, "the clocks of all hosts are within a second of the database")];
+    assert_eq!(summaries(&instances(std::slice::from_ref(&one), now())), good);
     let all = [
         wire::Instance { version: "2".to_owned(), ..one.clone() },
         wire::Instance { draining: true, ..one.clone() },
@@ -106,20 +106,20 @@ fn instances_are_looked_at_together() {
     ];
     let bad = [
         (Level::Ok, "3 instances live"),
-        (Level::Warning, "instance a:1 was not heard of for 1h"),
+        (Level::Warning, "instance a:1 sent no heartbeat for 1h"),
         (Level::Warning, "instances of different versions: 1, 2"),
-        (Level::Warning, "instance a:1 drains and takes no work"),
+        (Level::Warning, "instance a:1 is draining and accepts no work"),
         (Level::Warning, "the clock of a:1 is 4000 ms off"),
     ];
-    assert_eq!(told(&instances(&all, now())), bad);
-    assert_eq!(told(&instances(&[], now())), [(Level::Error, "no instance lives that fires jobs")]);
+    assert_eq!(summaries(&instances(&all, now())), bad);
+    assert_eq!(summaries(&instances(&[], now())), [(Level::Error, "no live instance fires jobs")]);
     let answering = wire::Instance { roles: vec!["api".to_owned()], ..one };
     let found = instances(&[answering], now());
-    assert_eq!(told(&found)[0], (Level::Error, "no instance lives that fires jobs"), "it only answers");
+    assert_eq!(summaries(&found)[0], (Level::Error, "no live instance fires jobs"), "it only answers");
 }
 
 #[test]
-fn a_target_that_nobody_serves_is_an_error() {
+fn unserved_target_is_an_error() {
     let target = |label: &str, instances: &[&str], jobs: u64, named: &[&str]| wire::Target {
         target: label.to_owned(),
         instances: instances.iter().map(ToString::to_string).collect(),
@@ -130,7 +130,7 @@ fn a_target_that_nobody_serves_is_an_error() {
         failure_rate: None,
     };
     let served = target("log", &["i"], 0, &[]);
-    assert_eq!(told(&targets(std::slice::from_ref(&served))), [(Level::Ok, "every job has a live target")]);
+    assert_eq!(summaries(&targets(std::slice::from_ref(&served))), [(Level::Ok, "every job has a live target")]);
     let unserved = |label: &str, jobs: u64, named: &[&str]| target(label, &[], jobs, named);
     let all = [
         served,
@@ -143,11 +143,11 @@ fn a_target_that_nobody_serves_is_an_error() {
         (Level::Error, "4000 jobs target `mail`, which no live instance serves: a, b and 3998 more"),
         (Level::Error, "1 job targets `post`, which no live instance serves"),
     ];
-    assert_eq!(told(&targets(&all)), expected);
+    assert_eq!(summaries(&targets(&all)), expected);
 }
 
 #[test]
-fn a_lease_that_ran_out_is_stuck() {
+fn expired_lease_is_an_error() {
     let run = |until: &str| run(&json!({ "leaseUntil": until }));
     assert_eq!(leases(&[run("2027-03-10T11:59:30Z")], now()).level, Level::Ok);
     let found = leases(&[run("2027-03-10T11:58:00Z"), run("2027-03-10T12:00:30Z")], now());
@@ -160,7 +160,7 @@ fn a_lease_that_ran_out_is_stuck() {
 #[test]
 fn two_runs_of_a_slot_are_an_error() {
     let run =
-        |origin: &str, job: &str, slot: &str| run(&json!({ "origin": origin, "jobDefinitionId": job, "slotAt": slot }));
+        |origin: &str, job: &str, slot: &str| run(&json!({ "origin": origin, "jobId": job, "slotAt": slot }));
     let (a, b) = ("2027-03-10T11:00:00Z", "2027-03-10T12:00:00Z");
     let good = [run("slot", "1", a), run("slot", "2", a), run("catch_up", "1", b), run("manual", "1", a)];
     assert_eq!(slots(&good).detail, "no slot has two runs among the newest 4");
@@ -172,15 +172,15 @@ fn two_runs_of_a_slot_are_an_error() {
 }
 
 #[test]
-fn a_fire_in_a_clock_change_is_a_warning() {
+fn run_during_a_clock_change_is_a_warning() {
     let job = |key: &str, expression: &str, zone: &str| {
         job(&json!({ "jobKey": key, "cronExpression": expression, "timezone": zone }))
     };
     let calm = [job("noon", "0 12 * * *", "America/New_York"), job("paris", "30 2 * * *", "Europe/Paris")];
     let found = clock_changes(&calm, false, now());
-    assert_eq!((found.level, found.detail.as_str()), (Level::Ok, "no job fires in a clock change within 14 days"));
+    assert_eq!((found.level, found.detail.as_str()), (Level::Ok, "no job fires during a clock change within 14 days"));
     let found = clock_changes(&[job("night", "30 2 * * *", "America/New_York")], true, now());
-    let expected = "1 job among the first 1 has a fire in a clock change within 14 days: night";
+    let expected = "1 job among the first 1 has a run during a clock change within 14 days: night";
     assert_eq!((found.level, found.detail.as_str()), (Level::Warning, expected));
 }
 
@@ -196,9 +196,9 @@ fn an_active_job_without_a_next_fire_is_an_error_if_slots_are_ahead() {
         job("errored", json!({ "error": "no zone" })),
         job("orgs", json!({ "scope": "per_org" })),
     ];
-    let found = resting_jobs(&right, now());
-    assert_eq!((found.level, found.detail.as_str()), (Level::Ok, "every active job with slots ahead has a next fire"));
-    let found = resting_jobs(&[job("lost", json!({}))], now());
-    let expected = "1 active job has slots ahead and no next fire: lost";
+    let found = jobs_without_timer(&right, now());
+    assert_eq!((found.level, found.detail.as_str()), (Level::Ok, "every active job with future slots has a next run"));
+    let found = jobs_without_timer(&[job("lost", json!({}))], now());
+    let expected = "1 active job has future slots but no next run: lost";
     assert_eq!((found.level, found.detail.as_str()), (Level::Error, expected));
 }

@@ -14,7 +14,7 @@ use everbell_cli::Output;
 use everbell_cli::Progress;
 use everbell_cli::agreed;
 use everbell_cli::{CliError, Exit};
-use everbell_http::trail;
+use everbell_http::audit_entry;
 use everbell_wire::form::parse_span;
 use everbell_wire::secret::Secret;
 
@@ -48,8 +48,10 @@ pub(super) async fn run(args: &PruneArgs, url: &Secret, output: &mut Output) -> 
     agreed(&what, args.yes)?;
     let pruned = prune(&*store, before, now, &old).await.map_err(failed)?;
     let reason = format!("older than {}: {}", args.older_than, in_words(&pruned));
-    let entry =
-        AuditEntry { reason: Some(reason), ..trail::entry("everbell db", "history.prune", "database".to_owned(), now) };
+    let entry = AuditEntry {
+        reason: Some(reason),
+        ..audit_entry::new_entry("everbell db", "history.prune", "database".to_owned(), now)
+    };
     store.append_audit(&entry).await.map_err(failed)?;
     report(args, before, &pruned, output)
 }

@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Access control.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -58,7 +58,7 @@ fn every_route_asks_for_a_token_and_its_role() {
             assert_eq!(problem["neededRole"], role.as_str(), "{method} {path}");
         }
     }
-    // What does not exist tells so only to who may ask.
+    // Unknown routes require a token, too.
     server.raw("GET", "/api/v1/nothing", &[], b"").problem(401, "Unauthenticated");
     server.raw("PUT", "/api/v1/jobs", &[], b"").problem(401, "Unauthenticated");
     server.get("/nothing").problem(404, "NotFound");
@@ -173,7 +173,7 @@ fn no_secret_is_ever_told() {
         server.until(&path, |run| run["status"] == "failed");
     }
     let made = server.post("/tokens", &json!({ "name": "ops", "role": "viewer" })).expect(201);
-    let told = [
+    let shown = [
         server.log(),
         server.get("/audit").text,
         server.get("/runs").text,
@@ -182,7 +182,7 @@ fn no_secret_is_ever_told() {
         server.raw("GET", "/metrics", &[], b"").text,
     ];
     for secret in secrets.into_iter().chain([guess, "s3cr3t-query", &server.token, made["token"].as_str().unwrap()]) {
-        for text in &told {
+        for text in &shown {
             assert!(!text.contains(secret), "{secret} in {text}");
         }
     }

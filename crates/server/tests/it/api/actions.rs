@@ -35,7 +35,7 @@ fn a_paused_job_tells_why_and_resumes() {
     let resumed = server.patch("/jobs/key:daily/resume", &json!({})).expect(200);
     assert_eq!((&resumed["status"], &resumed["pauseReason"]), (&json!("active"), &Value::Null));
     assert_eq!(resumed["resumed"], json!({ "missedSlots": 0, "action": "skip", "releasedRuns": 0, "runIds": [] }));
-    // An active job stays as it is.
+    // An active job is unchanged.
     assert_eq!(server.post("/jobs/key:daily/resume", &json!({})).expect(200)["revision"], resumed["revision"]);
 }
 
@@ -124,8 +124,8 @@ fn next_fires_gaps_stats_and_explanations() {
     assert!(items[0]["local"].as_str().unwrap().ends_with("[America/New_York]"));
     let slot = items[5]["at"].as_str().unwrap();
     assert_eq!(server.get(&format!("/jobs/key:night/explain?at={slot}")).expect(200)["outcome"], "ahead");
-    let told = server.get("/jobs/key:night/explain?at=2030-01-01T00:00:00").expect(200);
-    assert_eq!((&told["outcome"], &told["nextSlotAt"]), (&json!("no_slot"), &json!("2030-01-01T07:30:00Z")));
+    let shown = server.get("/jobs/key:night/explain?at=2030-01-01T00:00:00").expect(200);
+    assert_eq!((&shown["outcome"], &shown["nextSlotAt"]), (&json!("no_slot"), &json!("2030-01-01T07:30:00Z")));
     assert_eq!(server.get("/jobs/key:night/explain").faults(), ["at"]);
     assert_eq!(server.get("/jobs/key:night/gaps").expect(200)["items"], json!([]));
 

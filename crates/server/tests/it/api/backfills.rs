@@ -1,4 +1,4 @@
-//! Runs for slots that have gone by.
+//! Backfills.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The same for many jobs.
+//! Bulk actions.
 
 use serde_json::{Value, json};
 

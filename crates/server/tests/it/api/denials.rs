@@ -1,4 +1,4 @@
-//! What is denied leaves a trace, and what is done says from where.
+//! Denials are logged, and audit entries record the origin.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn denied_requests_are_logged_with_who_where_and_why() {
     server.until_logged("r-form");
     let log = server.log();
     let line = log.lines().find(|line| line.contains("r-guess")).unwrap();
-    for part in ["WARN", "a request was denied", "127.0.0.1", "GET", "/api/v1/jobs", "401", "not known"] {
+    for part in ["WARN", "a request was denied", "127.0.0.1", "GET", "/api/v1/jobs", "401", "unknown"] {
         assert!(line.contains(part), "{part}: {line}");
     }
     assert!(log.lines().any(|line| line.contains("r-form") && line.contains("/sign-in")), "{log}");

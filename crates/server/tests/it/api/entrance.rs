@@ -1,4 +1,4 @@
-//! What the server believes about who asks: names of identities, addresses behind a proxy, hosts, and where forms come from.
+//! Trust in requests: identities, addresses behind a proxy, hosts, and the origin of forms.
 
 use serde_json::json;
 

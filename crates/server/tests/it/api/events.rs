@@ -12,7 +12,7 @@ use crate::server::Server;
 pub(crate) struct Stream(BufReader<TcpStream>);
 
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct StreamEvent {
     id: String,
     pub(crate) event: String,
     pub(crate) data: Value,
@@ -26,7 +26,7 @@ impl Stream {
     }
 
     /// As the holder of this token.
-    pub(crate) fn of(server: &Server, token: &str) -> Stream {
+    pub(crate) fn with_token(server: &Server, token: &str) -> Stream {
         Stream::with(server, "/api/v1/events", &format!("authorization: Bearer {token}\r\n"))
     }
 
@@ -69,7 +69,7 @@ impl Stream {
     }
 
     /// The next event of one of these kinds.
-    pub(crate) fn next(&mut self, kinds: &[&str]) -> Told {
+    pub(crate) fn next(&mut self, kinds: &[&str]) -> StreamEvent {
         let (mut id, mut event) = (String::new(), String::new());
         loop {
             let line = self.line();
@@ -80,7 +80,7 @@ impl Stream {
             } else if let Some(text) = line.strip_prefix("data: ")
                 && kinds.contains(&event.as_str())
             {
-                return Told { id, event, data: serde_json::from_str(text.trim()).unwrap() };
+                return StreamEvent { id, event, data: serde_json::from_str(text.trim()).unwrap() };
             }
         }
     }
@@ -92,15 +92,15 @@ fn check(server: &Server) {
     let created = stream.next(&["job.create"]);
     assert_eq!(created.data["jobKey"], "daily", "{created:?}");
     let run = server.post("/jobs/key:daily/run-now", &json!({})).expect(202)["run"]["id"].clone();
-    let told = loop {
-        let told = stream.next(&["run.succeeded"]);
-        if told.data["runId"] == run {
-            break told;
+    let event = loop {
+        let event = stream.next(&["run.succeeded"]);
+        if event.data["runId"] == run {
+            break event;
         }
     };
-    assert_eq!((&told.data["jobKey"], &told.data["target"]), (&json!("daily"), &json!("print")));
+    assert_eq!((&event.data["jobKey"], &event.data["target"]), (&json!("daily"), &json!("print")));
 
-    // Who comes back hears what it missed.
+    // A client that reconnects gets the events that it missed.
     drop(stream);
     let mut again = Stream::open(server, "types=run.*&jobKey=daily", Some(&created.id));
     assert_eq!(again.next(&["run.succeeded"]).data["runId"], run);

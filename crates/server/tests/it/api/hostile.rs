@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::server::{Reply, Server, TARGETS};
+use crate::server::{Response, Server, TARGETS};
 use crate::ui::visitor::part;
 
 /// An object with this many members that no route knows.
@@ -10,7 +10,7 @@ fn unknown_members(count: usize) -> Value {
     Value::Object((0..count).map(|n| (format!("m{n}"), json!(1))).collect())
 }
 
-fn listed(reply: &Reply) -> usize {
+fn listed(reply: &Response) -> usize {
     reply.problem(400, "InvalidInput")["errors"].as_array().unwrap().len()
 }
 
@@ -21,7 +21,7 @@ fn a_body_with_many_faults_gets_a_short_answer() {
     assert_eq!(listed(&reply), 20);
     let detail = reply.expect(400)["detail"].as_str().unwrap().to_owned();
     // The expression is missing as well.
-    assert_eq!(detail, "151 members or parameters are not valid; the first 20 are listed.");
+    assert_eq!(detail, "151 members or parameters are invalid; the first 20 are listed.");
 
     let reply = server.post("/cron/preview", &unknown_members(60_000));
     let detail = "#: has 60000 members; at most 200 are allowed here";
@@ -91,7 +91,7 @@ fn a_body_is_read_as_what_it_says_it_is() {
     send(&[("content-type", "application/json"), ("content-encoding", "identity")]).expect(200);
     let problem = send(&[("content-type", "application/json"), ("content-encoding", "gzip")])
         .problem(415, "UnsupportedMediaType");
-    assert_eq!(problem["detail"], "The body has the content encoding `gzip`; send it without one.");
+    assert_eq!(problem["detail"], "The content encoding `gzip` is not supported; send the body without one.");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn an_etag_of_an_earlier_version_is_never_valid_again() {
     let etag = read("/api/v1/schedules/key:x");
     assert_eq!(reply.headers["etag"], etag);
     send("DELETE", "/jobs/key:x", &etag, &Value::Null).expect(200);
-    // Made anew, it goes on where it ended.
+    // A new job continues with the next version.
     server.job("x", &json!({}));
     read("/jobs/key:x");
     for (method, path, body) in [
@@ -233,7 +233,7 @@ fn a_long_form_of_a_stranger_is_not_sent_back() {
         server.raw("POST", "/jobs/x/pause", &headers, format!("reason={}", "<".repeat(length)).as_bytes())
     };
     let short = post(1_000);
-    assert!(short.status == 401 && short.text.contains("What you typed is kept here"), "{}", short.text);
+    assert!(short.status == 401 && short.text.contains("Your input is kept"), "{}", short.text);
     let long = post(900_000);
     assert!(long.status == 401 && long.text.len() < 64_000, "{} bytes", long.text.len());
 }

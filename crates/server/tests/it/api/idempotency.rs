@@ -1,10 +1,10 @@
-//! The same request again gets the same answer.
+//! Repeated requests get the same response.
 
 use serde_json::{Value, json};
 
-use crate::server::{Reply, Server};
+use crate::server::{Response, Server};
 
-fn post(server: &Server, path: &str, key: &str, body: &Value) -> Reply {
+fn post(server: &Server, path: &str, key: &str, body: &Value) -> Response {
     let auth = format!("Bearer {}", server.token);
     server.request("POST", path, &[("authorization", &auth), ("idempotency-key", key)], body.to_string().as_bytes())
 }

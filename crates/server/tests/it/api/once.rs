@@ -6,14 +6,14 @@ use std::time::Duration;
 use everbell_store::testing::execute;
 use serde_json::{Value, json};
 
-use crate::server::{Reply, Server, TARGETS};
+use crate::server::{Response, Server, TARGETS};
 
-fn post(server: &Server, path: &str, key: &str, body: &Value) -> Reply {
+fn post(server: &Server, path: &str, key: &str, body: &Value) -> Response {
     let auth = format!("Bearer {}", server.token);
     server.request("POST", path, &[("authorization", &auth), ("idempotency-key", key)], body.to_string().as_bytes())
 }
 
-/// What a server leaves behind that dies after the deed and before its answer is remembered.
+/// Simulates a server that dies after a change and before its response is stored.
 fn lose_answers(server: &Server) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(execute(
@@ -98,7 +98,7 @@ fn a_server_that_is_killed_runs_nothing_twice() {
     for round in 0..6_u64 {
         let (address, auth, key) = (server.address.clone(), format!("Bearer {token}"), format!("round {round}"));
         let sender = std::thread::spawn(move || {
-            // It may be cut off in the middle: nobody looks at the answer.
+            // The response may be truncated: it is not read.
             let head = [("authorization", auth.as_str()), ("idempotency-key", key.as_str())];
             drop(std::panic::catch_unwind(|| {
                 crate::server::exchange(&address, "POST", "/api/v1/jobs/key:daily/run-now", &head, br#"{"force":true}"#)

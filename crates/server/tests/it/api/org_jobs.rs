@@ -117,9 +117,9 @@ fn check_actions(server: &Server) {
     assert_eq!((&one["outcome"], &one["run"]["orgId"]), (&json!("started"), &json!("acme")));
     assert!(one["nextRunAt"].as_str().unwrap().ends_with("-01-01T07:00:00Z"), "{one}");
     let some = server.post(path, &json!({ "orgs": ["bolt", "nobody"], "force": true })).expect(202);
-    let told: Vec<String> =
+    let shown: Vec<String> =
         some["items"].as_array().unwrap().iter().map(|i| format!("{} {}", i["orgId"], i["outcome"])).collect();
-    assert_eq!(told, [r#""bolt" "started""#, r#""nobody" "refused""#]);
+    assert_eq!(shown, [r#""bolt" "started""#, r#""nobody" "refused""#]);
     let all = server.post(path, &json!({ "orgs": "all", "queue": true })).expect(202);
     assert!(all["sweep"]["id"].is_string() && all["items"] == json!([]), "{all}");
     server.until("/runs?orgId=cove&status=succeeded", |runs| runs["items"].as_array().unwrap().len() == 1);
@@ -134,13 +134,13 @@ fn check_actions(server: &Server) {
     let next = server.get("/jobs/key:briefing/next?count=2&orgId=acme").expect(200);
     assert!(next["items"][0]["local"].as_str().unwrap().ends_with("-01-01T08:00:00+01:00[Europe/Paris]"), "{next}");
     let year: i32 = next["items"][0]["at"].as_str().unwrap()[..4].parse().unwrap();
-    let told = server.get(&format!("/jobs/key:briefing/explain?orgId=cove&at={year}-01-01T08:00:00")).expect(200);
-    assert_eq!((&told["outcome"], &told["run"]["skipReason"]), (&json!("run"), &json!("operator")));
-    assert_eq!(told["run"]["localDate"], format!("{year}-01-01"));
+    let shown = server.get(&format!("/jobs/key:briefing/explain?orgId=cove&at={year}-01-01T08:00:00")).expect(200);
+    assert_eq!((&shown["outcome"], &shown["run"]["skipReason"]), (&json!("run"), &json!("operator")));
+    assert_eq!(shown["run"]["localDate"], format!("{year}-01-01"));
     assert_eq!(server.get("/jobs/key:briefing/gaps?orgId=acme").expect(200)["items"], json!([]));
     server.get("/jobs/key:plain/next?orgId=acme").problem(400, "InvalidInput");
 
-    // Slots that have gone by.
+    // Past slots.
     let range = json!({ "from": "2020-01-01T00:00:00", "to": "2022-12-31T00:00:00" });
     let with = |more: Value| {
         let mut body = range.clone();
@@ -181,11 +181,11 @@ fn a_move_is_told_before_it_is_made() {
     world(&server);
     server.job("morning", &json!({ "scope": "per_org", "cronExpression": "0 8 * * *" }));
     server.job("often", &json!({ "scope": "per_org", "cronExpression": "*/15 * * * *" }));
-    let told = server.get("/orgs/acme/what-if?timezone=asia/tokyo&count=2").expect(200);
-    assert_eq!((&told["timezoneBefore"], &told["timezoneAfter"]), (&json!("Europe/Paris"), &json!("Asia/Tokyo")));
-    let keys: Vec<&Value> = told["jobs"].as_array().unwrap().iter().map(|job| &job["jobKey"]).collect();
+    let shown = server.get("/orgs/acme/what-if?timezone=asia/tokyo&count=2").expect(200);
+    assert_eq!((&shown["timezoneBefore"], &shown["timezoneAfter"]), (&json!("Europe/Paris"), &json!("Asia/Tokyo")));
+    let keys: Vec<&Value> = shown["jobs"].as_array().unwrap().iter().map(|job| &job["jobKey"]).collect();
     assert_eq!(keys, ["briefing", "morning", "often"]);
-    let morning = &told["jobs"][1];
+    let morning = &shown["jobs"][1];
     assert!(
         morning["before"][0]["local"].as_str().unwrap().contains("T08:00:00+01:00[Europe/Paris]")
             || morning["before"][0]["local"].as_str().unwrap().contains("T08:00:00+02:00[Europe/Paris]"),
@@ -195,7 +195,7 @@ fn a_move_is_told_before_it_is_made() {
     assert_eq!(morning["wouldFireAgain"], false);
     assert!(morning["sentence"].as_str().unwrap().starts_with("Would fire again today: no."), "{morning}");
     assert!(morning["days"].as_array().unwrap().iter().all(|day| day["verdict"] != "twice"), "{morning}");
-    assert!(told["jobs"][2]["sentence"].as_str().unwrap().starts_with("Fires more than once a day."));
+    assert!(shown["jobs"][2]["sentence"].as_str().unwrap().starts_with("The job fires more than once a day."));
     assert_eq!(server.get("/orgs/acme").expect(200)["timezone"], "Europe/Paris", "nothing was written");
     let unknown = server.get("/orgs/acme/what-if?timezone=Asia/Tokio");
     assert!(unknown.problem(400, "InvalidInput")["detail"].as_str().unwrap().contains("Asia/Tokyo"));

@@ -1,4 +1,4 @@
-//! What is done for every org of a job: made anew, stopped.
+//! Org updates: rebuilding timers, and stopping an update.
 
 use serde_json::{Value, json};
 

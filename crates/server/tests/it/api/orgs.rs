@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use crate::server::{Reply, Server, TARGETS};
+use crate::server::{Response, Server, TARGETS};
 
 /// Sends lines, as the first admin.
-pub(crate) fn import(server: &Server, query: &str, lines: &str) -> Reply {
+pub(crate) fn import(server: &Server, query: &str, lines: &str) -> Response {
     let bearer = format!("Bearer {}", server.token);
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/x-ndjson")];
     server.request("POST", &format!("/orgs{query}"), &headers, lines.as_bytes())
@@ -46,9 +46,9 @@ fn check_life(server: &Server) {
     assert_eq!(server.get("/orgs/acme").expect(200)["revision"], 3);
 
     let audit = server.get("/audit?object=org:acme").expect(200);
-    let told: Vec<String> =
+    let shown: Vec<String> =
         audit["items"].as_array().unwrap().iter().map(|e| format!("{} {}", e["action"], e["reason"])).collect();
-    assert_eq!(told, [r#""org.update" null"#, r#""org.update" "they moved""#, r#""org.create" null"#]);
+    assert_eq!(shown, [r#""org.update" null"#, r#""org.update" "they moved""#, r#""org.create" null"#]);
     assert_eq!(audit["items"][1]["before"], json!({ "timezone": "Europe/Paris" }));
 
     let with_etag = |method: &str, etag: &str, body: &[u8]| {

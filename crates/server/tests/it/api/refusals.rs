@@ -149,8 +149,8 @@ fn what_cannot_be_edited_is_told_with_the_way() {
     let server = Server::start();
     server.job("a", &json!({}));
     for (body, way) in [
-        (json!({ "jobKey": "b" }), "never changes: make a job with the other key, and retire this one"),
-        (json!({ "status": "paused" }), "is not edited: POST to `pause` or `resume` below the job, or DELETE the job"),
+        (json!({ "jobKey": "b" }), "cannot be changed; create a job with the new key and retire this one"),
+        (json!({ "status": "paused" }), "cannot be edited; use `pause` or `resume`, or DELETE the job"),
         (json!({ "foo": 1 }), "is not known here; known: reason, activate, target, "),
     ] {
         for reply in [server.patch("/jobs/key:a", &body), server.post("/jobs/key:a/new-version", &body)] {

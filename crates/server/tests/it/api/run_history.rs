@@ -27,7 +27,7 @@ fn no_route_shows_runs_to_a_role_that_may_not_read_them() {
         let header = format!("Bearer {}", server.token_of(role));
         let get = |path: &str| server.raw("GET", path, &[("authorization", &header)], b"");
         for path in &paths {
-            // The audit trail is about deeds, also that somebody started a run.
+            // The audit trail records actions, including started runs.
             let is_read = document["paths"][path.as_str()].get("get").is_some() && path.starts_with("/api/");
             if !is_read || path.ends_with("/audit") {
                 continue;
@@ -73,7 +73,7 @@ fn an_action_does_not_show_what_a_run_got_or_returned() {
 #[test]
 fn no_page_shows_runs_to_a_role_that_may_not_read_them() {
     let (server, id) = given();
-    let viewer = Visitor::of(&server, "viewer");
+    let viewer = Visitor::sign_in(&server, "viewer");
     for path in ["/", "/jobs", "/jobs/daily", "/jobs/daily/versions", "/timeline", "/targets", "/cluster", "/orgs"] {
         let reply = viewer.get(path);
         assert!(reply.status == 200 || reply.status == 404, "{path}: {}", reply.status);

@@ -15,7 +15,8 @@ fn a_run_tells_what_happened_and_why() {
     let server = Server::start();
     let job = server.job("bad", &json!({ "target": "fail" }));
     let run = run_now(&server, "bad", "failed");
-    assert_eq!((&run["jobDefinitionId"], &run["jobKey"], &run["jobVersion"]), (&job["id"], &json!("bad"), &json!(1)));
+    assert_eq!((&run["jobId"], &run["jobKey"], &run["jobVersion"]), (&job["id"], &json!("bad"), &json!(1)));
+    assert_eq!(run["jobDefinitionId"], run["jobId"], "the old name stays");
     assert_eq!((&run["failureCode"], &run["failureDetails"]["exitCode"]), (&json!("exit_code"), &json!(1)));
     assert!(run["failureMessage"].as_str().unwrap().contains('1'), "{run}");
     for name in ["startedAt", "finishedAt", "claimedAt", "runnerInstanceId", "createdAt", "updatedAt"] {

@@ -11,7 +11,7 @@ fn token(server: &Server, name: &str, role: &str) -> String {
     made.expect(201)["token"].as_str().unwrap().to_owned()
 }
 
-/// The status of a page for somebody with these cookies.
+/// Returns the status of a page with these cookies.
 fn status(server: &Server, cookies: &str) -> u16 {
     server.raw("GET", "/jobs", &[("cookie", cookies)], b"").status
 }

@@ -17,7 +17,7 @@ fn token(server: &Server, name: &str, role: &str) -> String {
 #[test]
 fn a_stream_ends_when_its_token_is_revoked() {
     let server = Server::start();
-    let mut stream = Stream::of(&server, &token(&server, "ana", "viewer"));
+    let mut stream = Stream::with_token(&server, &token(&server, "ana", "viewer"));
     server.delete("/tokens/ana").expect(204);
     server.job("daily", &json!({}));
     let rest = stream.rest(3).expect("the stream goes on");
@@ -42,7 +42,7 @@ fn a_stream_ends_when_its_token_expires() {
     let end = now() + Duration::from_secs(20);
     let body = json!({ "name": "ana", "role": "viewer", "expiresAt": end.to_string() });
     let made = server.post("/tokens", &body).expect(201);
-    let mut stream = Stream::of(&server, made["token"].as_str().unwrap());
+    let mut stream = Stream::with_token(&server, made["token"].as_str().unwrap());
     stream.rest(6).expect("the stream goes on");
     assert!(now() >= end);
 }
@@ -50,37 +50,37 @@ fn a_stream_ends_when_its_token_expires() {
 #[test]
 fn a_stream_shows_what_its_role_may_see() {
     let server = Server::start();
-    let mut viewer = Stream::of(&server, &token(&server, "v", "viewer"));
-    let mut operator = Stream::of(&server, &token(&server, "o", "operator"));
-    let mut admin = Stream::of(&server, &server.token);
+    let mut viewer = Stream::with_token(&server, &token(&server, "v", "viewer"));
+    let mut operator = Stream::with_token(&server, &token(&server, "o", "operator"));
+    let mut admin = Stream::with_token(&server, &server.token);
     token(&server, "secret-contractor", "viewer");
     server.job("daily", &json!({}));
 
-    let mut told = admin.next(&["token.create", "job.create"]);
+    let mut event = admin.next(&["token.create", "job.create"]);
     // The tokens of the others may be told as well.
-    while told.event == "token.create" && told.data["object"] != "token:secret-contractor" {
-        told = admin.next(&["token.create", "job.create"]);
+    while event.event == "token.create" && event.data["object"] != "token:secret-contractor" {
+        event = admin.next(&["token.create", "job.create"]);
     }
-    assert_eq!((told.event.as_str(), &told.data["object"]), ("token.create", &json!("token:secret-contractor")));
-    let told = operator.next(&["token.create", "job.create"]);
-    assert_eq!((told.event.as_str(), &told.data["actor"]), ("job.create", &json!("token:admin")));
-    let told = viewer.next(&["token.create", "job.create"]);
-    assert_eq!((told.event.as_str(), &told.data["actor"]), ("job.create", &Value::Null));
-    assert_eq!(told.data["object"], "job:daily");
+    assert_eq!((event.event.as_str(), &event.data["object"]), ("token.create", &json!("token:secret-contractor")));
+    let event = operator.next(&["token.create", "job.create"]);
+    assert_eq!((event.event.as_str(), &event.data["actor"]), ("job.create", &json!("token:admin")));
+    let event = viewer.next(&["token.create", "job.create"]);
+    assert_eq!((event.event.as_str(), &event.data["actor"]), ("job.create", &Value::Null));
+    assert_eq!(event.data["object"], "job:daily");
 }
 
 #[test]
 fn a_token_holds_sixteen_streams_at_once() {
     let server = Server::start();
     let ana = token(&server, "ana", "viewer");
-    let mut open: Vec<Stream> = (0..16).map(|_| Stream::of(&server, &ana)).collect();
+    let mut open: Vec<Stream> = (0..16).map(|_| Stream::with_token(&server, &ana)).collect();
     let header = format!("Bearer {ana}");
     let reply = server.request("GET", "/events", &[("authorization", &header)], b"");
     let problem = reply.problem(429, "RateLimited");
     assert!(problem["detail"].as_str().unwrap().contains("16"), "{problem}");
     assert!(reply.headers.contains_key("retry-after"), "{reply:?}");
     // Others are not in its way, and one that ends makes room.
-    drop(Stream::of(&server, &server.token));
+    drop(Stream::with_token(&server, &server.token));
     open.pop();
     let freed = crate::server::eventually(|| {
         let mut stream = std::net::TcpStream::connect(&server.address).unwrap();

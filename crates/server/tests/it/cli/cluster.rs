@@ -7,7 +7,7 @@ use crate::binary::ran;
 use crate::server::{Server, TARGETS};
 
 #[test]
-fn what_fires_next_is_told_for_all_jobs() {
+fn next_runs_of_all_jobs_are_listed() {
     let server = Server::start();
     let at =
         |cron: &str, zone: &str| json!({"cronExpression": cron, "timezone": zone, "startAt": "2099-01-01T00:00:00Z"});
@@ -30,19 +30,19 @@ fn what_fires_next_is_told_for_all_jobs() {
     assert_eq!(data(&server, &["next", "-n", "2", "-o", "name"]), "a\nb\n");
     assert!(
         refused(&server, &["next", "nope"], 3)
-            .starts_with("error: cannot tell when job `nope` fires next: there is no")
+            .starts_with("error: cannot list the next runs of job `nope`: there is no")
     );
 }
 
 #[test]
-fn what_is_left_out_of_what_fires_next_is_told() {
+fn runs_that_next_leaves_out_are_mentioned() {
     let server = Server::start();
     server.job("pulse", &json!({"cronExpression": "* * * * *"}));
     assert_eq!(on_terminal(&server, 80, &["next", "-n", "3"]).stderr, "");
     let cut = on_terminal(&server, 80, &["next", "--within", "24h"]);
     assert_eq!(
         (cut.stdout.lines().count(), cut.stderr.as_str()),
-        (21, "20 shown, there are more within 1d: raise --limit\n")
+        (21, "20 shown; raise --limit to see more within 1d\n")
     );
     assert_eq!(printed(&server, &["next", "--within", "1h", "-n", "5"])["more"], true);
     let all = on_terminal(&server, 80, &["next", "--within", "10m"]);
@@ -63,15 +63,15 @@ fn what_is_left_out_of_what_fires_next_is_told() {
     assert!(named.stdout.contains("first for org acme"), "{}", named.stdout);
     assert_eq!(
         (named.code, named.stderr.as_str()),
-        (Some(0), "job org-briefing fires for each org at its own local time: everbell orgs show ORG tells when\n")
+        (Some(0), "job org-briefing fires for each org at its own local time; see when: everbell orgs show ORG\n")
     );
 }
 
 /// Revokes the last admin, on both databases.
 fn last_admin(server: &Server) {
-    let warning = "warning: admin is the last token of an admin: without it nobody can create tokens or jobs\n  \
-                   hint: make another first: everbell tokens create NAME --role admin; or come back in later by starting a \
-                   server with EVERBELL_ADMIN_TOKEN\n";
+    let warning = "warning: admin is the last admin token: without it, no client can create tokens or jobs\n  \
+                   hint: create another one first: everbell tokens create NAME --role admin; or regain access later by \
+                   starting a server with EVERBELL_ADMIN_TOKEN\n";
     let asked = refused(server, &["tokens", "revoke", "admin"], 2);
     assert!(asked.starts_with(warning) && asked.contains("everbell tokens revoke admin --yes"), "{asked}");
     let problem = server.delete("/tokens/admin").problem(409, "Conflict");
@@ -90,12 +90,12 @@ fn last_admin(server: &Server) {
 }
 
 #[test]
-fn the_last_admin_is_not_revoked_without_a_word() {
+fn revoking_the_last_admin_needs_confirmation() {
     last_admin(&Server::start());
 }
 
 #[test]
-fn the_last_admin_is_not_revoked_without_a_word_on_postgres() {
+fn revoking_the_last_admin_needs_confirmation_on_postgres() {
     last_admin(&Server::postgres(TARGETS));
 }
 
@@ -104,8 +104,8 @@ fn targets_are_listed_and_tried() {
     let server = registered();
     assert_eq!(
         on_terminal(&server, 80, &["targets"]).stdout,
-        "TARGET  SERVED BY   FAILED LATELY  WAITING JOBS\n\
-         fail    1 instance  -              -\nprint   1 instance  -              -\nsleep   1 instance  -              -\n"
+        "TARGET  SERVED BY   RECENT FAILURES  WAITING JOBS\n\
+         fail    1 instance  -                -\nprint   1 instance  -                -\nsleep   1 instance  -                -\n"
     );
     assert_eq!(data(&server, &["targets"]), "fail\t1\t\t\nprint\t1\t\t\nsleep\t1\t\t\n");
     assert_eq!(data(&server, &["targets", "list", "--json"]), format!("{}\n", server.get("/targets").text));
@@ -115,10 +115,10 @@ fn targets_are_listed_and_tried() {
     let unknown = refused(&server, &["targets", "try", "nope"], 3);
     assert!(
         unknown.starts_with("error: cannot try target `nope`: ")
-            && unknown.ends_with("hint: see which there are: everbell targets\n")
+            && unknown.ends_with("hint: list them: everbell targets\n")
     );
     let payload = refused(&server, &["targets", "try", "print", "--payload", "{a}"], 2);
-    assert!(payload.starts_with("error: --payload: this is not JSON: key must be a string at column 2\n"), "{payload}");
+    assert!(payload.starts_with("error: --payload: invalid JSON: key must be a string at column 2\n"), "{payload}");
 }
 
 #[test]
@@ -130,13 +130,13 @@ fn instances_drain_and_come_back() {
     assert!(on_terminal(&server, 120, &["instances"]).stdout.starts_with("INSTANCE "));
     assert_eq!(
         masked(&data(&server, &["instances", "drain", &id])),
-        "✓ Instance ID drains: it finishes what it has and takes no more\n"
+        "✓ Instance ID is draining: it finishes its runs and accepts no others\n"
     );
     assert!(on_terminal(&server, 80, &["instances"]).stdout.contains("⚠ draining"));
     assert_eq!(masked(&data(&server, &["instances", "undrain", &id])), "✓ Instance ID accepts work again\n");
     assert_eq!(
         refused(&server, &["instances", "drain", "nope"], 3),
-        "error: cannot drain instance `nope`: there is no instance `nope`\n  hint: see which there are: everbell instances\n"
+        "error: cannot drain instance `nope`: there is no instance `nope`\n  hint: list them: everbell instances\n"
     );
 }
 
@@ -152,13 +152,17 @@ fn a_token_goes_alone_into_a_pipe() {
     assert_eq!((&status["actor"], &status["role"]), (&json!("token:ci"), &json!("viewer")));
     let denied = refused(&server, &["tokens", "--token-file", "ci.token"], 4);
     assert!(
-        denied.starts_with("error: cannot list tokens: ") && denied.contains("`ci.token` may not do that"),
+        denied.starts_with("error: cannot list tokens: ")
+            && denied.contains("the role of the token in `ci.token` is too low"),
         "{denied}"
     );
     let exists = refused(&server, &["tokens", "create", "ci", "--role", "viewer"], 5);
-    assert!(exists.starts_with("error: cannot make token `ci`: "), "{exists}");
+    assert!(exists.starts_with("error: cannot create token `ci`: "), "{exists}");
     let shown = on_terminal(&server, 80, &["tokens"]).stdout;
-    assert!(loose(&shown).starts_with("NAME ROLE STATE MADE ENDS USED\nadmin admin ✓ valid DATE CLOCK +00:00 never "));
+    assert!(
+        loose(&shown)
+            .starts_with("NAME ROLE STATE CREATED EXPIRES LAST USED\nadmin admin ✓ valid DATE CLOCK +00:00 never ")
+    );
     assert!(refused(&server, &["tokens", "revoke", "ci"], 2).contains("everbell tokens revoke ci --yes"));
     assert_eq!(data(&server, &["tokens", "revoke", "ci", "--yes"]), "⊘ Revoked token ci\n");
     assert!(data(&server, &["tokens"]).contains("ci\tviewer\trevoked\t"));
@@ -167,18 +171,18 @@ fn a_token_goes_alone_into_a_pipe() {
 }
 
 #[test]
-fn the_audit_trail_and_the_status_are_told() {
+fn audit_trail_and_status_are_shown() {
     let server = Server::start();
     server.job("daily-briefing", &json!({}));
     server.post("/jobs/key:daily-briefing/pause", &json!({"reason": "SMTP down"})).expect(200);
     let trail = on_terminal(&server, 80, &["audit", "--job", "daily-briefing"]);
     assert_eq!(
         loose(&trail.stdout),
-        "WHEN WHO ACTION OBJECT REASON\n\
+        "TIME ACTOR ACTION OBJECT REASON\n\
          DATE CLOCK +00:00 token:admin job.pause job:daily-brief… SMTP down\n\
          DATE CLOCK +00:00 token:admin job.create job:daily-brief… -"
     );
-    assert_eq!(trail.stderr, "2 acts\n");
+    assert_eq!(trail.stderr, "2 entries\n");
     let one = data(&server, &["audit", "-n", "1", "--json"]);
     assert_eq!(one, format!("{}\n", server.get("/audit?limit=1").text));
     let status = data(&server, &["status"]);
@@ -201,5 +205,5 @@ fn any_call_can_be_sent() {
     assert!(preview.contains("\"valid\":true"));
     let wrong = refused(&server, &["api", "POST", "/jobs", "-f", "jobKey=x"], 2);
     assert!(wrong.starts_with("error: cannot POST /api/v1/jobs\n") && wrong.contains("\n  #/target: "), "{wrong}");
-    assert!(refused(&server, &["api", "GET", "jobs"], 2).starts_with("error: the path begins with `/`"));
+    assert!(refused(&server, &["api", "GET", "jobs"], 2).starts_with("error: the path must begin with `/`"));
 }

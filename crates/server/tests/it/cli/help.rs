@@ -151,5 +151,5 @@ fn topics_are_there() {
         assert!(stdout(&["--help"]).contains(&format!("everbell help {topic}")), "{topic}");
     }
     assert!(stdout(&["help", "jobs", "pause"]).contains("Usage: everbell jobs pause"));
-    assert!(crate::binary::refusal(&["help", "nothing"]).starts_with("error: there is no help about `nothing`\n"));
+    assert!(crate::binary::refusal(&["help", "nothing"]).starts_with("error: no help for `nothing`\n"));
 }

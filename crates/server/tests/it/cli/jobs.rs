@@ -39,7 +39,7 @@ fn the_list_fits_the_terminal() {
 }
 
 #[test]
-fn a_pipe_gets_every_value_whole() {
+fn pipe_gets_untruncated_values() {
     let server = populated();
     assert_eq!(
         masked(&data(&server, &["jobs"])),
@@ -52,7 +52,7 @@ fn a_pipe_gets_every_value_whole() {
 }
 
 #[test]
-fn json_is_what_the_api_answers() {
+fn json_is_the_response_of_the_api() {
     let server = populated();
     assert_eq!(data(&server, &["jobs", "--json"]), format!("{}\n", server.get("/jobs?limit=200").text));
     let shown = data(&server, &["jobs", "show", "daily-briefing", "--json"]);
@@ -85,17 +85,19 @@ fn a_job_is_shown_with_all_that_matters() {
          last run none yet\n\
          payload {}\n\
          policies timeout SPAN · overlap skip · catch-up once · retries 0\n\
-         made by token:admin, SPAN ago, kept by api\n\
+         created by token:admin, SPAN ago, source api\n\
          id ID"
     );
     let paused = data(&server, &["jobs", "show", "email-digest-of-the-whole-company"]);
     let paused = masked(&paused);
-    assert!(paused.starts_with("key\temail-digest-of-the-whole-company\nversion\t1\nstatus\tpaused\nabout\tMails.\n"));
+    assert!(
+        paused.starts_with("key\temail-digest-of-the-whole-company\nversion\t1\nstatus\tpaused\ndescription\tMails.\n")
+    );
     assert!(paused.contains("\nnext\tnone\n") && paused.contains(": SMTP down\n"), "{paused}");
 }
 
 #[test]
-fn a_job_is_made_and_its_next_fires_are_told() {
+fn created_job_is_shown_with_its_next_runs() {
     let server = Server::start();
     let made = on_terminal(
         &server,
@@ -147,7 +149,7 @@ fn a_job_is_made_and_its_next_fires_are_told() {
     assert_eq!(every["cronExpression"], "@every 90s");
     let once = ["jobs", "once", "later", "--target", "print", "--at", "2099-06-01 08:00", "--tz", "Europe/Paris"];
     assert_eq!(printed(&server, &once)["runAt"], "2099-06-01T06:00:00Z");
-    // What surprises is told beside the data.
+    // What surprises is output beside the data.
     let night = ["jobs", "create", "night", "--target", "print", "--cron", "30 2 * * *", "--tz", "America/New_York"];
     let night = everbell(&server, &night);
     assert!(night.stderr.starts_with("warning: 02:30 does not exist on "), "{}", night.stderr);
@@ -161,7 +163,7 @@ fn a_new_version_changes_only_what_is_named() {
     let made = on_terminal(&server, 120, &args);
     assert_eq!(
         masked(&made.stdout),
-        "✓ Made daily-briefing v2 (active), which replaces v1\n  cronExpression: 0 8 * * 1-5 → 30 7 * * 1-5\n  \
+        "✓ Created daily-briefing v2 (active), which replaces v1\n  cronExpression: 0 8 * * 1-5 → 30 7 * * 1-5\n  \
          labels.team: - → ops\n  \
          Next   Thu 2099-01-01 CLOCK CET (in SPAN), then Fri 02, Mon 05; before: Thu 2099-01-01 CLOCK CET\n"
     );
@@ -171,24 +173,24 @@ fn a_new_version_changes_only_what_is_named() {
     let versions = on_terminal(&server, 80, &["jobs", "versions", "daily-briefing", "--tz", "UTC"]).stdout;
     assert_eq!(
         loose(&versions),
-        "VER STATUS TARGET SCHEDULE MADE BY\n\
+        "VER STATUS TARGET SCHEDULE CREATED BY\n\
          3 ● active print 30 7 * * 1-5 DATE CLOCK +00:00 token:admin\n\
          2 ■ retired print 30 7 * * 1-5 DATE CLOCK +00:00 token:admin\n\
          1 ■ retired print 0 8 * * 1-5 DATE CLOCK +00:00 token:admin"
     );
     assert_eq!(
         refused(&server, &["jobs", "new-version", "daily-briefing"], 2),
-        "error: nothing is to be changed\n  everbell jobs new-version daily-briefing --cron \"30 7 * * 1-5\"\n  \
+        "error: nothing to change\n  everbell jobs new-version daily-briefing --cron \"30 7 * * 1-5\"\n  \
          everbell jobs new-version --help\n"
     );
     let clear = refused(&server, &["jobs", "new-version", "daily-briefing", "--clear", "all"], 2);
-    assert!(clear.starts_with("error: --clear: `all` cannot be cleared\n  hint: it takes label:NAME, payload, "));
+    assert!(clear.starts_with("error: --clear: `all` cannot be cleared\n  hint: use label:NAME or one of payload, "));
 }
 
-/// What operators do, on both databases.
+/// Runs every action, on both databases.
 fn actions(server: &Server) {
     server.job("daily-briefing", &json!({"startAt": "2099-01-01T00:00:00Z", "cronExpression": "0 8 * * *"}));
-    let told = |args: &[&str]| {
+    let output = |args: &[&str]| {
         let shown = on_terminal(server, 120, args);
         assert_eq!(shown.code, Some(0), "{}", shown.stderr);
         masked(&format!("{}{}", shown.stdout, shown.stderr))
@@ -199,35 +201,35 @@ fn actions(server: &Server) {
          everbell jobs pause daily-briefing --reason \"SMTP down, INC-88\" [--until \"today 18:00\"]\n"
     );
     assert_eq!(
-        told(&["jobs", "pause", "daily-briefing", "--reason", "SMTP down", "--until", "2099-03-01 18:00"]),
-        "‖ Paused daily-briefing: SMTP down\n  until Sun 2099-03-01 CLOCK UTC (in SPAN), then it goes on by itself\n\
+        output(&["jobs", "pause", "daily-briefing", "--reason", "SMTP down", "--until", "2099-03-01 18:00"]),
+        "‖ Paused daily-briefing: SMTP down\n  until Sun 2099-03-01 CLOCK UTC (in SPAN), then it resumes automatically\n\
          resume it: everbell jobs resume daily-briefing\n"
     );
     let next = "  Next   Thu 2099-01-01 CLOCK UTC (in SPAN), then Fri 02, Sat 03\n";
     assert_eq!(
-        told(&["jobs", "resume", "daily-briefing"]),
+        output(&["jobs", "resume", "daily-briefing"]),
         format!("✓ Resumed daily-briefing\n{next}see it: everbell jobs show daily-briefing\n")
     );
     assert_eq!(
-        told(&["jobs", "reschedule", "daily-briefing", "--to", "2098-12-31 09:30", "--reason", "late data"]),
-        "✓ Moved the next fire of daily-briefing\n  \
+        output(&["jobs", "reschedule", "daily-briefing", "--to", "2098-12-31 09:30", "--reason", "late data"]),
+        "✓ Moved the next run of daily-briefing\n  \
          Next   Wed 2098-12-31 CLOCK UTC (in SPAN), then Fri 01-02 CLOCK, Sat 03\n  \
          instead of Thu 2099-01-01 CLOCK UTC\nsee it: everbell jobs show daily-briefing\n"
     );
     assert_eq!(
-        told(&["jobs", "skip", "daily-briefing", "--count", "2"]),
-        "⤼ Skipped the next 2 fires of daily-briefing\n  \
+        output(&["jobs", "skip", "daily-briefing", "--count", "2"]),
+        "⤼ Skipped the next 2 runs of daily-briefing\n  \
          Next   Sat 2099-01-03 CLOCK UTC (in SPAN), then Sun 04, Mon 05\n\
          see the skipped runs: everbell runs list --job daily-briefing\n"
     );
     assert_eq!(
         refused(server, &["jobs", "retire", "daily-briefing"], 2),
-        "error: there is no terminal to ask at: Retire job daily-briefing for good? Its history stays.\n  \
+        "error: no terminal to ask for confirmation: Retire job daily-briefing permanently? Its history stays.\n  \
          everbell jobs retire daily-briefing --yes\n"
     );
     assert_eq!(
-        told(&["jobs", "retire", "daily-briefing", "--yes", "--reason", "done"]),
-        "■ Retired daily-briefing v1\n  it does not fire any more; its runs stay\n\
+        output(&["jobs", "retire", "daily-briefing", "--yes", "--reason", "done"]),
+        "■ Retired daily-briefing v1\n  it will not fire again; its runs stay\n\
          see its runs: everbell runs list --job daily-briefing\n"
     );
     let again = refused(server, &["jobs", "pause", "daily-briefing@1", "--reason", "again"], 5);
@@ -235,7 +237,7 @@ fn actions(server: &Server) {
 }
 
 #[test]
-fn a_one_time_job_whose_time_went_by_is_over() {
+fn one_time_job_that_was_missed_is_retired() {
     let server = Server::start();
     let mut due = Timestamp::MIN;
     for key in ["lost", "kept"] {
@@ -244,23 +246,23 @@ fn a_one_time_job_whose_time_went_by_is_over() {
     }
     until_reached(&server, due);
     let lost = on_terminal(&server, 120, &["jobs", "resume", "lost"]);
-    assert!(lost.stdout.starts_with("■ Retired lost: its only time, "), "{}", lost.stdout);
-    assert!(lost.stdout.contains(", went by while it was paused\n  it was not run, and does not fire any more; "));
+    assert!(lost.stdout.starts_with("■ Retired lost: its only run, "), "{}", lost.stdout);
+    assert!(lost.stdout.contains(", was missed while it was paused\n  it did not run and will not fire again; "));
     assert_eq!(lost.stderr, "create it again: everbell jobs once lost --target print --at +15m\n");
     let kept = on_terminal(&server, 120, &["jobs", "resume", "kept", "--run-missed"]);
     assert!(
-        kept.stdout.starts_with("✓ Resumed kept\n  1 slot went by while it was paused, run once: "),
+        kept.stdout.starts_with("✓ Resumed kept\n  1 slot missed while it was paused, run once: "),
         "{}",
         kept.stdout
     );
 }
 
 #[test]
-fn every_action_says_what_it_did() {
+fn actions_report_their_result() {
     actions(&Server::start());
 }
 
 #[test]
-fn every_action_says_what_it_did_on_postgres() {
+fn actions_report_their_result_on_postgres() {
     actions(&Server::postgres(TARGETS));
 }

@@ -1,4 +1,4 @@
-//! `everbell orgs`, and what other commands do for orgs.
+//! `everbell orgs`, and other commands with orgs.
 
 use std::fs;
 
@@ -41,17 +41,14 @@ fn orgs_are_listed_for_people_and_for_programs() {
     assert_eq!(data(&server, &["orgs", "-o", "name", "--disabled"]), "");
     assert_eq!(printed(&server, &["orgs", "--search", "OV"])["items"][0]["id"], "cove");
     let none = on_terminal(&server, 80, &["orgs", "--errored"]);
-    assert_eq!(
-        (none.stdout.as_str(), none.stderr.as_str()),
-        ("", "no org fits; without filters: everbell orgs list\n")
-    );
+    assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", "no org matches; list all: everbell orgs list\n"));
 }
 
 #[test]
 fn an_org_is_set_shown_and_deleted() {
     let server = populated();
     let made = on_terminal(&server, 100, &["orgs", "set", "dune", "--timezone", "America/Lima"]);
-    assert!(made.stdout.starts_with("✓ Made org dune\n  America/Lima, where it is "), "{}", made.stdout);
+    assert!(made.stdout.starts_with("✓ Created org dune\n  America/Lima, local time "), "{}", made.stdout);
     let set = printed(&server, &["orgs", "set", "dune", "--disable", "--settings", "{\"n\":1}", "--reason", "a test"]);
     assert_eq!(
         (&set["enabled"], &set["settings"], &set["timezone"]),
@@ -76,14 +73,14 @@ fn an_org_is_set_shown_and_deleted() {
 #[test]
 fn a_move_is_checked_before_it_is_made() {
     let server = populated();
-    let told = on_terminal(&server, 120, &["orgs", "check", "acme", "--timezone", "Asia/Tokyo"]);
+    let shown = on_terminal(&server, 120, &["orgs", "check", "acme", "--timezone", "Asia/Tokyo"]);
     assert!(
-        told.stdout.contains("2099-01-01 08:00 +01:00") && told.stdout.contains("2099-01-02 08:00 +09:00"),
+        shown.stdout.contains("2099-01-01 08:00 +01:00") && shown.stdout.contains("2099-01-02 08:00 +09:00"),
         "{}",
-        told.stdout
+        shown.stdout
     );
-    assert!(told.stdout.contains("briefing: Would fire again today: no."), "{}", told.stdout);
-    assert!(told.stderr.contains("everbell orgs set acme --timezone Asia/Tokyo"), "{}", told.stderr);
+    assert!(shown.stdout.contains("briefing: Would fire again today: no."), "{}", shown.stdout);
+    assert!(shown.stderr.contains("everbell orgs set acme --timezone Asia/Tokyo"), "{}", shown.stderr);
     assert_eq!(printed(&server, &["orgs", "what-if", "acme", "--timezone", "UTC"])["timezoneAfter"], "UTC");
     assert_eq!(printed(&server, &["orgs", "show", "acme"])["timezone"], "Europe/Paris");
     refused(&server, &["orgs", "check", "nobody", "--timezone", "UTC"], 3);
@@ -101,7 +98,7 @@ fn files_are_imported_or_refused_by_their_line() {
     )
     .unwrap();
     let dry = on_terminal(&server, 100, &["orgs", "import", "orgs.csv", "--dry-run"]);
-    assert_eq!(dry.stdout, "→ Would make 1 org, changed 1, 0 as they were\n");
+    assert_eq!(dry.stdout, "→ Would create 1 org, change 1; 0 unchanged\n");
     assert_eq!(printed(&server, &["orgs", "import", "orgs.csv"])["created"], 1);
     assert_eq!(printed(&server, &["orgs", "show", "acme"])["name"], "Acme, Inc");
     let said = refused(&server, &["orgs", "import", "orgs.jsonl"], 2);
@@ -109,7 +106,7 @@ fn files_are_imported_or_refused_by_their_line() {
     assert_eq!(printed(&server, &["orgs", "show", "elm"])["enabled"], false, "nothing was written");
     fs::write(folder.join("bad.csv"), "id,zone\n").unwrap();
     assert!(refused(&server, &["orgs", "import", "bad.csv"], 2).contains("there is no column `zone`"));
-    assert!(refused(&server, &["orgs", "import", "none.csv"], 2).contains("cannot be read"));
+    assert!(refused(&server, &["orgs", "import", "none.csv"], 2).contains("cannot read `none.csv`"));
 }
 
 #[test]
@@ -117,7 +114,7 @@ fn jobs_are_overridden_run_moved_and_skipped_for_orgs() {
     let server = populated();
     let at = on_terminal(&server, 100, &["orgs", "override", "acme", "briefing", "--at", "09:30"]);
     assert!(
-        at.stdout.starts_with("✓ briefing fires by `30 9 * * *` for org acme\n  Next   Thu 2099-01-01 09:30 CET"),
+        at.stdout.starts_with("✓ briefing fires at `30 9 * * *` for org acme\n  Next   Thu 2099-01-01 09:30 CET"),
         "{}",
         at.stdout
     );
@@ -171,20 +168,17 @@ fn a_job_that_fires_for_orgs_has_no_time_of_its_own() {
 }
 
 #[test]
-fn what_is_done_for_every_org_is_begun_and_stopped() {
+fn updates_of_every_org_are_started_and_stopped() {
     let server = populated();
     let said = on_terminal(&server, 100, &["orgs", "rebuild", "briefing"]).stdout;
     assert_eq!(said, "✓ The timers of briefing are rebuilt\n");
     let said = on_terminal(&server, 100, &["orgs", "stop", "briefing"]).stdout;
-    assert_eq!(said, "✓ No runs are being made for the orgs of briefing\n");
+    assert_eq!(said, "✓ No runs are being created for the orgs of briefing\n");
     refused(&server, &["orgs", "rebuild", "nobody"], 3);
 
     let server = halfway();
     let said = on_terminal(&server, 100, &["orgs", "stop", "brief", "--reason", "too many"]).stdout;
-    assert!(
-        said.contains("Stopped run_now of brief after ") && said.contains("the runs that were made stay"),
-        "{said}"
-    );
+    assert!(said.contains("Stopped run_now of brief after ") && said.contains("runs that were created stay"), "{said}");
     assert_eq!(printed(&server, &["orgs", "stop", "brief"]), json!({ "items": [] }));
 }
 
@@ -193,11 +187,11 @@ fn an_override_without_effect_is_no_plain_success() {
     let server = populated();
     server.job("for-all", &json!({}));
     for (job, why) in [
-        ("for-all", "job for-all fires once for all, not for each org; its scope is global"),
-        ("later", "there is no job later; it holds when one comes that fires for each org"),
+        ("for-all", "job for-all does not fire per org: its scope is global"),
+        ("later", "there is no job later; the override waits for one that fires per org"),
     ] {
         let shown = on_terminal(&server, 120, &["orgs", "override", "acme", job, "--off"]);
-        assert_eq!(shown.stdout, format!("⚠ Kept for org acme, without effect yet: {why}\n"));
+        assert_eq!(shown.stdout, format!("⚠ Stored for org acme, without effect yet: {why}\n"));
         let document = everbell(&server, &["orgs", "override", "acme", job, "--off", "--json"]);
         assert_eq!((document.code, document.stderr), (Some(0), format!("warning: {why}\n")));
     }

@@ -1,4 +1,4 @@
-//! What is said when something does not work, and the exit codes.
+//! Error messages and exit codes.
 
 use std::net::TcpListener;
 
@@ -9,23 +9,23 @@ use crate::binary::ran;
 use crate::server::Server;
 
 #[test]
-fn a_server_that_is_not_there_is_told() {
+fn unreachable_server_is_reported() {
     let server = Server::start();
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let told = refused(&server, &["jobs", "--server", &format!("http://{nobody}")], 7);
+    let message = refused(&server, &["jobs", "--server", &format!("http://{nobody}")], 7);
     assert_eq!(
-        told,
+        message,
         format!(
             "error: cannot reach the server at http://{nobody}: Connection refused (os error 111)\n  \
-             hint: see that the server runs there; --server names that address\n"
+             hint: check that a server listens on this address, which comes from --server\n"
         )
     );
     // It takes connections, and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", silent.local_addr().unwrap());
-    let told = refused(&server, &["jobs", "--server", &address, "--request-timeout", "1s"], 7);
-    assert!(told.starts_with(&format!("error: {address} did not answer within 1s\n  hint: ")), "{told}");
-    assert!(refused(&server, &["jobs", "--server", "http://me:pw@host"], 2).contains("an address holds no password"));
+    let message = refused(&server, &["jobs", "--server", &address, "--request-timeout", "1s"], 7);
+    assert!(message.starts_with(&format!("error: {address} did not answer within 1s\n  hint: ")), "{message}");
+    assert!(refused(&server, &["jobs", "--server", "http://me:pw@host"], 2).contains("must not contain a password"));
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_token_is_needed_and_is_found() {
     assert_eq!(ran(without(&["status"]).output().unwrap()).code, Some(0));
     let elsewhere = ran(without(&["status"]).current_dir("/").output().unwrap());
     assert_eq!(elsewhere.code, Some(4));
-    assert!(elsewhere.stderr.contains("\n  hint: give a token: set EVERBELL_TOKEN, "), "{}", elsewhere.stderr);
+    assert!(elsewhere.stderr.contains("\n  hint: set EVERBELL_TOKEN, "), "{}", elsewhere.stderr);
     let data = server.folder.path().join("everbell-data");
     let named = ran(without(&["status"]).current_dir("/").env("EVERBELL_DATA_DIR", &data).output().unwrap());
     assert_eq!(named.code, Some(0));
@@ -51,7 +51,7 @@ fn a_token_is_needed_and_is_found() {
     assert_eq!(ran(prepared(&server, &["status"]).env("EVERBELL_TOKEN", "").output().unwrap()).code, Some(0));
     let wrong = ran(prepared(&server, &["status"]).env("EVERBELL_TOKEN", "evb_wrong").output().unwrap());
     assert_eq!(wrong.code, Some(4));
-    assert!(wrong.stderr.contains("the token of EVERBELL_TOKEN is not known there") && !wrong.stderr.contains("evb_"));
+    assert!(wrong.stderr.contains("the token in EVERBELL_TOKEN is not valid there") && !wrong.stderr.contains("evb_"));
     let missing = refused(&server, &["status", "--token-file", "none"], 2);
     assert!(missing.starts_with("error: --token-file: `none` cannot be read: "), "{missing}");
     assert!(refused(&server, &["status", "--token", "evb_x"], 2).contains("unexpected argument '--token'"));
@@ -72,16 +72,15 @@ fn a_bad_job_is_refused_with_the_flags_at_fault() {
         "error: unknown time zone `Europe/Pariss`; did you mean `Europe/Paris`?\n"
     );
     assert!(
-        refused(&server, &create(&[]), 2)
-            .starts_with("error: a job needs to know when it fires\n  everbell jobs create night ")
+        refused(&server, &create(&[]), 2).starts_with("error: a schedule is required\n  everbell jobs create night ")
     );
-    let told =
+    let message =
         refused(&server, &["jobs", "create", "x", "--target", "nope", "--cron", "@daily", "--timeout", "1000d"], 2);
-    let lines: Vec<&str> = told.lines().collect();
+    let lines: Vec<&str> = message.lines().collect();
     assert_eq!(lines[0], "error: cannot create job `x`");
     assert_eq!(lines[1], "  --timeout: must be from 1 s to 2592000 s, not 86400000s");
-    assert!(lines[2].starts_with("  --target: unknown target `nope`; known: "), "{told}");
-    let hint = "  hint: everbell targets tells the labels; everbell jobs create --help tells the flags";
+    assert!(lines[2].starts_with("  --target: unknown target `nope`; known: "), "{message}");
+    let hint = "  hint: list the targets: everbell targets; list the flags: everbell jobs create --help";
     assert_eq!(lines[3..], [hint]);
     assert_eq!(
         refused(&server, &["jobs", "create", "there", "--target", "print", "--cron", "@daily"], 5),
@@ -93,22 +92,16 @@ fn a_bad_job_is_refused_with_the_flags_at_fault() {
 }
 
 #[test]
-fn what_is_not_there_is_told_apart() {
+fn missing_objects_are_named() {
     let server = Server::start();
     for (verb, more) in [("show", vec![]), ("resume", vec![]), ("skip", vec![]), ("versions", vec![]), ("run", vec![])]
     {
-        let told = refused(&server, &[vec!["jobs", verb, "nope"], more].concat(), 3);
-        assert!(
-            told.ends_with(": there is no job `nope`\n  hint: see which there are: everbell jobs list\n"),
-            "{told}"
-        );
+        let message = refused(&server, &[vec!["jobs", verb, "nope"], more].concat(), 3);
+        assert!(message.ends_with(": there is no job `nope`\n  hint: list them: everbell jobs list\n"), "{message}");
     }
     for verb in ["show", "watch", "cancel", "rerun"] {
-        let told = refused(&server, &["runs", verb, "nope"], 3);
-        assert!(
-            told.ends_with(": there is no run `nope`\n  hint: see which there are: everbell runs list\n"),
-            "{told}"
-        );
+        let message = refused(&server, &["runs", verb, "nope"], 3);
+        assert!(message.ends_with(": there is no run `nope`\n  hint: list them: everbell runs list\n"), "{message}");
     }
 }
 
@@ -117,36 +110,33 @@ fn errors_name_flags_that_exist_or_the_line_of_the_file() {
     let server = Server::start();
     server.job("brief", &json!({"scope": "per_org", "cronExpression": "0 8 * * *"}));
     server.put("/orgs/paris", &json!({"timezone": "Europe/Paris"})).expect(201);
-    let told = |args: &[&str], code: i32| refused(&server, args, code);
+    let message = |args: &[&str], code: i32| refused(&server, args, code);
     for args in [["jobs", "list", "--last-run", "foo"], ["runs", "list", "--status", "foo"]] {
-        let told = told(&args, 2);
-        assert!(told.contains(&format!("invalid value 'foo' for '{} <STATUS>'", args[2])), "{told}");
+        let message = message(&args, 2);
+        assert!(message.contains(&format!("invalid value 'foo' for '{} <STATUS>'", args[2])), "{message}");
     }
     assert_eq!(
-        told(&["orgs", "override", "paris", "brief"], 2),
-        "error: say what is different for the org\n  everbell orgs override paris brief --at 09:30\n  \
+        message(&["orgs", "override", "paris", "brief"], 2),
+        "error: name what to override\n  everbell orgs override paris brief --at 09:30\n  \
          everbell orgs override paris brief --cron \"0 9 * * 1-5\"\n  \
          everbell orgs override paris brief --off, --on or --clear\n"
     );
     assert_eq!(
-        told(&["orgs", "override", "paris", "brief", "--at", "7:5"], 2),
+        message(&["orgs", "override", "paris", "brief", "--at", "7:5"], 2),
         "error: cannot override job `brief` for org `paris`\n  \
-         --at: must be a time of the day such as `08:30`, with two digits each\n"
+         --at: must be a time of day such as `08:30`\n"
     );
     let lines = "{\"id\":\"a\",\"timezone\":\"UTC\"}\n{,\n{\"id\":\"b\",\"timezone\":\"Mars\"}\n[1]\n";
     std::fs::write(server.folder.path().join("orgs.jsonl"), lines).unwrap();
     assert_eq!(
-        told(&["orgs", "import", "orgs.jsonl"], 2),
+        message(&["orgs", "import", "orgs.jsonl"], 2),
         "error: cannot import orgs\n  line 2: column 2: key must be a string\n  \
          line 3: timezone: unknown time zone `Mars`; an IANA name such as `Europe/Paris` or `UTC` is needed\n  \
          line 4: must be an object, not a list\n"
     );
     for verb in ["run", "skip"] {
-        let told = told(&["jobs", verb, "brief", "--org", "nope"], 3);
-        assert!(
-            told.ends_with(": there is no org `nope`\n  hint: see which there are: everbell orgs list\n"),
-            "{told}"
-        );
+        let message = message(&["jobs", verb, "brief", "--org", "nope"], 3);
+        assert!(message.ends_with(": there is no org `nope`\n  hint: list them: everbell orgs list\n"), "{message}");
     }
 }
 
@@ -163,7 +153,7 @@ fn a_closed_pipe_ends_quietly() {
 }
 
 #[test]
-fn colours_and_symbols_are_for_those_who_see_them() {
+fn colors_and_symbols_depend_on_the_terminal() {
     let server = Server::start();
     server.job("daily-briefing", &json!({}));
     assert!(!on_terminal(&server, 80, &["jobs"]).stdout.contains('\u{1b}'));
@@ -178,5 +168,5 @@ fn colours_and_symbols_are_for_those_who_see_them() {
     assert!(with("LC_ALL", "C", &["jobs", "-o", "table"]).contains("* active"));
     // Texts of others do not reach the terminal as anything but text.
     server.job("evil", &json!({"description": "\u{1b}[2J\u{202e}gone"}));
-    assert!(everbell(&server, &["jobs", "show", "evil"]).stdout.contains("about\t\\u{1b}[2J\\u{202e}gone\n"));
+    assert!(everbell(&server, &["jobs", "show", "evil"]).stdout.contains("description\t\\u{1b}[2J\\u{202e}gone\n"));
 }

@@ -21,7 +21,7 @@ fn flow(server: &Server) {
         (
             Some(6),
             "✕ run ID failed in SPAN\n  exit_code: `false` ended with the exit code 1\n".to_owned(),
-            "see more: everbell runs show ID\n".to_owned()
+            "show details: everbell runs show ID\n".to_owned()
         )
     );
     let started = on_terminal(server, 120, &["jobs", "run", "slow"]);
@@ -33,12 +33,12 @@ fn flow(server: &Server) {
     overlap(server, &active);
     assert_eq!(
         masked(&refused(server, &["runs", "watch", &active, "--timeout", "1s"], 7)),
-        "error: run ID is still running after SPAN\n  hint: it goes on; follow it: everbell runs watch ID\n"
+        "error: run ID is still running after SPAN\n  hint: it continues; follow it: everbell runs watch ID\n"
     );
     let canceled = on_terminal(server, 120, &["runs", "cancel", &active, "--reason", "wrong"]);
     assert_eq!(
         (masked(&canceled.stdout), masked(&canceled.stderr)),
-        ("⊘ Asked run ID to stop\n".to_owned(), "see it end: everbell runs watch ID\n".to_owned())
+        ("⊘ Asked run ID to stop\n".to_owned(), "follow it: everbell runs watch ID\n".to_owned())
     );
     let ended = everbell(server, &["runs", "watch", &active]);
     assert_eq!(ended.code, Some(6));
@@ -59,21 +59,21 @@ fn overlap(server: &Server, active: &str) {
         "{first}"
     );
     assert!(lines.next().unwrap().starts_with("  recorded as run "));
-    let ways = "  force it: everbell jobs run slow --force, or wait for it: everbell jobs run slow --queue";
+    let ways = "  start anyway: everbell jobs run slow --force, or wait for it: everbell jobs run slow --queue";
     assert_eq!((lines.next(), lines.next()), (Some(ways), None));
     let problem = everbell(server, &["jobs", "run", "slow", "--json"]);
     let document: serde_json::Value = serde_json::from_str(&problem.stdout).unwrap();
     assert_eq!((problem.code, &document["activeRun"]["id"]), (Some(5), &json!(active)));
     let queued = masked(&data(server, &["jobs", "run", "slow", "--queue"]));
-    assert!(queued.starts_with("→ Queued run ID of slow, which waits for the active one\n"), "{queued}");
+    assert!(queued.starts_with("→ Queued run ID of slow, which waits for the active run\n"), "{queued}");
     // One that waits is enough, and the same again is no advice.
     let second = everbell(server, &["jobs", "run", "slow", "--queue"]);
     assert_eq!((second.code, second.stdout.as_str()), (Some(5), ""));
-    let ways = "  one waits already, which sees what this would; force it: everbell jobs run slow --force\n";
+    let ways = "  another run is queued already; start anyway: everbell jobs run slow --force\n";
     assert!(second.stderr.ends_with(ways), "{}", second.stderr);
     // Skipped is a conflict, whether somebody waits or not; `help exit-codes` says so.
     assert_eq!(everbell(server, &["jobs", "run", "slow", "--wait"]).code, Some(5));
-    assert!(crate::binary::stdout(&["help", "exit-codes"]).contains("another is active, also with --wait;"));
+    assert!(crate::binary::stdout(&["help", "exit-codes"]).contains("another one is active (also with --wait)"));
     let waiting = printed(server, &["runs", "--status", "pending"])["items"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(masked(&data(server, &["runs", "cancel", &waiting])), "⊘ Canceled run ID before it started\n");
 }
@@ -112,8 +112,8 @@ fn runs_are_listed_and_shown() {
     );
     assert_eq!(data(&server, &["runs", "--json"]), format!("{}\n", server.get("/runs?limit=30").text));
     let shown = on_terminal(&server, 80, &["runs", "show", &id]);
-    let expected = "✕ failed broken-report v1\nid ID\ntarget fail\ntrigger manual:token:admin\nmade DATE CLOCK UTC\n\
-                    started DATE CLOCK UTC on HOST, SPAN after it was meant to\nfinished DATE CLOCK UTC, took SPAN\n\
+    let expected = "✕ failed broken-report v1\nid ID\ntarget fail\ntrigger manual:token:admin\ncreated DATE CLOCK UTC\n\
+                    started DATE CLOCK UTC on HOST, SPAN late\nfinished DATE CLOCK UTC, took SPAN\n\
                     why exit_code: `false` ended with the exit code 1\ndetails {\"exitCode\":1}\npayload {\"n\":1}";
     let host = printed(&server, &["instances"])["items"][0]["host"].as_str().unwrap().to_owned();
     assert_eq!(loose(&shown.stdout).replace(&format!(" on {host},"), " on HOST,"), expected);
@@ -130,7 +130,7 @@ fn runs_are_listed_and_shown() {
 }
 
 #[test]
-fn what_a_run_printed_is_shown_in_a_pipe_too() {
+fn output_of_a_run_is_shown_in_a_pipe() {
     let server =
         Server::with("[[target]]\nlabel = \"say\"\ntype = \"command\"\nargv = [\"seq\", \"30\"]\n").registered();
     server.job("talk", &json!({"target": "say"}));
@@ -140,5 +140,5 @@ fn what_a_run_printed_is_shown_in_a_pipe_too() {
     // A program gets all of it, a terminal the end.
     assert_eq!((lines.len(), lines[0], lines[29]), (30, "1", "30"), "{plain}");
     let shown = on_terminal(&server, 80, &["runs", "show", "talk"]).stdout;
-    assert!(shown.contains("  output (the last 20 lines; all: --log)\n    11\n"), "{shown}");
+    assert!(shown.contains("  output (the last 20 lines; show all: --log)\n    11\n"), "{shown}");
 }

@@ -42,7 +42,7 @@ fn events_are_lines_for_programs() {
 }
 
 #[test]
-fn a_table_follows_what_happens() {
+fn table_follows_changes() {
     let server = Server::start();
     server.job("daily-briefing", &json!({}));
     let mut child = prepared(&server, &["jobs", "--watch", "-o", "table"]).stdout(Stdio::piped()).spawn().unwrap();
@@ -57,7 +57,7 @@ fn a_table_follows_what_happens() {
 }
 
 #[test]
-fn what_a_run_prints_is_shown_as_it_comes() {
+fn output_of_a_run_is_shown_as_it_grows() {
     let server = Server::with(&Talk::targets());
     let (talk, run) = Talk::begin(&server, "chatty");
     let args = ["runs", "watch", "chatty", "--log"];
@@ -78,6 +78,6 @@ fn a_pipe_cannot_be_redrawn() {
     let server = Server::start();
     assert_eq!(
         refused(&server, &["runs", "--watch"], 2),
-        "error: --watch redraws a table, and no terminal reads this\n  hint: print events as they happen: --watch -o jsonl\n"
+        "error: --watch redraws a table, which needs a terminal\n  hint: print events as they happen: --watch -o jsonl\n"
     );
 }

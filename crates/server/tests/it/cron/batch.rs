@@ -59,7 +59,7 @@ fn bad_lines_are_answered_with_what_is_wrong() {
     let good = r#""expr":"@daily","start":"2027-03-13T00:00:00Z""#;
     for (line, error) in [
         ("{", "EOF while parsing an object at column 1"),
-        ("[]", r#"a JSON object is needed, such as {"expr":"@daily","start":"2027-03-13T00:00:00Z"}"#),
+        ("[]", r#"must be a JSON object such as {"expr":"@daily","start":"2027-03-13T00:00:00Z"}"#),
         (r#"{"expr":"@daily"}"#, "missing field `start` at column 17"),
         (r#"{"start":"2027-03-13T00:00:00Z"}"#, "missing field `expr` at column 32"),
         (r#"{"expr":"","start":"2027-03-13T00:00:00Z"}"#, "the expression is empty"),

@@ -107,7 +107,7 @@ fn bounds_are_inclusive_and_end_the_list() {
 #[test]
 fn a_schedule_that_is_over_says_so() {
     let args = ["cron", "next", "@daily", "--from", "2027-03-14T00:00:00Z", "--end-at", "2027-03-14"];
-    let over = Ran { stdout: String::new(), stderr: "no further fire\n".to_owned(), code: Some(0) };
+    let over = Ran { stdout: String::new(), stderr: "no further times\n".to_owned(), code: Some(0) };
     assert_eq!(everbell(&args), over);
     assert_eq!(stdout(&[&args, ["--json"].as_slice()].concat()), "{\"items\":[]}\n");
 }
@@ -158,5 +158,5 @@ fn bad_times_are_refused() {
 #[test]
 fn the_edge_of_time_ends_the_list() {
     let ran = everbell(&["cron", "next", "@yearly", "--from", "2199-06-01T00:00:00Z"]);
-    assert_eq!((ran.stderr.as_str(), ran.code), ("no further fire\n", Some(0)));
+    assert_eq!((ran.stderr.as_str(), ran.code), ("no further times\n", Some(0)));
 }

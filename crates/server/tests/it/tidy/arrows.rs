@@ -6,7 +6,7 @@ use super::lexer::{Token, lex};
 use super::manifest::dependencies;
 
 /// A crate and the crates of this workspace that its `[dependencies]` may name. `[dev-dependencies]` are free.
-const CRATES: [(&str, &[&str]); 10] = [
+const CRATES: [(&str, &[&str]); 11] = [
     ("core", &[]),
     ("store", &["everbell-core"]),
     ("everbell", &["everbell-core", "everbell-store"]),
@@ -14,7 +14,8 @@ const CRATES: [(&str, &[&str]); 10] = [
     ("observe", &["everbell", "everbell-core", "everbell-wire"]),
     ("http", &["everbell", "everbell-core", "everbell-observe", "everbell-wire"]),
     ("ui", &["everbell", "everbell-core", "everbell-http", "everbell-observe", "everbell-wire"]),
-    ("cli", &["everbell-core", "everbell-wire"]),
+    ("client", &["everbell-core", "everbell-wire"]),
+    ("cli", &["everbell-client", "everbell-core", "everbell-wire"]),
     (
         "server",
         &[
@@ -47,10 +48,10 @@ const LAYERS: [Layer; 11] = [
     Layer { krate: "everbell", modules: &["engine"], above: &["client", "builder", "bell", "sync"] },
     Layer { krate: "http", modules: &["*"], above: &["api"] },
     Layer { krate: "ui", modules: &["*"], above: &["pages"] },
-    Layer { krate: "ui", modules: &["chart", "markup"], above: &["visit", "frame", "session"] },
+    Layer { krate: "ui", modules: &["chart", "markup"], above: &["request", "frame", "session"] },
     Layer {
         krate: "cli",
-        modules: &["client", "output", "online", "times", "words"],
+        modules: &["connection", "output", "online", "times", "words"],
         above: &["jobs", "runs", "orgs", "doctor", "next", "tokens", "sessions"],
     },
     Layer { krate: "server", modules: &["config", "targets"], above: &["serve", "commands"] },
@@ -160,6 +161,9 @@ fn dependencies_that_point_the_wrong_way_are_found() {
     for (path, name) in [
         ("crates/cli/Cargo.toml", "everbell-http"),
         ("crates/cli/Cargo.toml", "everbell"),
+        ("crates/client/Cargo.toml", "everbell-http"),
+        ("crates/client/Cargo.toml", "everbell-cli"),
+        ("crates/wire/Cargo.toml", "everbell-client"),
         ("crates/http/Cargo.toml", "everbell-ui"),
         ("crates/core/Cargo.toml", "everbell-store"),
         ("crates/wire/Cargo.toml", "everbell"),

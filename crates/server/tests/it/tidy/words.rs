@@ -1,54 +1,63 @@
-//! Retired words: names that a stranger cannot guess. New code does not bring them back, and those that are left only
-//! become fewer.
+//! Retired words: names that a stranger cannot guess, and openings of comments that name no subject. New code does not
+//! bring them back.
 
 use super::lexer::lex;
 
-/// Words that no type, function, module or file is called any more, each with its replacement.
-const RETIRED: [(&str, &str); 24] = [
+/// Words that no type, function, module or file is called any more, each with a replacement.
+const RETIRED: [(&str, &str); 49] = [
+    ("Answer", "ApiResponse"),
     ("Fate", "TimerChange"),
+    ("Gate", "Authenticator"),
     ("Glance", "RecentRuns"),
     ("Heir", "successor_timer"),
     ("Keeper", "Supervisor"),
+    ("Kept", "UiCache"),
     ("Learned", "LoadedJobs"),
     ("Lent", "PooledConnection"),
     ("Life", "JobLifecycle"),
+    ("Place", "Position"),
     ("Reconciled", "TimerChanges"),
+    ("Reply", "UiResponse"),
     ("RunGlimpse", "RunSummary"),
     ("Standing", "Eligibility"),
+    ("Sweep", "OrgUpdate"),
+    ("Swept", "OrgUpdateProgress"),
+    ("Told", "Event"),
+    ("Visit", "UiRequest"),
+    ("Wish", "Override"),
+    ("assembled", "request_body"),
+    ("door", "middleware"),
     ("few", "small_tables"),
     ("glance", "recent_runs"),
     ("heir", "successor_timer"),
+    ("house", "cluster"),
     ("keep_outputs", "save_outputs"),
+    ("knobs", "policy_fields"),
     ("lending", "pool"),
+    ("let_in", "authorize"),
     ("meant", "did_you_mean"),
     ("mended", "recover"),
     ("no_faults", "fault_injection_off"),
+    ("nowhere", "not_found"),
+    ("offers", "suggestions"),
+    ("panel", "preview"),
+    ("questions", "statistics"),
     ("scribe", "output_saver"),
+    ("seal", "csrf_token"),
     ("some_of", "format_suggestions"),
     ("standing", "eligibility"),
+    ("sweep", "org_update"),
     ("sweeper", "reconciler"),
+    ("sweeps", "org_updates"),
     ("tally", "count_runs_by_time"),
+    ("tell", "publish"),
+    ("told", "report"),
     ("unkept", "unsaved_outputs"),
-];
-
-/// Words that are on their way out: how many definitions still have them. A smaller number goes here when one is renamed.
-const LEFT: [(&str, usize); 9] = [
-    ("Kept", 2),
-    ("Place", 7),
-    ("Told", 6),
-    ("Visit", 1),
-    ("Wish", 3),
-    ("seal", 3),
-    ("tell", 8),
-    ("told", 29),
-    ("wish", 4),
+    ("wish", "override_"),
 ];
 
 /// Doc comments that begin with one of these words do not name their subject.
 const OPENINGS: [&str; 2] = ["What", "Whoever"];
-
-/// How many doc comments still begin so. It only becomes smaller.
-const OPENINGS_LEFT: usize = 807;
 
 /// The names that a file defines: types, functions and modules, each with its line.
 fn defined(source: &str) -> Vec<(&str, usize)> {
@@ -71,43 +80,20 @@ pub(super) fn in_names(path: &str, source: &str) -> Vec<String> {
         .collect()
 }
 
-/// Counts the definitions that still have a word which is on its way out, and complains if a count differs.
-pub(super) fn left<'a>(files: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut counts = [0; LEFT.len()];
-    for source in files {
-        for (name, _) in defined(source) {
-            if let Some(at) = LEFT.iter().position(|(word, _)| *word == name) {
-                counts[at] += 1;
-            }
-        }
-    }
-    let compared = LEFT.iter().zip(counts).filter(|((_, allowed), count)| allowed != count);
-    compared
-        .map(|((word, allowed), count)| {
-            format!("`{word}`: {count} definitions, {allowed} are known; rename, and lower the number in words.rs")
-        })
-        .collect()
-}
-
-/// Counts the doc comments that begin with a word which names no subject.
-pub(super) fn openings<'a>(files: impl Iterator<Item = &'a str>) -> Option<String> {
-    let count: usize = files.map(openings_in).sum();
-    (count != OPENINGS_LEFT).then(|| {
-        format!("{count} doc comments begin with {OPENINGS:?}, {OPENINGS_LEFT} are known: name the subject, and lower the number in words.rs")
-    })
-}
-
-fn openings_in(source: &str) -> usize {
+/// Complains about doc comments of a file that begin with a word which names no subject.
+pub(super) fn in_openings(path: &str, source: &str) -> Vec<String> {
     let mut before = "";
-    let mut count = 0;
-    for line in source.lines().map(str::trim_start) {
+    let mut complaints = Vec::new();
+    for (number, line) in source.lines().map(str::trim_start).enumerate() {
         let doc = line.strip_prefix("/// ").or_else(|| line.strip_prefix("//! "));
         let continues = before.starts_with("///") || before.starts_with("//!");
-        let first = doc.and_then(|text| text.split_whitespace().next());
-        count += usize::from(!continues && first.is_some_and(|word| OPENINGS.contains(&word)));
+        let first = doc.filter(|_| !continues).and_then(|text| text.split_whitespace().next());
+        if let Some(word) = first.filter(|word| OPENINGS.contains(word)) {
+            complaints.push(format!("{path}:{}: the doc comment begins with `{word}`: name its subject", number + 1));
+        }
         before = line;
     }
-    count
+    complaints
 }
 
 #[test]
@@ -124,7 +110,9 @@ fn retired_words_are_found_as_names() {
 }
 
 #[test]
-fn openings_without_a_subject_are_counted() {
+fn openings_without_a_subject_are_found() {
     let source = "//! What this is.\n//! What follows is not an opening.\n\n/// Whoever reads it.\nfn a() {}\n\n/// Returns it.\n/// What else.\nfn b() {}\n";
-    assert_eq!(openings_in(source), 2);
+    let said = in_openings("crates/core/src/job.rs", source);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[1].starts_with("crates/core/src/job.rs:4: the doc comment begins with `Whoever`"), "{said:?}");
 }

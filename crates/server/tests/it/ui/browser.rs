@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::appearance::Media;
 use super::driver::{Driver, element, reference};
 use super::keys::strokes;
-use super::looks::Media;
 
 /// How often something is looked for.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How things are called, and how to find them by that.
 const FIND: &str = concat!(include_str!("words.js"), include_str!("find.js"));
@@ -88,7 +88,7 @@ impl Browser {
     /// Goes to an address and waits until the page is loaded.
     #[track_caller]
     pub(crate) fn visit(&self, url: &str) {
-        if let Err(reason) = self.driver.tell("url", &json!({ "url": url })) {
+        if let Err(reason) = self.driver.command("url", &json!({ "url": url })) {
             self.fail(&format!("cannot visit {url}: {reason}"));
         }
         // What the browser shows by itself when a server answers with nothing.
@@ -109,7 +109,7 @@ impl Browser {
     pub(crate) fn click(&self, what: &str) {
         self.wait(&format!("click on `{what}`"), || {
             let target = self.find("clickable", &json!([what]))?;
-            self.driver.tell(&format!("element/{target}/click"), &json!({})).map(drop)
+            self.driver.command(&format!("element/{target}/click"), &json!({})).map(drop)
         });
     }
 
@@ -127,8 +127,8 @@ impl Browser {
             if self.driver.execute(SET, &json!([reference(&field), text]))? == true {
                 return Ok(());
             }
-            self.driver.tell(&format!("element/{field}/clear"), &json!({}))?;
-            self.driver.tell(&format!("element/{field}/value"), &json!({ "text": text })).map(drop)
+            self.driver.command(&format!("element/{field}/clear"), &json!({}))?;
+            self.driver.command(&format!("element/{field}/value"), &json!({ "text": text })).map(drop)
         });
     }
 
@@ -137,14 +137,14 @@ impl Browser {
     pub(crate) fn choose(&self, label: &str, option: &str) {
         self.wait(&format!("choose `{option}` of `{label}`"), || {
             let option = self.find("option", &json!([label, option]))?;
-            self.driver.tell(&format!("element/{option}/click"), &json!({})).map(drop)
+            self.driver.command(&format!("element/{option}/click"), &json!({})).map(drop)
         });
     }
 
     /// Presses keys, one after the other: `g j`, `Escape`, `Shift+Tab`. They go to what has the focus.
     #[track_caller]
     pub(crate) fn press(&self, keys: &str) {
-        if let Err(reason) = self.driver.tell("actions", &strokes(keys)) {
+        if let Err(reason) = self.driver.command("actions", &strokes(keys)) {
             self.fail(&format!("cannot press `{keys}`: {reason}"));
         }
     }
@@ -161,7 +161,7 @@ impl Browser {
         self.wait(&format!("no more see `{text}`"), || self.visible(text, false));
     }
 
-    /// Waits until so many elements match.
+    /// Waits until this many elements match.
     #[track_caller]
     pub(crate) fn see_count(&self, css: &str, count: usize) {
         self.wait(&format!("see {count} x `{css}`"), || match self.count(css) {
@@ -190,7 +190,7 @@ impl Browser {
         self.of_one(css, &script).as_str().map(ToOwned::to_owned)
     }
 
-    /// What is in the field of that label now.
+    /// Returns the current value of the field with this label.
     #[track_caller]
     pub(crate) fn value_of(&self, label: &str) -> String {
         let value = self.wait(&format!("read `{label}`"), || {
@@ -218,7 +218,7 @@ impl Browser {
     /// Everything that the browser said so far, but for what was expected.
     #[track_caller]
     pub(crate) fn console(&self) -> Vec<Said> {
-        let news = self.driver.tell("se/log", &json!({ "type": "browser" })).unwrap();
+        let news = self.driver.command("se/log", &json!({ "type": "browser" })).unwrap();
         let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
         let said = |entry: &Value| Said {
             level: text(entry, "level"),
@@ -259,16 +259,16 @@ impl Browser {
 
     /// Fails unless the thing works before the time is over.
     #[track_caller]
-    fn wait<T>(&self, wish: &str, mut attempt: impl FnMut() -> Result<T, String>) -> T {
+    fn wait<T>(&self, action: &str, mut attempt: impl FnMut() -> Result<T, String>) -> T {
         let mut last = String::new();
-        for _ in 0..self.patience.as_millis() / GLANCE.as_millis() {
+        for _ in 0..self.patience.as_millis() / POLL_INTERVAL.as_millis() {
             match attempt() {
                 Ok(done) => return done,
                 Err(reason) => last = reason,
             }
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(POLL_INTERVAL);
         }
-        self.fail(&format!("cannot {wish}: {last}"))
+        self.fail(&format!("cannot {action}: {last}"))
     }
 
     /// Fails with what is on the page.

@@ -23,8 +23,8 @@ fn many(server: &Server) {
     let ana = Visitor::admin(server);
     let picked = "/bulk/pause?q=&key=a&key=b%2Cc&key=d";
     let page = ana.page(picked);
-    let told = "This pauses 2 active jobs; 1 of them fires within the next hour. 1 job stays as it is.";
-    assert_has(&page, &[told, "Will be paused", "Stays as it is", "it is paused", "Pause 2 jobs"]);
+    let message = "This pauses 2 active jobs; 1 of them runs within the next hour. 1 job is unchanged.";
+    assert_has(&page, &[message, "Will be paused", "Unchanged", "it is paused", "Pause 2 jobs"]);
     assert_eq!(keys(&page), "a\nb,c");
 
     let refused = ana.send(picked, &[("keys", "a\r\nb,c"), ("until", "2030-01-01T00:00")]);
@@ -36,11 +36,11 @@ fn many(server: &Server) {
 
     let sent = [("keys", "a\r\nb,c"), ("reason", "release"), ("back", "/jobs?q=x")];
     let (place, said) = led(&ana.send(picked, &sent));
-    assert_eq!((place.as_str(), said.as_str()), ("/jobs?q=x", "+2 jobs are paused."));
+    assert_eq!((place.as_str(), said.as_str()), ("/jobs?q=x", "+2 jobs paused."));
     assert_eq!((status(server, "a"), status(server, "b,c")), ("paused".to_owned(), "paused".to_owned()));
 
     let partly = ana.send("/bulk/resume?all=true&target=print", &[("keys", "a\r\nb,c"), ("missed", "skip")]);
-    assert_eq!(led(&partly).1, "+2 jobs are active again.");
+    assert_eq!(led(&partly).1, "+2 jobs resumed.");
     assert_eq!(status(server, "d"), "paused");
 }
 
@@ -66,16 +66,16 @@ fn all_that_match_are_meant_as_they_were_shown() {
     server.patch("/jobs/key:a/pause", &json!({ "reason": "faster" })).expect(200);
     let partly = ana.send("/bulk/pause?all=true&target=print", &[("keys", "a\nb"), ("reason", "release")]);
     assert_eq!(partly.status, 200);
-    assert_has(&partly.text, &["1 job paused.", "1 job stays as it is.", "Back to the list"]);
+    assert_has(&partly.text, &["1 job paused.", "1 job is unchanged.", "Back to list"]);
     assert_eq!(status(&server, "c"), "active");
     assert_eq!(server.get("/jobs/key:a").expect(200)["pauseReason"], "faster");
 
     server.job("labelled", &json!({ "labels": { "team": "ops" } }));
     assert_eq!(keys(&ana.page("/bulk/pause?all=true&label=team%3Dops")), "labelled");
-    assert_has(&ana.page("/bulk/pause?all=true&failing=true"), &["No job was picked, or none matches"]);
+    assert_has(&ana.page("/bulk/pause?all=true&failing=true"), &["No jobs selected, or none match"]);
 
-    assert_has(&ana.page("/bulk/pause"), &["No job was picked"]);
-    assert_has(&ana.page("/bulk/resume?all=true&q=nothing"), &["No job was picked, or none matches"]);
+    assert_has(&ana.page("/bulk/pause"), &["No jobs selected"]);
+    assert_has(&ana.page("/bulk/resume?all=true&q=nothing"), &["No jobs selected, or none match"]);
     assert_has(&ana.page("/bulk/pause?key=a"), &["Nothing would change."]);
     assert_eq!(ana.get("/bulk/pause?key=nobody").status, 400);
 }
@@ -93,7 +93,7 @@ fn a_whole_page_of_jobs_can_be_picked() {
     assert_has(&ana.page(&place), &["Pause 200 jobs"]);
     let sent = [("keys", keys.join("\n")), ("reason", "release".to_owned())];
     let sent: Vec<(&str, &str)> = sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    assert_eq!(led(&ana.send(&place, &sent)).1, "+200 jobs are paused.");
+    assert_eq!(led(&ana.send(&place, &sent)).1, "+200 jobs paused.");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn each_job_is_told_in_its_own_zone_and_the_list_comes_back_as_it_was() {
     let list = "/jobs?sort=jobKey&status=active";
     let page = ana.page(list);
     assert_has(&page, &["Paused <span class=\"count\">0</span>"]);
-    let link = between(&page, "All 2 that match: <a href=\"", "\">pause").replace("&#38;", "&");
+    let link = between(&page, "All 2 matching jobs: <a href=\"", "\">pause").replace("&#38;", "&");
     let page = ana.page(&link);
     assert_has(&page, &["09:00 <span class=\"tz\">JST</span>", "09:00 <span class=\"tz\">C"]);
     let back = |page: &str| hidden(between(page, "<main", "</main>"), "back").replace("&#38;", "&");

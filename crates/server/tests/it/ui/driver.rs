@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::server::{Folder, exchange, without_ours};
 
 /// How long a program may take to come up or to go, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DRIVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs the driver until its own input ends, then ends its whole process group. So nothing outlives a test, not even one
 /// that was killed: its end of the pipe closes with it.
@@ -54,7 +54,7 @@ impl Driver {
         driver
     }
 
-    /// What the programs said that nobody asked.
+    /// Returns the output of the driver and the browser.
     fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
@@ -68,18 +68,18 @@ impl Driver {
     }
 
     /// A command of the session, and its value or why it was refused.
-    pub(super) fn tell(&self, command: &str, body: &Value) -> Result<Value, String> {
+    pub(super) fn command(&self, command: &str, body: &Value) -> Result<Value, String> {
         self.send("POST", &format!("/session/{}/{command}", self.session), body)
     }
 
     /// Runs a script in the page, which may use `arguments` and must `return`.
     pub(super) fn execute(&self, script: &str, arguments: &Value) -> Result<Value, String> {
-        self.tell("execute/sync", &json!({ "script": script, "args": arguments }))
+        self.command("execute/sync", &json!({ "script": script, "args": arguments }))
     }
 
     /// A command of the developer tools, for what `WebDriver` has no words.
     pub(super) fn tools(&self, command: &str, parameters: &Value) -> Result<Value, String> {
-        self.tell("goog/cdp/execute", &json!({ "cmd": command, "params": parameters }))
+        self.command("goog/cdp/execute", &json!({ "cmd": command, "params": parameters }))
     }
 
     fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value, String> {
@@ -100,7 +100,7 @@ impl Drop for Driver {
         drop(self.leash.take());
         let _ = self.shell.wait();
         // Those that were killed with the shell may still write for a moment.
-        for _ in 0..PATIENCE.as_millis() / 10 {
+        for _ in 0..DRIVER_TIMEOUT.as_millis() / 10 {
             if fs::remove_dir_all(self.folder.path()).is_ok() {
                 return;
             }
@@ -119,22 +119,22 @@ pub(super) fn reference(element: &str) -> Value {
     json!({ ELEMENT: element })
 }
 
-/// The port that the driver took, as it tells it.
+/// Reads the port from the output of the driver.
 fn port(output: ChildStdout) -> Result<u16, String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             let port = line.split_once("started successfully on port ").map(|(_, port)| port.trim_end_matches('.'));
             if let Some(port) = port.and_then(|port| port.parse().ok()) {
-                // Whoever waited may have gone; the rest is still read, so that nobody is stuck in writing it.
+                // The receiver may be gone. The rest is still read, so the driver never blocks on its output.
                 let _ = sender.send(port);
             }
         }
     });
-    receiver.recv_timeout(PATIENCE).map_err(|error| error.to_string())
+    receiver.recv_timeout(DRIVER_TIMEOUT).map_err(|error| error.to_string())
 }
 
-/// A headless Chromium with a fresh profile, that calls nobody by itself.
+/// A headless Chromium with a fresh profile and without background requests.
 fn capabilities(folder: &Path) -> Value {
     let profile = format!("--user-data-dir={}", folder.join("profile").display());
     let mut flags = vec![

@@ -33,7 +33,7 @@ const field = label => meant(CONTROLS, label);
 function option(label, wanted) {
     const groups = [...reachable().querySelectorAll('fieldset, [role=radiogroup]')].filter(group => {
         const legend = group.querySelector(':scope > legend');
-        return shown(group) && plain(legend ? told(legend) : named(group)) === plain(label);
+        return shown(group) && plain(legend ? textOf(legend) : named(group)) === plain(label);
     });
     // Also by what it sends, where what it says has more than its name.
     const called = element => [element.label ?? named(element), element.value].some(text => plain(text) === plain(wanted));

@@ -1,4 +1,4 @@
-//! Runs are for who may read them, which the configuration says: no page tells more than the API would.
+//! Pages show runs only to roles that may read them, as configured.
 
 use serde_json::json;
 
@@ -20,22 +20,23 @@ fn pages_tell_of_runs_only_who_may_read_them() {
     server.post("/jobs/key:long/run-now", &json!({})).expect(202);
     server.until("/runs?status=running", |runs| runs["items"].as_array().unwrap().len() == 1);
     let pages = ["/", "/jobs", "/jobs/broken", "/jobs/broken?at=2026-01-01T00:00:00", "/timeline"];
-    let told = [ids[0].as_str(), "ended with the exit code", "Failures in 24 hours", "The job did not exist yet"];
+    let message =
+        [ids[0].as_str(), "ended with the exit code", "Failures in the last 24 hours", "The job did not exist yet"];
 
-    let operator = Visitor::of(&server, "operator");
-    assert_has(&operator.page("/"), &[told[1], told[2], "Running now", "Runs per hour"]);
-    assert_has(&operator.page("/jobs/broken"), &[told[0]]);
-    assert_has(&operator.page(pages[3]), &[told[3]]);
+    let operator = Visitor::sign_in(&server, "operator");
+    assert_has(&operator.page("/"), &[message[1], message[2], "Running now", "Runs per hour"]);
+    assert_has(&operator.page("/jobs/broken"), &[message[0]]);
+    assert_has(&operator.page(pages[3]), &[message[3]]);
 
-    let viewer = Visitor::of(&server, "viewer");
+    let viewer = Visitor::sign_in(&server, "viewer");
     for path in pages {
         let page = viewer.page(path);
-        for text in told {
+        for text in message {
             assert!(!page.contains(text), "{path} tells `{text}`: {page}");
         }
     }
     let overview = viewer.page("/");
-    assert_has(&overview, &["failed 2 times in a row", "Next fires"]);
+    assert_has(&overview, &["failed 2 times in a row", "Next runs"]);
     for text in ["Runs per hour", "Fire lag", "Running now", "Succeeded, 24 h"] {
         assert!(!overview.contains(text), "`{text}`");
     }

@@ -18,9 +18,9 @@ fn a_crontab_becomes_the_jobs_that_are_picked() {
         "the lines below are read in Europe/Paris",
         "Every day at 02:30, Europe/Paris",
         "value=\"backup\"",
-        "Job `taken` is active already.",
+        "Job `taken` already exists and is active.",
         "there is no time at which this fires",
-        "would be made",
+        "will be created",
     ] {
         assert!(read.text.contains(part), "{part} is not in {}", read.text);
     }
@@ -42,8 +42,8 @@ fn a_crontab_becomes_the_jobs_that_are_picked() {
     ];
     let made = admin.post("/import", &chosen);
     assert_eq!(made.status, 200);
-    assert!(made.text.contains("1 job is made.") && made.text.contains("href=\"/jobs/mine\""), "{}", made.text);
-    assert!(made.text.contains("Job `taken` is active at version 1."), "{}", made.text);
+    assert!(made.text.contains("1 job created.") && made.text.contains("href=\"/jobs/mine\""), "{}", made.text);
+    assert!(made.text.contains("Job `taken` already exists: it is active at version 1."), "{}", made.text);
     let job = server.get("/jobs/key:mine").expect(200);
     assert_eq!((&job["target"], &job["timezone"]), (&json!("fail"), &json!("Europe/Paris")));
     assert_eq!(job["payload"], json!({"command": "/usr/bin/backup <b>"}));

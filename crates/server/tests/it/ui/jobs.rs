@@ -27,7 +27,7 @@ fn listing(server: &Server) {
             "Active <span class=\"count\">2</span>",
             "Paused <span class=\"count\">1</span>",
             "Retired <span class=\"count\">1</span>",
-            "All 3 that match:",
+            "All 3 matching jobs:",
             "2040-01-02 12:04 <span class=\"tz\">JST</span>",
             "SMTP is down",
             "would be ",
@@ -57,7 +57,7 @@ fn listing(server: &Server) {
         ("jobKey", "aria-sort=\"ascending\"><a href=\"/jobs?sort=jobKey\">Job key</a>"),
         (
             "-lastRunAt",
-            "aria-sort=\"descending\"><a href=\"/jobs?sort=-lastRunAt\" title=\"The newest first\">Last run</a>",
+            "aria-sort=\"descending\"><a href=\"/jobs?sort=-lastRunAt\" title=\"Newest first\">Last run</a>",
         ),
         ("-createdAt", "<option value=\"-createdAt\" selected>Newest first</option>"),
     ] {
@@ -65,7 +65,7 @@ fn listing(server: &Server) {
         assert_has(&page, &[header, "<th scope=\"col\">Version</th>"]);
         assert_eq!(page.matches("aria-sort").count(), usize::from(header.starts_with("aria")), "{sort}");
     }
-    assert_has(&ana.page("/jobs?errored=true"), &["No job matches", "3 living jobs exist."]);
+    assert_has(&ana.page("/jobs?errored=true"), &["No matching jobs", "There are 3 current jobs."]);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_list_has_pages() {
     let ana = Visitor::admin(&server);
     let page = ana.page("/jobs?limit=2&sort=jobKey");
     assert_eq!(rows(&page), ["a", "b"]);
-    assert!(!page.contains("First page") && page.contains("All that match:"));
+    assert!(!page.contains("First page") && page.contains("All matching jobs:"));
     let next = page.split("href=\"").find(|part| part.contains("rel=\"next\"")).unwrap().split('"').next().unwrap();
     let page = ana.page(&next.replace("&#38;", "&"));
     assert_eq!(rows(&page), ["c"]);
@@ -100,22 +100,22 @@ fn a_list_without_jobs_says_what_to_do() {
     let ana = Visitor::admin(&server);
     assert_has(&ana.page("/jobs"), &["No scheduled jobs yet", "everbell jobs create"]);
     let bare = Server::with("[server]\nrole = \"api\"\n");
-    assert_has(&Visitor::admin(&bare).page("/jobs"), &["No worker has registered a target"]);
+    assert_has(&Visitor::admin(&bare).page("/jobs"), &["No targets are registered"]);
 }
 
 #[test]
 fn viewers_see_why_they_may_not_act() {
     let server = Server::start();
     server.job("a", &json!({}));
-    let page = Visitor::of(&server, "viewer").page("/jobs");
-    assert_has(&page, &["disabled title=\"This needs the role operator; you are viewer.\""]);
+    let page = Visitor::sign_in(&server, "viewer").page("/jobs");
+    assert_has(&page, &["disabled title=\"Requires the operator role. Your role is viewer.\""]);
     assert!(!page.contains("/jobs/a/pause") && !page.contains("id=\"bulk\""));
-    let page = Visitor::of(&server, "operator").page("/jobs");
+    let page = Visitor::sign_in(&server, "operator").page("/jobs");
     assert_has(
         &page,
-        &["/jobs/a/pause", "aria-disabled=\"true\" title=\"This needs the role admin; you are operator.\""],
+        &["/jobs/a/pause", "aria-disabled=\"true\" title=\"Requires the admin role. Your role is operator.\""],
     );
     let ana = Visitor::admin(&server);
     led(&ana.send("/jobs/a/pause", &[("reason", "to see it")]));
-    assert_has(&ana.page("/jobs"), &["/jobs/a/resume", "Change the reason"]);
+    assert_has(&ana.page("/jobs"), &["/jobs/a/resume", "Change reason"]);
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// The letters that `WebDriver` has for keys without one.
-const NAMED: [(&str, char); 17] = [
+const NAMED_KEYS: [(&str, char); 17] = [
     ("Enter", '\u{e007}'),
     ("Escape", '\u{e00c}'),
     ("Tab", '\u{e004}'),
@@ -35,7 +35,7 @@ pub(super) fn strokes(keys: &str) -> Value {
 }
 
 fn key(name: &str) -> String {
-    let named = NAMED.iter().find(|(own, _)| *own == name).map(|(_, letter)| letter.to_string());
+    let named = NAMED_KEYS.iter().find(|(own, _)| *own == name).map(|(_, letter)| letter.to_string());
     named.unwrap_or_else(|| {
         assert_eq!(name.chars().count(), 1, "`{name}` is no key that a test can press");
         name.to_owned()

@@ -7,7 +7,7 @@ use super::browser::Browser;
 const LINT: &str = concat!(include_str!("words.js"), include_str!("contrast.js"), include_str!("lint.js"));
 
 impl Browser {
-    /// What is wrong with the page as it is now: `rule: CSS path: what is wrong`. What is hidden is not judged.
+    /// Returns the faults of the page as `rule: CSS path: fault`. Hidden elements are not checked.
     #[track_caller]
     pub(crate) fn lint(&self) -> Vec<String> {
         let faults = self.execute(LINT, &json!([]));

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::browser::Browser;
 use crate::server::{Server, TARGETS};
 
-/// What is wider than its place: the page, or a table that must be scrolled to be read.
+/// Lists elements that are wider than their container.
 const TOO_WIDE: &str = "const page = document.scrollingElement, wide = [];
     if (page.scrollWidth > innerWidth) wide.push(`page ${page.scrollWidth} > ${innerWidth}`);
     document.querySelectorAll('.scroll').forEach(node => {

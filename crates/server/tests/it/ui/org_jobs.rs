@@ -22,44 +22,44 @@ fn acted(server: &Server) {
     let page = ana.page("/jobs/brief/orgs");
     assert_has(
         &page,
-        &["Acme SARL", "Europe/Paris", "08:00 <span class=\"tz\">CE", "08:00 <span class=\"tz\">JST", "Fires"],
+        &["Acme SARL", "Europe/Paris", "08:00 <span class=\"tz\">CE", "08:00 <span class=\"tz\">JST", ">On</span>"],
     );
 
     // Without an org the page asks, and is no dead end.
     let asked = ana.page("/jobs/brief/run-now");
     assert_has(
         &asked,
-        &["for which org?", "<option value=\"acme\">Acme SARL", "orgs/run-now?all=true", "/jobs/brief/orgs"],
+        &["choose an org", "<option value=\"acme\">Acme SARL", "orgs/run-now?all=true", "/jobs/brief/orgs"],
     );
     for path in ["reschedule", "skip-next", "backfill"] {
-        assert_has(&ana.page(&format!("/jobs/brief/{path}")), &["for which org?"]);
+        assert_has(&ana.page(&format!("/jobs/brief/{path}")), &["choose an org"]);
     }
     let missing = ana.get("/jobs/brief/run-now?orgId=nobody");
     assert_eq!(missing.status, 404);
-    assert_has(&missing.text, &["There is no org <code dir=\"auto\">nobody</code>.", "value=\"nobody\"", "Go on"]);
+    assert_has(&missing.text, &["There is no org <code dir=\"auto\">nobody</code>.", "value=\"nobody\"", "Continue"]);
 
     let open = ana.page("/jobs/brief/run-now?orgId=acme");
     assert_has(&open, &["now for <span dir=\"auto\">Acme SARL", "08:00 <span class=\"tz\">CE", "--org acme"]);
     let (place, said) = led(&ana.submit("/jobs/brief/run-now", &open, &[("orgId", "acme"), ("payload", "{}")]));
-    assert_eq!(said, "+brief for acme runs now. Its next scheduled fire stays as it is.");
+    assert_eq!(said, "+brief for acme is running. Its next scheduled run does not change.");
     assert_has(&ana.page(&place), &["<a href=\"/orgs/acme\" dir=\"auto\">acme</a>"]);
     assert_eq!(runs(server), ["acme"]);
     server.until("/runs?status=pending,running", |runs| runs["items"].as_array().unwrap().is_empty());
 
     let none = ana.page("/jobs/brief/orgs/run-now");
-    assert_has(&none, &["No org was picked"]);
+    assert_has(&none, &["No orgs selected"]);
     let picked = ana.page("/jobs/brief/orgs/run-now?orgId=bolt&orgId=cove");
     assert_has(&picked, &["for 2 orgs", "bolt", "cove"]);
     let fields = [("orgId", "bolt"), ("orgId", "cove"), ("orgId", "nobody")];
     let (place, said) = led(&ana.submit("/jobs/brief/orgs/run-now", &picked, &fields));
     assert_eq!(place, "/jobs/brief/orgs");
-    assert!(said.starts_with("-brief runs now for 2 orgs. Refused for 1: nobody:"), "{said}");
+    assert!(said.starts_with("-brief is running for 2 orgs. Refused for 1: nobody:"), "{said}");
     assert_eq!(runs(server), ["acme", "bolt", "cove"]);
     server.until("/runs?status=pending,running", |runs| runs["items"].as_array().unwrap().is_empty());
 
-    assert_has(&ana.page("/jobs/brief/orgs/run-now?all=true"), &["3 orgs at most"]);
+    assert_has(&ana.page("/jobs/brief/orgs/run-now?all=true"), &["at most 3 orgs"]);
     let (_, said) = led(&ana.send("/jobs/brief/orgs/run-now?all=true", &[("all", "true")]));
-    assert!(said.starts_with("+Every org that brief is not off for"), "{said}");
+    assert!(said.starts_with("+Every org that brief is on for"), "{said}");
     server.until("/runs?jobKey=brief", |list| list["items"].as_array().unwrap().len() == 6);
     assert_has(&ana.page("/runs"), &["<th scope=\"col\">Org</th>", "orgId=bolt", "href=\"/orgs/cove\""]);
 }
@@ -85,35 +85,32 @@ fn the_next_fire_of_an_org_is_moved_and_skipped_on_its_own_clock() {
     };
     let before = next("bolt");
     let open = ana.page("/jobs/brief/reschedule?orgId=bolt");
-    assert_has(&open, &["Next fire, in Asia/Tokyo", "T08:00\"", "name=\"orgId\" value=\"bolt\""]);
+    assert_has(&open, &["Next run, in Asia/Tokyo", "T08:00\"", "name=\"orgId\" value=\"bolt\""]);
     let fields = [("orgId", "bolt"), ("nextRunAt", "2030-05-06T07:08")];
     let preview = ana.submit("/jobs/brief/reschedule/preview", &open, &fields);
-    assert_has(&preview.text, &["Only this fire moves", "07:08 <span class=\"tz\">JST"]);
+    assert_has(&preview.text, &["Only this run moves", "07:08 <span class=\"tz\">JST"]);
     let (place, said) = led(&ana.submit("/jobs/brief/reschedule", &open, &fields));
     assert_eq!(place, "/orgs/bolt");
-    assert_eq!(said, "+The next fire of brief for bolt is at 2030-05-06 07:08 in Asia/Tokyo.");
+    assert_eq!(said, "+The next run of brief for bolt is at 2030-05-06 07:08 in Asia/Tokyo.");
     assert!(next("bolt").starts_with("2030-05-06T07:08:00+09:00"), "{}", next("bolt"));
     assert_has(&ana.page("/orgs/bolt"), &["moved from"]);
 
     let before_paris = next("acme");
     let open = ana.page("/jobs/brief/skip-next?orgId=acme");
-    assert_has(&open, &["This fire is passed over", "08:00 <span class=\"tz\">CE"]);
+    assert_has(&open, &["This run is skipped", "08:00 <span class=\"tz\">CE"]);
     let (place, said) = led(&ana.submit("/jobs/brief/skip-next", &open, &[("orgId", "acme"), ("count", "2")]));
-    assert_eq!(
-        (place.as_str(), said.as_str()),
-        ("/orgs/acme", "+The next 2 fires are passed over for brief for acme.")
-    );
+    assert_eq!((place.as_str(), said.as_str()), ("/orgs/acme", "+Skipped the next 2 runs of brief for acme."));
     assert!(next("acme") > before_paris && before != next("bolt"));
 
     let open = ana.page("/jobs/brief/backfill?orgId=acme");
     assert_has(&open, &["In Europe/Paris."]);
     let range = [("orgId", "acme"), ("from", "2020-01-01T00:00"), ("to", "2020-01-02T00:00")];
-    assert_has(&ana.submit("/jobs/brief/backfill", &open, &range).text, &["1 slot gets a run."]);
+    assert_has(&ana.submit("/jobs/brief/backfill", &open, &range).text, &["1 slot will get a run."]);
     let open = ana.page("/jobs/brief/backfill?orgs=all");
     assert_has(&open, &["For every org", "name=\"orgs\" value=\"all\""]);
     let range = [("orgs", "all"), ("from", "2020-01-01T00:00"), ("to", "2020-01-02T00:00")];
     let counted = ana.submit("/jobs/brief/backfill", &open, &range).text;
-    assert_has(&counted, &["slots of 3 orgs get a run each, if they have none.", "Make the runs"]);
+    assert_has(&counted, &["slots of 3 orgs will each get a run, unless they already have one.", "Create runs"]);
     let range = [&range[..], &[("begin", "yes")]].concat();
     let (place, _) = led(&ana.submit("/jobs/brief/backfill", &counted, &range));
     assert_eq!(place, "/jobs/brief/orgs");
@@ -127,22 +124,17 @@ fn a_job_that_fires_for_each_org_shows_no_fires_of_its_own() {
     let ana = Visitor::admin(&server);
     assert_has(
         &ana.page("/jobs/brief"),
-        &[
-            "Fires for each org, at its local time",
-            "in the zone of each org",
-            "Show when for each org",
-            "Its local time",
-        ],
+        &["Fires for each org at its local time", "in each org's time zone", "Show orgs", "Local time"],
     );
-    assert_has(&ana.page("/jobs"), &[", first for <a href=\"/jobs/brief/orgs\"", "in the zone of each org"]);
+    assert_has(&ana.page("/jobs"), &[", first for <a href=\"/jobs/brief/orgs\"", "in each org's time zone"]);
     // The fires of its own zone are nobody's.
     server.job("hourly", &json!({ "scope": "per_org", "cronExpression": "0 * * * *" }));
     assert_has(&ana.page("/timeline?q=hourly"), &[" 0 planned."]);
-    assert_has(&ana.page("/jobs/brief/pause"), &["While it is paused it fires for none"]);
+    assert_has(&ana.page("/jobs/brief/pause"), &["While it is paused, it fires for none"]);
     assert_has(&ana.page("/jobs/brief/retire"), &["for any org"]);
     led(&ana.send("/jobs/brief/pause", &[("reason", "a long holiday")]));
     assert_has(&ana.page("/orgs/acme"), &["the job is paused"]);
-    assert_has(&ana.page("/jobs/brief/resume"), &["It fires again for each org"]);
+    assert_has(&ana.page("/jobs/brief/resume"), &["The job fires again for each org"]);
     assert_has(&ana.page("/jobs/alone/orgs"), &["It fires once for all"]);
     assert!(!ana.page("/runs").contains("<th scope=\"col\">Org</th>"), "nobody has orgs in their runs yet");
 
@@ -180,18 +172,18 @@ fn an_org_whose_zone_is_no_more_is_counted_and_shown() {
     let entry = &server.get("/audit?object=job:brief&limit=1").expect(200)["items"][0];
     assert_eq!((&entry["actor"], &entry["action"]), (&json!("everbell"), &json!("org.errored")));
     assert_eq!(entry["after"], json!({ "first": ["acme"], "orgs": 1 }));
-    assert_has(&ana.page("/"), &["1 timer of an org", "href=\"/orgs?errored=true\""]);
+    assert_has(&ana.page("/"), &["1 org timer", "href=\"/orgs?errored=true\""]);
     let list = ana.page("/orgs?errored=true");
     assert_has(&list, &["Mars/Base", "Unknown zone", "unknown time zone `Mars/Base`", "data-row=\"acme\""]);
     assert!(!list.contains("data-row=\"bolt\""));
-    assert_has(&ana.page("/orgs"), &["1 timer of an org cannot fire"]);
-    assert_has(&ana.page("/orgs/acme"), &["No job can fire for it", "Cannot fire", "Choose another zone"]);
+    assert_has(&ana.page("/orgs"), &["1 org timer cannot fire"]);
+    assert_has(&ana.page("/orgs/acme"), &["No job can fire for this org", "Cannot fire", "Choose another time zone"]);
     assert_has(&ana.page("/jobs/brief/orgs?errored=true"), &["Cannot fire", "data-row=\"acme\""]);
-    // What else is broken of one hides nobody.
+    // A broken org does not hide the others.
     runtime.block_on(execute(&url, "update orgs set settings = '{' where id = 'bolt'"));
     for path in ["/orgs", "/jobs/brief/orgs"] {
         let page = ana.page(path);
-        assert_has(&page, &["Left out", ">bolt</span>", "data-row=\"acme\"", "data-row=\"cove\""]);
+        assert_has(&page, &["Not shown", ">bolt</span>", "data-row=\"acme\"", "data-row=\"cove\""]);
     }
     let list = server.get("/jobs/key:brief/orgs").expect(200);
     assert_eq!((&list["unreadable"], list["items"].as_array().unwrap().len()), (&json!(["bolt"]), 2));
@@ -207,14 +199,14 @@ fn runs_that_are_being_made_for_all_orgs_are_stopped() {
     let server = halfway();
     let ana = Visitor::admin(&server);
     let page = ana.page("/jobs/brief/orgs");
-    assert_has(&page, &["Making runs by hand", "data-dialog>Stop…</a>"]);
+    assert_has(&page, &["Creating manual runs", "data-dialog>Stop…</a>"]);
     let place = super::visitor::between(&page, "href=\"/jobs/brief/sweeps/", "\"");
     let place = format!("/jobs/brief/sweeps/{place}");
     let open = ana.page(&place);
-    assert_has(&open, &["done so far", "The runs that were made stay", "Let it go on", "everbell orgs stop brief"]);
+    assert_has(&open, &["done so far", "Runs that were created stay", "Go back", "everbell orgs stop brief"]);
     let (to, said) = led(&ana.submit(&place, &open, &[("reason", "too many")]));
     assert_eq!(to, "/jobs/brief/orgs");
-    assert!(said.starts_with("+Stopped after ") && said.ends_with(" The runs that were made stay."), "{said}");
-    assert!(!ana.page("/jobs/brief/orgs").contains("Making runs by hand"));
+    assert!(said.starts_with("+Stopped after ") && said.ends_with(" Runs that were created are kept."), "{said}");
+    assert!(!ana.page("/jobs/brief/orgs").contains("Creating manual runs"));
     assert_eq!(ana.get(&place).status, 404);
 }

@@ -27,7 +27,7 @@ fn made_and_moved(server: &Server) {
     assert_eq!(refused.status, 400);
     assert_has(
         &refused.text,
-        &["There is no time zone", "value=\"Europe/Paris\"", "value=\"acme\"", "Acme SARL", "{&#34;a&#34;: 1.50}"],
+        &["Unknown time zone", "value=\"Europe/Paris\"", "value=\"acme\"", "Acme SARL", "{&#34;a&#34;: 1.50}"],
     );
     let chosen = ana.send("/new-org", &[&typed[..], &[("use", "Europe/Paris")]].concat());
     assert_eq!(chosen.status, 200);
@@ -35,13 +35,13 @@ fn made_and_moved(server: &Server) {
     assert_eq!(server.get("/orgs/acme").status, 404);
     let typed = [("id", "acme"), ("name", "Acme SARL"), ("timezone", "Europe/Paris"), ("settings", "{\"a\": 1.50}")];
     let (place, said) = led(&ana.send("/new-org", &typed));
-    assert_eq!((place.as_str(), said.as_str()), ("/orgs/acme", "+acme is made."));
+    assert_eq!((place.as_str(), said.as_str()), ("/orgs/acme", "+acme created."));
     let page = ana.page("/orgs/acme");
     assert_has(&page, &["Acme SARL", "Europe/Paris", "1.50", "brief", "08:00 <span class=\"tz\">CE", "org.create"]);
 
     let again = ana.send("/new-org", &[("id", "acme"), ("timezone", "UTC")]);
     assert_eq!(again.status, 400);
-    assert_has(&again.text, &["an org has this id already"]);
+    assert_has(&again.text, &["an org with this id already exists"]);
     assert_eq!(org(server, "acme")["timezone"], "Europe/Paris");
 
     let moving = [("name", "Acme"), ("timezone", "Asia/Tokyo"), ("settings", "{\"a\": 1.50}")];
@@ -49,12 +49,12 @@ fn made_and_moved(server: &Server) {
     assert_eq!(what_if.status, 200);
     assert_has(
         &what_if.text,
-        &["What if it moves to Asia/Tokyo?", "After the move", "JST", "fires once, at 08:00", "keep their local date"],
+        &["Preview: move to Asia/Tokyo", "After the move", "JST", "runs once, at 08:00", "keep their local date"],
     );
     assert_eq!(org(server, "acme")["timezone"], "Europe/Paris");
     let (place, said) = led(&ana.send("/orgs/acme/edit", &moving));
     assert_eq!(place, "/orgs/acme");
-    assert_eq!(said, "+acme is in Asia/Tokyo now. Existing runs keep their local date.");
+    assert_eq!(said, "+acme moved to Asia/Tokyo. Existing runs keep their local date.");
     assert_has(&ana.page("/orgs/acme"), &["moved from", "Europe/Paris", "Asia/Tokyo", "08:00 <span class=\"tz\">JST"]);
 }
 
@@ -74,17 +74,11 @@ fn a_preview_tells_what_a_move_would_do_while_it_is_typed() {
     world(&server);
     let ana = Visitor::admin(&server);
     let said = ana.post("/orgs/acme/edit/preview", &[("timezone", "Asia/Kolkata")]);
-    assert_has(
-        between(&said.text, "id=\"what-if\"", "</section>"),
-        &["What if it moves to Asia/Kolkata?", "IST", "brief"],
-    );
+    assert_has(between(&said.text, "id=\"what-if\"", "</section>"), &["Preview: move to Asia/Kolkata", "IST", "brief"]);
     let said = ana.post("/orgs/acme/edit/preview", &[("timezone", "Tokio")]);
-    assert_has(
-        between(&said.text, "id=\"what-if\"", "</div>"),
-        &["There is no time zone “Tokio”", "value=\"Asia/Tokyo\""],
-    );
+    assert_has(between(&said.text, "id=\"what-if\"", "</div>"), &["Unknown time zone “Tokio”", "value=\"Asia/Tokyo\""]);
     let said = ana.post("/orgs/acme/edit/preview", &[("timezone", "europe/paris")]);
-    assert_has(&said.text, &["here stands what the move would do"]);
+    assert_has(&said.text, &["to preview the move"]);
 }
 
 #[test]
@@ -96,7 +90,7 @@ fn what_was_changed_meanwhile_is_not_overwritten() {
     server.patch("/orgs/acme", &json!({ "name": "Acme & Co" })).expect(200);
     let refused = ana.submit("/orgs/acme/edit", &page, &[("name", "Mine"), ("timezone", "Europe/Paris")]);
     assert_eq!(refused.status, 412);
-    assert_has(&refused.text, &["The org has changed meanwhile", "value=\"Mine\""]);
+    assert_has(&refused.text, &["The org has changed in the meantime", "value=\"Mine\""]);
     assert_eq!(org(&server, "acme")["name"], "Acme & Co");
     let refused = ana.send("/orgs/acme/edit", &[("timezone", "UTC"), ("settings", "[1]")]);
     assert_eq!(refused.status, 400);
@@ -110,7 +104,7 @@ fn orgs_are_searched_filtered_and_paged() {
     let server = Server::start();
     world(&server);
     server.patch("/orgs/bolt", &json!({ "enabled": false })).expect(200);
-    let ana = Visitor::of(&server, "viewer");
+    let ana = Visitor::sign_in(&server, "viewer");
     let rows = |query: &str| {
         let page = ana.page(&format!("/orgs{query}"));
         ["acme", "bolt", "cove"].map(|id| page.contains(&format!("data-row=\"{id}\"")))
@@ -120,7 +114,7 @@ fn orgs_are_searched_filtered_and_paged() {
     assert_eq!(rows("?timezone=asia/tokyo"), [false, true, false]);
     assert_eq!(rows("?enabled=false"), [false, true, false]);
     assert_eq!(rows("?errored=true"), [false, false, false]);
-    assert_has(&ana.page("/orgs?text=nobody"), &["No org matches", "Clear the filters"]);
+    assert_has(&ana.page("/orgs?text=nobody"), &["No matching orgs", "Clear filters"]);
     let first = ana.page("/orgs?limit=2");
     assert!(!first.contains("data-row=\"cove\""));
     let next = between(&first, "<a class=\"button\" href=\"", "\" rel=\"next\"").replace("&#38;", "&");
@@ -133,12 +127,12 @@ fn overridden(server: &Server) {
     let ana = Visitor::admin(server);
     let standing = || server.get("/orgs/acme/jobs/brief").expect(200);
 
-    assert_has(&ana.page("/orgs/acme/jobs/brief/off"), &["It does not fire for this org", "08:00 <span", "None."]);
+    assert_has(&ana.page("/orgs/acme/jobs/brief/off"), &["The job does not fire for this org", "08:00 <span", "None."]);
     let (place, said) = led(&ana.send("/orgs/acme/jobs/brief/off", &[("reason", "they asked for it")]));
-    assert_eq!((place.as_str(), said.as_str()), ("/orgs/acme", "+brief is off for acme."));
+    assert_eq!((place.as_str(), said.as_str()), ("/orgs/acme", "+brief turned off for acme."));
     assert_eq!(standing()["job"]["why"], "override_off");
-    assert_has(&ana.page("/orgs/acme"), &["switched off for this org", "/jobs/brief/on\"", "/jobs/brief/clear\""]);
-    assert_has(&ana.page("/orgs/acme/jobs/brief/off"), &["It is off for this org already."]);
+    assert_has(&ana.page("/orgs/acme"), &["turned off for this org", "/jobs/brief/on\"", "/jobs/brief/clear\""]);
+    assert_has(&ana.page("/orgs/acme/jobs/brief/off"), &["The job is already off for this org."]);
     led(&ana.send("/orgs/acme/jobs/brief/on", &[]));
     assert_eq!((&standing()["override"], &standing()["job"]["standing"]), (&Value::Null, &json!("eligible")));
 
@@ -151,13 +145,13 @@ fn overridden(server: &Server) {
     assert_has(&refused.text, &["value=\"0 25 * * *\"", "class=\"fault\" id=\"cronExpression-note\""]);
     led(&ana.send(path, &[("how", "time"), ("localTime", "09:30")]));
     assert_eq!(standing()["job"]["cronExpression"], "30 9 * * *");
-    assert_has(&ana.page("/orgs/acme"), &["its own time", "30 9 * * *", "09:30 <span"]);
+    assert_has(&ana.page("/orgs/acme"), &["own schedule", "30 9 * * *", "09:30 <span"]);
 
     // What is switched off and on again keeps its own time.
     led(&ana.send("/orgs/acme/jobs/brief/off", &[]));
     led(&ana.send("/orgs/acme/jobs/brief/on", &[]));
     assert_eq!(standing()["job"]["cronExpression"], "30 9 * * *");
-    assert_has(&ana.page("/orgs/acme/jobs/brief/clear"), &["is forgotten", "30 9 * * *"]);
+    assert_has(&ana.page("/orgs/acme/jobs/brief/clear"), &["is removed", "30 9 * * *"]);
     led(&ana.send("/orgs/acme/jobs/brief/clear", &[]));
     assert_eq!(standing()["override"], Value::Null);
     assert_eq!(ana.get("/orgs/acme/jobs/nothing/off").status, 404);
@@ -178,20 +172,20 @@ fn an_org_rests_and_ends() {
     let server = Server::start();
     world(&server);
     let ana = Visitor::admin(&server);
-    assert_has(&ana.page("/orgs/acme/disable"), &["These do not happen", "brief", "08:00 <span"]);
+    assert_has(&ana.page("/orgs/acme/disable"), &["These runs will not happen", "brief", "08:00 <span"]);
     let (_, said) = led(&ana.send("/orgs/acme/disable", &[]));
-    assert_eq!(said, "+acme is disabled: no job fires for it.");
-    assert_has(&ana.page("/orgs/acme"), &["It is disabled", "the org is disabled", "href=\"/orgs/acme/enable\""]);
-    assert_has(&ana.page("/orgs/acme/enable"), &["Jobs fire for it again", "08:00 <span"]);
+    assert_eq!(said, "+acme disabled. No job fires for it.");
+    assert_has(&ana.page("/orgs/acme"), &["This org is disabled", "the org is disabled", "href=\"/orgs/acme/enable\""]);
+    assert_has(&ana.page("/orgs/acme/enable"), &["Jobs fire for this org again", "08:00 <span"]);
     led(&ana.send("/orgs/acme/enable", &[]));
     assert_eq!(org(&server, "acme")["enabled"], true);
 
-    assert_has(&ana.page("/orgs/acme/delete"), &["1 job does not fire for it any more", "Its runs stay"]);
+    assert_has(&ana.page("/orgs/acme/delete"), &["1 job will no longer fire for this org", "Its runs stay"]);
     let refused = ana.send("/orgs/acme/delete", &[("confirm", "acne"), ("reason", "they left")]);
     assert_eq!(refused.status, 400);
     assert_has(&refused.text, &["Type acme to confirm.", "value=\"acne\"", "value=\"they left\""]);
     let (place, said) = led(&ana.send("/orgs/acme/delete", &[("confirm", "acme")]));
-    assert_eq!((place.as_str(), said.as_str()), ("/orgs", "+acme is deleted. Its runs stay."));
+    assert_eq!((place.as_str(), said.as_str()), ("/orgs", "+acme deleted. Its runs are kept."));
     assert_eq!(ana.get("/orgs/acme").status, 404);
 }
 
@@ -203,16 +197,16 @@ fn many_orgs_are_imported_after_a_look() {
     let bad = "id,timezone,name\ndune,Mars/Base,Dune\nelk,UTC,\"Elk\"\n,UTC,\n";
     let refused = ana.send("/import-orgs", &[("text", bad), ("do", "check")]);
     assert_eq!(refused.status, 400);
-    assert_has(&refused.text, &["line 2: unknown time zone", "line 4:", "Mars/Base,Dune", "Nothing was written"]);
+    assert_has(&refused.text, &["line 2: unknown time zone", "line 4:", "Mars/Base,Dune", "Nothing was imported"]);
     let refused = ana.send("/import-orgs", &[("text", "id,zone\na,UTC"), ("do", "check")]);
     assert_has(&refused.text, &["there is no column `zone`"]);
     let good = "id,timezone,name\ndune,Australia/Sydney,Dune\nacme,Europe/Paris,Acme & Co\ncove,UTC,\n";
     let looked = ana.send("/import-orgs", &[("text", good), ("do", "check")]);
     assert_eq!(looked.status, 200);
-    assert_has(&looked.text, &["3 orgs: <b>1</b> would be made, <b>1</b> changed, 1 is as it should be"]);
+    assert_has(&looked.text, &["3 orgs: <b>1</b> to create, <b>1</b> to change, 1 unchanged"]);
     assert_eq!(server.get("/orgs/dune").status, 404);
     let (place, said) = led(&ana.submit("/import-orgs", &looked.text, &[("text", good), ("do", "import")]));
-    assert_eq!((place.as_str(), said.as_str()), ("/orgs", "+1 orgs made, 1 changed, 1 as they were."));
+    assert_eq!((place.as_str(), said.as_str()), ("/orgs", "+1 orgs created, 1 changed, 1 unchanged."));
     assert_eq!(org(&server, "dune")["timezone"], "Australia/Sydney");
     let lines = "{\"id\":\"elk\",\"timezone\":\"UTC\",\"settings\":{\"n\":1.50}}";
     led(&ana.send("/import-orgs", &[("text", lines), ("do", "import")]));
@@ -260,8 +254,8 @@ fn texts_stay_texts() {
 fn viewers_look_and_change_nothing() {
     let server = Server::start();
     world(&server);
-    let viewer = Visitor::of(&server, "viewer");
-    let why = "This needs the role operator; you are viewer.";
+    let viewer = Visitor::sign_in(&server, "viewer");
+    let why = "Requires the operator role. Your role is viewer.";
     for path in ["/orgs", "/orgs/acme", "/jobs/brief/orgs"] {
         let page = viewer.page(path);
         assert_has(&page, &[&format!("disabled title=\"{why}\""), "acme"]);
@@ -284,7 +278,7 @@ fn viewers_look_and_change_nothing() {
         assert_eq!(viewer.post(path, &[("id", "x"), ("timezone", "UTC"), ("confirm", "acme")]).status, 403, "{path}");
     }
     let ana = Visitor::admin(&server);
-    assert_eq!(ana.post_exactly("/orgs/acme/disable", &[]).status, 403, "without a seal");
-    assert_eq!(ana.post_exactly("/orgs/acme/disable", &[("seal", "wrong")]).status, 403);
+    assert_eq!(ana.post_exactly("/orgs/acme/disable", &[]).status, 403, "without a CSRF token");
+    assert_eq!(ana.post_exactly("/orgs/acme/disable", &[("csrf", "wrong")]).status, 403);
     assert_eq!(org(&server, "acme")["enabled"], true);
 }

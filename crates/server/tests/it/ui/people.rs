@@ -1,4 +1,4 @@
-//! Who sits in front of the browser.
+//! Users of the browser.
 
 use super::browser::Browser;
 use crate::server::Server;
@@ -7,12 +7,12 @@ impl Browser {
     /// A browser whose person has signed in as the first admin.
     #[track_caller]
     pub(crate) fn admin(server: &Server) -> Browser {
-        Browser::of(server, &server.token)
+        Browser::with_token(server, &server.token)
     }
 
     /// A browser whose person has signed in with this token.
     #[track_caller]
-    pub(crate) fn of(server: &Server, token: &str) -> Browser {
+    pub(crate) fn with_token(server: &Server, token: &str) -> Browser {
         let browser = Browser::start();
         browser.sign_in(server, token);
         browser

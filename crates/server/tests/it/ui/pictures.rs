@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::browser::Browser;
 use crate::server::Server;
 
-/// What a small company may have.
+/// The targets of a small company.
 const TARGETS: &str = r#"
 [ui]
 environment = "staging"

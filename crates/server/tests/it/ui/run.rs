@@ -16,11 +16,11 @@ fn a_failed_run_says_why() {
     let third = run_now(&server, "bad", "failed");
     let page = admin.page(&format!("/runs/{}", id(&second)));
     for text in [
-        "<div class=\"banner bad told\"><a href=\"/runs?failureCode=exit_code\"",
+        "<div class=\"banner bad run-notice\"><a href=\"/runs?failureCode=exit_code\"",
         "&#60;script&#62;alert(1)&#60;/script&#62; &#34;quoted&#34; &#38; שלום 💥",
         "\n  &#34;n&#34;: 1,\n  &#34;text&#34;: &#34;&#60;b&#62;שלום&#60;/b&#62;&#34;\n}",
         "&#34;exitCode&#34;: 3",
-        "by hand, token:admin",
+        "manual, token:admin",
         ">Created<",
         ">Claimed<",
         ">Started<",
@@ -58,23 +58,23 @@ fn canceled_and_again(server: &Server) {
     let run = run_now(server, "slow", "running");
     let place = format!("/runs/{}", id(&run));
     let page = admin.page(&place);
-    assert!(page.contains("It has printed nothing so far.") && page.contains(">Running<"), "{page}");
+    assert!(page.contains("No output so far.") && page.contains(">Running<"), "{page}");
 
     // Beside an active run the next one is recorded as skipped, and says which is in the way.
     let page = admin.page(&format!("{place}/rerun"));
     assert!(
-        page.contains("Its overlap policy is skip") && page.contains(&format!("everbell runs rerun {}", id(&run))),
+        page.contains("The overlap policy is skip") && page.contains(&format!("everbell runs rerun {}", id(&run))),
         "{page}"
     );
     let sent = admin.submit(&format!("{place}/rerun"), &page, &[]);
     let page = admin.follow(&sent);
     assert!(
-        page.contains("recorded as skipped") && page.contains(&format!("<a href=\"{place}\">Show the run in the way")),
+        page.contains("recorded as skipped") && page.contains(&format!("<a href=\"{place}\">Show blocking run")),
         "{page}"
     );
 
     let page = admin.page(&format!("{place}/cancel"));
-    assert!(page.contains("It has been running for") && page.contains("curl -X POST"), "{page}");
+    assert!(page.contains("The run has been active for") && page.contains("curl -X POST"), "{page}");
     let refused = admin.submit(&format!("{place}/cancel"), &page, &[("reason", "x\"")]);
     assert_eq!(refused.status, 400);
     assert!(
@@ -83,19 +83,19 @@ fn canceled_and_again(server: &Server) {
         refused.text
     );
     let sent = admin.submit(&format!("{place}/cancel"), &refused.text, &[("reason", "too <slow>")]);
-    assert!(admin.follow(&sent).contains("It was asked to stop."));
+    assert!(admin.follow(&sent).contains("The run was asked to stop."));
     server.until(&place, |run| run["status"] == "canceled");
     let page = admin.page(&place);
-    assert!(page.contains("It was canceled by token:admin: too &#60;slow&#62;."), "{page}");
-    assert!(page.contains("<div class=\"banner off told\">") && !page.contains("/cancel\""), "{page}");
+    assert!(page.contains("This run was canceled by token:admin: too &#60;slow&#62;."), "{page}");
+    assert!(page.contains("<div class=\"banner off run-notice\">") && !page.contains("/cancel\""), "{page}");
     let late = admin.get(&format!("{place}/cancel"));
-    assert!(admin.follow(&late).contains("It has ended: it is canceled."));
+    assert!(admin.follow(&late).contains("This run has already ended: it is canceled."));
 
     let page = admin.page(&format!("{place}/rerun"));
-    assert!(page.contains("It starts at once."), "{page}");
+    assert!(page.contains("The run starts now."), "{page}");
     let sent = admin.submit(&format!("{place}/rerun"), &page, &[("reason", "once more")]);
     let again = sent.headers["location"].clone();
-    assert!(admin.follow(&sent).contains("slow runs again: this is the new run."));
+    assert!(admin.follow(&sent).contains("slow is running again. This is the new run."));
     let again = server.until(&again, |run| run["status"] == "running");
     assert_eq!(
         (again["payloadSnapshot"]["n"].as_i64(), &again["triggerLabel"]),
@@ -111,12 +111,12 @@ fn a_waiting_run_is_canceled_at_once() {
     run_now(&server, "slow", "running");
     let waiting = run_now(&server, "slow", "pending");
     let place = format!("/runs/{}", id(&waiting));
-    assert!(admin.page(&place).contains("It waits until the active runs of its job have ended."));
+    assert!(admin.page(&place).contains("Waiting until the active runs of the job have ended."));
     let page = admin.page(&format!("{place}/cancel"));
-    assert!(page.contains("it ends at once"), "{page}");
+    assert!(page.contains("It is canceled immediately"), "{page}");
     let sent = admin.submit(&format!("{place}/cancel"), &page, &[]);
     let page = admin.follow(&sent);
-    assert!(page.contains("It is canceled.") && page.contains(">Canceled<"), "{page}");
+    assert!(page.contains("Run canceled.") && page.contains(">Canceled<"), "{page}");
 }
 
 #[test]
@@ -125,16 +125,20 @@ fn who_only_looks_sees_why_they_cannot_act() {
     server.job("slow", &json!({ "target": "sleep" }));
     let run = run_now(&server, "slow", "running");
     skipped(&server, "slow");
-    let viewer = Visitor::of(&server, "viewer");
+    let viewer = Visitor::sign_in(&server, "viewer");
     let place = format!("/runs/{}", id(&run));
     let page = viewer.page(&place);
-    assert_eq!(page.matches("disabled title=\"This needs the role operator; you are viewer.\"").count(), 2, "{page}");
+    assert_eq!(
+        page.matches("disabled title=\"Requires the operator role. Your role is viewer.\"").count(),
+        2,
+        "{page}"
+    );
     for verb in ["cancel", "rerun"] {
         let path = format!("{place}/{verb}");
         assert_eq!(viewer.get(&path).status, 403);
         assert_eq!(viewer.submit(&path, &page, &[]).status, 403);
         let admin = Visitor::admin(&server);
-        assert_eq!(admin.post_exactly(&path, &[("seal", "wrong")]).status, 403);
+        assert_eq!(admin.post_exactly(&path, &[("csrf", "wrong")]).status, 403);
     }
     assert_eq!(server.get(&place).expect(200)["cancelRequested"], false);
     assert_eq!(between(&page, "<h1>Run of <span dir=\"auto\">", "</span>"), "slow");
@@ -149,8 +153,8 @@ fn a_run_that_waits_for_another_attempt_says_when_and_what_the_last_one_printed(
     let path = server.post("/jobs/key:bad/run-now", &json!({})).headers["location"].clone();
     let run = server.until(&path, |run| run["status"] == "pending" && run["attempt"] == 1);
     let page = admin.page(&format!("/runs/{}", id(&run)));
-    for text in ["1 of 3 <span class=\"note\">· the next one at</span> <time", ">Tried again<", ">in 1h 59m<"] {
+    for text in ["1 of 3 <span class=\"note\">· next attempt at</span> <time", ">Retry<", ">in 1h 59m<"] {
         assert!(page.contains(text), "{text} is not in {page}");
     }
-    assert!(page.contains("What its last attempt printed") && page.contains("&#34;quoted&#34;"), "{page}");
+    assert!(page.contains("Output of the last attempt") && page.contains("&#34;quoted&#34;"), "{page}");
 }

@@ -71,7 +71,7 @@ fn the_list_shows_its_columns_in_their_order() {
         "&#60;script&#62;alert(1)",
         "href=\"/jobs/%3Ci%3E%22k%27%26%D7%A9%F0%9F%92%A5\"",
         "&#60;i&#62;&#34;k&#39;&#38;ש💥",
-        &format!("overlap: <a href=\"/runs/{}\" title=\"It was still active\">an earlier run</a>", id(&active)),
+        &format!("overlap: <a href=\"/runs/{}\" title=\"This run was still active\">an earlier run</a>", id(&active)),
         &format!("href=\"/runs/{}\"", id(&failed)),
         "<span class=\"tz\">UTC</span>",
     ] {
@@ -89,7 +89,7 @@ fn a_list_that_looks_for_something_rare_says_how_far_it_looked() {
     let page = admin.page("/runs?target=nobody");
     // However long it took, it is empty and there is a way on, or there is nothing more.
     assert!(page.contains("<h2>No runs</h2>"), "{page}");
-    assert_eq!(page.contains("Looked back to"), page.contains("Look further back"), "{page}");
+    assert_eq!(page.contains("Searched back to"), page.contains("Search older runs"), "{page}");
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn many(server: &Server) {
     let address =
         |verb: &str| format!("/runs/picked?do={verb}&run={}&run={}&back={}", id(&slow), id(&good), part(back));
     let page = admin.page(&address("cancel"));
-    assert!(page.contains("Cancel 2 runs") && page.contains("1 of them had ended"), "{page}");
+    assert!(page.contains("Cancel 2 runs") && page.contains("1 of the selected runs had already ended"), "{page}");
     let picked = [("run", id(&slow)), ("run", id(&good)), ("do", "cancel"), ("back", back)];
     // A reason that cannot be kept is refused before anything is done, with what was typed.
     let refused = admin.submit("/runs/picked", &page, &[&picked[..], &[("reason", "<b")]].concat());
@@ -224,7 +224,7 @@ fn many(server: &Server) {
     let page = refused.text;
     let done = admin.submit("/runs/picked", &page, &[&picked[..], &[("reason", "not needed")]].concat());
     assert_eq!(done.headers["location"], back);
-    assert!(admin.follow(&done).contains("1 asked to stop, 1 had ended."));
+    assert!(admin.follow(&done).contains("1 asked to stop, 1 had already ended."));
     server.until(&format!("/runs/{}", id(&slow)), |run| run["status"] == "canceled");
     let page = admin.page(&address("rerun"));
     let picked = [("run", id(&slow)), ("run", id(&good)), ("do", "rerun"), ("back", back)];
@@ -243,9 +243,9 @@ fn who_only_looks_cannot_act() {
     let server = Server::start();
     server.job("good", &json!({}));
     let run = run_now(&server, "good", "succeeded");
-    let viewer = Visitor::of(&server, "viewer");
+    let viewer = Visitor::sign_in(&server, "viewer");
     let page = viewer.page("/runs");
-    assert!(page.contains("disabled title=\"This needs the role operator; you are viewer.\">Re-run…"), "{page}");
+    assert!(page.contains("disabled title=\"Requires the operator role. Your role is viewer.\">Re-run…"), "{page}");
     assert!(!page.contains("name=\"run\""), "{page}");
     assert_eq!(viewer.get(&format!("/runs/picked?do=cancel&run={}", id(&run))).status, 403);
     let sent = viewer.submit("/runs/picked", &page, &[("run", id(&run)), ("do", "rerun")]);
@@ -259,7 +259,7 @@ fn who_only_looks_cannot_act() {
 #[test]
 fn history_can_be_kept_from_viewers() {
     let server = Server::with(&format!("[auth]\nrun_history = \"operator\"\n{TARGETS}"));
-    let viewer = Visitor::of(&server, "viewer");
+    let viewer = Visitor::sign_in(&server, "viewer");
     for path in ["/runs", "/runs/export", "/runs/00000000-0000-7000-8000-000000000000"] {
         assert_eq!(viewer.get(path).status, 403, "{path}");
     }
@@ -271,7 +271,7 @@ fn a_whole_page_of_runs_can_be_picked() {
     server.job("good", &json!({}));
     let run = run_now(&server, "good", "succeeded");
     let admin = Visitor::admin(&server);
-    // As many as a page has; those that nobody knows are told one by one.
+    // As many as fit on a page. Unknown runs are refused one by one.
     let other = |number: u32| format!("00000000-0000-7000-8000-{number:012}");
     let ids: Vec<String> = (1..200).map(other).chain([id(&run).to_owned()]).collect();
     let picked: Vec<String> = ids.iter().map(|id| format!("run={id}")).collect();

@@ -16,7 +16,7 @@ fn a_token_opens_the_page_that_was_asked_for() {
     browser.fill("Token", "evb_wrong");
     browser.click("Sign in");
     browser.expect_console("401 (Unauthorized)");
-    browser.see("The token is not known, has expired or was revoked.");
+    browser.see("The token is unknown, expired or revoked.");
     browser.fill("Token", &server.token);
     browser.click("Sign in");
     browser.see("Scheduled jobs");
@@ -25,7 +25,7 @@ fn a_token_opens_the_page_that_was_asked_for() {
     assert_eq!(browser.execute("return document.cookie", &json!([])), json!(""));
     browser.click("token:admin, admin");
     browser.click("Sign out");
-    browser.see("You are signed out.");
+    browser.see("Signed out.");
     browser.visit(&server.url("/jobs"));
     browser.see("Sign in");
     browser.finish();
@@ -38,10 +38,10 @@ fn a_revoked_token_ends_its_sessions() {
         .as_str()
         .unwrap()
         .to_owned();
-    let browser = Browser::of(&server, &token);
+    let browser = Browser::with_token(&server, &token);
     assert_eq!(server.delete("/tokens/ana").status, 204);
     browser.visit(&server.url("/jobs"));
-    browser.see("The first start of a server writes an admin token");
+    browser.see("writes an admin token to its data folder");
     browser.finish();
 }
 
@@ -49,23 +49,23 @@ fn a_revoked_token_ends_its_sessions() {
 fn a_viewer_sees_everything_and_is_told_why_nothing_can_be_done() {
     let server = Server::start();
     server.job("daily", &json!({}));
-    let browser = Browser::of(&server, &server.token_of("viewer"));
+    let browser = Browser::with_token(&server, &server.token_of("viewer"));
     browser.visit(&server.url("/jobs/daily"));
     let why = browser.attribute(".head .actions > button:nth-of-type(1)", "title").unwrap();
-    assert_eq!(why, "This needs the role operator; you are viewer.");
+    assert_eq!(why, "Requires the operator role. Your role is viewer.");
     let why = browser.attribute("#nav [aria-disabled]", "title").unwrap();
-    assert_eq!(why, "This needs the role operator; you are viewer.");
+    assert_eq!(why, "Requires the operator role. Your role is viewer.");
     browser.press("g a");
     assert!(browser.url().ends_with("/jobs/daily"), "{}", browser.url());
     let why = browser.attribute("#more [aria-disabled]", "title").unwrap();
-    assert_eq!(why, "This needs the role admin; you are viewer.");
+    assert_eq!(why, "Requires the admin role. Your role is viewer.");
     browser.flawless();
     browser.visit(&server.url("/jobs/daily/pause"));
     browser.expect_console("403 (Forbidden)");
-    browser.see("This needs the role operator");
+    browser.see("This requires the role operator");
     browser.visit(&server.url("/audit"));
     browser.expect_console("403 (Forbidden)");
-    browser.see("This token may not do that");
+    browser.see("Permission denied");
     browser.finish();
 }
 
@@ -76,7 +76,7 @@ fn there_is_a_page_where_nothing_is() {
     for path in ["/nothing", "/jobs/nothing", "/runs/01a1df71-ee39-8748-a1a4-e1b40c434091"] {
         browser.visit(&server.url(path));
         browser.expect_console("404 (Not Found)");
-        browser.see("There is no such thing");
+        browser.see("Not found");
     }
     browser.flawless();
     browser.finish();

@@ -1,18 +1,18 @@
-//! [`Visitor`]: somebody who has signed in, with a browser that runs no scripts.
+//! [`Visitor`]: a signed-in client that runs no scripts.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::server::{Reply, Server};
+use crate::server::{Response, Server};
 
 /// A text that must stay text wherever it is shown: HTML, quotes, another direction, more than one code unit.
 pub(crate) const NASTY: &str = "<script>\"'&\u{5d0}\u{1f514}";
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
-/// Who looks at pages, and their cookies.
+/// A signed-in client without JavaScript, and its cookies.
 pub(crate) struct Visitor<'a> {
     server: &'a Server,
     cookies: RefCell<BTreeMap<String, String>>,
@@ -25,7 +25,7 @@ impl<'a> Visitor<'a> {
     }
 
     /// Somebody of this role, with a token of their own.
-    pub(crate) fn of(server: &'a Server, role: &str) -> Visitor<'a> {
+    pub(crate) fn sign_in(server: &'a Server, role: &str) -> Visitor<'a> {
         Visitor::new(server, &server.token_of(role))
     }
 
@@ -38,7 +38,7 @@ impl<'a> Visitor<'a> {
     }
 
     /// The answer to the form of the page for signing in, sent with these headers.
-    pub(crate) fn signed_in_by(server: &Server, token: &str, headers: &[(&str, &str)]) -> Reply {
+    pub(crate) fn signed_in_by(server: &Server, token: &str, headers: &[(&str, &str)]) -> Response {
         let reply = server.raw("POST", "/sign-in", &[headers, &[FORM]].concat(), format!("token={token}").as_bytes());
         assert_eq!(reply.status, 303, "{}", reply.text);
         reply
@@ -50,7 +50,7 @@ impl<'a> Visitor<'a> {
         pairs.join("; ")
     }
 
-    pub(crate) fn get(&self, path: &str) -> Reply {
+    pub(crate) fn get(&self, path: &str) -> Response {
         self.asked("GET", path, &[], "")
     }
 
@@ -64,43 +64,43 @@ impl<'a> Visitor<'a> {
 
     /// Opens the page at this path and sends its form with these fields.
     #[track_caller]
-    pub(crate) fn send(&self, path: &str, fields: &[(&str, &str)]) -> Reply {
+    pub(crate) fn send(&self, path: &str, fields: &[(&str, &str)]) -> Response {
         let page = self.page(path);
         self.submit(path.split('?').next().unwrap(), &page, fields)
     }
 
     /// Sends a form of a page that is open, with what the page hides in it.
-    pub(crate) fn submit(&self, path: &str, page: &str, fields: &[(&str, &str)]) -> Reply {
-        let hidden = ["seal", "once", "revision", "version"].map(|name| (name, value(page, name)));
+    pub(crate) fn submit(&self, path: &str, page: &str, fields: &[(&str, &str)]) -> Response {
+        let hidden = ["csrf", "once", "revision", "version"].map(|name| (name, value(page, name)));
         let own = hidden.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
         self.post_exactly(path, &own.chain(fields.iter().copied()).collect::<Vec<_>>())
     }
 
     /// Sends a form that was made for this session.
-    pub(crate) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Reply {
-        let seal = self.seal();
-        self.post_exactly(path, &[fields, &[("seal", seal.as_str())]].concat())
+    pub(crate) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Response {
+        let csrf_token = self.csrf_token();
+        self.post_exactly(path, &[fields, &[("csrf", csrf_token.as_str())]].concat())
     }
 
     /// Sends exactly these fields.
-    pub(crate) fn post_exactly(&self, path: &str, fields: &[(&str, &str)]) -> Reply {
+    pub(crate) fn post_exactly(&self, path: &str, fields: &[(&str, &str)]) -> Response {
         let pairs: Vec<String> = fields.iter().map(|(name, value)| format!("{}={}", part(name), part(value))).collect();
         self.asked("POST", path, &[FORM], &pairs.join("&"))
     }
 
-    /// What every form of this session sends back.
-    pub(crate) fn seal(&self) -> String {
-        hidden(&self.page("/settings"), "seal")
+    /// Returns the CSRF token of this session.
+    pub(crate) fn csrf_token(&self) -> String {
+        hidden(&self.page("/settings"), "csrf")
     }
 
     /// Goes where a form that was accepted leads, and reads the page there.
     #[track_caller]
-    pub(crate) fn follow(&self, reply: &Reply) -> String {
+    pub(crate) fn follow(&self, reply: &Response) -> String {
         assert_eq!(reply.status, 303, "{}", reply.text);
         self.page(&reply.headers["location"])
     }
 
-    fn asked(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    fn asked(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
         let cookies = self.cookies();
         let headers = [headers, &[("cookie", cookies.as_str())]].concat();
         let reply = self.server.raw(method, path, &headers, body.as_bytes());
@@ -118,7 +118,7 @@ pub(crate) fn part(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }
 
-/// What a page hides in a form under this name.
+/// Returns the value of a hidden field.
 #[track_caller]
 pub(crate) fn hidden(page: &str, name: &str) -> String {
     value(page, name).unwrap_or_else(|| panic!("there is no hidden `{name}` in {page}"))
@@ -138,7 +138,7 @@ pub(crate) fn between<'p>(page: &'p str, begin: &str, end: &str) -> &'p str {
 
 /// Where an answer leads, and what the page there will say first.
 #[track_caller]
-pub(crate) fn led(reply: &Reply) -> (String, String) {
+pub(crate) fn led(reply: &Response) -> (String, String) {
     assert_eq!(reply.status, 303, "{}", reply.text);
     let cookie = reply.headers["set-cookie"].split(';').next().unwrap();
     let text = cookie.split_once('=').unwrap().1;

@@ -1,9 +1,9 @@
-// Forms: the panel that shows what they mean while they are filled in, picked rows, copies, choices.
+// Forms: live previews, selected rows, copy buttons and display preferences.
 async function choose(values) {
   const form = document.querySelector("form[action='/choices']");
   if (!form) return;
-  const body = new URLSearchParams({ seal: form.querySelector("[name=seal]").value, back: "/", ...values });
-  await fetch("/choices", { method: "POST", body, headers: { "x-everbell": "choice" } });
+  const body = new URLSearchParams({ csrf: form.querySelector("[name=csrf]").value, back: "/", ...values });
+  await fetch("/choices", { method: "POST", body, headers: { "x-everbell": "choice" }, keepalive: true });
 }
 
 // A form with data-preview names the address that renders its panel, whose id is data-panel.
@@ -16,7 +16,7 @@ async function preview(form) {
   try {
     const body = new URLSearchParams(new FormData(form));
     const answer = await fetch(form.dataset.preview, { method: "POST", body, headers: { "x-everbell": "preview" }, signal: previewing.signal });
-    if (answer.status === 401) return tellEnded();
+    if (answer.status === 401) return showSessionEnded();
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(panel.id);
     if (fresh) { panel.innerHTML = fresh.innerHTML; tick(); }
   } catch (error) {
@@ -54,7 +54,7 @@ function startForms() {
   ready(document);
   document.addEventListener("swapped", (event) => ready(event.target));
 
-  // Picked rows: a range with shift, and a bar that says how many.
+  // Selected rows: a range with shift, and a bar with their number.
   let lastPick = null;
   document.addEventListener("click", (event) => {
     const box = event.target.closest("input[data-pick]");
@@ -86,7 +86,7 @@ function startForms() {
     // A menu ends when something else is chosen.
     document.querySelectorAll("details.drop[open]").forEach((node) => { if (!node.contains(event.target)) node.open = false; });
   });
-  // The browser knows the zone of who sits in front of it; it is told once.
+  // The time zone of the browser is sent to the server once.
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const html = document.documentElement;
   if (zone && html.dataset.mine === "unknown" && document.querySelector("form[action='/choices']")) choose({ mine: zone });

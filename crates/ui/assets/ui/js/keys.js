@@ -1,15 +1,15 @@
-// Keys, for hands that stay on the keyboard. Nothing here happens while somebody types.
+// Keyboard shortcuts. They are ignored while the user types.
 const PLACES = { o: "/", j: "/jobs", r: "/runs", t: "/timeline", z: "/orgs", c: "/cluster", a: "/audit", s: "/settings" };
 const KEYS = [
-  ["/", "find"], ["g o", "overview"], ["g j", "jobs"], ["g r", "runs"], ["g t", "timeline"], ["g z", "orgs and their zones"], ["g c", "cluster"], ["g a", "audit"], ["g s", "settings"],
-  ["j  k", "next, previous row"], ["Enter", "open the row"], ["x", "pick the row"], ["p", "pause or resume"], ["n", "run now"],
-  ["c", "new job"], ["l", "live on or off"], ["t", "light or dark"], ["Esc", "close"], ["?", "this help"],
+  ["/", "Search"], ["g o", "Go to overview"], ["g j", "Go to jobs"], ["g r", "Go to runs"], ["g t", "Go to timeline"], ["g z", "Go to orgs"], ["g c", "Go to cluster"], ["g a", "Go to audit"], ["g s", "Go to settings"],
+  ["j  k", "Next or previous row"], ["Enter", "Open row"], ["x", "Select row"], ["p", "Pause or resume"], ["n", "Run now"],
+  ["c", "New job"], ["l", "Turn live updates on or off"], ["t", "Switch between light and dark"], ["Esc", "Close"], ["?", "Show shortcuts"],
 ];
 
 function showHelp() {
   const box = document.createElement("dialog");
   const list = KEYS.map(([key, does]) => `<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`).join("");
-  box.innerHTML = `<h2 id="keys-heading">Keys</h2><dl class="facts keys">${list}</dl><p><button class="button" autofocus>Close</button></p>`;
+  box.innerHTML = `<h2 id="keys-heading">Keyboard shortcuts</h2><dl class="facts keys">${list}</dl><p><button class="button" autofocus>Close</button></p>`;
   box.setAttribute("aria-labelledby", "keys-heading");
   box.addEventListener("click", (event) => { if (event.target === box || event.target.closest("button")) box.close(); });
   box.addEventListener("close", () => box.remove());
@@ -45,7 +45,7 @@ function startKeys() {
     const current = document.querySelector("[data-current]");
     const act = (key) => (current ?? document).querySelector(`[data-key="${key}"]`)?.click();
     const place = Date.now() - going < 1200 && PLACES[event.key];
-    // Nobody is led where they may not go.
+    // Only pages that the navigation links to.
     if (place && document.querySelector(`a[href="${place}"]`)) { location.href = place; return; }
     const does = {
       g: () => { going = Date.now(); },

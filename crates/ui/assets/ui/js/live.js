@@ -1,5 +1,5 @@
-// Pages that follow what happens. One stream for a tab that is seen; when something happened the page is asked for again,
-// and each region that differs is replaced, unless somebody is at work in it.
+// Live updates. A visible tab has one event stream. After an event the page is fetched again, and each region that differs
+// is replaced, unless the user is working in it.
 let stream = null;
 let asked = null;
 let pause = 500;
@@ -14,7 +14,7 @@ const isBusy = (region) => {
   return Boolean(typing || selected || dirty);
 };
 
-// What grows is read at its end, until somebody scrolls back.
+// Growing output stays scrolled to its end, until the user scrolls back.
 const atEnd = (node) => node.hasAttribute("data-tail") && node.scrollHeight - node.scrollTop - node.clientHeight < 8;
 const tails = (root) => root.querySelectorAll("[data-tail]").forEach((node) => { node.scrollTop = node.scrollHeight; });
 
@@ -45,25 +45,25 @@ function swap(page) {
   tick();
 }
 
-// A session that has ended takes nothing from who has typed something.
+// Typed text survives the end of the session.
 const isTyped = () => document.querySelector("form[data-dirty], dialog[open]") || document.activeElement?.matches("main input, main select, main textarea");
 
-function tellEnded() {
+function showSessionEnded() {
   if (document.getElementById("ended")) return;
   const note = document.createElement("p");
   note.id = "ended";
   note.className = "banner warn";
   note.setAttribute("role", "alert");
-  note.innerHTML = 'Your session has ended. <a href="/sign-in" target="_blank" rel="noopener">Sign in again</a> in another tab, then go on here.';
+  note.innerHTML = 'Your session has ended. <a href="/sign-in" target="_blank" rel="noopener">Sign in again</a> in another tab, then continue here.';
   document.getElementById("main").before(note);
 }
 
 // Signed in again: forms that are open belong to the new session.
-function goOn(page) {
+function continueSession(page) {
   document.getElementById("ended")?.remove();
-  const seal = page.querySelector("[name=seal]")?.value;
-  if (seal) document.querySelectorAll("[name=seal]").forEach((node) => { node.value = seal; });
-  if (stream?.readyState === 2) { deaf(); listen(); }
+  const csrf = page.querySelector("[name=csrf]")?.value;
+  if (csrf) document.querySelectorAll("[name=csrf]").forEach((node) => { node.value = csrf; });
+  if (stream?.readyState === 2) { disconnect(); listen(); }
 }
 
 async function refresh() {
@@ -73,13 +73,13 @@ async function refresh() {
   try {
     const answer = await fetch(location.href, { headers: { "x-everbell": "live" }, cache: "no-store" });
     if (answer.status === 401 && !isTyped()) return location.reload();
-    if (answer.status === 401) tellEnded();
+    if (answer.status === 401) showSessionEnded();
     if (answer.ok) {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      goOn(page);
+      continueSession(page);
       swap(page);
     }
-  } catch { tell("lost"); }
+  } catch { showLiveState("lost"); }
   // A slow server is asked less often.
   pause = Math.min(15000, Math.max(500, 5 * (performance.now() - begun)));
   last = performance.now();
@@ -90,11 +90,11 @@ function ask() {
   asked = setTimeout(refresh, Math.max(150, pause - (performance.now() - last)));
 }
 
-function tell(state) {
+function showLiveState(state) {
   for (const node of document.querySelectorAll("[data-live-switch]")) {
     node.hidden = false;
     node.dataset.state = state;
-    node.textContent = { on: "Live", lost: "Reconnecting", off: "Live is off" }[state];
+    node.textContent = { on: "Live", lost: "Reconnecting", off: "Live updates off" }[state];
     node.setAttribute("aria-pressed", state !== "off");
   }
 }
@@ -103,14 +103,14 @@ function listen() {
   if (stream || document.hidden || document.documentElement.dataset.live === "off") return;
   if (!document.querySelector("[data-region]")) return;
   stream = new EventSource("/ui/events");
-  // Whatever happened before this moment is not told, so the page is asked for.
-  stream.onopen = () => { tell("on"); if (last || document.documentElement.dataset.stale) ask(); };
-  stream.onerror = () => tell("lost");
+  // The stream reports nothing from before it opened, so the page is reloaded.
+  stream.onopen = () => { showLiveState("on"); if (last || document.documentElement.dataset.stale) ask(); };
+  stream.onerror = () => showLiveState("lost");
   stream.onmessage = ask;
   stream.addEventListener("reset", ask);
 }
 
-function deaf() {
+function disconnect() {
   stream?.close();
   stream = null;
 }
@@ -118,16 +118,16 @@ function deaf() {
 function startLive() {
   if (!document.querySelector("[data-live-switch]")) return;
   const html = document.documentElement;
-  tell(html.dataset.live === "off" ? "off" : "lost");
+  showLiveState(html.dataset.live === "off" ? "off" : "lost");
   listen();
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden) return deaf();
+    if (document.hidden) return disconnect();
     html.dataset.stale = "yes";
     listen();
   });
-  window.addEventListener("pagehide", deaf);
+  window.addEventListener("pagehide", disconnect);
   tails(document);
-  // Next fires pass, countdowns end and output grows without anybody telling. Without a stream there is only this.
+  // Next runs, countdowns and output change without an event. Without a stream this is the only update.
   setInterval(() => {
     if (html.dataset.live === "off" || document.hidden) return;
     const every = Number(document.querySelector("[data-every]")?.dataset.every) || 15000;
@@ -139,5 +139,5 @@ async function switchLive() {
   const html = document.documentElement;
   html.dataset.live = html.dataset.live === "off" ? "on" : "off";
   await choose({ live: html.dataset.live });
-  if (html.dataset.live === "off") { deaf(); tell("off"); } else { tell("lost"); listen(); ask(); }
+  if (html.dataset.live === "off") { disconnect(); showLiveState("off"); } else { showLiveState("lost"); listen(); ask(); }
 }

@@ -82,7 +82,7 @@ fn label(day: Date, minute: i64, offset: Option<&Offset>, begins: bool) -> Strin
     }
 }
 
-/// When a clock of the zone shows this: once as a rule, never in a gap, twice in a fold.
+/// Returns the instants of a local time: usually one, none in a gap, two in a fold.
 fn instants(at: DateTime, zone: &Zone) -> Vec<(Timestamp, Option<Offset>)> {
     let tz = zone.as_jiff();
     let instant = |offset: Offset| offset.to_timestamp(at).ok();
@@ -116,7 +116,7 @@ fn of_months(first: Date, last: Date, step: i64, zone: &Zone) -> Vec<Tick> {
     regular.filter_map(tick).collect()
 }
 
-/// When a day begins; where midnight does not exist, later.
+/// Returns the start of a day, which is later than midnight if midnight does not exist.
 fn start(day: Date, zone: &Zone) -> Option<Timestamp> {
     let midnight = zone.as_jiff().to_ambiguous_timestamp(day.to_datetime(Time::midnight()));
     midnight.compatible().ok()

@@ -1,4 +1,4 @@
-//! What the gallery shows.
+//! The scenes of the gallery.
 
 use everbell_core::{RunStatus, Zone};
 use jiff::civil::date;
@@ -9,7 +9,7 @@ use crate::chart::*;
 
 const NASTY: &str = "<script>alert('x')</script> \u{202e}\"שלום\" 🛎 and more than fits";
 
-/// The same numbers each time.
+/// A deterministic source of pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -153,7 +153,7 @@ fn strips() -> String {
     ];
     let row = |(index, (job, runs)): (usize, &(&str, Vec<StripRun>))| {
         let (id, zone) = (format!("s-{index}"), paris());
-        let drawn = strip(&Strip { id: &id, job, place: Place::List, zone: &zone, runs });
+        let drawn = strip(&Strip { id: &id, job, size: StripSize::List, zone: &zone, runs });
         format!("<tr><td>{job}</td><td>{drawn}</td></tr>")
     };
     let rows: String = rows.iter().enumerate().map(row).collect();
@@ -162,7 +162,7 @@ fn strips() -> String {
 
 fn page_strip(id: &str, every_hours: i64, count: usize) -> String {
     let runs = strip_runs(count, every_hours, some);
-    strip(&Strip { id, job: NASTY, place: Place::Page, zone: &paris(), runs: &runs })
+    strip(&Strip { id, job: NASTY, size: StripSize::Page, zone: &paris(), runs: &runs })
 }
 
 fn tiles() -> String {
@@ -227,7 +227,7 @@ fn calendar_days() -> Vec<Day> {
             (true, _) => Counts::default(),
             (_, 0) => Counts::new([(RunStatus::Succeeded, 20), (RunStatus::Failed, 2)]),
             (_, 1) => Counts::new([(RunStatus::Skipped, 3)]),
-            (_, 2) => Counts::of([RunStatus::Canceled]),
+            (_, 2) => Counts::from_statuses([RunStatus::Canceled]),
             _ => Counts::new([(RunStatus::Succeeded, 1 + dice.below(24))]),
         };
         let planned = if ago < 0 && !weekend { 24 } else { 0 };

@@ -13,9 +13,9 @@ fn runs(count: usize, status: impl Fn(usize) -> RunStatus) -> Vec<StripRun> {
     (0..count).map(run).collect()
 }
 
-fn drawn(place: Place, runs: &[StripRun]) -> String {
+fn drawn(size: StripSize, runs: &[StripRun]) -> String {
     let zone = Zone::get("Europe/Paris").unwrap();
-    let drawn = strip(&Strip { id: "s1", job: "daily<briefing>", place, zone: &zone, runs });
+    let drawn = strip(&Strip { id: "s1", job: "daily<briefing>", size, zone: &zone, runs });
     assert!(!drawn.contains("NaN") && !drawn.contains("inf") && !drawn.contains("style"), "{drawn}");
     drawn
 }
@@ -24,12 +24,12 @@ fn drawn(place: Place, runs: &[StripRun]) -> String {
 fn a_bar_says_when_how_and_how_long_and_leads_to_its_run() {
     let mut given = runs(1, |_| RunStatus::Failed);
     given[0].note = Some("<script>".to_owned());
-    let drawn = drawn(Place::List, &given);
+    let drawn = drawn(StripSize::List, &given);
     let title = "2026-11-13 08:00 · failed · 2.1\u{a0}s · &lt;script&gt;";
     assert!(drawn.contains(&format!("<title>{title}</title>")), "{drawn}");
     assert!(drawn.contains(&format!("<a href=\"/runs/{:036}\" tabindex=\"-1\">", 0)), "{drawn}");
     assert!(drawn.contains("<g aria-hidden=\"true\">"), "thirty in each row are for those who point: {drawn}");
-    let on_page = self::drawn(Place::Page, &given);
+    let on_page = self::drawn(StripSize::Page, &given);
     assert!(on_page.contains(&format!("<a href=\"/runs/{:036}\" aria-label=\"{title}\">", 0)), "{on_page}");
     assert!(drawn.contains("<title id=\"s1-t\">Last runs of daily&lt;briefing&gt;</title>"), "{drawn}");
     assert!(drawn.contains("<desc id=\"s1-d\">1 failed; the newest failed.</desc>"), "{drawn}");
@@ -40,20 +40,20 @@ fn a_bar_says_when_how_and_how_long_and_leads_to_its_run() {
 #[test]
 fn strips_end_at_the_right() {
     let given = runs(2, |_| RunStatus::Succeeded);
-    let drawn = drawn(Place::List, &given);
+    let drawn = drawn(StripSize::List, &given);
     // The last of thirty slots begins at 96.67 %.
     assert!(drawn.contains("x=\"97.17%\""), "{drawn}");
     assert!(drawn.contains("url(#s1-void)") && drawn.contains("width=\"93.33%\""), "{drawn}");
-    assert!(!self::drawn(Place::List, &runs(30, |_| RunStatus::Succeeded)).contains("void"));
+    assert!(!self::drawn(StripSize::List, &runs(30, |_| RunStatus::Succeeded)).contains("void"));
 }
 
 #[test]
 fn only_the_newest_are_shown_and_none_is_fine() {
     let given = runs(2_000, |_| RunStatus::Succeeded);
-    let shown = drawn(Place::Page, &given);
+    let shown = drawn(StripSize::Page, &given);
     assert_eq!(shown.matches("<a ").count(), 90);
     assert!(shown.contains(&format!("/runs/{:036}", 1_999)) && !shown.contains(&format!("/runs/{:036}", 1_909)));
-    let none = drawn(Place::List, &[]);
+    let none = drawn(StripSize::List, &[]);
     assert!(none.contains("role=\"img\"") && none.contains("<desc id=\"s1-d\">no runs.</desc>"), "{none}");
 }
 
@@ -74,10 +74,10 @@ fn heights_follow_the_median() {
 fn days_and_versions_are_marked_on_the_page() {
     let mut given = runs(90, |_| RunStatus::Succeeded);
     given.iter_mut().skip(40).for_each(|run| run.version = 4);
-    let drawn = drawn(Place::Page, &given);
+    let drawn = drawn(StripSize::Page, &given);
     assert_eq!(drawn.matches("class=\"c-sep\"").count(), 4);
     assert!(drawn.contains(">14 Nov</text>") && drawn.contains(">v4</text>"), "{drawn}");
-    let in_list = self::drawn(Place::List, &given);
+    let in_list = self::drawn(StripSize::List, &given);
     assert!(!in_list.contains("c-sep") && !in_list.contains("c-ver"));
 }
 
@@ -88,7 +88,7 @@ fn daily_runs_are_separated_by_months() {
         run.at =
             "2026-08-20T06:00:00Z".parse::<Timestamp>().unwrap() + jiff::SignedDuration::from_hours(24 * index as i64);
     }
-    let drawn = drawn(Place::Page, &given);
+    let drawn = drawn(StripSize::Page, &given);
     assert_eq!(drawn.matches("class=\"c-sep\"").count(), 3);
     assert!(drawn.contains(">Sep 2026</text>"), "{drawn}");
 }
@@ -96,9 +96,9 @@ fn daily_runs_are_separated_by_months() {
 #[test]
 fn a_strip_is_small() {
     let mixed = runs(30, |index| if index % 7 == 0 { RunStatus::Failed } else { RunStatus::Succeeded });
-    let size = drawn(Place::List, &mixed).len();
+    let size = drawn(StripSize::List, &mixed).len();
     assert!(size < 9_000, "{size}");
     let bare: Vec<_> = mixed.into_iter().map(|run| StripRun { href: None, ..run }).collect();
-    let size = drawn(Place::List, &bare).len();
+    let size = drawn(StripSize::List, &bare).len();
     assert!(size < 5_000, "{size}");
 }

@@ -4,7 +4,7 @@ use super::{Event, Timeline, What};
 use crate::chart::palette::Counts;
 use everbell_core::RunStatus;
 
-/// What is shorter is drawn this wide.
+/// The minimum width of a bar.
 const LEAST: f64 = 3.0;
 /// How wide the mark of what did not run is.
 const PASSED: f64 = 12.0;
@@ -20,16 +20,16 @@ const GAPS: [f64; 4] = [1.0, 6.0, 12.0, CELL];
 pub(super) enum Layer {
     /// Future fires: outlined.
     Planned,
-    /// What ran or waits to run: bars.
+    /// Runs, drawn as bars.
     Bars,
-    /// What did not run: a diamond or a triangle.
+    /// Slots without a run, drawn as diamonds or triangles.
     Passed,
 }
 
 impl Layer {
     pub(super) const ALL: [Layer; 3] = [Layer::Planned, Layer::Bars, Layer::Passed];
 
-    const fn of(what: What) -> Layer {
+    const fn new(what: What) -> Layer {
         match what {
             What::Planned => Layer::Planned,
             What::Missed | What::Paused | What::Run(RunStatus::Skipped) => Layer::Passed,
@@ -51,7 +51,7 @@ impl Bundle<'_> {
     /// The runs in it by status.
     pub(super) fn runs(&self) -> Counts {
         let status = |event: &&Event| if let What::Run(status) = event.what { Some(status) } else { None };
-        Counts::of(self.events.iter().filter_map(status))
+        Counts::from_statuses(self.events.iter().filter_map(status))
     }
 
     pub(super) fn count(&self, what: What) -> usize {
@@ -101,7 +101,7 @@ fn in_row<'a>(placed: &[Placed<'a>], gap: f64) -> Vec<Bundle<'a>> {
 }
 
 fn place<'a>(input: &Timeline<'_>, event: &'a Event) -> Placed<'a> {
-    let (layer, at) = (Layer::of(event.what), input.x(event.at));
+    let (layer, at) = (Layer::new(event.what), input.x(event.at));
     let (left, right) = match layer {
         Layer::Passed => (at - PASSED / 2.0, at + PASSED / 2.0),
         Layer::Bars | Layer::Planned => (at, input.x(input.end(event)).max(at + LEAST)),

@@ -1,4 +1,4 @@
-//! The same as the timeline shows, as a table and as a list for narrow screens.
+//! The timeline as a table, and as a list for narrow screens.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -10,7 +10,7 @@ use crate::chart::table::{Cell, Table};
 use crate::chart::words::{period, stamp, took};
 
 /// Lines of an agenda at the most: those that are nearest to now.
-const LINES: usize = 200;
+const MAX_LIST_LINES: usize = 200;
 
 /// Every event, job by job.
 pub(crate) fn timeline_table(input: &Timeline<'_>) -> String {
@@ -32,12 +32,12 @@ struct Line<'a> {
     count: usize,
 }
 
-/// What happened and will happen, in order, with a line for now, which pages can lead to.
+/// Lists past and planned runs in order, with an anchor for the current time.
 pub(crate) fn agenda(input: &Timeline<'_>) -> String {
     let mut lines: Vec<Line<'_>> = input.rows.iter().flat_map(|row| lines(input, row)).collect();
     let all = lines.len();
     lines.sort_by_key(|line| line.first.at.duration_since(input.now).abs());
-    lines.truncate(LINES);
+    lines.truncate(MAX_LIST_LINES);
     lines.sort_by_key(|line| line.first.at);
     let mut markup = Markup::default();
     markup.element("div").class("c-agenda").inside(|markup| {

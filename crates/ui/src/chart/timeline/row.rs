@@ -92,8 +92,8 @@ impl Line<'_> {
         rect.attr("width", bundle.right - bundle.left).attr("height", BAR).attr("rx", 2.0).empty();
     }
 
-    /// Where it is said how many there are: in the mark if they fit, beside it if there is room. Where neither is, or
-    /// another mark covers it, only the title tells.
+    /// Returns the position of the count: inside the mark if it fits, or else beside it if there is room. Otherwise
+    /// only the tooltip shows it.
     fn chip_place(&self, bundle: &Bundle<'_>, room: f64) -> Option<(f64, f64)> {
         let width = 5.8 * real(bundle.events.len().to_string().len() as i64) + 5.0;
         let left = if bundle.right - bundle.left >= width && bundle.layer != Layer::Passed {

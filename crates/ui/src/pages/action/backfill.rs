@@ -1,17 +1,17 @@
-//! Making runs for slots that have gone by: first which ones, then at once.
+//! Backfilling past slots: a preview first, then the runs.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use super::for_org::{self, Doing};
-use super::{Moment, Refusal, Subject, expect_operator, mendable, typed};
+use super::for_org::{self, OrgAction};
+use super::{Moment, Refusal, Subject, correctable, expect_operator, typed};
 use crate::badge;
 use crate::clock::Clock;
 use crate::equivalent::Equivalent;
 use crate::markup::Markup;
-use crate::visit::{Reply, Visit};
+use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
 use everbell::RunStatus;
 use everbell_http::problem::Problem;
@@ -19,11 +19,11 @@ use everbell_wire as wire;
 
 const ROUTE: &str = "/jobs/{jobId}/backfills";
 const FIELDS: [&str; 3] = ["from", "to", "reason"];
-const DOING: Doing = Doing { path: "backfill", verb: "Backfill", for_all: Some("backfill?orgs=all") };
+const ACTION: OrgAction = OrgAction { path: "backfill", verb: "Backfill", for_all: Some("backfill?orgs=all") };
 /// How many slots are shown.
-const SHOWN: usize = 200;
+const MAX_LISTED_SLOTS: usize = 200;
 /// How much of the past is proposed.
-const PROPOSED: SignedDuration = SignedDuration::from_hours(24);
+const DEFAULT_RANGE: SignedDuration = SignedDuration::from_hours(24);
 
 #[derive(Template)]
 #[template(path = "action/backfill.html")]
@@ -38,7 +38,7 @@ struct BackfillPage {
     same: Equivalent,
 }
 
-/// What the backfill would do.
+/// The result of a dry run.
 struct Plan {
     slots: Vec<Slot>,
     /// How many are not shown.
@@ -49,7 +49,7 @@ struct Plan {
     orgs: Option<wire::BackfillOrgs>,
 }
 
-/// A slot that has gone by.
+/// A past slot.
 struct Slot {
     at: Moment,
     /// The run that it has already, and how that stands.
@@ -67,8 +67,8 @@ impl Plan {
         };
         let wanted = answer.to_create.unwrap_or(0);
         Plan {
-            slots: all.iter().take(SHOWN).map(slot).collect(),
-            more: all.len().saturating_sub(SHOWN),
+            slots: all.iter().take(MAX_LISTED_SLOTS).map(slot).collect(),
+            more: all.len().saturating_sub(MAX_LISTED_SLOTS),
             existing: (all.len() as u64).saturating_sub(wanted),
             wanted,
             orgs: answer.orgs.clone(),
@@ -76,37 +76,37 @@ impl Plan {
     }
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    match for_org::subject(&visit, DOING).await? {
-        Ok(subject) => form(&visit, subject, None, None).await,
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    match for_org::subject(&request, ACTION).await? {
+        Ok(subject) => form(&request, subject, None, None).await,
         Err(ask) => Ok(*ask),
     }
 }
 
 async fn form(
-    visit: &Visit,
+    request: &UiRequest,
     subject: Subject,
     plan: Option<&wire::Backfill>,
     problem: Option<&Problem>,
-) -> Result<Reply, Problem> {
-    let (mut from, mut to) = (typed(visit, "from"), typed(visit, "to"));
-    if visit.sent.is_empty() {
+) -> Result<UiResponse, Problem> {
+    let (mut from, mut to) = (typed(request, "from"), typed(request, "to"));
+    if request.sent.is_empty() {
         let minute = |at: Timestamp| Timestamp::from_second(at.as_second().div_euclid(60) * 60).unwrap_or(at);
-        from = subject.wall(minute(visit.now.checked_sub(PROPOSED).unwrap_or(visit.now)));
-        to = subject.wall(minute(visit.now));
+        from = subject.wall(minute(request.now.checked_sub(DEFAULT_RANGE).unwrap_or(request.now)));
+        to = subject.wall(minute(request.now));
     }
     let page = BackfillPage {
-        frame: visit.frame(Section::Jobs, format!("Backfill {}", subject.named())).await,
-        plan: plan.map(|answer| Plan::new(answer, &subject, &visit.clock())),
-        refusal: Refusal::of(problem, &FIELDS),
-        same: same(visit, &subject, &from, &to)?,
-        reason: typed(visit, "reason"),
+        frame: request.frame(Section::Jobs, format!("Backfill {}", subject.named())).await,
+        plan: plan.map(|answer| Plan::new(answer, &subject, &request.clock())),
+        refusal: Refusal::from_problem(problem, &FIELDS),
+        same: same(request, &subject, &from, &to)?,
+        reason: typed(request, "reason"),
         subject,
         from,
         to,
     };
-    Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+    UiResponse::with_status(&page, problem.map_or(StatusCode::OK, Problem::status))
 }
 
 /// The body of the request.
@@ -135,39 +135,42 @@ impl<'a> Body<'a> {
     }
 }
 
-fn same(visit: &Visit, subject: &Subject, from: &str, to: &str) -> Result<Equivalent, Problem> {
+fn same(request: &UiRequest, subject: &Subject, from: &str, to: &str) -> Result<Equivalent, Problem> {
     let path = format!("/jobs/{}/backfills", subject.name);
     let (first, last) = (format!("from={from}"), format!("to={to}"));
     let body = Body::new(subject, Some(from), Some(to));
     let org = body.org_id.map(|id| format!("orgId={id}")).or_else(|| body.orgs.map(|orgs| format!("orgs={orgs}")));
     let mut words = vec!["api", "POST", &path, "-f", &first, "-f", &last];
     words.extend(org.iter().flat_map(|org| ["-f", org.as_str()]));
-    Equivalent::with_body(&visit.api_base(), "POST", &path, &body, &words)
+    Equivalent::with_body(&request.api_base(), "POST", &path, &body, &words)
 }
 
-pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    let subject = match for_org::subject(&visit, DOING).await? {
+pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    let subject = match for_org::subject(&request, ACTION).await? {
         Ok(subject) => subject,
         Err(ask) => return Ok(*ask),
     };
-    let begin = visit.sent("begin").is_some();
+    let begin = request.sent("begin").is_some();
     let body = Body {
-        reason: visit.sent("reason"),
+        reason: request.sent("reason"),
         dry_run: (!begin).then_some(true),
-        ..Body::new(&subject, visit.sent("from"), visit.sent("to"))
+        ..Body::new(&subject, request.sent("from"), request.sent("to"))
     };
-    match visit.perform::<wire::Backfill>(Method::POST, ROUTE, &[("jobId", &subject.exact)], &body).await {
+    match request.perform::<wire::Backfill>(Method::POST, ROUTE, &[("jobId", &subject.exact)], &body).await {
         Ok(_) if begin && subject.is_for_each() => {
-            let text = format!("The runs of {} are being made, for each org.", subject.key);
-            Ok(Reply::done(format!("{}/orgs", subject.place()), text))
+            let text = format!("Runs of {} are being created for each org.", subject.key);
+            Ok(UiResponse::done(format!("{}/orgs", subject.path()), text))
         }
         Ok(answer) if begin => {
             let count = answer.to_create.unwrap_or(0);
-            let runs = if count == 1 { "1 run was".to_owned() } else { format!("{count} runs were") };
-            Ok(Reply::done(format!("{}/backfills", subject.place()), format!("{runs} made for {}.", subject.named())))
+            let runs = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
+            Ok(UiResponse::done(
+                format!("{}/backfills", subject.path()),
+                format!("{runs} created for {}.", subject.named()),
+            ))
         }
-        Ok(answer) => form(&visit, subject, Some(&answer), None).await,
-        Err(problem) => form(&visit, subject, None, Some(&mendable(problem)?)).await,
+        Ok(answer) => form(&request, subject, Some(&answer), None).await,
+        Err(problem) => form(&request, subject, None, Some(&correctable(problem)?)).await,
     }
 }

@@ -7,7 +7,7 @@ use everbell::client::BackfillReport;
 use super::{Moment, Subject, expect_operator};
 use crate::clock::Clock;
 use crate::markup::Markup;
-use crate::visit::{Reply, Visit};
+use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
 use everbell_http::access::Role;
 use everbell_http::problem::Problem;
@@ -21,7 +21,7 @@ struct BackfillsPage {
     frame: Frame,
     subject: Subject,
     rows: Vec<Row>,
-    /// Why who is here may not act.
+    /// The reason why the actor may not act.
     no_act: Option<String>,
 }
 
@@ -46,8 +46,8 @@ struct Progress {
 }
 
 impl Progress {
-    /// `count` tells how many runs have a status.
-    fn of(count: impl Fn(&str) -> u64) -> Progress {
+    /// `count` returns the number of runs with a status.
+    fn from_counts(count: impl Fn(&str) -> u64) -> Progress {
         Progress {
             good: count("succeeded"),
             bad: count("failed") + count("canceled") + count("skipped"),
@@ -79,7 +79,7 @@ impl Progress {
 }
 
 impl Row {
-    fn of(report: &BackfillReport, subject: &Subject, clock: &Clock) -> Row {
+    fn new(report: &BackfillReport, subject: &Subject, clock: &Clock) -> Row {
         Row {
             id: report.id.to_string(),
             by: report.asked.actor.clone(),
@@ -87,36 +87,36 @@ impl Row {
             reason: report.asked.reason.clone(),
             from: clock.at(report.from, Some(&subject.zone)),
             to: clock.at(report.to, Some(&subject.zone)),
-            progress: Progress::of(|status| report.runs.get(status).copied().unwrap_or(0)),
+            progress: Progress::from_counts(|status| report.runs.get(status).copied().unwrap_or(0)),
         }
     }
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    let subject = Subject::of(&visit).await?;
-    let reports = visit.jobs().backfills(subject.key.as_str()).await?;
-    let clock = visit.clock();
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    let subject = Subject::load(&request).await?;
+    let reports = request.jobs().backfills(subject.key.as_str()).await?;
+    let clock = request.clock();
     let page = BackfillsPage {
-        frame: visit.frame(Section::Jobs, format!("Backfills of {}", subject.key)).await,
-        rows: reports.iter().map(|report| Row::of(report, &subject, &clock)).collect(),
-        no_act: visit.barred(Role::Operator),
+        frame: request.frame(Section::Jobs, format!("Backfills of {}", subject.key)).await,
+        rows: reports.iter().map(|report| Row::new(report, &subject, &clock)).collect(),
+        no_act: request.barred(Role::Operator),
         subject,
     };
-    Reply::page(&page)
+    UiResponse::page(&page)
 }
 
 /// Cancels the runs that have not begun.
-pub(crate) async fn stop(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    let subject = Subject::of(&visit).await?;
-    let path = [("jobId", subject.name.as_str()), ("backfillId", visit.part("id"))];
-    let wire::StoppedBackfill { canceled, .. } = visit.perform(Method::POST, STOP, &path, &()).await?;
+pub(crate) async fn stop(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    let subject = Subject::load(&request).await?;
+    let path = [("jobId", subject.name.as_str()), ("backfillId", request.part("id"))];
+    let wire::StoppedBackfill { canceled, .. } = request.perform(Method::POST, STOP, &path, &()).await?;
     let text = if canceled == 1 {
-        "1 run that had not begun is canceled.".to_owned()
+        "1 run that had not started was canceled.".to_owned()
     } else {
-        format!("{canceled} runs that had not begun are canceled.")
+        format!("{canceled} runs that had not started were canceled.")
     };
-    Ok(Reply::done(format!("{}/backfills", subject.place()), text))
+    Ok(UiResponse::done(format!("{}/backfills", subject.path()), text))
 }
 
 #[cfg(test)]
@@ -130,8 +130,8 @@ mod tests {
         let waiting = Progress { good: 3, bad: 0, running: 0, waiting: 3 };
         assert_eq!(waiting.parts(), [("ok", 0, 50)]);
         assert!(!waiting.is_done());
-        let nothing = Progress::of(|_| 0);
+        let nothing = Progress::from_counts(|_| 0);
         assert!(nothing.is_done() && nothing.parts().is_empty());
-        assert_eq!(Progress::of(|status| u64::from(status == "canceled")).bad, 1);
+        assert_eq!(Progress::from_counts(|status| u64::from(status == "canceled")).bad, 1);
     }
 }

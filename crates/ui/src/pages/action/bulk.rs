@@ -1,5 +1,4 @@
-//! Pausing or resuming many jobs: those that were picked, or all that a filter matches. First what would happen to each,
-//! then exactly that.
+//! Pausing or resuming jobs: the selected ones, or all that match a filter. A dry run shows the effect first.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -9,12 +8,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::subject::read;
-use super::{Moment, Refusal, expect_operator, mendable, typed};
+use super::{Moment, Refusal, correctable, expect_operator, typed};
 use crate::choices::Face;
 use crate::clock::Clock;
 use crate::equivalent::Equivalent;
 use crate::markup::url_part;
-use crate::visit::{Reply, Visit, safe_place};
+use crate::request::{UiRequest, UiResponse, safe_return_path};
 use crate::{Frame, Links, Section};
 use everbell_http::api::jobs::{RUN_STATUS, SCHEDULE_TYPE};
 use everbell_http::internal_call::InternalCall;
@@ -26,14 +25,18 @@ use everbell_wire::form::{Field, Kind, TEXT, optional, pairs};
 const ROUTE: &str = "/jobs/bulk";
 const FIELDS: [&str; 3] = ["reason", "until", "missed"];
 /// The longest way back that is carried along.
-pub(crate) const LONGEST: usize = 2_000;
-const SOON: SignedDuration = SignedDuration::from_hours(1);
+pub(crate) const MAX_RETURN_PATH_CHARS: usize = 2_000;
+const SOON_WINDOW: SignedDuration = SignedDuration::from_hours(1);
 
 /// The filters of the list, and what was picked of it.
 pub(crate) const QUERY: &[Field] = &[
-    optional("key", Kind::List { of: &TEXT, max: 1_000 }, "Jobs that were picked."),
-    optional("back", Kind::Text { min: 1, max: LONGEST }, "The list as it was, with its order and its page."),
-    optional("all", Kind::Flag, "All that match, instead of those that were picked."),
+    optional("key", Kind::List { of: &TEXT, max: 1_000 }, "The keys of the selected jobs."),
+    optional(
+        "back",
+        Kind::Text { min: 1, max: MAX_RETURN_PATH_CHARS },
+        "The list as it was, with its order and its page.",
+    ),
+    optional("all", Kind::Flag, "All matching jobs instead of the selected ones."),
     optional("status", Kind::List { of: &Kind::Word(&["active", "paused"]), max: 2 }, "Jobs of one of these."),
     optional("target", Kind::List { of: &TEXT, max: 50 }, "Jobs with one of these targets."),
     optional("q", TEXT, "Key, target or description contains this."),
@@ -41,7 +44,7 @@ pub(crate) const QUERY: &[Field] = &[
     optional("lastRunStatus", Kind::List { of: &RUN_STATUS, max: 6 }, "The last run ended so."),
     optional("errored", Kind::Flag, "Whether it cannot fire."),
     optional("failing", Kind::Flag, "Whether it failed since it last succeeded."),
-    optional("scheduleType", SCHEDULE_TYPE, "Whether it fires again and again, or once."),
+    optional("scheduleType", SCHEDULE_TYPE, "Only recurring or only one-time jobs."),
     optional("scheduled", Kind::Flag, "Whether it has a next fire."),
     optional("label", TEXT, "It has this label: `name`, or `name=value`."),
 ];
@@ -52,7 +55,7 @@ struct BulkPage {
     frame: Frame,
     refusal: Refusal,
     pausing: bool,
-    /// Whether it was done already, so that the rows tell what became of it.
+    /// Whether the action is done, so that the rows show results.
     done: bool,
     impact: String,
     /// The jobs that would change, a line each.
@@ -68,7 +71,7 @@ struct BulkPage {
     same: Equivalent,
 }
 
-/// What would become, or became, of a job.
+/// The planned or actual outcome for a job.
 struct Row {
     key: String,
     part: String,
@@ -96,14 +99,14 @@ impl Outcome {
         }
     }
 
-    /// What is said of a job before it is done, or after.
+    /// Returns the label of the outcome, before or after the action.
     fn word(self, pausing: bool, done: bool) -> &'static str {
         match (self, pausing, done) {
             (Outcome::Changes, true, false) => "Will be paused",
             (Outcome::Changes, true, true) => "Paused",
             (Outcome::Changes, false, false) => "Will be resumed",
             (Outcome::Changes, false, true) => "Resumed",
-            (Outcome::Stays, ..) => "Stays as it is",
+            (Outcome::Stays, ..) => "Unchanged",
             (Outcome::Failed, ..) => "Failed",
         }
     }
@@ -131,21 +134,21 @@ impl Row {
             word: outcome.word(pausing, done),
             detail: item.detail.clone(),
             next: item.next_run_at.map(|at| (clock.at(at, zone), clock.away(at))),
-            soon: item.next_run_at.is_some_and(|at| at.duration_since(clock.now) <= SOON),
+            soon: item.next_run_at.is_some_and(|at| at.duration_since(clock.now) <= SOON_WINDOW),
         }
     }
 }
 
-/// What it all comes to, before it is done or after.
+/// Summarizes the outcomes, before or after the action.
 fn impact(rows: &[Row], pausing: bool, done: bool) -> String {
     let count = |wanted| rows.iter().filter(|row| row.outcome == wanted).count();
     let (changes, stays, failed) = (count(Outcome::Changes), count(Outcome::Stays), count(Outcome::Failed));
     let jobs = |count: usize, kind: &str| format!("{count} {kind}{}", if count == 1 { "job" } else { "jobs" });
     let soon = rows.iter().filter(|row| row.soon && row.outcome == Outcome::Changes).count();
     let soon = match soon {
-        0 => "none of them fires".to_owned(),
-        1 => "1 of them fires".to_owned(),
-        many => format!("{many} of them fire"),
+        0 => "none of them runs".to_owned(),
+        1 => "1 of them runs".to_owned(),
+        many => format!("{many} of them run"),
     };
     let mut parts = vec![match (pausing, done) {
         _ if changes == 0 && !done => "Nothing would change.".to_owned(),
@@ -155,7 +158,7 @@ fn impact(rows: &[Row], pausing: bool, done: bool) -> String {
         (false, true) => format!("{} resumed.", jobs(changes, "")),
     }];
     if stays > 0 {
-        let stay = if stays == 1 { "stays as it is" } else { "stay as they are" };
+        let stay = if stays == 1 { "is unchanged" } else { "are unchanged" };
         parts.push(format!("{} {stay}.", jobs(stays, "")));
     }
     if failed > 0 {
@@ -164,32 +167,32 @@ fn impact(rows: &[Row], pausing: bool, done: bool) -> String {
     parts.join(" ")
 }
 
-pub(crate) async fn pause(visit: Visit) -> Result<Reply, Problem> {
-    show(&visit, true).await
+pub(crate) async fn pause(request: UiRequest) -> Result<UiResponse, Problem> {
+    show(&request, true).await
 }
 
-pub(crate) async fn resume(visit: Visit) -> Result<Reply, Problem> {
-    show(&visit, false).await
+pub(crate) async fn resume(request: UiRequest) -> Result<UiResponse, Problem> {
+    show(&request, false).await
 }
 
-async fn show(visit: &Visit, pausing: bool) -> Result<Reply, Problem> {
-    expect_operator(visit)?;
-    let text = visit.here.split_once('?').map_or("", |(_, query)| query);
+async fn show(request: &UiRequest, pausing: bool) -> Result<UiResponse, Problem> {
+    expect_operator(request)?;
+    let text = request.here.split_once('?').map_or("", |(_, query)| query);
     // A key may hold a comma, at which the query is cut into a list.
     let keys = pairs(text).unwrap_or_default().into_iter().filter(|(name, value)| name == "key" && !value.is_empty());
     let keys: Vec<String> = keys.map(|(_, value)| value).collect();
-    let mut filter = visit.query.as_object().cloned().unwrap_or_default();
+    let mut filter = request.query.as_object().cloned().unwrap_or_default();
     filter.retain(|name, _| !["key", "all", "back"].contains(&name.as_str()));
     let filter = Value::Object(filter);
-    let query = visit.query(QUERY);
+    let query = request.query(QUERY);
     let back = query.text("back").map_or_else(|| Links::new("/jobs", &filter).here(), str::to_owned);
     let body = if query.flag("all") {
         Body { filter: Some(&filter), ..Body::new(pausing) }
     } else {
         Body { job_keys: Some(keys.iter().map(String::as_str).collect()), ..Body::new(pausing) }
     };
-    let answer = planned(visit, pausing, body).await?;
-    form(visit, pausing, &answer, &back, Refusal::default(), StatusCode::OK).await
+    let answer = planned(request, pausing, body).await?;
+    form(request, pausing, &answer, &back, Refusal::default(), StatusCode::OK).await
 }
 
 /// The body of the request.
@@ -221,109 +224,109 @@ impl Body<'_> {
 }
 
 /// Asks the API what the request would do.
-async fn planned(visit: &Visit, pausing: bool, body: Body<'_>) -> Result<wire::Bulk, Problem> {
+async fn planned(request: &UiRequest, pausing: bool, body: Body<'_>) -> Result<wire::Bulk, Problem> {
     if body.job_keys.as_ref().is_some_and(Vec::is_empty) {
         return Ok(wire::Bulk { dry_run: true, action: body.action.to_owned(), changed: 0, items: Vec::new() });
     }
     let body = Body { reason: pausing.then_some("dry run"), dry_run: Some(true), ..body };
-    visit.ask(InternalCall::new(Method::POST, ROUTE, &[]), &body).await
+    request.ask(InternalCall::new(Method::POST, ROUTE, &[]), &body).await
 }
 
 async fn form(
-    visit: &Visit,
+    request: &UiRequest,
     pausing: bool,
     answer: &wire::Bulk,
     back: &str,
     refusal: Refusal,
     status: StatusCode,
-) -> Result<Reply, Problem> {
-    let clock = visit.clock();
+) -> Result<UiResponse, Problem> {
+    let clock = request.clock();
     let done = !answer.dry_run;
     let mut rows = Vec::with_capacity(answer.items.len());
     for item in &answer.items {
-        let zone = zone_of(visit, item).await;
+        let zone = zone_of(request, item).await;
         rows.push(Row::new(item, zone.as_ref(), &clock, pausing, done));
     }
     let keys: Vec<&str> =
         rows.iter().filter(|row| row.outcome == Outcome::Changes).map(|row| row.key.as_str()).collect();
-    let title = if pausing { "Pause many jobs" } else { "Resume many jobs" };
+    let title = if pausing { "Pause jobs" } else { "Resume jobs" };
     let page = BulkPage {
-        frame: visit.frame(Section::Jobs, title).await,
+        frame: request.frame(Section::Jobs, title).await,
         impact: impact(&rows, pausing, done),
         keys: keys.join("\n"),
         changing: keys.len(),
-        same: same(visit, pausing, &keys)?,
-        reason: typed(visit, "reason"),
-        until: typed(visit, "until"),
-        zone: visit.choices.mine.name(),
-        once: visit.sent("missed") == Some("fire_once"),
-        back: safe_place(back).to_owned(),
+        same: same(request, pausing, &keys)?,
+        reason: typed(request, "reason"),
+        until: typed(request, "until"),
+        zone: request.choices.mine.name(),
+        once: request.sent("missed") == Some("fire_once"),
+        back: safe_return_path(back).to_owned(),
         rows,
         refusal,
         pausing,
         done,
     };
-    Reply::refused(&page, status)
+    UiResponse::with_status(&page, status)
 }
 
-/// The zone of a job's schedule, if times are shown in it. The API tells times, and no zones.
-async fn zone_of(visit: &Visit, item: &wire::BulkItem) -> Option<Zone> {
-    if item.next_run_at.is_none() || visit.choices.face != Face::Schedule {
+/// Returns the time zone of a job's schedule, if times are shown in it. The bulk response has no zones.
+async fn zone_of(request: &UiRequest, item: &wire::BulkItem) -> Option<Zone> {
+    if item.next_run_at.is_none() || request.choices.face != Face::Schedule {
         return None;
     }
-    let row = visit.jobs().get(item.job_key.as_str()).await.ok()?;
+    let row = request.jobs().get(item.job_key.as_str()).await.ok()?;
     row.job.definition.spec.as_ref().ok().map(|spec| spec.zone().clone())
 }
 
-fn same(visit: &Visit, pausing: bool, keys: &[&str]) -> Result<Equivalent, Problem> {
+fn same(request: &UiRequest, pausing: bool, keys: &[&str]) -> Result<Equivalent, Problem> {
     let reason = pausing.then_some("why");
     let body = Body { job_keys: Some(keys.to_vec()), reason, ..Body::new(pausing) };
     let mut fields = vec![format!("action={}", body.action), format!("jobKeys={}", json!(keys))];
     fields.extend(reason.map(|reason| format!("reason={reason}")));
     let mut words = vec!["api", "POST", ROUTE];
     words.extend(fields.iter().flat_map(|field| ["-f", field.as_str()]));
-    Equivalent::with_body(&visit.api_base(), "POST", ROUTE, &body, &words)
+    Equivalent::with_body(&request.api_base(), "POST", ROUTE, &body, &words)
 }
 
-pub(crate) async fn send_pause(visit: Visit) -> Result<Reply, Problem> {
-    send(&visit, true).await
+pub(crate) async fn send_pause(request: UiRequest) -> Result<UiResponse, Problem> {
+    send(&request, true).await
 }
 
-pub(crate) async fn send_resume(visit: Visit) -> Result<Reply, Problem> {
-    send(&visit, false).await
+pub(crate) async fn send_resume(request: UiRequest) -> Result<UiResponse, Problem> {
+    send(&request, false).await
 }
 
-async fn send(visit: &Visit, pausing: bool) -> Result<Reply, Problem> {
-    expect_operator(visit)?;
-    let keys: Vec<&str> = visit.sent("keys").unwrap_or_default().lines().filter(|line| !line.is_empty()).collect();
-    let back = typed(visit, "back");
+async fn send(request: &UiRequest, pausing: bool) -> Result<UiResponse, Problem> {
+    expect_operator(request)?;
+    let keys: Vec<&str> = request.sent("keys").unwrap_or_default().lines().filter(|line| !line.is_empty()).collect();
+    let back = typed(request, "back");
     let again = async |refusal: Refusal, status: StatusCode| {
         let body = Body { job_keys: Some(keys.clone()), ..Body::new(pausing) };
-        let answer = planned(visit, pausing, body).await?;
-        form(visit, pausing, &answer, &back, refusal, status).await
+        let answer = planned(request, pausing, body).await?;
+        form(request, pausing, &answer, &back, refusal, status).await
     };
-    let until = visit.sent("until").filter(|_| pausing).map(|text| read(text, &visit.choices.mine));
+    let until = request.sent("until").filter(|_| pausing).map(|text| read(text, &request.choices.mine));
     let until = match until.transpose() {
         Ok(until) => until,
         Err(fault) => return again(Refusal::at_field("until", fault), StatusCode::BAD_REQUEST).await,
     };
     let body = Body {
         job_keys: Some(keys.clone()),
-        reason: visit.sent("reason").filter(|_| pausing),
+        reason: request.sent("reason").filter(|_| pausing),
         until,
-        missed: visit.sent("missed").filter(|_| !pausing),
+        missed: request.sent("missed").filter(|_| !pausing),
         ..Body::new(pausing)
     };
-    match visit.perform::<wire::Bulk>(Method::POST, ROUTE, &[], &body).await {
+    match request.perform::<wire::Bulk>(Method::POST, ROUTE, &[], &body).await {
         Ok(answer) if answer.changed == keys.len() as u64 => {
-            let count = if keys.len() == 1 { "1 job is".to_owned() } else { format!("{} jobs are", keys.len()) };
-            let text = format!("{count} {}.", if pausing { "paused" } else { "active again" });
-            Ok(Reply::done(safe_place(&back), text))
+            let count = if keys.len() == 1 { "1 job".to_owned() } else { format!("{} jobs", keys.len()) };
+            let text = format!("{count} {}.", if pausing { "paused" } else { "resumed" });
+            Ok(UiResponse::done(safe_return_path(&back), text))
         }
-        Ok(answer) => form(visit, pausing, &answer, &back, Refusal::default(), StatusCode::OK).await,
+        Ok(answer) => form(request, pausing, &answer, &back, Refusal::default(), StatusCode::OK).await,
         Err(problem) => {
-            let problem = mendable(problem)?;
-            again(Refusal::of(Some(&problem), &FIELDS), problem.status()).await
+            let problem = correctable(problem)?;
+            again(Refusal::from_problem(Some(&problem), &FIELDS), problem.status()).await
         }
     }
 }
@@ -347,7 +350,7 @@ mod tests {
         outcomes.iter().map(row).collect()
     }
 
-    /// A filter that is not known here would be passed over, and more jobs changed than the list has.
+    /// A filter that is unknown here would be ignored, and more jobs changed than listed.
     #[test]
     fn every_filter_of_the_list_is_known() {
         let no_filters = ["sort", "limit", "cursor", "jobKey"];
@@ -363,15 +366,18 @@ mod tests {
 
     #[test]
     fn the_whole_effect_is_one_sentence() {
-        let told = |outcomes: &[(&str, bool)], pausing| impact(&rows(outcomes), pausing, false);
+        let impact_of = |outcomes: &[(&str, bool)], pausing| impact(&rows(outcomes), pausing, false);
         let (soon, late) = (("would_change", true), ("would_change", false));
-        assert_eq!(told(&[soon, late, late], true), "This pauses 3 active jobs; 1 of them fires within the next hour.");
-        assert_eq!(told(&[late], false), "This resumes 1 paused job; none of them fires within the next hour.");
         assert_eq!(
-            told(&[soon, soon, ("unchanged", true)], true),
-            "This pauses 2 active jobs; 2 of them fire within the next hour. 1 job stays as it is."
+            impact_of(&[soon, late, late], true),
+            "This pauses 3 active jobs; 1 of them runs within the next hour."
         );
-        assert_eq!(told(&[("unchanged", false); 2], true), "Nothing would change. 2 jobs stay as they are.");
+        assert_eq!(impact_of(&[late], false), "This resumes 1 paused job; none of them runs within the next hour.");
+        assert_eq!(
+            impact_of(&[soon, soon, ("unchanged", true)], true),
+            "This pauses 2 active jobs; 2 of them run within the next hour. 1 job is unchanged."
+        );
+        assert_eq!(impact_of(&[("unchanged", false); 2], true), "Nothing would change. 2 jobs are unchanged.");
         assert_eq!(impact(&rows(&[("changed", false), ("failed", false)]), true, true), "1 job paused. 1 job failed.");
     }
 }

@@ -6,10 +6,10 @@ use everbell::{OrgFilter, OrgId, StoreError};
 use everbell_core::store::PageRequest;
 
 use super::{Refusal, Subject};
-use crate::visit::{Reply, Visit};
+use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
-use everbell_http::call::shown;
 use everbell_http::problem::Problem;
+use everbell_http::request::shown;
 use everbell_wire::form::{Field, Kind, TEXT, optional};
 
 pub(crate) const QUERY: &[Field] = &[
@@ -18,11 +18,11 @@ pub(crate) const QUERY: &[Field] = &[
 ];
 
 /// How many orgs are offered to choose from.
-const OFFERED: u32 = 100;
+const MAX_SUGGESTED_ORGS: u32 = 100;
 
-/// What is about to be done.
+/// An action that needs an org.
 #[derive(Clone, Copy)]
-pub(super) struct Doing {
+pub(super) struct OrgAction {
     /// The last part of the path.
     pub(super) path: &'static str,
     /// The heading, up to the key of the job.
@@ -37,40 +37,43 @@ struct AskPage {
     frame: Frame,
     subject: Subject,
     refusal: Refusal,
-    doing: Doing,
+    action: OrgAction,
     typed: String,
     /// Ids and names to choose from.
-    offered: Vec<(String, String)>,
+    suggested: Vec<(String, String)>,
 }
 
 /// The job; for the org that is meant, if it fires for each. Or the page that asks which org that is.
-pub(super) async fn subject(visit: &Visit, doing: Doing) -> Result<Result<Subject, Box<Reply>>, Problem> {
-    let subject = Subject::living(visit).await?;
-    let query = visit.query(QUERY);
-    let said = |name: &str| visit.sent(name).map(str::to_owned).or_else(|| query.text(name).map(str::to_owned));
-    if !subject.is_for_each() || (doing.for_all.is_some() && said("orgs").is_some()) {
+pub(super) async fn subject(
+    request: &UiRequest,
+    action: OrgAction,
+) -> Result<Result<Subject, Box<UiResponse>>, Problem> {
+    let subject = Subject::living(request).await?;
+    let query = request.query(QUERY);
+    let said = |name: &str| request.sent(name).map(str::to_owned).or_else(|| query.text(name).map(str::to_owned));
+    if !subject.is_for_each() || (action.for_all.is_some() && said("orgs").is_some()) {
         return Ok(Ok(subject));
     }
     let Some(typed) = said("orgId") else {
-        return Ok(Err(Box::new(ask(visit, subject, doing, String::new()).await?)));
+        return Ok(Err(Box::new(ask(request, subject, action, String::new()).await?)));
     };
     let Ok(id) = OrgId::new(&typed) else {
-        return Ok(Err(Box::new(ask(visit, subject, doing, typed).await?)));
+        return Ok(Err(Box::new(ask(request, subject, action, typed).await?)));
     };
-    match visit.orgs().get(&id).await {
+    match request.orgs().get(&id).await {
         Ok(org) => {
-            let jobs = visit.orgs().jobs_of(&id).await?;
+            let jobs = request.orgs().jobs_of(&id).await?;
             Ok(Ok(subject.for_org(&org, jobs)))
         }
-        Err(StoreError::NotFound { .. }) => Ok(Err(Box::new(ask(visit, subject, doing, typed).await?))),
+        Err(StoreError::NotFound { .. }) => Ok(Err(Box::new(ask(request, subject, action, typed).await?))),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Asks for an org, again if there is none of this id.
-async fn ask(visit: &Visit, subject: Subject, doing: Doing, typed: String) -> Result<Reply, Problem> {
-    let page = PageRequest { limit: OFFERED, after: None };
-    let orgs = visit.orgs().list(&OrgFilter::default(), &page).await?.items;
+async fn ask(request: &UiRequest, subject: Subject, action: OrgAction, typed: String) -> Result<UiResponse, Problem> {
+    let page = PageRequest { limit: MAX_SUGGESTED_ORGS, after: None };
+    let orgs = request.orgs().list(&OrgFilter::default(), &page).await?.items;
     let (refusal, status) = if typed.is_empty() {
         (Refusal::default(), StatusCode::OK)
     } else {
@@ -78,12 +81,12 @@ async fn ask(visit: &Visit, subject: Subject, doing: Doing, typed: String) -> Re
         (Refusal::at_field("orgId", text), StatusCode::NOT_FOUND)
     };
     let page = AskPage {
-        frame: visit.frame(Section::Jobs, format!("{} {}", doing.verb, subject.key)).await,
-        offered: orgs.into_iter().map(|org| (org.id.to_string(), org.name)).collect(),
+        frame: request.frame(Section::Jobs, format!("{} {}", action.verb, subject.key)).await,
+        suggested: orgs.into_iter().map(|org| (org.id.to_string(), org.name)).collect(),
         subject,
         refusal,
-        doing,
+        action,
         typed,
     };
-    Reply::refused(&page, status)
+    UiResponse::with_status(&page, status)
 }

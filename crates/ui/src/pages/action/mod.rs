@@ -1,5 +1,5 @@
-//! What operators do with jobs. Each is a page of its own that says what will happen before it is confirmed; with
-//! JavaScript it opens in a dialog and tells the effect while it is filled in. What is sent goes through the API.
+//! Actions on jobs. Each is a page that shows its effect before it is confirmed. With JavaScript it opens in a dialog and
+//! updates the effect live. Submitted forms go through the API.
 
 pub(crate) mod backfill;
 pub(crate) mod backfills;
@@ -19,19 +19,19 @@ mod subject;
 use serde::Serialize;
 
 use crate::markup::Markup;
-use crate::visit::Visit;
+use crate::request::UiRequest;
 use everbell_http::access::{Role, expect_role};
 use everbell_http::problem::{Kind, Problem};
 
 pub(crate) use refusal::Refusal;
 pub(crate) use subject::Subject;
 
-/// A time on the clock of whoever looks, and how far away it is.
+/// A rendered time, and its distance from now.
 pub(crate) type Moment = (Markup, Markup);
 
-/// Refuses who may not act at all, before they fill in a form.
-pub(crate) fn expect_operator(visit: &Visit) -> Result<(), Problem> {
-    expect_role(&visit.actor, Role::Operator)
+/// Fails early if the actor is not an operator.
+pub(crate) fn expect_operator(request: &UiRequest) -> Result<(), Problem> {
+    expect_role(&request.actor, Role::Operator)
 }
 
 /// The body or the query of a request that takes a reason and nothing else.
@@ -43,13 +43,13 @@ pub(crate) struct Reason<'a> {
 
 impl<'a> Reason<'a> {
     /// The reason of the form.
-    pub(crate) fn sent(visit: &'a Visit) -> Reason<'a> {
-        Reason { reason: visit.sent("reason") }
+    pub(crate) fn sent(request: &'a UiRequest) -> Reason<'a> {
+        Reason { reason: request.sent("reason") }
     }
 }
 
-/// A problem that the form tells, with what was typed; any other has a page of its own.
-pub(crate) fn mendable(problem: Problem) -> Result<Problem, Problem> {
+/// Returns a problem that the form can show, or fails with one that has its own page.
+pub(crate) fn correctable(problem: Problem) -> Result<Problem, Problem> {
     match problem.kind {
         Kind::InvalidInput
         | Kind::Conflict
@@ -62,7 +62,7 @@ pub(crate) fn mendable(problem: Problem) -> Result<Problem, Problem> {
     }
 }
 
-/// What was typed into a field.
-pub(crate) fn typed(visit: &Visit, name: &str) -> String {
-    visit.sent(name).unwrap_or_default().to_owned()
+/// Returns the submitted text of a field, or an empty text.
+pub(crate) fn typed(request: &UiRequest, name: &str) -> String {
+    request.sent(name).unwrap_or_default().to_owned()
 }

@@ -8,20 +8,20 @@ use serde::Serialize;
 
 use super::quick::quick;
 use super::run_now::{Active, named_runs};
-use super::{Moment, Refusal, Subject, expect_operator, mendable, typed};
+use super::{Moment, Refusal, Subject, correctable, expect_operator, typed};
 use crate::clock::Clock;
 use crate::equivalent::Equivalent;
-use crate::visit::{Reply, Visit};
+use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
 use everbell_http::problem::Problem;
 use everbell_wire as wire;
 
 const FIELDS: [&str; 2] = ["reason", "until"];
 /// How many fires are named that will not happen.
-const NAMED: usize = 4;
+const MAX_LISTED_FIRES: usize = 4;
 /// How many reasons are offered, and how much of the audit trail is looked at for them.
-const OFFERED: usize = 8;
-const LOOKED_AT: u32 = 200;
+const MAX_SUGGESTED_REASONS: usize = 8;
+const MAX_READ_ENTRIES: u32 = 200;
 
 #[derive(Template)]
 #[template(path = "action/pause.html")]
@@ -32,7 +32,7 @@ struct PausePage {
     reason: String,
     until: String,
     reasons: Vec<String>,
-    held: Option<Held>,
+    current: Option<CurrentPause>,
     effect: Effect,
     /// The first runs that go on, and how many more.
     active: Vec<Active>,
@@ -41,14 +41,14 @@ struct PausePage {
 }
 
 /// The pause that there is.
-struct Held {
+struct CurrentPause {
     by: String,
     reason: String,
     since: Moment,
     until: Option<Moment>,
 }
 
-/// What a pause does.
+/// The effect of a pause.
 #[derive(Default)]
 struct Effect {
     /// Why nothing would fire anyway.
@@ -62,23 +62,23 @@ struct Effect {
 }
 
 impl Effect {
-    fn of(subject: &Subject, clock: &Clock, until: Option<Timestamp>) -> Effect {
+    fn new(subject: &Subject, clock: &Clock, until: Option<Timestamp>) -> Effect {
         let idle = |why: String| Effect { idle: Some(why), ..Effect::default() };
         if let Some(error) = subject.error() {
-            return idle(format!("It cannot fire as it is: {error}."));
+            return idle(format!("The job cannot fire: {error}."));
         }
         if subject.is_for_each() {
             return idle(
-                "It fires for each org, at its own local time. While it is paused it fires for none.".to_owned(),
+                "This job fires for each org at its local time. While it is paused, it fires for none.".to_owned(),
             );
         }
-        let Some(spec) = subject.spec() else { return idle("Its schedule cannot be read.".to_owned()) };
+        let Some(spec) = subject.spec() else { return idle("The schedule cannot be read.".to_owned()) };
         let until = until.filter(|until| *until > clock.now);
         let before_end = |at: &Timestamp| until.is_none_or(|until| *at <= until);
-        let fires: Vec<Timestamp> = subject.fires(clock.now).take_while(before_end).take(NAMED).collect();
+        let fires: Vec<Timestamp> = subject.fires(clock.now).take_while(before_end).take(MAX_LISTED_FIRES).collect();
         if fires.is_empty() {
-            let why = if until.is_some() { "it has no fire before then" } else { "its schedule has no fire any more" };
-            return idle(format!("Nothing would fire anyway: {why}."));
+            let why = if until.is_some() { "the job has no run before then" } else { "the schedule has no more runs" };
+            return idle(format!("Nothing would run anyway: {why}."));
         }
         let last = fires.last().copied().unwrap_or(clock.now);
         Effect {
@@ -93,46 +93,46 @@ impl Effect {
     }
 }
 
-/// Also of what is typed, before it is sent.
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    form(&visit, None).await
+/// Shows the form. Also serves its live preview.
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    form(&request, None).await
 }
 
-async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem> {
-    let subject = Subject::living(visit).await?;
-    let clock = visit.clock();
+async fn form(request: &UiRequest, problem: Option<&Problem>) -> Result<UiResponse, Problem> {
+    let subject = Subject::living(request).await?;
+    let clock = request.clock();
     let pause = subject.row.job.state.pause.as_ref();
-    let mut reason = typed(visit, "reason");
-    let mut until = typed(visit, "until");
-    if let Some(pause) = pause.filter(|_| visit.sent.is_empty()) {
+    let mut reason = typed(request, "reason");
+    let mut until = typed(request, "until");
+    if let Some(pause) = pause.filter(|_| request.sent.is_empty()) {
         reason.clone_from(&pause.reason);
         until = pause.until.map(|at| subject.wall(at)).unwrap_or_default();
     }
-    if let Some(word) = visit.sent("set") {
-        until = quick(word, visit.now, &subject.zone).map(|at| subject.wall(at)).unwrap_or_default();
+    if let Some(word) = request.sent("set") {
+        until = quick(word, request.now, &subject.zone).map(|at| subject.wall(at)).unwrap_or_default();
     }
-    let held = pause.map(|pause| Held {
+    let current = pause.map(|pause| CurrentPause {
         by: pause.by.clone(),
         reason: pause.reason.clone(),
         since: subject.moment(&clock, pause.at),
         until: pause.until.map(|at| subject.moment(&clock, at)),
     });
-    let (active, more) = named_runs(visit, &subject, &clock).await?;
+    let (active, more) = named_runs(request, &subject, &clock).await?;
     let page = PausePage {
         active,
         more,
-        frame: visit.frame(Section::Jobs, format!("Pause {}", subject.key)).await,
-        effect: Effect::of(&subject, &clock, subject.read(&until)),
-        refusal: Refusal::of(problem, &FIELDS),
-        reasons: reasons(visit).await?,
-        same: same(visit, &subject, &reason, &until)?,
+        frame: request.frame(Section::Jobs, format!("Pause {}", subject.key)).await,
+        effect: Effect::new(&subject, &clock, subject.read(&until)),
+        refusal: Refusal::from_problem(problem, &FIELDS),
+        reasons: reasons(request).await?,
+        same: same(request, &subject, &reason, &until)?,
         subject,
         reason,
         until,
-        held,
+        current,
     };
-    Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+    UiResponse::with_status(&page, problem.map_or(StatusCode::OK, Problem::status))
 }
 
 /// The body of the request.
@@ -147,46 +147,46 @@ struct Body<'a> {
     cancel_pending: Option<bool>,
 }
 
-fn same(visit: &Visit, subject: &Subject, reason: &str, until: &str) -> Result<Equivalent, Problem> {
+fn same(request: &UiRequest, subject: &Subject, reason: &str, until: &str) -> Result<Equivalent, Problem> {
     let reason = if reason.is_empty() { "why" } else { reason };
     let until = Some(until).filter(|until| !until.is_empty());
     let mut words = vec!["jobs", "pause", &subject.key, "--reason", reason];
     words.extend(until.iter().flat_map(|until| ["--until", *until]));
     let body = Body { reason: Some(reason), until, cancel_pending: None };
     let path = format!("/jobs/{}/pause", subject.name);
-    Equivalent::with_body(&visit.api_base(), "POST", &path, &body, &words)
+    Equivalent::with_body(&request.api_base(), "POST", &path, &body, &words)
 }
 
 /// Why jobs were paused lately, the latest first.
-async fn reasons(visit: &Visit) -> Result<Vec<String>, Problem> {
-    let page = PageRequest { limit: LOOKED_AT, after: None };
-    let entries = visit.app.bell.store().list_audit(None, &page).await?.items;
+async fn reasons(request: &UiRequest) -> Result<Vec<String>, Problem> {
+    let page = PageRequest { limit: MAX_READ_ENTRIES, after: None };
+    let entries = request.app.bell.store().list_audit(None, &page).await?.items;
     let mut all: Vec<String> = Vec::new();
     for reason in entries.into_iter().filter(|entry| entry.action == "job.pause").filter_map(|entry| entry.reason) {
-        if all.len() < OFFERED && !all.contains(&reason) {
+        if all.len() < MAX_SUGGESTED_REASONS && !all.contains(&reason) {
             all.push(reason);
         }
     }
     Ok(all)
 }
 
-pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    if visit.sent("set").is_some() {
-        return form(&visit, None).await;
+pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    if request.sent("set").is_some() {
+        return form(&request, None).await;
     }
-    let subject = Subject::living(&visit).await?;
+    let subject = Subject::living(&request).await?;
     let path = [("jobId", subject.exact.as_str())];
     let body = Body {
-        reason: visit.sent("reason"),
-        until: visit.sent("until"),
-        cancel_pending: visit.sent("cancelPending").map(|_| true),
+        reason: request.sent("reason"),
+        until: request.sent("until"),
+        cancel_pending: request.sent("cancelPending").map(|_| true),
     };
-    match visit.perform::<wire::Paused>(Method::POST, "/jobs/{jobId}/pause", &path, &body).await {
+    match request.perform::<wire::Paused>(Method::POST, "/jobs/{jobId}/pause", &path, &body).await {
         Ok(_) if subject.is_paused() => {
-            Ok(Reply::done(subject.place(), format!("{} is still paused, with another reason.", subject.key)))
+            Ok(UiResponse::done(subject.path(), format!("{} is still paused. The reason was changed.", subject.key)))
         }
-        Ok(_) => Ok(Reply::done(subject.place(), format!("{} is paused.", subject.key))),
-        Err(problem) => form(&visit, Some(&mendable(problem)?)).await,
+        Ok(_) => Ok(UiResponse::done(subject.path(), format!("{} is paused.", subject.key))),
+        Err(problem) => form(&request, Some(&correctable(problem)?)).await,
     }
 }

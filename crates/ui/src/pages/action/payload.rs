@@ -56,13 +56,15 @@ fn parts(json: &str) -> impl Iterator<Item = (char, bool)> {
 }
 
 /// The payload that was typed, if it is another than the job's; or what is wrong with it, with line and column.
-pub(super) fn another(typed: &str, own: &str) -> Result<Option<Box<RawValue>>, String> {
+pub(super) fn changed_payload(typed: &str, own: &str) -> Result<Option<Box<RawValue>>, String> {
     let read: Box<RawValue> = serde_json::from_str(typed).map_err(|error| format!("is not JSON: {error}"))?;
     if indented(typed) == indented(own) {
         return Ok(None);
     }
     if read.get() == "null" {
-        return Err("`null` would mean the payload of the job; type another value, or leave it as it was".to_owned());
+        return Err(
+            "`null` selects the payload of the job; enter another value or leave the field unchanged".to_owned()
+        );
     }
     Ok(Some(read))
 }
@@ -82,11 +84,11 @@ mod tests {
 
     #[test]
     fn a_payload_is_sent_only_if_it_is_another() {
-        assert!(another("{ \"a\" :\r\n 1 }", "{\"a\":1}").unwrap().is_none());
-        assert_eq!(another("{\"a\":2.50}", "{\"a\":1}").unwrap().unwrap().get(), "{\"a\":2.50}");
-        let told = another("{\n  \"a\": x\n}", "{}").unwrap_err();
-        assert!(told.starts_with("is not JSON") && told.ends_with("at line 2 column 8"), "{told}");
-        assert!(another("null", "{}").is_err());
-        assert!(another("", "{}").is_err());
+        assert!(changed_payload("{ \"a\" :\r\n 1 }", "{\"a\":1}").unwrap().is_none());
+        assert_eq!(changed_payload("{\"a\":2.50}", "{\"a\":1}").unwrap().unwrap().get(), "{\"a\":2.50}");
+        let fault = changed_payload("{\n  \"a\": x\n}", "{}").unwrap_err();
+        assert!(fault.starts_with("is not JSON") && fault.ends_with("at line 2 column 8"), "{fault}");
+        assert!(changed_payload("null", "{}").is_err());
+        assert!(changed_payload("", "{}").is_err());
     }
 }

@@ -1,11 +1,11 @@
-//! Times that buttons choose, so that nobody has to type them.
+//! Times that buttons select.
 
 use jiff::civil::{Date, Weekday};
 use jiff::{Span, Timestamp, Zoned};
 
 use everbell_core::Zone;
 
-/// The time that a button stands for, counted from this one on the clock of the zone. Another word is none.
+/// Returns the time of a button, relative to `from` in local time. Unknown words have none.
 pub(super) fn quick(word: &str, from: Timestamp, zone: &Zone) -> Option<Timestamp> {
     let from = from.to_zoned(zone.as_jiff().clone());
     let there = match word {

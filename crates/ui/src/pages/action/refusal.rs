@@ -1,9 +1,9 @@
 //! [`Refusal`]: what is wrong with a form that was sent.
 
-use crate::markup::{Markup, told};
+use crate::markup::{Markup, render_inline_code};
 use everbell_http::problem::{Kind, Problem};
 
-/// What is wrong with a form that was sent, by the names of its fields; and what is wrong with the whole.
+/// The errors of a submitted form: by field, and about the form as a whole.
 #[derive(Default)]
 pub(crate) struct Refusal {
     pub(crate) faults: Vec<(String, String)>,
@@ -11,12 +11,12 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// What the API said. What is said about anything but these fields is said about the whole.
-    pub(crate) fn of(problem: Option<&Problem>, fields: &[&str]) -> Refusal {
+    /// Assigns the errors of a problem to these fields. All other errors are about the form as a whole.
+    pub(crate) fn from_problem(problem: Option<&Problem>, fields: &[&str]) -> Refusal {
         let Some(problem) = problem else { return Refusal::default() };
         // A job that lives, but of which the form knew another version, is retired to the API.
         if matches!(problem.kind, Kind::RevisionMismatch | Kind::JobRetired) {
-            let text = "The job has changed meanwhile, and nothing was done. This is how it is now: look again, then send it again.";
+            let text = "The job has changed in the meantime, and nothing was done. This is its current state: check it, then try again.";
             return Refusal { faults: Vec::new(), whole: Some(text.to_owned()) };
         }
         let (mut faults, mut others) = (Vec::new(), Vec::new());
@@ -42,7 +42,7 @@ impl Refusal {
         Refusal { faults: vec![(name.to_owned(), text.into())], whole: None }
     }
 
-    /// What is wrong with a field.
+    /// Returns the error of a field.
     pub(crate) fn at(&self, name: &str) -> Option<&str> {
         self.faults.iter().find(|(place, _)| place == name).map(|(_, text)| text.as_str())
     }
@@ -50,16 +50,19 @@ impl Refusal {
     /// The attributes of a field: what stands below it is about it, and whether that is a fault.
     pub(crate) fn mark(&self, name: &str) -> Markup {
         let invalid = if self.at(name).is_some() { " aria-invalid=\"true\"" } else { "" };
-        Markup::of(format!(" aria-describedby=\"{name}-note\"{invalid}"))
+        Markup::from_html(format!(" aria-describedby=\"{name}-note\"{invalid}"))
     }
 
-    /// What stands below a field: what is wrong with it, else something about it.
+    /// Renders the text below a field: its error, or else a note.
     pub(crate) fn below(&self, name: &str, about: &str) -> Markup {
         let (class, text) = self.at(name).map_or(("note", about), |fault| ("fault", fault));
-        Markup::of(format!("<p class=\"{class}\" id=\"{name}-note\" dir=\"auto\">{}</p>", told(text)))
+        Markup::from_html(format!(
+            "<p class=\"{class}\" id=\"{name}-note\" dir=\"auto\">{}</p>",
+            render_inline_code(text)
+        ))
     }
 
-    /// The same for a time, which is read in this zone.
+    /// Renders the text below a time field, with the time zone that applies.
     pub(crate) fn below_in(&self, name: &str, zone: &str, about: &str) -> Markup {
         self.below(name, format!("In {zone}. {about}").trim_end())
     }
@@ -74,15 +77,15 @@ mod tests {
     fn a_fault_stands_at_its_field_or_above_all() {
         let faults =
             vec![Fault::new("/reason", "required", "is <required>"), Fault::new("/schedule", "invalid", "broken")];
-        let refusal = Refusal::of(Some(&Problem::body(faults)), &["reason", "until"]);
+        let refusal = Refusal::from_problem(Some(&Problem::body(faults)), &["reason", "until"]);
         assert_eq!((refusal.at("reason"), refusal.at("until")), (Some("is <required>"), None));
         assert_eq!(refusal.whole.as_deref(), Some("schedule: broken"));
         assert!(refusal.below("reason", "why").as_str().contains("class=\"fault\" id=\"reason-note\""));
         assert!(refusal.below("reason", "why").as_str().contains("is &lt;required&gt;"));
         assert!(refusal.below("until", "when").as_str().contains(">when<"));
         assert!(refusal.mark("reason").as_str().contains("aria-invalid"));
-        let whole = Refusal::of(Some(&Problem::new(Kind::Conflict, "the job is not paused")), &["reason"]);
+        let whole = Refusal::from_problem(Some(&Problem::new(Kind::Conflict, "the job is not paused")), &["reason"]);
         assert_eq!(whole.whole.as_deref(), Some("the job is not paused"));
-        assert!(Refusal::of(None, &[]).whole.is_none());
+        assert!(Refusal::from_problem(None, &[]).whole.is_none());
     }
 }

@@ -5,18 +5,18 @@ use axum::http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::for_org::{self, Doing};
+use super::for_org::{self, OrgAction};
 use super::quick::quick;
-use super::{Moment, Refusal, Subject, expect_operator, mendable, typed};
+use super::{Moment, Refusal, Subject, correctable, expect_operator, typed};
 use crate::clock::Clock;
 use crate::equivalent::Equivalent;
-use crate::visit::{Reply, Visit};
+use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
 use everbell_http::problem::Problem;
 use everbell_wire as wire;
 
 const FIELDS: [&str; 2] = ["nextRunAt", "reason"];
-const DOING: Doing = Doing { path: "reschedule", verb: "Reschedule the next fire of", for_all: None };
+const ACTION: OrgAction = OrgAction { path: "reschedule", verb: "Reschedule the next run of", for_all: None };
 
 #[derive(Template)]
 #[template(path = "action/reschedule.html")]
@@ -31,14 +31,14 @@ struct ReschedulePage {
     same: Equivalent,
 }
 
-/// What moving does.
+/// The effect of moving a run.
 struct Effect {
     from: Moment,
     /// Where the schedule has it, if it was moved before.
     slot: Option<Moment>,
     /// Where to, if that is another time.
     to: Option<Moment>,
-    /// Whether that has gone by already, so that it is refused.
+    /// Whether the new time is in the past.
     gone: bool,
     /// How many later fires it is moved behind: they become one with it.
     folded: u64,
@@ -47,7 +47,7 @@ struct Effect {
 }
 
 impl Effect {
-    fn of(subject: &Subject, clock: &Clock, to: Option<Timestamp>) -> Option<Effect> {
+    fn new(subject: &Subject, clock: &Clock, to: Option<Timestamp>) -> Option<Effect> {
         let (spec, timer) = (subject.spec()?, subject.row.timer.as_ref()?);
         let from = timer.next_run_at?;
         let slot = timer.rescheduled_from.or_else(|| spec.next_after(timer.last_slot_at))?;
@@ -65,37 +65,37 @@ impl Effect {
     }
 }
 
-/// Also of what is typed, before it is sent.
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    form(&visit, None).await
+/// Shows the form. Also serves its live preview.
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    form(&request, None).await
 }
 
-async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem> {
-    let subject = match for_org::subject(visit, DOING).await? {
+async fn form(request: &UiRequest, problem: Option<&Problem>) -> Result<UiResponse, Problem> {
+    let subject = match for_org::subject(request, ACTION).await? {
         Ok(subject) => subject,
         Err(ask) => return Ok(*ask),
     };
-    let mut to = typed(visit, "nextRunAt");
+    let mut to = typed(request, "nextRunAt");
     let next = subject.next();
-    if visit.sent.is_empty() {
+    if request.sent.is_empty() {
         to = next.map(|at| subject.wall(at)).unwrap_or_default();
     }
-    if let Some(word) = visit.sent("set")
+    if let Some(word) = request.sent("set")
         && let Some(at) = subject.read(&to).or(next).and_then(|from| quick(word, from, &subject.zone))
     {
         to = subject.wall(at);
     }
     let page = ReschedulePage {
-        frame: visit.frame(Section::Jobs, format!("Reschedule the next fire of {}", subject.named())).await,
-        effect: Effect::of(&subject, &visit.clock(), subject.read(&to)),
-        refusal: Refusal::of(problem, &FIELDS),
-        same: same(visit, &subject, &to)?,
-        reason: typed(visit, "reason"),
+        frame: request.frame(Section::Jobs, format!("Reschedule the next run of {}", subject.named())).await,
+        effect: Effect::new(&subject, &request.clock(), subject.read(&to)),
+        refusal: Refusal::from_problem(problem, &FIELDS),
+        same: same(request, &subject, &to)?,
+        reason: typed(request, "reason"),
         subject,
         to,
     };
-    Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+    UiResponse::with_status(&page, problem.map_or(StatusCode::OK, Problem::status))
 }
 
 /// The body of the request.
@@ -110,31 +110,31 @@ struct Body<'a> {
     reason: Option<&'a str>,
 }
 
-fn same(visit: &Visit, subject: &Subject, to: &str) -> Result<Equivalent, Problem> {
+fn same(request: &UiRequest, subject: &Subject, to: &str) -> Result<Equivalent, Problem> {
     let path = format!("/jobs/{}/reschedule", subject.name);
     let body = Body { next_run_at: Some(to), org_id: subject.org_id(), reason: None };
     let words = [&["jobs", "reschedule", &subject.key, "--to", to][..], &subject.org_words()].concat();
-    Equivalent::with_body(&visit.api_base(), "POST", &path, &body, &words)
+    Equivalent::with_body(&request.api_base(), "POST", &path, &body, &words)
 }
 
-pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    if visit.sent("set").is_some() {
-        return form(&visit, None).await;
+pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    if request.sent("set").is_some() {
+        return form(&request, None).await;
     }
-    let subject = match for_org::subject(&visit, DOING).await? {
+    let subject = match for_org::subject(&request, ACTION).await? {
         Ok(subject) => subject,
         Err(ask) => return Ok(*ask),
     };
     let path = [("jobId", subject.exact.as_str())];
-    let (next_run_at, reason) = (visit.sent("nextRunAt"), visit.sent("reason"));
+    let (next_run_at, reason) = (request.sent("nextRunAt"), request.sent("reason"));
     let body = Body { next_run_at, org_id: subject.org_id(), reason };
-    match visit.perform::<wire::Job>(Method::POST, "/jobs/{jobId}/reschedule", &path, &body).await {
+    match request.perform::<wire::Job>(Method::POST, "/jobs/{jobId}/reschedule", &path, &body).await {
         Ok(_) => {
-            let to = typed(&visit, "nextRunAt").replace('T', " ");
+            let to = typed(&request, "nextRunAt").replace('T', " ");
             let zone = subject.zone.name();
-            Ok(Reply::done(subject.back(), format!("The next fire of {} is at {to} in {zone}.", subject.named())))
+            Ok(UiResponse::done(subject.back(), format!("The next run of {} is at {to} in {zone}.", subject.named())))
         }
-        Err(problem) => form(&visit, Some(&mendable(problem)?)).await,
+        Err(problem) => form(&request, Some(&correctable(problem)?)).await,
     }
 }

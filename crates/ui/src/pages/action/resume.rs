@@ -1,13 +1,13 @@
-//! Resuming a job that is paused or cannot fire, and what about the slots that went by.
+//! Resuming a job that is paused or cannot fire, and the handling of missed slots.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde::Serialize;
 
-use super::{Moment, Refusal, Subject, expect_operator, mendable, typed};
+use super::{Moment, Refusal, Subject, correctable, expect_operator, typed};
 use crate::clock::Clock;
 use crate::equivalent::Equivalent;
-use crate::visit::{Reply, Visit};
+use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
 use everbell_http::problem::Problem;
 use everbell_wire as wire;
@@ -29,7 +29,7 @@ struct ResumePage {
     same: Equivalent,
 }
 
-/// What went by, and what comes.
+/// The missed slots and the next run.
 struct Effect {
     pause: Option<(String, String, Moment)>,
     missed: u64,
@@ -38,7 +38,7 @@ struct Effect {
 }
 
 impl Effect {
-    fn of(subject: &Subject, clock: &Clock) -> Effect {
+    fn new(subject: &Subject, clock: &Clock) -> Effect {
         let since = subject.timer().last_slot_at;
         let spec = subject.spec();
         let pause = subject.row.job.state.pause.as_ref();
@@ -53,26 +53,26 @@ impl Effect {
     }
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    form(&visit, None).await
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    form(&request, None).await
 }
 
-async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem> {
-    let subject = Subject::living(visit).await?;
-    let once = visit.sent("missed") == Some("fire_once");
+async fn form(request: &UiRequest, problem: Option<&Problem>) -> Result<UiResponse, Problem> {
+    let subject = Subject::living(request).await?;
+    let once = request.sent("missed") == Some("fire_once");
     let resumable = subject.is_paused() || subject.error().is_some();
     let page = ResumePage {
-        frame: visit.frame(Section::Jobs, format!("Resume {}", subject.key)).await,
-        refusal: Refusal::of(problem, &FIELDS),
-        effect: Effect::of(&subject, &visit.clock()),
-        idle: (!resumable).then_some("It is active, so there is nothing to resume."),
-        same: same(visit, &subject, once)?,
-        reason: typed(visit, "reason"),
+        frame: request.frame(Section::Jobs, format!("Resume {}", subject.key)).await,
+        refusal: Refusal::from_problem(problem, &FIELDS),
+        effect: Effect::new(&subject, &request.clock()),
+        idle: (!resumable).then_some("The job is already active."),
+        same: same(request, &subject, once)?,
+        reason: typed(request, "reason"),
         once,
         subject,
     };
-    Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+    UiResponse::with_status(&page, problem.map_or(StatusCode::OK, Problem::status))
 }
 
 /// The body of the request.
@@ -84,24 +84,24 @@ struct Body<'a> {
     reason: Option<&'a str>,
 }
 
-fn same(visit: &Visit, subject: &Subject, once: bool) -> Result<Equivalent, Problem> {
+fn same(request: &UiRequest, subject: &Subject, once: bool) -> Result<Equivalent, Problem> {
     let mut words = vec!["jobs", "resume", &subject.key];
     if once {
         words.push("--run-missed");
     }
     let body = Body { missed: Some(if once { "fire_once" } else { "skip" }), reason: None };
     let path = format!("/jobs/{}/resume", subject.name);
-    Equivalent::with_body(&visit.api_base(), "POST", &path, &body, &words)
+    Equivalent::with_body(&request.api_base(), "POST", &path, &body, &words)
 }
 
-pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    let subject = Subject::living(&visit).await?;
+pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    let subject = Subject::living(&request).await?;
     let path = [("jobId", subject.exact.as_str())];
-    let body = Body { missed: visit.sent("missed"), reason: visit.sent("reason") };
-    match visit.perform::<wire::Resumed>(Method::POST, "/jobs/{jobId}/resume", &path, &body).await {
-        Ok(answer) => Ok(Reply::done(subject.place(), outcome(&subject.key, &answer.resumed))),
-        Err(problem) => form(&visit, Some(&mendable(problem)?)).await,
+    let body = Body { missed: request.sent("missed"), reason: request.sent("reason") };
+    match request.perform::<wire::Resumed>(Method::POST, "/jobs/{jobId}/resume", &path, &body).await {
+        Ok(answer) => Ok(UiResponse::done(subject.path(), outcome(&subject.key, &answer.resumed))),
+        Err(problem) => form(&request, Some(&correctable(problem)?)).await,
     }
 }
 
@@ -109,10 +109,11 @@ pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
 fn outcome(key: &str, resumed: &wire::Resumption) -> String {
     let missed = resumed.missed_slots;
     let slots = if missed == 1 { "1 slot".to_owned() } else { format!("{missed} slots") };
+    let were = if missed == 1 { "was" } else { "were" };
     match (missed, !resumed.run_ids.is_empty()) {
-        (_, true) => format!("{key} is active again; one run was made for the {slots} that went by."),
+        (_, true) => format!("{key} is active again. One run was created for the {slots} that {were} missed."),
         (0, false) => format!("{key} is active again."),
-        (_, false) => format!("{key} is active again; {slots} went by without a run."),
+        (_, false) => format!("{key} is active again. {slots} {were} missed."),
     }
 }
 
@@ -130,7 +131,7 @@ mod tests {
             outcome("a", &wire::Resumption { missed_slots, action, run_ids, released_runs: 0 })
         };
         assert_eq!(said(0, &[]), "a is active again.");
-        assert_eq!(said(1, &[]), "a is active again; 1 slot went by without a run.");
-        assert_eq!(said(11, &["x"]), "a is active again; one run was made for the 11 slots that went by.");
+        assert_eq!(said(1, &[]), "a is active again. 1 slot was missed.");
+        assert_eq!(said(11, &["x"]), "a is active again. One run was created for the 11 slots that were missed.");
     }
 }

@@ -9,27 +9,27 @@ use everbell_core::{ActiveRun, RunId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::for_org::{self, Doing};
-use super::payload::{another, indented};
-use super::{Moment, Refusal, Subject, expect_operator, mendable, typed};
+use super::for_org::{self, OrgAction};
+use super::payload::{changed_payload, indented};
+use super::{Moment, Refusal, Subject, correctable, expect_operator, typed};
 use crate::badge;
 use crate::clock::Clock;
 use crate::equivalent::Equivalent;
 use crate::markup::Markup;
-use crate::visit::{Content, Flash, Reply, Visit};
+use crate::request::{Content, Flash, UiRequest, UiResponse};
 use crate::{Frame, Section};
 use everbell_http::problem::{Kind, Problem};
 use everbell_wire as wire;
 use everbell_wire::run::RunNowOutcome;
 
 const FIELDS: [&str; 2] = ["payload", "note"];
-const DOING: Doing = Doing { path: "run-now", verb: "Run", for_all: Some("orgs/run-now?all=true") };
-/// Runs that are in the way of others.
+const ACTION: OrgAction = OrgAction { path: "run-now", verb: "Run", for_all: Some("orgs/run-now?all=true") };
+/// The statuses of active runs.
 pub(super) const ACTIVE: [RunStatus; 2] = [RunStatus::Pending, RunStatus::Running];
-/// How many of them are looked at.
-const LOOKED_AT: u32 = 100;
-/// How many of them are named.
-const NAMED: usize = 3;
+/// The maximum number of active runs that are read.
+const MAX_ACTIVE_RUNS: u32 = 100;
+/// The maximum number of active runs that are listed.
+const MAX_LISTED_RUNS: usize = 3;
 
 #[derive(Template)]
 #[template(path = "action/run_now.html")]
@@ -49,17 +49,17 @@ struct RunNowPage {
     same: Equivalent,
 }
 
-/// A run that is in the way.
+/// An active run.
 pub(super) struct Active {
     pub(super) id: String,
     pub(super) status: Markup,
-    /// For so long.
+    /// The time since it is active.
     pub(super) since: Markup,
     pub(super) host: Option<String>,
 }
 
 impl Active {
-    fn of(run: &RunRecord, clock: &Clock, instances: &[Instance]) -> Active {
+    fn new(run: &RunRecord, clock: &Clock, instances: &[Instance]) -> Active {
         let host = run.claimed.and_then(|(_, id)| instances.iter().find(|instance| instance.id == id));
         Active {
             id: run.id.to_string(),
@@ -70,7 +70,7 @@ impl Active {
     }
 }
 
-/// What becomes of a run by hand now, as the API will decide it.
+/// Predicts the outcome of a manual run with the same decision that the API uses.
 fn effect(subject: &Subject, active: &[RunRecord], served: bool, clock: &Clock) -> &'static str {
     let as_seen = |run: &RunRecord| ActiveRun { id: run.id, held: run.held, cancel_requested: run.cancel_by.is_some() };
     let active: Vec<ActiveRun> = active.iter().map(as_seen).collect();
@@ -79,65 +79,70 @@ fn effect(subject: &Subject, active: &[RunRecord], served: bool, clock: &Clock) 
     let plan = plan::run_now(subject.definition(), &subject.timer(), &seen, &request, clock.now);
     let run = plan.runs.first();
     if run.is_some_and(|run| run.skip.is_some()) {
-        "Running now would be recorded as skipped, because the job wants no overlap."
+        "The run would be recorded as skipped, because the overlap policy of the job is skip."
     } else if !plan.cancel.is_empty() {
-        "Running now stops what is active, because the job wants it replaced."
+        "The run replaces the active one, because the overlap policy of the job is replace."
     } else if run.is_some_and(|run| run.held) {
-        "Running now waits until what is active has ended, because the job wants runs one after another."
+        "The run waits until the active one has ended, because the overlap policy of the job is queue."
     } else if !served {
-        "Nobody serves its target at this moment: the run waits until an instance does."
+        "No live instance serves the target. The run waits until one does."
     } else if active.is_empty() {
-        "It starts at once."
+        "The run starts now."
     } else {
-        "It starts at once, beside what is active: the job allows that."
+        "The run starts now, next to the active one, because the overlap policy of the job is allow."
     }
 }
 
 /// The active runs of a job, the oldest first.
-async fn active_runs(visit: &Visit, subject: &Subject) -> Result<Vec<RunRecord>, Problem> {
+async fn active_runs(request: &UiRequest, subject: &Subject) -> Result<Vec<RunRecord>, Problem> {
     let key = Some(subject.definition().key.clone());
     let org = subject.org.as_ref().map(|org| org.id.clone());
     let filter = RunFilter { job_key: key, org, status: ACTIVE.to_vec(), ..RunFilter::default() };
-    let mut runs = visit.runs().list(&filter, &PageRequest { limit: LOOKED_AT, after: None }).await?.items;
+    let mut runs = request.runs().list(&filter, &PageRequest { limit: MAX_ACTIVE_RUNS, after: None }).await?.items;
     runs.reverse();
     Ok(runs)
 }
 
 /// Those of them that are named, what runs before what waits behind it; and how many more there are.
-async fn named(visit: &Visit, runs: &[RunRecord], clock: &Clock) -> Result<(Vec<Active>, usize), Problem> {
-    let instances = if runs.is_empty() { Vec::new() } else { visit.app.bell.store().list_instances().await? };
+async fn named(request: &UiRequest, runs: &[RunRecord], clock: &Clock) -> Result<(Vec<Active>, usize), Problem> {
+    let instances = if runs.is_empty() { Vec::new() } else { request.app.bell.store().list_instances().await? };
     let mut shown: Vec<&RunRecord> = runs.iter().collect();
     shown.sort_by_key(|run| run.status != RunStatus::Running);
-    let more = shown.len().saturating_sub(NAMED);
-    Ok((shown.into_iter().take(NAMED).map(|run| Active::of(run, clock, &instances)).collect(), more))
+    let more = shown.len().saturating_sub(MAX_LISTED_RUNS);
+    Ok((shown.into_iter().take(MAX_LISTED_RUNS).map(|run| Active::new(run, clock, &instances)).collect(), more))
 }
 
-/// The active runs of a job that another page names; none for who may not read runs.
+/// Returns the active runs to list on another page; none if the role may not read runs.
 pub(super) async fn named_runs(
-    visit: &Visit,
+    request: &UiRequest,
     subject: &Subject,
     clock: &Clock,
 ) -> Result<(Vec<Active>, usize), Problem> {
-    let runs = if visit.may_read_runs() { active_runs(visit, subject).await? } else { Vec::new() };
-    named(visit, &runs, clock).await
+    let runs = if request.may_read_runs() { active_runs(request, subject).await? } else { Vec::new() };
+    named(request, &runs, clock).await
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    match for_org::subject(&visit, DOING).await? {
-        Ok(subject) => form(&visit, subject, Refusal::default(), StatusCode::OK).await,
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    match for_org::subject(&request, ACTION).await? {
+        Ok(subject) => form(&request, subject, Refusal::default(), StatusCode::OK).await,
         Err(ask) => Ok(*ask),
     }
 }
 
-async fn form(visit: &Visit, subject: Subject, refusal: Refusal, status: StatusCode) -> Result<Reply, Problem> {
-    let clock = visit.clock();
-    let runs = active_runs(visit, &subject).await?;
-    let (active, more) = named(visit, &runs, &clock).await?;
+async fn form(
+    request: &UiRequest,
+    subject: Subject,
+    refusal: Refusal,
+    status: StatusCode,
+) -> Result<UiResponse, Problem> {
+    let clock = request.clock();
+    let runs = active_runs(request, &subject).await?;
+    let (active, more) = named(request, &runs, &clock).await?;
     let own = indented(subject.definition().payload.as_str());
     let path = format!("/jobs/{}/run-now", subject.name);
     let words = [&["jobs", "run", &subject.key][..], &subject.org_words()].concat();
-    let base = visit.api_base();
+    let base = request.api_base();
     let same = match subject.org_id() {
         Some(org_id) => {
             let body = Body { org_id: Some(org_id), ..Body::default() };
@@ -145,12 +150,12 @@ async fn form(visit: &Visit, subject: Subject, refusal: Refusal, status: StatusC
         }
         None => Equivalent::new(&base, "POST", &path, &words),
     };
-    let payload = visit.sent("payload").map_or(own, str::to_owned);
+    let payload = request.sent("payload").map_or(own, str::to_owned);
     let page = RunNowPage {
-        frame: visit.frame(Section::Jobs, format!("Run {} now", subject.named())).await,
+        frame: request.frame(Section::Jobs, format!("Run {} now", subject.named())).await,
         lines: payload.lines().count().clamp(3, 16),
-        note: typed(visit, "note"),
-        effect: effect(&subject, &runs, visit.is_served(&subject.definition().target).await?, &clock),
+        note: typed(request, "note"),
+        effect: effect(&subject, &runs, request.is_served(&subject.definition().target).await?, &clock),
         next: subject.next().map(|at| subject.moment(&clock, at)),
         same,
         active,
@@ -159,7 +164,7 @@ async fn form(visit: &Visit, subject: Subject, refusal: Refusal, status: StatusC
         refusal,
         payload,
     };
-    Reply::refused(&page, status)
+    UiResponse::with_status(&page, status)
 }
 
 /// The body of the request.
@@ -178,58 +183,58 @@ struct Body<'a> {
     payload: Option<Box<RawValue>>,
 }
 
-pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    let subject = match for_org::subject(&visit, DOING).await? {
+pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    let subject = match for_org::subject(&request, ACTION).await? {
         Ok(subject) => subject,
         Err(ask) => return Ok(*ask),
     };
     let own = subject.definition().payload.as_str();
-    let payload = match another(visit.sent("payload").unwrap_or(own), own) {
+    let payload = match changed_payload(request.sent("payload").unwrap_or(own), own) {
         Ok(payload) => payload,
-        Err(told) => {
-            return form(&visit, subject, Refusal::at_field("payload", told), StatusCode::BAD_REQUEST).await;
+        Err(fault) => {
+            return form(&request, subject, Refusal::at_field("payload", fault), StatusCode::BAD_REQUEST).await;
         }
     };
-    let how = visit.sent("how");
+    let how = request.sent("how");
     let (force, queue) = (Some(how == Some("force")), Some(how == Some("queue")));
-    let body = Body { org_id: subject.org_id(), force, queue, note: visit.sent("note"), payload };
+    let body = Body { org_id: subject.org_id(), force, queue, note: request.sent("note"), payload };
     let path = [("jobId", subject.exact.as_str())];
-    match visit.perform::<wire::RunNow>(Method::POST, "/jobs/{jobId}/run-now", &path, &body).await {
+    match request.perform::<wire::RunNow>(Method::POST, "/jobs/{jobId}/run-now", &path, &body).await {
         Ok(answer) => Ok(ran(&subject.named(), &answer)),
         Err(problem) if problem.kind == Kind::OverlapSkipped => Ok(skipped(&subject, problem.members()?)),
         Err(problem) => {
-            let problem = mendable(problem)?;
-            let (refusal, status) = (Refusal::of(Some(&problem), &FIELDS), problem.status());
-            match for_org::subject(&visit, DOING).await? {
-                Ok(subject) => form(&visit, subject, refusal, status).await,
+            let problem = correctable(problem)?;
+            let (refusal, status) = (Refusal::from_problem(Some(&problem), &FIELDS), problem.status());
+            match for_org::subject(&request, ACTION).await? {
+                Ok(subject) => form(&request, subject, refusal, status).await,
                 Err(ask) => Ok(*ask),
             }
         }
     }
 }
 
-/// Goes to the run, and says what became of it.
-fn ran(named: &str, answer: &wire::RunNow) -> Reply {
+/// Redirects to the run with its outcome.
+fn ran(named: &str, answer: &wire::RunNow) -> UiResponse {
     let place = format!("/runs/{}", answer.run.id);
     match answer.outcome {
         RunNowOutcome::Queued => {
-            Reply::done(place, format!("{named} is queued: this run starts when what is active has ended."))
+            UiResponse::done(place, format!("{named} is queued. This run starts when the active one has ended."))
         }
         RunNowOutcome::Skipped => {
-            not_done(place, format!("{named} was not run: another run is active, so this one is skipped."))
+            not_done(place, format!("{named} was not run: another run is active, so this run was skipped."))
         }
-        _ => Reply::done(place, format!("{named} runs now. Its next scheduled fire stays as it is.")),
+        _ => UiResponse::done(place, format!("{named} is running. Its next scheduled run does not change.")),
     }
 }
 
-/// Goes to the run that was recorded as skipped, and names the one in the way.
-fn skipped(subject: &Subject, problem: wire::Problem) -> Reply {
-    let place = problem.run.map_or_else(|| subject.place(), |run| format!("/runs/{}", run.id));
+/// Redirects to the skipped run and names the blocking one.
+fn skipped(subject: &Subject, problem: wire::Problem) -> UiResponse {
+    let place = problem.run.map_or_else(|| subject.path(), |run| format!("/runs/{}", run.id));
     let blocking = problem.active_run.map_or_else(|| "another run".to_owned(), |run| format!("run {}", run.id));
-    not_done(place, format!("{} was not run: {blocking} is still active, so this one is skipped.", subject.key))
+    not_done(place, format!("{} was not run: {blocking} is still active, so this run was skipped.", subject.key))
 }
 
-fn not_done(to: String, text: String) -> Reply {
-    Reply::of(Content::Go { to, flash: Some(Flash { good: false, text }) })
+fn not_done(to: String, text: String) -> UiResponse {
+    UiResponse::new(Content::Redirect { to, flash: Some(Flash { good: false, text }) })
 }

@@ -1,4 +1,4 @@
-//! [`Subject`]: the job that something is about to be done to.
+//! [`Subject`]: the job that an action applies to.
 
 use everbell::core::org::{self, OrgFacts};
 use everbell::core::store::OrgJob;
@@ -10,12 +10,12 @@ use super::Moment;
 use crate::clock::Clock;
 use crate::markup::url_part;
 use crate::pages::orgs::called;
-use crate::visit::Visit;
-use everbell_http::call::shown;
+use crate::request::UiRequest;
 use everbell_http::problem::{Kind, Problem};
+use everbell_http::request::shown;
 use everbell_wire::time_input::{Refusal, TimeReader};
 
-/// A job that something is about to be done to.
+/// The job that an action applies to.
 pub(crate) struct Subject {
     pub(crate) row: JobRow,
     pub(crate) key: String,
@@ -23,16 +23,16 @@ pub(crate) struct Subject {
     pub(crate) part: String,
     /// As the API names it in a path.
     pub(crate) name: String,
-    /// The same with the version that the form was made for, so that the form never acts on a later one.
+    /// The API path segment with the version of the form, so that a form never acts on a later version.
     pub(crate) exact: String,
     pub(crate) zone: Zone,
     /// For whom it is done, of a job that fires for each org.
     pub(crate) org: Option<ForOrg>,
-    /// What was read, so that nothing is done to something else.
+    /// The revision that was read, which guards against concurrent changes.
     pub(crate) revision: u64,
 }
 
-/// The org that something is about to be done for.
+/// The org that an action applies to.
 pub(crate) struct ForOrg {
     pub(crate) id: OrgId,
     /// Its name; its id if it has none.
@@ -43,21 +43,21 @@ pub(crate) struct ForOrg {
 
 impl Subject {
     /// The job that the path names.
-    pub(crate) async fn of(visit: &Visit) -> Result<Subject, Problem> {
-        let key = visit.part("key");
-        let mut row = visit.jobs().get(key).await.map_err(|error| match error {
+    pub(crate) async fn load(request: &UiRequest) -> Result<Subject, Problem> {
+        let key = request.part("key");
+        let mut row = request.jobs().get(key).await.map_err(|error| match error {
             everbell::StoreError::Invalid(_) => {
                 Problem::new(Kind::NotFound, format!("There is no job `{}`.", shown(key)))
             }
             // The cause is in the data, not in the server: the page says what to repair.
             everbell::StoreError::Corrupt { what } => {
                 let detail = format!("Job `{}` is stored, but cannot be read: {what}.", shown(key));
-                Problem::new(Kind::Conflict, format!("{detail} Repair its row in the database, or restore a backup."))
+                Problem::new(Kind::Conflict, format!("{detail} Repair its row in the database or restore a backup."))
             }
             other => other.into(),
         })?;
         // The last run is a part of the run history.
-        row.last_run = row.last_run.filter(|_| visit.may_read_runs());
+        row.last_run = row.last_run.filter(|_| request.may_read_runs());
         let definition = &row.job.definition;
         let key = definition.key.to_string();
         Ok(Subject {
@@ -65,7 +65,7 @@ impl Subject {
             name: format!("key:{key}"),
             exact: {
                 let version = definition.version.to_string();
-                format!("key:{key}@{}", visit.sent("version").unwrap_or(&version))
+                format!("key:{key}@{}", request.sent("version").unwrap_or(&version))
             },
             zone: definition.spec.as_ref().map_or_else(|_| Zone::utc(), |spec| spec.zone().clone()),
             org: None,
@@ -75,16 +75,16 @@ impl Subject {
         })
     }
 
-    /// The same, unless it is retired: nothing can be done to it any more.
-    pub(crate) async fn living(visit: &Visit) -> Result<Subject, Problem> {
-        let subject = Subject::of(visit).await?;
+    /// Loads the job that the path names, and fails if it is retired.
+    pub(crate) async fn living(request: &UiRequest) -> Result<Subject, Problem> {
+        let subject = Subject::load(request).await?;
         if subject.status() == JobStatus::Retired {
-            return Err(Problem::new(Kind::JobRetired, format!("{} is retired, which is final.", subject.key)));
+            return Err(Problem::new(Kind::JobRetired, format!("{} is retired. This is final.", subject.key)));
         }
         Ok(subject)
     }
 
-    /// The same for an org: with the timer, the schedule and the zone that it has for it.
+    /// Narrows the job to an org, with its timer, schedule and time zone.
     pub(super) fn for_org(mut self, org: &Org, jobs: Vec<OrgJob>) -> Subject {
         let own = jobs.into_iter().find(|row| row.job.definition.id == self.definition().id);
         let override_ = own.as_ref().and_then(|row| row.override_.clone());
@@ -103,15 +103,15 @@ impl Subject {
 
     /// Where to go when something was done: to the org that it was done for, else to the job.
     pub(super) fn back(&self) -> String {
-        self.org.as_ref().map_or_else(|| self.place(), |org| format!("/orgs/{}", url_part(org.id.as_str())))
+        self.org.as_ref().map_or_else(|| self.path(), |org| format!("/orgs/{}", url_part(org.id.as_str())))
     }
 
-    /// What the texts about it name: the job, and the org.
+    /// Returns the job and the org for messages.
     pub(super) fn named(&self) -> String {
         self.org.as_ref().map_or_else(|| self.key.clone(), |org| format!("{} for {}", self.key, org.id))
     }
 
-    /// What a shell is told besides, if it is for an org.
+    /// Returns the command-line flags that select the org.
     pub(super) fn org_words(&self) -> Vec<&str> {
         self.org.as_ref().map_or_else(Vec::new, |org| vec!["--org", org.id.as_str()])
     }
@@ -122,7 +122,7 @@ impl Subject {
     }
 
     /// Where the job is shown.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         format!("/jobs/{}", self.part)
     }
 
@@ -151,7 +151,7 @@ impl Subject {
         }
     }
 
-    /// Its timer; one that wakes nobody for a job with one for each org.
+    /// Returns the timer, or one that never fires if the job has a timer for each org.
     pub(crate) fn timer(&self) -> Timer {
         let definition = self.definition();
         self.row.timer.clone().unwrap_or(Timer {
@@ -164,12 +164,12 @@ impl Subject {
         })
     }
 
-    /// When it fires next, as things are.
+    /// Returns the next scheduled run.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         self.row.timer.as_ref().and_then(|timer| timer.next_run_at)
     }
 
-    /// The fires that its schedule has after now, in order; first the one that somebody has moved.
+    /// Returns the next runs of the schedule in order, starting with one that was moved.
     pub(crate) fn fires(&self, now: Timestamp) -> impl Iterator<Item = Timestamp> {
         let timer = self.row.timer.as_ref();
         let moved = timer.and_then(|timer| timer.next_run_at.zip(timer.rescheduled_from));
@@ -188,7 +188,7 @@ impl Subject {
         wall(at, &self.zone)
     }
 
-    /// What a field says, read on the wall clock of the job as the API does.
+    /// Parses a local time of the job in the same way as the API.
     pub(crate) fn read(&self, text: &str) -> Option<Timestamp> {
         read(text, &self.zone).ok()
     }
@@ -200,10 +200,10 @@ pub(super) fn wall(at: Timestamp, zone: &Zone) -> String {
     there.strftime(if there.second() == 0 { "%Y-%m-%dT%H:%M" } else { "%Y-%m-%dT%H:%M:%S" }).to_string()
 }
 
-/// What a field of this zone says, or what is wrong with it.
+/// Parses a local time in this zone.
 pub(super) fn read(text: &str, zone: &Zone) -> Result<Timestamp, String> {
-    let told = |Refusal { reason, hint }: Refusal| hint.map_or(reason.clone(), |hint| format!("{reason}; {hint}"));
-    TimeReader { now: Timestamp::UNIX_EPOCH, zone }.absolute(text).map_err(told)
+    let message = |Refusal { reason, hint }: Refusal| hint.map_or(reason.clone(), |hint| format!("{reason}; {hint}"));
+    TimeReader { now: Timestamp::UNIX_EPOCH, zone }.absolute(text).map_err(message)
 }
 
 #[cfg(test)]

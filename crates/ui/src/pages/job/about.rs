@@ -15,7 +15,7 @@ pub(super) struct About {
     pub(super) living: bool,
     pub(super) schedule: wire::job::Schedule,
     pub(super) once_at: Option<Markup>,
-    /// What time it is where it lives.
+    /// The current local time of the job.
     pub(super) local_now: Markup,
     /// The org that `next` is for, of a job that fires for each.
     pub(super) next_org: Option<String>,
@@ -49,12 +49,12 @@ pub(super) struct PauseLine {
     pub(super) at: Markup,
     pub(super) away: Markup,
     pub(super) until: Option<(Markup, Markup)>,
-    /// Slots that went by; unknown for a job that fires for each org.
+    /// The number of missed slots; unknown for a per-org job.
     pub(super) missed: Option<u64>,
 }
 
 impl About {
-    pub(super) fn of(subject: &Subject, clock: &Clock) -> About {
+    pub(super) fn new(subject: &Subject, clock: &Clock) -> About {
         let (job, zone) = (&subject.row.job, Some(&subject.zone));
         let (definition, state, timer) = (&*job.definition, &job.state, subject.row.timer.as_ref());
         let schedule = wire::job::Schedule::from(definition);
@@ -72,7 +72,7 @@ impl About {
             once_at: schedule.run_at.map(|at| clock.day(at, zone)),
             local_now: {
                 let there = clock.now.to_zoned(subject.zone.as_jiff().clone());
-                Markup::of(there.strftime("%H:%M").to_string())
+                Markup::from_html(there.strftime("%H:%M").to_string())
             },
             next_org: subject.row.next_for_org.as_ref().map(|(_, org)| org.to_string()),
             next: subject.row.next_run_at().map(|at| (clock.day(at, zone), clock.away(at))),
@@ -101,10 +101,10 @@ impl About {
     }
 }
 
-/// What may surprise about its schedule.
+/// Returns warnings about the schedule.
 fn warnings(subject: &Subject, clock: &Clock) -> Vec<String> {
     let Ok(spec) = &subject.definition().spec else { return Vec::new() };
-    // What clocks do is different in the zone of each org.
+    // What clocks do is different in each org's time zone.
     let is_own = |code| !subject.is_for_each() || !matches!(code, WarningCode::DstGap | WarningCode::DstFold);
     let warnings = spec.warnings(clock.now).into_iter().filter(|warning| is_own(warning.code));
     warnings.map(|warning| warning.detail).collect()

@@ -1,4 +1,4 @@
-//! What became of slots: gaps, and the answer to "what happened at this time?".
+//! Gaps of a job, and explanations of single slots.
 
 use everbell::OrgId;
 use everbell::client::Explanation;
@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use crate::clock::Clock;
 use crate::markup::Markup;
 use crate::pages::action::Subject;
-use crate::visit::Visit;
-use everbell_http::convert::in_words;
+use crate::request::UiRequest;
+use everbell_http::convert::describe;
 use everbell_http::problem::Problem;
 
 /// Slots in a row that got no run.
@@ -25,7 +25,7 @@ pub(super) struct GapLine {
 }
 
 impl GapLine {
-    pub(super) fn of((org, gap): &(Option<OrgId>, Gap), clock: &Clock, zone: &Zone) -> GapLine {
+    pub(super) fn new((org, gap): &(Option<OrgId>, Gap), clock: &Clock, zone: &Zone) -> GapLine {
         GapLine {
             from: clock.at(gap.first_slot_at, Some(zone)),
             to: (gap.slots > 1).then(|| clock.at(gap.last_slot_at, Some(zone))),
@@ -39,31 +39,31 @@ impl GapLine {
 
 fn reason(reason: GapReason) -> &'static str {
     match reason {
-        GapReason::Missed => "missed: nothing was running, and they were not caught up",
-        GapReason::Coalesced => "one later run stands for them",
+        GapReason::Missed => "missed: no scheduler was running, and the job does not catch up",
+        GapReason::Coalesced => "merged into one later run",
         GapReason::Paused => "the job was paused",
         GapReason::DstGap => "the local time does not exist on that day",
-        GapReason::Expired => "older than the job wants to catch up",
+        GapReason::Expired => "older than the catch-up window of the job",
         GapReason::Errored => "the job could not fire",
     }
 }
 
-/// The newest gaps of all versions; nothing for who may not read runs.
+/// Loads the newest gaps of all versions. Returns `None` if the role may not read runs.
 pub(super) async fn gaps(
-    visit: &Visit,
+    request: &UiRequest,
     subject: &Subject,
     limit: u32,
 ) -> Result<Option<Vec<(Option<OrgId>, Gap)>>, Problem> {
-    if !visit.may_read_runs() {
+    if !request.may_read_runs() {
         return Ok(None);
     }
     let filter = GapFilter { job_key: Some(subject.row.job.definition.key.clone()), ..GapFilter::default() };
-    let page = visit.runs().gaps(&filter, &PageRequest { limit, after: None }).await?;
+    let page = request.runs().gaps(&filter, &PageRequest { limit, after: None }).await?;
     Ok(Some(page.items.into_iter().map(|(_, org, gap)| (org, gap)).collect()))
 }
 
-/// What became of a time.
-pub(super) struct Told {
+/// The explanation of a time.
+pub(super) struct SlotExplanation {
     pub(super) at: Markup,
     pub(super) text: String,
     pub(super) run: Option<String>,
@@ -72,36 +72,36 @@ pub(super) struct Told {
 }
 
 /// The org that is asked about, of a job that fires for each, and its zone; else the zone of the job.
-pub(super) async fn asked(visit: &Visit, subject: &Subject, org: &str) -> Result<(Option<OrgId>, Zone), Problem> {
+pub(super) async fn asked(request: &UiRequest, subject: &Subject, org: &str) -> Result<(Option<OrgId>, Zone), Problem> {
     let Some(id) = OrgId::new(org).ok().filter(|_| subject.is_for_each()) else {
         return Ok((None, subject.zone.clone()));
     };
-    let org = visit.orgs().get(&id).await?;
+    let org = request.orgs().get(&id).await?;
     Ok((Some(id), Zone::get(&org.place.timezone).unwrap_or_else(|_| Zone::utc())))
 }
 
-/// The answer, if something was asked by who may know.
-pub(super) async fn told(
-    visit: &Visit,
+/// Explains a time. Returns `None` without a time, or if the role may not read runs.
+pub(super) async fn explain(
+    request: &UiRequest,
     subject: &Subject,
     (org, zone): &(Option<OrgId>, Zone),
     at: Option<Timestamp>,
-) -> Result<Option<Told>, Problem> {
-    let Some(at) = at.filter(|_| visit.may_read_runs()) else { return Ok(None) };
-    let (jobs, key) = (visit.jobs(), subject.key.as_str());
-    let told = match org {
+) -> Result<Option<SlotExplanation>, Problem> {
+    let Some(at) = at.filter(|_| request.may_read_runs()) else { return Ok(None) };
+    let (jobs, key) = (request.jobs(), subject.key.as_str());
+    let explanation = match org {
         Some(org) => jobs.explain_for(key, org, at).await?,
         None => jobs.explain(key, at).await?,
     };
-    let (clock, zone) = (visit.clock(), Some(zone));
-    let (before, after) = match &told {
+    let (clock, zone) = (request.clock(), Some(zone));
+    let (before, after) = match &explanation {
         Explanation::NoSlot { previous, next } => (*previous, *next),
         _ => (None, None),
     };
-    Ok(Some(Told {
+    Ok(Some(SlotExplanation {
         at: clock.day(at, zone),
-        text: in_words(&told).1,
-        run: match &told {
+        text: describe(&explanation).1,
+        run: match &explanation {
             Explanation::Settled(SlotOutcome::Run(run)) | Explanation::Folded { run, .. } => Some(run.id.to_string()),
             _ => None,
         },

@@ -29,12 +29,12 @@ impl Version {
     /// All of them, the newest first, each against the one before.
     pub(super) fn all(rows: &[JobRow], clock: &Clock) -> Vec<Version> {
         let older = rows.iter().skip(1).map(Some).chain([None]);
-        rows.iter().zip(older).map(|(row, older)| Version::of(row, older, clock)).collect()
+        rows.iter().zip(older).map(|(row, older)| Version::new(row, older, clock)).collect()
     }
 
-    fn of(row: &JobRow, older: Option<&JobRow>, clock: &Clock) -> Version {
+    fn new(row: &JobRow, older: Option<&JobRow>, clock: &Clock) -> Version {
         let (definition, state) = (&*row.job.definition, &row.job.state);
-        let told = older.map(|older| changes(older, row)).unwrap_or_default();
+        let changed = older.map(|older| changes(older, row)).unwrap_or_default();
         Version {
             number: definition.version,
             badge: badge::job(state.status, state.error.is_some()),
@@ -44,7 +44,7 @@ impl Version {
             by: definition.created_by.clone(),
             at: clock.second(definition.created_at, None),
             away: clock.away(definition.created_at),
-            changes: told.iter().map(|field| (field.field.clone(), plain(&field.from), plain(&field.to))).collect(),
+            changes: changed.iter().map(|field| (field.field.clone(), plain(&field.from), plain(&field.to))).collect(),
             first: older.is_none(),
         }
     }

@@ -6,35 +6,38 @@ use everbell::{JobRow, RunStatus};
 use everbell_core::Zone;
 use everbell_core::store::{RecentRuns, RunSummary};
 
-use crate::chart::{Place, Strip, StripRun, strip};
+use crate::chart::{Strip, StripRun, StripSize, strip};
 use crate::clock::Clock;
 use crate::markup::Markup;
-use crate::pages::job::past::strip_run;
+use crate::pages::job::history::strip_run;
 use crate::pages::overview::attention::Usual;
-use crate::visit::Visit;
+use crate::request::UiRequest;
 use everbell_http::problem::Problem;
 use everbell_wire::elapsed::took;
 
 /// The most runs that a list shows: a long one has fewer of each job.
-const MOST: usize = 2_000;
+const MAX_STRIP_RUNS: usize = 2_000;
 
-/// What a row shows of the past.
+/// The history of a job in a list.
 pub(crate) struct History {
     pub(crate) strip: Markup,
     /// `98 % ok · median 2.0s`.
     pub(crate) text: String,
 }
 
-/// The last runs of these jobs, by key; none for who may not read runs.
-pub(super) async fn glimpses(visit: &Visit, rows: &[JobRow]) -> Result<HashMap<String, Vec<RunSummary>>, Problem> {
+/// Loads the recent runs of these jobs by key; none if the role may not read runs.
+pub(super) async fn summaries(
+    request: &UiRequest,
+    rows: &[JobRow],
+) -> Result<HashMap<String, Vec<RunSummary>>, Problem> {
     let mut of_job: HashMap<String, Vec<RunSummary>> = HashMap::new();
-    if rows.is_empty() || !visit.may_read_runs() {
+    if rows.is_empty() || !request.may_read_runs() {
         return Ok(of_job);
     }
     let keys = rows.iter().map(|row| row.job.definition.key.clone()).collect();
-    let each = (MOST / rows.len()).clamp(1, Place::List.slots()) as u32;
-    for glimpse in visit.app.bell.store().recent_runs(&RecentRuns::new(keys, each)?).await? {
-        of_job.entry(glimpse.job_key.to_string()).or_default().push(glimpse);
+    let each = (MAX_STRIP_RUNS / rows.len()).clamp(1, StripSize::List.slots()) as u32;
+    for summary in request.app.bell.store().recent_runs(&RecentRuns::new(keys, each)?).await? {
+        of_job.entry(summary.job_key.to_string()).or_default().push(summary);
     }
     Ok(of_job)
 }
@@ -52,11 +55,11 @@ pub(super) fn drawn(
     }
     let shown: Vec<StripRun> = runs.iter().rev().map(|run| strip_run(run, clock.now)).collect();
     let zone = clock.zone(zone);
-    let input = Strip { id: &format!("strip-{number}"), job: key, place: Place::List, zone: &zone, runs: &shown };
+    let input = Strip { id: &format!("strip-{number}"), job: key, size: StripSize::List, zone: &zone, runs: &shown };
     let count = |status| runs.iter().filter(|run| run.status == status).count();
     let (good, bad) = (count(RunStatus::Succeeded), count(RunStatus::Failed));
     let rate = (good + bad > 0).then(|| format!("{} % ok", good * 100 / (good + bad)));
-    let half = Usual::of(runs).map(|usual| format!("median {}", took(usual.half.as_millis() as i64)));
+    let half = Usual::from_runs(runs).map(|usual| format!("median {}", took(usual.half.as_millis() as i64)));
     let text = [rate, half].into_iter().flatten().collect::<Vec<_>>().join(" · ");
-    Some(History { strip: Markup::of(strip(&input)), text })
+    Some(History { strip: Markup::from_html(strip(&input)), text })
 }

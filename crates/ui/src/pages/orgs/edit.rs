@@ -8,12 +8,12 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::what_if::WhatIf;
-use super::{OrgSubject, fault, local_now, place, refusal};
+use super::{OrgSubject, fault, local_now, org_path, refusal};
 use crate::equivalent::Equivalent;
 use crate::markup::{Markup, url_part};
-use crate::pages::action::{Refusal, expect_operator, mendable, typed};
+use crate::pages::action::{Refusal, correctable, expect_operator, typed};
 use crate::pretty::pretty;
-use crate::visit::{Reply, Visit};
+use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
 use everbell_http::problem::Problem;
 use everbell_wire as wire;
@@ -24,47 +24,47 @@ const FIELDS: [&str; 5] = ["id", "name", "timezone", "settings", "reason"];
 #[template(path = "orgs/edit.html")]
 struct EditPage {
     frame: Frame,
-    subject: Begun,
+    subject: FormSubject,
     refusal: Refusal,
     draft: Draft,
     /// Every zone, to choose from.
     zones: Vec<&'static str>,
     what_if: WhatIf,
-    /// What the clock shows in the zone as it is.
+    /// The local time in the current time zone of the org.
     now: Option<Markup>,
     same: Equivalent,
 }
 
-/// What the form is about: an org, or none yet.
-struct Begun {
+/// The org that the form edits, or none for a new org.
+struct FormSubject {
     /// The org, with what people call it and where it is.
     org: Option<(String, String)>,
     revision: Option<u64>,
-    place: String,
+    path: String,
 }
 
-impl Begun {
-    fn new() -> Begun {
-        Begun { org: None, revision: None, place: "/orgs".to_owned() }
+impl FormSubject {
+    fn new() -> FormSubject {
+        FormSubject { org: None, revision: None, path: "/orgs".to_owned() }
     }
 
     /// Where to go instead.
-    fn place(&self) -> &str {
-        &self.place
+    fn path(&self) -> &str {
+        &self.path
     }
 }
 
-impl From<&OrgSubject> for Begun {
-    fn from(subject: &OrgSubject) -> Begun {
-        Begun {
+impl From<&OrgSubject> for FormSubject {
+    fn from(subject: &OrgSubject) -> FormSubject {
+        FormSubject {
             org: Some((subject.called.clone(), subject.org.place.timezone.clone())),
             revision: Some(subject.revision),
-            place: subject.place(),
+            path: subject.path(),
         }
     }
 }
 
-/// What the form says.
+/// The submitted fields.
 struct Draft {
     id: String,
     name: String,
@@ -76,20 +76,20 @@ struct Draft {
 }
 
 impl Draft {
-    /// What was sent. A button may stand for a zone.
-    fn sent(visit: &Visit) -> Draft {
+    /// Reads the submitted fields. A suggestion button sets the time zone.
+    fn sent(request: &UiRequest) -> Draft {
         Draft {
-            id: typed(visit, "id"),
-            name: typed(visit, "name"),
-            timezone: visit.sent("use").map_or_else(|| typed(visit, "timezone"), str::to_owned),
-            settings: typed(visit, "settings"),
-            reason: typed(visit, "reason"),
-            disabled: visit.sent("disabled").is_some(),
+            id: typed(request, "id"),
+            name: typed(request, "name"),
+            timezone: request.sent("use").map_or_else(|| typed(request, "timezone"), str::to_owned),
+            settings: typed(request, "settings"),
+            reason: typed(request, "reason"),
+            disabled: request.sent("disabled").is_some(),
         }
     }
 
     /// The org as it is.
-    fn of(subject: &OrgSubject) -> Draft {
+    fn from_org(subject: &OrgSubject) -> Draft {
         let settings = pretty(subject.org.settings.as_str());
         Draft {
             id: subject.id.clone(),
@@ -107,7 +107,7 @@ impl Draft {
     }
 }
 
-/// The body of the request. Absent members stay as they are.
+/// The body of the request. Absent members keep their values.
 #[derive(Default, Serialize)]
 struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,89 +123,89 @@ struct Body<'a> {
 }
 
 /// Whether the form is only to be shown again: with another zone, or with what a move would do.
-fn is_preview(visit: &Visit) -> bool {
-    visit.sent("use").is_some() || visit.sent("do") == Some("preview")
+fn is_preview(request: &UiRequest) -> bool {
+    request.sent("use").is_some() || request.sent("do") == Some("preview")
 }
 
-pub(crate) async fn show_new(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    form_new(&visit, None).await
+pub(crate) async fn show_new(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    form_new(&request, None).await
 }
 
-async fn form_new(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem> {
-    let draft = Draft::sent(visit);
+async fn form_new(request: &UiRequest, problem: Option<&Problem>) -> Result<UiResponse, Problem> {
+    let draft = Draft::sent(request);
     let what_if = match Zone::get(&draft.timezone) {
         Err(unknown) if !draft.timezone.is_empty() => WhatIf::Unknown(unknown),
         _ => WhatIf::Stays,
     };
-    form(visit, (Begun::new(), None), draft, what_if, problem).await
+    form(request, (FormSubject::new(), None), draft, what_if, problem).await
 }
 
-/// Also of what is typed, before it is sent.
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    form_of(&visit, None).await
+/// Shows the form. Also serves its live preview.
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    form_of(&request, None).await
 }
 
-async fn form_of(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem> {
-    let subject = OrgSubject::of(visit).await?;
-    let draft = if visit.sent.is_empty() { Draft::of(&subject) } else { Draft::sent(visit) };
-    let what_if = WhatIf::of(visit, &subject, &draft.timezone).await?;
-    let now = subject.zone.as_ref().ok().map(|zone| local_now(&visit.clock(), zone));
-    form(visit, (Begun::from(&subject), now), draft, what_if, problem).await
+async fn form_of(request: &UiRequest, problem: Option<&Problem>) -> Result<UiResponse, Problem> {
+    let subject = OrgSubject::load(request).await?;
+    let draft = if request.sent.is_empty() { Draft::from_org(&subject) } else { Draft::sent(request) };
+    let what_if = WhatIf::load(request, &subject, &draft.timezone).await?;
+    let now = subject.zone.as_ref().ok().map(|zone| local_now(&request.clock(), zone));
+    form(request, (FormSubject::from(&subject), now), draft, what_if, problem).await
 }
 
 async fn form(
-    visit: &Visit,
-    (subject, now): (Begun, Option<Markup>),
+    request: &UiRequest,
+    (subject, now): (FormSubject, Option<Markup>),
     draft: Draft,
     what_if: WhatIf,
     problem: Option<&Problem>,
-) -> Result<Reply, Problem> {
+) -> Result<UiResponse, Problem> {
     let title = subject.org.as_ref().map_or_else(|| "New org".to_owned(), |(called, _)| format!("Edit {called}"));
     let mut refusal = refusal(problem, &FIELDS);
     // What is typed into the field of a zone is judged below it at once.
     refusal.faults.retain(|(name, _)| name != "timezone" || !matches!(what_if, WhatIf::Unknown(_)));
     let page = EditPage {
-        frame: visit.frame(Section::Orgs, title).await,
+        frame: request.frame(Section::Orgs, title).await,
         zones: Zone::names().collect(),
-        same: same(visit, &draft)?,
+        same: same(request, &draft)?,
         subject,
         refusal,
         draft,
         what_if,
         now,
     };
-    Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+    UiResponse::with_status(&page, problem.map_or(StatusCode::OK, Problem::status))
 }
 
-fn same(visit: &Visit, draft: &Draft) -> Result<Equivalent, Problem> {
+fn same(request: &UiRequest, draft: &Draft) -> Result<Equivalent, Problem> {
     let id = if draft.id.is_empty() { "acme" } else { &draft.id };
     let zone = if draft.timezone.is_empty() { "Europe/Paris" } else { &draft.timezone };
     let name = Some(draft.name.as_str()).filter(|name| !name.is_empty());
     let mut words = vec!["orgs", "set", id, "--timezone", zone];
     words.extend(name.iter().flat_map(|name| ["--name", *name]));
     let body = Body { name, timezone: Some(zone), ..Body::default() };
-    Equivalent::with_body(&visit.api_base(), "PUT", &format!("/orgs/{}", url_part(id)), &body, &words)
+    Equivalent::with_body(&request.api_base(), "PUT", &format!("/orgs/{}", url_part(id)), &body, &words)
 }
 
-pub(crate) async fn send_new(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    if is_preview(&visit) {
-        return form_new(&visit, None).await;
+pub(crate) async fn send_new(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    if is_preview(&request) {
+        return form_new(&request, None).await;
     }
-    match created(&visit).await {
-        Ok(id) => Ok(Reply::done(place(&url_part(&id)), format!("{id} is made."))),
-        Err(problem) => form_new(&visit, Some(&mendable(problem)?)).await,
+    match created(&request).await {
+        Ok(id) => Ok(UiResponse::done(org_path(&url_part(&id)), format!("{id} created."))),
+        Err(problem) => form_new(&request, Some(&correctable(problem)?)).await,
     }
 }
 
-/// Makes the org; one that is there already is not changed by who wants a new one.
-async fn created(visit: &Visit) -> Result<String, Problem> {
-    let draft = Draft::sent(visit);
+/// Creates the org. Fails if the id already exists.
+async fn created(request: &UiRequest) -> Result<String, Problem> {
+    let draft = Draft::sent(request);
     let id = OrgId::new(&draft.id).map_err(|invalid| fault("id", invalid.reason))?;
-    match visit.orgs().get(&id).await {
-        Ok(_) => return Err(fault("id", "an org has this id already")),
+    match request.orgs().get(&id).await {
+        Ok(_) => return Err(fault("id", "an org with this id already exists")),
         Err(StoreError::NotFound { .. }) => {}
         Err(error) => return Err(error.into()),
     }
@@ -214,40 +214,40 @@ async fn created(visit: &Visit) -> Result<String, Problem> {
         timezone: Some(draft.timezone.as_str()).filter(|zone| !zone.is_empty()),
         settings: Some(draft.settings()?),
         enabled: Some(!draft.disabled),
-        reason: visit.sent("reason"),
+        reason: request.sent("reason"),
     };
-    visit.perform::<wire::Org>(Method::PUT, "/orgs/{orgId}", &[("orgId", &draft.id)], &body).await?;
+    request.perform::<wire::Org>(Method::PUT, "/orgs/{orgId}", &[("orgId", &draft.id)], &body).await?;
     Ok(draft.id)
 }
 
-pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    if is_preview(&visit) {
-        return form_of(&visit, None).await;
+pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    if is_preview(&request) {
+        return form_of(&request, None).await;
     }
-    let subject = OrgSubject::of(&visit).await?;
-    match changed(&visit, &subject).await {
+    let subject = OrgSubject::load(&request).await?;
+    match changed(&request, &subject).await {
         Ok(wire::Org { timezone: zone, .. }) => {
             let text = if zone == subject.org.place.timezone {
-                format!("{} is saved.", subject.id)
+                format!("{} saved.", subject.id)
             } else {
-                format!("{} is in {zone} now. Existing runs keep their local date.", subject.id)
+                format!("{} moved to {zone}. Existing runs keep their local date.", subject.id)
             };
-            Ok(Reply::done(subject.place(), text))
+            Ok(UiResponse::done(subject.path(), text))
         }
-        Err(problem) => form_of(&visit, Some(&mendable(problem)?)).await,
+        Err(problem) => form_of(&request, Some(&correctable(problem)?)).await,
     }
 }
 
-async fn changed(visit: &Visit, subject: &OrgSubject) -> Result<wire::Org, Problem> {
-    let draft = Draft::sent(visit);
+async fn changed(request: &UiRequest, subject: &OrgSubject) -> Result<wire::Org, Problem> {
+    let draft = Draft::sent(request);
     let body = Body {
         name: Some(&draft.name),
-        // A zone that cannot be read any more does not keep anybody from mending the rest.
+        // An unreadable time zone must not block changes to the other fields.
         timezone: Some(draft.timezone.as_str()).filter(|zone| *zone != subject.org.place.timezone),
         settings: Some(draft.settings()?),
         enabled: None,
-        reason: visit.sent("reason"),
+        reason: request.sent("reason"),
     };
-    visit.perform(Method::PATCH, "/orgs/{orgId}", &[("orgId", &subject.id)], &body).await
+    request.perform(Method::PATCH, "/orgs/{orgId}", &[("orgId", &subject.id)], &body).await
 }

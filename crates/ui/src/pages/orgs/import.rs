@@ -1,11 +1,11 @@
-//! Many orgs at once: lines of JSON or CSV. First what would become of them, then all of them or none.
+//! Importing orgs from JSON lines or CSV: a check first, then all or none of them.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde::Serialize;
 
-use crate::pages::action::{expect_operator, mendable, typed};
-use crate::visit::{Reply, Visit};
+use crate::pages::action::{correctable, expect_operator, typed};
+use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
 use everbell_http::internal_call::InternalCall;
 use everbell_http::problem::{Kind, Problem};
@@ -13,7 +13,7 @@ use everbell_wire as wire;
 use everbell_wire::org_csv::lines;
 
 /// How many faults are shown.
-const SHOWN: usize = 50;
+const MAX_LISTED_FAULTS: usize = 50;
 
 #[derive(Template)]
 #[template(path = "orgs/import.html")]
@@ -21,9 +21,9 @@ struct ImportPage {
     frame: Frame,
     text: String,
     reason: String,
-    /// What would be done; nothing before somebody asked.
+    /// The result of the check, if there was one.
     planned: Option<wire::Imported>,
-    /// What is wrong, line by line.
+    /// The errors by line.
     faults: Vec<String>,
     more: usize,
 }
@@ -35,52 +35,52 @@ impl ImportPage {
     }
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    page(&visit, None, Vec::new(), StatusCode::OK).await
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    page(&request, None, Vec::new(), StatusCode::OK).await
 }
 
 async fn page(
-    visit: &Visit,
+    request: &UiRequest,
     planned: Option<wire::Imported>,
     mut faults: Vec<String>,
     status: StatusCode,
-) -> Result<Reply, Problem> {
-    let more = faults.len().saturating_sub(SHOWN);
-    faults.truncate(SHOWN);
+) -> Result<UiResponse, Problem> {
+    let more = faults.len().saturating_sub(MAX_LISTED_FAULTS);
+    faults.truncate(MAX_LISTED_FAULTS);
     let page = ImportPage {
-        frame: visit.frame(Section::Orgs, "Import orgs").await,
-        text: typed(visit, "text"),
-        reason: typed(visit, "reason"),
+        frame: request.frame(Section::Orgs, "Import orgs").await,
+        text: typed(request, "text"),
+        reason: typed(request, "reason"),
         planned,
         faults,
         more,
     };
-    Reply::refused(&page, status)
+    UiResponse::with_status(&page, status)
 }
 
-pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    let text = visit.sent("text").unwrap_or_default();
+pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    let text = request.sent("text").unwrap_or_default();
     let lines = if text.starts_with('{') { Ok(text.to_owned()) } else { lines(text) };
     let lines = match lines {
         Ok(lines) => lines,
-        Err(error) => return page(&visit, None, vec![error.to_string()], StatusCode::BAD_REQUEST).await,
+        Err(error) => return page(&request, None, vec![error.to_string()], StatusCode::BAD_REQUEST).await,
     };
-    let import = visit.sent("do") == Some("import");
-    match performed(&visit, &lines, import).await {
+    let import = request.sent("do") == Some("import");
+    match performed(&request, &lines, import).await {
         Ok(done) if import => {
-            let text = format!("{} orgs made, {} changed, {} as they were.", done.created, done.changed, done.same);
-            Ok(Reply::done("/orgs", text))
+            let text = format!("{} orgs created, {} changed, {} unchanged.", done.created, done.changed, done.same);
+            Ok(UiResponse::done("/orgs", text))
         }
-        Ok(planned) => page(&visit, Some(planned), Vec::new(), StatusCode::OK).await,
+        Ok(planned) => page(&request, Some(planned), Vec::new(), StatusCode::OK).await,
         Err(problem) => {
-            let problem = mendable(problem)?;
+            let problem = correctable(problem)?;
             let mut faults: Vec<String> = problem.faults().into_iter().map(|(_, text)| text).collect();
             if faults.is_empty() {
                 faults.push(problem.detail.clone());
             }
-            page(&visit, None, faults, problem.status()).await
+            page(&request, None, faults, problem.status()).await
         }
     }
 }
@@ -96,12 +96,12 @@ struct Query<'a> {
 }
 
 /// Has the lines checked, or imported.
-async fn performed(visit: &Visit, lines: &str, import: bool) -> Result<wire::Imported, Problem> {
-    let query = Query { dry_run: (!import).then_some(true), reason: visit.sent("reason") };
+async fn performed(request: &UiRequest, lines: &str, import: bool) -> Result<wire::Imported, Problem> {
+    let query = Query { dry_run: (!import).then_some(true), reason: request.sent("reason") };
     let call = InternalCall::new(Method::POST, "/orgs", &[]).with_query(&query)?;
     // Nothing is remembered of what was only asked.
-    let once = visit.sent("once").filter(|_| import);
-    let answer = visit.ask(InternalCall { once, ..call }, &lines).await;
+    let once = request.sent("once").filter(|_| import);
+    let answer = request.ask(InternalCall { once, ..call }, &lines).await;
     answer.map_err(|problem| match problem.kind {
         Kind::MalformedJson => Problem::new(Kind::InvalidInput, problem.detail),
         _ => problem,

@@ -7,14 +7,14 @@ use everbell_core::Zone;
 use super::{called, local_now};
 use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
-use crate::{Frame, Links, Reply, Section, Visit};
+use crate::{Frame, Links, Section, UiRequest, UiResponse};
 use everbell_http::access::Role;
 use everbell_http::api::orgs;
 use everbell_http::page;
 use everbell_http::problem::Problem;
 use everbell_wire::form::Field;
 
-/// The same as the API's.
+/// The query parameters, which are those of the API.
 pub(crate) const QUERY: &[Field] = orgs::LIST;
 
 #[derive(Template)]
@@ -26,13 +26,13 @@ struct ListPage {
     zones: Vec<&'static str>,
     /// How many timers of orgs cannot fire.
     errored: u32,
-    /// Orgs that changed and whose timers nobody has looked at yet.
+    /// The number of orgs whose timers are not updated yet.
     waiting: u32,
     /// Orgs of this page that cannot be read.
     unreadable: Vec<String>,
     first: Option<String>,
     next: Option<String>,
-    /// Why who is here may not act.
+    /// The reason why the actor may not act.
     no_act: Option<String>,
 }
 
@@ -42,7 +42,7 @@ struct Row {
     id: String,
     called: String,
     timezone: String,
-    /// What the clock shows there, or why nobody knows.
+    /// The local time, or the error of the time zone.
     now: Result<Markup, String>,
     enabled: bool,
     updated: Markup,
@@ -50,7 +50,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(org: &Org, clock: &Clock) -> Row {
+    fn new(org: &Org, clock: &Clock) -> Row {
         let zone = Zone::get(&org.place.timezone);
         Row {
             part: url_part(org.id.as_str()),
@@ -65,26 +65,26 @@ impl Row {
     }
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    let call = visit.call();
-    let form = call.query(QUERY);
-    let (filter, request) = (orgs::filter(&form), page::request(&call)?);
-    let orgs = visit.orgs();
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    let api_request = request.to_api_request();
+    let form = api_request.query(QUERY);
+    let (filter, page_request) = (orgs::filter(&form), page::from_query(&api_request)?);
+    let orgs = request.orgs();
     let (frame, page, counts) =
-        tokio::join!(visit.frame(Section::Orgs, "Orgs"), orgs.list(&filter, &request), orgs.counts());
-    let (page, counts, clock) = (page?, counts?, visit.clock());
-    let links = Links::new("/orgs", &visit.query);
+        tokio::join!(request.frame(Section::Orgs, "Orgs"), orgs.list(&filter, &page_request), orgs.counts());
+    let (page, counts, clock) = (page?, counts?, request.clock());
+    let links = Links::new("/orgs", &request.query);
     let template = ListPage {
         frame,
-        rows: page.items.iter().map(|org| Row::of(org, &clock)).collect(),
+        rows: page.items.iter().map(|org| Row::new(org, &clock)).collect(),
         zones: Zone::names().collect(),
         errored: counts.errored,
         waiting: counts.waiting,
         unreadable: page.unreadable,
         first: form.has("cursor").then(|| links.here()),
-        next: page::next(&call, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor)),
-        no_act: visit.barred(Role::Operator),
+        next: page::next(&api_request, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor)),
+        no_act: request.barred(Role::Operator),
         links,
     };
-    Reply::page(&template)
+    UiResponse::page(&template)
 }

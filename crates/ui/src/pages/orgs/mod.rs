@@ -3,17 +3,17 @@
 pub(crate) mod delete;
 pub(crate) mod edit;
 pub(crate) mod enable;
-mod foreseen;
+mod forecast;
 pub(crate) mod import;
+pub(crate) mod job_orgs;
+pub(crate) mod job_override;
 pub(crate) mod list;
-pub(crate) mod of_job;
 pub(crate) mod org;
+mod org_job_status;
 pub(crate) mod run_now;
-mod stand;
 pub(crate) mod stop;
 pub(crate) mod time;
 mod what_if;
-pub(crate) mod wish;
 
 use everbell::Org;
 use everbell::core::store::OrgJob;
@@ -24,12 +24,12 @@ use super::action::Refusal;
 use crate::choices::Face;
 use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
-use crate::visit::Visit;
-use everbell_http::call::shown;
+use crate::request::UiRequest;
 use everbell_http::problem::{Kind, Problem};
+use everbell_http::request::shown;
 use everbell_wire::form::Fault;
 
-/// An org that is shown, or that something is about to be done to.
+/// The org that a page shows or an action applies to.
 pub(crate) struct OrgSubject {
     pub(crate) id: String,
     /// The id as a part of a path.
@@ -38,29 +38,29 @@ pub(crate) struct OrgSubject {
     pub(crate) called: String,
     /// Its zone, or why that cannot be read any more.
     pub(crate) zone: Result<Zone, UnknownZone>,
-    /// What was read, so that nothing is done to something else.
+    /// The revision that was read, which guards against concurrent changes.
     pub(crate) revision: u64,
     pub(crate) org: Org,
 }
 
 impl OrgSubject {
     /// The org that the path names.
-    pub(crate) async fn of(visit: &Visit) -> Result<OrgSubject, Problem> {
-        let id = visit.call().org()?;
-        Ok(OrgSubject::from(visit.orgs().get(&id).await?))
+    pub(crate) async fn load(request: &UiRequest) -> Result<OrgSubject, Problem> {
+        let id = request.to_api_request().org()?;
+        Ok(OrgSubject::from(request.orgs().get(&id).await?))
     }
 
     /// Where the org is shown.
-    pub(crate) fn place(&self) -> String {
-        place(&self.part)
+    pub(crate) fn path(&self) -> String {
+        org_path(&self.part)
     }
 
     /// A job that fires for orgs, as this one sees it: the one that the path names.
-    async fn job(&self, visit: &Visit) -> Result<OrgJob, Problem> {
-        let key = visit.part("jobKey");
-        let jobs = visit.orgs().jobs_of(&self.org.id).await?;
+    async fn job(&self, request: &UiRequest) -> Result<OrgJob, Problem> {
+        let key = request.part("jobKey");
+        let jobs = request.orgs().jobs_of(&self.org.id).await?;
         let found = jobs.into_iter().find(|row| row.job.definition.key.as_str() == key);
-        found.ok_or_else(|| Problem::new(Kind::NotFound, format!("No job `{}` fires for orgs.", shown(key))))
+        found.ok_or_else(|| Problem::new(Kind::NotFound, format!("No per-org job has the key `{}`.", shown(key))))
     }
 
     /// A time on the clock of the org, and how far away it is.
@@ -83,21 +83,21 @@ impl From<Org> for OrgSubject {
 }
 
 /// Where the org with this id is shown, which is a part of a path already.
-fn place(part: &str) -> String {
+fn org_path(part: &str) -> String {
     format!("/orgs/{part}")
 }
 
-/// What people call an org.
+/// Returns the display name of an org, or its id.
 pub(crate) fn called(org: &Org) -> String {
     if org.name.is_empty() { org.id.to_string() } else { org.name.clone() }
 }
 
-/// A time on the wall of a place, whatever whoever looks has chosen: orgs are about their own clocks.
+/// Renders a time in the time zone of an org, regardless of the display preference.
 fn local(clock: &Clock, at: Timestamp, zone: Option<&Zone>) -> Markup {
     clock.with(Face::Schedule).day(at, Some(zone.unwrap_or(&Zone::utc())))
 }
 
-/// What the clock on the wall of a place shows now, by the minute.
+/// Renders the current local time of an org, rounded down to the minute.
 fn local_now(clock: &Clock, zone: &Zone) -> Markup {
     let minute = Timestamp::from_second(clock.now.as_second().div_euclid(60) * 60).unwrap_or(clock.now);
     local(clock, minute, Some(zone))
@@ -113,11 +113,11 @@ fn fault(name: &str, text: impl Into<String>) -> Problem {
     Problem::body(vec![Fault::new(format!("/{name}"), "invalid", text)])
 }
 
-/// What is wrong with a form about an org.
+/// Assigns the errors of a problem to the fields of a form about an org.
 fn refusal(problem: Option<&Problem>, fields: &[&str]) -> Refusal {
     if problem.is_some_and(|problem| problem.kind == Kind::RevisionMismatch) {
-        let text = "The org has changed meanwhile, and nothing was done. This is how it is now: look again, then send it again.";
+        let text = "The org has changed in the meantime, and nothing was done. This is its current state: check it, then try again.";
         return Refusal { faults: Vec::new(), whole: Some(text.to_owned()) };
     }
-    Refusal::of(problem, fields)
+    Refusal::from_problem(problem, fields)
 }

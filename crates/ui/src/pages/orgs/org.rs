@@ -5,25 +5,25 @@ use everbell::core::store::OrgJob;
 use everbell_core::store::PageRequest;
 use jiff::Timestamp;
 
-use super::stand::Stand;
+use super::org_job_status::OrgJobStatus;
 use super::{OrgSubject, local_now};
 use crate::audit_line::AuditLine;
 use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
 use crate::pretty::pretty;
-use crate::{Frame, Reply, Section, Visit};
+use crate::{Frame, Section, UiRequest, UiResponse};
 use everbell_http::access::Role;
 use everbell_http::problem::Problem;
 
 /// How many entries of the audit trail are shown.
-const ENTRIES: u32 = 10;
+const MAX_AUDIT_ENTRIES: u32 = 10;
 
 #[derive(Template)]
 #[template(path = "orgs/org.html")]
 struct OrgPage {
     frame: Frame,
     subject: OrgSubject,
-    /// What the clock shows there.
+    /// The local time of the org.
     now: Option<Markup>,
     /// Where it was before, and when it moved.
     moved: Option<(String, Markup, Markup)>,
@@ -33,10 +33,10 @@ struct OrgPage {
     updated: (Markup, Markup),
     settings: String,
     jobs: Vec<Row>,
-    /// Nothing for who may not see what was done.
+    /// `None` if the role may not read the audit trail.
     audit: Option<Vec<AuditLine>>,
     runs: bool,
-    /// Why who is here may not act.
+    /// The reason why the actor may not act.
     no_act: Option<String>,
 }
 
@@ -44,23 +44,23 @@ struct OrgPage {
 struct Row {
     key: String,
     part: String,
-    stand: Stand,
+    status: OrgJobStatus,
 }
 
 impl Row {
-    fn of(subject: &OrgSubject, row: &OrgJob, clock: &Clock) -> Row {
+    fn new(subject: &OrgSubject, row: &OrgJob, clock: &Clock) -> Row {
         let key = row.job.definition.key.to_string();
-        Row { part: url_part(&key), key, stand: Stand::of_org(&subject.org, row, clock) }
+        Row { part: url_part(&key), key, status: OrgJobStatus::for_org(&subject.org, row, clock) }
     }
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    let subject = OrgSubject::of(&visit).await?;
-    let (clock, orgs) = (visit.clock(), visit.orgs());
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    let subject = OrgSubject::load(&request).await?;
+    let (clock, orgs) = (request.clock(), request.orgs());
     let (frame, jobs, audit) = tokio::join!(
-        visit.frame(Section::Orgs, subject.called.clone()),
+        request.frame(Section::Orgs, subject.called.clone()),
         orgs.jobs_of(&subject.org.id),
-        entries(&visit, &subject, &clock),
+        entries(&request, &subject, &clock),
     );
     let at = |at: Timestamp| clock.at(at, subject.zone.as_ref().ok());
     let moved = subject.org.place.moved.as_ref();
@@ -72,21 +72,21 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         created: at(subject.org.created_at),
         updated: (at(subject.org.updated_at), clock.away(subject.org.updated_at)),
         settings: pretty(subject.org.settings.as_str()),
-        jobs: jobs?.iter().map(|row| Row::of(&subject, row, &clock)).collect(),
+        jobs: jobs?.iter().map(|row| Row::new(&subject, row, &clock)).collect(),
         audit: audit?,
-        runs: visit.may_read_runs(),
-        no_act: visit.barred(Role::Operator),
+        runs: request.may_read_runs(),
+        no_act: request.barred(Role::Operator),
         subject,
     };
-    Reply::page(&page)
+    UiResponse::page(&page)
 }
 
-/// What was done to the org, the newest first.
-async fn entries(visit: &Visit, subject: &OrgSubject, clock: &Clock) -> Result<Option<Vec<AuditLine>>, Problem> {
-    if visit.barred(Role::Operator).is_some() {
+/// Loads the audit entries of the org, newest first.
+async fn entries(request: &UiRequest, subject: &OrgSubject, clock: &Clock) -> Result<Option<Vec<AuditLine>>, Problem> {
+    if request.barred(Role::Operator).is_some() {
         return Ok(None);
     }
-    let (object, page) = (format!("org:{}", subject.id), PageRequest { limit: ENTRIES, after: None });
-    let entries = visit.app.bell.store().list_audit(Some(&object), &page).await?.items;
-    Ok(Some(entries.iter().map(|entry| AuditLine::of(entry, clock)).collect()))
+    let (object, page) = (format!("org:{}", subject.id), PageRequest { limit: MAX_AUDIT_ENTRIES, after: None });
+    let entries = request.app.bell.store().list_audit(Some(&object), &page).await?.items;
+    Ok(Some(entries.iter().map(|entry| AuditLine::new(entry, clock)).collect()))
 }

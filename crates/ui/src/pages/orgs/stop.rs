@@ -4,10 +4,10 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use everbell::core::org::{OrgTask, OrgUpdate};
 
-use super::of_job::UnderWay;
+use super::job_orgs::OrgUpdateLine;
 use crate::equivalent::Equivalent;
-use crate::pages::action::{Reason, Refusal, Subject, expect_operator, mendable, typed};
-use crate::visit::{Reply, Visit};
+use crate::pages::action::{Reason, Refusal, Subject, correctable, expect_operator, typed};
+use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
 use everbell_http::problem::{Kind, Problem};
 use everbell_wire as wire;
@@ -20,61 +20,59 @@ struct StopPage {
     frame: Frame,
     subject: Subject,
     refusal: Refusal,
-    org_update: UnderWay,
+    org_update: OrgUpdateLine,
     /// Whether its runs are those of a backfill, which can be stopped with the runs that wait.
     is_backfill: bool,
     reason: String,
     same: Equivalent,
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    form(&visit, Refusal::default(), StatusCode::OK).await
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    form(&request, Refusal::default(), StatusCode::OK).await
 }
 
-async fn form(visit: &Visit, refusal: Refusal, status: StatusCode) -> Result<Reply, Problem> {
-    let subject = Subject::of(visit).await?;
-    let org_update = found(visit, &subject).await?;
+async fn form(request: &UiRequest, refusal: Refusal, status: StatusCode) -> Result<UiResponse, Problem> {
+    let subject = Subject::load(request).await?;
+    let org_update = found(request, &subject).await?;
     let path = format!("/jobs/{}/sweeps/{}/stop", subject.name, org_update.id);
     let page = StopPage {
-        frame: visit.frame(Section::Jobs, format!("Stop making runs of {}", subject.key)).await,
+        frame: request.frame(Section::Jobs, format!("Stop creating runs of {}", subject.key)).await,
         same: {
             let (body, words) = (Reason { reason: None }, ["orgs", "stop", &subject.key]);
-            Equivalent::with_body(&visit.api_base(), "POST", &path, &body, &words)?
+            Equivalent::with_body(&request.api_base(), "POST", &path, &body, &words)?
         },
         is_backfill: matches!(org_update.task, OrgTask::Backfill { .. }),
-        org_update: UnderWay::of(&org_update, &visit.clock()),
-        reason: typed(visit, "reason"),
+        org_update: OrgUpdateLine::new(&org_update, &request.clock()),
+        reason: typed(request, "reason"),
         subject,
         refusal,
     };
-    Reply::refused(&page, status)
+    UiResponse::with_status(&page, status)
 }
 
 /// The org update that the path names, while it goes on.
-async fn found(visit: &Visit, subject: &Subject) -> Result<OrgUpdate, Problem> {
-    let id = visit.part("id");
+async fn found(request: &UiRequest, subject: &Subject) -> Result<OrgUpdate, Problem> {
+    let id = request.part("id");
     let own =
         |org_update: &OrgUpdate| org_update.id.to_string() == id && org_update.job_key == subject.definition().key;
-    let org_update = visit.orgs().org_updates().await?.into_iter().find(own);
-    org_update.ok_or_else(|| {
-        Problem::new(Kind::NotFound, "It is not going on any more: every org had its turn, or it was stopped.")
-    })
+    let org_update = request.orgs().org_updates().await?.into_iter().find(own);
+    org_update.ok_or_else(|| Problem::new(Kind::NotFound, "This org update has ended or was stopped."))
 }
 
-pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    let subject = Subject::of(&visit).await?;
-    let path = [("jobId", subject.name.as_str()), ("sweepId", visit.part("id"))];
-    match visit.perform(Method::POST, ROUTE, &path, &Reason::sent(&visit)).await {
+pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    let subject = Subject::load(&request).await?;
+    let path = [("jobId", subject.name.as_str()), ("sweepId", request.part("id"))];
+    match request.perform(Method::POST, ROUTE, &path, &Reason::sent(&request)).await {
         Ok(wire::OrgUpdate { seen, .. }) => {
             let orgs = if seen == 1 { "1 org".to_owned() } else { format!("{seen} orgs") };
-            let text = format!("Stopped after {orgs}. The runs that were made stay.");
-            Ok(Reply::done(format!("{}/orgs", subject.place()), text))
+            let text = format!("Stopped after {orgs}. Runs that were created are kept.");
+            Ok(UiResponse::done(format!("{}/orgs", subject.path()), text))
         }
         Err(problem) => {
-            let problem = mendable(problem)?;
-            form(&visit, Refusal::of(Some(&problem), &["reason"]), problem.status()).await
+            let problem = correctable(problem)?;
+            form(&request, Refusal::from_problem(Some(&problem), &["reason"]), problem.status()).await
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Another local time of a job for an org.
+//! Change the local time of a job for an org.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -6,12 +6,12 @@ use everbell::core::cron::Expression;
 use everbell::core::org::Override;
 use everbell::core::store::OrgJob;
 
-use super::wish::{Body, ROUTE, around};
+use super::job_override::{Body, ROUTE, around};
 use super::{OrgSubject, refusal};
 use crate::equivalent::Equivalent;
 use crate::markup::url_part;
-use crate::pages::action::{Moment, Refusal, expect_operator, mendable, typed};
-use crate::visit::{Reply, Visit};
+use crate::pages::action::{Moment, Refusal, correctable, expect_operator, typed};
+use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
 use everbell_http::api::org_jobs::{hour_and_minute, with_time};
 use everbell_http::problem::Problem;
@@ -26,25 +26,25 @@ struct TimePage {
     subject: OrgSubject,
     refusal: Refusal,
     key: String,
-    /// What holds for all.
+    /// The regular expression of the job, and its description.
     usual: Option<(String, String)>,
     /// Whether a time of the day says enough.
     simple: bool,
-    said: Said,
+    said: TimeForm,
     effect: Effect,
     reason: String,
     same: Equivalent,
 }
 
-/// What the form says.
-struct Said {
+/// The submitted fields.
+struct TimeForm {
     /// `time` or `cron`.
     how: &'static str,
     time: String,
     expression: String,
 }
 
-/// What would become of it.
+/// The effect of the new time.
 enum Effect {
     /// Nothing is said yet.
     None,
@@ -56,17 +56,17 @@ enum Effect {
     },
 }
 
-impl Said {
-    fn of(visit: &Visit, row: &OrgJob) -> Said {
-        let own = row.override_.as_ref().and_then(|wish| wish.expression.as_deref()).or_else(|| expression(row));
+impl TimeForm {
+    fn new(request: &UiRequest, row: &OrgJob) -> TimeForm {
+        let own = row.override_.as_ref().and_then(|own| own.expression.as_deref()).or_else(|| expression(row));
         let own = own.unwrap_or_default();
-        if visit.sent.is_empty() {
+        if request.sent.is_empty() {
             let time = time_of(own);
             let how = if time.is_some() { "time" } else { "cron" };
-            return Said { how, time: time.unwrap_or_default(), expression: own.to_owned() };
+            return TimeForm { how, time: time.unwrap_or_default(), expression: own.to_owned() };
         }
-        let how = if visit.sent("how") == Some("cron") { "cron" } else { "time" };
-        Said { how, time: typed(visit, "localTime"), expression: typed(visit, "cronExpression") }
+        let how = if request.sent("how") == Some("cron") { "cron" } else { "time" };
+        TimeForm { how, time: typed(request, "localTime"), expression: typed(request, "cronExpression") }
     }
 
     /// The expression that is meant.
@@ -101,69 +101,69 @@ fn time_of(expression: &str) -> Option<String> {
     Some(format!("{hour:02}:{minute:02}"))
 }
 
-/// Also of what is typed, before it is sent.
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    form(&visit, None).await
+/// Shows the form. Also serves its live preview.
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    form(&request, None).await
 }
 
-async fn form(visit: &Visit, problem: Option<&Problem>) -> Result<Reply, Problem> {
-    let subject = OrgSubject::of(visit).await?;
-    let row = subject.job(visit).await?;
-    let (key, said) = (row.job.definition.key.to_string(), Said::of(visit, &row));
+async fn form(request: &UiRequest, problem: Option<&Problem>) -> Result<UiResponse, Problem> {
+    let subject = OrgSubject::load(request).await?;
+    let row = subject.job(request).await?;
+    let (key, said) = (row.job.definition.key.to_string(), TimeForm::new(request, &row));
     let usual = row.job.definition.spec.as_ref().ok().and_then(|spec| spec.expression());
     let page = TimePage {
-        frame: visit.frame(Section::Orgs, format!("Another local time of {key} for {}", subject.called)).await,
+        frame: request.frame(Section::Orgs, format!("Change the local time of {key} for {}", subject.called)).await,
         refusal: refusal(problem, &FIELDS),
         usual: usual.map(|own| (own.as_str().to_owned(), own.describe())),
         simple: expression(&row).is_some_and(|own| with_time(own, 0, 0).is_some()),
-        effect: effect(visit, &subject, &row, said.expression(&row)),
-        reason: typed(visit, "reason"),
-        same: same(visit, &subject, &key, &said)?,
+        effect: effect(request, &subject, &row, said.expression(&row)),
+        reason: typed(request, "reason"),
+        same: same(request, &subject, &key, &said)?,
         key,
         said,
         subject,
     };
-    Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+    UiResponse::with_status(&page, problem.map_or(StatusCode::OK, Problem::status))
 }
 
-fn effect(visit: &Visit, subject: &OrgSubject, row: &OrgJob, wanted: Option<String>) -> Effect {
+fn effect(request: &UiRequest, subject: &OrgSubject, row: &OrgJob, wanted: Option<String>) -> Effect {
     let Some(text) = wanted else { return Effect::None };
     let words = match text.parse::<Expression>() {
         Ok(expression) => expression.describe(),
         Err(error) => return Effect::Wrong(error.to_string()),
     };
-    let wish = Override {
+    let override_ = Override {
         job_key: row.job.definition.key.clone(),
         enabled: true,
         expression: Some(text),
-        updated_by: visit.actor.name.clone(),
-        updated_at: visit.now,
+        updated_by: request.actor.name.clone(),
+        updated_at: request.now,
     };
-    let (before, after) = around(visit, subject, row, Some(wish));
+    let (before, after) = around(request, subject, row, Some(override_));
     Effect::Fires { words, before, after }
 }
 
-fn same(visit: &Visit, subject: &OrgSubject, key: &str, said: &Said) -> Result<Equivalent, Problem> {
+fn same(request: &UiRequest, subject: &OrgSubject, key: &str, said: &TimeForm) -> Result<Equivalent, Problem> {
     let path = format!("/orgs/{}/jobs/{}", subject.part, url_part(key));
     let time = if said.how == "cron" { ["--cron", &said.expression] } else { ["--at", &said.time] };
     let words = [&["orgs", "override", &subject.id, key][..], &time].concat();
-    Equivalent::with_body(&visit.api_base(), "PUT", &path, &said.body(), &words)
+    Equivalent::with_body(&request.api_base(), "PUT", &path, &said.body(), &words)
 }
 
-pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    if visit.sent("do") == Some("preview") {
-        return form(&visit, None).await;
+pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    if request.sent("do") == Some("preview") {
+        return form(&request, None).await;
     }
-    let subject = OrgSubject::of(&visit).await?;
-    let row = subject.job(&visit).await?;
+    let subject = OrgSubject::load(&request).await?;
+    let row = subject.job(&request).await?;
     let key = row.job.definition.key.to_string();
-    let (path, said) = ([("orgId", subject.id.as_str()), ("jobKey", &key)], Said::of(&visit, &row));
-    let body = Body { reason: visit.sent("reason"), ..said.body() };
-    match visit.perform::<wire::OrgOverride>(Method::PUT, ROUTE, &path, &body).await {
-        Ok(_) => Ok(Reply::done(subject.place(), format!("{key} fires for {} at a time of its own.", subject.id))),
-        Err(problem) => form(&visit, Some(&mendable(problem)?)).await,
+    let (path, said) = ([("orgId", subject.id.as_str()), ("jobKey", &key)], TimeForm::new(&request, &row));
+    let body = Body { reason: request.sent("reason"), ..said.body() };
+    match request.perform::<wire::OrgOverride>(Method::PUT, ROUTE, &path, &body).await {
+        Ok(_) => Ok(UiResponse::done(subject.path(), format!("{key} now fires for {} at its own time.", subject.id))),
+        Err(problem) => form(&request, Some(&correctable(problem)?)).await,
     }
 }
 

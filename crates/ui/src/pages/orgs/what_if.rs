@@ -8,15 +8,15 @@ use jiff::Timestamp;
 use super::{OrgSubject, local, local_now, utc};
 use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
-use crate::visit::Visit;
+use crate::request::UiRequest;
 use everbell_http::problem::Problem;
 
-/// How many fires of each job are told.
-const FIRES: usize = 3;
-/// How many jobs are.
-const JOBS: usize = 20;
+/// The maximum number of runs that are listed per job.
+const MAX_LISTED_FIRES: usize = 3;
+/// The maximum number of jobs that are listed.
+const MAX_LISTED_JOBS: usize = 20;
 
-/// What a move would do.
+/// The preview of a move.
 pub(super) enum WhatIf {
     /// It is there already, or nothing is typed.
     Stays,
@@ -25,17 +25,17 @@ pub(super) enum WhatIf {
     Moves(Moves),
 }
 
-/// What a move to a zone would do.
+/// The effect of a move.
 pub(super) struct Moves {
     pub(super) to: &'static str,
-    /// What the clock shows there.
+    /// The local time after the move.
     pub(super) now: Markup,
     pub(super) jobs: Vec<JobMoves>,
     /// How many more jobs there are.
     pub(super) more: usize,
 }
 
-/// The same for one job.
+/// The effect of a move on one job.
 pub(super) struct JobMoves {
     pub(super) key: String,
     pub(super) part: String,
@@ -45,7 +45,7 @@ pub(super) struct JobMoves {
     pub(super) days: Vec<DayLine>,
 }
 
-/// What becomes of a local day.
+/// The outcome of a local day.
 pub(super) struct DayLine {
     /// The name of a sign.
     pub(super) sign: &'static str,
@@ -54,7 +54,7 @@ pub(super) struct DayLine {
 }
 
 impl WhatIf {
-    pub(super) async fn of(visit: &Visit, subject: &OrgSubject, timezone: &str) -> Result<WhatIf, Problem> {
+    pub(super) async fn load(request: &UiRequest, subject: &OrgSubject, timezone: &str) -> Result<WhatIf, Problem> {
         if timezone.is_empty() || timezone == subject.org.place.timezone {
             return Ok(WhatIf::Stays);
         }
@@ -63,48 +63,46 @@ impl WhatIf {
             Ok(zone) => zone,
             Err(unknown) => return Ok(WhatIf::Unknown(unknown)),
         };
-        let told = visit.orgs().what_if(&subject.org.id, zone.name(), FIRES).await?;
-        let clock = visit.clock();
+        let moved = request.orgs().what_if(&subject.org.id, zone.name(), MAX_LISTED_FIRES).await?;
+        let clock = request.clock();
         Ok(WhatIf::Moves(Moves {
             to: zone.name(),
             now: local_now(&clock, &zone),
-            more: told.len().saturating_sub(JOBS),
-            jobs: told.iter().take(JOBS).map(|job| JobMoves::of(job, &clock)).collect(),
+            more: moved.len().saturating_sub(MAX_LISTED_JOBS),
+            jobs: moved.iter().take(MAX_LISTED_JOBS).map(|job| JobMoves::new(job, &clock)).collect(),
         }))
     }
 }
 
 impl JobMoves {
-    fn of(told: &JobWhatIf, clock: &Clock) -> JobMoves {
-        let key = told.job.job.definition.key.to_string();
+    fn new(moved: &JobWhatIf, clock: &Clock) -> JobMoves {
+        let key = moved.job.job.definition.key.to_string();
         let fires = |times: &[Timestamp], spec: Option<&Spec>| {
             times.iter().map(|at| (local(clock, *at, spec.map(Spec::zone)), utc(clock, *at))).collect()
         };
-        let there = told.there.as_ref();
+        let there = moved.there.as_ref();
         JobMoves {
             part: url_part(&key),
             key,
-            before: fires(&told.what_if.before, told.here.as_ref()),
-            after: fires(&told.what_if.after, there),
-            days: told.what_if.days.iter().map(|day| DayLine::of(day, there)).collect(),
+            before: fires(&moved.what_if.before, moved.here.as_ref()),
+            after: fires(&moved.what_if.after, there),
+            days: moved.what_if.days.iter().map(|day| DayLine::new(day, there)).collect(),
         }
     }
 }
 
 impl DayLine {
-    fn of(day: &Day, spec: Option<&Spec>) -> DayLine {
+    fn new(day: &Day, spec: Option<&Spec>) -> DayLine {
         let time =
             day.at.zip(spec).map(|(at, spec)| spec.zone().as_jiff().to_datetime(at).strftime("%H:%M").to_string());
         let (sign, text) = match day.verdict {
-            Verdict::RanAlready => ("ok", "ran already, does not fire again".to_owned()),
+            Verdict::RanAlready => ("ok", "has already run, does not run again".to_owned()),
             Verdict::Once => {
-                ("wait", time.map_or_else(|| "fires once".to_owned(), |time| format!("fires once, at {time}")))
+                ("wait", time.map_or_else(|| "runs once".to_owned(), |time| format!("runs once, at {time}")))
             }
-            Verdict::AtOnce => {
-                ("run", "fires at once, as soon as the org has moved: its time there has gone by".to_owned())
-            }
-            Verdict::Twice => ("warn", "fires twice".to_owned()),
-            Verdict::NotAtAll => ("skip", format!("does not fire{}", day.gap.map(why).unwrap_or_default())),
+            Verdict::AtOnce => ("run", "runs immediately after the move: its local time has passed".to_owned()),
+            Verdict::Twice => ("warn", "runs twice".to_owned()),
+            Verdict::NotAtAll => ("skip", format!("does not run{}", day.gap.map(why).unwrap_or_default())),
         };
         DayLine { sign, date: day.date.strftime("%a %-d %b %Y").to_string(), text }
     }
@@ -113,11 +111,11 @@ impl DayLine {
 /// Why a day gets no run.
 fn why(gap: GapReason) -> &'static str {
     match gap {
-        GapReason::Missed => ": its time there has gone by, and the job catches nothing up",
-        GapReason::Coalesced => ": the move jumps over it, and another run stands for it",
+        GapReason::Missed => ": its local time has passed, and the job does not catch up",
+        GapReason::Coalesced => ": the move skips this day, and another run covers it",
         GapReason::Paused => ": the job is off",
-        GapReason::DstGap => ": clocks jump over that time",
-        GapReason::Expired => ": its time there has gone by for longer than the job catches up",
+        GapReason::DstGap => ": the local time does not exist on that day",
+        GapReason::Expired => ": its local time is older than the catch-up window of the job",
         GapReason::Errored => ": the job cannot fire",
     }
 }
@@ -134,16 +132,16 @@ mod tests {
             Spec::recurring("0 8 * * *".parse().unwrap(), Zone::get("Asia/Tokyo").unwrap(), Timestamp::UNIX_EPOCH);
         let line = |verdict, at: Option<&str>, gap| {
             let at = at.map(|at| at.parse().unwrap());
-            let line = DayLine::of(&Day { date: Date::constant(2026, 11, 15), verdict, at, gap }, Some(&spec));
+            let line = DayLine::new(&Day { date: Date::constant(2026, 11, 15), verdict, at, gap }, Some(&spec));
             format!("{} {}: {}", line.sign, line.date, line.text)
         };
-        assert_eq!(line(Verdict::RanAlready, None, None), "ok Sun 15 Nov 2026: ran already, does not fire again");
+        assert_eq!(line(Verdict::RanAlready, None, None), "ok Sun 15 Nov 2026: has already run, does not run again");
         let once = line(Verdict::Once, Some("2026-11-14T23:00:00Z"), None);
-        assert_eq!(once, "wait Sun 15 Nov 2026: fires once, at 08:00");
-        assert!(line(Verdict::AtOnce, Some("2026-11-15T12:00:00Z"), None).contains("fires at once"));
-        assert_eq!(line(Verdict::Twice, None, None), "warn Sun 15 Nov 2026: fires twice");
+        assert_eq!(once, "wait Sun 15 Nov 2026: runs once, at 08:00");
+        assert!(line(Verdict::AtOnce, Some("2026-11-15T12:00:00Z"), None).contains("runs immediately"));
+        assert_eq!(line(Verdict::Twice, None, None), "warn Sun 15 Nov 2026: runs twice");
         let jumped = line(Verdict::NotAtAll, None, Some(GapReason::Coalesced));
-        assert!(jumped.starts_with("skip Sun 15 Nov 2026: does not fire: the move jumps over it"), "{jumped}");
-        assert!(line(Verdict::NotAtAll, None, None).ends_with(": does not fire"));
+        assert!(jumped.starts_with("skip Sun 15 Nov 2026: does not run: the move skips this day"), "{jumped}");
+        assert!(line(Verdict::NotAtAll, None, None).ends_with(": does not run"));
     }
 }

@@ -1,4 +1,4 @@
-//! What needs somebody's attention, and how failures that are alike are told as one. Decisions only: pages read and show.
+//! Decides which jobs and runs need attention, and groups similar failures. Nothing is read or rendered here.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use everbell_core::store::RunSummary;
 use jiff::Timestamp;
 
 /// A run is far too long if it takes this many times as long as nearly all before it.
-const FAR: u32 = 3;
-/// Fewer runs before it tell nothing.
-pub(crate) const ENOUGH: usize = 5;
-/// What is shorter is nobody's concern.
-const SHORT: Duration = Duration::from_secs(10);
+const LONG_RUN_FACTOR: u32 = 3;
+/// With fewer runs the usual duration is not known.
+pub(crate) const MIN_SAMPLED_RUNS: usize = 5;
+/// Shorter runs are never reported as long.
+const MIN_LONG_RUN: Duration = Duration::from_secs(10);
 
 /// How long runs of a job take as a rule, and at the most as a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct Usual {
 
 impl Usual {
     /// Of those runs that ended; nothing if none did.
-    pub(crate) fn of<'a>(runs: impl IntoIterator<Item = &'a RunSummary>) -> Option<Usual> {
+    pub(crate) fn from_runs<'a>(runs: impl IntoIterator<Item = &'a RunSummary>) -> Option<Usual> {
         let mut took: Vec<Duration> = runs.into_iter().filter_map(RunSummary::duration).collect();
         took.sort_unstable();
         let at = |percent: usize| took.get((took.len() * percent).div_ceil(100).max(1) - 1).copied();
@@ -33,13 +33,13 @@ impl Usual {
 
     /// Whether a run that takes so long already is far beyond what is usual.
     pub(crate) fn is_far_beyond(&self, elapsed: Duration) -> bool {
-        self.runs >= ENOUGH && elapsed >= SHORT && elapsed > self.most * FAR
+        self.runs >= MIN_SAMPLED_RUNS && elapsed >= MIN_LONG_RUN && elapsed > self.most * LONG_RUN_FACTOR
     }
 }
 
-/// Failures that are alike: of one target, with one code, whose messages differ only in numbers.
+/// Similar failures: of one target, with one code, whose messages differ only in numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Alike {
+pub(crate) struct FailureGroup {
     pub(crate) target: String,
     pub(crate) code: String,
     /// That of the newest.
@@ -54,13 +54,13 @@ pub(crate) struct Alike {
 }
 
 /// Failed runs in groups, the largest first. The newest runs come first.
-pub(crate) fn alike(failed: &[RunRecord]) -> Vec<Alike> {
-    let mut groups: BTreeMap<(String, String, String), Alike> = BTreeMap::new();
+pub(crate) fn group_failures(failed: &[RunRecord]) -> Vec<FailureGroup> {
+    let mut groups: BTreeMap<(String, String, String), FailureGroup> = BTreeMap::new();
     for run in failed {
         let Some(failure) = &run.failure else { continue };
         let (target, code) = (run.target.to_string(), failure.code.as_str().to_owned());
         let key = (target.clone(), code.clone(), without_numbers(&failure.message));
-        let group = groups.entry(key).or_insert_with(|| Alike {
+        let group = groups.entry(key).or_insert_with(|| FailureGroup {
             target,
             code,
             message: failure.message.clone(),
@@ -79,7 +79,7 @@ pub(crate) fn alike(failed: &[RunRecord]) -> Vec<Alike> {
             group.jobs.sort_unstable();
         }
     }
-    let mut groups: Vec<Alike> = groups.into_values().collect();
+    let mut groups: Vec<FailureGroup> = groups.into_values().collect();
     groups.sort_by(|a, b| b.count.cmp(&a.count).then(b.last.cmp(&a.last)));
     groups
 }
@@ -96,10 +96,10 @@ fn without_numbers(message: &str) -> String {
 }
 
 /// How many slots of each job were skipped because a run was still active, the most first.
-pub(crate) fn overlapping(skipped: &[RunRecord]) -> Vec<(String, usize)> {
+pub(crate) fn count_overlaps(skipped: &[RunRecord]) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let overlaps = |run: &&RunRecord| run.skip.as_ref().is_some_and(|skip| skip.as_str() == "overlap");
-    // A run that somebody asked for is no slot.
+    // A manual run has no slot.
     for run in skipped.iter().filter(overlaps).filter(|run| run.slot_at.is_some()) {
         if let Some(key) = &run.job_key {
             *counts.entry(key.to_string()).or_default() += 1;

@@ -9,13 +9,13 @@ use crate::chart::{
     Bars, Bucket as Bar, Colour, Counts, Lag, LagPiece, Lags, Spark, bars, bars_table, lag, lag_table, spark,
 };
 use crate::clock::Clock;
-use crate::frame::Tallies;
+use crate::frame::NavCounts;
 use crate::markup::{Markup, url_part};
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 const HOURS: i64 = 24;
 /// A lag of a second is worth a line.
-const LATE_MS: i64 = 1_000;
+const LAG_THRESHOLD_MS: i64 = 1_000;
 
 /// Where the last 24 hours begin, and where the last one ends, which is not over.
 pub(super) fn hours(now: Timestamp) -> Vec<Timestamp> {
@@ -27,23 +27,18 @@ pub(super) fn hours(now: Timestamp) -> Vec<Timestamp> {
 pub(super) struct Tile {
     pub(super) label: &'static str,
     pub(super) count: u64,
-    pub(super) place: String,
+    pub(super) href: String,
     pub(super) class: &'static str,
     pub(super) spark: Markup,
 }
 
-pub(super) fn tiles(history: Option<&History>, tallies: Option<&Tallies>, now: Timestamp) -> Vec<Tile> {
+pub(super) fn tiles(history: Option<&History>, nav_counts: Option<&NavCounts>, now: Timestamp) -> Vec<Tile> {
     let since = now.checked_sub(HOUR * HOURS as i32).unwrap_or(now);
     let from = url_part(&since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
-    let now_tile = |label, count, place: &str, class| Tile {
-        label,
-        count,
-        place: place.to_owned(),
-        class,
-        spark: Markup::default(),
-    };
-    let (due, counted) = tallies.map_or((0, 0), |tallies| (tallies.due, tallies.running));
-    // The list below must not tell another number.
+    let now_tile =
+        |label, count, href: &str, class| Tile { label, count, href: href.to_owned(), class, spark: Markup::default() };
+    let (due, counted) = nav_counts.map_or((0, 0), |nav_counts| (nav_counts.due, nav_counts.running));
+    // The number must match the list below.
     let running = history.and_then(History::all_running).unwrap_or(counted);
     let mut tiles = vec![
         now_tile("Due now", due, "/jobs?sort=nextRunAt", if due > 0 { "wait" } else { "" }),
@@ -74,9 +69,9 @@ fn of_day(
     Tile {
         label,
         count: counts.iter().sum(),
-        place: format!("/runs?status={status}&from={from}"),
+        href: format!("/runs?status={status}&from={from}"),
         class,
-        spark: Markup::of(picture),
+        spark: Markup::from_html(picture),
     }
 }
 
@@ -121,12 +116,12 @@ pub(super) fn day(buckets: &[Bucket], clock: &Clock) -> Day {
         title: "Fire lag per hour",
         zone: &zone,
         pieces: &pieces,
-        threshold_ms: Some(LATE_MS),
+        threshold_ms: Some(LAG_THRESHOLD_MS),
     };
     Day {
-        runs: Markup::of(bars(&bars_input)),
-        runs_table: Markup::of(bars_table(&bars_input)),
-        lags: Markup::of(lag(&lag_input)),
-        lags_table: Markup::of(lag_table(&lag_input)),
+        runs: Markup::from_html(bars(&bars_input)),
+        runs_table: Markup::from_html(bars_table(&bars_input)),
+        lags: Markup::from_html(lag(&lag_input)),
+        lags_table: Markup::from_html(lag_table(&lag_input)),
     }
 }

@@ -10,13 +10,13 @@ use askama::Template;
 use everbell::{JobRow, JobStatus, RunRecord, Scope};
 use jiff::{SignedDuration, Timestamp};
 
-use self::attention::alike;
+use self::attention::group_failures;
 use self::charts::{Day, Tile};
-use self::read::{History, NAMED, Read};
+use self::read::{History, MAX_LISTED_CONCERNS, OverviewData};
 use crate::chart::{Gauge, gauge};
 use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
-use crate::{Frame, Reply, Section, Visit};
+use crate::{Frame, Section, UiRequest, UiResponse};
 use everbell_http::access::Role;
 use everbell_http::problem::Problem;
 use everbell_wire::elapsed::wait;
@@ -27,7 +27,7 @@ const DAY: SignedDuration = SignedDuration::from_hours(24);
 struct Overview {
     frame: Frame,
     tiles: Vec<Tile>,
-    /// Nothing for who may not read runs.
+    /// `None` if the role may not read runs.
     day: Option<Day>,
     concerns: Vec<Concern>,
     on_time: u64,
@@ -44,7 +44,7 @@ struct Concern {
     /// The class and icon, and a word.
     sign: (&'static str, &'static str),
     name: String,
-    place: String,
+    href: String,
     text: String,
     since: Option<Markup>,
     /// A job that could be paused.
@@ -59,7 +59,7 @@ struct Failures {
     first: Markup,
     last: Markup,
     jobs: Vec<(String, String)>,
-    place: String,
+    href: String,
     run: String,
 }
 
@@ -79,35 +79,35 @@ struct Running {
     gauge: Markup,
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    let read = Read::of(&visit).await?;
-    let (clock, frame) = (visit.clock(), visit.frame(Section::Overview, "Overview").await);
-    let living = frame.tallies.as_ref().map_or(0, |tallies| tallies.jobs);
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    let read = OverviewData::load(&request).await?;
+    let (clock, frame) = (request.clock(), request.frame(Section::Overview, "Overview").await);
+    let living = frame.nav_counts.as_ref().map_or(0, |nav_counts| nav_counts.jobs);
     let concerns = concerns(&read, &clock);
     let history = read.history.as_ref();
     let failed = history.map_or(&[][..], |history| &history.failed);
     let page = Overview {
-        tiles: charts::tiles(history, frame.tallies.as_ref(), visit.now),
+        tiles: charts::tiles(history, frame.nav_counts.as_ref(), request.now),
         day: history.map(|history| charts::day(&history.buckets, &clock)),
         on_time: living.saturating_sub(concerns.len() as u64),
-        failures: alike(failed)
+        failures: group_failures(failed)
             .into_iter()
-            .take(NAMED as usize)
-            .map(|group| failures(group, &clock, visit.now))
+            .take(MAX_LISTED_CONCERNS as usize)
+            .map(|group| failures(group, &clock, request.now))
             .collect(),
         coming: read.next.iter().filter_map(|row| coming(row, &clock)).collect(),
         running: history.map_or_else(Vec::new, |history| running(history, &clock)),
-        no_act: visit.barred(Role::Operator),
-        no_make: visit.barred(Role::Admin),
-        none_yet: frame.tallies.as_ref().is_some_and(|tallies| tallies.jobs == 0),
+        no_act: request.barred(Role::Operator),
+        no_make: request.barred(Role::Admin),
+        none_yet: frame.nav_counts.as_ref().is_some_and(|nav_counts| nav_counts.jobs == 0),
         concerns,
         frame,
     };
-    Reply::page(&page)
+    UiResponse::page(&page)
 }
 
 /// Everything that needs attention, the worst first.
-fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
+fn concerns(read: &OverviewData, clock: &Clock) -> Vec<Concern> {
     let of_job = |sign, row: &JobRow, text: String| {
         let key = row.job.definition.key.to_string();
         let part = url_part(&key);
@@ -115,7 +115,7 @@ fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
         Concern {
             sign,
             name: key,
-            place: format!("/jobs/{part}"),
+            href: format!("/jobs/{part}"),
             text,
             since: None,
             pause: active.then(|| format!("/jobs/{part}/pause")),
@@ -131,7 +131,8 @@ fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
         let failure = last_run.and_then(|run| run.failure.as_ref());
         let why =
             failure.map_or_else(String::new, |failure| format!(": {}: {}", failure.code.as_str(), failure.message));
-        let times = if count == 1 { "failed last time".to_owned() } else { format!("failed {count} times in a row") };
+        let times =
+            if count == 1 { "the last run failed".to_owned() } else { format!("failed {count} times in a row") };
         let since = last_run.map(|run| clock.away(run.scheduled_at));
         let paused = if row.job.state.status == JobStatus::Paused { "paused; " } else { "" };
         Concern { since, ..of_job(("bad", "Failing"), row, format!("{paused}{times}{why}")) }
@@ -139,7 +140,7 @@ fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
     let unserved = read.unserved.iter().map(|(target, jobs)| Concern {
         sign: ("warn", "No instance"),
         name: target.clone(),
-        place: "/targets".to_owned(),
+        href: "/targets".to_owned(),
         text: format!(
             "no live instance serves this target; {jobs} {} not fire",
             if *jobs == 1 { "job does" } else { "jobs do" }
@@ -151,16 +152,16 @@ fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
     let long = running.iter().filter_map(|run| too_long(run, read.history.as_ref()?, clock));
     let slow = too_slow.iter().map(|(key, count)| Concern {
         sign: ("skip", "Too slow"),
-        place: format!("/jobs/{}", url_part(key)),
+        href: format!("/jobs/{}", url_part(key)),
         text: format!(
-            "{count} {} in 24 hours because a run was still active: it fires less often than its schedule says",
+            "{count} {} in 24 hours because a run was still active: it runs less often than scheduled",
             if *count == 1 { "slot was skipped" } else { "slots were skipped" }
         ),
         name: key.clone(),
         since: None,
         pause: None,
     });
-    let unarmed = read.unarmed.iter().map(|row| of_job(("off", "Nothing next"), row, nothing_next(row).to_owned()));
+    let unarmed = read.unarmed.iter().map(|row| of_job(("off", "No next run"), row, nothing_next(row).to_owned()));
     errored
         .chain(orgs(read.errored_orgs))
         .chain(failing)
@@ -173,19 +174,19 @@ fn concerns(read: &Read, clock: &Clock) -> Vec<Concern> {
 
 fn nothing_next(row: &JobRow) -> &'static str {
     match row.job.definition.scope {
-        Scope::Global => "active, but its schedule has no more times",
-        Scope::PerOrg => "active, but there is no org for which it fires",
+        Scope::Global => "active, but its schedule has no more runs",
+        Scope::PerOrg => "active, but it fires for no org",
     }
 }
 
 /// Timers of orgs that cannot fire, as one.
 fn orgs(errored: u32) -> Option<Concern> {
-    let timers = if errored == 1 { "1 timer of an org".to_owned() } else { format!("{errored} timers of orgs") };
+    let timers = if errored == 1 { "1 org timer".to_owned() } else { format!("{errored} org timers") };
     (errored > 0).then(|| Concern {
         sign: ("warn", "Cannot fire"),
         name: timers,
-        place: "/orgs?errored=true".to_owned(),
-        text: "a zone or an override cannot be read any more".to_owned(),
+        href: "/orgs?errored=true".to_owned(),
+        text: "a time zone or an override cannot be read".to_owned(),
         since: None,
         pause: None,
     })
@@ -195,18 +196,18 @@ fn too_long(run: &RunRecord, history: &History, clock: &Clock) -> Option<Concern
     let (key, started) = (run.job_key.as_ref()?, run.started_at?);
     let usual = history.usual(key.as_str())?;
     let elapsed = Duration::try_from(clock.now.duration_since(started)).ok()?;
-    let told = |time: Duration| wait(time.as_secs() as i64);
+    let text = |time: Duration| wait(time.as_secs() as i64);
     usual.is_far_beyond(elapsed).then(|| Concern {
-        sign: ("run", "Runs long"),
+        sign: ("run", "Long run"),
         name: key.to_string(),
-        place: format!("/runs/{}", run.id),
-        text: format!("runs for {}; nearly all runs before took no more than {}", told(elapsed), told(usual.most)),
+        href: format!("/runs/{}", run.id),
+        text: format!("running for {}; 95 % of earlier runs took at most {}", text(elapsed), text(usual.most)),
         since: Some(clock.away(started)),
         pause: None,
     })
 }
 
-fn failures(group: attention::Alike, clock: &Clock, now: Timestamp) -> Failures {
+fn failures(group: attention::FailureGroup, clock: &Clock, now: Timestamp) -> Failures {
     let since = now.checked_sub(DAY).unwrap_or(now);
     let query = format!(
         "status=failed&failureCode={}&target={}&from={}",
@@ -218,7 +219,7 @@ fn failures(group: attention::Alike, clock: &Clock, now: Timestamp) -> Failures 
         first: clock.away(group.first),
         last: clock.away(group.last),
         jobs: group.jobs.iter().map(|key| (key.clone(), url_part(key))).collect(),
-        place: format!("/runs?{query}"),
+        href: format!("/runs?{query}"),
         target: group.target,
         code: group.code,
         message: group.message,
@@ -247,10 +248,10 @@ fn coming(row: &JobRow, clock: &Clock) -> Option<Coming> {
 }
 
 fn running(history: &History, clock: &Clock) -> Vec<Running> {
-    history.running.iter().enumerate().map(|(number, run)| going(number, run, history, clock)).collect()
+    history.running.iter().enumerate().map(|(number, run)| running_row(number, run, history, clock)).collect()
 }
 
-fn going(number: usize, run: &RunRecord, history: &History, clock: &Clock) -> Running {
+fn running_row(number: usize, run: &RunRecord, history: &History, clock: &Clock) -> Running {
     let key = run.job_key.as_ref().map(ToString::to_string);
     let started = run.started_at.unwrap_or(run.created_at);
     let name = key.clone().unwrap_or_else(|| format!("trial of {}", run.target));
@@ -262,7 +263,7 @@ fn going(number: usize, run: &RunRecord, history: &History, clock: &Clock) -> Ru
         id: run.id.to_string(),
         part: key.map(|key| url_part(&key)),
         since: clock.since(started),
-        gauge: Markup::of(picture),
+        gauge: Markup::from_html(picture),
         name,
     }
 }

@@ -1,37 +1,37 @@
-//! What the overview is made of: a few questions at once, none of them for each job.
+//! Loads the data of the overview with a fixed number of queries.
 
 use everbell::{JobFilter, JobRow, JobStatus, RunFilter, RunRecord, RunStatus};
 use everbell_core::store::{Bucket, JobSort, PageRequest, RecentRuns, RunSummary};
 
-use super::attention::{Usual, overlapping};
+use super::attention::{Usual, count_overlaps};
 use super::{DAY, charts};
-use crate::visit::Visit;
+use crate::request::UiRequest;
 use everbell_http::problem::Problem;
 
 /// How many of each kind of concern are named.
-pub(super) const NAMED: u32 = 10;
-const FIRES: u32 = 10;
-const RUNNING: u32 = 20;
-/// How many runs of a job tell what is usual.
-const SAMPLE: u32 = 50;
+pub(super) const MAX_LISTED_CONCERNS: u32 = 10;
+const MAX_LISTED_FIRES: u32 = 10;
+const MAX_LISTED_RUNNING: u32 = 20;
+/// The number of runs that usual durations are based on.
+const SAMPLED_RUNS_PER_JOB: u32 = 50;
 /// How many failures are grouped.
-const FAILURES: u32 = 500;
+const MAX_GROUPED_FAILURES: u32 = 500;
 
-/// What was read.
-pub(super) struct Read {
+/// The data of the overview.
+pub(super) struct OverviewData {
     pub(super) failing: Vec<JobRow>,
     pub(super) errored: Vec<JobRow>,
     pub(super) unarmed: Vec<JobRow>,
     pub(super) next: Vec<JobRow>,
-    /// Targets that nobody serves, and how many jobs need each.
+    /// Targets that no live instance serves, and the number of jobs that need each.
     pub(super) unserved: Vec<(String, u64)>,
     /// How many timers of orgs cannot fire.
     pub(super) errored_orgs: u32,
-    /// Nothing for who may not read runs.
+    /// `None` if the role may not read runs.
     pub(super) history: Option<History>,
 }
 
-/// What ran and runs.
+/// Past and active runs.
 pub(super) struct History {
     /// The last day by the hour.
     pub(super) buckets: Vec<Bucket>,
@@ -41,16 +41,16 @@ pub(super) struct History {
     pub(super) failed: Vec<RunRecord>,
     /// Current jobs with slots that were skipped because a run was still active, and how many, the most first.
     pub(super) too_slow: Vec<(String, usize)>,
-    glimpses: Vec<RunSummary>,
+    summaries: Vec<RunSummary>,
 }
 
 fn page(limit: u32) -> PageRequest {
     PageRequest { limit, after: None }
 }
 
-impl Read {
-    pub(super) async fn of(visit: &Visit) -> Result<Read, Problem> {
-        let jobs = visit.jobs();
+impl OverviewData {
+    pub(super) async fn load(request: &UiRequest) -> Result<OverviewData, Problem> {
+        let jobs = request.jobs();
         let living = || JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
         let active = || JobFilter { status: vec![JobStatus::Active], ..JobFilter::default() };
         let (failing, errored, unarmed, next) = (
@@ -59,18 +59,18 @@ impl Read {
             JobFilter { scheduled: Some(false), errored: Some(false), ..active() },
             JobFilter { sort: JobSort::NextRunAt, scheduled: Some(true), ..active() },
         );
-        let (named, fires) = (page(NAMED), page(FIRES));
-        let orgs = visit.orgs();
+        let (named, fires) = (page(MAX_LISTED_CONCERNS), page(MAX_LISTED_FIRES));
+        let orgs = request.orgs();
         let (failing, errored, unarmed, next, targets, counts, history) = tokio::join!(
             jobs.list(&failing, &named),
             jobs.list(&errored, &named),
             jobs.list(&unarmed, &named),
             jobs.list(&next, &fires),
-            visit.app.bell.targets_naming(0),
+            request.app.bell.targets_naming(0),
             orgs.counts(),
-            History::of(visit),
+            History::load(request),
         );
-        Ok(Read {
+        Ok(OverviewData {
             failing: failing?.items,
             errored: errored?.items,
             unarmed: unarmed?.items,
@@ -83,34 +83,37 @@ impl Read {
 }
 
 impl History {
-    async fn of(visit: &Visit) -> Result<Option<History>, Problem> {
-        if !visit.may_read_runs() {
+    async fn load(request: &UiRequest) -> Result<Option<History>, Problem> {
+        if !request.may_read_runs() {
             return Ok(None);
         }
-        let (runs, store) = (visit.runs(), visit.app.bell.store());
-        let since = visit.now.checked_sub(DAY).unwrap_or(visit.now);
+        let (runs, store) = (request.runs(), request.app.bell.store());
+        let since = request.now.checked_sub(DAY).unwrap_or(request.now);
         let of_status = |status| RunFilter { status: vec![status], from: Some(since), ..RunFilter::default() };
         let now_running = RunFilter { status: vec![RunStatus::Running], ..RunFilter::default() };
         let (failed, skipped) = (of_status(RunStatus::Failed), of_status(RunStatus::Skipped));
-        let (few, many, hours) = (page(RUNNING), page(FAILURES), charts::hours(visit.now));
+        let (few, many, hours) = (page(MAX_LISTED_RUNNING), page(MAX_GROUPED_FAILURES), charts::hours(request.now));
         let (buckets, running, failed, skipped) = tokio::try_join!(
-            visit.kept.hours.read(&**store, &hours),
+            request.cache.hours.read(&**store, &hours),
             runs.list(&now_running, &few),
             runs.list(&failed, &many),
             runs.list(&skipped, &many),
         )?;
         let keys: Vec<_> = running.items.iter().filter_map(|run| run.job_key.clone()).collect();
-        let glimpses =
-            if keys.is_empty() { Vec::new() } else { store.recent_runs(&RecentRuns::new(keys, SAMPLE)?).await? };
+        let summaries = if keys.is_empty() {
+            Vec::new()
+        } else {
+            store.recent_runs(&RecentRuns::new(keys, SAMPLED_RUNS_PER_JOB)?).await?
+        };
         let more_running = running.next.is_some();
         let mut too_slow = Vec::new();
-        for (key, count) in overlapping(&skipped.items).into_iter().take(NAMED as usize) {
-            if visit.jobs().get(key.as_str()).await?.job.state.status != JobStatus::Retired {
+        for (key, count) in count_overlaps(&skipped.items).into_iter().take(MAX_LISTED_CONCERNS as usize) {
+            if request.jobs().get(key.as_str()).await?.job.state.status != JobStatus::Retired {
                 too_slow.push((key, count));
             }
         }
         let (running, failed) = (running.items, failed.items);
-        Ok(Some(History { buckets, running, more_running, failed, too_slow, glimpses }))
+        Ok(Some(History { buckets, running, more_running, failed, too_slow, summaries }))
     }
 
     /// How many runs are running, if all of them were read.
@@ -118,8 +121,8 @@ impl History {
         (!self.more_running).then_some(self.running.len() as u64)
     }
 
-    /// What is usual for a job.
+    /// Returns the usual durations of a job.
     pub(super) fn usual(&self, key: &str) -> Option<Usual> {
-        Usual::of(self.glimpses.iter().filter(|run| run.job_key.as_str() == key))
+        Usual::from_runs(self.summaries.iter().filter(|run| run.job_key.as_str() == key))
     }
 }

@@ -4,12 +4,12 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use everbell::RunStatus;
 
-use super::{Found, back};
+use super::{RunData, back};
 use crate::clock::Clock;
 use crate::equivalent::Equivalent;
 use crate::markup::Markup;
 use crate::pages::action::{Reason, Refusal, expect_operator};
-use crate::visit::{Reply, Visit};
+use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
 use everbell_http::problem::{Kind, Problem};
 use everbell_wire as wire;
@@ -28,9 +28,9 @@ struct CancelPage {
     same: Equivalent,
 }
 
-/// A run that something is about to be done to.
+/// The run that an action applies to.
 pub(super) struct Subject {
-    place: String,
+    path: String,
     pub(super) name: String,
     pub(super) running: bool,
     /// Since when it runs or waits.
@@ -40,13 +40,13 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    pub(super) fn of(found: &Found, clock: &Clock) -> Subject {
+    pub(super) fn new(found: &RunData, clock: &Clock) -> Subject {
         let run = &found.run;
         let running = run.status == RunStatus::Running;
         let most = found.row.as_ref().map_or(1, |row| row.job.definition.policies.max_attempts);
         let since = run.started_at.filter(|_| running).unwrap_or(run.created_at);
         Subject {
-            place: found.place(),
+            path: found.path(),
             name: found.name(),
             running,
             since: clock.since(since),
@@ -55,50 +55,50 @@ impl Subject {
     }
 
     /// Where it is shown.
-    pub(super) fn place(&self) -> &str {
-        &self.place
+    pub(super) fn path(&self) -> &str {
+        &self.path
     }
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    let found = Found::of(&visit).await?;
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    let found = RunData::load(&request).await?;
     if found.run.status.is_terminal() {
-        return Ok(back(found.place(), format!("It has ended: it is {}.", found.run.status)));
+        return Ok(back(found.path(), format!("This run has already ended: it is {}.", found.run.status)));
     }
-    form(&visit, &found, None).await
+    form(&request, &found, None).await
 }
 
-async fn form(visit: &Visit, found: &Found, problem: Option<&Problem>) -> Result<Reply, Problem> {
+async fn form(request: &UiRequest, found: &RunData, problem: Option<&Problem>) -> Result<UiResponse, Problem> {
     let page = CancelPage {
-        frame: visit.frame(Section::Runs, format!("Cancel a run of {}", found.name())).await,
-        subject: Subject::of(found, &visit.clock()),
-        refusal: Refusal::of(problem, &["reason"]),
-        reason: visit.sent("reason").unwrap_or_default().to_owned(),
-        grace: took(visit.app.options.cancel_grace.as_millis() as i64),
-        same: same(visit, found, "cancel")?,
+        frame: request.frame(Section::Runs, format!("Cancel a run of {}", found.name())).await,
+        subject: Subject::new(found, &request.clock()),
+        refusal: Refusal::from_problem(problem, &["reason"]),
+        reason: request.sent("reason").unwrap_or_default().to_owned(),
+        grace: took(request.app.options.cancel_grace.as_millis() as i64),
+        same: same(request, found, "cancel")?,
     };
-    Reply::refused(&page, problem.map_or(StatusCode::OK, Problem::status))
+    UiResponse::with_status(&page, problem.map_or(StatusCode::OK, Problem::status))
 }
 
-/// The same from a shell, with the reason that was typed.
-pub(super) fn same(visit: &Visit, found: &Found, verb: &str) -> Result<Equivalent, Problem> {
+/// Equivalent commands, with the reason that was typed.
+pub(super) fn same(request: &UiRequest, found: &RunData, verb: &str) -> Result<Equivalent, Problem> {
     let id = found.run.id.to_string();
-    let reason = visit.sent("reason").unwrap_or("why");
+    let reason = request.sent("reason").unwrap_or("why");
     let cli = ["runs", verb, &id, "--reason", reason];
     let body = Reason { reason: Some(reason) };
-    Equivalent::with_body(&visit.api_base(), "POST", &format!("/runs/{id}/{verb}"), &body, &cli)
+    Equivalent::with_body(&request.api_base(), "POST", &format!("/runs/{id}/{verb}"), &body, &cli)
 }
 
-pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
-    expect_operator(&visit)?;
-    let found = Found::of(&visit).await?;
+pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    let found = RunData::load(&request).await?;
     let id = found.run.id.to_string();
-    let body = Reason::sent(&visit);
-    match visit.perform::<wire::Canceled>(Method::POST, "/runs/{runId}/cancel", &[("runId", &id)], &body).await {
-        Ok(answer) if answer.outcome == CancelOutcome::Canceled => Ok(Reply::done(found.place(), "It is canceled.")),
-        Ok(_) => Ok(Reply::done(found.place(), "It was asked to stop.")),
-        Err(problem) if problem.kind == Kind::Conflict => Ok(back(found.place(), problem.detail)),
-        Err(problem) => form(&visit, &found, Some(&problem)).await,
+    let body = Reason::sent(&request);
+    match request.perform::<wire::Canceled>(Method::POST, "/runs/{runId}/cancel", &[("runId", &id)], &body).await {
+        Ok(answer) if answer.outcome == CancelOutcome::Canceled => Ok(UiResponse::done(found.path(), "Run canceled.")),
+        Ok(_) => Ok(UiResponse::done(found.path(), "The run was asked to stop.")),
+        Err(problem) if problem.kind == Kind::Conflict => Ok(back(found.path(), problem.detail)),
+        Err(problem) => form(&request, &found, Some(&problem)).await,
     }
 }

@@ -1,4 +1,4 @@
-//! What happened to a run when: from the moment it was written down to its end, and how long each part took.
+//! The timeline of a run from its creation to its end, with the duration of each step.
 
 use everbell::{RunRecord, RunStatus};
 use everbell_core::Zone;
@@ -6,11 +6,11 @@ use jiff::Timestamp;
 
 use crate::clock::Clock;
 use crate::markup::Markup;
-use crate::pages::runs::row::{LATE_MS, lag_ms};
+use crate::pages::runs::row::{LATE_START_MS, lag_ms};
 use everbell_wire::elapsed::took;
 
 /// The length of a whole line, in parts.
-const WHOLE: i64 = 1_000;
+const BAR_LENGTH: i64 = 1_000;
 
 /// Something that happened, or is happening.
 pub(super) struct Step {
@@ -18,33 +18,33 @@ pub(super) struct Step {
     /// How it looks.
     pub(super) tone: &'static str,
     pub(super) at: Option<Markup>,
-    /// How long what led here took.
+    /// The duration before this step.
     pub(super) span: Option<Markup>,
-    /// The same as a line, among the lines of the others.
+    /// The duration as a bar on a common scale.
     pub(super) bar: Option<Markup>,
 }
 
-pub(super) fn of(run: &RunRecord, clock: &Clock, zone: Option<&Zone>) -> Vec<Step> {
-    let line = Line::of(run, clock.now);
+pub(super) fn steps(run: &RunRecord, clock: &Clock, zone: Option<&Zone>) -> Vec<Step> {
+    let line = Line::new(run, clock.now);
     let claimed = run.claimed.map(|(at, _)| at);
     let step = |name, tone, at: Timestamp, from: Option<Timestamp>, span: Option<String>| Step {
         name,
         tone,
         at: Some(clock.exact(at, zone)),
-        span: span.map(|text| Markup::of(crate::markup::escaped(&text))),
+        span: span.map(|text| Markup::from_html(crate::markup::escaped(&text))),
         bar: from.map(|from| line.bar(tone, from, at)),
     };
     let mut steps = vec![step("Created", "wait", run.created_at, None, None)];
     if let Some(at) = claimed {
-        let also = if run.attempt > 1 { ", earlier attempts included" } else { "" };
+        let also = if run.attempt > 1 { ", including earlier attempts" } else { "" };
         let waited = format!("waited {}{also}", between(run.created_at, at));
         steps.push(step("Claimed", "wait", at, Some(run.created_at), Some(waited)));
     }
     if let Some(at) = run.started_at {
         let attempt = if run.attempt > 1 { format!("attempt {}, ", run.attempt) } else { String::new() };
         let lag = lag_ms(run).unwrap_or_default();
-        let tone = if lag > LATE_MS { "skip" } else { "wait" };
-        let late = format!("{attempt}{} after it was meant to", took(lag));
+        let tone = if lag > LATE_START_MS { "skip" } else { "wait" };
+        let late = format!("{attempt}{} after its scheduled time", took(lag));
         steps.push(step("Started", tone, at, Some(run.scheduled_at), Some(late)));
     }
     if let Some(at) = run.finished_at {
@@ -55,24 +55,24 @@ pub(super) fn of(run: &RunRecord, clock: &Clock, zone: Option<&Zone>) -> Vec<Ste
     steps
 }
 
-/// What is going on now, or why nothing is.
+/// Returns the current step of a run that has not ended.
 fn present(run: &RunRecord, clock: &Clock, line: &Line) -> Option<Step> {
     if run.status == RunStatus::Skipped {
         return Some(Step {
             name: "Skipped",
             tone: tone(run.status),
             at: None,
-            span: Some(Markup::of("never started")),
+            span: Some(Markup::from_html("never started")),
             bar: None,
         });
     }
     if let Some(at) = run.next_attempt_at {
-        return Some(Step { name: "Tried again", tone: "wait", at: None, span: Some(clock.away(at)), bar: None });
+        return Some(Step { name: "Retry", tone: "wait", at: None, span: Some(clock.away(at)), bar: None });
     }
     let (name, tone, since) = match (run.status, run.started_at) {
         (RunStatus::Running, Some(at)) => ("Running", "run", at),
-        (RunStatus::Pending, _) if run.scheduled_at > clock.now => ("Waits for its time", "wait", clock.now),
-        (RunStatus::Pending, _) => ("Waits", "wait", run.scheduled_at.max(run.created_at)),
+        (RunStatus::Pending, _) if run.scheduled_at > clock.now => ("Scheduled", "wait", clock.now),
+        (RunStatus::Pending, _) => ("Waiting", "wait", run.scheduled_at.max(run.created_at)),
         _ => return None,
     };
     let span = if since == clock.now { clock.away(run.scheduled_at) } else { clock.since(since) };
@@ -103,7 +103,7 @@ struct Line {
 }
 
 impl Line {
-    fn of(run: &RunRecord, now: Timestamp) -> Line {
+    fn new(run: &RunRecord, now: Timestamp) -> Line {
         let first = run.created_at.min(run.scheduled_at);
         let last = match run.finished_at {
             Some(at) => at,
@@ -116,12 +116,12 @@ impl Line {
     /// A part of it, as a picture. What is too short to be seen is a dot.
     fn bar(&self, tone: &str, from: Timestamp, to: Timestamp) -> Markup {
         let since = |time: Timestamp| time.as_microsecond() - self.first.as_microsecond();
-        let at = |time: Timestamp| (since(time) * WHOLE / since(self.last).max(1)).clamp(0, WHOLE);
+        let at = |time: Timestamp| (since(time) * BAR_LENGTH / since(self.last).max(1)).clamp(0, BAR_LENGTH);
         let length = (at(to) - at(from)).max(6);
-        let begin = at(from).min(WHOLE - length);
-        Markup::of(format!(
-            "<svg class=\"bar {tone}\" viewBox=\"0 0 {WHOLE} 6\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
-             <rect class=\"way\" width=\"{WHOLE}\" height=\"6\"/>\
+        let begin = at(from).min(BAR_LENGTH - length);
+        Markup::from_html(format!(
+            "<svg class=\"bar {tone}\" viewBox=\"0 0 {BAR_LENGTH} 6\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+             <rect class=\"way\" width=\"{BAR_LENGTH}\" height=\"6\"/>\
              <rect x=\"{begin}\" width=\"{length}\" height=\"6\"/></svg>"
         ))
     }

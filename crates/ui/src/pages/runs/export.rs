@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::period;
-use crate::visit::{Content, Reply, Visit};
+use crate::request::{Content, UiRequest, UiResponse};
 use everbell_http::App;
 use everbell_http::api::runs::{LIST, filter};
 use everbell_http::problem::Problem;
@@ -20,27 +20,33 @@ use everbell_wire::form::{Field, Kind as Value, optional, with};
 
 /// That of the list, and the kind of the file.
 pub(crate) const QUERY: &[Field] = &with::<{ LIST.len() + 1 }>(LIST, FORMAT);
-const FORMAT: Field = optional("format", Value::Word(&["csv", "jsonl"]), "What the file is; csv if absent.");
+const FORMAT: Field = optional("format", Value::Word(&["csv", "jsonl"]), "The format of the file. Default: csv.");
 
 /// The most runs of a file.
-const MOST: u32 = 100_000;
+const MAX_EXPORTED_RUNS: u32 = 100_000;
 /// How many are read at once.
-const PAGE: u32 = 500;
+const PAGE_RUNS: u32 = 500;
 
-pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
-    let mut call = visit.call();
-    if let Some(settled) = period::settled(&call.query, &visit.clock().zone(None)) {
-        call.query = settled;
+pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
+    let mut api_request = request.to_api_request();
+    if let Some(settled) = period::settled(&api_request.query, &request.clock().zone(None)) {
+        api_request.query = settled;
     }
-    let format = if visit.query(QUERY).text("format") == Some("jsonl") { Format::Lines } else { Format::Table };
-    let export = Export { app: Arc::clone(&visit.app), filter: filter(&call)?, after: None, left: MOST, format };
+    let format = if request.query(QUERY).text("format") == Some("jsonl") { Format::Lines } else { Format::Table };
+    let export = Export {
+        app: Arc::clone(&request.app),
+        filter: filter(&api_request)?,
+        after: None,
+        left: MAX_EXPORTED_RUNS,
+        format,
+    };
     let first = stream::iter([Ok(format.head())]);
     let rest = stream::unfold(Some(export), |export| async {
         let mut export = export?;
         match export.page().await {
             Ok((text, true)) => Some((Ok(text), Some(export))),
             Ok((text, false)) => Some((Ok(text), None)),
-            // The answer ends in the middle, so that nobody takes it for the whole.
+            // The response is aborted, so that a client notices that it is incomplete.
             Err(error) => {
                 tracing::warn!(%error, "an export could not be finished");
                 Some((Err(error), None))
@@ -49,8 +55,8 @@ pub(crate) async fn send(visit: Visit) -> Result<Reply, Problem> {
     });
     let body = Body::from_stream(futures_util::StreamExt::chain(first, rest));
     let (media, end) = format.kind();
-    let name = format!("attachment; filename=\"runs-{}.{end}\"", visit.now.strftime("%Y%m%dT%H%M%SZ"));
-    Ok(Reply::of(Content::Stream(media, body)).header("content-disposition", name))
+    let name = format!("attachment; filename=\"runs-{}.{end}\"", request.now.strftime("%Y%m%dT%H%M%SZ"));
+    Ok(UiResponse::new(Content::Stream(media, body)).header("content-disposition", name))
 }
 
 /// How far a file is.
@@ -65,7 +71,7 @@ struct Export {
 impl Export {
     /// The next part of the file, and whether there is more.
     async fn page(&mut self) -> StoreResult<(String, bool)> {
-        let request = PageRequest { limit: PAGE.min(self.left), after: self.after.take() };
+        let request = PageRequest { limit: PAGE_RUNS.min(self.left), after: self.after.take() };
         let page = self.app.bell.runs().list(&self.filter, &request).await?;
         let mut text = String::new();
         for run in &page.items {
@@ -81,7 +87,7 @@ impl Export {
     }
 }
 
-/// What a file is.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     /// For spreadsheets.
@@ -145,7 +151,7 @@ impl Format {
 
     /// The last line of a file that is not the whole.
     fn cut(self) -> String {
-        let said = format!("cut after {MOST} runs; a shorter period has the rest");
+        let said = format!("truncated after {MAX_EXPORTED_RUNS} runs; choose a shorter period");
         match self {
             Format::Table => format!("# {}\r\n", cell(&said)),
             Format::Lines => format!("{}\n", json!({ "cut": true, "detail": said })),
@@ -186,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_cut_says_so() {
-        assert_eq!(Format::Table.cut(), "# cut after 100000 runs; a shorter period has the rest\r\n");
+        assert_eq!(Format::Table.cut(), "# truncated after 100000 runs; choose a shorter period\r\n");
         let last: serde_json::Value = serde_json::from_str(&Format::Lines.cut()).unwrap();
         assert_eq!(last["cut"], true);
     }

@@ -25,7 +25,7 @@ pub(crate) fn spelled(at: Timestamp, zone: &Zone) -> String {
     at.display_with_offset(zone.as_jiff().to_offset(at)).to_string()
 }
 
-/// What a field for a time of the wall clock holds; a text that is no time stays as it was typed.
+/// Returns the value of a local time field. Invalid text stays as it was typed.
 pub(crate) fn typed(text: &str, zone: &Zone) -> String {
     let Ok(at) = (TimeReader { now: Timestamp::UNIX_EPOCH, zone }).absolute(text) else { return text.to_owned() };
     let there = at.to_zoned(zone.as_jiff().clone());

@@ -10,18 +10,18 @@ use crate::clock::{Clock, lasted};
 use crate::markup::{Markup, url_part};
 use everbell_wire::elapsed::took;
 
-/// A start that is later than this is told.
-pub(crate) const LATE_MS: i64 = 1_000;
+/// Starts with a longer delay are marked as late.
+pub(crate) const LATE_START_MS: i64 = 1_000;
 /// How much of a reason is in a list; its run has all of it.
-const MOST_SIGNS: usize = 160;
-const MOST_TITLE: usize = 2_000;
+const MAX_REASON_CHARS: usize = 160;
+const MAX_TITLE_CHARS: usize = 2_000;
 
 /// A run in a list.
 pub(crate) struct Row {
     pub(crate) id: String,
     pub(crate) target: String,
     pub(crate) status: Markup,
-    /// What else is to be said about where it stands.
+    /// A note about the status.
     pub(crate) about: Option<String>,
     pub(crate) scheduled: Markup,
     pub(crate) started: Option<Markup>,
@@ -32,8 +32,8 @@ pub(crate) struct Row {
     pub(crate) reason: Option<Reason>,
     pub(crate) job: Option<JobName>,
     pub(crate) trigger: (&'static str, &'static str),
-    /// Who or what made it, beyond its kind.
-    pub(crate) maker: Option<String>,
+    /// The actor or the cause, beyond the trigger type.
+    pub(crate) triggered_by: Option<String>,
     /// Its id and its name.
     pub(crate) instance: Option<(String, String)>,
     pub(crate) lag: String,
@@ -51,7 +51,7 @@ pub(crate) struct OrgName {
 }
 
 impl OrgName {
-    pub(crate) fn of(run: &RunRecord) -> Option<OrgName> {
+    pub(crate) fn new(run: &RunRecord) -> Option<OrgName> {
         let id = run.org.as_ref()?.to_string();
         Some(OrgName { part: url_part(&id), id, date: run.local_date.map(|date| date.to_string()) })
     }
@@ -76,12 +76,12 @@ pub(crate) struct Reason {
     pub(crate) blocking: Option<String>,
 }
 
-/// What instances are called: `host·pid`.
+/// The names of instances: `host·pid`.
 #[derive(Default)]
 pub(crate) struct Hosts(pub(crate) Vec<(String, String)>);
 
 impl Hosts {
-    pub(crate) fn of(instances: &[Instance]) -> Hosts {
+    pub(crate) fn new(instances: &[Instance]) -> Hosts {
         let name = |one: &Instance| (one.id.to_string(), format!("{}·{}", one.host, one.pid));
         Hosts(instances.iter().map(name).collect())
     }
@@ -98,14 +98,14 @@ impl Hosts {
 }
 
 impl JobName {
-    pub(crate) fn of(run: &RunRecord) -> Option<JobName> {
+    pub(crate) fn new(run: &RunRecord) -> Option<JobName> {
         let key = run.job_key.as_ref()?.to_string();
         Some(JobName { part: url_part(&key), key, version: run.job_version.unwrap_or_default() })
     }
 }
 
 impl Row {
-    pub(crate) fn of(run: &RunRecord, clock: &Clock, zone: Option<&Zone>, hosts: &Hosts) -> Row {
+    pub(crate) fn new(run: &RunRecord, clock: &Clock, zone: Option<&Zone>, hosts: &Hosts) -> Row {
         let beside = |at: Timestamp| clock.beside(at, run.scheduled_at, zone);
         let lag = lag_ms(run);
         let instance = run.claimed.map(|(_, instance)| instance.to_string());
@@ -116,22 +116,22 @@ impl Row {
             about: about(run),
             scheduled: clock.at(run.scheduled_at, zone),
             started: run.started_at.map(beside),
-            late: lag.filter(|ms| *ms > LATE_MS && run.attempt <= 1).map(|ms| format!("+{} late", took(ms))),
+            late: lag.filter(|ms| *ms > LATE_START_MS && run.attempt <= 1).map(|ms| format!("+{} late", took(ms))),
             finished: run.finished_at.map(beside),
             duration: duration(run, clock),
-            reason: Reason::of(run),
-            job: JobName::of(run),
+            reason: Reason::new(run),
+            job: JobName::new(run),
             trigger: (run.trigger.kind().as_str(), trigger_label(run.trigger.kind())),
-            maker: maker(run),
+            triggered_by: triggered_by(run),
             instance: instance.map(|id| (id.clone(), hosts.name(&id))),
-            org: OrgName::of(run),
+            org: OrgName::new(run),
             lag: lag.map_or_else(|| "–".to_owned(), took),
         }
     }
 }
 
 impl Reason {
-    fn of(run: &RunRecord) -> Option<Reason> {
+    fn new(run: &RunRecord) -> Option<Reason> {
         let blocking = match &run.skip {
             Some(SkipReason::Overlap { blocking }) => Some(blocking.to_string()),
             _ => None,
@@ -142,17 +142,17 @@ impl Reason {
             (None, Some(skip)) => (None, skip.to_string()),
             (None, None) => return None,
         };
-        Some(Reason { code, text: one_line(&whole, MOST_SIGNS), title: cut(&whole, MOST_TITLE), blocking })
+        Some(Reason { code, text: one_line(&whole, MAX_REASON_CHARS), title: cut(&whole, MAX_TITLE_CHARS), blocking })
     }
 }
 
 /// A text on one line, not longer than that.
-fn one_line(text: &str, most: usize) -> String {
-    cut(&text.split_whitespace().collect::<Vec<_>>().join(" "), most)
+fn one_line(text: &str, limit: usize) -> String {
+    cut(&text.split_whitespace().collect::<Vec<_>>().join(" "), limit)
 }
 
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
@@ -160,9 +160,9 @@ fn cut(text: &str, most: usize) -> String {
 
 fn about(run: &RunRecord) -> Option<String> {
     let waits = match run.status {
-        RunStatus::Pending if run.held => Some("waits behind another run"),
-        RunStatus::Pending if run.attempt > 0 => Some("waits to be tried again"),
-        RunStatus::Running if run.cancel_by.is_some() => Some("was asked to stop"),
+        RunStatus::Pending if run.held => Some("waiting for another run"),
+        RunStatus::Pending if run.attempt > 0 => Some("waiting for a retry"),
+        RunStatus::Running if run.cancel_by.is_some() => Some("stop requested"),
         _ => None,
     };
     let attempt = (run.attempt > 1).then(|| format!("attempt {}", run.attempt));
@@ -174,7 +174,7 @@ fn about(run: &RunRecord) -> Option<String> {
 fn duration(run: &RunRecord, clock: &Clock) -> Markup {
     match run.started_at.filter(|_| run.status == RunStatus::Running) {
         Some(at) => clock.since(at),
-        None => Markup::of(lasted(run.started_at, run.finished_at)),
+        None => Markup::from_html(lasted(run.started_at, run.finished_at)),
     }
 }
 
@@ -188,12 +188,12 @@ pub(crate) fn lag_ms(run: &RunRecord) -> Option<i64> {
 pub(crate) const fn trigger_label(trigger: TriggerType) -> &'static str {
     match trigger {
         TriggerType::Scheduled => "schedule",
-        TriggerType::Manual => "by hand",
+        TriggerType::Manual => "manual",
         TriggerType::AdHoc => "trial",
     }
 }
 
-fn maker(run: &RunRecord) -> Option<String> {
+fn triggered_by(run: &RunRecord) -> Option<String> {
     match &run.trigger {
         Trigger::Schedule(_) if run.catch_up => Some("caught up".to_owned()),
         Trigger::Schedule(_) => None,

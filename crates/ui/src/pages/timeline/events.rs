@@ -13,24 +13,24 @@ use crate::markup::url_part;
 use crate::pages::overview::attention::Usual;
 
 /// The most slots of a job that are still to come, and the most of one gap.
-const COMING: usize = 300;
-const OF_GAP: usize = 100;
+const MAX_PLANNED_SLOTS: usize = 300;
+const MAX_SLOTS_PER_GAP: usize = 100;
 /// Pieces of the lane.
-const PIECES: i64 = 96;
+const LOAD_PIECES: i64 = 96;
 
 /// Rows, how many of them had more runs than were read, and how many have more fires to come than are drawn.
 pub(super) struct Drawn {
     pub(super) rows: Vec<Row>,
     pub(super) cut: usize,
     pub(super) frequent: usize,
-    /// Those that fire for each org: when, only their orgs tell.
+    /// The number of per-org jobs, which have no planned runs here.
     pub(super) for_each: usize,
 }
 
-pub(super) fn rows(jobs: &[JobRow], glimpses: &[RunSummary], gaps: &[(JobId, Gap)], window: &Window) -> Drawn {
+pub(super) fn rows(jobs: &[JobRow], summaries: &[RunSummary], gaps: &[(JobId, Gap)], window: &Window) -> Drawn {
     let mut of_job: HashMap<&str, Vec<&RunSummary>> = HashMap::new();
-    for glimpse in glimpses {
-        of_job.entry(glimpse.job_key.as_str()).or_default().push(glimpse);
+    for summary in summaries {
+        of_job.entry(summary.job_key.as_str()).or_default().push(summary);
     }
     let most = RecentRuns::most_each(jobs.len()) as usize;
     let cut = of_job.values().filter(|runs| runs.len() >= most).count();
@@ -39,7 +39,8 @@ pub(super) fn rows(jobs: &[JobRow], glimpses: &[RunSummary], gaps: &[(JobId, Gap
         row(job, runs, gaps, window)
     });
     let rows: Vec<Row> = rows.collect();
-    let planned = |row: &&Row| row.events.iter().filter(|event| event.what == What::Planned).count() >= COMING;
+    let planned =
+        |row: &&Row| row.events.iter().filter(|event| event.what == What::Planned).count() >= MAX_PLANNED_SLOTS;
     let frequent = rows.iter().filter(planned).count();
     let for_each = jobs.iter().filter(|job| job.job.definition.scope == Scope::PerOrg).count();
     Drawn { rows, cut, frequent, for_each }
@@ -47,7 +48,7 @@ pub(super) fn rows(jobs: &[JobRow], glimpses: &[RunSummary], gaps: &[(JobId, Gap
 
 fn row(job: &JobRow, runs: &[&RunSummary], gaps: &[(JobId, Gap)], window: &Window) -> Row {
     let definition = &job.job.definition;
-    let usual = Usual::of(runs.iter().copied()).and_then(|usual| SignedDuration::try_from(usual.half).ok());
+    let usual = Usual::from_runs(runs.iter().copied()).and_then(|usual| SignedDuration::try_from(usual.half).ok());
     let past = runs.iter().map(|run| Event {
         what: What::Run(run.status),
         at: run.started_at.unwrap_or(run.scheduled_at),
@@ -72,7 +73,7 @@ fn missed(job: &JobRow, gap: &Gap, window: &Window) -> Vec<Event> {
     let Some(spec) = own_spec(job) else { return vec![event(first)] };
     let before = first.checked_sub(SignedDuration::from_secs(1)).unwrap_or(first);
     let last = gap.last_slot_at.min(window.to);
-    spec.slots_after(before).take_while(|at| *at <= last).take(OF_GAP).map(event).collect()
+    spec.slots_after(before).take_while(|at| *at <= last).take(MAX_SLOTS_PER_GAP).map(event).collect()
 }
 
 /// The schedule of a job, unless it fires for each org: in whose zone that is, its own does not tell.
@@ -104,19 +105,19 @@ fn coming(job: &JobRow, usual: Option<SignedDuration>, window: &Window) -> Vec<E
         until: usual.and_then(|usual| at.checked_add(usual).ok()),
         href: None,
     };
-    head.into_iter().chain(rest).take(COMING).map(event).collect()
+    head.into_iter().chain(rest).take(MAX_PLANNED_SLOTS).map(event).collect()
 }
 
 /// How many runs there are at once at the most, piece by piece.
 pub(super) fn load(rows: &[Row], window: &Window) -> Vec<Load> {
     let (begin, whole) = (window.from.as_millisecond(), window.to.as_millisecond() - window.from.as_millisecond());
-    let at = |piece: i64| Timestamp::from_millisecond(begin + whole * piece / PIECES).unwrap_or(window.to);
+    let at = |piece: i64| Timestamp::from_millisecond(begin + whole * piece / LOAD_PIECES).unwrap_or(window.to);
     let mut steps: Vec<(Timestamp, i64)> =
         rows.iter().flat_map(|row| &row.events).flat_map(|event| steps(event, window)).collect();
     // What ends makes room for what begins in the same moment.
     steps.sort_unstable();
     let (mut steps, mut going) = (steps.into_iter().peekable(), 0_i64);
-    let pieces = (0..PIECES).map(|piece| {
+    let pieces = (0..LOAD_PIECES).map(|piece| {
         let (from, to) = (at(piece), at(piece + 1));
         let mut most = going;
         while let Some((_, step)) = steps.next_if(|(when, _)| *when < to) {
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn only_what_runs_at_the_same_time_counts_together() {
-        let window = Window { from: at(0), to: at(PIECES), now: at(50) };
+        let window = Window { from: at(0), to: at(LOAD_PIECES), now: at(50) };
         let events = vec![run(0, 10), run(10, 20), run(15, 30), Event { what: What::Missed, ..run(15, 16) }];
         let row = Row { key: "a".to_owned(), href: String::new(), paused: false, events };
         let load = load(&[row], &window);

@@ -1,4 +1,4 @@
-//! What ran, runs and will run around now: one row a job, missed slots marked, and how much runs at once below.
+//! The timeline: past, active and planned runs with one row per job, missed slots, and the number of concurrent runs.
 
 mod events;
 
@@ -10,10 +10,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::chart::{self, Timeline};
 use crate::markup::{Markup, url_part};
-use crate::{Frame, Links, Reply, Section, Visit};
+use crate::{Frame, Links, Section, UiRequest, UiResponse};
 use everbell_http::access::Role;
+use everbell_http::api::job_history::moment;
 use everbell_http::api::jobs::filter;
-use everbell_http::api::questions::moment;
 use everbell_http::page::{self, CURSOR};
 use everbell_http::problem::Problem;
 use everbell_wire::form::{Field, Kind, TEXT, optional};
@@ -21,7 +21,7 @@ use everbell_wire::form::{Field, Kind, TEXT, optional};
 /// How much time is shown: its word, its label, its hours.
 const RANGES: [(&str, &str, i64); 4] =
     [("1h", "1 hour", 1), ("6h", "6 hours", 6), ("24h", "24 hours", 24), ("7d", "7 days", 168)];
-const USUAL: usize = 2;
+const DEFAULT_RANGE: usize = 2;
 
 pub(crate) const QUERY: &[Field] = &[
     optional("range", Kind::Word(&["1h", "6h", "24h", "7d"]), "How much time is shown; 24h if absent."),
@@ -32,9 +32,9 @@ pub(crate) const QUERY: &[Field] = &[
 ];
 
 /// How many jobs a page has.
-const ROWS: u32 = 50;
+const MAX_ROWS: u32 = 50;
 /// How many gaps are looked at.
-const GAPS: u32 = 500;
+const MAX_GAPS: u32 = 500;
 
 #[derive(Template)]
 #[template(path = "timeline.html")]
@@ -56,7 +56,7 @@ struct TimelinePage {
     for_each: usize,
     next: Option<String>,
     empty: bool,
-    /// Why who is here may not make jobs.
+    /// The reason why the actor may not create jobs.
     no_make: Option<String>,
 }
 
@@ -67,33 +67,33 @@ pub(crate) struct Window {
     pub(crate) now: Timestamp,
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
-    let call = visit.call();
-    let mut form = visit.query(QUERY);
-    let word = form.text("range").unwrap_or(RANGES[USUAL].0).to_owned();
-    let (range, _, hours) = RANGES.into_iter().find(|(own, ..)| *own == word).unwrap_or(RANGES[USUAL]);
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    let api_request = request.to_api_request();
+    let mut form = request.query(QUERY);
+    let word = form.text("range").unwrap_or(RANGES[DEFAULT_RANGE].0).to_owned();
+    let (range, _, hours) = RANGES.into_iter().find(|(own, ..)| *own == word).unwrap_or(RANGES[DEFAULT_RANGE]);
     let around = moment(&mut form, "around", None)?;
-    let (middle, half) = (around.unwrap_or(visit.now), SignedDuration::from_mins(hours * 30));
+    let (middle, half) = (around.unwrap_or(request.now), SignedDuration::from_mins(hours * 30));
     let far = |_| Problem::at("parameter", "around", "is too far away");
     let window = Window {
         from: middle.checked_sub(half).map_err(far)?,
         to: middle.checked_add(half).map_err(far)?,
-        now: visit.now,
+        now: request.now,
     };
-    let mut filter = filter(&call, &form)?;
+    let mut filter = filter(&api_request, &form)?;
     filter.status = vec![JobStatus::Active, JobStatus::Paused];
     filter.sort = JobSort::NextRunAt;
-    let after = page::request(&call)?.after;
-    let page = visit.jobs().list(&filter, &PageRequest { limit: ROWS, after }).await?;
-    let (glimpses, gaps, frame) = tokio::join!(
-        glimpses(&visit, &page.items, &window),
-        gaps(&visit, &window),
-        visit.frame(Section::Timeline, "Timeline"),
+    let after = page::from_query(&api_request)?.after;
+    let page = request.jobs().list(&filter, &PageRequest { limit: MAX_ROWS, after }).await?;
+    let (summaries, gaps, frame) = tokio::join!(
+        summaries(&request, &page.items, &window),
+        gaps(&request, &window),
+        request.frame(Section::Timeline, "Timeline"),
     );
-    let (glimpses, gaps) = (glimpses?, gaps?);
-    let drawn = events::rows(&page.items, &glimpses, &gaps, &window);
-    let links = Links::new("/timeline", &visit.query);
-    let zone = visit.clock().zone(None);
+    let (summaries, gaps) = (summaries?, gaps?);
+    let drawn = events::rows(&page.items, &summaries, &gaps, &window);
+    let links = Links::new("/timeline", &request.query);
+    let zone = request.clock().zone(None);
     let runs_of = |row: &chart::Row, from: Timestamp, to: Timestamp| {
         let time = |at: Timestamp| url_part(&at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
         format!("/runs?jobKey={}&from={}&to={}", url_part(&row.key), time(from), time(to))
@@ -104,21 +104,21 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         zone: &zone,
         from: window.from,
         to: window.to,
-        now: visit.now,
+        now: request.now,
         rows: &drawn.rows,
         load: &load,
         runs_of: &runs_of,
     };
     let moved = |by: SignedDuration| links.with("around", &middle.saturating_add(by).unwrap_or(middle).to_string());
-    let next = page::next(&call, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor));
+    let next = page::next(&api_request, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor));
     let template = TimelinePage {
-        picture: Markup::of(chart::timeline(&input)),
-        table: Markup::of(chart::timeline_table(&input)),
-        agenda: Markup::of(chart::agenda(&input)),
+        picture: Markup::from_html(chart::timeline(&input)),
+        table: Markup::from_html(chart::timeline_table(&input)),
+        agenda: Markup::from_html(chart::agenda(&input)),
         cut: drawn.cut,
         frequent: drawn.frequent,
         for_each: drawn.for_each,
-        no_make: visit.barred(Role::Admin),
+        no_make: request.barred(Role::Admin),
         earlier: moved(-half),
         later: moved(half),
         now_link: around.is_some().then(|| links.without("around")),
@@ -128,26 +128,26 @@ pub(crate) async fn show(visit: Visit) -> Result<Reply, Problem> {
         links,
         next,
     };
-    Reply::page(&template)
+    UiResponse::page(&template)
 }
 
 /// The runs of these jobs in the window, as many as one page can have.
-async fn glimpses(visit: &Visit, rows: &[JobRow], window: &Window) -> Result<Vec<RunSummary>, Problem> {
-    if rows.is_empty() || !visit.may_read_runs() {
+async fn summaries(request: &UiRequest, rows: &[JobRow], window: &Window) -> Result<Vec<RunSummary>, Problem> {
+    if rows.is_empty() || !request.may_read_runs() {
         return Ok(Vec::new());
     }
     let keys: Vec<_> = rows.iter().map(|row| row.job.definition.key.clone()).collect();
     let each = RecentRuns::most_each(keys.len());
     // A run that began before the window may reach into it.
     let from = window.from.checked_sub(SignedDuration::from_hours(1)).unwrap_or(window.from);
-    Ok(visit.app.bell.store().recent_runs(&RecentRuns::new(keys, each)?.from(from).to(window.to)).await?)
+    Ok(request.app.bell.store().recent_runs(&RecentRuns::new(keys, each)?.from(from).to(window.to)).await?)
 }
 
-async fn gaps(visit: &Visit, window: &Window) -> Result<Vec<(JobId, Gap)>, Problem> {
-    if !visit.may_read_runs() {
+async fn gaps(request: &UiRequest, window: &Window) -> Result<Vec<(JobId, Gap)>, Problem> {
+    if !request.may_read_runs() {
         return Ok(Vec::new());
     }
     let filter = GapFilter { from: Some(window.from), to: Some(window.to), ..GapFilter::default() };
-    let page = visit.runs().gaps(&filter, &PageRequest { limit: GAPS, after: None }).await?;
+    let page = request.runs().gaps(&filter, &PageRequest { limit: MAX_GAPS, after: None }).await?;
     Ok(page.items.into_iter().map(|(job, _, gap)| (job, gap)).collect())
 }

@@ -21,7 +21,7 @@ const FIELDS: &[Field] = &[
     optional("headers", Kind::Map(&Kind::Secret), "with which"),
 ];
 
-fn told(value: &Value, naming: Naming) -> Vec<String> {
+fn faults(value: &Value, naming: Naming) -> Vec<String> {
     let faults = Form::read(value, FIELDS, naming).faults();
     faults.into_iter().map(|fault| format!("{} {}: {}", fault.pointer, fault.code, fault.detail)).collect()
 }
@@ -59,34 +59,34 @@ fn everything_that_does_not_fit_is_told_at_once() {
         "/stauts unknown_field: is not known here; did you mean `status`?",
         "/jobKey required: is required: its name",
     ];
-    assert_eq!(told(&value, Naming::Camel), expected);
-    let far = told(&json!({"jobKey": "a", "retry": {"foo": 1}}), Naming::Camel);
+    assert_eq!(faults(&value, Naming::Camel), expected);
+    let far = faults(&json!({"jobKey": "a", "retry": {"foo": 1}}), Naming::Camel);
     assert_eq!(far, ["/retry/foo unknown_field: is not known here; known: maxAttempts, initial"]);
-    assert_eq!(told(&json!([1]), Naming::Camel), [" wrong_type: must be an object, not a list"]);
-    assert_eq!(told(&json!({"jobKey": "a\u{0}b"}), Naming::Camel), ["/jobKey invalid: must not contain NUL"]);
-    assert_eq!(told(&json!({"jobKey": null}), Naming::Camel), ["/jobKey wrong_type: must be a text, not null"]);
+    assert_eq!(faults(&json!([1]), Naming::Camel), [" wrong_type: must be an object, not a list"]);
+    assert_eq!(faults(&json!({"jobKey": "a\u{0}b"}), Naming::Camel), ["/jobKey invalid: must not contain NUL"]);
+    assert_eq!(faults(&json!({"jobKey": null}), Naming::Camel), ["/jobKey wrong_type: must be a text, not null"]);
 }
 
 #[test]
-fn a_configuration_file_spells_the_same_with_underscores() {
+fn configuration_files_spell_names_with_underscores() {
     let value = json!({"job_key": "daily", "retry": {"max_attempts": 2}});
     let form = Form::read(&value, FIELDS, Naming::Snake);
     assert_eq!((form.text("jobKey"), form.integer("retry.maxAttempts")), (Some("daily"), Some(2)));
-    assert_eq!(told(&json!({"jobKey": "daily"}), Naming::Snake).len(), 2);
+    assert_eq!(faults(&json!({"jobKey": "daily"}), Naming::Snake).len(), 2);
 }
 
 #[test]
-fn a_secret_is_a_text_or_where_it_is_and_is_not_repeated() {
+fn secret_is_a_text_or_a_source_and_never_repeated() {
     let headers = json!({
         "a": "hunter2", "b": {"env": "B"}, "c": {"file": "/c"}, "d": 7, "e": {"env": "E", "file": "/e"},
         "f": {"env": ""}, "g": {}, "h": {"var": "H"}, "i": "hunter2\u{0}",
     });
-    let told = told(&json!({"job_key": "daily", "headers": headers}), Naming::Snake);
+    let found = faults(&json!({"job_key": "daily", "headers": headers}), Naming::Snake);
     let forms = "must be a text, `{ env = \"NAME\" }` or `{ file = \"PATH\" }`";
     let expected = ["d wrong_type", "e invalid", "f invalid", "g invalid", "h invalid"];
     let mut expected: Vec<_> = expected.iter().map(|at| format!("/headers/{at}: {forms}")).collect();
     expected.push("/headers/i invalid: must not contain NUL".to_owned());
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -97,11 +97,11 @@ fn a_configuration_file_has_tables() {
         "/retry wrong_type: must be a table, not a number",
         "/status wrong_type: must be a text, not a table",
     ];
-    assert_eq!(told(&value, Naming::Snake), expected);
+    assert_eq!(faults(&value, Naming::Snake), expected);
 }
 
 #[test]
-fn what_core_refuses_is_told_where_it_is() {
+fn faults_of_core_point_at_their_member() {
     let value = json!({"job_key": "daily"});
     let mut form = Form::read(&value, FIELDS, Naming::Snake);
     form.refuse(&Invalid::new("retry.maxAttempts", "must be odd"));

@@ -1,0 +1,213 @@
+//! `everbell jobs apply`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use everbell_client::JobQuery;
+use everbell_core::Definition;
+use everbell_wire as wire;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::export::MAX_JOBS;
+use super::plan::{Action, Step, plan};
+use super::plan_check::check_plan;
+use crate::Program;
+use crate::confirm::agreed;
+use crate::connection::RefusalContext;
+use crate::error::{note, warn};
+use crate::online::Format;
+use crate::output::{Mark, Output, counted, printable};
+use crate::progress::Progress;
+use crate::{CliError, Exit, OnlineArgs, Session, api};
+use everbell_wire::JobBody;
+use everbell_wire::job_body::declared;
+
+/// From this number of changes on, progress is shown.
+const MIN_CHANGES_FOR_PROGRESS: usize = 20;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell jobs apply -f jobs.toml --dry-run
+  everbell jobs apply -f jobs.toml --yes
+  everbell jobs export --all | everbell jobs apply -f - --prune --dry-run";
+
+#[derive(Debug, Args)]
+pub(crate) struct ApplyArgs {
+    /// The file with `[[job]]` blocks; `-` is standard input.
+    #[arg(short, long, value_name = "FILE")]
+    file: PathBuf,
+    /// Show the changes without applying them.
+    #[arg(long)]
+    dry_run: bool,
+    /// Retire jobs that were created through the API and are not in the file.
+    #[arg(long)]
+    prune: bool,
+    /// Do not ask for confirmation.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+pub(super) fn run(args: &ApplyArgs, program: Program, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let wanted = read(args, program, now)?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let ApplyArgs { prune, dry_run, yes, .. } = *args;
+    let reason = format!("everbell jobs apply {}", args.file.display());
+    let done = carry_out(&mut session, &wanted, &ApplyRequest { prune, dry_run, yes, reason })?;
+    if is_for_programs(&session) {
+        session.out.json(&done)?;
+    }
+    Ok(done.exit)
+}
+
+/// How jobs are applied.
+pub(super) struct ApplyRequest {
+    pub(super) prune: bool,
+    pub(super) dry_run: bool,
+    pub(super) yes: bool,
+    /// For the audit trail.
+    pub(super) reason: String,
+}
+
+/// The changes, made or planned.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Done {
+    dry_run: bool,
+    applied: usize,
+    steps: Vec<Step>,
+    #[serde(skip)]
+    pub(super) exit: Exit,
+}
+
+pub(super) fn is_for_programs(session: &Session<'_>) -> bool {
+    matches!(session.format, Some(Format::Json | Format::Jsonl))
+}
+
+/// Shows the changes, asks for confirmation, and applies them.
+pub(super) fn carry_out(
+    session: &mut Session<'_>,
+    wanted: &[Definition],
+    request: &ApplyRequest,
+) -> Result<Done, CliError> {
+    let list = session
+        .client
+        .take(session.client.jobs().list(&JobQuery::default()).read_as(), MAX_JOBS)
+        .with_action(|| "list the jobs".to_owned())?;
+    if list.next_cursor.is_some() {
+        return Err(CliError::invalid(format!("the server has more than {MAX_JOBS} jobs, too many to compare")));
+    }
+    let steps = plan(wanted, &list.items, request.prune, session.now);
+    if !is_for_programs(session) {
+        show(session, &steps)?;
+    }
+    let conflicts: Vec<&Step> = steps.iter().filter(|step| step.action == Action::Conflict).collect();
+    for step in &conflicts {
+        let (key, owner) = (printable(&step.job_key), step.owner.as_deref().unwrap_or_default());
+        warn(format!("job `{key}` is declared by the {owner} of the server and differs: change it there"));
+    }
+    let exit = if conflicts.is_empty() { Exit::Success } else { Exit::Conflict };
+    let todo: Vec<&Step> =
+        steps.iter().filter(|step| ![Action::Unchanged, Action::Conflict].contains(&step.action)).collect();
+    let mut applied = 0;
+    if exit == Exit::Conflict {
+        note("nothing was changed");
+    } else if request.dry_run {
+        session.out.flush()?;
+        check_plan(&session.client, wanted, &steps, session.now)?;
+    } else if !todo.is_empty() {
+        session.out.flush()?;
+        let question = format!("Apply {} to {}?", counted(todo.len(), "change"), session.client.server());
+        agreed(&question, request.yes)?;
+        applied = apply(session, &todo, &request.reason)?;
+    }
+    if applied > 0 && !is_for_programs(session) {
+        session.done(Mark::Good, &format!("Applied {}", counted(applied, "change")))?;
+    }
+    Ok(Done { dry_run: request.dry_run, applied, steps, exit })
+}
+
+/// Reads the jobs of the file. An error lists every problem with its line.
+fn read(args: &ApplyArgs, program: Program, now: Timestamp) -> Result<Vec<Definition>, CliError> {
+    let name = if args.file.as_os_str() == "-" { "standard input".to_owned() } else { args.file.display().to_string() };
+    let drafts = (program.read_jobs)(&name, &api::input(&args.file)?)?;
+    if drafts.is_empty() {
+        return Err(CliError::invalid(format!("{name} has no `[[job]]` block")));
+    }
+    drafts.iter().map(|draft| declared(draft, now).map_err(CliError::invalid)).collect()
+}
+
+/// Applies one change after the other. Changes before an error stay; applying the file again does the rest.
+fn apply(session: &Session<'_>, todo: &[&Step], reason: &str) -> Result<usize, CliError> {
+    let mut progress = Progress::new();
+    for (done, step) in todo.iter().enumerate() {
+        if todo.len() >= MIN_CHANGES_FOR_PROGRESS {
+            progress.show(&format!("{done} of {} done", todo.len()));
+        }
+        if let Err(error) = send(session, step, reason) {
+            drop(progress);
+            note(format!(
+                "{done} of {} changes were applied before this error; run the command again to apply the rest",
+                todo.len()
+            ));
+            return Err(error);
+        }
+    }
+    Ok(todo.len())
+}
+
+fn send(session: &Session<'_>, step: &Step, reason: &str) -> Result<(), CliError> {
+    let key = &step.job_key;
+    let (client, jobs, revision) = (&session.client, session.client.jobs(), step.revision.unwrap_or_default());
+    let body = JobBody::from(step.body.as_object().cloned().unwrap_or_default());
+    match step.action {
+        Action::Create => client.send(jobs.create(&body)).map(drop).with_action(|| format!("create job `{key}`")),
+        Action::NewVersion => {
+            let call = jobs.create_version(key, &body.with("reason", reason)).if_match(revision);
+            client.send(call).map(drop).with_action(|| format!("change job `{key}`"))
+        }
+        Action::Retire => {
+            let call = jobs.retire(key, Some(reason)).if_match(revision);
+            client.send(call).map(drop).with_action(|| format!("retire job `{key}`"))
+        }
+        Action::Unchanged | Action::Conflict => Ok(()),
+    }
+}
+
+fn show(session: &mut Session<'_>, steps: &[Step]) -> Result<(), CliError> {
+    for step in steps {
+        let key = printable(&step.job_key);
+        let version = step.version.unwrap_or_default();
+        let next = step.new_next_run_at.as_deref().unwrap_or("never");
+        match step.action {
+            Action::Create => session.out.line(&format!("create {key}: next run {next}"))?,
+            Action::NewVersion => {
+                session.out.line(&format!("change {key}: v{version} -> v{}", version + 1))?;
+                step.changes.iter().try_for_each(|change| session.out.line(&changed(change)))?;
+                let was = step.next_run_at.as_deref().unwrap_or("never");
+                if was != next {
+                    session.out.line(&format!("  next run: {was} -> {next}"))?;
+                }
+            }
+            Action::Retire => session.out.line(&format!("retire {key}: v{version}"))?,
+            Action::Unchanged | Action::Conflict => {}
+        }
+    }
+    let unchanged = steps.iter().filter(|step| step.action == Action::Unchanged).count();
+    if unchanged > 0 {
+        session.out.line(&format!("unchanged: {}", counted(unchanged, "job")))?;
+    }
+    Ok(())
+}
+
+fn changed(change: &wire::ChangedField) -> String {
+    let text = |value: &Value| match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => printable(text),
+        other => printable(&other.to_string()),
+    };
+    format!("  {}: {} -> {}", printable(&change.field), text(&change.from), text(&change.to))
+}

@@ -1,0 +1,91 @@
+//! `everbell jobs export`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use everbell_client::{JobQuery, WithJson};
+use everbell_wire as wire;
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::connection::RefusalContext;
+use crate::error::warn;
+use crate::online::Format;
+use crate::output::{Mark, Output, counted, printable};
+use crate::{CliError, Exit, OnlineArgs, Session};
+use everbell_wire::job_body::{body, shown};
+use everbell_wire::job_toml::block;
+
+/// The most jobs of one file.
+pub(super) const MAX_JOBS: usize = 10_000;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell jobs export daily-briefing
+  everbell jobs export --all -f jobs.toml
+  everbell jobs export daily-briefing --json";
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The jobs: their keys or ids.
+    #[arg(value_name = "JOB", required_unless_present = "all")]
+    jobs: Vec<String>,
+    /// Write every job that is not retired.
+    #[arg(long, conflicts_with = "jobs")]
+    all: bool,
+    /// Write to this file instead of standard output; one that exists is replaced.
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+pub(super) fn run(args: &ExportArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    let mut jobs: Vec<WithJson<wire::Job>> = Vec::new();
+    if args.all {
+        let list = session
+            .client
+            .take(session.client.jobs().list(&JobQuery::default()).read_as(), MAX_JOBS)
+            .with_action(|| "list the jobs".to_owned())?;
+        if list.next_cursor.is_some() {
+            warn(format!("only the first {MAX_JOBS} jobs are written"));
+        }
+        jobs = list.items;
+    }
+    for name in &args.jobs {
+        let answer = session
+            .client
+            .send(session.client.jobs().get(name).read_as())
+            .with_action(|| format!("read job `{name}`"))?;
+        jobs.push(answer.document);
+    }
+    let (mut blocks, mut bodies, mut exit) = (Vec::new(), Vec::new(), Exit::Success);
+    for WithJson { document: job, json } in &jobs {
+        match shown(json, now).and_then(|definition| Ok((block(&definition, now)?, body(&definition)))) {
+            Ok((block, body)) => {
+                blocks.push(block);
+                bodies.push(body);
+            }
+            Err(why) => {
+                warn(format!("job `{}` is left out: {}", printable(&job.job_key), printable(&why)));
+                exit = Exit::Failed;
+            }
+        }
+    }
+    if matches!(session.format, Some(Format::Json | Format::Jsonl)) {
+        session.out.json(&json!({ "items": bodies }))?;
+        return Ok(exit);
+    }
+    let Some(file) = &args.file else {
+        session.out.raw(&blocks.join("\n"))?;
+        return Ok(exit);
+    };
+    std::fs::write(file, blocks.join("\n")).map_err(|error| CliError::Failed {
+        message: format!("cannot write `{}`: {error}", file.display()),
+        hint: None,
+    })?;
+    session.done(Mark::Good, &format!("Wrote {} to {}", counted(blocks.len(), "job"), file.display()))?;
+    session.advise(&format!("preview it on another server: everbell jobs apply -f {} --dry-run", file.display()))?;
+    Ok(exit)
+}

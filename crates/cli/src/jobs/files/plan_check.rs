@@ -1,0 +1,48 @@
+//! Finds in a dry run what the server would refuse.
+
+use everbell_core::Definition;
+use jiff::Timestamp;
+
+use super::plan::{Action, Step};
+use crate::CliError;
+use crate::connection::{Connection, RefusalContext};
+use everbell_wire::form::format_suggestions;
+use everbell_wire::printable;
+
+/// Fails with everything that the server would refuse about a plan.
+pub(super) fn check_plan(
+    client: &Connection,
+    wanted: &[Definition],
+    steps: &[Step],
+    now: Timestamp,
+) -> Result<(), CliError> {
+    let served = served_targets(client)?;
+    let mut faults = Vec::new();
+    for step in steps.iter().filter(|step| matches!(step.action, Action::Create | Action::NewVersion)) {
+        let Some(definition) = wanted.iter().find(|definition| definition.key.as_str() == step.job_key) else {
+            continue;
+        };
+        let mut fault = |what: &str| faults.push(format!("job `{}`: {what}", printable(&step.job_key)));
+        let target = definition.target.as_str();
+        // Without a live instance, the targets are not known.
+        if !served.is_empty() && !served.iter().any(|label| label == target) {
+            let known = format_suggestions(target, served.iter().map(String::as_str));
+            fault(&format!("target: unknown target `{}`; known: {known}", printable(target)));
+        }
+        let is_over = definition.spec.as_ref().is_ok_and(|spec| spec.next_after(now).is_none());
+        if step.action == Action::Create && definition.is_one_time() && is_over {
+            fault("run_at: must be in the future");
+        }
+    }
+    if faults.is_empty() {
+        return Ok(());
+    }
+    Err(CliError::invalid(format!("the server would refuse this\n  {}", faults.join("\n  "))))
+}
+
+/// The labels that live instances serve.
+fn served_targets(client: &Connection) -> Result<Vec<String>, CliError> {
+    let list = client.send(client.targets().list()).with_action(|| "list the targets".to_owned())?;
+    let live = list.document.items.into_iter().filter(|target| !target.instances.is_empty());
+    Ok(live.map(|target| target.target).collect())
+}

@@ -1,0 +1,170 @@
+//! `everbell jobs new-version`: fields that are not named keep their values.
+
+use clap::Args;
+use everbell_core::Zone;
+use everbell_wire as wire;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::definition_args::{DefinitionArgs, TimingArgs};
+use super::policy_args::{flags, put};
+use super::show::{fires, next_in_words, print_warnings};
+use crate::connection::RefusalContext;
+use crate::online::own_zone;
+use crate::output::{Mark, Output, printable};
+use crate::times::spoken;
+use crate::{CliError, Exit, OnlineArgs, Session};
+use everbell_wire::JobBody;
+use everbell_wire::shell;
+use everbell_wire::time_input::TimeReader;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  everbell jobs new-version daily-briefing --cron \"30 7 * * 1-5\" --reason \"earlier in winter\"
+  everbell jobs new-version daily-briefing --timeout 10m --label team=field
+  everbell jobs new-version daily-briefing --clear description --clear label:team";
+
+/// The names that `--clear` takes besides the flags of policies, and the member that each clears.
+const CLEARED: &[(&str, &str)] = &[
+    ("payload", "payload"),
+    ("description", "description"),
+    ("labels", "labels"),
+    ("tz", "timezone"),
+    ("start-at", "startAt"),
+    ("end-at", "endAt"),
+];
+
+#[derive(Debug, Args)]
+pub(crate) struct NewVersionArgs {
+    /// The job: its key or its id.
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// Change the target.
+    #[arg(long, value_name = "LABEL")]
+    target: Option<String>,
+    /// Change to a one-time job that fires at this time.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with_all = ["cron", "every"], help_heading = "Schedule")]
+    at: Option<String>,
+    /// Change the IANA time zone.
+    #[arg(long, value_name = "ZONE", help_heading = "Schedule")]
+    tz: Option<String>,
+    #[command(flatten)]
+    timing: TimingArgs,
+    #[command(flatten)]
+    definition: DefinitionArgs,
+    /// Reset a field to its default: the name of its flag, such as `timeout`, or `label:NAME`. Repeatable.
+    #[arg(long, value_name = "FIELD")]
+    clear: Vec<String>,
+    /// Activate the new version even if the job is paused.
+    #[arg(long)]
+    activate: bool,
+    /// The reason, for the audit trail.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+pub(super) fn run(args: &NewVersionArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let named = args.tz.as_deref().map(Zone::get).transpose()?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let jobs = session.client.jobs();
+    let action = || format!("create a new version of job `{}`", args.job);
+    let takes_time = [&args.at, &args.timing.start_at, &args.timing.end_at].iter().any(|text| text.is_some());
+    let zone = match &named {
+        Some(zone) => zone.clone(),
+        // A time without an offset is in the zone of the job.
+        None if takes_time => {
+            own_zone(&session.client.send(jobs.get(&args.job)).with_action(action).or_list()?.document)
+        }
+        None => Zone::utc(),
+    };
+    let body = body(args, &zone, named.is_some(), now)?;
+    let answer = session.client.send(jobs.create_version(&args.job, &body)).with_action(action).or_list()?;
+    let Some(created) = session.for_people(answer, |created| &created.job.job_key)? else { return Ok(Exit::Success) };
+    report(&mut session, &created, now)?;
+    Ok(Exit::Success)
+}
+
+fn body(args: &NewVersionArgs, zone: &Zone, zone_named: bool, now: Timestamp) -> Result<JobBody, CliError> {
+    let mut body = JobBody::default();
+    args.timing.write_to(&mut body, zone, now)?;
+    args.definition.write_to(&mut body)?;
+    if let Some(at) = &args.at {
+        body.put("runAt", TimeReader { now, zone }.read("--at", at)?.to_string());
+    }
+    if zone_named {
+        body.put("timezone", zone.name());
+    }
+    for (name, text) in [("target", &args.target), ("reason", &args.reason)] {
+        if let Some(text) = text {
+            body.put(name, text.as_str());
+        }
+    }
+    for field in &args.clear {
+        clear(&mut body, field)?;
+    }
+    let only_reason = body.members.keys().all(|name| name == "reason") && body.payload.is_none();
+    if only_reason && !args.activate {
+        return Err(CliError::invalid(format!(
+            "nothing to change\n  everbell jobs new-version {0} --cron \"30 7 * * 1-5\"\n  \
+             everbell jobs new-version --help",
+            shell(&args.job)
+        )));
+    }
+    if args.activate {
+        body.put("activate", true);
+    }
+    Ok(body)
+}
+
+fn clear(body: &mut JobBody, field: &str) -> Result<(), CliError> {
+    if let Some(label) = field.strip_prefix("label:") {
+        let labels = body.members.entry("labels").or_insert_with(|| json!({}));
+        labels[label] = Value::Null;
+        return Ok(());
+    }
+    let policies = flags().map(|(policy, flag)| (flag.name, policy.flag_clears()));
+    let known: Vec<(&str, &str)> = CLEARED.iter().copied().chain(policies).collect();
+    let Some((_, path)) = known.iter().find(|(name, _)| *name == field.trim_start_matches("--")) else {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        return Err(CliError::Invalid {
+            message: format!("--clear: `{}` cannot be cleared", field.escape_debug()),
+            hint: Some(format!("use label:NAME or one of {}", names.join(", "))),
+        });
+    };
+    put(body, path, Value::Null);
+    Ok(())
+}
+
+/// Prints the changes and their effect on the next run.
+fn report(session: &mut Session<'_>, created: &wire::NewVersion, now: Timestamp) -> Result<(), CliError> {
+    let wire::NewVersion { job, superseded, changes } = created;
+    let wire::Job { job_key: key, version, status, .. } = job;
+    let replaces = superseded.version;
+    session
+        .done(Mark::Good, &format!("Created {} v{version} ({status}), which replaces v{replaces}", printable(key)))?;
+    for wire::ChangedField { field, from, to } in changes {
+        let arrow = session.out.symbols.symbol(Mark::Arrow);
+        session.detail(&printable(&format!("{field}: {} {arrow} {}", plain(from), plain(to))))?;
+    }
+    if changes.is_empty() {
+        session.detail("no differences")?;
+    }
+    let zone = own_zone(job);
+    let before = superseded.next_run_at.map_or_else(|| "none".to_owned(), |at| spoken(at, &zone));
+    let after = next_in_words(job, &fires(&session.client, job), &zone, now);
+    session.detail(&format!("Next   {after}; before: {before}"))?;
+    session.out.flush()?;
+    print_warnings(job);
+    session.advise(&format!("see its versions: everbell jobs versions {}", shell(key)))
+}
+
+/// A JSON value; texts without quotes.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) if !text.is_empty() => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,83 @@
+//! Targets, instances, the status of the server, and cron expressions.
+
+use everbell_wire as wire;
+
+use crate::call::Call;
+use crate::client::Client;
+use crate::path::segment;
+use crate::request::{CronPreviewRequest, TryTargetRequest};
+
+/// Operations on targets.
+#[derive(Clone, Copy, Debug)]
+pub struct Targets<'a>(&'a Client);
+
+/// Operations on instances.
+#[derive(Clone, Copy, Debug)]
+pub struct Instances<'a>(&'a Client);
+
+/// Operations on cron expressions.
+#[derive(Clone, Copy, Debug)]
+pub struct Cron<'a>(&'a Client);
+
+impl Client {
+    /// Operations on targets.
+    pub fn targets(&self) -> Targets<'_> {
+        Targets(self)
+    }
+
+    /// Operations on instances.
+    pub fn instances(&self) -> Instances<'_> {
+        Instances(self)
+    }
+
+    /// Operations on cron expressions.
+    pub fn cron(&self) -> Cron<'_> {
+        Cron(self)
+    }
+
+    /// Gets the state of the server and its database.
+    pub fn status(&self) -> Call<wire::Status> {
+        self.get("/status")
+    }
+}
+
+impl Targets<'_> {
+    /// Lists targets and the instances that serve them.
+    pub fn list(self) -> Call<wire::Items<wire::Target>> {
+        self.0.get("/targets")
+    }
+
+    /// Runs a target once, without a job.
+    pub fn try_once(self, target: &str, request: &TryTargetRequest) -> Call<wire::RunNow> {
+        self.0.post(&format!("/targets/{}/try", segment(target))).json(request)
+    }
+}
+
+impl Instances<'_> {
+    /// Lists instances, oldest first.
+    pub fn list(self) -> Call<wire::Items<wire::Instance>> {
+        self.0.get("/instances")
+    }
+
+    /// Stops an instance from accepting work.
+    pub fn drain(self, id: &str) -> Call<()> {
+        self.0.post(&format!("/instances/{}/drain", segment(id)))
+    }
+
+    /// Lets an instance accept work again.
+    pub fn undrain(self, id: &str) -> Call<()> {
+        self.0.post(&format!("/instances/{}/undrain", segment(id)))
+    }
+}
+
+impl Cron<'_> {
+    /// Explains a cron expression and lists its next times.
+    pub fn preview(self, request: &CronPreviewRequest) -> Call<wire::Preview> {
+        self.0.post("/cron/preview").json(request)
+    }
+
+    /// Lists cron expression templates.
+    pub fn templates(self) -> Call<wire::Items<wire::Template>> {
+        self.0.get("/templates")
+    }
+}

@@ -1,0 +1,43 @@
+//! Runs.
+
+use everbell_wire as wire;
+
+use crate::call::Call;
+use crate::client::Client;
+use crate::pages::Pages;
+use crate::path::segment;
+use crate::query::RunQuery;
+use crate::request::ReasonRequest;
+
+/// Operations on runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Runs<'a>(&'a Client);
+
+impl Client {
+    /// Operations on runs.
+    pub fn runs(&self) -> Runs<'_> {
+        Runs(self)
+    }
+}
+
+impl Runs<'_> {
+    /// Lists runs, newest first, without their outputs.
+    pub fn list(self, query: &RunQuery) -> Pages<wire::Run> {
+        Pages::new(self.0, "/runs", query)
+    }
+
+    /// Gets a run.
+    pub fn get(self, id: &str) -> Call<wire::Run> {
+        self.0.get(&format!("/runs/{}", segment(id)))
+    }
+
+    /// Cancels a run that has not started, or asks a running handler to stop.
+    pub fn cancel(self, id: &str, reason: Option<&str>) -> Call<wire::Canceled> {
+        self.0.post(&format!("/runs/{}/cancel", segment(id))).json(&ReasonRequest { reason })
+    }
+
+    /// Runs again with the same payload.
+    pub fn rerun(self, id: &str, reason: Option<&str>) -> Call<wire::RunNow> {
+        self.0.post(&format!("/runs/{}/rerun", segment(id))).json(&ReasonRequest { reason })
+    }
+}

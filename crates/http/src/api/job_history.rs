@@ -1,0 +1,157 @@
+//! Next runs, gaps, statistics and explained times of a job.
+
+use everbell::core::store::{GapFilter, JobRef, PageRequest};
+use everbell::{JobRow, OrgId, RunFilter, StoreError};
+use everbell_core::{GapReason, Spec, Zone};
+use everbell_wire as wire;
+use jiff::{Timestamp, Zoned};
+
+use crate::convert;
+use crate::page::{self, CURSOR, LIMIT};
+use crate::problem::Problem;
+use crate::request::{ApiRequest, ApiResponse};
+use everbell_wire::form::job::time;
+use everbell_wire::form::{Field, Form, Kind as Value, TEXT, optional, required};
+
+const ORG: Field = optional("orgId", TEXT, "The org, for a job with scope `per_org`.");
+
+pub(crate) const NEXT: &[Field] =
+    &[optional("count", Value::Integer { min: 1, max: 1_000 }, "How many times to list. Default: 10."), ORG];
+pub(crate) const EXPLAIN: &[Field] = &[
+    required(
+        "at",
+        Value::Time,
+        "The time to explain. A time without an offset is in the time zone of the job or the org.",
+    ),
+    ORG,
+];
+pub(crate) const STATS: &[Field] = &[optional("window", Value::Span, "How far to look back. Default: 30d.")];
+pub(crate) const GAPS: &[Field] = &[
+    optional(
+        "reason",
+        Value::Word(&["missed", "coalesced", "paused", "dst_gap", "expired", "errored"]),
+        "Only gaps for this reason.",
+    ),
+    optional("from", Value::Time, "Only gaps that end at or after this time."),
+    optional("to", Value::Time, "Only gaps that start before this time."),
+    ORG,
+    LIMIT,
+    CURSOR,
+];
+
+/// The most runs that statistics look at.
+const MAX_SAMPLED_RUNS: u32 = 1_000;
+const DEFAULT_WINDOW: std::time::Duration = std::time::Duration::from_hours(30 * 24);
+
+pub(crate) async fn next(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.query(NEXT);
+    let count = form.count("count").unwrap_or(10) as usize;
+    let job = request.job()?;
+    let row = request.jobs().get(&job).await?;
+    let fires = match asked_org(&form)? {
+        Some(org) => request.jobs().next_fires_for(&job, &org, count).await.map_err(query_problem)?,
+        None => request.jobs().next_fires(&job, count).await?,
+    };
+    // In the zone of the org, if one is asked about.
+    let spec = |spec: &Spec, at: &Zoned| {
+        let zone = at.time_zone().iana_name().and_then(|name| Zone::get(name).ok());
+        zone.map_or_else(|| spec.clone(), |zone| spec.in_zone(zone))
+    };
+    let items = match &row.job.definition.spec {
+        Ok(own) => fires.iter().map(|at| wire::Fire::new(&spec(own, at), at.timestamp())).collect(),
+        Err(_) => Vec::new(),
+    };
+    ApiResponse::ok(&wire::Fires { items })
+}
+
+pub(crate) async fn explain(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let job = request.job()?;
+    let row = request.jobs().get(&job).await?;
+    let mut form = request.query(EXPLAIN);
+    let org = asked_org(&form)?;
+    let zone = zone_for(&request, &row, org.as_ref()).await?;
+    let at = moment(&mut form, "at", zone.as_ref())?;
+    let at = at.ok_or_else(|| Problem::at("parameter", "at", "is required"))?;
+    let explanation = match &org {
+        Some(org) => request.jobs().explain_for(&job, org, at).await.map_err(query_problem)?,
+        None => request.jobs().explain(&job, at).await?,
+    };
+    ApiResponse::ok(&convert::explanation(at, (row.job.definition.id, org.as_ref()), zone.as_ref(), &explanation))
+}
+
+/// The org of a query.
+fn asked_org(form: &Form<'_>) -> Result<Option<OrgId>, Problem> {
+    let org = form.text("orgId").map(OrgId::new).transpose();
+    org.map_err(|invalid| Problem::at("parameter", "orgId", invalid.reason))
+}
+
+/// Reports an invalid value as an invalid query parameter.
+pub(super) fn query_problem(error: StoreError) -> Problem {
+    match error {
+        StoreError::Invalid(invalid) => Problem::at("parameter", invalid.field, invalid.reason),
+        other => other.into(),
+    }
+}
+
+/// Returns the time zone for local times of a request: that of the named org, or else of the job.
+pub(super) async fn zone_for(request: &ApiRequest, row: &JobRow, org: Option<&OrgId>) -> Result<Option<Zone>, Problem> {
+    Ok(match org {
+        Some(org) => Zone::get(&request.orgs().get(org).await?.place.timezone).ok(),
+        None => row.job.definition.spec.as_ref().ok().map(|spec| spec.zone().clone()),
+    })
+}
+
+pub(crate) async fn gaps(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let mut form = request.query(GAPS);
+    let named = request.job()?;
+    let row = request.jobs().get(named.clone()).await?;
+    // By its key it is the job with all its versions, as for an explanation.
+    let (job_id, job_key) = match named {
+        JobRef::Key(key) => (None, Some(key)),
+        JobRef::Id(_) | JobRef::Version(..) => (Some(row.job.definition.id), None),
+    };
+    let filter = GapFilter {
+        job_id,
+        job_key,
+        org: asked_org(&form)?,
+        reason: form.word("reason", GapReason::from_word),
+        from: moment(&mut form, "from", None)?,
+        to: moment(&mut form, "to", None)?,
+    };
+    let page = request.runs().gaps(&filter, &page::from_query(&request)?).await?;
+    let document = page::document(
+        &request,
+        &page,
+        page.items.iter().map(|(job, org, gap)| wire::Gap::new(*job, org.as_ref(), gap)).collect(),
+    );
+    ApiResponse::ok(&document)
+}
+
+pub(crate) async fn stats(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let window = request.query(STATS).span("window").unwrap_or(DEFAULT_WINDOW);
+    let row = request.jobs().get(request.job()?).await?;
+    let from = request.app.bell.now().checked_sub(window);
+    let from = from.map_err(|_| Problem::at("parameter", "window", "is too long"))?;
+    // By its key it is the job with all its versions, as for gaps.
+    let filter = match request.job()? {
+        JobRef::Key(key) => RunFilter { job_key: Some(key), ..RunFilter::default() },
+        JobRef::Id(_) | JobRef::Version(..) => {
+            RunFilter { job_id: Some(row.job.definition.id), ..RunFilter::default() }
+        }
+    };
+    ApiResponse::ok(&statistics(&request, RunFilter { from: Some(from), ..filter }, from).await?)
+}
+
+async fn statistics(request: &ApiRequest, filter: RunFilter, from: Timestamp) -> Result<wire::Stats, Problem> {
+    let page = request.runs().list(&filter, &PageRequest { limit: MAX_SAMPLED_RUNS, after: None }).await?;
+    Ok(wire::Stats::new(from, &page.items, page.next.is_none()))
+}
+
+/// A time of the query.
+pub fn moment(form: &mut Form<'_>, name: &str, zone: Option<&Zone>) -> Result<Option<Timestamp>, Problem> {
+    let utc = Zone::utc();
+    match time(form, name, zone.unwrap_or(&utc)) {
+        None if form.has(name) => Err(Problem::query(std::mem::take(form.faults_mut()))),
+        read => Ok(read),
+    }
+}

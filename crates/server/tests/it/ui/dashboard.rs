@@ -1,0 +1,139 @@
+//! Pages that show the whole: every one of them is good for everybody, light and dark, wide and narrow.
+
+use serde_json::json;
+
+use super::browser::Browser;
+use super::visitor::{Visitor, assert_has};
+use crate::server::Server;
+
+/// A server on which something has happened: runs that ended well and badly, a paused job, two versions.
+fn lively() -> Server {
+    let server = Server::start();
+    server.job(
+        "daily",
+        &json!({"cronExpression": "0 8 * * mon-fri", "timezone": "Europe/Paris", "labels": {"team": "a"}}),
+    );
+    server.job("night", &json!({"cronExpression": "30 2 * * *", "timezone": "America/New_York"}));
+    server.job("broken", &json!({"target": "fail"}));
+    server.job("stopped", &json!({}));
+    server.patch("/jobs/key:stopped/pause", &json!({"reason": "SMTP down, INC-88"})).expect(200);
+    server.patch("/jobs/key:daily", &json!({"description": "What happens today"})).expect(200);
+    for key in ["daily", "broken"] {
+        server.post(&format!("/jobs/key:{key}/run-now"), &json!({})).expect(202);
+    }
+    let ended = |runs: &serde_json::Value| {
+        let runs = runs["items"].as_array().unwrap();
+        runs.len() == 2 && runs.iter().all(|run| !run["finishedAt"].is_null())
+    };
+    server.until("/runs", ended);
+    server
+}
+
+#[test]
+fn the_overview_tells_what_needs_attention() {
+    let server = lively();
+    let browser = Browser::admin(&server);
+    browser.see("the last run failed");
+    browser.see("Failures in the last 24 hours");
+    browser.see("Every day at 02:30");
+    browser.flawless();
+    browser.click("Failed, 24 h");
+    browser.see("Runs");
+    browser.finish();
+}
+
+#[test]
+fn a_job_is_shown_with_everything_about_it() {
+    let server = lively();
+    let browser = Browser::admin(&server);
+    browser.visit(&server.url("/jobs/daily"));
+    for text in [
+        "At 08:00 on weekdays",
+        "team=a",
+        "What happens today",
+        "v2",
+        "description",
+        "job.new_version",
+        "100 % of 1 run succeeded in 7 days",
+    ] {
+        browser.see(text);
+    }
+    browser.flawless();
+    browser.visit(&server.url("/jobs/night"));
+    browser.see("02:30 does not exist on");
+    browser.fill("Time in America/New_York", "2026-01-01T02:30");
+    browser.click("Explain");
+    browser.see("The job did not exist yet");
+    browser.visit(&server.url("/jobs/stopped"));
+    browser.see("SMTP down, INC-88");
+    browser.flawless();
+    browser.finish();
+}
+
+#[test]
+fn the_timeline_has_a_row_for_each_job_and_a_table_for_who_cannot_see_it() {
+    let server = lively();
+    let browser = Browser::admin(&server);
+    browser.click("Timeline");
+    for key in ["daily", "night", "broken", "stopped"] {
+        browser.see(key);
+    }
+    browser.click("7 days");
+    browser.until("return location.search === '?range=7d'");
+    browser.not_see("more often than can be shown");
+    browser.click("Show as table");
+    browser.see("planned");
+    browser.flawless();
+    browser.finish();
+}
+
+#[test]
+fn the_house_shows_itself() {
+    let server = lively();
+    let browser = Browser::admin(&server);
+    for (link, text) in [("Targets", "1 instance"), ("Cluster", "1 of 1 instance alive"), ("Audit", "job.pause")] {
+        browser.click(link);
+        browser.see(text);
+        browser.flawless();
+    }
+    browser.visit(&server.url("/settings"));
+    browser.fill("Name", "ana");
+    browser.click("Create token");
+    browser.see("it is not shown again");
+    browser.flawless();
+    browser.click("Revoke ana");
+    browser.see("This cannot be undone");
+    browser.click("Revoke token");
+    browser.see("Token ana revoked.");
+    browser.finish();
+}
+
+#[test]
+fn drained_instances_take_no_work_until_they_are_asked_again() {
+    let server = lively();
+    let browser = Browser::admin(&server);
+    browser.visit(&server.url("/cluster"));
+    browser.click("Drain");
+    browser.see("The instance accepts no work until it is undrained.");
+    browser.click("Drain instance");
+    browser.see("Draining");
+    browser.click("Undrain");
+    browser.see("The instance accepts work again.");
+    browser.finish();
+}
+
+#[test]
+fn the_overview_does_not_contradict_itself() {
+    let server = Server::start();
+    server.job("slow", &json!({"target": "sleep"}));
+    server.job("broken", &json!({"target": "fail"}));
+    server.post("/jobs/key:broken/run-now", &json!({})).expect(202);
+    server.until("/runs?status=failed", |runs| !runs["items"].as_array().unwrap().is_empty());
+    server.patch("/jobs/key:broken/pause", &json!({"reason": "it is being mended"})).expect(200);
+    let ana = Visitor::admin(&server);
+    let tile = |count: u32| format!("<span class=\"label\">Running</span><b>{count}</b>");
+    assert_has(&ana.page("/"), &[&tile(0), "No runs are active.", ">paused; the last run failed"]);
+    server.post("/jobs/key:slow/run-now", &json!({})).expect(202);
+    server.until("/runs?status=running", |runs| !runs["items"].as_array().unwrap().is_empty());
+    assert_has(&ana.page("/"), &[&tile(1), "Cancel the run of slow"]);
+}

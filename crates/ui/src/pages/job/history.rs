@@ -1,0 +1,275 @@
+//! The history of a job: recent runs as a strip, durations and lags over time, and a calendar of half a year.
+
+use everbell::JobKey;
+use everbell_core::store::{Bucket, RecentRuns, RunHistogram, RunSummary};
+use everbell_core::{Invalid, RunStatus, Spec, Zone};
+use jiff::civil::Date;
+use jiff::{Timestamp, ToSpan};
+
+use crate::chart::{
+    Calendar, Counts, Day, DotRun, Dots, Strip, StripRun, StripSize, WEEKS, calendar, calendar_table, dots, strip,
+    strip_legend,
+};
+use crate::clock::Clock;
+use crate::markup::{Markup, url_part};
+use crate::pages::action::Subject;
+use crate::pages::overview::attention::Usual;
+use crate::request::UiRequest;
+use everbell_http::problem::Problem;
+
+/// How many runs are looked at.
+const MAX_RUNS: u32 = 1_000;
+/// Weeks of the calendar that are still to come.
+const WEEKS_AHEAD: u32 = 2;
+/// The approximate maximum number of runs that a calendar counts, which keeps the page of a busy job fast.
+const MAX_COUNTED_RUNS: u64 = 20_000;
+
+/// Pictures of the past.
+pub(super) struct HistoryCharts {
+    pub(super) strip: Markup,
+    pub(super) legend: Markup,
+    pub(super) durations: Markup,
+    pub(super) lags: Markup,
+    pub(super) calendar: Markup,
+    pub(super) calendar_table: Markup,
+    /// `98 % of 412 runs succeeded`.
+    pub(super) rates: Vec<String>,
+    pub(super) none: bool,
+    /// How far the calendar goes back.
+    pub(super) span: String,
+}
+
+/// The data of the charts.
+pub(super) struct HistoryData {
+    summaries: Vec<RunSummary>,
+    weeks: u32,
+    days: Vec<Date>,
+    buckets: Vec<Bucket>,
+}
+
+impl HistoryData {
+    /// `None` if the role may not read runs.
+    pub(super) async fn load(request: &UiRequest, subject: &Subject) -> Result<Option<HistoryData>, Problem> {
+        if !request.may_read_runs() {
+            return Ok(None);
+        }
+        let (store, key) = (request.app.bell.store(), subject.row.job.definition.key.clone());
+        let zone = request.clock().zone(Some(&subject.zone));
+        // How busy the job is decides how far back its days are counted, so one question follows the other.
+        let summaries = store.recent_runs(&RecentRuns::new(vec![key.clone()], MAX_RUNS)?).await?;
+        let weeks = weeks(&summaries, request.now);
+        let (days, histogram) = days(&zone, request.now, weeks, key)?;
+        let buckets = store.count_runs_by_time(&histogram).await?;
+        Ok(Some(HistoryData { summaries, weeks, days, buckets }))
+    }
+
+    pub(super) fn draw(&self, subject: &Subject, clock: &Clock) -> HistoryCharts {
+        let zone = clock.zone(Some(&subject.zone));
+        let href_of = |run: &RunSummary| Some(format!("/runs/{}", run.id));
+        let last: Vec<StripRun> =
+            self.summaries.iter().take(StripSize::Page.slots()).rev().map(|run| strip_run(run, clock.now)).collect();
+        let timed = |value: &dyn Fn(&RunSummary) -> Option<std::time::Duration>| -> Vec<DotRun> {
+            let dot = |run: &RunSummary| {
+                let took_ms = i64::try_from(value(run)?.as_millis()).ok()?;
+                Some(DotRun { at: run.scheduled_at, took_ms, status: run.status, href: href_of(run) })
+            };
+            self.summaries.iter().rev().filter_map(dot).collect()
+        };
+        let (durations, lags) = (timed(&RunSummary::duration), timed(&RunSummary::fire_lag));
+        let usual = Usual::from_runs(&self.summaries);
+        let millis = |time: std::time::Duration| time.as_millis() as i64;
+        let from = self.summaries.last().map_or(clock.now, |run| run.scheduled_at);
+        let chart = |id, title, runs: &[DotRun], of: Option<Usual>, interval_ms| {
+            let input = Dots {
+                id,
+                title,
+                zone: &zone,
+                from,
+                to: clock.now.max(from),
+                runs,
+                p50_ms: of.map(|usual| millis(usual.half)),
+                p95_ms: of.map(|usual| millis(usual.most)),
+                interval_ms,
+            };
+            Markup::from_html(dots(&input))
+        };
+        let spec = subject.spec();
+        let shown = self.calendar_days(subject, spec, clock.now);
+        let input = Calendar {
+            id: "calendar",
+            job: &subject.key,
+            today: clock.now.to_zoned(zone.as_jiff().clone()).date(),
+            weeks: self.weeks + WEEKS_AHEAD,
+            weeks_ahead: WEEKS_AHEAD,
+            days: &shown,
+        };
+        let strip_input = Strip { id: "strip", job: &subject.key, size: StripSize::Page, zone: &zone, runs: &last };
+        HistoryCharts {
+            strip: Markup::from_html(strip(&strip_input)),
+            legend: Markup::from_html(strip_legend("strip-legend")),
+            durations: chart(
+                "durations",
+                "Durations",
+                &durations,
+                usual,
+                spec.and_then(|spec| interval(spec, clock.now)),
+            ),
+            lags: chart("lags", "Fire lag", &lags, None, None),
+            calendar: Markup::from_html(calendar(&input)),
+            calendar_table: Markup::from_html(calendar_table(&input)),
+            rates: self.rates(clock.now),
+            none: self.summaries.is_empty(),
+            span: match self.weeks {
+                WEEKS => "Half a year".to_owned(),
+                1 => "This week".to_owned(),
+                weeks => format!("{weeks} weeks"),
+            },
+        }
+    }
+
+    /// Every day of the calendar that has something to show.
+    fn calendar_days(&self, subject: &Subject, spec: Option<&Spec>, now: Timestamp) -> Vec<Day> {
+        let living = subject.row.job.state.status == everbell::JobStatus::Active;
+        let day = |(date, bucket): (&Date, &Bucket)| {
+            let planned = spec.filter(|_| living && bucket.to > now).map_or(0, |spec| {
+                let from = bucket.from.max(now);
+                let before = from.checked_sub(1.second()).unwrap_or(from);
+                spec.count_between(before, bucket.to.checked_sub(1.second()).unwrap_or(bucket.to))
+            });
+            let time = |at: Timestamp| url_part(&at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+            Day {
+                date: *date,
+                runs: Counts::new(RunStatus::ALL.iter().map(|status| (*status, bucket.count(*status)))),
+                planned,
+                href: (bucket.total() > 0).then(|| {
+                    format!("/runs?jobKey={}&from={}&to={}", subject.part, time(bucket.from), time(bucket.to))
+                }),
+            }
+        };
+        self.days.iter().zip(&self.buckets).map(day).filter(|day| day.planned > 0 || day.href.is_some()).collect()
+    }
+
+    /// How many of the runs succeeded, over a week and a month.
+    fn rates(&self, now: Timestamp) -> Vec<String> {
+        let rate = |days: i64| {
+            let since = now.as_second() - days * 86_400;
+            let of = |status| {
+                self.buckets
+                    .iter()
+                    .filter(|bucket| bucket.from.as_second() >= since)
+                    .map(|bucket| bucket.count(status))
+                    .sum::<u64>()
+            };
+            let (good, bad) = (of(RunStatus::Succeeded), of(RunStatus::Failed));
+            // A rate that is not quite all is never told as all.
+            let runs = if good + bad == 1 { "run" } else { "runs" };
+            (good + bad > 0)
+                .then(|| format!("{} % of {} {runs} succeeded in {days} days", good * 100 / (good + bad), good + bad))
+        };
+        [7, 30].into_iter().filter_map(rate).collect()
+    }
+}
+
+/// A run as a strip shows it.
+pub(crate) fn strip_run(run: &RunSummary, now: Timestamp) -> StripRun {
+    let end = if run.status == RunStatus::Running { Some(now) } else { run.finished_at };
+    let took = run.started_at.zip(end).map(|(from, to)| to.duration_since(from).as_millis() as i64);
+    StripRun {
+        at: run.scheduled_at,
+        status: run.status,
+        took_ms: took.map(|took| took.max(0)),
+        version: run.job_version,
+        note: run
+            .failure_code
+            .as_ref()
+            .map(|code| code.as_str().to_owned())
+            .or_else(|| run.skip.as_ref().map(ToString::to_string)),
+        href: Some(format!("/runs/{}", run.id)),
+    }
+}
+
+/// The time between two slots.
+fn interval(spec: &Spec, now: Timestamp) -> Option<i64> {
+    let mut slots = spec.slots_after(now);
+    let (first, second) = (slots.next()?, slots.next()?);
+    Some(second.duration_since(first).as_millis() as i64)
+}
+
+/// How many weeks the calendar of a job goes back: half a year, less if it has run very often lately. The newest first.
+fn weeks(runs: &[RunSummary], now: Timestamp) -> u32 {
+    let (Some(oldest), true) = (runs.last(), runs.len() >= MAX_RUNS as usize) else { return WEEKS };
+    let span = now.duration_since(oldest.scheduled_at).as_secs().max(1) as u64;
+    let counted = span * MAX_COUNTED_RUNS / u64::from(MAX_RUNS);
+    u32::try_from(counted / (7 * 86_400)).unwrap_or(WEEKS).clamp(1, WEEKS)
+}
+
+/// The days of the calendar, from a Monday, and where each begins in the zone.
+fn days(zone: &Zone, now: Timestamp, weeks: u32, key: JobKey) -> Result<(Vec<Date>, RunHistogram), Invalid> {
+    let today = now.to_zoned(zone.as_jiff().clone()).date();
+    let monday = today.saturating_sub(i64::from(today.weekday().to_monday_zero_offset()).days());
+    let first = monday.saturating_sub(i64::from(weeks - 1).weeks());
+    let count = i64::from(weeks + WEEKS_AHEAD) * 7;
+    let dates: Vec<Date> = (0..=count).map(|day| first.saturating_add(day.days())).collect();
+    let begins = |date: &Date| date.to_zoned(zone.as_jiff().clone()).map(|there| there.timestamp()).ok();
+    let mut known: Vec<(Date, Timestamp)> =
+        dates.iter().filter_map(|date| begins(date).map(|at| (*date, at))).collect();
+    // A day that a zone left out begins with the next.
+    known.dedup_by_key(|(_, at)| *at);
+    let bounds = known.iter().map(|(_, at)| *at).collect();
+    Ok((known.into_iter().map(|(date, _)| date).collect(), RunHistogram::new(bounds)?.of_job(key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calendar_of_a_busy_job_is_short() {
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        // So many runs, so far apart.
+        let weeks_of = |count: i64, seconds: i64| {
+            let runs: Vec<RunSummary> = (0..count).map(|n| summary(now.as_second() - n * seconds)).collect();
+            weeks(&runs, now)
+        };
+        assert_eq!(
+            [weeks_of(0, 60), weeks_of(999, 1), weeks_of(1_000, 86_400), weeks_of(1_000, 900)],
+            [26, 26, 26, 26]
+        );
+        assert_eq!([weeks_of(1_000, 300), weeks_of(1_000, 60), weeks_of(1_000, 1)], [9, 1, 1]);
+    }
+
+    fn summary(second: i64) -> RunSummary {
+        let at = Timestamp::from_second(second).unwrap();
+        RunSummary {
+            id: everbell_core::RunId::by_hand(at, [0; 10]),
+            job_id: everbell_core::JobId::new(at, [0; 10]),
+            job_key: JobKey::new("a").unwrap(),
+            job_version: 1,
+            status: RunStatus::Succeeded,
+            trigger: everbell_core::TriggerType::Scheduled,
+            scheduled_at: at,
+            created_at: at,
+            started_at: None,
+            finished_at: None,
+            failure_code: None,
+            skip: None,
+            attempt: 1,
+        }
+    }
+
+    #[test]
+    fn days_begin_at_local_midnight_also_when_clocks_change() {
+        let key = || JobKey::new("a").unwrap();
+        let now = "2026-11-15T12:00:00Z".parse().unwrap();
+        for zone in ["UTC", "Australia/Lord_Howe", "America/New_York", "Africa/Cairo", "Pacific/Apia"] {
+            let zone = Zone::get(zone).unwrap();
+            let (dates, histogram) = days(&zone, now, WEEKS, key()).unwrap();
+            assert_eq!((dates.len(), histogram.bounds().len()), (197, 197), "{}", zone.name());
+            assert_eq!(dates[0].weekday(), jiff::civil::Weekday::Monday);
+        }
+        // Samoa had no 30 December 2011.
+        let (dates, histogram) =
+            days(&Zone::get("Pacific/Apia").unwrap(), "2012-01-02T00:00:00Z".parse().unwrap(), WEEKS, key()).unwrap();
+        assert_eq!((dates.len(), histogram.bounds().len()), (196, 196));
+    }
+}
