@@ -133,7 +133,7 @@ fn a_job_is_made_and_its_next_fires_are_told() {
     );
     assert_eq!(
         made.stderr,
-        "warning: it depends on `import`, which is no living job: every slot is skipped until one succeeds\n\
+        "warning: it depends on `import`, which is not a current job; every slot is skipped until that job succeeds\n\
          see it: everbell jobs show briefing · try it now: everbell jobs run briefing --wait\n"
     );
     let job = server.get("/jobs/key:briefing").expect(200);
