@@ -205,7 +205,7 @@ const TAGS: [(&str, &str); 14] = [
     ("templates", "List cron expressions to start from."),
     ("targets", "List and try the targets that jobs run."),
     ("events", "Follow events as they happen."),
-    ("audit", "See who did what."),
+    ("audit", "List who did what."),
     ("instances", "List and drain the instances of the cluster."),
     ("tokens", "Manage access tokens."),
     ("sessions", "List and end browser sessions."),

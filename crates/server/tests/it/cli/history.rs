@@ -68,14 +68,14 @@ fn check_backfill(server: &Server) {
 fn check_explanation(server: &Server) {
     let at = |time: &'static str| ["jobs", "explain", "daily", time];
     let run = output(server, &at("2026-11-03 08:00"));
-    assert!(run.starts_with("✓ This slot got a run, which is succeeded\ntime Tue DATE CLOCK CET\nrun ID\n"), "{run}");
+    assert!(run.starts_with("✓ This slot has a run, which is succeeded\ntime Tue DATE CLOCK CET\nrun ID\n"), "{run}");
     assert!(run.ends_with("\nnext: everbell runs show ID"), "{run}");
     let plain = data(server, &at("2026-11-03T07:00:00Z"));
-    assert!(plain.starts_with("outcome\trun\ndetail\tThis slot got a run, which is succeeded.\ntime\t2026-11-03T08:"));
+    assert!(plain.starts_with("outcome\trun\ndetail\tThis slot has a run, which is succeeded.\ntime\t2026-11-03T08:"));
     assert_eq!(data(server, &[&at("2026-11-03 08:01")[..], &["-o", "name"]].concat()), "no_slot\n");
     let document = printed(server, &at("2026-11-03 08:00"));
     assert_eq!(document, server.get("/jobs/key:daily/explain?at=2026-11-03T07:00:00Z").expect(200));
-    assert!(output(server, &at("2099-01-01 08:00")).starts_with("○ This slot is still to come"));
+    assert!(output(server, &at("2099-01-01 08:00")).starts_with("○ This slot is in the future"));
     // A time before now begins like a flag.
     assert_eq!(everbell(server, &at("-2h")).code, Some(0));
     assert!(refused(server, &at("soon"), 2).starts_with("error: TIME: `soon` is not a time\n  hint: use RFC 3339"));
@@ -149,7 +149,7 @@ fn gaps_are_listed_with_their_reasons() {
     let slot = document["items"][0]["firstSlotAt"].as_str().unwrap();
     assert_eq!(document["items"][0]["reason"], "paused");
     let why = output(&server, &["jobs", "explain", "pulse", slot]);
-    assert!(why.starts_with("⤼ This slot got no run: paused"), "{why}");
+    assert!(why.starts_with("⤼ This slot has no run: paused"), "{why}");
     assert!(why.contains("\nrun it now: everbell jobs backfill pulse --from "), "{why}");
     assert_eq!(data(&server, &["jobs", "gaps", "pulse", "--to", "2020-01-01"]), "");
 }

@@ -135,7 +135,7 @@ fn created_job_is_shown_with_its_next_runs() {
     );
     assert_eq!(
         made.stderr,
-        "warning: it depends on `import`, which is no living job: every slot is skipped until one succeeds\n\
+        "warning: it depends on `import`, which is not a current job; every slot is skipped until that job succeeds\n\
          see it: everbell jobs show briefing · try it now: everbell jobs run briefing --wait\n"
     );
     let job = server.get("/jobs/key:briefing").expect(200);

@@ -44,7 +44,7 @@ fn flow(server: &Server) {
     assert_eq!(ended.code, Some(6));
     assert!(masked(&ended.stdout).starts_with("⊘ run ID canceled in SPAN\n"), "{}", ended.stdout);
     let late = masked(&refused(server, &["runs", "cancel", &active], 5));
-    let expected = "error: cannot cancel run `ID`: run ID has ended before: it is canceled\n  \
+    let expected = "error: cannot cancel run `ID`: run ID has already ended: it is canceled\n  \
                     hint: see how it ended: everbell runs show ID\n";
     assert_eq!(late, expected);
 }

@@ -15,7 +15,7 @@ fn everybody_can_read_the_documentation_of_the_api() {
 
     // The first stop of the keyboard leads past the navigation.
     browser.press("Tab");
-    browser.see("Skip to the content");
+    browser.see("Skip to content");
     browser.press("Enter");
     browser.until("return location.hash === '#content'");
     browser.not_see("List every check");

@@ -68,6 +68,10 @@ fn a_theme_and_a_zone_are_chosen_and_stay() {
     browser.not_see("JST");
     browser.press("t");
     browser.until("return document.documentElement.dataset.theme === 'dark'");
+    // The script sends the choice in the background: leaving the page before it is stored would lose it.
+    browser.until(
+        "return fetch('/settings').then((page) => page.text()).then((text) => text.includes('data-theme=\"dark\"'))",
+    );
     browser.visit(&server.url("/settings"));
     browser.until("return document.documentElement.dataset.theme === 'dark'");
     assert_eq!(browser.value_of("Show times in"), "utc");
