@@ -159,8 +159,7 @@ fn expired_lease_is_an_error() {
 
 #[test]
 fn two_runs_of_a_slot_are_an_error() {
-    let run =
-        |origin: &str, job: &str, slot: &str| run(&json!({ "origin": origin, "jobId": job, "slotAt": slot }));
+    let run = |origin: &str, job: &str, slot: &str| run(&json!({ "origin": origin, "jobId": job, "slotAt": slot }));
     let (a, b) = ("2027-03-10T11:00:00Z", "2027-03-10T12:00:00Z");
     let good = [run("slot", "1", a), run("slot", "2", a), run("catch_up", "1", b), run("manual", "1", a)];
     assert_eq!(slots(&good).detail, "no slot has two runs among the newest 4");

@@ -17,7 +17,11 @@ const DRIVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs the driver until its own input ends, then ends its whole process group. So nothing outlives a test, not even one
 /// that was killed: its end of the pipe closes with it.
-const LEASH: &str = "chromedriver --port=0 & exec >&-; read -r _; kill -KILL 0";
+///
+/// The driver takes a free port of IPv4 and then wants the same of IPv6, which another program may have: it exits, and is
+/// started again.
+const LEASH: &str =
+    "{ for _ in 1 2 3 4 5; do chromedriver --port=0 && break; done; } & exec >&-; read -r _; kill -KILL 0";
 
 /// The key under which an answer names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
