@@ -58,6 +58,12 @@ pub(crate) struct ListArgs {
     /// Only jobs that cannot fire because their schedule or timer cannot be read.
     #[arg(long)]
     errored: bool,
+    /// Only jobs that failed since their last success.
+    #[arg(long)]
+    failing: bool,
+    /// Only jobs with this label.
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    label: Option<String>,
     /// Sort by this; default: jobKey. A minus sign puts the newest first.
     #[arg(long, value_name = "ORDER", value_parser = ["jobKey", "nextRunAt", "-createdAt", "target", "-lastRunAt"],
           allow_hyphen_values = true)]
@@ -84,6 +90,8 @@ impl ListArgs {
             source: self.source.as_deref().map(Source::from_word),
             last_run_status: self.last_run.iter().map(|word| RunStatus::from_word(word)).collect(),
             errored: self.errored.then_some(true),
+            failing: self.failing.then_some(true),
+            label: self.label.clone(),
             sort: self.sort.clone(),
             ..JobQuery::default()
         }

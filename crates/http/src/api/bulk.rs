@@ -9,7 +9,7 @@ use everbell_wire::bulk::BulkOutcome as Outcome;
 use jiff::Timestamp;
 
 use super::actions::REASON;
-use super::jobs::filter;
+use super::jobs::{BULK_FILTER, filter};
 use crate::problem::Problem;
 use crate::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::job::time;
@@ -18,38 +18,13 @@ use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optio
 /// The most jobs of one request.
 const MAX_BULK_JOBS: u32 = 1_000;
 
-const FILTER: &[Field] = &[
-    optional(
-        "status",
-        Value::List { of: &Value::Word(&["active", "paused"]), max: 2 },
-        "Only jobs with one of these statuses.",
-    ),
-    optional("target", Value::List { of: &TEXT, max: 50 }, "Only jobs with one of these targets."),
-    optional("q", TEXT, "Only jobs whose key, target or description contains this text, ignoring case."),
-    optional("source", Value::Word(&["api", "config", "code"]), "Only jobs that are declared by this source."),
-    optional(
-        "lastRunStatus",
-        Value::List { of: &super::jobs::RUN_STATUS, max: 6 },
-        "Only jobs whose last run has one of these statuses.",
-    ),
-    optional(
-        "errored",
-        Value::Flag,
-        "Only jobs that cannot fire because their schedule or timer cannot be read, or only the others.",
-    ),
-    optional("failing", Value::Flag, "Only jobs that failed since their last success, or only the others."),
-    optional("scheduleType", super::jobs::SCHEDULE_TYPE, "Only recurring or only one-time jobs."),
-    optional("scheduled", Value::Flag, "Only jobs with a next run, or only the others."),
-    optional("label", TEXT, "Only jobs with this label: `name` or `name=value`."),
-];
-
 /// The body of an action on several jobs.
 pub const BULK: &[Field] = &[
     required("action", Value::Word(&["pause", "resume"]), "The action."),
     optional("jobKeys", Value::List { of: &TEXT, max: MAX_BULK_JOBS as usize }, "The keys of the jobs."),
     optional(
         "filter",
-        Value::Component("JobFilter", FILTER),
+        Value::Component("JobFilter", BULK_FILTER),
         "Selects jobs by their properties. Retired jobs are never selected.",
     ),
     optional("reason", REASON, "The reason, for the audit trail. Required to pause."),
@@ -121,7 +96,7 @@ async fn named(request: &ApiRequest, form: &Form<'_>) -> Result<Vec<JobRow>, Pro
 
 async fn matching(request: &ApiRequest, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> {
     let inner = form.value("filter").cloned().unwrap_or_default();
-    let filter = filter(request, &Form::read(&inner, FILTER, Naming::Camel))?;
+    let filter = filter(request, &Form::read(&inner, BULK_FILTER, Naming::Camel))?;
     let page = request.jobs().list(&filter, &PageRequest { limit: MAX_BULK_JOBS, after: None }).await?;
     if page.next.is_some() {
         let detail = format!("matches more than {MAX_BULK_JOBS} jobs; use a narrower filter");

@@ -10,25 +10,17 @@ use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse, refuse};
 use everbell_wire::form::job::{self, JobForm};
-use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional};
+use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, joined, optional};
 
 const STATUS: Value = Value::Word(&["active", "paused", "retired"]);
-/// Filters by the type of schedule.
-pub const SCHEDULE_TYPE: Value = Value::Word(&["recurring", "one_time"]);
-/// Filters by the status of the last run.
-pub const RUN_STATUS: Value = Value::Word(&["pending", "running", "succeeded", "failed", "canceled", "skipped"]);
+/// The statuses of a run.
+pub(super) const RUN_STATUS: Value = Value::Word(&["pending", "running", "succeeded", "failed", "canceled", "skipped"]);
 
 const SORT: Value = Value::Word(&["jobKey", "nextRunAt", "-createdAt", "target", "-lastRunAt"]);
 
-/// The query of the list of jobs.
-pub const LIST: &[Field] = &[
-    optional(
-        "status",
-        Value::List { of: &STATUS, max: 3 },
-        "Only jobs with one of these statuses. Default: `active` and `paused`.",
-    ),
+/// Selects jobs by their properties: in the list, and in bulk actions.
+const PROPERTIES: &[Field] = &[
     optional("target", Value::List { of: &TEXT, max: 50 }, "Only jobs with one of these targets."),
-    optional("jobKey", TEXT, "All versions of the job with this key."),
     optional("q", TEXT, "Only jobs whose key, target or description contains this text, ignoring case."),
     optional("source", Value::Word(&["api", "config", "code"]), "Only jobs that are declared by this source."),
     optional(
@@ -42,17 +34,40 @@ pub const LIST: &[Field] = &[
         "Only jobs that cannot fire because their schedule or timer cannot be read, or only the others.",
     ),
     optional("failing", Value::Flag, "Only jobs that failed since their last success, or only the others."),
-    optional("scheduleType", SCHEDULE_TYPE, "Only recurring or only one-time jobs."),
+    optional("scheduleType", Value::Word(&["recurring", "one_time"]), "Only recurring or only one-time jobs."),
     optional("scheduled", Value::Flag, "Only jobs with a next run, or only the others."),
     optional("label", TEXT, "Only jobs with this label: `name` or `name=value`."),
-    optional(
-        "sort",
-        SORT,
-        "The order. Default: `jobKey`. With `-lastRunAt`, a job that runs between two requests moves to the front.",
-    ),
-    LIMIT,
-    CURSOR,
 ];
+
+/// The query of the list of jobs.
+pub const LIST: &[Field] = &joined::<{ PROPERTIES.len() + 5 }>(
+    PROPERTIES,
+    &[
+        optional(
+            "status",
+            Value::List { of: &STATUS, max: 3 },
+            "Only jobs with one of these statuses. Default: `active` and `paused`.",
+        ),
+        optional("jobKey", TEXT, "All versions of the job with this key."),
+        optional(
+            "sort",
+            SORT,
+            "The order. Default: `jobKey`. With `-lastRunAt`, a job that runs between two requests moves to the front.",
+        ),
+        LIMIT,
+        CURSOR,
+    ],
+);
+
+/// The filter of bulk actions, which never select retired jobs.
+pub const BULK_FILTER: &[Field] = &joined::<{ PROPERTIES.len() + 1 }>(
+    PROPERTIES,
+    &[optional(
+        "status",
+        Value::List { of: &Value::Word(&["active", "paused"]), max: 2 },
+        "Only jobs with one of these statuses.",
+    )],
+);
 
 pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let form = request.query(LIST);

@@ -50,7 +50,7 @@ pub fn describe(explanation: &Explanation) -> (Outcome, String) {
         Explanation::Settled(SlotOutcome::Run(run)) => match &run.skip {
             Some(SkipReason::Operator { actor }) => (Outcome::Run, format!("This slot was skipped by {actor}.")),
             Some(skip) => (Outcome::Run, format!("This slot was skipped: {skip}.")),
-            None => (Outcome::Run, format!("This slot has a run, which is {}.", run.status)),
+            None => (Outcome::Run, format!("This slot has a run; its status is {}.", run.status)),
         },
         Explanation::Settled(SlotOutcome::Gap(gap)) => {
             (Outcome::Gap, format!("This slot has no run: {} ({}).", gap.reason, slots_of(gap)))

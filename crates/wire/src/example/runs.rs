@@ -153,7 +153,7 @@ impl Example for Explanation {
         Explanation {
             at: at(SLOT_AT),
             outcome: ExplanationOutcome::Run,
-            detail: "This slot got a run, which is succeeded.".to_owned(),
+            detail: "This slot has a run; its status is succeeded.".to_owned(),
             run: Some(Run::example_item()),
             gap: None,
             previous_slot_at: None,

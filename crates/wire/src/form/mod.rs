@@ -102,12 +102,17 @@ pub const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Fiel
     Field { name, kind, required: false, doc }
 }
 
-/// Appends a member to a table: `with::<{ LIST.len() + 1 }>(LIST, FORMAT)`.
-pub const fn with<const N: usize>(fields: &[Field], more: Field) -> [Field; N] {
-    let mut all = [more; N];
+/// Joins two tables of members: `joined::<{ LIST.len() + 1 }>(LIST, &[FORMAT])`.
+///
+/// # Panics
+///
+/// At compile time, if `N` is not the number of all members or there is none.
+pub const fn joined<const N: usize>(first: &[Field], second: &[Field]) -> [Field; N] {
+    assert!(first.len() + second.len() == N, "N is the number of all members");
+    let mut all = [if first.is_empty() { second[0] } else { first[0] }; N];
     let mut at = 0;
-    while at < fields.len() {
-        all[at] = fields[at];
+    while at < N {
+        all[at] = if at < first.len() { first[at] } else { second[at - first.len()] };
         at += 1;
     }
     all

@@ -68,10 +68,15 @@ fn check_backfill(server: &Server) {
 fn check_explanation(server: &Server) {
     let at = |time: &'static str| ["jobs", "explain", "daily", time];
     let run = output(server, &at("2026-11-03 08:00"));
-    assert!(run.starts_with("✓ This slot has a run, which is succeeded\ntime Tue DATE CLOCK CET\nrun ID\n"), "{run}");
+    assert!(
+        run.starts_with("✓ This slot has a run; its status is succeeded\ntime Tue DATE CLOCK CET\nrun ID\n"),
+        "{run}"
+    );
     assert!(run.ends_with("\nnext: everbell runs show ID"), "{run}");
     let plain = data(server, &at("2026-11-03T07:00:00Z"));
-    assert!(plain.starts_with("outcome\trun\ndetail\tThis slot has a run, which is succeeded.\ntime\t2026-11-03T08:"));
+    assert!(
+        plain.starts_with("outcome\trun\ndetail\tThis slot has a run; its status is succeeded.\ntime\t2026-11-03T08:")
+    );
     assert_eq!(data(server, &[&at("2026-11-03 08:01")[..], &["-o", "name"]].concat()), "no_slot\n");
     let document = printed(server, &at("2026-11-03 08:00"));
     assert_eq!(document, server.get("/jobs/key:daily/explain?at=2026-11-03T07:00:00Z").expect(200));
@@ -102,7 +107,7 @@ fn past_slots_get_runs_on_postgres() {
 #[test]
 fn a_backfill_is_stopped() {
     let server = Server::start();
-    server.job("slow", &json!({"cronExpression": "0 * * * *", "target": "sleep"}));
+    server.job("slow", &json!({"cronExpression": "0 * 2 11 *", "target": "sleep"}));
     assert_eq!(output(&server, &["jobs", "backfill-stop", "slow"]), "✓ No backfill of slow is running");
     let range = ["--from", "2026-11-02T00:00:00Z", "--to", "2026-11-02T09:00:00Z", "--yes"];
     let id = data(&server, &[&["jobs", "backfill", "slow", "-o", "name"], &range[..]].concat());

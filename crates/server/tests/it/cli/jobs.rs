@@ -52,6 +52,22 @@ fn pipe_gets_untruncated_values() {
 }
 
 #[test]
+fn lists_are_filtered_by_label_and_failure() {
+    let server = Server::start();
+    server.job("labeled", &json!({"labels": {"team": "ops"}}));
+    server.job("bad", &json!({"target": "fail"}));
+    server.post("/jobs/key:bad/run-now", &json!({})).expect(202);
+    server.until("/jobs/key:bad", |job| job["consecutiveFailures"] == 1);
+    let names = |flags: &[&str]| data(&server, &[&["jobs", "list", "-o", "name"], flags].concat());
+    assert_eq!(names(&[]), "bad\nlabeled\n");
+    assert_eq!(
+        (names(&["--label", "team"]), names(&["--label", "team=ops"])),
+        ("labeled\n".into(), "labeled\n".into())
+    );
+    assert_eq!((names(&["--label", "team=web"]), names(&["--failing"])), (String::new(), "bad\n".into()));
+}
+
+#[test]
 fn json_is_the_response_of_the_api() {
     let server = populated();
     assert_eq!(data(&server, &["jobs", "--json"]), format!("{}\n", server.get("/jobs?limit=200").text));

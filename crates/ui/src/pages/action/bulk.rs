@@ -15,12 +15,12 @@ use crate::equivalent::Equivalent;
 use crate::markup::url_part;
 use crate::request::{UiRequest, UiResponse, safe_return_path};
 use crate::{Frame, Links, Section};
-use everbell_http::api::jobs::{RUN_STATUS, SCHEDULE_TYPE};
+use everbell_http::api::jobs::BULK_FILTER;
 use everbell_http::internal_call::InternalCall;
 use everbell_http::problem::Problem;
 use everbell_wire as wire;
 use everbell_wire::bulk::BulkOutcome;
-use everbell_wire::form::{Field, Kind, TEXT, optional, pairs};
+use everbell_wire::form::{Field, Kind, TEXT, joined, optional, pairs};
 
 const ROUTE: &str = "/jobs/bulk";
 const FIELDS: [&str; 3] = ["reason", "until", "missed"];
@@ -29,25 +29,18 @@ pub(crate) const MAX_RETURN_PATH_CHARS: usize = 2_000;
 const SOON_WINDOW: SignedDuration = SignedDuration::from_hours(1);
 
 /// The filters of the list, and what was picked of it.
-pub(crate) const QUERY: &[Field] = &[
-    optional("key", Kind::List { of: &TEXT, max: 1_000 }, "The keys of the selected jobs."),
-    optional(
-        "back",
-        Kind::Text { min: 1, max: MAX_RETURN_PATH_CHARS },
-        "The list as it was, with its order and its page.",
-    ),
-    optional("all", Kind::Flag, "All matching jobs instead of the selected ones."),
-    optional("status", Kind::List { of: &Kind::Word(&["active", "paused"]), max: 2 }, "Jobs of one of these."),
-    optional("target", Kind::List { of: &TEXT, max: 50 }, "Jobs with one of these targets."),
-    optional("q", TEXT, "Key, target or description contains this."),
-    optional("source", Kind::Word(&["api", "config", "code"]), "Owned by this."),
-    optional("lastRunStatus", Kind::List { of: &RUN_STATUS, max: 6 }, "The last run ended so."),
-    optional("errored", Kind::Flag, "Whether it cannot fire."),
-    optional("failing", Kind::Flag, "Whether it failed since it last succeeded."),
-    optional("scheduleType", SCHEDULE_TYPE, "Only recurring or only one-time jobs."),
-    optional("scheduled", Kind::Flag, "Whether it has a next fire."),
-    optional("label", TEXT, "It has this label: `name`, or `name=value`."),
-];
+pub(crate) const QUERY: &[Field] = &joined::<{ BULK_FILTER.len() + 3 }>(
+    BULK_FILTER,
+    &[
+        optional("key", Kind::List { of: &TEXT, max: 1_000 }, "The keys of the selected jobs."),
+        optional(
+            "back",
+            Kind::Text { min: 1, max: MAX_RETURN_PATH_CHARS },
+            "The list as it was, with its order and its page.",
+        ),
+        optional("all", Kind::Flag, "All matching jobs instead of the selected ones."),
+    ],
+);
 
 #[derive(Template)]
 #[template(path = "action/bulk.html")]

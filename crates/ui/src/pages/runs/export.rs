@@ -16,10 +16,10 @@ use crate::request::{Content, UiRequest, UiResponse};
 use everbell_http::App;
 use everbell_http::api::runs::{LIST, filter};
 use everbell_http::problem::Problem;
-use everbell_wire::form::{Field, Kind as Value, optional, with};
+use everbell_wire::form::{Field, Kind as Value, joined, optional};
 
 /// That of the list, and the kind of the file.
-pub(crate) const QUERY: &[Field] = &with::<{ LIST.len() + 1 }>(LIST, FORMAT);
+pub(crate) const QUERY: &[Field] = &joined::<{ LIST.len() + 1 }>(LIST, &[FORMAT]);
 const FORMAT: Field = optional("format", Value::Word(&["csv", "jsonl"]), "The format of the file. Default: csv.");
 
 /// The most runs of a file.
