@@ -168,7 +168,7 @@ fn last_run(job: &wire::Job, session: &Session<'_>) -> String {
     format!("{mark} {status} {at}{took}{code}, run {}", last.id).trim_start().to_owned()
 }
 
-/// Who paused the job, until when, and why.
+/// The actor, the end and the reason of the pause.
 fn paused(job: &wire::Job, zone: &Zone, now: Timestamp) -> Option<String> {
     let reason = filled(job.pause_reason.as_ref())?;
     let by = job.paused_by.as_deref().unwrap_or_default();

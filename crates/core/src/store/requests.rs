@@ -107,7 +107,7 @@ pub struct RunFilter {
     pub failure_code: Option<String>,
     /// The slot, or the time of the request of a run by hand ([`RunId::time`](crate::RunId::time)), at or after this.
     pub from: Option<Timestamp>,
-    /// The same time, before this.
+    /// The upper bound of that time, exclusive.
     pub to: Option<Timestamp>,
 }
 

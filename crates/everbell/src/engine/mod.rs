@@ -54,7 +54,7 @@ pub(crate) use heartbeat::Heartbeat;
 pub(crate) use inflight::{Attempt, Inflight};
 pub use options::EngineOptions;
 pub(crate) use outage::Outage;
-pub(crate) use output_saver::Scribe;
+pub(crate) use output_saver::OutputSaver;
 pub(crate) use planner::{Keys, Planner, decide, into_events};
 pub(crate) use pruner::Pruner;
 pub(crate) use reaper::Reaper;
@@ -105,7 +105,7 @@ pub(crate) struct Engine {
     pub(crate) reaper: Reaper,
     pub(crate) resumer: Resumer,
     pub(crate) repairer: Repairer,
-    pub(crate) output_saver: Scribe,
+    pub(crate) output_saver: OutputSaver,
     pub(crate) reconciler: Reconciler,
     pub(crate) pruner: Pruner,
     pub(crate) anchor: Anchor,
@@ -167,7 +167,7 @@ impl Engine {
             reaper: Reaper::new(&shared),
             resumer: Resumer::new(&shared),
             repairer: Repairer::new(&shared),
-            output_saver: Scribe::new(&shared),
+            output_saver: OutputSaver::new(&shared),
             reconciler: Reconciler::new(&shared),
             pruner: Pruner::new(&shared),
             anchor: Anchor::new(&shared),

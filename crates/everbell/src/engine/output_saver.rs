@@ -20,17 +20,17 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_SAVED_RUNS: usize = 32;
 
 #[derive(Debug)]
-pub(crate) struct Scribe {
+pub(crate) struct OutputSaver {
     shared: Arc<Shared>,
 }
 
-impl Scribe {
-    pub(super) fn new(shared: &Arc<Shared>) -> Scribe {
-        Scribe { shared: Arc::clone(shared) }
+impl OutputSaver {
+    pub(super) fn new(shared: &Arc<Shared>) -> OutputSaver {
+        OutputSaver { shared: Arc::clone(shared) }
     }
 }
 
-impl Step for Scribe {
+impl Step for OutputSaver {
     const NAME: &'static str = "output_saver";
 
     async fn step(&mut self) -> StoreResult<Wait> {

@@ -30,7 +30,7 @@ fn begin(server: &Server, target: &str) -> Vec<u32> {
     begin_again(server, target)
 }
 
-/// The same for a job that is there.
+/// Starts another run of an existing job, and returns the process ids of its programs.
 fn begin_again(server: &Server, target: &str) -> Vec<u32> {
     server.post(&format!("/jobs/key:{target}/run-now"), &json!({})).expect(202);
     let file = server.folder.path().join(target);

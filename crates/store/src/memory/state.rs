@@ -264,7 +264,7 @@ impl State {
         }
     }
 
-    /// The same entry twice is one entry: a caller whose answer was lost may retry.
+    /// Writes an entry once: a caller whose response was lost may send it again.
     pub(super) fn write_audit(&mut self, audit: &AuditEntry) {
         let entry = AuditEntry { at: micros(audit.at), request: None, ..audit.clone() };
         self.audit.entry(audit.id).or_insert(entry);

@@ -4,7 +4,7 @@
 use super::lexer::lex;
 
 /// Words that no type, function, module or file is called any more, each with a replacement.
-const RETIRED: [(&str, &str); 49] = [
+const RETIRED: [(&str, &str); 50] = [
     ("Answer", "ApiResponse"),
     ("Fate", "TimerChange"),
     ("Gate", "Authenticator"),
@@ -19,6 +19,7 @@ const RETIRED: [(&str, &str); 49] = [
     ("Reconciled", "TimerChanges"),
     ("Reply", "UiResponse"),
     ("RunGlimpse", "RunSummary"),
+    ("Scribe", "OutputSaver"),
     ("Standing", "Eligibility"),
     ("Sweep", "OrgUpdate"),
     ("Swept", "OrgUpdateProgress"),

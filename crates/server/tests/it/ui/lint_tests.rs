@@ -100,7 +100,7 @@ const BAD: [(&str, &str, &str); 30] = [
     ),
 ];
 
-/// The same kind of entries for colors.
+/// Colors with their complaint, in the form of the table above.
 const PALE: [(&str, &str, &str); 7] = [
     ("<h2>", "<h2 style='color:#999'>", "contrast: #content > h2: 2.85 : 1 where 3 : 1 is needed"),
     (

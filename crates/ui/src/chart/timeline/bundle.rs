@@ -5,13 +5,13 @@ use crate::chart::palette::Counts;
 use everbell_core::RunStatus;
 
 /// The minimum width of a bar.
-const LEAST: f64 = 3.0;
+const MIN_BAR_WIDTH: f64 = 3.0;
 /// How wide the mark of what did not run is.
 const PASSED: f64 = 12.0;
 /// Events that begin farther apart stay apart, however long they are: a row of short runs must not become one bar.
 const CELL: f64 = 24.0;
 /// Marks in a picture at the most, as long as a coarser bundling helps.
-const MOST: usize = 1_500;
+const MAX_MARKS: usize = 1_500;
 /// How close neighbours may be, from fine to coarse.
 const GAPS: [f64; 4] = [1.0, 6.0, 12.0, CELL];
 
@@ -74,7 +74,7 @@ pub(super) fn bundled<'a>(input: &Timeline<'_>, events: &[Vec<&'a Event>]) -> Ve
     let with = |gap: f64| -> Vec<Vec<Bundle<'a>>> { placed.iter().map(|placed| in_row(placed, gap)).collect() };
     let mut rows = with(GAPS[0]);
     for gap in &GAPS[1..] {
-        if rows.iter().map(Vec::len).sum::<usize>() <= MOST {
+        if rows.iter().map(Vec::len).sum::<usize>() <= MAX_MARKS {
             break;
         }
         rows = with(*gap);
@@ -104,7 +104,7 @@ fn place<'a>(input: &Timeline<'_>, event: &'a Event) -> Placed<'a> {
     let (layer, at) = (Layer::new(event.what), input.x(event.at));
     let (left, right) = match layer {
         Layer::Passed => (at - PASSED / 2.0, at + PASSED / 2.0),
-        Layer::Bars | Layer::Planned => (at, input.x(input.end(event)).max(at + LEAST)),
+        Layer::Bars | Layer::Planned => (at, input.x(input.end(event)).max(at + MIN_BAR_WIDTH)),
     };
     Placed { layer, left, right, event }
 }
