@@ -64,6 +64,15 @@
 //! - **Time** comes from the database: [`clock`].
 //! - [`core`] has the model behind all of it: the cron expressions, the decisions, and the contract with the databases.
 //!
+//! # Features
+//!
+//! | feature | what it adds | default |
+//! |---|---|---|
+//! | `postgres` | [`PostgresStore`] | yes |
+//! | `sqlite` | [`SqliteStore`], with SQLite itself | yes |
+//! | `tls` | encrypted connections to PostgreSQL (rustls with ring) | yes |
+//! | `testing` | [`testing`]; turn it on in `[dev-dependencies]` | no |
+//!
 //! # Words
 //!
 //! A **job** is a definition with a key and a version; a **slot** is an instant at which its schedule says "fire"; a **run**
@@ -86,6 +95,7 @@ mod schedule;
 mod storable;
 mod sync;
 mod targets;
+#[cfg(feature = "testing")]
 pub mod testing;
 
 pub use everbell_core as core;
@@ -106,7 +116,9 @@ pub use sync::{Removed, SyncAction, SyncPlan, SyncStep};
 pub use targets::{Action, TargetOptions};
 
 pub use everbell_store::check_address;
+#[cfg(feature = "postgres")]
 pub use everbell_store::postgres::PostgresStore;
+#[cfg(feature = "sqlite")]
 pub use everbell_store::sqlite::SqliteStore;
 pub use everbell_store::upkeep;
 pub use everbell_store::{ConnectOptions, connect, connect_with, deadline, with_deadline};

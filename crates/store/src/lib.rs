@@ -14,13 +14,21 @@
 //! # }
 //! ```
 
+#![cfg_attr(
+    not(all(feature = "postgres", feature = "sqlite")),
+    allow(dead_code, unused_imports, reason = "what only the other database needs")
+)]
+
 mod deadline;
 mod micros;
 mod rows;
 mod url;
 
+#[cfg(feature = "memory")]
 pub mod memory;
+#[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod upkeep;
 
@@ -36,9 +44,9 @@ pub use deadline::{deadline, with_deadline};
 use everbell_core::Invalid;
 use everbell_core::store::{Store, StoreResult};
 
-use crate::postgres::PostgresStore;
-use crate::sqlite::SqliteStore;
-use crate::url::{Address, CONNECTION_LIMITS, PostgresAddress};
+use crate::url::Address;
+#[cfg(feature = "postgres")]
+use crate::url::{CONNECTION_LIMITS, PostgresAddress};
 
 /// Opens the store of this address, and brings its schema up to date: `sqlite:PATH`, `sqlite::memory:`, or
 /// `postgres://user:password@host/database`.
@@ -66,6 +74,7 @@ impl Default for ConnectOptions {
     }
 }
 
+#[cfg(feature = "postgres")]
 impl ConnectOptions {
     fn max_connections(&self, address: &PostgresAddress) -> usize {
         let count = self.max_connections.or(address.max_connections).unwrap_or(DEFAULT_MAX_CONNECTIONS);
@@ -76,16 +85,25 @@ impl ConnectOptions {
 /// [`connect`] with options.
 pub async fn connect_with(url: &str, options: &ConnectOptions) -> StoreResult<Arc<dyn Store>> {
     Ok(match Address::parse(url)? {
-        Address::Postgres => Arc::new(PostgresStore::connect_with(url, options).await?),
-        Address::SqliteFile(path) => Arc::new(SqliteStore::open(&path).await?),
-        Address::SqliteMemory => Arc::new(SqliteStore::in_memory().await?),
+        #[cfg(feature = "postgres")]
+        Address::Postgres => Arc::new(postgres::PostgresStore::connect_with(url, options).await?),
+        #[cfg(feature = "sqlite")]
+        Address::SqliteFile(path) => Arc::new(sqlite::SqliteStore::open(&path).await?),
+        #[cfg(feature = "sqlite")]
+        Address::SqliteMemory => Arc::new(sqlite::SqliteStore::in_memory().await?),
+        #[cfg(not(all(feature = "postgres", feature = "sqlite")))]
+        other => return Err(other.left_out().into()),
     })
 }
 
-/// Whether an address can be one, without opening anything. A refusal does not repeat it, because it may hold a password.
+/// Whether an address can be one that this program can open, without opening anything. A refusal does not repeat it, because it may hold a password.
 pub fn check_address(url: &str) -> Result<(), Invalid> {
     match Address::parse(url)? {
+        #[cfg(feature = "postgres")]
         Address::Postgres => PostgresAddress::parse(url).map(drop),
+        #[cfg(feature = "sqlite")]
         Address::SqliteFile(_) | Address::SqliteMemory => Ok(()),
+        #[cfg(not(all(feature = "postgres", feature = "sqlite")))]
+        other => Err(other.left_out()),
     }
 }

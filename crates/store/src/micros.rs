@@ -3,19 +3,6 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::encode::IsNull;
-use sqlx::error::BoxDynError;
-use sqlx::postgres::types::Oid;
-use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo, PgValueRef};
-use sqlx::sqlite::{SqliteArgumentsBuffer, SqliteTypeInfo, SqliteValueRef};
-use sqlx::{Decode, Encode, Postgres, Sqlite, Type};
-
-/// 2000-01-01T00:00:00Z in microseconds since 1970, where PostgreSQL begins to count.
-const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
-
-/// By number and not by name, which every connection would have to ask the server about.
-const TIMESTAMPTZ: Oid = Oid(1184);
-const TIMESTAMPTZ_ARRAY: Oid = Oid(1185);
 
 /// Microseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,49 +34,77 @@ impl From<Micros> for Timestamp {
     }
 }
 
-impl Type<Postgres> for Micros {
-    fn type_info() -> PgTypeInfo {
-        PgTypeInfo::with_oid(TIMESTAMPTZ)
+#[cfg(feature = "postgres")]
+mod in_postgres {
+    use sqlx::encode::IsNull;
+    use sqlx::error::BoxDynError;
+    use sqlx::postgres::types::Oid;
+    use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo, PgValueRef};
+    use sqlx::{Decode, Encode, Postgres, Type};
+
+    use super::Micros;
+
+    /// 2000-01-01T00:00:00Z in microseconds since 1970, where PostgreSQL begins to count.
+    const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
+
+    /// By number and not by name, which every connection would have to ask the server about.
+    const TIMESTAMPTZ: Oid = Oid(1184);
+    const TIMESTAMPTZ_ARRAY: Oid = Oid(1185);
+
+    impl Type<Postgres> for Micros {
+        fn type_info() -> PgTypeInfo {
+            PgTypeInfo::with_oid(TIMESTAMPTZ)
+        }
+    }
+
+    impl PgHasArrayType for Micros {
+        fn array_type_info() -> PgTypeInfo {
+            PgTypeInfo::with_oid(TIMESTAMPTZ_ARRAY)
+        }
+    }
+
+    impl Encode<'_, Postgres> for Micros {
+        fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+            <i64 as Encode<'_, Postgres>>::encode(self.0 - POSTGRES_EPOCH, buffer)
+        }
+    }
+
+    impl Decode<'_, Postgres> for Micros {
+        fn decode(value: PgValueRef<'_>) -> Result<Self, BoxDynError> {
+            let bytes: [u8; 8] = value.as_bytes()?.try_into()?;
+            Ok(Micros(i64::from_be_bytes(bytes).saturating_add(POSTGRES_EPOCH)))
+        }
     }
 }
 
-impl PgHasArrayType for Micros {
-    fn array_type_info() -> PgTypeInfo {
-        PgTypeInfo::with_oid(TIMESTAMPTZ_ARRAY)
-    }
-}
+#[cfg(feature = "sqlite")]
+mod in_sqlite {
+    use sqlx::encode::IsNull;
+    use sqlx::error::BoxDynError;
+    use sqlx::sqlite::{SqliteArgumentsBuffer, SqliteTypeInfo, SqliteValueRef};
+    use sqlx::{Decode, Encode, Sqlite, Type};
 
-impl Encode<'_, Postgres> for Micros {
-    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
-        <i64 as Encode<'_, Postgres>>::encode(self.0 - POSTGRES_EPOCH, buffer)
-    }
-}
+    use super::Micros;
 
-impl Decode<'_, Postgres> for Micros {
-    fn decode(value: PgValueRef<'_>) -> Result<Self, BoxDynError> {
-        let bytes: [u8; 8] = value.as_bytes()?.try_into()?;
-        Ok(Micros(i64::from_be_bytes(bytes).saturating_add(POSTGRES_EPOCH)))
-    }
-}
+    impl Type<Sqlite> for Micros {
+        fn type_info() -> SqliteTypeInfo {
+            <i64 as Type<Sqlite>>::type_info()
+        }
 
-impl Type<Sqlite> for Micros {
-    fn type_info() -> SqliteTypeInfo {
-        <i64 as Type<Sqlite>>::type_info()
+        fn compatible(ty: &SqliteTypeInfo) -> bool {
+            <i64 as Type<Sqlite>>::compatible(ty)
+        }
     }
 
-    fn compatible(ty: &SqliteTypeInfo) -> bool {
-        <i64 as Type<Sqlite>>::compatible(ty)
+    impl Encode<'_, Sqlite> for Micros {
+        fn encode_by_ref(&self, buffer: &mut SqliteArgumentsBuffer) -> Result<IsNull, BoxDynError> {
+            <i64 as Encode<'_, Sqlite>>::encode_by_ref(&self.0, buffer)
+        }
     }
-}
 
-impl Encode<'_, Sqlite> for Micros {
-    fn encode_by_ref(&self, buffer: &mut SqliteArgumentsBuffer) -> Result<IsNull, BoxDynError> {
-        <i64 as Encode<'_, Sqlite>>::encode_by_ref(&self.0, buffer)
-    }
-}
-
-impl Decode<'_, Sqlite> for Micros {
-    fn decode(value: SqliteValueRef<'_>) -> Result<Self, BoxDynError> {
-        Ok(Micros(<i64 as Decode<'_, Sqlite>>::decode(value)?))
+    impl Decode<'_, Sqlite> for Micros {
+        fn decode(value: SqliteValueRef<'_>) -> Result<Self, BoxDynError> {
+            Ok(Micros(<i64 as Decode<'_, Sqlite>>::decode(value)?))
+        }
     }
 }

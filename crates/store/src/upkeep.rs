@@ -8,8 +8,11 @@ use everbell_core::Invalid;
 use everbell_core::store::{JobCount, Pruned, StoreResult};
 use jiff::Timestamp;
 
+#[cfg(feature = "postgres")]
+use crate::postgres;
+#[cfg(feature = "sqlite")]
+use crate::sqlite;
 use crate::url::Address;
-use crate::{postgres, sqlite};
 
 /// How many runs are counted at the most, so that looking at a database stays cheap.
 pub const MAX_COUNTED_RUNS: u64 = 100_000;
@@ -55,9 +58,14 @@ impl Content {
 /// [`StoreError::NotFound`](everbell_core::store::StoreError::NotFound), and is not created.
 pub async fn inspect(url: &str) -> StoreResult<Inspection> {
     match Address::parse(url)? {
+        #[cfg(feature = "postgres")]
         Address::Postgres => postgres::upkeep::inspect(url).await,
+        #[cfg(feature = "sqlite")]
         Address::SqliteFile(path) => sqlite::upkeep::inspect(&path).await,
+        #[cfg(feature = "sqlite")]
         Address::SqliteMemory => Err(in_memory()),
+        #[cfg(not(all(feature = "postgres", feature = "sqlite")))]
+        other => Err(other.left_out().into()),
     }
 }
 
@@ -65,9 +73,14 @@ pub async fn inspect(url: &str) -> StoreResult<Inspection> {
 /// answers are not counted.
 pub async fn count_old(url: &str, before: Timestamp) -> StoreResult<Pruned> {
     match Address::parse(url)? {
+        #[cfg(feature = "postgres")]
         Address::Postgres => postgres::upkeep::count_old(url, before).await,
+        #[cfg(feature = "sqlite")]
         Address::SqliteFile(path) => sqlite::upkeep::count_old(&path, before).await,
+        #[cfg(feature = "sqlite")]
         Address::SqliteMemory => Err(in_memory()),
+        #[cfg(not(all(feature = "postgres", feature = "sqlite")))]
+        other => Err(other.left_out().into()),
     }
 }
 
@@ -76,11 +89,16 @@ pub async fn count_old(url: &str, before: Timestamp) -> StoreResult<Pruned> {
 /// now and then with the number of bytes written, and the total.
 pub async fn back_up(url: &str, file: &Path, report: &(dyn Fn(u64, u64) + Send + Sync)) -> StoreResult<u64> {
     match Address::parse(url)? {
+        #[cfg(feature = "postgres")]
         Address::Postgres => {
             Err(Invalid::new("database", "is PostgreSQL, which is copied with its own `pg_dump`").into())
         }
+        #[cfg(feature = "sqlite")]
         Address::SqliteFile(path) => sqlite::backup::write(&path, file, report).await,
+        #[cfg(feature = "sqlite")]
         Address::SqliteMemory => Err(in_memory()),
+        #[cfg(not(all(feature = "postgres", feature = "sqlite")))]
+        other => Err(other.left_out().into()),
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use everbell_core::Invalid;
 
+#[cfg(feature = "postgres")]
 use crate::postgres::hosts::Wanted;
 
 /// The database that a URL names.
@@ -37,9 +38,22 @@ impl Address {
         }
         Ok(Address::SqliteFile(PathBuf::from(path)))
     }
+
+    /// Why a program cannot open it that was compiled without its database.
+    #[cfg(not(all(feature = "postgres", feature = "sqlite")))]
+    pub(crate) fn left_out(&self) -> Invalid {
+        let (name, feature) = match self {
+            Address::Postgres => ("PostgreSQL", "postgres"),
+            Address::SqliteFile(_) | Address::SqliteMemory => ("SQLite", "sqlite"),
+        };
+        let reason =
+            format!("is {name}, which this program was compiled without: turn on the feature `{feature}` of everbell");
+        Invalid::new("database", reason)
+    }
 }
 
 /// The address of one or several PostgreSQL servers, with what is meant for everbell taken out of it.
+#[cfg(feature = "postgres")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PostgresAddress {
     /// One for each host, in their order.
@@ -52,6 +66,7 @@ pub(crate) struct PostgresAddress {
 /// How many connections an instance may have: one listens, one reads, one works.
 pub(crate) const CONNECTION_LIMITS: std::ops::RangeInclusive<u32> = 3..=1_000;
 
+#[cfg(feature = "postgres")]
 impl PostgresAddress {
     /// Reads `postgres://user:password@host:port,host:port/database?…`. A refusal does not repeat the address.
     pub(crate) fn parse(url: &str) -> Result<PostgresAddress, Invalid> {
@@ -100,7 +115,7 @@ fn split_hosts(url: &str) -> Vec<String> {
     hosts.split(',').map(|host| format!("{scheme}://{user}{host}{path}")).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "postgres"))]
 mod tests {
     use super::*;
 

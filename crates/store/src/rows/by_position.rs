@@ -4,7 +4,9 @@
 /// Reads a struct from a row of either database whose columns begin with these fields, in this order.
 macro_rules! by_position {
     ($columns:ident { $($field:ident),+ $(,)? }) => {
+        #[cfg(feature = "postgres")]
         $crate::rows::by_position::by_position!(sqlx::postgres::PgRow, $columns { $($field),+ });
+        #[cfg(feature = "sqlite")]
         $crate::rows::by_position::by_position!(sqlx::sqlite::SqliteRow, $columns { $($field),+ });
     };
     ($row:ty, $columns:ident { $($field:ident),+ }) => {
