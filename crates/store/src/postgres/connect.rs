@@ -14,6 +14,7 @@ use super::hosts::Hosts;
 use super::pool::Connections;
 use super::pooler::{News, Pool, Session};
 use super::started::Started;
+use super::statement::Statement;
 use super::{PostgresStore, errors, listen, migrate};
 use crate::ConnectOptions;
 use crate::deadline::{Budget, Stage};
@@ -251,7 +252,7 @@ pub(super) async fn look(url: &str) -> StoreResult<Session<'static>> {
     let address = PostgresAddress::parse(url)?;
     let hosts = reach(&address, ConnectOptions::default().request_timeout).await?;
     let mut session = on(WHAT, pool(&hosts, &[], LOOK_TIMEOUT, 1).begin()).await?;
-    on(WHAT, sqlx::query("set transaction read only").execute(&mut session)).await?;
+    on(WHAT, sqlx::query("set transaction read only").execute_on(&mut session)).await?;
     Ok(session)
 }
 

@@ -7,6 +7,7 @@ use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
 
 use super::connect::{Conn, on};
 use super::pooler::{News, Pool};
+use super::statement::Statement;
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
 pub(crate) const MIGRATIONS: [&str; 6] = [
@@ -51,14 +52,14 @@ async fn step(pool: &Pool) -> StoreResult<bool> {
     const WHAT: &str = "migrating the schema";
     let mut tx = on(WHAT, pool.begin_within(MIGRATION_TIMEOUT)).await?;
     for setting in [LOCK_TIMEOUT, STATEMENT_TIMEOUT] {
-        on(WHAT, sqlx::query(setting).execute(&mut tx)).await?;
+        on(WHAT, sqlx::query(setting).execute_on(&mut tx)).await?;
     }
     if !exists(&mut tx).await? {
         // Two that create it at once: one of them waits for the other and then fails, which is transient.
         let create = "create table if not exists schema_migrations (version integer primary key, applied_at timestamptz not null)";
-        on(WHAT, sqlx::query(create).execute(&mut tx)).await.map_err(transient)?;
+        on(WHAT, sqlx::query(create).execute_on(&mut tx)).await.map_err(transient)?;
     }
-    on(WHAT, sqlx::query("lock table schema_migrations in access exclusive mode").execute(&mut tx)).await?;
+    on(WHAT, sqlx::query("lock table schema_migrations in access exclusive mode").execute_on(&mut tx)).await?;
     let version = version(&mut tx).await?;
     if version > latest() {
         let reason = format!(
@@ -68,9 +69,9 @@ async fn step(pool: &Pool) -> StoreResult<bool> {
         return Err(Invalid::new("database", reason).into());
     }
     let Some(migration) = MIGRATIONS.get(version as usize) else { return Ok(false) };
-    on(WHAT, sqlx::raw_sql(*migration).execute(&mut tx)).await.map_err(transient)?;
+    on(WHAT, sqlx::raw_sql(*migration).execute_on(&mut tx)).await.map_err(transient)?;
     let note = "insert into schema_migrations (version, applied_at) values ($1, clock_timestamp())";
-    on(WHAT, sqlx::query(note).bind((version + 1) as i32).execute(&mut tx)).await?;
+    on(WHAT, sqlx::query(note).bind((version + 1) as i32).execute_on(&mut tx)).await?;
     on(WHAT, tx.commit(News::None)).await?;
     Ok(true)
 }
@@ -82,14 +83,14 @@ pub(super) async fn found(tx: Conn<'_, '_>) -> StoreResult<u32> {
 
 async fn version(tx: Conn<'_, '_>) -> StoreResult<u32> {
     let last = sqlx::query_scalar("select coalesce(max(version), 0) from schema_migrations");
-    let version: i32 = on("reading the version of the schema", last.fetch_one(tx)).await?;
+    let version: i32 = on("reading the version of the schema", last.fetch_one_on(tx)).await?;
     Ok(u32::try_from(version).unwrap_or(0))
 }
 
 /// Asked before anything is created, so that a role without the right to create can still start.
 async fn exists(tx: Conn<'_, '_>) -> StoreResult<bool> {
     let query = sqlx::query_scalar("select to_regclass('schema_migrations') is not null");
-    on("looking for the schema", query.fetch_one(tx)).await
+    on("looking for the schema", query.fetch_one_on(tx)).await
 }
 
 /// Turns a conflict with another instance's migration into an error that passes when that migration is over.

@@ -29,6 +29,7 @@ mod run_lists;
 mod run_statistics;
 mod runs;
 mod started;
+mod statement;
 mod timers;
 pub(crate) mod upkeep;
 

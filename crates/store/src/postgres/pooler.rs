@@ -7,16 +7,12 @@
 
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
-use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use sqlx::error::BoxDynError;
-use sqlx::postgres::{PgArguments, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{
-    AssertSqlSafe, Connection, Either, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr, Transaction,
-};
+use futures_util::stream::TryStreamExt;
+use sqlx::{AssertSqlSafe, Connection, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr, Transaction};
 
 use super::hosts::code;
 use super::pool::{Connections, PooledConnection};
+use super::statement::{Backend, Sent, Step};
 use crate::deadline::{Budget, Stage};
 
 /// Connections to take turns with.
@@ -148,109 +144,19 @@ impl<'t> Session<'t> {
     }
 }
 
-type Step = Either<PgQueryResult, PgRow>;
-
-impl<'c> Executor<'c> for &'c mut Session<'_> {
-    type Database = Postgres;
-
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, sqlx::Result<Step>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
+impl Backend for &mut Session<'_> {
+    async fn send<'q, E: Execute<'q, Postgres> + 'q>(self, query: E) -> sqlx::Result<Vec<Step>> {
         let (unnamed, budget) = (self.unnamed, self.budget);
-        let work = async move {
-            let sent = self.connection().fetch_many(Sent { query, unnamed }).try_collect();
-            let steps: Vec<Step> = budget.spend(Stage::Sent, sent).await.map_err(|error| self.judge(error))?;
-            Ok::<_, sqlx::Error>(stream::iter(steps.into_iter().map(Ok)))
-        };
-        stream::once(work).try_flatten().boxed()
-    }
-
-    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        let (unnamed, budget) = (self.unnamed, self.budget);
-        Box::pin(async move {
-            let sent = self.connection().fetch_optional(Sent { query, unnamed });
-            budget.spend(Stage::Sent, sent).await.map_err(|error| self.judge(error))
-        })
-    }
-
-    fn prepare_with<'e>(self, sql: SqlStr, types: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
-    where
-        'c: 'e,
-    {
-        let budget = self.budget;
-        Box::pin(async move { budget.spend(Stage::Sent, self.connection().prepare_with(sql, types)).await })
+        let sent = self.connection().fetch_many(Sent { query, unnamed }).try_collect();
+        budget.spend(Stage::Sent, sent).await.map_err(|error| self.judge(error))
     }
 }
 
-impl<'c> Executor<'c> for &'c Pool {
-    type Database = Postgres;
-
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, sqlx::Result<Step>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        let work = async move {
-            let mut session = self.alone().await?;
-            let steps: Vec<Step> = session.fetch_many(query).try_collect().await?;
-            session.commit(News::None).await?;
-            Ok::<_, sqlx::Error>(stream::iter(steps.into_iter().map(Ok)))
-        };
-        stream::once(work).try_flatten().boxed()
-    }
-
-    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        Box::pin(async move {
-            let mut session = self.alone().await?;
-            let row = session.fetch_optional(query).await?;
-            session.commit(News::None).await?;
-            Ok(row)
-        })
-    }
-
-    fn prepare_with<'e>(self, sql: SqlStr, types: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
-    where
-        'c: 'e,
-    {
-        Box::pin(async move {
-            let mut session = self.alone().await?;
-            let statement = session.prepare_with(sql, types).await?;
-            session.commit(News::None).await?;
-            Ok(statement)
-        })
-    }
-}
-
-/// A query that may have no name on the server.
-struct Sent<E> {
-    query: E,
-    unnamed: bool,
-}
-
-impl<'q, E: Execute<'q, Postgres>> Execute<'q, Postgres> for Sent<E> {
-    fn sql(self) -> SqlStr {
-        self.query.sql()
-    }
-
-    fn statement(&self) -> Option<&PgStatement> {
-        self.query.statement()
-    }
-
-    fn take_arguments(&mut self) -> Result<Option<PgArguments>, BoxDynError> {
-        self.query.take_arguments()
-    }
-
-    fn persistent(&self) -> bool {
-        !self.unnamed && self.query.persistent()
+impl Backend for &Pool {
+    async fn send<'q, E: Execute<'q, Postgres> + 'q>(self, query: E) -> sqlx::Result<Vec<Step>> {
+        let mut session = self.alone().await?;
+        let steps = session.send(query).await?;
+        session.commit(News::None).await?;
+        Ok(steps)
     }
 }
