@@ -97,7 +97,7 @@ fn a_schema_of_another_release_is_told_and_left_alone() {
 
     done(&folder, &["migrate"]);
     let url = format!("sqlite:{}/everbell-data/everbell.db", folder.path().display());
-    block_on(execute(&url, "insert into schema_migrations values (999, 0)"));
+    block_on(execute(&url, "insert into everbell.migrations values (999, 0)"));
     let ran = db(&folder, &["status"]);
     assert_eq!(ran.code, Some(1));
     assert_eq!(
@@ -133,8 +133,8 @@ fn lived_in(server: &Server) {
 }
 
 /// Two hours go by for the audit trail.
-const AGED_IN_SQLITE: &str = "update audit set at = at - 7200000000";
-const AGED_IN_POSTGRES: &str = "update audit set at = at - interval '2 hours'";
+const AGED_IN_SQLITE: &str = "update everbell.audit set at = at - 7200000000";
+const AGED_IN_POSTGRES: &str = "update everbell.audit set at = at - interval '2 hours'";
 
 fn history_is_counted_and_pruned(server: &Server, url: &str, args: &[&str]) {
     lived_in(server);

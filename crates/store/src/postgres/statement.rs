@@ -1,14 +1,17 @@
-//! How statements are sent: each with its deadline, unnamed behind a pooler.
+//! How statements are sent: each with its deadline, in the schema of the store, unnamed behind a pooler.
 //!
 //! [`Statement`] adds methods to the queries of sqlx. Its own methods want an `sqlx::Executor`, and that trait has one more
 //! required method when another crate of the program turns on sqlx's macros, so no type of ours can implement it.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgQueryResult, PgRow, PgStatement};
 use sqlx::query::{Query, QueryAs, QueryScalar};
 use sqlx::{Either, Execute, FromRow, Postgres, RawSql, SqlStr};
+
+use super::schema::Schema;
 
 /// One part of an answer: the end of a statement, or a row.
 pub(super) type Step = Either<PgQueryResult, PgRow>;
@@ -103,15 +106,16 @@ impl<'q> Statement<'q> for RawSql {
     }
 }
 
-/// A query that may have no name on the server.
+/// A query as it is sent: with the schema of the store, and perhaps without a name on the server.
 pub(super) struct Sent<E> {
     pub(super) query: E,
     pub(super) unnamed: bool,
+    pub(super) schema: Arc<Schema>,
 }
 
 impl<'q, E: Execute<'q, Postgres>> Execute<'q, Postgres> for Sent<E> {
     fn sql(self) -> SqlStr {
-        self.query.sql()
+        self.schema.qualify(self.query.sql())
     }
 
     fn statement(&self) -> Option<&PgStatement> {

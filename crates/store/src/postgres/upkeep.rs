@@ -13,16 +13,17 @@ use crate::rows::{JobCountColumns, count, job_counts};
 use crate::upkeep::{Content, Inspection, MAX_COUNTED_RUNS};
 
 pub(crate) async fn inspect(url: &str) -> StoreResult<Inspection> {
-    let mut tx = look(url).await?;
+    let (mut tx, schema) = look(url).await?;
     let status = sqlx::query_as(include_str!("sql/status.sql"));
     let (product, size, oldest): (String, i64, Option<Micros>) =
         on("reading the status", status.fetch_one_on(&mut tx)).await?;
-    let schema_version = migrate::found(&mut tx).await?;
-    let known = schema_version == migrate::latest();
+    let migrate::FoundVersion { version: schema_version, old_layout } = migrate::found(&mut tx, &schema).await?;
+    let known = schema_version == migrate::latest() && !old_layout;
     Ok(Inspection {
         product: format!("postgres {product}"),
         schema_version,
         needed_version: migrate::latest(),
+        old_layout,
         size_bytes: u64::try_from(size).ok(),
         oldest_transaction_at: oldest.map(Into::into),
         content: if known { Some(content(&mut tx).await?) } else { None },
@@ -39,7 +40,7 @@ async fn content(tx: Conn<'_, '_>) -> StoreResult<Content> {
 }
 
 pub(crate) async fn count_old(url: &str, before: Timestamp) -> StoreResult<Pruned> {
-    let mut tx = look(url).await?;
+    let (mut tx, _) = look(url).await?;
     let query = sqlx::query_as(include_str!("sql/count_old.sql"));
     let query = query.bind(Micros::from(before)).bind(RunId::first_at(before).as_uuid());
     let (runs, gaps, audit): (i64, i64, i64) = on("counting", query.fetch_one_on(&mut tx)).await?;
