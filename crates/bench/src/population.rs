@@ -57,12 +57,12 @@ pub(crate) async fn copies(place: Database<'_>, count: u32, next: Timestamp) -> 
     match place {
         Database::Postgres(url) => {
             let sql = format!(
-                "insert into jobs
+                "insert into everbell.jobs
                  select (jsonb_populate_record(j, jsonb_build_object('id', gen_random_uuid(), 'job_key', 'copy-' || n))).*
-                 from jobs j, generate_series(1, {count}) n where j.job_key = 'template';
-                 update timers set next_run_at = null where job_id in (select id from jobs where job_key = 'template');
-                 insert into timers (job_id, target, next_run_at, last_slot_at)
-                 select j.id, j.target, timestamptz '{next}', j.created_at from jobs j where j.job_key like 'copy-%';
+                 from everbell.jobs j, generate_series(1, {count}) n where j.job_key = 'template';
+                 update everbell.timers set next_run_at = null where job_id in (select id from everbell.jobs where job_key = 'template');
+                 insert into everbell.timers (job_id, target, next_run_at, last_slot_at)
+                 select j.id, j.target, timestamptz '{next}', j.created_at from everbell.jobs j where j.job_key like 'copy-%';
                  analyze;"
             );
             let mut connection = PgConnection::connect(url).await?;
@@ -70,17 +70,18 @@ pub(crate) async fn copies(place: Database<'_>, count: u32, next: Timestamp) -> 
         }
         Database::Sqlite(path) => {
             let mut connection: SqliteConnection = SqliteConnectOptions::new().filename(path).connect().await?;
-            let query = "select name from pragma_table_info('jobs') where name not in ('id', 'job_key') order by cid";
+            let query =
+                "select name from pragma_table_info('everbell_jobs') where name not in ('id', 'job_key') order by cid";
             let columns: Vec<String> = sqlx::query_scalar(query).fetch_all(&mut connection).await?;
             let columns = columns.join(", ");
             let next = next.as_microsecond();
             let sql = format!(
-                "insert into jobs (id, job_key, {columns})
+                "insert into everbell_jobs (id, job_key, {columns})
                  with recursive n (n) as (select 1 union all select n + 1 from n where n < {count})
-                 select randomblob(16), 'copy-' || n, {columns} from n cross join jobs where job_key = 'template';
-                 update timers set next_run_at = null where job_id in (select id from jobs where job_key = 'template');
-                 insert into timers (job_id, org_id, target, next_run_at, last_slot_at)
-                 select id, '', target, {next}, created_at from jobs where job_key like 'copy-%';
+                 select randomblob(16), 'copy-' || n, {columns} from n cross join everbell_jobs where job_key = 'template';
+                 update everbell_timers set next_run_at = null where job_id in (select id from everbell_jobs where job_key = 'template');
+                 insert into everbell_timers (job_id, org_id, target, next_run_at, last_slot_at)
+                 select id, '', target, {next}, created_at from everbell_jobs where job_key like 'copy-%';
                  analyze;"
             );
             sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
@@ -89,12 +90,13 @@ pub(crate) async fn copies(place: Database<'_>, count: u32, next: Timestamp) -> 
     Ok(())
 }
 
-/// How many rows a query counts.
+/// How many rows a query counts, which names tables as `everbell.runs`.
 pub(crate) async fn count(place: Database<'_>, query: &'static str) -> Result<i64, Box<dyn std::error::Error>> {
     Ok(match place {
         Database::Postgres(url) => sqlx::query_scalar(query).fetch_one(&mut PgConnection::connect(url).await?).await?,
         Database::Sqlite(path) => {
             let mut connection: SqliteConnection = SqliteConnectOptions::new().filename(path).connect().await?;
+            let query = AssertSqlSafe(query.replace("everbell.", "everbell_"));
             sqlx::query_scalar(query).fetch_one(&mut connection).await?
         }
     })

@@ -75,7 +75,9 @@ impl Builder {
         }
     }
 
-    /// Sets the database: `sqlite:PATH`, `sqlite::memory:`, or `postgres://user:password@host/database`.
+    /// Sets the database: `sqlite:PATH`, `sqlite::memory:`, or `postgres://user:password@host/database`. It may be that of
+    /// your application: tables are in the schema `everbell`, or in that of `?schema=NAME`; on SQLite they have the prefix
+    /// `everbell_`.
     pub fn database(mut self, url: impl Into<String>) -> Builder {
         self.keeping = Some(Keeping::At(url.into()));
         self

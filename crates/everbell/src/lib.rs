@@ -60,7 +60,8 @@
 //! - **Test** with [`testing`]: a whole instance under a clock that the test moves.
 //! - **Together with your own data**: your own [`PostgresStore`] or [`SqliteStore`], given to [`Builder::store`],
 //!   writes jobs and runs within your transaction (`create_job_in`, `change_job_in`), with the rows that
-//!   [`Jobs::prepare`] returns for a schedule.
+//!   [`Jobs::prepare`] returns for a schedule. Tables are in a schema of their own, `everbell` (on SQLite they have that
+//!   prefix), whatever the application's tables are called.
 //! - **Time** comes from the database: [`clock`].
 //! - [`core`] has the model behind all of it: the cron expressions, the decisions, and the contract with the databases.
 //!

@@ -63,6 +63,9 @@ pub struct ConnectOptions {
     pub max_connections: Option<u32>,
     /// How long what people ask may take as a whole, from waiting for a connection to the commit: default 10 s.
     pub request_timeout: Duration,
+    /// The schema of a PostgreSQL database that holds everything of everbell: letters, digits and underscores, at most 63.
+    /// `None` takes what `schema` in the address says, else `everbell`.
+    pub schema: Option<String>,
 }
 
 /// Enough for the loops and a few readers; more only make the server slower.
@@ -70,12 +73,19 @@ const DEFAULT_MAX_CONNECTIONS: u32 = 6;
 
 impl Default for ConnectOptions {
     fn default() -> Self {
-        ConnectOptions { max_connections: None, request_timeout: Duration::from_secs(10) }
+        ConnectOptions { max_connections: None, request_timeout: Duration::from_secs(10), schema: None }
     }
 }
 
 #[cfg(feature = "postgres")]
 impl ConnectOptions {
+    /// Puts everything into this schema of a PostgreSQL database, so that two everbells can share one.
+    #[must_use]
+    pub fn schema(mut self, name: impl Into<String>) -> ConnectOptions {
+        self.schema = Some(name.into());
+        self
+    }
+
     fn max_connections(&self, address: &PostgresAddress) -> usize {
         let count = self.max_connections.or(address.max_connections).unwrap_or(DEFAULT_MAX_CONNECTIONS);
         count.clamp(*CONNECTION_LIMITS.start(), *CONNECTION_LIMITS.end()) as usize

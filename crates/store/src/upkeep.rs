@@ -26,6 +26,9 @@ pub struct Inspection {
     pub schema_version: u32,
     /// The one that this binary needs.
     pub needed_version: u32,
+    /// Whether its tables are where an old release created them: the next start moves them to their own schema, or gives
+    /// them their prefix.
+    pub old_layout: bool,
     /// Bytes on disk.
     pub size_bytes: Option<u64>,
     /// The start of the oldest open transaction of another session.

@@ -6,6 +6,7 @@ use everbell_core::Invalid;
 
 #[cfg(feature = "postgres")]
 use crate::postgres::hosts::Wanted;
+use crate::postgres::schema::check_name;
 
 /// The database that a URL names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +62,7 @@ pub(crate) struct PostgresAddress {
     pub(crate) behind_pooler: bool,
     pub(crate) max_connections: Option<u32>,
     pub(crate) wanted: Wanted,
+    pub(crate) schema: Option<String>,
 }
 
 /// How many connections an instance may have: one listens, one reads, one works.
@@ -74,7 +76,7 @@ impl PostgresAddress {
         let urls = split_hosts(before);
         // Everbell cannot work on a server that accepts no changes.
         let wanted = if urls.len() > 1 { Wanted::ReadWrite } else { Wanted::Any };
-        let mut address = PostgresAddress { urls, behind_pooler: false, max_connections: None, wanted };
+        let mut address = PostgresAddress { urls, behind_pooler: false, max_connections: None, wanted, schema: None };
         let mut rest = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             match pair.split_once('=').unwrap_or((pair, "")) {
@@ -87,6 +89,10 @@ impl PostgresAddress {
                     let count = number.parse().ok().filter(|count| CONNECTION_LIMITS.contains(count));
                     let reason = "`max_connections` must be a number from 3 to 1000";
                     address.max_connections = Some(count.ok_or_else(|| Invalid::new("database", reason))?);
+                }
+                ("schema", name) => {
+                    check_name(name).map_err(|error| Invalid::new("database", format!("`schema` {}", error.reason)))?;
+                    address.schema = Some(name.to_owned());
                 }
                 ("target_session_attrs", "any") => address.wanted = Wanted::Any,
                 ("target_session_attrs", "read-write") => address.wanted = Wanted::ReadWrite,
@@ -147,6 +153,8 @@ mod tests {
             assert_eq!((address.urls, address.behind_pooler), (vec![rest.to_owned()], true));
         }
         assert_eq!(parse("postgres://h/d?max_connections=4").max_connections, Some(4));
+        let other = parse("postgres://h/d?schema=billing");
+        assert_eq!((other.schema.as_deref(), other.urls), (Some("billing"), vec!["postgres://h/d".to_owned()]));
     }
 
     #[test]
@@ -167,6 +175,7 @@ mod tests {
             ("pooler=session", "`pooler` must be `transaction`"),
             ("max_connections=2", "`max_connections` must be a number from 3 to 1000"),
             ("max_connections=many", "`max_connections` must be a number"),
+            ("schema=a-b", "`schema` has the character '-'; allowed are letters"),
             ("target_session_attrs=standby", "`target_session_attrs` must be `any`, `read-write` or `primary`"),
         ] {
             let error = PostgresAddress::parse(&format!("postgres://u:secret@h/d?{query}")).unwrap_err().to_string();

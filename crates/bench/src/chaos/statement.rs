@@ -16,7 +16,7 @@ impl Statement {
         let has = |part: &str| text.contains(part);
         match self {
             Statement::StartRuns => has("active_runs") && has("status = 'running'") && has("attempt + 1"),
-            Statement::LockDueTimers => has("from timers") && has("skip locked") && has("next_run_at <= $"),
+            Statement::LockDueTimers => has("from everbell.timers") && has("skip locked") && has("next_run_at <= $"),
             Statement::Any => true,
         }
     }

@@ -48,7 +48,7 @@ async fn drain(database: &Fresh, jobs: u32) -> Outcome<f64> {
     let done = async {
         left.0.1.notified().await;
         // Every handler was called; what is left is to record the last of them.
-        while count(database.place(), "select count(*) from outcomes").await.unwrap_or(0) < i64::from(jobs) {
+        while count(database.place(), "select count(*) from everbell.outcomes").await.unwrap_or(0) < i64::from(jobs) {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };

@@ -122,9 +122,9 @@ const CREATED_AT: &str = "2026-06-01T00:00:00Z";
 const SLOT: &str = "2027-01-01T00:00:00Z";
 
 /// Everything due again, and no history.
-const RESET: &str = "truncate runs, active_runs, outcomes;
-    update timers t set next_run_at = timestamptz '2027-01-01T00:00:00Z', last_slot_at = j.created_at
-    from jobs j where j.id = t.job_id and j.job_key <> 'template';
+const RESET: &str = "truncate everbell.runs, everbell.active_runs, everbell.outcomes;
+    update everbell.timers t set next_run_at = timestamptz '2027-01-01T00:00:00Z', last_slot_at = j.created_at
+    from everbell.jobs j where j.id = t.job_id and j.job_key <> 'template';
     analyze;";
 
 /// The part of the schedule that plain SQL needs: all jobs have the same one.

@@ -15,36 +15,36 @@ use crate::micros::Micros;
 
 const DUE: &str = "with due as materialized (
     select job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date
-    from timers where next_run_at <= $1 and target = any($2) order by next_run_at limit $3 for update skip locked)
+    from everbell.timers where next_run_at <= $1 and target = any($2) order by next_run_at limit $3 for update skip locked)
   select * from due";
-const ACTIVE: &str = "select run_id, job_id, org_id from active_runs where job_id = any($1)";
+const ACTIVE: &str = "select run_id, job_id, org_id from everbell.active_runs where job_id = any($1)";
 const CLAIM: &str = "with given as (
     select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::text[], $6::text[])
       g (id, job_id, org_id, at, trigger, target)), new as (
-    insert into runs (id, job_id, org_id, at, nonce, scheduled_at, created_at, trigger, target, catch_up, folded)
+    insert into everbell.runs (id, job_id, org_id, at, nonce, scheduled_at, created_at, trigger, target, catch_up, folded)
     select id, job_id, org_id, at, 0, at, $7, trigger, target, false, 0 from given
     on conflict do nothing returning id, job_id, org_id, target, scheduled_at)
-  insert into active_runs (run_id, job_id, org_id, target, status, held, max_concurrent, attempt, available_at)
+  insert into everbell.active_runs (run_id, job_id, org_id, target, status, held, max_concurrent, attempt, available_at)
   select id, job_id, org_id, target, 'pending', false, 1, 0, scheduled_at from new";
-const ADVANCE: &str = "update timers t set next_run_at = g.next_run_at, last_slot_at = g.last_slot_at
+const ADVANCE: &str = "update everbell.timers t set next_run_at = g.next_run_at, last_slot_at = g.last_slot_at
   from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[]) g (job_id, org_id, next_run_at, last_slot_at)
   where t.job_id = g.job_id and t.org_id = g.org_id";
 const START: &str = "with picked as materialized (
-    select run_id from active_runs where target = $1 and status = 'pending' and not held and available_at <= $2
+    select run_id from everbell.active_runs where target = $1 and status = 'pending' and not held and available_at <= $2
     order by available_at, run_id limit $3 for update skip locked), started as (
-    update active_runs a set status = 'running', attempt = a.attempt + 1, runner_id = $4, claimed_at = $2,
+    update everbell.active_runs a set status = 'running', attempt = a.attempt + 1, runner_id = $4, claimed_at = $2,
       started_at = $2, lease_until = $5
     where a.run_id = any(array(select run_id from picked)) returning a.run_id, a.attempt)
   select r.id, r.job_id, r.org_id, r.target, r.payload, r.trigger, r.at, r.scheduled_at, s.attempt
-  from started s cross join lateral (select * from runs where id = s.run_id offset 0) r";
+  from started s cross join lateral (select * from everbell.runs where id = s.run_id offset 0) r";
 const END: &str = "with given as (
     select * from unnest($1::uuid[], $2::integer[], $3::timestamptz[]) g (run_id, attempt, finished_at)), gone as (
-    delete from active_runs a using given g
+    delete from everbell.active_runs a using given g
     where a.run_id = g.run_id and a.attempt = g.attempt and a.status = 'running'
     returning a.run_id, a.job_id, a.attempt, a.runner_id, a.claimed_at, a.started_at, g.finished_at), ended as (
-    insert into outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at)
+    insert into everbell.outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at)
     select run_id, 'succeeded', attempt, runner_id, claimed_at, started_at, finished_at from gone), cleared as (
-    update jobs set consecutive_failures = 0
+    update everbell.jobs set consecutive_failures = 0
     where consecutive_failures > 0 and id = any(array(select job_id from gone)))
   select count(*) from gone";
 

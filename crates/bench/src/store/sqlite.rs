@@ -13,30 +13,32 @@ use super::{CREATED_AT, SLOT, Schedule};
 use crate::cpu::Meter;
 
 const DUE: &str = "select job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date
-  from timers where next_run_at <= ?1 and target = ?2 order by next_run_at limit ?3";
-const ACTIVE: &str = "select run_id, job_id, org_id from active_runs
+  from everbell_timers where next_run_at <= ?1 and target = ?2 order by next_run_at limit ?3";
+const ACTIVE: &str = "select run_id, job_id, org_id from everbell_active_runs
   where job_id in (select unhex(value) from json_each(?1))";
 const CLAIM: &str =
-    "insert into runs (id, job_id, org_id, at, nonce, scheduled_at, created_at, trigger, target, catch_up, folded)
+    "insert into everbell_runs (id, job_id, org_id, at, nonce, scheduled_at, created_at, trigger, target, catch_up, folded)
   select unhex(value ->> 0), unhex(value ->> 1), value ->> 2, value ->> 3, 0, value ->> 3, ?2, value ->> 5, value ->> 6, 0, 0
   from jsonb_each(?1) where true on conflict do nothing";
-const ADVANCE: &str = "update timers set next_run_at = g.next_run_at, last_slot_at = g.last_slot_at
+const ADVANCE: &str = "update everbell_timers set next_run_at = g.next_run_at, last_slot_at = g.last_slot_at
   from (select unhex(value ->> 1) as job_id, value ->> 2 as org_id, value ->> 4 as next_run_at, value ->> 3 as last_slot_at
         from jsonb_each(?1)) g
-  where timers.job_id = g.job_id and timers.org_id = g.org_id";
+  where everbell_timers.job_id = g.job_id and everbell_timers.org_id = g.org_id";
 const WAITING: &str =
     "select r.id, r.job_id, r.org_id, r.target, r.payload, r.trigger, r.at, r.scheduled_at, p.attempt + 1
-  from active_runs p indexed by active_runs_pending cross join runs r
+  from everbell_active_runs p indexed by everbell_active_runs_pending cross join everbell_runs r
   where p.target = ?1 and p.status = 'pending' and not p.held and p.available_at <= ?2 and r.id = p.run_id
   order by p.available_at, p.run_id limit ?3";
-const START: &str = "update active_runs set status = 'running', attempt = attempt + 1, runner_id = ?2, claimed_at = ?3,
+const START: &str =
+    "update everbell_active_runs set status = 'running', attempt = attempt + 1, runner_id = ?2, claimed_at = ?3,
     started_at = ?3, lease_until = ?4
   where run_id in (select unhex(value) from json_each(?1))";
-const END: &str = "insert into outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at)
+const END: &str =
+    "insert into everbell_outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at)
   select a.run_id, 'succeeded', a.attempt, a.runner_id, a.claimed_at, a.started_at, e.value ->> 2
-  from jsonb_each(?1) e cross join active_runs a
+  from jsonb_each(?1) e cross join everbell_active_runs a
   where a.run_id = unhex(e.value ->> 0) and a.attempt = e.value ->> 1 and a.status = 'running'";
-const CLEAR: &str = "update jobs indexed by jobs_failing set consecutive_failures = 0
+const CLEAR: &str = "update everbell_jobs indexed by everbell_jobs_failing set consecutive_failures = 0
   where id in (select unhex(value) from json_each(?1)) and consecutive_failures > 0";
 
 /// Opens the file with the settings of the store, so that both have the same.
@@ -59,8 +61,8 @@ fn micros(text: &str) -> i64 {
 pub(super) async fn reset(path: &Path) -> sqlx::Result<()> {
     let mut connection = open(path).await?;
     let sql = format!(
-        "delete from runs; delete from active_runs; delete from outcomes;
-         update timers set next_run_at = {}, last_slot_at = {} where next_run_at is not null;
+        "delete from everbell_runs; delete from everbell_active_runs; delete from everbell_outcomes;
+         update everbell_timers set next_run_at = {}, last_slot_at = {} where next_run_at is not null;
          pragma wal_checkpoint(truncate);",
         micros(SLOT),
         micros(CREATED_AT)

@@ -70,6 +70,10 @@ pub enum UnavailableReason {
     DiskFull,
     /// The server has no connection left.
     TooManyConnections,
+    /// A table or a column is missing, or is not the one of this release: an operator has to act.
+    Schema,
+    /// The role lacks a permission in the database: an operator has to act.
+    Permission,
 }
 
 impl fmt::Display for UnavailableReason {
@@ -83,6 +87,8 @@ impl fmt::Display for UnavailableReason {
             UnavailableReason::ReadOnly => f.write_str("the database is read-only"),
             UnavailableReason::DiskFull => f.write_str("the disk of the database is full"),
             UnavailableReason::TooManyConnections => f.write_str("the database server has no connection left"),
+            UnavailableReason::Schema => f.write_str("the schema of the database does not fit this release"),
+            UnavailableReason::Permission => f.write_str("the role of everbell lacks a permission in the database"),
         }
     }
 }

@@ -97,7 +97,7 @@ fn a_schema_of_another_release_is_told_and_left_alone() {
 
     done(&folder, &["migrate"]);
     let url = format!("sqlite:{}/everbell-data/everbell.db", folder.path().display());
-    block_on(execute(&url, "insert into schema_migrations values (999, 0)"));
+    block_on(execute(&url, "insert into everbell.migrations values (999, 0)"));
     let ran = db(&folder, &["status"]);
     assert_eq!(ran.code, Some(1));
     assert_eq!(
@@ -120,6 +120,40 @@ fn a_schema_of_another_release_is_told_and_left_alone() {
     assert!(done(&folder, &["backup", "before.db"]).starts_with("copied "), "a copy needs no schema");
 }
 
+/// The tables of a release that gave them no prefix, after its last migration.
+const OLD_LAYOUT: &str = concat!(
+    include_str!("../../../store/tests/it/fixtures/old_layout_sqlite.sql"),
+    include_str!("../../../store/tests/it/fixtures/old_rows_sqlite.sql"),
+    "create table schema_migrations (version integer primary key, applied_at integer not null) strict;
+     insert into schema_migrations values (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0);"
+);
+
+#[test]
+fn tables_of_an_old_release_are_reported_and_moved() {
+    let folder = Folder::new();
+    let (file, latest) = (folder.path().join("old.db"), schema());
+    block_on(execute(&format!("sqlite:{}?mode=rwc", file.display()), OLD_LAYOUT));
+    let old = ["--database", "sqlite:old.db"];
+    let with = |own: &[&'static str]| [own, &old].concat();
+    let ran = db(&folder, &with(&["status"]));
+    assert_eq!(ran.code, Some(1), "not in order");
+    assert_eq!(
+        cell(&ran.stdout, "schema"),
+        format!("6 (tables of an old release; `everbell db migrate` moves them and brings it to {latest})")
+    );
+    assert_eq!(
+        refused(&folder, &with(&["prune", "--older-than", "1d", "--yes"]), 1),
+        "error: the tables are those of an old release\n  hint: `everbell db migrate` moves them\n"
+    );
+    assert_eq!(
+        done(&folder, &with(&["migrate"])),
+        format!("schema 6 -> {latest}: the tables of an old release were moved\n")
+    );
+    let shown = done(&folder, &with(&["status"]));
+    assert_eq!(cell(&shown, "schema"), format!("{latest} (current)"));
+    assert_eq!((cell(&shown, "jobs"), cell(&shown, "runs")), ("2 (2 active, 0 paused), 0 retired", "2"));
+}
+
 /// A server's database with jobs and runs of it; the server goes on.
 fn lived_in(server: &Server) {
     server.job("first", &json!({}));
@@ -133,8 +167,8 @@ fn lived_in(server: &Server) {
 }
 
 /// Two hours go by for the audit trail.
-const AGED_IN_SQLITE: &str = "update audit set at = at - 7200000000";
-const AGED_IN_POSTGRES: &str = "update audit set at = at - interval '2 hours'";
+const AGED_IN_SQLITE: &str = "update everbell.audit set at = at - 7200000000";
+const AGED_IN_POSTGRES: &str = "update everbell.audit set at = at - interval '2 hours'";
 
 fn history_is_counted_and_pruned(server: &Server, url: &str, args: &[&str]) {
     lived_in(server);

@@ -92,7 +92,7 @@ fn a_request_is_answered_with_the_true_reason() {
     assert!(eventually(|| (server.get("/jobs").status == 200).then_some(())).is_some());
 
     let url = database.url().to_owned();
-    let lock = "begin; lock table timers in access exclusive mode; select pg_sleep(20)";
+    let lock = "begin; lock table everbell.timers in access exclusive mode; select pg_sleep(20)";
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(execute(&url, lock));

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use super::PostgresStore;
 use super::audit::insert_audit;
 use super::connect::on;
+use super::statement::Statement;
 use crate::micros::Micros;
 use crate::rows::binds::bind_session;
 use crate::rows::{
@@ -29,7 +30,7 @@ impl AccessStore for PostgresStore {
             .bind(Micros::from(token.created_at))
             .bind(token.expires_at.map(Micros::from));
         let done = async {
-            on(&what, query.execute(&mut tx)).await?;
+            on(&what, query.execute_on(&mut tx)).await?;
             insert_audit(&mut tx, audit).await
         };
         let done = done.await;
@@ -40,13 +41,13 @@ impl AccessStore for PostgresStore {
     async fn find_token(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Token>> {
         const WHAT: &str = "looking for a token";
         let query = sqlx::query_as(include_str!("sql/find_token.sql")).bind(hash.to_vec()).bind(Micros::from(now));
-        let row: Option<TokenColumns> = self.within(WHAT, query.fetch_optional(&self.pool)).await?;
+        let row: Option<TokenColumns> = self.within(WHAT, query.fetch_optional_on(&self.pool)).await?;
         let Some(mut token) = row.map(TokenColumns::read) else { return Ok(None) };
         let minute = Timestamp::from(Micros::minute_of(now));
         if token.last_used_at.is_none_or(|used| used < minute) {
             let query =
                 sqlx::query(include_str!("sql/touch_token.sql")).bind(token.name.clone()).bind(Micros::from(minute));
-            self.alone(WHAT, query.execute(&self.pool)).await?;
+            self.alone(WHAT, query.execute_on(&self.pool)).await?;
             token.last_used_at = Some(minute);
         }
         Ok(Some(token))
@@ -54,7 +55,7 @@ impl AccessStore for PostgresStore {
 
     async fn list_tokens(&self) -> StoreResult<Vec<Token>> {
         let query = sqlx::query_as(include_str!("sql/list_tokens.sql"));
-        let rows: Vec<TokenColumns> = self.within("listing tokens", query.fetch_all(&self.pool)).await?;
+        let rows: Vec<TokenColumns> = self.within("listing tokens", query.fetch_all_on(&self.pool)).await?;
         Ok(rows.into_iter().map(TokenColumns::read).collect())
     }
 
@@ -70,16 +71,16 @@ impl AccessStore for PostgresStore {
         let query = sqlx::query(include_str!("sql/revoke_token.sql")).bind(name.to_owned()).bind(Micros::from(now));
         let done = async {
             if last_admin == LastAdmin::Refuse {
-                let admins = sqlx::query_as(include_str!("sql/lock_admins.sql")).fetch_all(&mut tx);
+                let admins = sqlx::query_as(include_str!("sql/lock_admins.sql")).fetch_all_on(&mut tx);
                 let admins: Vec<TokenColumns> = on(WHAT, admins).await?;
                 let admins: Vec<Token> = admins.into_iter().map(TokenColumns::read).collect();
                 Token::expect_another_admin(&admins, name, now)?;
             }
-            if on(WHAT, query.execute(&mut tx)).await?.rows_affected() == 0 {
+            if on(WHAT, query.execute_on(&mut tx)).await?.rows_affected() == 0 {
                 return Err(StoreError::not_found("token", name));
             }
             let sessions = sqlx::query(include_str!("sql/end_token_sessions.sql")).bind(name.to_owned());
-            on(WHAT, sessions.execute(&mut tx)).await?;
+            on(WHAT, sessions.execute_on(&mut tx)).await?;
             insert_audit(&mut tx, audit).await
         };
         let done = done.await;
@@ -94,8 +95,8 @@ impl AccessStore for PostgresStore {
             .bind(session.token_hash.to_vec())
             .bind(i64::from(MAX_SESSIONS_PER_TOKEN));
         let done = async {
-            on(WHAT, insert.execute(&mut tx)).await?;
-            on(WHAT, trim.execute(&mut tx)).await?;
+            on(WHAT, insert.execute_on(&mut tx)).await?;
+            on(WHAT, trim.execute_on(&mut tx)).await?;
             insert_audit(&mut tx, audit).await
         };
         let done = done.await;
@@ -108,12 +109,12 @@ impl AccessStore for PostgresStore {
             .bind(hash.to_vec())
             .bind(Micros::from(now))
             .bind(Micros::from(Session::idle_since(now)));
-        let row: Option<SessionColumns> = self.within(WHAT, query.fetch_optional(&self.pool)).await?;
+        let row: Option<SessionColumns> = self.within(WHAT, query.fetch_optional_on(&self.pool)).await?;
         let Some(mut session) = row.map(SessionColumns::read).transpose()? else { return Ok(None) };
         let minute = Timestamp::from(Micros::minute_of(now));
         if session.last_used_at < minute {
             let query = sqlx::query(include_str!("sql/touch_session.sql")).bind(session.id).bind(Micros::from(minute));
-            self.alone(WHAT, query.execute(&self.pool)).await?;
+            self.alone(WHAT, query.execute_on(&self.pool)).await?;
             session.last_used_at = minute;
         }
         Ok(Some(session))
@@ -127,7 +128,7 @@ impl AccessStore for PostgresStore {
             .bind(filter.actor.clone())
             .bind(i64::from(MAX_LISTED_SESSIONS))
             .bind(Micros::from(Session::idle_since(now)));
-        let rows: Vec<SessionColumns> = self.within("listing sessions", query.fetch_all(&self.pool)).await?;
+        let rows: Vec<SessionColumns> = self.within("listing sessions", query.fetch_all_on(&self.pool)).await?;
         Ok(readable(rows, |row| row.id, SessionColumns::read).0)
     }
 
@@ -136,7 +137,7 @@ impl AccessStore for PostgresStore {
         let mut tx = self.begin(WHAT).await?;
         let query = sqlx::query(include_str!("sql/end_sessions.sql")).bind(filter.id).bind(filter.actor.clone());
         let done = async {
-            let ended = on(WHAT, query.execute(&mut tx)).await?.rows_affected();
+            let ended = on(WHAT, query.execute_on(&mut tx)).await?.rows_affected();
             if ended > 0 {
                 insert_audit(&mut tx, audit).await?;
             }
@@ -160,7 +161,7 @@ impl AccessStore for PostgresStore {
             .bind(object.map(str::to_owned))
             .bind(page.after.as_ref().map(|cursor| cursor.id))
             .bind(i64::from(page.limit) + 1);
-        let rows: Vec<AuditColumns> = self.within("listing the audit trail", query.fetch_all(&self.pool)).await?;
+        let rows: Vec<AuditColumns> = self.within("listing the audit trail", query.fetch_all_on(&self.pool)).await?;
         let cursor = |row: &AuditColumns| Cursor { value: String::new(), id: row.id };
         Ok(page_of(rows, page.limit, cursor, |row| row.id, AuditColumns::read))
     }
@@ -169,7 +170,7 @@ impl AccessStore for PostgresStore {
         let query = sqlx::query_as(include_str!("sql/find_request.sql"))
             .bind(request.key.clone())
             .bind(Micros::earlier(now, REQUEST_RETENTION));
-        let row: Option<RequestRow> = self.within("looking for a request", query.fetch_optional(&self.pool)).await?;
+        let row: Option<RequestRow> = self.within("looking for a request", query.fetch_optional_on(&self.pool)).await?;
         remembered(request, row)
     }
 
@@ -186,6 +187,6 @@ impl AccessStore for PostgresStore {
             .bind(i32::from(status))
             .bind(body.to_owned())
             .bind(Micros::earlier(now, REQUEST_RETENTION));
-        self.alone("remembering an answer", query.execute(&self.pool)).await.map(drop)
+        self.alone("remembering an answer", query.execute_on(&self.pool)).await.map(drop)
     }
 }

@@ -3,6 +3,7 @@
 use everbell_core::store::{AuditEntry, Deed, REQUEST_RETENTION, RequestKey, StoreError, StoreResult};
 
 use super::connect::{Conn, on};
+use super::statement::Statement;
 use crate::micros::Micros;
 use crate::rows::binds::bind_audit;
 use crate::rows::deed_text;
@@ -19,7 +20,7 @@ pub(super) async fn insert_audit_of(
     deed: impl FnOnce() -> Deed,
 ) -> StoreResult<()> {
     let query = bind_audit!(sqlx::query(include_str!("sql/insert_audit.sql")), audit);
-    on("writing the audit trail", query.execute(&mut *conn)).await?;
+    on("writing the audit trail", query.execute_on(&mut *conn)).await?;
     match &audit.request {
         Some(request) => insert_deed(conn, request, audit, deed()).await,
         None => Ok(()),
@@ -39,7 +40,7 @@ pub(super) async fn insert_deed(
         .bind(Micros::from(audit.at))
         .bind(deed_text(&Deed { entry: audit.id, ..deed }))
         .bind(Micros::earlier(audit.at, REQUEST_RETENTION));
-    match on("remembering a request", query.execute(&mut *conn)).await?.rows_affected() {
+    match on("remembering a request", query.execute_on(&mut *conn)).await?.rows_affected() {
         0 => Err(StoreError::Conflict { what: "this request was carried out already".to_owned() }),
         _ => Ok(()),
     }

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::audit::insert_audit;
 use super::connect::on;
 use super::rearm::REARMING;
+use super::statement::Statement;
 use super::{PostgresStore, migrate};
 use crate::micros::Micros;
 use crate::rows::binds::bind_instance;
@@ -25,7 +26,7 @@ use crate::rows::{
 impl ClusterStore for PostgresStore {
     async fn now(&self) -> StoreResult<Timestamp> {
         let now: Micros = self
-            .within("reading the clock", sqlx::query_scalar(include_str!("sql/now.sql")).fetch_one(&self.loops))
+            .within("reading the clock", sqlx::query_scalar(include_str!("sql/now.sql")).fetch_one_on(&self.loops))
             .await?;
         Ok(now.into())
     }
@@ -33,7 +34,7 @@ impl ClusterStore for PostgresStore {
     async fn status(&self) -> StoreResult<StoreStatus> {
         type Row = (String, i64, Option<Micros>);
         let query = sqlx::query_as::<_, Row>(include_str!("sql/status.sql"));
-        let (product, size, oldest) = self.within("reading the status", query.fetch_one(&self.pool)).await?;
+        let (product, size, oldest) = self.within("reading the status", query.fetch_one_on(&self.pool)).await?;
         let mut notes = Vec::new();
         match &self.listener {
             None => notes.push("LISTEN is off behind the pooler: loops notice changes when they poll".to_owned()),
@@ -60,28 +61,28 @@ impl ClusterStore for PostgresStore {
     async fn counts(&self, now: Timestamp) -> StoreResult<Counts> {
         const WHAT: &str = "counting";
         let jobs = sqlx::query_as(include_str!("sql/count_jobs_by_status.sql"));
-        let jobs: Vec<JobCountColumns> = self.within(WHAT, jobs.fetch_all(&self.pool)).await?;
+        let jobs: Vec<JobCountColumns> = self.within(WHAT, jobs.fetch_all_on(&self.pool)).await?;
         let active = sqlx::query_as(include_str!("sql/count_active_runs.sql"));
-        let active: Vec<ActiveCountColumns> = self.within(WHAT, active.fetch_all(&self.pool)).await?;
+        let active: Vec<ActiveCountColumns> = self.within(WHAT, active.fetch_all_on(&self.pool)).await?;
         let due = sqlx::query_as(include_str!("sql/count_due_timers.sql")).bind(Micros::from(now));
-        let due: DueColumns = self.within(WHAT, due.fetch_one(&self.pool)).await?;
+        let due: DueColumns = self.within(WHAT, due.fetch_one_on(&self.pool)).await?;
         counts(jobs, active, &due)
     }
 
     async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {
         let query = bind_instance!(sqlx::query_scalar(include_str!("sql/heartbeat.sql")), instance);
-        self.alone("writing a heartbeat", query.fetch_one(&self.loops)).await
+        self.alone("writing a heartbeat", query.fetch_one_on(&self.loops)).await
     }
 
     async fn list_instances(&self) -> StoreResult<Vec<Instance>> {
         let query = sqlx::query_as(include_str!("sql/list_instances.sql"));
-        let rows: Vec<InstanceColumns> = self.within("listing instances", query.fetch_all(&self.pool)).await?;
+        let rows: Vec<InstanceColumns> = self.within("listing instances", query.fetch_all_on(&self.pool)).await?;
         Ok(readable(rows, |row| row.id, InstanceColumns::read).0)
     }
 
     async fn leave(&self, instance: InstanceId) -> StoreResult<()> {
         let query = sqlx::query(include_str!("sql/leave.sql")).bind(instance.as_uuid());
-        self.alone("leaving", query.execute(&self.loops)).await.map(drop)
+        self.alone("leaving", query.execute_on(&self.loops)).await.map(drop)
     }
 
     async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()> {
@@ -89,7 +90,7 @@ impl ClusterStore for PostgresStore {
         let mut tx = self.begin(WHAT).await?;
         let query = sqlx::query(include_str!("sql/drain_instance.sql")).bind(instance.as_uuid()).bind(draining);
         let done = async {
-            if on(WHAT, query.execute(&mut tx)).await?.rows_affected() == 0 {
+            if on(WHAT, query.execute_on(&mut tx)).await?.rows_affected() == 0 {
                 return Err(StoreError::not_found("instance", instance));
             }
             insert_audit(&mut tx, audit).await
@@ -100,7 +101,7 @@ impl ClusterStore for PostgresStore {
 
     async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64> {
         let query = sqlx::query(include_str!("sql/remove_instances.sql")).bind(Micros::from(before));
-        Ok(self.alone("removing instances", query.execute(&self.pool)).await?.rows_affected())
+        Ok(self.alone("removing instances", query.execute_on(&self.pool)).await?.rows_affected())
     }
 
     async fn extend_leases(
@@ -114,7 +115,7 @@ impl ClusterStore for PostgresStore {
             .bind(Micros::from(now))
             .bind(Micros::from(until));
         let mut rows: Vec<(Uuid, i32, Option<String>)> =
-            self.alone("extending leases", query.fetch_all(&self.loops)).await?;
+            self.alone("extending leases", query.fetch_all_on(&self.loops)).await?;
         rows.sort_unstable_by_key(|(run, _, _)| *run);
         let report = |(run, attempt, cancel_by): (Uuid, i32, Option<String>)| LeaseReport {
             run: RunId::from_uuid(run),
@@ -128,25 +129,25 @@ impl ClusterStore for PostgresStore {
         const WHAT: &str = "looking for expired leases";
         let query =
             sqlx::query_as(include_str!("sql/expired_leases.sql")).bind(Micros::from(now)).bind(i64::from(limit));
-        let rows: Vec<SettlingColumns> = self.within(WHAT, query.fetch_all(&self.loops)).await?;
+        let rows: Vec<SettlingColumns> = self.within(WHAT, query.fetch_all_on(&self.loops)).await?;
         self.settling(&rows).await
     }
 
     async fn leases_of(&self, instance: InstanceId, limit: u32) -> StoreResult<Vec<Settling>> {
         const WHAT: &str = "looking for the leases of an instance";
         let query = sqlx::query_as(include_str!("sql/leases_of.sql")).bind(instance.as_uuid()).bind(i64::from(limit));
-        let rows: Vec<SettlingColumns> = self.within(WHAT, query.fetch_all(&self.loops)).await?;
+        let rows: Vec<SettlingColumns> = self.within(WHAT, query.fetch_all_on(&self.loops)).await?;
         self.settling(&rows).await
     }
 
     async fn clock_trace(&self) -> StoreResult<ClockTrace> {
         let query = sqlx::query_as(include_str!("sql/clock_trace.sql"));
-        Ok(clock_trace(self.alone("reading the trace of the clock", query.fetch_one(&self.pool)).await?))
+        Ok(clock_trace(self.alone("reading the trace of the clock", query.fetch_one_on(&self.pool)).await?))
     }
 
     async fn write_trusted_time(&self, at: Timestamp) -> StoreResult<()> {
         let query = sqlx::query(include_str!("sql/write_trusted_time.sql")).bind(Micros::from(at));
-        self.alone("writing the trusted time", query.execute(&self.pool)).await.map(drop)
+        self.alone("writing the trusted time", query.execute_on(&self.pool)).await.map(drop)
     }
 
     async fn rearm_timers(
@@ -179,13 +180,13 @@ impl ClusterStore for PostgresStore {
             .bind(Micros::from(before.requests))
             .bind(limit)
             .bind(Micros::from(Session::idle_since(before.requests)));
-        self.alone("pruning sessions", sessions.execute(&self.pool)).await?;
+        self.alone("pruning sessions", sessions.execute_on(&self.pool)).await?;
         // Each on its own, so that no lock outlives its statement.
         Ok(Pruned {
-            runs: self.alone("pruning runs", runs.execute(&self.pool)).await?.rows_affected(),
-            gaps: self.alone("pruning gaps", gaps.execute(&self.pool)).await?.rows_affected(),
-            audit: self.alone("pruning the audit trail", audit.execute(&self.pool)).await?.rows_affected(),
-            answers: self.alone("pruning answers", answers.execute(&self.pool)).await?.rows_affected(),
+            runs: self.alone("pruning runs", runs.execute_on(&self.pool)).await?.rows_affected(),
+            gaps: self.alone("pruning gaps", gaps.execute_on(&self.pool)).await?.rows_affected(),
+            audit: self.alone("pruning the audit trail", audit.execute_on(&self.pool)).await?.rows_affected(),
+            answers: self.alone("pruning answers", answers.execute_on(&self.pool)).await?.rows_affected(),
         })
     }
 
@@ -206,7 +207,8 @@ impl PostgresStore {
             return Ok(None);
         }
         let query = sqlx::query_as(include_str!("sql/connections.sql"));
-        let (allowed, instances): (i64, i64) = self.within("counting connections", query.fetch_one(&self.pool)).await?;
+        let (allowed, instances): (i64, i64) =
+            self.within("counting connections", query.fetch_one_on(&self.pool)).await?;
         let wanted = instances.max(1).saturating_mul(self.max_connections as i64);
         if wanted <= allowed && !self.hosts.is_crowded() {
             return Ok(None);

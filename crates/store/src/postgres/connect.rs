@@ -13,7 +13,9 @@ use super::floors::Floors;
 use super::hosts::Hosts;
 use super::pool::Connections;
 use super::pooler::{News, Pool, Session};
+use super::schema::{DEFAULT_SCHEMA, Schema};
 use super::started::Started;
+use super::statement::Statement;
 use super::{PostgresStore, errors, listen, migrate};
 use crate::ConnectOptions;
 use crate::deadline::{Budget, Stage};
@@ -81,12 +83,12 @@ fn settings(own: &[(&'static str, &str)], limit: Duration, behind_pooler: bool) 
 }
 
 /// Connections with these settings.
-fn pool(hosts: &Arc<Hosts>, own: &[(&'static str, &str)], limit: Duration, most: usize) -> Pool {
-    let hosts = Arc::clone(hosts);
+fn pool(hosts: &Arc<Hosts>, schema: &Arc<Schema>, own: &[(&'static str, &str)], limit: Duration, most: usize) -> Pool {
+    let (schema, hosts) = (Arc::clone(schema), Arc::clone(hosts));
     if hosts.is_direct() {
-        Pool::direct(Connections::new(hosts, settings(own, limit, false), most), limit)
+        Pool::direct(Connections::new(hosts, settings(own, limit, false), most), limit, schema)
     } else {
-        Pool::behind_pooler(Connections::new(hosts, Vec::new(), most), &settings(own, limit, true), limit)
+        Pool::behind_pooler(Connections::new(hosts, Vec::new(), most), &settings(own, limit, true), limit, schema)
     }
 }
 
@@ -99,6 +101,11 @@ impl PostgresStore {
     /// With several hosts, `postgres://user@one:5432,two:5432/database`, the first that accepts changes is used, and the
     /// next one when it is lost or becomes read-only; `target_session_attrs` may be `any`, `read-write` or `primary`.
     ///
+    /// All tables are in the schema `everbell` of the database, or the one of `?schema=NAME`. It is created if it is missing
+    /// and the role may do that; else `create schema everbell authorization ROLE` gives the role one. No `search_path` is
+    /// needed or changed, and tables of the same names in other schemas are not looked at. Tables of a release that had no
+    /// schema of its own are moved there.
+    ///
     /// The address is never shown with its password, whatever goes wrong.
     pub async fn connect(url: &str) -> StoreResult<PostgresStore> {
         PostgresStore::connect_with(url, &ConnectOptions::default()).await
@@ -107,12 +114,13 @@ impl PostgresStore {
     /// Like [`PostgresStore::connect`], with options.
     pub async fn connect_with(url: &str, options: &ConnectOptions) -> StoreResult<PostgresStore> {
         let address = PostgresAddress::parse(url)?;
+        let schema = schema_of(&address, options.schema.as_deref())?;
         let hosts = reach(&address, options.request_timeout).await?;
         let max_connections = options.max_connections(&address);
         // One listens, the loops have the larger half of the others.
         let others = max_connections - usize::from(hosts.is_direct());
         let readers = (others * 2 / 5).max(1);
-        let pool_of = |own: &[(&'static str, &str)], limit, most| pool(&hosts, own, limit, most);
+        let pool_of = |own: &[(&'static str, &str)], limit, most| pool(&hosts, &schema, own, limit, most);
         let (readers, loops) = (
             pool_of(&READ_SETTINGS, options.request_timeout, readers),
             pool_of(&LOOP_SETTINGS, LOOP_TIMEOUT, (others - readers).max(1)),
@@ -124,8 +132,9 @@ impl PostgresStore {
         }
         let wake = Arc::new(Notify::new());
         let floors = [Arc::new(Floors::default()), Arc::new(Floors::default())];
-        let listener =
-            hosts.is_direct().then(|| listen::Listener::start(Arc::clone(&hosts), Arc::clone(&wake), floors.clone()));
+        let listener = hosts
+            .is_direct()
+            .then(|| listen::Listener::start(Arc::clone(&hosts), schema.channel(), Arc::clone(&wake), floors.clone()));
         let [run_floors, timer_floors] = floors;
         Ok(PostgresStore {
             pool: readers,
@@ -139,6 +148,11 @@ impl PostgresStore {
             hosts,
             max_connections,
         })
+    }
+
+    /// The schema that everything of this store is in.
+    pub fn schema(&self) -> &str {
+        self.pool.schema().name()
     }
 
     /// One statement or several that write nothing.
@@ -245,14 +259,21 @@ async fn patiently<W: Future<Output = StoreResult<()>>>(step: impl Fn() -> W) ->
     }
 }
 
-/// A transaction that cannot write, in a database that is left as it is.
-pub(super) async fn look(url: &str) -> StoreResult<Session<'static>> {
+/// The schema that the options name, or the address.
+fn schema_of(address: &PostgresAddress, wanted: Option<&str>) -> StoreResult<Arc<Schema>> {
+    let name = wanted.or(address.schema.as_deref()).unwrap_or(DEFAULT_SCHEMA);
+    Ok(Arc::new(Schema::new(name)?))
+}
+
+/// A transaction that cannot write, in a database that is left as it is, and the schema that the address names.
+pub(super) async fn look(url: &str) -> StoreResult<(Session<'static>, Arc<Schema>)> {
     const WHAT: &str = "reading the database";
     let address = PostgresAddress::parse(url)?;
     let hosts = reach(&address, ConnectOptions::default().request_timeout).await?;
-    let mut session = on(WHAT, pool(&hosts, &[], LOOK_TIMEOUT, 1).begin()).await?;
-    on(WHAT, sqlx::query("set transaction read only").execute(&mut session)).await?;
-    Ok(session)
+    let schema = schema_of(&address, None)?;
+    let mut session = on(WHAT, pool(&hosts, &schema, &[], LOOK_TIMEOUT, 1).begin()).await?;
+    on(WHAT, sqlx::query("set transaction read only").execute_on(&mut session)).await?;
+    Ok((session, schema))
 }
 
 /// One statement of a transaction.

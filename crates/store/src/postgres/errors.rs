@@ -2,7 +2,7 @@
 //!
 //! Classified by kind first: after a restart or a terminated backend the error carries no code at all.
 
-use everbell_core::store::{StoreError, UnavailableReason};
+use everbell_core::store::{NeedsOperator, StoreError, UnavailableReason};
 use everbell_core::{Invalid, storable_text};
 use sqlx::error::ErrorKind;
 
@@ -38,18 +38,28 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
         sqlx::Error::Io(error) => error.to_string(),
         other => other.to_string(),
     };
-    let source = match error {
+    let source: Option<Box<dyn std::error::Error + Send + Sync>> = match error {
         sqlx::Error::Configuration(_) => None,
-        other => Some(Box::new(other) as Box<dyn std::error::Error + Send + Sync>),
+        _ if matches!(reason, UnavailableReason::Schema | UnavailableReason::Permission) => {
+            Some(Box::new(NeedsOperator { reason: storable_text(&format!("{said}{hint}"), 2_000) }))
+        }
+        other => Some(Box::new(other)),
     };
     let what = storable_text(&format!("{what}: {said}{hint}"), 2_000);
     StoreError::Unavailable { what, reason, maybe_done: false, source }
 }
 
+/// Advice about a missing table or column: another release has migrated the database, or nobody has.
+const OTHER_SCHEMA: &str = "; the database belongs to another release, or its tables were moved or removed: stop all \
+                            instances, start the newest release, or restore a backup";
+
 /// Returns the reason of an error, and advice.
 fn explain(code: &str, error: &sqlx::Error) -> (UnavailableReason, &'static str) {
     if let Some(late) = Late::find_in(error) {
         return (UnavailableReason::TimedOut(late.after), "");
+    }
+    if let sqlx::Error::ColumnNotFound(_) | sqlx::Error::ColumnIndexOutOfBounds { .. } = error {
+        return (UnavailableReason::Schema, OTHER_SCHEMA);
     }
     match code {
         // Only a statement that is looked for on another connection says so.
@@ -59,7 +69,12 @@ fn explain(code: &str, error: &sqlx::Error) -> (UnavailableReason, &'static str)
         ),
         "28P01" | "28000" => (UnavailableReason::Unreachable, "; check user and password"),
         "3D000" => (UnavailableReason::Unreachable, "; create the database first"),
-        "42501" => (UnavailableReason::Unreachable, "; the role lacks a permission"),
+        "42501" => (UnavailableReason::Permission, "; grant it to the role, or connect as the owner of the schema"),
+        "42P01" | "42703" | "3F000" => (UnavailableReason::Schema, OTHER_SCHEMA),
+        "42P06" | "42P07" | "42701" | "42710" => (
+            UnavailableReason::Schema,
+            "; an object of this name is there already, and everbell did not create it: rename it, or restore a backup",
+        ),
         "25006" => (UnavailableReason::ReadOnly, "; this server is read-only: connect to the primary"),
         "53100" => (UnavailableReason::DiskFull, "; the server's disk is full"),
         "53300" => (UnavailableReason::TooManyConnections, "; the server has no connection left"),
@@ -78,6 +93,16 @@ pub(super) fn is_full(error: &StoreError) -> bool {
     *reason == UnavailableReason::TooManyConnections
         || refusal == Some("57P03")
         || driver.and_then(code).as_deref() == Some("57P03")
+}
+
+/// Makes a missing table one that another instance is moving at this moment: a retry finds it in its new place.
+pub(super) fn passing(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Unavailable { what, reason: UnavailableReason::Schema, maybe_done, source } => {
+            StoreError::Unavailable { what, reason: UnavailableReason::Locked, maybe_done, source }
+        }
+        other => other,
+    }
 }
 
 /// Whether the transaction was sent away because two waited for each other. Nothing of it has happened.

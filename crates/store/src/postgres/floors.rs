@@ -15,6 +15,7 @@ use everbell_core::store::{StartRuns, StoreError};
 use tokio::time::Instant;
 
 use super::PostgresStore;
+use super::statement::Statement;
 use super::timers::column;
 use crate::micros::Micros;
 
@@ -129,7 +130,7 @@ impl PostgresStore {
             let query = sqlx::query_as(include_str!("sql/oldest_pending.sql"));
             let query = query.bind(column(&full, |(target, _)| (*target).to_owned()));
             let rows: Vec<(String, Micros)> =
-                self.within("looking for pending runs", query.fetch_all(&self.loops)).await?;
+                self.within("looking for pending runs", query.fetch_all_on(&self.loops)).await?;
             Ok::<_, StoreError>(Some(rows.into_iter().collect::<HashMap<_, _>>()))
         };
         let Ok(oldest) = oldest.await else { return };

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::connect::{Conn, on};
 use super::org_timers::{self, facts_of, org_active_of};
 use super::outcomes::MAX_DEADLOCK_ATTEMPTS;
+use super::statement::Statement;
 use super::timers::{active_of, cancel, upstream_of, write};
 use super::{PostgresStore, audit, errors, jobs};
 use crate::micros::Micros;
@@ -101,9 +102,9 @@ impl PostgresStore {
     /// The job as it is, with its timer, or that of an org, and itself locked, in this order.
     async fn lock(&self, conn: Conn<'_, '_>, id: Uuid, org: Option<&OrgId>) -> StoreResult<JobView> {
         let query = sqlx::query_as(include_str!("sql/lock_timer.sql")).bind(id).bind(org_text(org).to_owned());
-        let timer: Option<TimerColumns> = on("locking a timer", query.fetch_optional(&mut *conn)).await?;
+        let timer: Option<TimerColumns> = on("locking a timer", query.fetch_optional_on(&mut *conn)).await?;
         let query = sqlx::query_as(include_str!("sql/lock_job.sql")).bind(id);
-        let row: Option<JobColumns> = on("locking a job", query.fetch_optional(&mut *conn)).await?;
+        let row: Option<JobColumns> = on("locking a job", query.fetch_optional_on(&mut *conn)).await?;
         let row = row.ok_or_else(|| StoreError::not_found("job", id))?;
         let Job { definition, state } = row.read(&self.known)?;
         let timer = match timer {
@@ -181,9 +182,9 @@ async fn change_pending(
     for lane in lanes {
         let hold = pending.holds();
         let query = sqlx::query(include_str!("sql/pause_runs.sql")).bind(*lane).bind(hold);
-        on(what, query.execute(&mut *conn)).await?;
+        on(what, query.execute_on(&mut *conn)).await?;
         let query = sqlx::query_scalar(include_str!("sql/pending_runs.sql")).bind(*lane);
-        let waiting: Vec<Uuid> = on(what, query.fetch_all(&mut *conn)).await?;
+        let waiting: Vec<Uuid> = on(what, query.fetch_all_on(&mut *conn)).await?;
         if pending.cancels() && !waiting.is_empty() {
             cancel(&mut *conn, what, &waiting, Micros::from(audit.at), &audit.actor).await?;
         }
@@ -201,12 +202,12 @@ pub(super) async fn move_active(
     orgs: Vec<String>,
 ) -> StoreResult<()> {
     let query = sqlx::query(include_str!("sql/move_active.sql")).bind(from).bind(to.as_uuid()).bind(orgs);
-    on(what, query.execute(&mut *conn)).await?;
+    on(what, query.execute_on(&mut *conn)).await?;
     Ok(())
 }
 
 async fn update_state(conn: Conn<'_, '_>, what: &str, id: Uuid, state: &JobState) -> StoreResult<()> {
     let query = bind_job_state!(sqlx::query(include_str!("sql/update_job_state.sql")), id, state);
-    on(what, query.execute(&mut *conn)).await?;
+    on(what, query.execute_on(&mut *conn)).await?;
     Ok(())
 }

@@ -11,13 +11,14 @@ use everbell_core::store::{
     StoreResult, TargetCount,
 };
 use jiff::Timestamp;
+use sqlx::Postgres;
 use sqlx::postgres::PgArguments;
 use sqlx::query::QueryAs;
-use sqlx::{PgExecutor, Postgres};
 use uuid::Uuid;
 
 use super::connect::{Conn, on};
 use super::job_changes::{Wanted, move_active};
+use super::statement::{Backend, Statement};
 use super::{PostgresStore, audit, org_timers};
 use crate::micros::Micros;
 use crate::rows::binds::{bind_job, bind_timer};
@@ -57,7 +58,7 @@ impl JobStore for PostgresStore {
     async fn list_jobs(&self, filter: &JobFilter, page: &PageRequest) -> StoreResult<Page<JobRow>> {
         check_limit(page.limit)?;
         let query = listing(filter, page)?;
-        let mut rows = self.within("listing jobs", query.fetch_all(&self.pool)).await?;
+        let mut rows = self.within("listing jobs", query.fetch_all_on(&self.pool)).await?;
         let next = job_list::cut(&mut rows, page.limit, |row| cursor(filter.sort, row));
         let last_runs: Vec<Uuid> = rows.iter().filter_map(|row| row.last_run_id).collect();
         let runs = self.runs_of(&last_runs).await?;
@@ -68,19 +69,20 @@ impl JobStore for PostgresStore {
         check_cap(cap)?;
         let query = sqlx::query_as(include_str!("sql/count_jobs.sql")).persistent(false);
         let query = filtered(query, filter).bind(i64::from(cap));
-        let (jobs,): (i64,) = self.within("counting jobs", query.fetch_one(&self.pool)).await?;
+        let (jobs,): (i64,) = self.within("counting jobs", query.fetch_one_on(&self.pool)).await?;
         Ok(jobs as u32)
     }
 
     async fn count_targets(&self) -> StoreResult<Vec<TargetCount>> {
         let query = sqlx::query_as(include_str!("sql/count_targets.sql"));
-        let rows = self.within("counting jobs of targets", query.fetch_all(&self.pool)).await?;
+        let rows = self.within("counting jobs of targets", query.fetch_all_on(&self.pool)).await?;
         Ok(target_counts(rows))
     }
 
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
         let query = sqlx::query_as(include_str!("sql/pauses_ending.sql")).bind(i64::from(limit));
-        let rows: Vec<(Uuid, Micros)> = self.within("looking for pauses that end", query.fetch_all(&self.pool)).await?;
+        let rows: Vec<(Uuid, Micros)> =
+            self.within("looking for pauses that end", query.fetch_all_on(&self.pool)).await?;
         Ok(rows.into_iter().map(|(id, until)| (JobId::from_uuid(id), until.into())).collect())
     }
 }
@@ -89,7 +91,7 @@ impl PostgresStore {
     /// A job that is known to exist.
     pub(super) async fn job_row(&self, id: Uuid) -> StoreResult<JobRow> {
         let query = sqlx::query_as(include_str!("sql/read_job_rows.sql")).bind(vec![id]);
-        let rows: Vec<JobListColumns> = self.within("reading a job", query.fetch_all(&self.pool)).await?;
+        let rows: Vec<JobListColumns> = self.within("reading a job", query.fetch_all_on(&self.pool)).await?;
         let row = rows.into_iter().next().ok_or_else(|| StoreError::not_found("job", id))?;
         let last_run = row.last_run_id;
         let last_run = match last_run {
@@ -105,13 +107,13 @@ impl PostgresStore {
             return Ok(HashMap::new());
         }
         let query = sqlx::query_as(include_str!("sql/get_runs.sql")).bind(ids.to_vec());
-        let rows: Vec<RunColumns> = self.within("reading runs", query.fetch_all(&self.pool)).await?;
+        let rows: Vec<RunColumns> = self.within("reading runs", query.fetch_all_on(&self.pool)).await?;
         Ok(rows.into_iter().map(|row| (row.id, row)).collect())
     }
 }
 
 /// The id of a job that is named somehow.
-pub(super) async fn find<'e>(executor: impl PgExecutor<'e>, job: &JobRef) -> StoreResult<Uuid> {
+pub(super) async fn find(backend: impl Backend, job: &JobRef) -> StoreResult<Uuid> {
     let (query, name) = match job {
         JobRef::Id(id) => return Ok(id.as_uuid()),
         JobRef::Key(key) => {
@@ -122,7 +124,7 @@ pub(super) async fn find<'e>(executor: impl PgExecutor<'e>, job: &JobRef) -> Sto
             (query.bind(key.as_str().to_owned()).bind(*version as i32), format!("{key}@{version}"))
         }
     };
-    let found: Option<Uuid> = on("finding a job", query.fetch_optional(executor)).await?;
+    let found: Option<Uuid> = on("finding a job", query.fetch_optional_on(backend)).await?;
     found.ok_or_else(|| StoreError::not_found("job", name))
 }
 
@@ -131,7 +133,7 @@ pub(super) async fn insert_job(conn: Conn<'_, '_>, what: &str, job: &NewJob, aud
     let values = JobValues::new(&job.definition, &job.state);
     let target = values.columns.target.clone();
     let query = bind_job!(sqlx::query(include_str!("sql/insert_job.sql")), values);
-    on(what, query.execute(&mut *conn)).await?;
+    on(what, query.execute_on(&mut *conn)).await?;
     let before = job.definition.supersedes.map(|id| id.as_uuid());
     if let Some(before) = before {
         move_active(&mut *conn, what, before, job.definition.id, vec![String::new()]).await?;
@@ -140,7 +142,7 @@ pub(super) async fn insert_job(conn: Conn<'_, '_>, what: &str, job: &NewJob, aud
         return org_timers::begin(conn, what, &job.definition, &OrgTask::Arm, audit).await;
     };
     let query = bind_timer!(sqlx::query(include_str!("sql/insert_timer.sql")), timer, target, before);
-    on(what, query.execute(&mut *conn)).await?;
+    on(what, query.execute_on(&mut *conn)).await?;
     Ok(())
 }
 

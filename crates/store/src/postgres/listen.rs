@@ -13,7 +13,6 @@ use super::connect::KEEPALIVE_SETTINGS;
 use super::floors::Floors;
 use super::hosts::Hosts;
 
-const CHANNEL: &str = "everbell";
 /// Waits between attempts to connect again: doubled each time, up to this.
 const MAX_RECONNECT_PAUSE: Duration = Duration::from_secs(30);
 const MIN_RECONNECT_PAUSE: Duration = Duration::from_millis(200);
@@ -29,9 +28,9 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    pub(super) fn start(hosts: Arc<Hosts>, wake: Arc<Notify>, floors: [Arc<Floors>; 2]) -> Listener {
+    pub(super) fn start(hosts: Arc<Hosts>, channel: String, wake: Arc<Notify>, floors: [Arc<Floors>; 2]) -> Listener {
         let hears = Arc::new(AtomicBool::new(false));
-        let task = tokio::spawn(listen(hosts, wake, floors, Arc::clone(&hears)));
+        let task = tokio::spawn(listen(hosts, channel, wake, floors, Arc::clone(&hears)));
         Listener { task, hears }
     }
 
@@ -47,7 +46,13 @@ impl Drop for Listener {
     }
 }
 
-async fn listen(hosts: Arc<Hosts>, wake: Arc<Notify>, floors: [Arc<Floors>; 2], hears: Arc<AtomicBool>) {
+async fn listen(
+    hosts: Arc<Hosts>,
+    channel: String,
+    wake: Arc<Notify>,
+    floors: [Arc<Floors>; 2],
+    hears: Arc<AtomicBool>,
+) {
     let mut wait = MIN_RECONNECT_PAUSE;
     loop {
         // A pool of one, so that the listener never takes a connection from the verbs.
@@ -55,7 +60,7 @@ async fn listen(hosts: Arc<Hosts>, wake: Arc<Notify>, floors: [Arc<Floors>; 2], 
         let pool = PgPoolOptions::new().max_connections(1).connect_with(options).await;
         if let Ok(pool) = pool
             && let Ok(mut listener) = PgListener::connect_with(&pool).await
-            && listener.listen(CHANNEL).await.is_ok()
+            && listener.listen(&channel).await.is_ok()
         {
             wait = MIN_RECONNECT_PAUSE;
             hears.store(true, Ordering::Relaxed);

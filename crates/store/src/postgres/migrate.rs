@@ -1,12 +1,19 @@
 //! Migrations: numbered, forward-only, run at start, once however many instances start together.
+//!
+//! The files name no schema. Each runs with its schema as the only one in `search_path`, so it creates its tables there and
+//! finds no others: `pg_catalog` is always in front, and `pg_temp` is named last, where nothing of it can be in the way.
 
 use std::time::Duration;
 
 use everbell_core::Invalid;
 use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
+use sqlx::AssertSqlSafe;
 
 use super::connect::{Conn, on};
+use super::old_layout::{self, OldLayout};
 use super::pooler::{News, Pool};
+use super::schema::Schema;
+use super::statement::Statement;
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
 pub(crate) const MIGRATIONS: [&str; 6] = [
@@ -17,6 +24,8 @@ pub(crate) const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0005_sessions.sql"),
     include_str!("migrations/0006_first_org.sql"),
 ];
+
+pub(super) const MIGRATING: &str = "migrating the schema";
 
 /// Waiting longer behind a reader would make every query on that table wait behind the migration.
 const LOCK_TIMEOUT: &str = "set local lock_timeout = '2s'";
@@ -30,6 +39,17 @@ pub(super) const fn latest() -> u32 {
     MIGRATIONS.len() as u32
 }
 
+/// The place of the schema in a database.
+#[derive(Debug)]
+enum Found {
+    /// Its table of migrations.
+    Ours,
+    /// Tables of an old release in another schema.
+    Old(OldLayout),
+    /// Nothing yet; perhaps the schema itself, empty.
+    Nothing { schema_exists: bool },
+}
+
 /// Brings the schema up to date, or says why that cannot be.
 pub(super) async fn run(pool: &Pool) -> StoreResult<()> {
     for attempt in 1.. {
@@ -37,7 +57,7 @@ pub(super) async fn run(pool: &Pool) -> StoreResult<()> {
             Ok(true) => {}
             Ok(false) => return Ok(()),
             // Another session holds a lock that the migration needs; it gives way and retries.
-            Err(error) if error.is_transient() && attempt < MAX_ATTEMPTS => {
+            Err(error) if passes(&error) && attempt < MAX_ATTEMPTS => {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
             Err(error) => return Err(error),
@@ -46,19 +66,35 @@ pub(super) async fn run(pool: &Pool) -> StoreResult<()> {
     Ok(())
 }
 
+/// Whether a retry may succeed. Other people's objects and missing privileges stay as they are.
+fn passes(error: &StoreError) -> bool {
+    let StoreError::Unavailable { reason, .. } = error else { return false };
+    !matches!(reason, UnavailableReason::Schema | UnavailableReason::Permission)
+}
+
 /// Applies the next migration, if there is one. A second instance waits for the table and then finds it done.
 async fn step(pool: &Pool) -> StoreResult<bool> {
-    const WHAT: &str = "migrating the schema";
-    let mut tx = on(WHAT, pool.begin_within(MIGRATION_TIMEOUT)).await?;
+    let schema = pool.schema();
+    let mut tx = on(MIGRATING, pool.begin_within(MIGRATION_TIMEOUT)).await?;
     for setting in [LOCK_TIMEOUT, STATEMENT_TIMEOUT] {
-        on(WHAT, sqlx::query(setting).execute(&mut tx)).await?;
+        on(MIGRATING, sqlx::query(setting).execute_on(&mut tx)).await?;
     }
-    if !exists(&mut tx).await? {
-        // Two that create it at once: one of them waits for the other and then fails, which is transient.
-        let create = "create table if not exists schema_migrations (version integer primary key, applied_at timestamptz not null)";
-        on(WHAT, sqlx::query(create).execute(&mut tx)).await.map_err(transient)?;
+    match find(&mut tx, schema).await? {
+        Found::Ours => {}
+        Found::Old(old) => {
+            old_layout::take_over(&mut tx, schema, &old).await?;
+        }
+        Found::Nothing { schema_exists } => {
+            if !schema_exists {
+                create_schema(&mut tx, schema).await?;
+            }
+            // Two that create it at once: one of them waits for the other and then fails, which is transient.
+            let create = "create table if not exists everbell.migrations \
+                          (version integer primary key, applied_at timestamptz not null)";
+            on(MIGRATING, sqlx::query(create).execute_on(&mut tx)).await.map_err(transient)?;
+        }
     }
-    on(WHAT, sqlx::query("lock table schema_migrations in access exclusive mode").execute(&mut tx)).await?;
+    on(MIGRATING, sqlx::query("lock table everbell.migrations in access exclusive mode").execute_on(&mut tx)).await?;
     let version = version(&mut tx).await?;
     if version > latest() {
         let reason = format!(
@@ -67,33 +103,100 @@ async fn step(pool: &Pool) -> StoreResult<bool> {
         );
         return Err(Invalid::new("database", reason).into());
     }
-    let Some(migration) = MIGRATIONS.get(version as usize) else { return Ok(false) };
-    on(WHAT, sqlx::raw_sql(*migration).execute(&mut tx)).await.map_err(transient)?;
-    let note = "insert into schema_migrations (version, applied_at) values ($1, clock_timestamp())";
-    on(WHAT, sqlx::query(note).bind((version + 1) as i32).execute(&mut tx)).await?;
-    on(WHAT, tx.commit(News::None)).await?;
+    let Some(migration) = MIGRATIONS.get(version as usize) else {
+        // Tables of an old release may have been moved.
+        on(MIGRATING, tx.commit(News::None)).await?;
+        return Ok(false);
+    };
+    let search_path = AssertSqlSafe(format!("set local search_path = \"{}\", pg_temp", schema.name()));
+    on(MIGRATING, sqlx::query(search_path).execute_on(&mut tx)).await?;
+    on(MIGRATING, sqlx::raw_sql(*migration).execute_on(&mut tx)).await.map_err(transient)?;
+    let note = "insert into everbell.migrations (version, applied_at) values ($1, clock_timestamp())";
+    on(MIGRATING, sqlx::query(note).bind((version + 1) as i32).execute_on(&mut tx)).await?;
+    on(MIGRATING, tx.commit(News::None)).await?;
     Ok(true)
 }
 
-/// The number of the last migration, 0 before the first.
-pub(super) async fn found(tx: Conn<'_, '_>) -> StoreResult<u32> {
-    if exists(&mut *tx).await? { version(tx).await } else { Ok(0) }
+/// A role that may not create schemas can be given one, so this is asked only if there is none.
+pub(super) async fn create_schema(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<()> {
+    let create = AssertSqlSafe(format!("create schema if not exists \"{}\"", schema.name()));
+    let role: String = on(MIGRATING, sqlx::query_scalar("select current_user::text").fetch_one_on(&mut *tx)).await?;
+    let created = on(MIGRATING, sqlx::query(create).execute_on(tx)).await;
+    created.map(drop).map_err(transient).map_err(|error| match error {
+        StoreError::Unavailable { what, reason: UnavailableReason::Permission, .. } => {
+            let remedy = format!("create schema {} authorization {}", ident(schema.name()), ident(&role));
+            let reason = format!("{what}: an administrator of the database has to run `{remedy}`");
+            Invalid::new("database", reason).into()
+        }
+        other => other,
+    })
+}
+
+/// A name as one writes it in SQL: in quotes where it needs them.
+fn ident(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let plain = name.chars().all(is_plain) && !name.starts_with(|c: char| c.is_ascii_digit());
+    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+/// The schema of a database, whether or not it is up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FoundVersion {
+    /// The number of the last migration, 0 before the first.
+    pub(super) version: u32,
+    /// Whether its tables are still where an old release created them.
+    pub(super) old_layout: bool,
+}
+
+pub(super) async fn found(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<FoundVersion> {
+    Ok(match find(&mut *tx, schema).await? {
+        Found::Ours => FoundVersion { version: version(tx).await?, old_layout: false },
+        Found::Old(old) => FoundVersion { version: old.version, old_layout: true },
+        Found::Nothing { .. } => FoundVersion { version: 0, old_layout: false },
+    })
 }
 
 async fn version(tx: Conn<'_, '_>) -> StoreResult<u32> {
-    let last = sqlx::query_scalar("select coalesce(max(version), 0) from schema_migrations");
-    let version: i32 = on("reading the version of the schema", last.fetch_one(tx)).await?;
+    let last = sqlx::query_scalar("select coalesce(max(version), 0) from everbell.migrations");
+    let version: i32 = on("reading the version of the schema", last.fetch_one_on(tx)).await?;
     Ok(u32::try_from(version).unwrap_or(0))
 }
 
-/// Asked before anything is created, so that a role without the right to create can still start.
-async fn exists(tx: Conn<'_, '_>) -> StoreResult<bool> {
-    let query = sqlx::query_scalar("select to_regclass('schema_migrations') is not null");
-    on("looking for the schema", query.fetch_one(tx)).await
+/// Looks for the schema. Asked before anything is created, so that a role without the right to create can still start.
+/// Objects of others in a schema of this name are refused.
+async fn find(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<Found> {
+    const WHAT: &str = "looking for the schema";
+    let query = sqlx::query_as(include_str!("catalog/find_schema.sql")).bind(schema.name().to_owned());
+    let query = query.bind(old_layout::RELATIONS.map(str::to_owned).to_vec());
+    let (schema_exists, columns, relations): (bool, Vec<String>, Vec<String>) =
+        on(WHAT, query.fetch_one_on(&mut *tx)).await?;
+    if columns == ["version integer", "applied_at timestamp with time zone"] {
+        return Ok(Found::Ours);
+    }
+    if let Some(old) = OldLayout::find(&mut *tx).await? {
+        let is_in_place = old.schema == schema.name();
+        if is_in_place || (columns.is_empty() && relations.is_empty()) {
+            return Ok(Found::Old(old));
+        }
+    }
+    let foreign = if columns.is_empty() { relations.first().map(String::as_str) } else { Some("migrations") };
+    match foreign {
+        Some(foreign) => Err(clash(schema, foreign)),
+        None => Ok(Found::Nothing { schema_exists }),
+    }
+}
+
+fn clash(schema: &Schema, relation: &str) -> StoreError {
+    let name = schema.name();
+    let reason = format!(
+        "the schema `{name}` has a relation `{relation}` that everbell did not create; rename it, or give everbell another \
+         schema, such as `?schema=everbell_jobs` in the address of the database"
+    );
+    Invalid::new("database", reason).into()
 }
 
 /// Turns a conflict with another instance's migration into an error that passes when that migration is over.
-fn transient(error: StoreError) -> StoreError {
+pub(super) fn transient(error: StoreError) -> StoreError {
     match error {
         StoreError::Conflict { what } => {
             let reason = UnavailableReason::Locked;

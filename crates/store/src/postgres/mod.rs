@@ -17,6 +17,7 @@ mod job_changes;
 mod jobs;
 mod listen;
 pub(crate) mod migrate;
+mod old_layout;
 mod org_timers;
 mod orgs;
 mod outcomes;
@@ -28,7 +29,9 @@ mod rearm;
 mod run_lists;
 mod run_statistics;
 mod runs;
+pub(crate) mod schema;
 mod started;
+mod statement;
 mod timers;
 pub(crate) mod upkeep;
 
@@ -37,6 +40,8 @@ use tokio::sync::Notify;
 use crate::rows::Definitions;
 
 /// A store in a PostgreSQL database. See [`PostgresStore::connect`].
+///
+/// Everything that it creates is in a schema of its own, `everbell` unless the options or the address name another one.
 #[derive(Debug)]
 pub struct PostgresStore {
     /// For what people ask.

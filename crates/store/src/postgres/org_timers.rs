@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::connect::{Conn, on};
 use super::job_changes::move_active;
+use super::statement::Statement;
 use super::timers::{column, upstream_of, write};
 use crate::micros::Micros;
 use crate::rows::org_updates::{
@@ -51,19 +52,19 @@ impl PostgresStore {
             return Ok(done);
         }
         let query = sqlx::query(include_str!("sql/remove_orgs.sql")).bind(i64::from(limit));
-        let removed = on(RECONCILING, query.execute(&mut *tx)).await?.rows_affected();
+        let removed = on(RECONCILING, query.execute_on(&mut *tx)).await?.rows_affected();
         Ok(Stepped::nothing(removed >= u64::from(limit)))
     }
 
     /// Orgs that changed.
     async fn look_at_waiting(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Option<Stepped>> {
         let jobs: Vec<JobColumns> =
-            on(RECONCILING, sqlx::query_as(include_str!("sql/org_wide_jobs.sql")).fetch_all(&mut *tx)).await?;
+            on(RECONCILING, sqlx::query_as(include_str!("sql/org_wide_jobs.sql")).fetch_all_on(&mut *tx)).await?;
         // A job that cannot be read becomes errored when it is due; skip it here.
         let jobs: Vec<Job> = jobs.into_iter().filter_map(|row| row.read(&self.known).ok()).collect();
         let most = (limit as usize / jobs.len().max(1)).max(1);
         let query = sqlx::query_as(include_str!("sql/waiting_orgs.sql")).bind(most as i64);
-        let rows: Vec<SteppedOrgColumns> = on(RECONCILING, query.fetch_all(&mut *tx)).await?;
+        let rows: Vec<SteppedOrgColumns> = on(RECONCILING, query.fetch_all_on(&mut *tx)).await?;
         if rows.is_empty() {
             return Ok(None);
         }
@@ -76,14 +77,14 @@ impl PostgresStore {
         let mut batch = OrgUpdateBatch::default();
         batch.reconcile(&jobs, &org_updates, &orgs, &mut looked);
         let inserted = write_org_update(&mut *tx, &batch, now).await?;
-        on(RECONCILING, sqlx::query(include_str!("sql/clear_waiting.sql")).bind(ids).execute(&mut *tx)).await?;
+        on(RECONCILING, sqlx::query(include_str!("sql/clear_waiting.sql")).bind(ids).execute_on(&mut *tx)).await?;
         Ok(Some(Stepped { batch, inserted, orgs: orgs.len(), more: true }))
     }
 
     /// Takes a step of the org update that waits longest.
     async fn step(&self, tx: Conn<'_, '_>, now: Timestamp, limit: u32) -> StoreResult<Option<Stepped>> {
         let query = sqlx::query_as(include_str!("sql/lock_org_update.sql"));
-        let row: Option<OrgUpdateColumns> = on(RECONCILING, query.fetch_optional(&mut *tx)).await?;
+        let row: Option<OrgUpdateColumns> = on(RECONCILING, query.fetch_optional_on(&mut *tx)).await?;
         let Some(row) = row else { return Ok(None) };
         let (id, job_id) = (row.id, row.job_id);
         let read = match row.read() {
@@ -95,7 +96,8 @@ impl PostgresStore {
                 let mut batch = OrgUpdateBatch::default();
                 batch.give_up(job_id, &why);
                 let inserted = write_org_update(&mut *tx, &batch, now).await?;
-                on(RECONCILING, sqlx::query(include_str!("sql/end_org_update.sql")).bind(id).execute(&mut *tx)).await?;
+                on(RECONCILING, sqlx::query(include_str!("sql/end_org_update.sql")).bind(id).execute_on(&mut *tx))
+                    .await?;
                 return Ok(Some(Stepped { batch, inserted, orgs: 0, more: true }));
             }
             read => read?,
@@ -103,14 +105,14 @@ impl PostgresStore {
         let query = sqlx::query_as(include_str!("sql/orgs_behind.sql"))
             .bind(org_text(org_update.reached.as_ref()).to_owned())
             .bind(i64::from(limit));
-        let rows: Vec<SteppedOrgColumns> = on(RECONCILING, query.fetch_all(&mut *tx)).await?;
+        let rows: Vec<SteppedOrgColumns> = on(RECONCILING, query.fetch_all_on(&mut *tx)).await?;
         let last = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.clone());
         let orgs = stepped_orgs(rows);
         let both = [Some(&job.definition), before.as_ref()];
         let mut looked = look(&mut *tx, both.into_iter().flatten().map(|job| &**job), &orgs).await?;
         // A pause that comes now waits for these runs and holds them; one that came before is seen here.
         let query = sqlx::query_as(include_str!("sql/share_job.sql")).bind(org_update.job.as_uuid());
-        let row: JobColumns = on(RECONCILING, query.fetch_one(&mut *tx)).await?;
+        let row: JobColumns = on(RECONCILING, query.fetch_one_on(&mut *tx)).await?;
         let job = row.read(&self.known)?;
         let mut batch = OrgUpdateBatch::default();
         let now = Micros::from(now).into();
@@ -118,7 +120,7 @@ impl PostgresStore {
         let inserted = write_org_update(&mut *tx, &batch, now).await?;
         if batch.paused && !inserted.is_empty() {
             let ids: Vec<Uuid> = inserted.iter().copied().collect();
-            on(RECONCILING, sqlx::query(include_str!("sql/pause_new_runs.sql")).bind(ids).execute(&mut *tx)).await?;
+            on(RECONCILING, sqlx::query(include_str!("sql/pause_new_runs.sql")).bind(ids).execute_on(&mut *tx)).await?;
         }
         match last {
             Some(last) => {
@@ -127,12 +129,12 @@ impl PostgresStore {
                     .bind(last)
                     .bind((org_update.seen + orgs.len() as u64) as i64)
                     .bind(Micros::from(now));
-                on(RECONCILING, query.execute(&mut *tx)).await?;
+                on(RECONCILING, query.execute_on(&mut *tx)).await?;
             }
             None => {
                 on(
                     RECONCILING,
-                    sqlx::query(include_str!("sql/end_org_update.sql")).bind(org_update.id).execute(&mut *tx),
+                    sqlx::query(include_str!("sql/end_org_update.sql")).bind(org_update.id).execute_on(&mut *tx),
                 )
                 .await?;
             }
@@ -147,7 +149,7 @@ impl PostgresStore {
         org_update: &OrgUpdate,
     ) -> StoreResult<(Job, Option<std::sync::Arc<Definition>>)> {
         let query = sqlx::query_as(include_str!("sql/read_jobs.sql")).bind(vec![org_update.job.as_uuid()]);
-        let row: JobColumns = on(RECONCILING, query.fetch_one(&mut *tx)).await?;
+        let row: JobColumns = on(RECONCILING, query.fetch_one_on(&mut *tx)).await?;
         let job = row.read(&self.known)?;
         let before = job.definition.supersedes.filter(|_| org_update.task == OrgTask::Arm);
         let learned = self.learn(tx, before.into_iter()).await?;
@@ -158,7 +160,7 @@ impl PostgresStore {
 
 pub(super) async fn org_updates(conn: Conn<'_, '_>) -> StoreResult<Vec<OrgUpdate>> {
     let query = sqlx::query_as(include_str!("sql/list_org_updates.sql")).bind(i64::MAX);
-    Ok(readable_org_updates(on(RECONCILING, query.fetch_all(&mut *conn)).await?))
+    Ok(readable_org_updates(on(RECONCILING, query.fetch_all_on(&mut *conn)).await?))
 }
 
 /// Everything that is known of these jobs and these orgs together; their timers are locked.
@@ -170,11 +172,11 @@ async fn look<'a>(
     let ids: Vec<String> = orgs.iter().map(|(id, _)| id.to_string()).collect();
     let keys: Vec<String> = jobs.clone().map(|job| job.key.to_string()).collect();
     let query = sqlx::query_as(include_str!("sql/read_overrides.sql")).bind(ids.clone()).bind(keys);
-    let overrides: Vec<OrgOverrideColumns> = on(RECONCILING, query.fetch_all(&mut *conn)).await?;
+    let overrides: Vec<OrgOverrideColumns> = on(RECONCILING, query.fetch_all_on(&mut *conn)).await?;
     let query = sqlx::query_as(include_str!("sql/lock_org_timers.sql"))
         .bind(jobs.clone().map(|job| job.id.as_uuid()).collect::<Vec<_>>())
         .bind(ids);
-    let timers: Vec<OrgTimerColumns> = on(RECONCILING, query.fetch_all(&mut *conn)).await?;
+    let timers: Vec<OrgTimerColumns> = on(RECONCILING, query.fetch_all_on(&mut *conn)).await?;
     let mut looked = ReconcileInput::new(overrides, timers)?;
     let owners: Vec<Owner> = looked.timers().cloned().collect();
     looked.with_active(org_active_of(&mut *conn, &owners).await?);
@@ -195,13 +197,13 @@ async fn write_org_update(conn: Conn<'_, '_>, batch: &OrgUpdateBatch, now: Times
             .bind(column(t, |t| t.timer.rescheduled_from))
             .bind(column(t, |t| t.timer.last_local_date.as_deref()))
             .bind(column(t, |t| t.error.as_deref()));
-        on(RECONCILING, query.execute(&mut *conn)).await?;
+        on(RECONCILING, query.execute_on(&mut *conn)).await?;
     }
     if !batch.removed.is_empty() {
         let query = sqlx::query(include_str!("sql/delete_timers.sql"))
             .bind(column(&batch.removed, |(job, _)| *job))
             .bind(column(&batch.removed, |(_, org)| org.as_str()));
-        on(RECONCILING, query.execute(&mut *conn)).await?;
+        on(RECONCILING, query.execute_on(&mut *conn)).await?;
     }
     let inserted = write(&mut *conn, RECONCILING, &batch.plans, "everbell", now).await?;
     if let Some(TakenOver { from, to, orgs }) = &batch.taken_over {
@@ -227,7 +229,7 @@ pub(super) async fn begin(
         .bind(org_update.detail)
         .bind(org_update.actor)
         .bind(org_update.at);
-    on(what, query.execute(&mut *conn)).await.map(drop)
+    on(what, query.execute_on(&mut *conn)).await.map(drop)
 }
 
 /// Returns the facts that decide about these timers of orgs.
@@ -235,7 +237,7 @@ pub(super) async fn facts_of(conn: Conn<'_, '_>, owners: &[Owner]) -> StoreResul
     let query = sqlx::query_as(include_str!("sql/read_org_facts.sql"))
         .bind(column(owners, |(job, _)| *job))
         .bind(column(owners, |(_, org)| org.as_str()));
-    let rows: Vec<FactsColumns> = on("reading orgs", query.fetch_all(&mut *conn)).await?;
+    let rows: Vec<FactsColumns> = on("reading orgs", query.fetch_all_on(&mut *conn)).await?;
     // The plan marks missing ones as errored, each alone.
     Ok(rows.into_iter().filter_map(|row| row.read().ok()).collect())
 }
@@ -248,5 +250,5 @@ pub(super) async fn org_active_of(conn: Conn<'_, '_>, owners: &[Owner]) -> Store
     let query = sqlx::query_as(include_str!("sql/read_org_active.sql"))
         .bind(column(owners, |(job, _)| *job))
         .bind(column(owners, |(_, org)| org.as_str()));
-    Ok(active_by_owner(on("reading active runs", query.fetch_all(&mut *conn)).await?))
+    Ok(active_by_owner(on("reading active runs", query.fetch_all_on(&mut *conn)).await?))
 }

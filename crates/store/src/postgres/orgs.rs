@@ -17,6 +17,7 @@ use super::audit::insert_audit;
 use super::connect::{Conn, on};
 use super::job_changes::Wanted;
 use super::org_timers::{RECONCILING, Stepped};
+use super::statement::Statement;
 use super::timers::column;
 use crate::micros::Micros;
 use crate::rows::org_updates::{OrgUpdateColumns, readable_org_updates};
@@ -44,7 +45,7 @@ impl OrgStore for PostgresStore {
             let org = org.ok_or_else(|| StoreError::not_found("org", id))?;
             StoreError::expect_revision("org", id, expected_revision, Some(org.revision))?;
             let query = sqlx::query(include_str!("sql/delete_overrides.sql")).bind(id.to_string());
-            on(WHAT, query.execute(&mut tx)).await?;
+            on(WHAT, query.execute_on(&mut tx)).await?;
             let gone = org::deleted(&org, &audit.actor, Micros::from(audit.at).into());
             upsert(&mut tx, WHAT, &[(OrgColumns::from(&gone), true)]).await?;
             insert_audit(&mut tx, audit).await
@@ -55,7 +56,7 @@ impl OrgStore for PostgresStore {
 
     async fn get_org(&self, id: &OrgId) -> StoreResult<Org> {
         let query = sqlx::query_as(include_str!("sql/get_org.sql")).bind(id.to_string());
-        let row: Option<OrgColumns> = self.within("reading an org", query.fetch_optional(&self.pool)).await?;
+        let row: Option<OrgColumns> = self.within("reading an org", query.fetch_optional_on(&self.pool)).await?;
         row.ok_or_else(|| StoreError::not_found("org", id))?.read()
     }
 
@@ -69,13 +70,13 @@ impl OrgStore for PostgresStore {
             .bind(filter.errored)
             .bind(page.after.as_ref().map(|cursor| cursor.value.clone()))
             .bind(i64::from(page.limit) + 1);
-        let rows: Vec<OrgColumns> = self.within("listing orgs", query.fetch_all(&self.pool)).await?;
+        let rows: Vec<OrgColumns> = self.within("listing orgs", query.fetch_all_on(&self.pool)).await?;
         Ok(page_of(rows, page.limit, OrgColumns::read, |org| &org.id))
     }
 
     async fn count_orgs(&self) -> StoreResult<OrgCounts> {
         let query = sqlx::query_as(include_str!("sql/count_orgs.sql")).bind(i64::from(MAX_COUNTED_ORGS));
-        let counts: OrgCountColumns = self.within("counting orgs", query.fetch_one(&self.pool)).await?;
+        let counts: OrgCountColumns = self.within("counting orgs", query.fetch_one_on(&self.pool)).await?;
         Ok(counts.read())
     }
 
@@ -92,7 +93,7 @@ impl OrgStore for PostgresStore {
                 .bind(override_.expression.clone())
                 .bind(override_.updated_by.clone())
                 .bind(Micros::from(override_.updated_at));
-            on(WHAT, query.execute(&mut tx)).await?;
+            on(WHAT, query.execute_on(&mut tx)).await?;
             insert_audit(&mut tx, audit).await?;
             Ok(override_.clone())
         };
@@ -106,7 +107,7 @@ impl OrgStore for PostgresStore {
         let done = async {
             touch(&mut tx, WHAT, id, audit.at).await?;
             let query = sqlx::query(include_str!("sql/delete_override.sql")).bind(id.to_string()).bind(key.to_string());
-            if on(WHAT, query.execute(&mut tx)).await?.rows_affected() == 0 {
+            if on(WHAT, query.execute_on(&mut tx)).await?.rows_affected() == 0 {
                 return Err(StoreError::not_found("override", key));
             }
             insert_audit(&mut tx, audit).await
@@ -118,7 +119,7 @@ impl OrgStore for PostgresStore {
     async fn list_overrides(&self, id: &OrgId) -> StoreResult<Vec<Override>> {
         self.get_org(id).await?;
         let query = sqlx::query_as(include_str!("sql/list_overrides.sql")).bind(id.to_string());
-        let rows: Vec<OverrideColumns> = self.within("listing overrides", query.fetch_all(&self.pool)).await?;
+        let rows: Vec<OverrideColumns> = self.within("listing overrides", query.fetch_all_on(&self.pool)).await?;
         Ok(rows.into_iter().filter_map(|row| row.read().ok()?).collect())
     }
 
@@ -134,14 +135,15 @@ impl OrgStore for PostgresStore {
             .bind(filter.armed)
             .bind(page.after.as_ref().map(|cursor| cursor.value.clone()))
             .bind(i64::from(page.limit) + 1);
-        let rows: Vec<JobOrgColumns> = self.within("listing the orgs of a job", query.fetch_all(&self.pool)).await?;
+        let rows: Vec<JobOrgColumns> = self.within("listing the orgs of a job", query.fetch_all_on(&self.pool)).await?;
         Ok(page_of(rows, page.limit, |row| row.read(job), |row| &row.org.id))
     }
 
     async fn org_jobs(&self, id: &OrgId) -> StoreResult<Vec<OrgJob>> {
         self.get_org(id).await?;
         let query = sqlx::query_as(include_str!("sql/org_jobs.sql")).bind(id.to_string()).bind(i64::from(MAX_LISTED));
-        let rows: Vec<OrgJobColumns> = self.within("listing the jobs of an org", query.fetch_all(&self.pool)).await?;
+        let rows: Vec<OrgJobColumns> =
+            self.within("listing the jobs of an org", query.fetch_all_on(&self.pool)).await?;
         Ok(readable(rows, |row| row.job.id, |row| row.read(id, &self.known)).0)
     }
 
@@ -159,7 +161,7 @@ impl OrgStore for PostgresStore {
     async fn reconcile_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<OrgUpdateProgress> {
         // Nothing to do is the usual answer.
         let query = sqlx::query_scalar(include_str!("sql/org_update_needed.sql"));
-        if !self.within(RECONCILING, query.fetch_one(&self.loops)).await? {
+        if !self.within(RECONCILING, query.fetch_one_on(&self.loops)).await? {
             return Ok(OrgUpdateProgress::default());
         }
         let mut tx = self.begin_loop(RECONCILING).await?;
@@ -173,7 +175,7 @@ impl OrgStore for PostgresStore {
 
     async fn list_org_updates(&self) -> StoreResult<Vec<OrgUpdate>> {
         let query = sqlx::query_as(include_str!("sql/list_org_updates.sql")).bind(i64::from(MAX_LISTED));
-        Ok(readable_org_updates(self.within("listing org updates", query.fetch_all(&self.pool)).await?))
+        Ok(readable_org_updates(self.within("listing org updates", query.fetch_all_on(&self.pool)).await?))
     }
 
     async fn stop_org_update(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<OrgUpdate> {
@@ -182,10 +184,10 @@ impl OrgStore for PostgresStore {
         let done = async {
             // Waits for a step that is under way.
             let query = sqlx::query_as(include_str!("sql/get_org_update.sql")).bind(id);
-            let row: Option<OrgUpdateColumns> = on(WHAT, query.fetch_optional(&mut tx)).await?;
+            let row: Option<OrgUpdateColumns> = on(WHAT, query.fetch_optional_on(&mut tx)).await?;
             let org_update = row.ok_or_else(|| StoreError::not_found("org update", id))?.read()?;
             org_update.expect_stoppable()?;
-            on(WHAT, sqlx::query(include_str!("sql/end_org_update.sql")).bind(id).execute(&mut tx)).await?;
+            on(WHAT, sqlx::query(include_str!("sql/end_org_update.sql")).bind(id).execute_on(&mut tx)).await?;
             insert_audit(&mut tx, audit).await?;
             Ok(org_update)
         };
@@ -210,7 +212,7 @@ async fn put_in(
 /// These orgs as they are, also those that are gone but for their timers.
 async fn lock(conn: Conn<'_, '_>, what: &str, ids: Vec<String>) -> StoreResult<HashMap<String, Org>> {
     let query = sqlx::query_as(include_str!("sql/lock_orgs.sql")).bind(ids);
-    let rows: Vec<OrgColumns> = on(what, query.fetch_all(&mut *conn)).await?;
+    let rows: Vec<OrgColumns> = on(what, query.fetch_all_on(&mut *conn)).await?;
     rows.into_iter().map(|row| Ok((row.id.clone(), row.read()?))).collect()
 }
 
@@ -234,7 +236,7 @@ async fn upsert(conn: Conn<'_, '_>, what: &str, rows: &[(OrgColumns, bool)]) -> 
         .bind(column(rows, |(o, _)| o.updated_at))
         .bind(column(rows, |(_, waiting)| *waiting));
     // Existing rows are locked, so only an org that was created at the same time can conflict.
-    if on(what, query.execute(&mut *conn)).await?.rows_affected() < rows.len() as u64 {
+    if on(what, query.execute_on(&mut *conn)).await?.rows_affected() < rows.len() as u64 {
         let what = "an org of this request was made by somebody else at this moment".to_owned();
         return Err(StoreError::Conflict { what });
     }
@@ -243,7 +245,7 @@ async fn upsert(conn: Conn<'_, '_>, what: &str, rows: &[(OrgColumns, bool)]) -> 
 
 async fn touch(conn: Conn<'_, '_>, what: &str, id: &OrgId, at: Timestamp) -> StoreResult<()> {
     let query = sqlx::query(include_str!("sql/touch_org.sql")).bind(id.to_string()).bind(Micros::from(at));
-    if on(what, query.execute(&mut *conn)).await?.rows_affected() == 0 {
+    if on(what, query.execute_on(&mut *conn)).await?.rows_affected() == 0 {
         return Err(StoreError::not_found("org", id));
     }
     Ok(())

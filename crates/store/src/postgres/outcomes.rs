@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Conn, on};
+use super::statement::Statement;
 use super::timers::{column, sparse};
 use crate::micros::Micros;
 use crate::rows::Recording;
@@ -42,7 +43,7 @@ impl PostgresStore {
     /// The usual case, in one statement that is its own transaction: different runs, each of which succeeded.
     async fn record_successes(&self, what: &str, transitions: &[Transition]) -> StoreResult<Vec<Recorded>> {
         let ended = transitions.iter().filter_map(Ended::from_transition).collect::<Vec<_>>();
-        let (runs, _) = self.alone(what, end_runs(&ended, true).fetch_one(&self.loops)).await?;
+        let (runs, _) = self.alone(what, end_runs(&ended, true).fetch_one_on(&self.loops)).await?;
         let applied = Recorded::Applied { consecutive_failures: 0 };
         if runs.len() == transitions.len() {
             return Ok(vec![applied; runs.len()]);
@@ -75,7 +76,7 @@ impl PostgresStore {
             let query = sqlx::query(include_str!("sql/set_failures.sql"))
                 .bind(now_have.keys().copied().collect::<Vec<_>>())
                 .bind(now_have.values().map(|failures| *failures as i32).collect::<Vec<_>>());
-            on(what, query.execute(&mut *tx)).await?;
+            on(what, query.execute_on(&mut *tx)).await?;
         }
         self.retire_finished(&mut *tx, &recording.ended(transitions), now).await?;
         Ok(recording)
@@ -90,7 +91,7 @@ impl PostgresStore {
             return Ok(());
         }
         let query = sqlx::query(include_str!("sql/retire_one_time.sql")).bind(ended).bind(Micros::from(now));
-        on("retiring one-time jobs", query.execute(&mut *conn)).await?;
+        on("retiring one-time jobs", query.execute_on(&mut *conn)).await?;
         Ok(())
     }
 }
@@ -147,7 +148,7 @@ async fn end(
     if ended.is_empty() {
         return Ok(HashMap::new());
     }
-    let (runs, jobs) = on(what, end_runs(&ended, only_successes).fetch_one(&mut *conn)).await?;
+    let (runs, jobs) = on(what, end_runs(&ended, only_successes).fetch_one_on(&mut *conn)).await?;
     Ok(runs.into_iter().zip(jobs).collect())
 }
 
@@ -176,7 +177,7 @@ async fn retry(
         .bind(column(&again, |r| r.2.message.clone()))
         .bind(column(&again, |r| details(Some(r.2))))
         .bind(sparse(&again, |r| r.0.output.as_deref()));
-    let rows: Vec<(Uuid, Option<Uuid>)> = on(what, query.fetch_all(&mut *conn)).await?;
+    let rows: Vec<(Uuid, Option<Uuid>)> = on(what, query.fetch_all_on(&mut *conn)).await?;
     Ok(rows.into_iter().collect())
 }
 
@@ -186,6 +187,6 @@ fn details(failure: Option<&Failure>) -> Option<String> {
 
 async fn lock_failures(conn: Conn<'_, '_>, what: &str, jobs: Vec<Uuid>) -> StoreResult<BTreeMap<Uuid, u32>> {
     let query = sqlx::query_as(include_str!("sql/lock_failures.sql")).bind(jobs);
-    let rows: Vec<(Uuid, i32)> = on(what, query.fetch_all(&mut *conn)).await?;
+    let rows: Vec<(Uuid, i32)> = on(what, query.fetch_all_on(&mut *conn)).await?;
     Ok(rows.into_iter().map(|(id, failures)| (id, u32::try_from(failures).unwrap_or(0))).collect())
 }

@@ -40,11 +40,11 @@ const KEPT: [(&str, &str); 22] = [
 const TIMES: [&str; 4] = [
     "",
     "vacuum analyze",
-    "insert into active_runs (run_id, target, status, held, max_concurrent, attempt, available_at)
+    "insert into everbell.active_runs (run_id, target, status, held, max_concurrent, attempt, available_at)
      values (gen_random_uuid(), 'log', 'pending', false, 1, 0, now()); vacuum analyze",
-    "insert into active_runs (run_id, target, status, held, max_concurrent, attempt, available_at)
+    "insert into everbell.active_runs (run_id, target, status, held, max_concurrent, attempt, available_at)
      select gen_random_uuid(), 'log', 'pending', false, 1, 0, now() from generate_series(1, 5000);
-     delete from active_runs; vacuum analyze",
+     delete from everbell.active_runs; vacuum analyze",
 ];
 
 #[tokio::test]
@@ -53,7 +53,8 @@ async fn a_plan_reads_by_keys_whenever_it_was_made() {
     drop(PostgresStore::connect(database.url()).await.unwrap());
     let options = PgConnectOptions::from_str(database.url()).unwrap().options(LOOP_SETTINGS);
     let mut connection = PgConnection::connect_with(&options).await.unwrap();
-    let first_columns = "select i.indexrelid::regclass::text, a.attname::text from pg_index i
+    let first_columns = "select c.relname::text, a.attname::text from pg_index i
+                         join pg_class c on c.oid = i.indexrelid
                          join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]";
     let first_columns: HashMap<String, String> =
         sqlx::query_as(first_columns).fetch_all(&mut connection).await.unwrap().into_iter().collect();

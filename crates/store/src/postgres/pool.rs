@@ -213,7 +213,7 @@ impl PooledConnection {
     }
 
     /// Ends the transaction, if there is one, and gives the connection back.
-    pub(super) async fn end(mut self, how: &'static str) -> sqlx::Result<()> {
+    pub(super) async fn end(mut self, how: SqlStr) -> sqlx::Result<()> {
         if self.open {
             self.connection().execute(how).await?;
         }
@@ -289,7 +289,7 @@ mod tests {
     async fn used(connections: &Connections) -> i32 {
         let mut connection = connections.acquire().await.unwrap();
         let name = name(&mut connection).await;
-        connection.end("commit").await.unwrap();
+        connection.end("commit".into_sql_str()).await.unwrap();
         name
     }
 
@@ -369,9 +369,9 @@ mod tests {
     async fn those_that_nobody_needs_are_closed() {
         let (_database, connections) = two().await;
         let (one, other) = (connections.acquire().await.unwrap(), connections.acquire().await.unwrap());
-        one.end("commit").await.unwrap();
+        one.end("commit".into_sql_str()).await.unwrap();
         as_if_it_had_rested(&connections, MAX_IDLE_TIME);
-        other.end("commit").await.unwrap();
+        other.end("commit".into_sql_str()).await.unwrap();
         assert_eq!(connections.0.idle().len(), 1);
     }
 

@@ -5,18 +5,16 @@
 //! would be looked for on another connection, and every statement is in a transaction, because an unnamed one takes two
 //! messages that must reach the same connection. Settings are made for each transaction, in the message that begins it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
-use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use sqlx::error::BoxDynError;
-use sqlx::postgres::{PgArguments, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{
-    AssertSqlSafe, Connection, Either, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr, Transaction,
-};
+use futures_util::stream::TryStreamExt;
+use sqlx::{AssertSqlSafe, Connection, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr, Transaction};
 
 use super::hosts::code;
 use super::pool::{Connections, PooledConnection};
+use super::schema::Schema;
+use super::statement::{Backend, Sent, Step};
 use crate::deadline::{Budget, Stage};
 
 /// Connections to take turns with.
@@ -28,6 +26,7 @@ pub(super) struct Pool {
     limit: Duration,
     /// Then statements have no name, and none stands alone.
     behind_pooler: bool,
+    schema: Arc<Schema>,
 }
 
 /// The notification that a transaction sends to every instance when it commits.
@@ -46,6 +45,7 @@ pub(super) struct Session<'t> {
     work: Work<'t>,
     unnamed: bool,
     budget: Budget,
+    schema: Arc<Schema>,
 }
 
 #[derive(Debug)]
@@ -57,16 +57,25 @@ enum Work<'t> {
 
 impl Pool {
     /// Connections that have their settings already.
-    pub(super) fn direct(connections: Connections, limit: Duration) -> Pool {
-        Pool { connections, begin: "begin".into_sql_str(), limit, behind_pooler: false }
+    pub(super) fn direct(connections: Connections, limit: Duration, schema: Arc<Schema>) -> Pool {
+        Pool { connections, begin: "begin".into_sql_str(), limit, behind_pooler: false, schema }
     }
 
     /// Behind a pooler in transaction mode, with these settings in each transaction.
-    pub(super) fn behind_pooler(connections: Connections, settings: &[(&str, String)], limit: Duration) -> Pool {
+    pub(super) fn behind_pooler(
+        connections: Connections,
+        settings: &[(&str, String)],
+        limit: Duration,
+        schema: Arc<Schema>,
+    ) -> Pool {
         let settings: Vec<String> =
             settings.iter().map(|(name, value)| format!("; set local {name} = {value}")).collect();
         let begin = AssertSqlSafe(format!("begin{}", settings.concat())).into_sql_str();
-        Pool { connections, begin, limit, behind_pooler: true }
+        Pool { connections, begin, limit, behind_pooler: true, schema }
+    }
+
+    pub(super) fn schema(&self) -> &Schema {
+        &self.schema
     }
 
     pub(super) async fn begin(&self) -> sqlx::Result<Session<'static>> {
@@ -78,7 +87,8 @@ impl Pool {
         let budget = Budget::new(limit);
         let mut connection = budget.spend(Stage::Connecting, self.connections.acquire()).await?;
         budget.spend(Stage::Sent, connection.begin(self.begin.clone())).await?;
-        Ok(Session { work: Work::Own(connection), unnamed: self.behind_pooler, budget })
+        let schema = Arc::clone(&self.schema);
+        Ok(Session { work: Work::Own(connection), unnamed: self.behind_pooler, budget, schema })
     }
 
     /// For one statement, which is its own transaction where it can be.
@@ -88,7 +98,8 @@ impl Pool {
         }
         let budget = Budget::new(self.limit);
         let connection = budget.spend(Stage::Connecting, self.connections.acquire()).await?;
-        Ok(Session { work: Work::Own(connection), unnamed: false, budget })
+        let schema = Arc::clone(&self.schema);
+        Ok(Session { work: Work::Own(connection), unnamed: false, budget, schema })
     }
 }
 
@@ -97,24 +108,26 @@ impl<'t> Session<'t> {
     pub(super) async fn inside(connection: &'t mut PgConnection, pool: &Pool) -> sqlx::Result<Session<'t>> {
         let budget = Budget::new(pool.limit);
         let transaction = budget.spend(Stage::Sent, connection.begin()).await?;
-        Ok(Session { work: Work::Inside(transaction), unnamed: pool.behind_pooler, budget })
+        let schema = Arc::clone(&pool.schema);
+        Ok(Session { work: Work::Inside(transaction), unnamed: pool.behind_pooler, budget, schema })
     }
 
     /// Commits, and notifies every instance: in one message, because locks are held meanwhile.
     pub(super) async fn commit(self, news: News) -> sqlx::Result<()> {
         let notify = match news {
             News::None => None,
-            News::Planned => Some(("notify everbell", "notify everbell; commit")),
-            News::Changes => Some(("notify everbell, 'changes'", "notify everbell, 'changes'; commit")),
+            News::Planned => Some(self.schema.planned()),
+            News::Changes => Some(self.schema.changes()),
         };
         match self.work {
             Work::Own(connection) => {
-                self.budget.spend(Stage::Sent, connection.end(notify.map_or("commit", |(_, both)| both))).await
+                let how = notify.map_or("commit".into_sql_str(), |[_, with_commit]| with_commit.clone());
+                self.budget.spend(Stage::Sent, connection.end(how)).await
             }
             Work::Inside(mut transaction) => {
                 let done = async {
-                    if let Some((notify, _)) = notify {
-                        transaction.execute(notify).await?;
+                    if let Some([notify, _]) = notify {
+                        transaction.execute(notify.clone()).await?;
                     }
                     transaction.commit().await
                 };
@@ -126,7 +139,7 @@ impl<'t> Session<'t> {
     /// Rolls back at once. What takes too long is closed in the background.
     pub(super) async fn rollback(self) -> sqlx::Result<()> {
         match self.work {
-            Work::Own(connection) => self.budget.spend(Stage::Sent, connection.end("rollback")).await,
+            Work::Own(connection) => self.budget.spend(Stage::Sent, connection.end("rollback".into_sql_str())).await,
             Work::Inside(transaction) => self.budget.spend(Stage::Sent, transaction.rollback()).await,
         }
     }
@@ -148,109 +161,20 @@ impl<'t> Session<'t> {
     }
 }
 
-type Step = Either<PgQueryResult, PgRow>;
-
-impl<'c> Executor<'c> for &'c mut Session<'_> {
-    type Database = Postgres;
-
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, sqlx::Result<Step>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
+impl Backend for &mut Session<'_> {
+    async fn send<'q, E: Execute<'q, Postgres> + 'q>(self, query: E) -> sqlx::Result<Vec<Step>> {
         let (unnamed, budget) = (self.unnamed, self.budget);
-        let work = async move {
-            let sent = self.connection().fetch_many(Sent { query, unnamed }).try_collect();
-            let steps: Vec<Step> = budget.spend(Stage::Sent, sent).await.map_err(|error| self.judge(error))?;
-            Ok::<_, sqlx::Error>(stream::iter(steps.into_iter().map(Ok)))
-        };
-        stream::once(work).try_flatten().boxed()
-    }
-
-    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        let (unnamed, budget) = (self.unnamed, self.budget);
-        Box::pin(async move {
-            let sent = self.connection().fetch_optional(Sent { query, unnamed });
-            budget.spend(Stage::Sent, sent).await.map_err(|error| self.judge(error))
-        })
-    }
-
-    fn prepare_with<'e>(self, sql: SqlStr, types: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
-    where
-        'c: 'e,
-    {
-        let budget = self.budget;
-        Box::pin(async move { budget.spend(Stage::Sent, self.connection().prepare_with(sql, types)).await })
+        let schema = Arc::clone(&self.schema);
+        let sent = self.connection().fetch_many(Sent { query, unnamed, schema }).try_collect();
+        budget.spend(Stage::Sent, sent).await.map_err(|error| self.judge(error))
     }
 }
 
-impl<'c> Executor<'c> for &'c Pool {
-    type Database = Postgres;
-
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, sqlx::Result<Step>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        let work = async move {
-            let mut session = self.alone().await?;
-            let steps: Vec<Step> = session.fetch_many(query).try_collect().await?;
-            session.commit(News::None).await?;
-            Ok::<_, sqlx::Error>(stream::iter(steps.into_iter().map(Ok)))
-        };
-        stream::once(work).try_flatten().boxed()
-    }
-
-    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        Box::pin(async move {
-            let mut session = self.alone().await?;
-            let row = session.fetch_optional(query).await?;
-            session.commit(News::None).await?;
-            Ok(row)
-        })
-    }
-
-    fn prepare_with<'e>(self, sql: SqlStr, types: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
-    where
-        'c: 'e,
-    {
-        Box::pin(async move {
-            let mut session = self.alone().await?;
-            let statement = session.prepare_with(sql, types).await?;
-            session.commit(News::None).await?;
-            Ok(statement)
-        })
-    }
-}
-
-/// A query that may have no name on the server.
-struct Sent<E> {
-    query: E,
-    unnamed: bool,
-}
-
-impl<'q, E: Execute<'q, Postgres>> Execute<'q, Postgres> for Sent<E> {
-    fn sql(self) -> SqlStr {
-        self.query.sql()
-    }
-
-    fn statement(&self) -> Option<&PgStatement> {
-        self.query.statement()
-    }
-
-    fn take_arguments(&mut self) -> Result<Option<PgArguments>, BoxDynError> {
-        self.query.take_arguments()
-    }
-
-    fn persistent(&self) -> bool {
-        !self.unnamed && self.query.persistent()
+impl Backend for &Pool {
+    async fn send<'q, E: Execute<'q, Postgres> + 'q>(self, query: E) -> sqlx::Result<Vec<Step>> {
+        let mut session = self.alone().await?;
+        let steps = session.send(query).await?;
+        session.commit(News::None).await?;
+        Ok(steps)
     }
 }

@@ -8,6 +8,7 @@ use sqlx::{FromRow, Postgres};
 use uuid::Uuid;
 
 use super::PostgresStore;
+use super::statement::Statement;
 use crate::micros::Micros;
 use crate::rows::scan::{self, Scan, scan_statements};
 
@@ -47,7 +48,7 @@ impl PostgresStore {
             None => return Ok(filter.job_id.iter().map(JobId::as_uuid).collect()),
             Some(key) => {
                 let query = sqlx::query_scalar(include_str!("sql/find_job_versions.sql")).bind(key.as_str().to_owned());
-                self.within::<Vec<Uuid>>("finding versions", query.fetch_all(&self.pool)).await?
+                self.within::<Vec<Uuid>>("finding versions", query.fetch_all_on(&self.pool)).await?
             }
         };
         jobs.retain(|job| filter.job_id.is_none_or(|wanted| wanted.as_uuid() == *job));

@@ -18,6 +18,7 @@ use super::outcomes::MAX_DEADLOCK_ATTEMPTS;
 use super::pooler::News;
 use super::run_lists::{count_sql, list_sql};
 use super::run_statistics::{counting, counting_of_jobs};
+use super::statement::Statement;
 use super::timers::{PLANNING, TIMERS, cancel, column, insert_runs};
 use super::{PostgresStore, audit, errors};
 use crate::micros::Micros;
@@ -73,7 +74,7 @@ impl RunStore for PostgresStore {
             .bind(Micros::from(request.lease_until))
             .bind(column(&looks, |look| look.since))
             .bind(column(request.targets, |wanted| wanted.backfills));
-        let rows: Vec<ClaimColumns> = self.alone(WHAT, query.fetch_all(&self.loops)).await?;
+        let rows: Vec<ClaimColumns> = self.alone(WHAT, query.fetch_all_on(&self.loops)).await?;
         self.find_run_floors(request, &looks).await;
         let learned = self.learn_apart(rows.iter().filter_map(|row| row.job_id)).await?;
         let claim = |row: ClaimColumns| {
@@ -121,7 +122,7 @@ impl RunStore for PostgresStore {
             .bind(column(outputs, |output| output.run_id.as_uuid()))
             .bind(column(outputs, |output| output.attempt as i32))
             .bind(column(outputs, |output| output.text.clone()));
-        let kept: Vec<Uuid> = self.alone("keeping what runs print", query.fetch_all(&self.loops)).await?;
+        let kept: Vec<Uuid> = self.alone("keeping what runs print", query.fetch_all_on(&self.loops)).await?;
         Ok(kept.into_iter().map(RunId::from_uuid).collect())
     }
 
@@ -149,7 +150,7 @@ impl RunStore for PostgresStore {
 
     async fn get_run(&self, run: RunId) -> StoreResult<Run> {
         let query = sqlx::query_as(include_str!("sql/get_run.sql")).bind(run.as_uuid());
-        let found: Option<WholeRun> = self.within("reading a run", query.fetch_optional(&self.pool)).await?;
+        let found: Option<WholeRun> = self.within("reading a run", query.fetch_optional_on(&self.pool)).await?;
         found.ok_or_else(|| StoreError::not_found("run", run))?.read()
     }
 
@@ -157,7 +158,7 @@ impl RunStore for PostgresStore {
         check_limit(page.limit)?;
         let mut rows = Vec::new();
         for query in self.scans(filter, page, list_sql).await? {
-            rows.extend(self.within("listing runs", query.fetch_all(&self.pool)).await?);
+            rows.extend(self.within("listing runs", query.fetch_all_on(&self.pool)).await?);
         }
         Ok(scan::page(rows, page.limit))
     }
@@ -168,7 +169,7 @@ impl RunStore for PostgresStore {
         let page = PageRequest { limit: cap - 1, after: None };
         let mut runs = 0;
         for query in self.scans(filter, &page, count_sql).await? {
-            let (found,): (i64,) = self.within("counting runs", query.fetch_one(&self.pool)).await?;
+            let (found,): (i64,) = self.within("counting runs", query.fetch_one_on(&self.pool)).await?;
             runs += found as u32;
             if runs >= cap {
                 break;
@@ -184,7 +185,7 @@ impl RunStore for PostgresStore {
             .bind(i64::from(recent_runs.each()))
             .bind(from)
             .bind(to);
-        let rows: Vec<RunSummaryColumns> = self.within("reading recent runs", query.fetch_all(&self.pool)).await?;
+        let rows: Vec<RunSummaryColumns> = self.within("reading recent runs", query.fetch_all_on(&self.pool)).await?;
         Ok(summary::summaries(rows, recent_runs.each()))
     }
 
@@ -194,10 +195,10 @@ impl RunStore for PostgresStore {
             None => counting(histogram),
             Some(key) => {
                 let jobs = sqlx::query_scalar(include_str!("sql/find_job_versions.sql")).bind(key.to_string());
-                counting_of_jobs(histogram, self.within(WHAT, jobs.fetch_all(&self.pool)).await?)
+                counting_of_jobs(histogram, self.within(WHAT, jobs.fetch_all_on(&self.pool)).await?)
             }
         };
-        let rows = self.within(WHAT, query.fetch_all(&self.pool)).await?;
+        let rows = self.within(WHAT, query.fetch_all_on(&self.pool)).await?;
         Ok(summary::buckets(histogram, &rows))
     }
 
@@ -218,7 +219,7 @@ impl RunStore for PostgresStore {
             .bind(after.map(|cursor| cursor.id))
             .bind(i64::from(page.limit) + 1)
             .bind(filter.job_key.as_ref().map(ToString::to_string));
-        let rows: Vec<GapColumns> = self.within("listing gaps", query.fetch_all(&self.pool)).await?;
+        let rows: Vec<GapColumns> = self.within("listing gaps", query.fetch_all_on(&self.pool)).await?;
         let cursor = |row: &GapColumns| Cursor { value: row.first_slot_at.0.to_string(), id: row.id };
         Ok(page_of(rows, page.limit, cursor, |row| row.id, GapColumns::read))
     }
@@ -232,7 +233,7 @@ impl RunStore for PostgresStore {
             .bind(job.as_uuid())
             .bind(org_text(org).to_owned())
             .bind(Micros::from(slot));
-        let gap: Option<GapColumns> = self.within("looking for a gap", query.fetch_optional(&self.pool)).await?;
+        let gap: Option<GapColumns> = self.within("looking for a gap", query.fetch_optional_on(&self.pool)).await?;
         gap.map(|gap| gap.read().map(|(_, _, gap)| SlotOutcome::Gap(gap))).transpose()
     }
 }
@@ -252,7 +253,7 @@ impl PostgresStore {
             (0, 0) => {
                 // On the same connection: waiting for a second one while holding the first could deadlock the pool.
                 let query = sqlx::query_as(include_str!("sql/get_runs.sql")).bind(vec![run.as_uuid()]);
-                let found: Option<RunColumns> = on(what, query.fetch_optional(&mut *tx)).await?;
+                let found: Option<RunColumns> = on(what, query.fetch_optional_on(&mut *tx)).await?;
                 match found.ok_or_else(|| StoreError::not_found("run", run))?.read()?.status {
                     RunStatus::Pending | RunStatus::Running => return Err(moving(run)),
                     status => return Ok(Canceled::TooLate(status)),

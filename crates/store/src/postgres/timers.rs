@@ -14,6 +14,7 @@ use super::audit::insert_audit;
 use super::connect::{Conn, on};
 use super::floors::{Look, MIN_DEAD_ROWS};
 use super::org_timers::{facts_of, org_active_of};
+use super::statement::Statement;
 use crate::micros::Micros;
 use crate::rows::{
     DueTimers, LoadedJobs, Owner, PlanBatch, PlanContext, RunValues, TimerColumns, active_by_owner, errored, owners_of,
@@ -52,11 +53,11 @@ impl PostgresStore {
             .bind(targets.clone())
             .bind(i64::from(limit))
             .bind(since);
-        let due: Vec<DueColumns> = on(PLANNING, query.fetch_all(&mut *tx)).await?;
+        let due: Vec<DueColumns> = on(PLANNING, query.fetch_all_on(&mut *tx)).await?;
         let mut batch = PlanBatch::default();
         let Some(first) = due.first() else {
             let query = sqlx::query_scalar(include_str!("sql/next_due.sql")).bind(Micros::from(now)).bind(targets);
-            let next = on(PLANNING, query.fetch_optional(&mut *tx)).await?;
+            let next = on(PLANNING, query.fetch_optional_on(&mut *tx)).await?;
             return Ok((batch, HashSet::new(), next));
         };
         let next = first.next_due_at;
@@ -79,7 +80,7 @@ impl PostgresStore {
                 return Ok((false, None));
             }
             let query = sqlx::query_scalar(include_str!("sql/oldest_timer.sql")).bind(look.since);
-            Ok::<_, StoreError>((true, self.within(PLANNING, query.fetch_optional(&self.loops)).await?))
+            Ok::<_, StoreError>((true, self.within(PLANNING, query.fetch_optional_on(&self.loops)).await?))
         };
         if let Ok((many, oldest)) = oldest.await {
             self.timer_floors.found(TIMERS, look, oldest, Micros::from(now), many);
@@ -89,7 +90,7 @@ impl PostgresStore {
     /// Dead rows of `active_runs` and of `timers`.
     pub(super) async fn count_dead_rows(&self) -> StoreResult<(i64, i64)> {
         let query = sqlx::query_as(include_str!("sql/count_dead_rows.sql"));
-        self.within("counting dead rows", query.fetch_one(&self.loops)).await
+        self.within("counting dead rows", query.fetch_one_on(&self.loops)).await
     }
 
     /// Collects what each plan needs and what it says.
@@ -119,7 +120,7 @@ impl PostgresStore {
         let mut learned = self.known.look_up(ids);
         if !learned.missing().is_empty() {
             let query = sqlx::query_as(include_str!("sql/read_jobs.sql")).bind(learned.missing().to_vec());
-            learned.add(on("reading jobs", query.fetch_all(&mut *conn)).await?, &self.known)?;
+            learned.add(on("reading jobs", query.fetch_all_on(&mut *conn)).await?, &self.known)?;
         }
         Ok(learned)
     }
@@ -144,7 +145,7 @@ pub(super) async fn active_of(conn: Conn<'_, '_>, jobs: Vec<Uuid>) -> StoreResul
         return Ok(HashMap::new());
     }
     let query = sqlx::query_as(include_str!("sql/read_active.sql")).bind(jobs);
-    Ok(active_by_owner(on("reading active runs", query.fetch_all(&mut *conn)).await?))
+    Ok(active_by_owner(on("reading active runs", query.fetch_all_on(&mut *conn)).await?))
 }
 
 /// Returns when the jobs of these keys last succeeded.
@@ -155,7 +156,7 @@ pub(super) async fn upstream_of(conn: Conn<'_, '_>, mut keys: Vec<String>) -> St
     keys.sort_unstable();
     keys.dedup();
     let query = sqlx::query_as(include_str!("sql/read_upstream.sql")).bind(keys);
-    Ok(successes_by_key(on("reading successes", query.fetch_all(&mut *conn)).await?))
+    Ok(successes_by_key(on("reading successes", query.fetch_all_on(&mut *conn)).await?))
 }
 
 /// Writes plans, and returns which runs were new. Timers are already locked; then `active_runs`, then `jobs`.
@@ -184,28 +185,28 @@ pub(super) async fn write(
             .bind(sparse(t, |t| t.timer.last_local_date.as_deref()))
             .bind(sparse(t, |t| t.last_run.map(|(at, _)| at)))
             .bind(sparse(t, |t| t.last_run.map(|(_, id)| id)));
-        on(what, query.execute(&mut *conn)).await?;
+        on(what, query.execute_on(&mut *conn)).await?;
     }
     if !batch.org_errors.is_empty() {
         let query = sqlx::query(include_str!("sql/set_timer_errors.sql"))
             .bind(column(&batch.org_errors, |error| error.job.id.as_uuid()))
             .bind(column(&batch.org_errors, |error| error.org.as_str()))
             .bind(column(&batch.org_errors, |error| error.why.as_str()));
-        on(what, query.execute(&mut *conn)).await?;
+        on(what, query.execute_on(&mut *conn)).await?;
     }
     if !batch.cancel.is_empty() {
         cancel(conn, what, &batch.cancel, now, by).await?;
     }
     if !batch.retire.is_empty() {
         let query = sqlx::query(include_str!("sql/retire_jobs.sql")).bind(batch.retire.clone()).bind(now);
-        on(what, query.execute(&mut *conn)).await?;
+        on(what, query.execute_on(&mut *conn)).await?;
     }
     if !batch.errors.is_empty() {
         let query = sqlx::query_as(include_str!("sql/set_job_errors.sql"))
             .bind(column(&batch.errors, |(id, _)| *id))
             .bind(column(&batch.errors, |(_, error)| error.clone()))
             .bind(now);
-        let errored: Vec<(Uuid, String, String)> = on(what, query.fetch_all(&mut *conn)).await?;
+        let errored: Vec<(Uuid, String, String)> = on(what, query.fetch_all_on(&mut *conn)).await?;
         for (id, key, why) in errored {
             insert_audit(&mut *conn, &errored::of_job(JobId::from_uuid(id), &key, &why, now.into())).await?;
         }
@@ -223,15 +224,15 @@ pub(super) async fn cancel(
 ) -> StoreResult<(u64, u64)> {
     let why = Failure::canceled(by).message;
     let query = sqlx::query_scalar(include_str!("sql/cancel_pending.sql")).bind(runs.to_vec()).bind(now).bind(why);
-    let ended: Vec<Uuid> = on(what, query.fetch_all(&mut *conn)).await?;
+    let ended: Vec<Uuid> = on(what, query.fetch_all_on(&mut *conn)).await?;
     let by = storable_text(by, MAX_FAILURE_MESSAGE_BYTES);
     let query = sqlx::query(include_str!("sql/request_cancel.sql")).bind(runs.to_vec()).bind(by);
-    let asked = on(what, query.execute(&mut *conn)).await?.rows_affected();
+    let asked = on(what, query.execute_on(&mut *conn)).await?.rows_affected();
     let counted = (ended.len() as u64, asked);
     if !ended.is_empty() {
         // A one-time job whose only run will not happen has had its slot.
         let query = sqlx::query(include_str!("sql/retire_one_time.sql")).bind(ended).bind(now);
-        on(what, query.execute(&mut *conn)).await?;
+        on(what, query.execute_on(&mut *conn)).await?;
     }
     Ok(counted)
 }
@@ -267,7 +268,7 @@ pub(super) async fn insert_runs(
         .bind(column(&beside, |r| r.id))
         .bind(column(&beside, |r| r.max_concurrent))
         .bind(now);
-    let new: Option<Vec<Uuid>> = on(what, query.fetch_one(&mut *conn)).await?;
+    let new: Option<Vec<Uuid>> = on(what, query.fetch_one_on(&mut *conn)).await?;
     Ok(new.map_or_else(|| runs.iter().map(|run| run.id).collect(), HashSet::from_iter))
 }
 
@@ -286,7 +287,7 @@ async fn insert_gaps(conn: Conn<'_, '_>, what: &str, batch: &PlanBatch, now: Mic
         .bind(column(g, |g| g.gap.reason.as_str()))
         .bind(column(g, |g| g.gap.actor.clone()))
         .bind(now);
-    on(what, query.execute(&mut *conn)).await?;
+    on(what, query.execute_on(&mut *conn)).await?;
     Ok(())
 }
 

@@ -7,21 +7,23 @@ use uuid::Uuid;
 
 use super::connect::{Conn, look, on};
 use super::migrate;
+use super::statement::Statement;
 use crate::micros::Micros;
 use crate::rows::{JobCountColumns, count, job_counts};
 use crate::upkeep::{Content, Inspection, MAX_COUNTED_RUNS};
 
 pub(crate) async fn inspect(url: &str) -> StoreResult<Inspection> {
-    let mut tx = look(url).await?;
+    let (mut tx, schema) = look(url).await?;
     let status = sqlx::query_as(include_str!("sql/status.sql"));
     let (product, size, oldest): (String, i64, Option<Micros>) =
-        on("reading the status", status.fetch_one(&mut tx)).await?;
-    let schema_version = migrate::found(&mut tx).await?;
-    let known = schema_version == migrate::latest();
+        on("reading the status", status.fetch_one_on(&mut tx)).await?;
+    let migrate::FoundVersion { version: schema_version, old_layout } = migrate::found(&mut tx, &schema).await?;
+    let known = schema_version == migrate::latest() && !old_layout;
     Ok(Inspection {
         product: format!("postgres {product}"),
         schema_version,
         needed_version: migrate::latest(),
+        old_layout,
         size_bytes: u64::try_from(size).ok(),
         oldest_transaction_at: oldest.map(Into::into),
         content: if known { Some(content(&mut tx).await?) } else { None },
@@ -31,16 +33,16 @@ pub(crate) async fn inspect(url: &str) -> StoreResult<Inspection> {
 async fn content(tx: Conn<'_, '_>) -> StoreResult<Content> {
     const WHAT: &str = "counting";
     let jobs = sqlx::query_as(include_str!("sql/count_jobs_by_status.sql"));
-    let jobs: Vec<JobCountColumns> = on(WHAT, jobs.fetch_all(&mut *tx)).await?;
+    let jobs: Vec<JobCountColumns> = on(WHAT, jobs.fetch_all_on(&mut *tx)).await?;
     let runs = sqlx::query_as(include_str!("sql/count_some_runs.sql")).bind(MAX_COUNTED_RUNS as i64 + 1);
-    let (runs, oldest): (i64, Option<Uuid>) = on(WHAT, runs.fetch_one(tx)).await?;
+    let (runs, oldest): (i64, Option<Uuid>) = on(WHAT, runs.fetch_one_on(tx)).await?;
     Ok(Content::new(job_counts(jobs)?, count(runs), oldest.map(|id| RunId::from_uuid(id).time())))
 }
 
 pub(crate) async fn count_old(url: &str, before: Timestamp) -> StoreResult<Pruned> {
-    let mut tx = look(url).await?;
+    let (mut tx, _) = look(url).await?;
     let query = sqlx::query_as(include_str!("sql/count_old.sql"));
     let query = query.bind(Micros::from(before)).bind(RunId::first_at(before).as_uuid());
-    let (runs, gaps, audit): (i64, i64, i64) = on("counting", query.fetch_one(&mut tx)).await?;
+    let (runs, gaps, audit): (i64, i64, i64) = on("counting", query.fetch_one_on(&mut tx)).await?;
     Ok(Pruned { runs: count(runs), gaps: count(gaps), audit: count(audit), answers: 0 })
 }

@@ -8,6 +8,7 @@ use sqlx::error::ErrorKind;
 
 /// The primary result codes of SQLite (<https://www.sqlite.org/rescode.html>); the extended ones keep them in their last byte.
 mod code {
+    pub(super) const ERROR: u32 = 1;
     pub(super) const PERM: u32 = 3;
     pub(super) const BUSY: u32 = 5;
     pub(super) const LOCKED: u32 = 6;
@@ -49,6 +50,10 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
         Some(code::READONLY) => "; the file or its folder cannot be written: check their owner and rights",
         Some(code::PERM | code::CANTOPEN) => "; check that the folder exists and who may use it",
         Some(code::FULL) => "; make room on the disk",
+        _ if is_schema(&error) => {
+            "; the database belongs to another release, or its tables were changed: stop all instances, start the newest \
+             release, or restore a backup"
+        }
         Some(code::IOERR) => "; check the disk and the file system (network file systems are no place for SQLite)",
         _ => "",
     };
@@ -61,9 +66,10 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
         Some(code::BUSY | code::LOCKED) => UnavailableReason::Locked,
         Some(code::READONLY) => UnavailableReason::ReadOnly,
         Some(code::FULL) => UnavailableReason::DiskFull,
+        _ if is_schema(&error) => UnavailableReason::Schema,
         _ => UnavailableReason::Unreachable,
     };
-    let lasts = needs_an_operator(&error);
+    let lasts = needs_an_operator(&error) || kind == UnavailableReason::Schema;
     let reason = storable_text(&format!("{said}{hint}"), 2_000);
     let what = storable_text(&format!("{what}: {reason}"), 2_000);
     let source: Box<dyn Error + Send + Sync> = if lasts { Box::new(NeedsOperator { reason }) } else { Box::new(error) };
@@ -102,6 +108,18 @@ pub(super) fn needs_an_operator(error: &sqlx::Error) -> bool {
     primary(error).is_some_and(|code| LASTING.contains(&code))
 }
 
+/// Whether a table or a column is missing. SQLite has one code for all errors of a statement, so the message tells.
+fn is_schema(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::ColumnNotFound(_) | sqlx::Error::ColumnIndexOutOfBounds { .. } => true,
+        sqlx::Error::Database(said) if primary(error) == Some(code::ERROR) => {
+            ["no such table: ", "no such column: "].iter().any(|missing| said.message().starts_with(missing))
+                || said.message().contains(" has no column named ")
+        }
+        _ => false,
+    }
+}
+
 /// A refusal that names the database itself.
 pub(super) fn refused(reason: String) -> StoreError {
     Invalid::new("database", reason).into()
@@ -112,12 +130,12 @@ fn primary(error: &sqlx::Error) -> Option<u32> {
     Some(code & 0xff)
 }
 
-/// SQLite names the columns: `UNIQUE constraint failed: jobs.job_key`.
+/// SQLite names the columns: `UNIQUE constraint failed: everbell_jobs.job_key`.
 fn conflict(what: &str, said: &str) -> String {
     match said.rsplit(": ").next().unwrap_or(said) {
-        "jobs.job_key" => format!("{what}: a job of this key is living already"),
-        "jobs.job_key, jobs.version" => format!("{what}: this version of the job exists already"),
-        "tokens.name" | "tokens.hash" => format!("{what}: a token of this name exists already"),
+        "everbell_jobs.job_key" => format!("{what}: a job of this key is living already"),
+        "everbell_jobs.job_key, everbell_jobs.version" => format!("{what}: this version of the job exists already"),
+        "everbell_tokens.name" | "everbell_tokens.hash" => format!("{what}: a token of this name exists already"),
         columns => format!("{what}: it exists already ({columns})"),
     }
 }
@@ -162,12 +180,12 @@ mod tests {
 
     #[tokio::test]
     async fn constraints_are_conflicts_or_damage() {
-        let setup = "create table jobs (job_key text unique check (job_key <> 'x')); insert into jobs values ('a')";
-        let (error, committed) = said(setup, "insert into jobs values ('a')").await;
+        let setup = "create table everbell_jobs (job_key text unique check (job_key <> 'x')); insert into everbell_jobs values ('a')";
+        let (error, committed) = said(setup, "insert into everbell_jobs values ('a')").await;
         for error in [error, committed] {
             assert_eq!(error.to_string(), "conflict: ringing: a job of this key is living already");
         }
-        let (error, _) = said(setup, "insert into jobs values ('x')").await;
+        let (error, _) = said(setup, "insert into everbell_jobs values ('x')").await;
         assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
     }
 

@@ -21,6 +21,7 @@ mod job_changes;
 mod jobs;
 mod marker;
 mod migrate;
+mod old_layout;
 mod org_timers;
 mod orgs;
 mod outcomes;

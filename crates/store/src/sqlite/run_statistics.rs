@@ -110,12 +110,12 @@ mod tests {
 
     /// A job for each org, and its runs for a thousand orgs at one instant.
     const CROWD: [&str; 2] = [
-        "insert into jobs (id, job_key, version, target, payload, schedule_type, cron_expression, timezone, anchor_at,
+        "insert into everbell_jobs (id, job_key, version, target, payload, schedule_type, cron_expression, timezone, anchor_at,
            dst_gap, dst_fold, scope, policies, labels, description, source, content_hash, created_by, created_at, status,
            revision, updated_by, updated_at)
          values (zeroblob(16), 'orgs', 1, 'log', '{}', 'recurring', '0 1 * * *', 'UTC', 0, 'shift', 'first', 'per_org',
            '{}', '{}', '', 'api', x'00', 'ana', 0, 'active', 1, 'ana', 0)",
-        "insert into runs (id, job_id, org_id, at, nonce, scheduled_at, created_at, trigger, target, catch_up, folded)
+        "insert into everbell_runs (id, job_id, org_id, at, nonce, scheduled_at, created_at, trigger, target, catch_up, folded)
          with recursive n (n) as (select 1 union all select n + 1 from n where n < 1000)
          select unhex(printf('%012x%020x', 1000, n)), zeroblob(16), 'org-' || n, 1000000, 0, 1000000, 1000000,
            'schedule:0 1 * * *', 'log', 0, 0 from n",

@@ -1,4 +1,4 @@
-CREATE TABLE active_runs (
+CREATE TABLE everbell_active_runs (
   run_id           blob primary key not null,
   job_id           blob,
   org_id           text not null default '',
@@ -20,9 +20,9 @@ CREATE TABLE active_runs (
   check ((status = 'running') = (lease_until is not null)),
   check (status = 'pending' or (runner_id is not null and not held and attempt >= 1))
 ) strict, without rowid;
-CREATE INDEX active_runs_job on active_runs (job_id, org_id);
-CREATE INDEX active_runs_pending on active_runs (target, available_at) where status = 'pending';
-CREATE TABLE audit (
+CREATE INDEX everbell_active_runs_job on everbell_active_runs (job_id, org_id);
+CREATE INDEX everbell_active_runs_pending on everbell_active_runs (target, available_at) where status = 'pending';
+CREATE TABLE everbell_audit (
   id     blob primary key not null,
   at     integer not null,
   actor  text not null,
@@ -32,13 +32,13 @@ CREATE TABLE audit (
   before text,
   after  text
 , address text, request_id text, role text) strict;
-CREATE INDEX audit_at on audit (at, id);
-CREATE INDEX audit_object on audit (object, at, id);
-CREATE TABLE clock (
+CREATE INDEX everbell_audit_at on everbell_audit (at, id);
+CREATE INDEX everbell_audit_object on everbell_audit (object, at, id);
+CREATE TABLE everbell_clock (
   id         integer primary key check (id = 1),
   trusted_at integer not null
 ) strict;
-CREATE TABLE gaps (
+CREATE TABLE everbell_gaps (
   id            blob primary key not null,
   job_id        blob not null,
   org_id        text not null default '',
@@ -49,9 +49,9 @@ CREATE TABLE gaps (
   actor         text,
   created_at    integer not null
 ) strict;
-CREATE INDEX gaps_first on gaps (first_slot_at, id);
-CREATE INDEX gaps_job on gaps (job_id, first_slot_at, id);
-CREATE TABLE instances (
+CREATE INDEX everbell_gaps_first on everbell_gaps (first_slot_at, id);
+CREATE INDEX everbell_gaps_job on everbell_gaps (job_id, first_slot_at, id);
+CREATE TABLE everbell_instances (
   id            blob primary key not null,
   host          text not null,
   pid           integer not null,
@@ -63,27 +63,27 @@ CREATE TABLE instances (
   draining      integer not null default 0,
   clock_skew_ms integer not null
 , process text) strict;
-CREATE VIEW job_rows as
+CREATE VIEW everbell_job_rows as
 select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.schedule_type, j.timezone,
        j.anchor_at, j.start_at, j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source,
        j.supersedes_job_id, j.created_by, j.created_at, j.status, j.error, j.pause_reason, j.paused_by, j.paused_at,
        j.paused_until, j.revision, j.consecutive_failures, j.updated_by, j.updated_at,
        t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date,
        case when j.scope = 'global' then t.last_run_at else
-         (select r.at from runs r where r.job_id = j.id and r.skip_reason is not 'operator'
+         (select r.at from everbell_runs r where r.job_id = j.id and r.skip_reason is not 'operator'
           order by r.at desc limit 1) end as last_run_at,
        case when j.scope = 'global' then t.last_run_id else
-         (select r.id from runs r where r.job_id = j.id and r.skip_reason is not 'operator'
+         (select r.id from everbell_runs r where r.job_id = j.id and r.skip_reason is not 'operator'
           order by r.at desc, r.id desc limit 1) end as last_run_id,
        case when j.scope = 'per_org' and j.status = 'active' then
-         (select o.next_run_at from timers o where o.job_id = j.id and o.org_id <> '' and o.next_run_at is not null
+         (select o.next_run_at from everbell_timers o where o.job_id = j.id and o.org_id <> '' and o.next_run_at is not null
           order by o.next_run_at, o.org_id limit 1) end as next_org_run_at,
        case when j.scope = 'per_org' and j.status = 'active' then
-         (select o.org_id from timers o where o.job_id = j.id and o.org_id <> '' and o.next_run_at is not null
+         (select o.org_id from everbell_timers o where o.job_id = j.id and o.org_id <> '' and o.next_run_at is not null
           order by o.next_run_at, o.org_id limit 1) end as next_org_id
-from jobs j
-left join timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global';
-CREATE TABLE jobs (
+from everbell_jobs j
+left join everbell_timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global';
+CREATE TABLE everbell_jobs (
   id                   blob primary key not null,
   job_key              text not null,
   version              integer not null check (version >= 1),
@@ -104,7 +104,7 @@ CREATE TABLE jobs (
   description          text not null,
   source               text not null check (source in ('api', 'config', 'code')),
   content_hash         blob not null,
-  supersedes_job_id    blob references jobs (id),
+  supersedes_job_id    blob references everbell_jobs (id),
   created_by           text not null,
   created_at           integer not null,
   -- state
@@ -124,13 +124,14 @@ CREATE TABLE jobs (
   check ((status = 'paused') = (pause_reason is not null)),
   check ((pause_reason is null) = (paused_at is null) and (pause_reason is null) = (paused_by is null))
 ) strict;
-CREATE INDEX jobs_failing on jobs (id) where consecutive_failures > 0;
-CREATE UNIQUE INDEX jobs_living on jobs (job_key) where status <> 'retired';
-CREATE INDEX jobs_paused_until on jobs (paused_until) where paused_until is not null;
-CREATE INDEX jobs_per_org on jobs (job_key) where scope = 'per_org' and status <> 'retired';
-CREATE INDEX jobs_target on jobs (target, status);
-CREATE TABLE org_overrides (
-  org_id          text not null references orgs (id) on delete cascade,
+CREATE INDEX everbell_jobs_failing on everbell_jobs (id) where consecutive_failures > 0;
+CREATE UNIQUE INDEX everbell_jobs_living on everbell_jobs (job_key) where status <> 'retired';
+CREATE INDEX everbell_jobs_paused_until on everbell_jobs (paused_until) where paused_until is not null;
+CREATE INDEX everbell_jobs_per_org on everbell_jobs (job_key) where scope = 'per_org' and status <> 'retired';
+CREATE INDEX everbell_jobs_target on everbell_jobs (target, status);
+CREATE TABLE everbell_migrations (version integer primary key, applied_at integer not null) strict;
+CREATE TABLE everbell_org_overrides (
+  org_id          text not null references everbell_orgs (id) on delete cascade,
   job_key         text not null,
   enabled         integer not null check (enabled in (0, 1)),
   cron_expression text,
@@ -138,7 +139,7 @@ CREATE TABLE org_overrides (
   updated_at      integer not null,
   primary key (org_id, job_key)
 ) strict, without rowid;
-CREATE TABLE orgs (
+CREATE TABLE everbell_orgs (
   id         text primary key not null,
   name       text not null,
   settings   text not null,
@@ -155,12 +156,12 @@ CREATE TABLE orgs (
   waiting    integer not null check (waiting in (0, 1)),
   check ((moved_from is null) = (moved_at is null))
 ) strict, without rowid;
-CREATE INDEX orgs_deleted on orgs (id) where deleted;
-CREATE INDEX orgs_waiting on orgs (id) where waiting;
-CREATE TRIGGER outcomes_end after insert on outcomes begin
-  delete from active_runs where run_id = new.run_id;
+CREATE INDEX everbell_orgs_deleted on everbell_orgs (id) where deleted;
+CREATE INDEX everbell_orgs_waiting on everbell_orgs (id) where waiting;
+CREATE TRIGGER everbell_outcomes_end after insert on everbell_outcomes begin
+  delete from everbell_active_runs where run_id = new.run_id;
 end;
-CREATE TABLE outcomes (
+CREATE TABLE everbell_outcomes (
   run_id          blob primary key not null,
   status          text not null check (status in ('succeeded', 'failed', 'canceled')),
   attempt         integer not null,
@@ -175,8 +176,8 @@ CREATE TABLE outcomes (
   output          text,
   check ((status = 'succeeded') = (failure_code is null))
 ) strict;
-CREATE INDEX outcomes_bad on outcomes (run_id) where status <> 'succeeded';
-CREATE TABLE requests (
+CREATE INDEX everbell_outcomes_bad on everbell_outcomes (run_id) where status <> 'succeeded';
+CREATE TABLE everbell_requests (
   key         text primary key not null,
   fingerprint blob not null,
   status      integer,
@@ -184,8 +185,8 @@ CREATE TABLE requests (
   created_at  integer not null, deed text,
   check ((status is null) = (body is null))
 ) strict;
-CREATE INDEX requests_created on requests (created_at);
-CREATE VIEW run_rows as
+CREATE INDEX everbell_requests_created on everbell_requests (created_at);
+CREATE VIEW everbell_run_rows as
 select r.id, r.job_id, j.job_key, j.version as job_version, r.org_id, r.local_date, r.target,
        coalesce(r.payload, j.payload, '{}') as payload,
        r.trigger, r.nonce = 0 as by_slot, r.at, r.scheduled_at, r.created_at,
@@ -201,26 +202,26 @@ select r.id, r.job_id, j.job_key, j.version as job_version, r.org_id, r.local_da
        coalesce(a.failure_details, o.failure_details) as failure_details,
        case when a.status = 'pending' and a.attempt > 0 then a.available_at end as next_attempt_at,
        o.result
-from runs r
-left join jobs j on j.id = r.job_id
-left join active_runs a on a.run_id = r.id
-left join outcomes o on o.run_id = r.id;
-CREATE TRIGGER runs_active after insert on runs when new.skip_reason is null begin
-  insert into active_runs (run_id, job_id, org_id, target, status, held, max_concurrent, attempt, available_at)
+from everbell_runs r
+left join everbell_jobs j on j.id = r.job_id
+left join everbell_active_runs a on a.run_id = r.id
+left join everbell_outcomes o on o.run_id = r.id;
+CREATE TRIGGER everbell_runs_active after insert on everbell_runs when new.skip_reason is null begin
+  insert into everbell_active_runs (run_id, job_id, org_id, target, status, held, max_concurrent, attempt, available_at)
   values (new.id, new.job_id, new.org_id, new.target, 'pending', 0, 1, 0, new.scheduled_at);
 end;
-CREATE TRIGGER runs_gone after delete on runs begin
-  delete from outcomes where run_id = old.id;
-  update timers
+CREATE TRIGGER everbell_runs_gone after delete on everbell_runs begin
+  delete from everbell_outcomes where run_id = old.id;
+  update everbell_timers
   set (last_run_at, last_run_id) =
-    (select r.at, r.id from runs r where r.job_id = timers.job_id and r.skip_reason is not 'operator'
+    (select r.at, r.id from everbell_runs r where r.job_id = everbell_timers.job_id and r.skip_reason is not 'operator'
      order by r.at desc, r.id desc limit 1)
   where org_id = '' and last_run_id = old.id
     and job_id in (select old.job_id union all
-                   select v.id from jobs j join jobs v on v.job_key = j.job_key and v.status <> 'retired'
+                   select v.id from everbell_jobs j join everbell_jobs v on v.job_key = j.job_key and v.status <> 'retired'
                    where j.id = old.job_id);
 end;
-CREATE TABLE runs (
+CREATE TABLE everbell_runs (
   id              blob primary key not null,
   job_id          blob,
   org_id          text not null default '',
@@ -239,9 +240,8 @@ CREATE TABLE runs (
   check ((skip_reason is null) = (skip_detail is null)),
   unique (job_id, at, org_id, nonce)
 ) strict, without rowid;
-CREATE INDEX runs_skipped on runs (id) where skip_reason is not null;
-CREATE TABLE schema_migrations (version integer primary key, applied_at integer not null) strict;
-CREATE TABLE sessions (
+CREATE INDEX everbell_runs_skipped on everbell_runs (id) where skip_reason is not null;
+CREATE TABLE everbell_sessions (
   id           blob primary key not null,
   hash         blob not null unique,
   token_hash   blob not null,
@@ -253,11 +253,11 @@ CREATE TABLE sessions (
   address      text,
   user_agent   text
 ) strict;
-CREATE INDEX sessions_expires on sessions (expires_at);
-CREATE INDEX sessions_token on sessions (token_hash, created_at, id);
-CREATE TABLE sweeps (
+CREATE INDEX everbell_sessions_expires on everbell_sessions (expires_at);
+CREATE INDEX everbell_sessions_token on everbell_sessions (token_hash, created_at, id);
+CREATE TABLE everbell_sweeps (
   id         blob primary key not null,
-  job_id     blob not null references jobs (id),
+  job_id     blob not null references everbell_jobs (id),
   job_key    text not null,
   work       text not null check (work in ('arm', 'resume', 'run_now', 'backfill')),
   detail     text not null,
@@ -267,8 +267,8 @@ CREATE TABLE sweeps (
   seen       integer not null check (seen >= 0),
   stepped_at integer not null
 ) strict, without rowid;
-CREATE TABLE timers (
-  job_id           blob not null references jobs (id),
+CREATE TABLE everbell_timers (
+  job_id           blob not null references everbell_jobs (id),
   org_id           text not null default '',
   target           text not null,
   next_run_at      integer,
@@ -280,10 +280,10 @@ CREATE TABLE timers (
   last_run_id      blob,
   primary key (job_id, org_id)
 ) strict, without rowid;
-CREATE INDEX timers_due on timers (next_run_at) where next_run_at is not null;
-CREATE INDEX timers_errored on timers (org_id) where error is not null;
-CREATE INDEX timers_first_org on timers (job_id, next_run_at, org_id) where org_id <> '' and next_run_at is not null;
-CREATE TABLE tokens (
+CREATE INDEX everbell_timers_due on everbell_timers (next_run_at) where next_run_at is not null;
+CREATE INDEX everbell_timers_errored on everbell_timers (org_id) where error is not null;
+CREATE INDEX everbell_timers_first_org on everbell_timers (job_id, next_run_at, org_id) where org_id <> '' and next_run_at is not null;
+CREATE TABLE everbell_tokens (
   name         text primary key not null,
   hash         blob not null unique,
   role         text not null,

@@ -204,7 +204,8 @@ mod tests {
             let mut tx = held.begin().await.unwrap();
             // Known to this connection only: to the next one there is room again.
             tx.run(sqlx::query("pragma max_page_count = 1")).await.unwrap();
-            let big = "insert into requests (key, fingerprint, created_at) values ('big', zeroblob(10000000), 0)";
+            let big =
+                "insert into everbell_requests (key, fingerprint, created_at) values ('big', zeroblob(10000000), 0)";
             let error = tx.run(sqlx::query(big)).await.unwrap_err();
             assert!(error.is_transient() && error.to_string().contains("make room"), "{error}");
             assert!(error.needs_operator().is_some());

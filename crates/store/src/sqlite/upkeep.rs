@@ -18,12 +18,13 @@ pub(crate) async fn inspect(path: &Path) -> StoreResult<Inspection> {
     let failed = |error| errors::from_sqlx("reading the status", error);
     let status = sqlx::query_as(include_str!("sql/status.sql"));
     let (product, size): (String, i64) = status.fetch_one(&mut connection).await.map_err(failed)?;
-    let schema_version = migrate::found(&mut connection).await?;
-    let known = schema_version == migrate::latest();
+    let migrate::FoundVersion { version: schema_version, old_layout } = migrate::found(&mut connection).await?;
+    let known = schema_version == migrate::latest() && !old_layout;
     Ok(Inspection {
         product: format!("sqlite {product}"),
         schema_version,
         needed_version: migrate::latest(),
+        old_layout,
         size_bytes: u64::try_from(size).ok(),
         oldest_transaction_at: None,
         content: if known { Some(content(&mut connection).await?) } else { None },

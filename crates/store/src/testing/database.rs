@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use everbell_core::store::ClusterStore;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 
+use crate::postgres::schema::DEFAULT_SCHEMA;
 use crate::postgres::{PostgresStore, migrate};
 
 /// The template of an empty database. It accepts no connections.
@@ -112,18 +113,20 @@ async fn migrated_template(connection: &mut PgConnection, server: &str) -> Strin
     name
 }
 
-/// Differs between builds whose migrations differ.
+/// Differs between builds whose migrations, or their schema, differ.
 fn schema_hash() -> u64 {
     let mut hasher = DefaultHasher::new();
-    migrate::MIGRATIONS.hash(&mut hasher);
+    (DEFAULT_SCHEMA, migrate::MIGRATIONS).hash(&mut hasher);
     hasher.finish()
 }
 
 /// Runs statements on the database of an address, `postgres://…` or `sqlite:…`: what a test does to a database behind the
-/// back of the store. Panics with the reason when that fails.
+/// back of the store. They name tables as `everbell.jobs`, which is `everbell_jobs` on SQLite. Panics with the reason when
+/// that fails.
 pub async fn execute(url: &str, sql: &'static str) {
     if url.starts_with("sqlite:") {
         let mut connection = SqliteConnection::connect(url).await.expect("open the test database");
+        let sql = AssertSqlSafe(sql.replace("everbell.", "everbell_"));
         connection.execute(sql).await.expect("run the statements");
         return connection.close().await.expect("close the test database");
     }

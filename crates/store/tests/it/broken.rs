@@ -7,7 +7,7 @@ use everbell_store::postgres::PostgresStore;
 use everbell_store::sqlite::SqliteStore;
 use everbell_store::testing::TestDatabase;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection, PgConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
 
 use super::sqlite::Folder;
 
@@ -33,11 +33,13 @@ impl Broken {
         }
     }
 
-    /// Damages the database, with SQL that both understand.
+    /// Damages the database, with SQL that both understand but for the names of tables: `everbell.jobs` is
+    /// `everbell_jobs` on SQLite.
     pub(super) async fn run(&self, sql: &'static str) {
         match self {
             Broken::InFile(folder) => {
                 let options = SqliteConnectOptions::new().filename(folder.file()).foreign_keys(false);
+                let sql = AssertSqlSafe(sql.replace("everbell.", "everbell_"));
                 sqlx::raw_sql(sql).execute(&mut options.connect().await.unwrap()).await.unwrap();
             }
             Broken::OnServer(database) => {

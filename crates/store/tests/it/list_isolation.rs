@@ -62,7 +62,7 @@ async fn a_job_among_jobs(database: Broken) {
     let store = database.open().await;
     let bad = create(&*store, "bad", "0 * * * *").await;
     create(&*store, "good", "0 * * * *").await;
-    database.run("update jobs set policies = '{' where job_key = 'bad'").await;
+    database.run("update everbell.jobs set policies = '{' where job_key = 'bad'").await;
     let store = database.open().await;
     for limit in LIMITS {
         let (jobs, unreadable) =
@@ -78,7 +78,7 @@ async fn a_run_among_runs(database: Broken) {
     create(&*store, "good", "0 * * * *").await;
     let planned = plan_due(&*store, at("01:00:00"), 10).await.unwrap();
     let bad = planned.runs.iter().find(|run| run.job.key.as_str() == "bad").unwrap().id;
-    database.run("update runs set trigger = '?' where job_id = (select id from jobs where job_key = 'bad')").await;
+    database.run("update everbell.runs set trigger = '?' where job_id = (select id from everbell.jobs where job_key = 'bad')").await;
     for limit in LIMITS {
         let (runs, unreadable) =
             all(limit, |page| async { store.list_runs(&RunFilter::default(), &{ page }).await }).await;
@@ -99,7 +99,11 @@ async fn a_gap_among_gaps(database: Broken) {
         let resume = |view: &change::JobView| change::resume(view, Missed::Skip, "ana", at("03:30:00"));
         store.change_job(&job, None, &resume, &audit(number + 1)).await.unwrap();
     }
-    database.run("update gaps set org_id = ' ' where job_id = (select id from jobs where job_key = 'bad')").await;
+    database
+        .run(
+            "update everbell.gaps set org_id = ' ' where job_id = (select id from everbell.jobs where job_key = 'bad')",
+        )
+        .await;
     for limit in LIMITS {
         let (gaps, unreadable) =
             all(limit, |page| async { store.list_gaps(&GapFilter::default(), &{ page }).await }).await;
@@ -113,7 +117,7 @@ async fn an_entry_of_the_audit_trail_among_others(database: Broken) {
         let entry = everbell_core::store::AuditEntry { actor: actor.to_owned(), ..audit(number) };
         store.append_audit(&entry).await.unwrap();
     }
-    database.run("update audit set before = '{' where actor = 'bad'").await;
+    database.run("update everbell.audit set before = '{' where actor = 'bad'").await;
     for limit in LIMITS {
         let (entries, unreadable) = all(limit, |page| async { store.list_audit(None, &{ page }).await }).await;
         assert_eq!((entries.len(), unreadable), (1, vec![audit(1).id.to_string()]));
@@ -138,7 +142,7 @@ async fn an_instance_among_instances(database: Broken) {
         };
         store.heartbeat(&instance).await.unwrap();
     }
-    database.run("update instances set roles = '{' where host = 'bad'").await;
+    database.run("update everbell.instances set roles = '{' where host = 'bad'").await;
     let hosts: Vec<String> = store.list_instances().await.unwrap().into_iter().map(|one| one.host).collect();
     assert_eq!(hosts, ["good"]);
 }
@@ -148,7 +152,7 @@ async fn an_org_update_among_org_updates(database: Broken) {
     orgs(&*store).await;
     let bad = per_org(&*store, "bad").await;
     per_org(&*store, "good").await;
-    database.run("update sweeps set detail = '{' where job_key = 'bad'").await;
+    database.run("update everbell.sweeps set detail = '{' where job_key = 'bad'").await;
     let org_updates = store.list_org_updates().await.unwrap();
     assert_eq!(org_updates.iter().map(|org_update| org_update.job_key.as_str()).collect::<Vec<_>>(), ["good"]);
     is_corrupt(store.stop_org_update(audit(bad.as_uuid().as_u128()).id, &audit(3)).await);
@@ -165,7 +169,7 @@ async fn a_token_among_tokens(database: Broken) {
         store.create_token(&token, &audit(u128::from(number))).await.unwrap();
     }
     // Whatever is in the row of a token, the store can read it: what a role allows is judged by who asks.
-    database.run("update tokens set role = '?' where name = 'bad'").await;
+    database.run("update everbell.tokens set role = '?' where name = 'bad'").await;
     let roles: Vec<String> = store.list_tokens().await.unwrap().into_iter().map(|token| token.role).collect();
     assert_eq!(roles, ["?", "viewer"]);
 }
@@ -173,7 +177,7 @@ async fn a_token_among_tokens(database: Broken) {
 async fn an_org_among_orgs(database: Broken) {
     let store = database.open().await;
     orgs(&*store).await;
-    database.run("update orgs set settings = '{' where id = 'b'").await;
+    database.run("update everbell.orgs set settings = '{' where id = 'b'").await;
     for limit in LIMITS {
         let (found, unreadable) =
             all(limit, |page| async { store.list_orgs(&OrgFilter::default(), &{ page }).await }).await;
@@ -189,8 +193,8 @@ async fn an_org_among_those_of_a_job(database: Broken) {
     orgs(&*store).await;
     let job = per_org(&*store, "brief").await;
     org_update(&*store).await;
-    database.run("update orgs set settings = '{' where id = 'b'").await;
-    database.run("update timers set last_local_date = 'soon' where org_id = 'c'").await;
+    database.run("update everbell.orgs set settings = '{' where id = 'b'").await;
+    database.run("update everbell.timers set last_local_date = 'soon' where org_id = 'c'").await;
     for limit in LIMITS {
         let list = |page| async { store.job_orgs(job, &JobOrgFilter::default(), &{ page }).await };
         let (found, unreadable) = all(limit, list).await;
@@ -208,9 +212,9 @@ async fn a_job_among_those_of_an_org(database: Broken) {
         per_org(&*store, key).await;
     }
     org_update(&*store).await;
-    database.run("update jobs set policies = '{' where job_key = 'bad'").await;
+    database.run("update everbell.jobs set policies = '{' where job_key = 'bad'").await;
     database
-        .run("update timers set last_local_date = 'soon' where job_id = (select id from jobs where job_key = 'worse')")
+        .run("update everbell.timers set last_local_date = 'soon' where job_id = (select id from everbell.jobs where job_key = 'worse')")
         .await;
     let store = database.open().await;
     let jobs = store.org_jobs(&org("a")).await.unwrap();
@@ -226,7 +230,7 @@ async fn an_override_among_overrides(database: Broken) {
         let write = OverrideWrite { job_key: JobKey::new(key).unwrap(), enabled: false, expression: None };
         store.write_override(&org("a"), &write, &audit(number)).await.unwrap();
     }
-    database.run("update org_overrides set job_key = ' ' where job_key = 'bad'").await;
+    database.run("update everbell.org_overrides set job_key = ' ' where job_key = 'bad'").await;
     let found = store.list_overrides(&org("a")).await.unwrap();
     assert_eq!(found.iter().map(|one| one.job_key.as_str()).collect::<Vec<_>>(), ["good"]);
 }

@@ -47,7 +47,7 @@ async fn an_org_that_is_nowhere_is_errored_alone(database: Broken) {
     orgs(&*store).await;
     let id = per_org(&*store, "brief").await;
     org_update(&*store).await;
-    database.run("delete from orgs where id = 'b'").await;
+    database.run("delete from everbell.orgs where id = 'b'").await;
     let planned = plan_due(&*store, at("01:00:00"), 10).await.unwrap();
     assert_eq!(planned.runs.len(), 2);
     let [(job, org, why)] = &planned.org_errors[..] else { panic!("{planned:?}") };
@@ -60,12 +60,12 @@ async fn a_job_that_cannot_be_read_stops_no_other_org_update(database: Broken) {
     orgs(&*store).await;
     let bad = per_org(&*store, "bad").await;
     let good = per_org(&*store, "good").await;
-    database.run("update jobs set policies = '{' where job_key = 'bad'").await;
+    database.run("update everbell.jobs set policies = '{' where job_key = 'bad'").await;
     let store = database.open().await;
     org_update(&*store).await;
     assert_eq!(armed(&*store, good).await, 3);
     assert_eq!(store.list_org_updates().await.unwrap(), []);
-    database.run("update jobs set policies = '{}' where job_key = 'bad'").await;
+    database.run("update everbell.jobs set policies = '{}' where job_key = 'bad'").await;
     let error = store.get_job(&JobRef::Id(bad)).await.unwrap().job.state.error;
     assert!(error.is_some_and(|why| why.contains("policies")), "it is shown");
 }
@@ -75,8 +75,8 @@ async fn a_timer_that_cannot_be_read_is_made_anew(database: Broken) {
     orgs(&*store).await;
     let id = per_org(&*store, "brief").await;
     org_update(&*store).await;
-    database.run("update timers set last_local_date = 'never', next_run_at = null where org_id = 'b'").await;
-    database.run("update orgs set waiting = true").await;
+    database.run("update everbell.timers set last_local_date = 'never', next_run_at = null where org_id = 'b'").await;
+    database.run("update everbell.orgs set waiting = true").await;
     org_update(&*store).await;
     assert_eq!(armed(&*store, id).await, 3);
 }
@@ -86,7 +86,7 @@ async fn a_timer_that_cannot_be_read_is_disarmed_alone(database: Broken) {
     let bad = create(&*store, "bad", "0 * * * *").await;
     create(&*store, "good", "0 * * * *").await;
     database
-        .run("update timers set last_local_date = 'soon' where job_id = (select id from jobs where job_key = 'bad')")
+        .run("update everbell.timers set last_local_date = 'soon' where job_id = (select id from everbell.jobs where job_key = 'bad')")
         .await;
     let planned = plan_due(&*store, at("01:00:00"), 10).await.unwrap();
     let runs: Vec<&str> = planned.runs.iter().map(|run| run.job.key.as_str()).collect();
@@ -104,8 +104,8 @@ async fn a_timer_of_an_org_that_cannot_be_read_is_errored_alone(database: Broken
     orgs(&*store).await;
     let id = per_org(&*store, "brief").await;
     org_update(&*store).await;
-    database.run("update timers set last_local_date = 'soon' where org_id = 'b'").await;
-    database.run("update timers set org_id = ' ' where org_id = 'c'").await;
+    database.run("update everbell.timers set last_local_date = 'soon' where org_id = 'b'").await;
+    database.run("update everbell.timers set org_id = ' ' where org_id = 'c'").await;
     let planned = plan_due(&*store, at("01:00:00"), 10).await.unwrap();
     assert_eq!((planned.runs.len(), planned.errored.len()), (1, 0), "{planned:?}");
     let [(job, org, why)] = &planned.org_errors[..] else { panic!("{planned:?}") };
@@ -120,9 +120,9 @@ async fn an_org_whose_id_cannot_be_read_keeps_no_org_update_busy(database: Broke
     orgs(&*store).await;
     let id = per_org(&*store, "brief").await;
     org_update(&*store).await;
-    database.run("update timers set next_run_at = null").await;
-    database.run("update orgs set id = ' ' where id = 'a'").await;
-    database.run("update orgs set waiting = true").await;
+    database.run("update everbell.timers set next_run_at = null").await;
+    database.run("update everbell.orgs set id = ' ' where id = 'a'").await;
+    database.run("update everbell.orgs set waiting = true").await;
     org_update(&*store).await;
     assert_eq!(armed(&*store, id).await, 2);
 }

@@ -15,17 +15,17 @@ async fn leave_dead_rows(database: &TestDatabase) -> PgConnection {
     open.execute("begin isolation level repeatable read; select 1").await.unwrap();
     let mut other = PgConnection::connect(database.url()).await.unwrap();
     for sql in [
-        "alter table timers drop constraint timers_job_id_fkey",
-        "insert into active_runs (run_id, target, status, held, max_concurrent, attempt, available_at)
+        "alter table everbell.timers drop constraint timers_job_id_fkey",
+        "insert into everbell.active_runs (run_id, target, status, held, max_concurrent, attempt, available_at)
          select gen_random_uuid(), 'log', 'pending', false, 1, 0, timestamptz '2026-11-14Z' + n * interval '1 s'
          from generate_series(1, 20000) n",
-        "insert into timers (job_id, target, next_run_at, last_slot_at)
+        "insert into everbell.timers (job_id, target, next_run_at, last_slot_at)
          select gen_random_uuid(), 'log', timestamptz '2026-11-14Z' + n * interval '1 s', timestamptz '2026-11-01Z'
          from generate_series(1, 20000) n",
-        "delete from active_runs",
-        "delete from timers",
+        "delete from everbell.active_runs",
+        "delete from everbell.timers",
         "select pg_stat_force_next_flush()",
-        "vacuum active_runs",
+        "vacuum everbell.active_runs",
     ] {
         other.execute(sql).await.unwrap();
     }
@@ -88,9 +88,9 @@ async fn a_run_below_the_floor_starts_soon() {
     }
     // Somebody else writes without a word, far below.
     let mut other = PgConnection::connect(database.url()).await.unwrap();
-    let hidden = "insert into runs (id, at, nonce, scheduled_at, created_at, trigger, target, payload, catch_up, folded)
+    let hidden = "insert into everbell.runs (id, at, nonce, scheduled_at, created_at, trigger, target, payload, catch_up, folded)
                   values ('01900000-0000-7000-8000-000000000001', '2026-11-14Z', 1, '2026-11-14Z', '2026-11-14Z', 'manual:ana', 'log', '{}', false, 0);
-                  insert into active_runs (run_id, target, status, held, max_concurrent, attempt, available_at)
+                  insert into everbell.active_runs (run_id, target, status, held, max_concurrent, attempt, available_at)
                   values ('01900000-0000-7000-8000-000000000001', 'log', 'pending', false, 1, 0, '2026-11-14Z')";
     other.execute(hidden).await.unwrap();
     let began = Instant::now();

@@ -21,7 +21,7 @@ async fn send_away(database: &TestDatabase, times: u32) {
            end if;
            return null;
          end $$;
-         create trigger send_away before delete on active_runs execute function send_away()"
+         create trigger send_away before delete on everbell.active_runs execute function send_away()"
     );
     let mut connection = PgConnection::connect(database.url()).await.unwrap();
     sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
@@ -67,7 +67,8 @@ async fn what_somebody_is_writing_about_keeps_nobody_waiting() {
     let (held, free) = (claims[0].run.id, claims[1].run.id);
     let mut other = PgConnection::connect(database.url()).await.unwrap();
     let mut tx = other.begin().await.unwrap();
-    let lock = sqlx::query("update active_runs set lease_until = lease_until where run_id = $1").bind(held.as_uuid());
+    let lock =
+        sqlx::query("update everbell.active_runs set lease_until = lease_until where run_id = $1").bind(held.as_uuid());
     lock.execute(&mut *tx).await.unwrap();
     let outputs = [held, free].map(|run| OutputSoFar::new(run, 1, "so far\n").unwrap());
     assert_eq!(store.save_outputs(&outputs).await.unwrap(), [free]);

@@ -85,7 +85,7 @@ async fn who_meets_a_lock_is_told_so_in_time() {
     create(&store, "one", "0 * * * *").await;
     let mut other = PgConnection::connect(database.url()).await.unwrap();
     let mut tx = other.begin().await.unwrap();
-    tx.execute("lock table timers in share mode").await.unwrap();
+    tx.execute("lock table everbell.timers in share mode").await.unwrap();
     let new = job("two", "0 * * * *");
     let error = store.create_job(&new, &audit(2)).await.unwrap_err();
     assert_eq!(reason(&error), Some(UnavailableReason::Locked), "{error}");
@@ -146,7 +146,10 @@ async fn a_server_without_connections_is_shared_and_named() {
     // Four: one listens, one is for the loops, and two are shared by everybody else.
     execute(
         database.url(),
-        format!("create role {role} login connection limit 4; grant all on all tables in schema public to {role}"),
+        format!(
+            "create role {role} login connection limit 4; grant usage on schema everbell to {role};
+             grant all on all tables in schema everbell to {role}"
+        ),
     )
     .await;
     let url = database.url().replace("postgres@localhost", &format!("{role}@localhost"));

@@ -24,8 +24,10 @@ async fn ten_instances_that_start_together_migrate_once() {
     for start in starts {
         start.await.unwrap().unwrap();
     }
-    let versions: Vec<i32> =
-        sqlx::query_scalar("select version from schema_migrations").fetch_all(&mut raw(&database).await).await.unwrap();
+    let versions: Vec<i32> = sqlx::query_scalar("select version from everbell.migrations order by 1")
+        .fetch_all(&mut raw(&database).await)
+        .await
+        .unwrap();
     let latest = versions.len() as i32;
     assert_eq!(versions, (1..=latest).collect::<Vec<_>>());
 }
@@ -34,7 +36,7 @@ async fn ten_instances_that_start_together_migrate_once() {
 async fn a_newer_schema_is_refused_with_what_to_do() {
     let database = TestDatabase::empty().await;
     drop(PostgresStore::connect(database.url()).await.unwrap());
-    let note = "insert into schema_migrations (version, applied_at) values (999, clock_timestamp())";
+    let note = "insert into everbell.migrations (version, applied_at) values (999, clock_timestamp())";
     sqlx::query(note).execute(&mut raw(&database).await).await.unwrap();
     let error = PostgresStore::connect(database.url()).await.unwrap_err();
     assert!(matches!(error, StoreError::Invalid(_)), "{error:?}");
@@ -47,17 +49,16 @@ async fn a_newer_schema_is_refused_with_what_to_do() {
 async fn a_migration_gives_way_to_a_reader_and_comes_back() {
     let database = TestDatabase::empty().await;
     let mut reader = raw(&database).await;
-    sqlx::query("create table schema_migrations (version integer primary key, applied_at timestamptz not null)")
-        .execute(&mut reader)
-        .await
-        .unwrap();
+    let create = "create schema everbell;
+                  create table everbell.migrations (version integer primary key, applied_at timestamptz not null)";
+    sqlx::raw_sql(create).execute(&mut reader).await.unwrap();
     let mut open = reader.begin().await.unwrap();
-    sqlx::query("select * from schema_migrations").fetch_all(&mut *open).await.unwrap();
+    sqlx::query("select * from everbell.migrations").fetch_all(&mut *open).await.unwrap();
     let url = database.url().to_owned();
     let starting = tokio::spawn(async move { PostgresStore::connect(&url).await });
     // While it waits for its lock it stands in the way of others only briefly: this read gets through.
     let mut other = raw(&database).await;
-    let read = sqlx::query("select * from schema_migrations").fetch_all(&mut other);
+    let read = sqlx::query("select * from everbell.migrations").fetch_all(&mut other);
     tokio::time::timeout(Duration::from_secs(20), read).await.unwrap().unwrap();
     open.commit().await.unwrap();
     starting.await.unwrap().unwrap();
@@ -70,13 +71,13 @@ async fn the_schema_is_the_one_on_file() {
     let query = "select c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
                         || case when a.attnotnull then ' not null' else '' end as line
                  from pg_attribute a join pg_class c on c.oid = a.attrelid
-                 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'v') and a.attnum > 0
+                 where c.relnamespace = 'everbell'::regnamespace and c.relkind in ('r', 'v') and a.attnum > 0
                    and not a.attisdropped
                  union all
-                 select indexdef from pg_indexes where schemaname = 'public'
+                 select indexdef from pg_indexes where schemaname = 'everbell'
                  union all
                  select conrelid::regclass || ' ' || pg_get_constraintdef(oid) from pg_constraint
-                 where connamespace = 'public'::regnamespace and contype <> 'n'
+                 where connamespace = 'everbell'::regnamespace and contype <> 'n'
                  order by 1";
     let lines: Vec<String> = sqlx::query_scalar(query).fetch_all(&mut raw(&database).await).await.unwrap();
     let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -94,6 +95,8 @@ async fn every_statement_prepares() {
     let database = TestDatabase::empty().await;
     drop(PostgresStore::connect(database.url()).await.unwrap());
     let mut conn = raw(&database).await;
+    // A statement that does not name its schema finds nothing.
+    sqlx::query("set search_path = ''").execute(&mut conn).await.unwrap();
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/postgres/sql");
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -113,11 +116,11 @@ async fn the_due_query_reads_an_index_with_100_000_timers() {
     drop(PostgresStore::connect(database.url()).await.unwrap());
     let mut conn = raw(&database).await;
     sqlx::raw_sql(
-        "alter table timers drop constraint timers_job_id_fkey;
-         insert into timers (job_id, target, next_run_at, last_slot_at)
+        "alter table everbell.timers drop constraint timers_job_id_fkey;
+         insert into everbell.timers (job_id, target, next_run_at, last_slot_at)
          select gen_random_uuid(), 'log', timestamptz '2026-01-01' + n * interval '1 second', timestamptz '2026-01-01'
          from generate_series(1, 100000) n;
-         analyze timers;",
+         analyze everbell.timers;",
     )
     .execute(&mut conn)
     .await
@@ -140,7 +143,7 @@ async fn recent_runs_of_a_busy_job_read_its_newest_runs_only() {
     drop(PostgresStore::connect(database.url()).await.unwrap());
     let mut conn = raw(&database).await;
     // Histories that are shorter on average than the list is long, and one that is not.
-    let fill = "insert into runs (id, job_id, at, nonce, scheduled_at, created_at, trigger, target, catch_up, folded)
+    let fill = "insert into everbell.runs (id, job_id, at, nonce, scheduled_at, created_at, trigger, target, catch_up, folded)
                 select gen_random_uuid(), ('00000000-0000-0000-0000-' || lpad(least(n / 100, 200)::text, 12, '0'))::uuid,
                        timestamptz '2026-01-01Z' + n * interval '1 s', 0, '2026-01-01Z', '2026-01-01Z', '', '', false, 0
                 from generate_series(1, 40000) n;

@@ -26,7 +26,7 @@ async fn a_timer_without_a_next_fire(database: Broken) {
     create(&*store, "well", "0 * * * *").await;
     assert!(resting(&*store).await.is_empty());
     database
-        .run("update timers set next_run_at = null where job_id = (select id from jobs where job_key = 'lost')")
+        .run("update everbell.timers set next_run_at = null where job_id = (select id from everbell.jobs where job_key = 'lost')")
         .await;
     let found = resting(&*store).await;
     let [(key, id, Some(Repair::Arm))] = found.as_slice() else { panic!("{found:?}") };
@@ -49,8 +49,8 @@ async fn a_timer_without_a_next_fire(database: Broken) {
 async fn a_job_whose_error_has_no_cause_any_more(database: Broken) {
     let store = database.open().await;
     create(&*store, "errored", "0 * * * *").await;
-    database.run("update jobs set error = 'no zone'").await;
-    database.run("update timers set next_run_at = null").await;
+    database.run("update everbell.jobs set error = 'no zone'").await;
+    database.run("update everbell.timers set next_run_at = null").await;
     let found = resting(&*store).await;
     let [(_, id, Some(Repair::EndError))] = found.as_slice() else { panic!("{found:?}") };
     let now = at("12:30:00");

@@ -113,7 +113,7 @@ async fn a_new_database_is_more_than_its_log_at_once() {
     let _store = SqliteStore::open(&folder.file()).await.unwrap();
     let copy = folder.path().join("copy.db");
     fs::copy(folder.file(), &copy).unwrap();
-    let tables: i64 = sqlx::query_scalar("select count(*) from sqlite_schema where name = 'jobs'")
+    let tables: i64 = sqlx::query_scalar("select count(*) from sqlite_schema where name = 'everbell_jobs'")
         .fetch_one(&mut super::sqlite_own::raw(&copy).await)
         .await
         .unwrap();

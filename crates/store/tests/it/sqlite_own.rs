@@ -25,7 +25,7 @@ async fn run(file: &Path, sql: &'static str) {
 async fn a_database_is_migrated_once_and_opened_again() {
     let folder = Folder::new();
     let versions = || async {
-        let query = sqlx::query_scalar::<_, u32>("select version from schema_migrations");
+        let query = sqlx::query_scalar::<_, u32>("select version from everbell_migrations");
         query.fetch_all(&mut raw(&folder.file()).await).await.unwrap()
     };
     let store = SqliteStore::open(&folder.file()).await.unwrap();
@@ -46,7 +46,7 @@ fn page() -> PageRequest {
 async fn a_newer_schema_is_refused_with_what_to_do() {
     let folder = Folder::new();
     drop(SqliteStore::open(&folder.file()).await.unwrap());
-    run(&folder.file(), "insert into schema_migrations (version, applied_at) values (999, 0)").await;
+    run(&folder.file(), "insert into everbell_migrations (version, applied_at) values (999, 0)").await;
     let error = SqliteStore::open(&folder.file()).await.unwrap_err();
     assert!(matches!(error, StoreError::Invalid(_)), "{error:?}");
     let text = error.to_string();
@@ -133,7 +133,7 @@ async fn hot_statements_read_indexes_with_100_000_timers() {
     drop(SqliteStore::open(&folder.file()).await.unwrap());
     run(
         &folder.file(),
-        "insert into timers (job_id, target, next_run_at, last_slot_at)
+        "insert into everbell_timers (job_id, target, next_run_at, last_slot_at)
          with recursive n (n) as (select 1 union all select n + 1 from n where n < 100000)
          select randomblob(16), 'log', n, 0 from n",
     )
@@ -142,12 +142,12 @@ async fn hot_statements_read_indexes_with_100_000_timers() {
     for analyze in ["select 1", "analyze"] {
         sqlx::raw_sql(analyze).execute(&mut connection).await.unwrap();
         let due = plan_of(&mut connection, include_str!("../../src/sqlite/sql/lock_due_timers.sql")).await;
-        assert!(due.contains("SEARCH timers USING INDEX timers_due (next_run_at<?)"), "{due}");
+        assert!(due.contains("SEARCH everbell_timers USING INDEX everbell_timers_due (next_run_at<?)"), "{due}");
         assert!(!due.contains("TEMP B-TREE"), "the index has the order\n{due}");
         let next = plan_of(&mut connection, include_str!("../../src/sqlite/sql/next_due.sql")).await;
-        assert!(next.contains("SEARCH timers USING INDEX timers_due (next_run_at>?)"), "{next}");
+        assert!(next.contains("SEARCH everbell_timers USING INDEX everbell_timers_due (next_run_at>?)"), "{next}");
         let advance = plan_of(&mut connection, include_str!("../../src/sqlite/sql/advance_timers.sql")).await;
-        assert!(advance.contains("SEARCH timers USING PRIMARY KEY (job_id=? AND org_id=?)"), "{advance}");
+        assert!(advance.contains("SEARCH everbell_timers USING PRIMARY KEY (job_id=? AND org_id=?)"), "{advance}");
         for sql in [
             include_str!("../../src/sqlite/sql/start_runs.sql"),
             include_str!("../../src/sqlite/sql/end_runs.sql"),
@@ -164,8 +164,11 @@ async fn hot_statements_read_indexes_with_100_000_timers() {
         ] {
             let plan = plan_of(&mut connection, sql).await;
             let scans: Vec<&str> = plan.lines().filter(|line| line.starts_with("SCAN ")).collect();
-            let tables = ["runs", "r", "n", "s", "a", "p", "active_runs", "o", "outcomes", "run_rows"];
-            let whole = |line: &&&str| tables.contains(&line["SCAN ".len()..].split(' ').next().unwrap());
+            let tables = ["r", "n", "s", "a", "p", "o"];
+            let whole = |line: &&&str| {
+                let table = line["SCAN ".len()..].split(' ').next().unwrap();
+                table.starts_with("everbell_") || tables.contains(&table)
+            };
             assert!(!scans.iter().any(|line| whole(&line)), "{sql}\n{plan}");
         }
     }
@@ -180,8 +183,8 @@ async fn a_row_that_cannot_be_read_hides_none_of_the_others() {
     }
     run(
         &folder.file(),
-        "update jobs set policies = '{]' where job_key = 'bad';
-         update timers set last_local_date = 'soon' where job_id = (select id from jobs where job_key = 'worse')",
+        "update everbell_jobs set policies = '{]' where job_key = 'bad';
+         update everbell_timers set last_local_date = 'soon' where job_id = (select id from everbell_jobs where job_key = 'worse')",
     )
     .await;
     let (bad, worse) = (job("bad", "0 * * * *").definition.id, job("worse", "0 * * * *").definition.id);
@@ -216,8 +219,8 @@ async fn a_run_that_cannot_be_read_does_not_start_and_does_not_stand_in_the_way(
     plan_due(&store, at("01:00:00"), 10).await.unwrap();
     run(
         &folder.file(),
-        "update jobs set labels = 'no' where job_key = 'a';
-         update runs set trigger = '?' where job_id = (select id from jobs where job_key = 'b')",
+        "update everbell_jobs set labels = 'no' where job_key = 'a';
+         update everbell_runs set trigger = '?' where job_id = (select id from everbell_jobs where job_key = 'b')",
     )
     .await;
     let store = SqliteStore::open(&folder.file()).await.unwrap();
@@ -257,18 +260,18 @@ async fn a_database_in_memory_says_so() {
 
 /// Runs of all kinds, a second apart: three of four are of the busy job.
 const MANY_RUNS: &str = "
-    insert into runs (id, job_id, at, nonce, scheduled_at, created_at, trigger, target, skip_reason, skip_detail, catch_up,
+    insert into everbell_runs (id, job_id, at, nonce, scheduled_at, created_at, trigger, target, skip_reason, skip_detail, catch_up,
       folded)
     with recursive n (n) as (select 0 union all select n + 1 from n where n < 5999)
     select unhex(printf('%012x', 1900000000000 + n * 1000) || printf('%020x', n)),
-      (select id from jobs where job_key = case n % 4 when 0 then 'quiet' else 'busy' end),
+      (select id from everbell_jobs where job_key = case n % 4 when 0 then 'quiet' else 'busy' end),
       (1900000000000 + n * 1000) * 1000, n + 1, 0, 0, 'manual:ana', 'mail',
       case when n % 50 = 7 then 'operator' end, case when n % 50 = 7 then 'ana' end, 0, 0
     from n;
-    insert into outcomes (run_id, status, attempt, finished_at, failure_code)
+    insert into everbell_outcomes (run_id, status, attempt, finished_at, failure_code)
     select id, case nonce % 30 when 4 then 'failed' when 9 then 'canceled' else 'succeeded' end, 1, 1,
       case when nonce % 30 in (4, 9) then 'timeout' end
-    from runs where skip_reason is null and nonce % 100 <> 3;";
+    from everbell_runs where skip_reason is null and nonce % 100 <> 3;";
 
 /// Of a busy job, what did not succeed is looked for elsewhere than of a quiet one.
 #[tokio::test]

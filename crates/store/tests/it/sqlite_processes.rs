@@ -53,7 +53,7 @@ async fn ten_processes_that_start_together_migrate_once() {
     for child in children {
         ended(child).await;
     }
-    let versions = sqlx::query_scalar::<_, u32>("select version from schema_migrations order by version");
+    let versions = sqlx::query_scalar::<_, u32>("select version from everbell_migrations order by version");
     let versions = versions.fetch_all(&mut raw(&folder.file()).await).await.unwrap();
     let latest = SqliteStore::open(&folder.file()).await.unwrap().status().await.unwrap().schema_version;
     assert_eq!(versions, (1..=latest).collect::<Vec<_>>());

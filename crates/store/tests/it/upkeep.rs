@@ -59,7 +59,7 @@ async fn a_newer_one_is_told(url: &str) {
 async fn an_sqlite_database_is_looked_at() {
     let folder = Folder::new();
     is_looked_at(&url(&folder), "sqlite 3.").await;
-    execute(&url(&folder), "insert into schema_migrations values (999, 0)").await;
+    execute(&url(&folder), "insert into everbell.migrations values (999, 0)").await;
     a_newer_one_is_told(&url(&folder)).await;
 }
 
@@ -70,7 +70,7 @@ async fn a_postgres_database_is_looked_at() {
     assert_eq!((found.schema_version, found.content), (0, None), "an empty one stays empty");
     assert_eq!(inspect(database.url()).await.unwrap().schema_version, 0);
     is_looked_at(database.url(), "postgres ").await;
-    execute(database.url(), "insert into schema_migrations values (999, clock_timestamp())").await;
+    execute(database.url(), "insert into everbell.migrations values (999, clock_timestamp())").await;
     a_newer_one_is_told(database.url()).await;
     let error = back_up(database.url(), "copy.db".as_ref(), &|_, _| ()).await.unwrap_err();
     assert_eq!(error.to_string(), "database: is PostgreSQL, which is copied with its own `pg_dump`");

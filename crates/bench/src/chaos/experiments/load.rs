@@ -22,7 +22,7 @@ pub(super) fn many(options: &Options) -> Outcome<Verdict> {
     let database = Database::own(&setup)?;
     let mut cluster = Cluster::prepare_on(options, &Plan { instances: 20, ..plan(options) }, database, Folder::new()?)?;
     // The server keeps places for superusers, as long as the instances are none.
-    cluster.database.execute("create role everbell login; grant all on schema public to everbell")?;
+    cluster.database.execute("create role everbell login; create schema everbell authorization everbell")?;
     let mut failed = 0;
     for node in &mut cluster.nodes {
         node.launch.database = node.launch.database.replacen("//postgres@", "//everbell@", 1);
@@ -62,12 +62,12 @@ pub(super) fn xmin(options: &Options) -> Outcome<Verdict> {
     let mut cluster = Cluster::start(options, &Plan { instances: 2, ..plan(options) })?;
     cluster.jobs("tick", jobs, "print", EVERY_SECOND, &strict())?;
     let mut foreign = cluster.database.session()?;
-    foreign.execute("begin isolation level repeatable read; select count(*) from timers")?;
+    foreign.execute("begin isolation level repeatable read; select count(*) from everbell.timers")?;
     let mut costs = Vec::new();
     for _ in 0..windows {
-        let before = (blocks(&cluster)?, cluster.database.number("select count(*) from outcomes")?);
+        let before = (blocks(&cluster)?, cluster.database.number("select count(*) from everbell.outcomes")?);
         pause_s(10.0);
-        let after = (blocks(&cluster)?, cluster.database.number("select count(*) from outcomes")?);
+        let after = (blocks(&cluster)?, cluster.database.number("select count(*) from everbell.outcomes")?);
         costs.push((after.0 - before.0) as f64 / ((after.1 - before.1).max(1)) as f64);
     }
     let (first, last) = (costs[0], costs[costs.len() - 1]);

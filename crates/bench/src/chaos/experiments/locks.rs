@@ -35,7 +35,7 @@ pub(super) fn row_lock(options: &Options) -> Outcome<Verdict> {
     let cluster = Cluster::start(options, &Plan { instances: 1, ..plan(options) })?;
     cluster.job("locked", "quick", "0 0 1 1 *", &strict())?;
     let mut foreign = cluster.database.session()?;
-    foreign.execute("begin; select * from timers for update")?;
+    foreign.execute("begin; select * from everbell.timers for update")?;
     answered(&mut verdict, &cluster, "POST", "/api/v1/jobs/key:locked/run-now", Some(&json!({})))?;
     answered(&mut verdict, &cluster, "GET", "/api/v1/jobs/key:locked", None)?;
     foreign.execute("rollback")?;
@@ -46,10 +46,10 @@ pub(super) fn table_lock(options: &Options) -> Outcome<Verdict> {
     let mut verdict = Verdict::new("table_lock", "a foreign transaction locks `timers` in share mode");
     let cluster = Cluster::start(options, &Plan { instances: 1, ..plan(options) })?;
     let mut foreign = cluster.database.session()?;
-    foreign.execute("begin; lock table timers in share mode")?;
+    foreign.execute("begin; lock table everbell.timers in share mode")?;
     let job = json!({ "jobKey": "late", "target": "quick", "cronExpression": "0 0 1 1 *" });
     answered(&mut verdict, &cluster, "POST", "/api/v1/jobs", Some(&job))?;
-    foreign.execute("rollback; begin; lock table active_runs in access exclusive mode")?;
+    foreign.execute("rollback; begin; lock table everbell.active_runs in access exclusive mode")?;
     answered(&mut verdict, &cluster, "GET", "/api/v1/runs", None)?;
     foreign.execute("rollback")?;
     Ok(verdict)

@@ -17,17 +17,19 @@ struct Document {
 }
 
 pub(super) async fn run(args: &DbArgs, url: &Secret, output: &mut Output) -> Result<Exit, CliError> {
-    let from = match inspect(url.reveal()).await {
-        Ok(found) => found.schema_version,
+    let (from, old_layout) = match inspect(url.reveal()).await {
+        Ok(found) => (found.schema_version, found.old_layout),
         // A file that does not exist is made.
-        Err(StoreError::NotFound { .. }) => 0,
+        Err(StoreError::NotFound { .. }) => (0, false),
         Err(error) => return Err(failed(error)),
     };
     // Opening a store is what migrates; it refuses a schema that is newer.
     drop(everbell::connect(url.reveal()).await.map_err(failed)?);
     let to = inspect(url.reveal()).await.map_err(failed)?.schema_version;
     if args.json {
-        output.json(&Document { from, to, changed: from != to })?;
+        output.json(&Document { from, to, changed: from != to || old_layout })?;
+    } else if old_layout {
+        output.line(&format!("schema {from} -> {to}: the tables of an old release were moved"))?;
     } else if from == to {
         output.line(&format!("schema {to} is current; nothing to do"))?;
     } else if from == 0 {

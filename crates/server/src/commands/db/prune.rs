@@ -31,6 +31,10 @@ pub(super) async fn run(args: &PruneArgs, url: &Secret, output: &mut Output) -> 
         return Err(refused("must be at least 1 hour, like `retention.keep` in the configuration".to_owned()));
     }
     let found = inspect(url.reveal()).await.map_err(failed)?;
+    if found.old_layout {
+        let message = "the tables are those of an old release".to_owned();
+        return Err(CliError::Failed { message, hint: Some("`everbell db migrate` moves them".to_owned()) });
+    }
     if found.schema_version != found.needed_version {
         let message =
             format!("the schema is at {}, and this binary needs {}", found.schema_version, found.needed_version);

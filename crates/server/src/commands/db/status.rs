@@ -32,6 +32,9 @@ enum Schema {
 
 impl Schema {
     fn from_inspection(found: &Inspection) -> Schema {
+        if found.old_layout {
+            return Schema::Behind;
+        }
         match found.schema_version.cmp(&found.needed_version) {
             std::cmp::Ordering::Equal => Schema::Current,
             std::cmp::Ordering::Less => Schema::Behind,
@@ -45,6 +48,9 @@ fn rows(shown: String, found: &Inspection) -> Vec<Vec<String>> {
     let schema = match Schema::from_inspection(found) {
         Schema::Current => format!("{version} (current)"),
         Schema::Behind if *version == 0 => format!("none yet; `everbell db migrate` brings it to {needed}"),
+        Schema::Behind if found.old_layout => {
+            format!("{version} (tables of an old release; `everbell db migrate` moves them and brings it to {needed})")
+        }
         Schema::Behind => format!("{version} (behind; `everbell db migrate` brings it to {needed})"),
         Schema::Newer => {
             format!(

@@ -18,7 +18,7 @@ fn lose_answers(server: &Server) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(execute(
         &server.database_url(),
-        "update requests set status = null, body = null where deed is not null",
+        "update everbell.requests set status = null, body = null where deed is not null",
     ));
 }
 
@@ -73,7 +73,7 @@ fn check(server: &Server) {
     let audited = count(server, "/audit");
     // The answer itself is no deed, so it is still known; without it each part is.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(execute(&server.database_url(), "delete from requests where deed is null"));
+    runtime.block_on(execute(&server.database_url(), "delete from everbell.requests where deed is null"));
     let again = post(server, "/jobs/bulk", "many", &bulk).expect(200);
     assert_eq!(first["changed"], again["changed"], "{again}");
     assert_eq!(count(server, "/audit"), audited, "nothing was done again");

@@ -85,10 +85,10 @@ fn a_session_ends_when_it_is_idle_or_its_token_changes() {
     let server = Server::start();
     let ana = token(&server, "ana", "viewer");
     let cases = [
-        ("update sessions set last_used_at = (unixepoch() - 11 * 3600) * 1000000", 200),
-        ("update sessions set last_used_at = (unixepoch() - 13 * 3600) * 1000000", 303),
-        ("update sessions set expires_at = unixepoch() * 1000000", 303),
-        ("update tokens set role = 'operator' where name = 'ana'", 303),
+        ("update everbell.sessions set last_used_at = (unixepoch() - 11 * 3600) * 1000000", 200),
+        ("update everbell.sessions set last_used_at = (unixepoch() - 13 * 3600) * 1000000", 303),
+        ("update everbell.sessions set expires_at = unixepoch() * 1000000", 303),
+        ("update everbell.tokens set role = 'operator' where name = 'ana'", 303),
     ];
     for (sql, expected) in cases {
         let visitor = Visitor::new(&server, &ana);
@@ -97,7 +97,7 @@ fn a_session_ends_when_it_is_idle_or_its_token_changes() {
         assert_eq!(status(&server, &visitor.cookies()), expected, "{sql}");
     }
     let visitor = Visitor::new(&server, &ana);
-    execute(&server, "update tokens set expires_at = (unixepoch() - 3600) * 1000000 where name = 'ana'");
+    execute(&server, "update everbell.tokens set expires_at = (unixepoch() - 3600) * 1000000 where name = 'ana'");
     assert_eq!(status(&server, &visitor.cookies()), 303);
 }
 

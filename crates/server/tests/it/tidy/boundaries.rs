@@ -17,6 +17,9 @@ struct Boundary {
     reason: &'static str,
 }
 
+/// Programs as other people write them, which use whatever they like.
+const HOSTS: &str = "tests/hosts/";
+
 const CORE: Scope = Scope::NotIn(&["crates/core/src/"]);
 const PURE: Scope = Scope::NotIn(&["crates/core/src/", "crates/wire/src/"]);
 
@@ -51,6 +54,7 @@ const BOUNDARIES: [Boundary; 9] = [
 impl Boundary {
     fn allows(&self, path: &str) -> bool {
         match self.scope {
+            _ if path.starts_with(HOSTS) => true,
             Scope::OnlyIn(folders) => folders.iter().any(|folder| path.starts_with(folder)),
             Scope::NotIn(folders) => !folders.iter().any(|folder| path.starts_with(folder)),
         }

@@ -60,7 +60,7 @@ fn targets_tell_how_many_jobs_wait() {
     let (token, folder) = (server.token.clone(), server.take_folder());
     let database = format!("sqlite:{}", folder.path().join("everbell-data/everbell.db").display());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(everbell_store::testing::execute(&database, "update jobs set target = 'fax'"));
+    runtime.block_on(everbell_store::testing::execute(&database, "update everbell.jobs set target = 'fax'"));
     let server = Server::in_folder(folder, &[], &[]);
     let page = Visitor::new(&server, &token).page("/targets");
     assert_has(&page, &["7 jobs do not fire", ">j4</a>", "href=\"/jobs?target=fax\">all</a>"]);
@@ -93,7 +93,7 @@ fn a_job_that_cannot_be_read_has_a_page_that_says_so() {
     let (token, folder) = (server.token.clone(), server.take_folder());
     let database = format!("sqlite:{}", folder.path().join("everbell-data/everbell.db").display());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let sql = "update jobs set payload = '{' where job_key = 'broken'";
+    let sql = "update everbell.jobs set payload = '{' where job_key = 'broken'";
     runtime.block_on(everbell_store::testing::execute(&database, sql));
     let server = Server::in_folder(folder, &[], &[]);
     let reply = Visitor::new(&server, &token).get("/jobs/broken");

@@ -164,7 +164,8 @@ fn an_org_whose_zone_is_no_more_is_counted_and_shown() {
     world(&server);
     let ana = Visitor::admin(&server);
     assert!(!ana.page("/").contains("/orgs?errored=true"));
-    runtime.block_on(execute(&url, "update orgs set timezone = 'Mars/Base', waiting = true where id = 'acme'"));
+    runtime
+        .block_on(execute(&url, "update everbell.orgs set timezone = 'Mars/Base', waiting = true where id = 'acme'"));
     // Whoever writes next lets timers follow.
     server.patch("/orgs/cove", &json!({ "name": "Cove" })).expect(200);
     let errored = |list: &Value| list["items"].as_array().unwrap().len() == 1;
@@ -180,7 +181,7 @@ fn an_org_whose_zone_is_no_more_is_counted_and_shown() {
     assert_has(&ana.page("/orgs/acme"), &["No job can fire for this org", "Cannot fire", "Choose another time zone"]);
     assert_has(&ana.page("/jobs/brief/orgs?errored=true"), &["Cannot fire", "data-row=\"acme\""]);
     // A broken org does not hide the others.
-    runtime.block_on(execute(&url, "update orgs set settings = '{' where id = 'bolt'"));
+    runtime.block_on(execute(&url, "update everbell.orgs set settings = '{' where id = 'bolt'"));
     for path in ["/orgs", "/jobs/brief/orgs"] {
         let page = ana.page(path);
         assert_has(&page, &["Not shown", ">bolt</span>", "data-row=\"acme\"", "data-row=\"cove\""]);

@@ -1,5 +1,5 @@
 -- Neither mark ever goes back, whatever a plan says.
-update timers t
+update everbell.timers t
 set next_run_at = g.next_run_at, last_slot_at = greatest(t.last_slot_at, g.last_slot_at), rescheduled_from = g.rescheduled_from,
     last_local_date = g.last_local_date, last_run_at = greatest(t.last_run_at, g.last_run_at),
     last_run_id = case when (g.last_run_at, g.last_run_id) < (t.last_run_at, t.last_run_id) then t.last_run_id

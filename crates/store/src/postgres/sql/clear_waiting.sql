@@ -1,1 +1,1 @@
-update orgs set waiting = false where id = any($1)
+update everbell.orgs set waiting = false where id = any($1)

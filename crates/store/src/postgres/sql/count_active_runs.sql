@@ -1,1 +1,1 @@
-select target, status, count(*) as runs from active_runs group by target, status
+select target, status, count(*) as runs from everbell.active_runs group by target, status

@@ -1,1 +1,1 @@
-select status, schedule_type, count(*) as jobs, count(error) as errored from jobs group by status, schedule_type
+select status, schedule_type, count(*) as jobs, count(error) as errored from everbell.jobs group by status, schedule_type

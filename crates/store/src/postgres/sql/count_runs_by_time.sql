@@ -9,9 +9,9 @@ from (
               then coalesce(a.started_at, o.started_at) - r.scheduled_at end as lag,
          case when $5 and o.started_at is not null
               then greatest(o.finished_at - o.started_at, interval '0') end as took
-  from runs r
-  left join active_runs a on a.run_id = r.id
-  left join outcomes o on o.run_id = r.id and o.run_id >= $2 and o.run_id < $3
+  from everbell.runs r
+  left join everbell.active_runs a on a.run_id = r.id
+  left join everbell.outcomes o on o.run_id = r.id and o.run_id >= $2 and o.run_id < $3
   where r.id >= $2 and r.id < $3 and ($4::text is null or r.target = $4)
 ) t
 group by 1, 2, 3

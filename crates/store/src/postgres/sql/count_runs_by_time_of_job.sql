@@ -10,10 +10,10 @@ from (
               then coalesce(a.started_at, o.started_at) - r.scheduled_at end as lag,
          case when $5 and o.started_at is not null
               then greatest(o.finished_at - o.started_at, interval '0') end as took
-  from jobs j
-  join runs r on r.job_id = j.id
-  left join active_runs a on a.run_id = r.id
-  left join outcomes o on o.run_id = r.id
+  from everbell.jobs j
+  join everbell.runs r on r.job_id = j.id
+  left join everbell.active_runs a on a.run_id = r.id
+  left join everbell.outcomes o on o.run_id = r.id
   where j.job_key = $7 and r.at >= $2 and r.at < $3 and ($4::text is null or r.target = $4)
 ) t
 group by 1, 2, 3

@@ -1,1 +1,1 @@
-delete from gaps where id = any($1)
+delete from everbell.gaps where id = any($1)

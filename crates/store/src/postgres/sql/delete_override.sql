@@ -1,1 +1,1 @@
-delete from org_overrides where org_id = $1 and job_key = $2
+delete from everbell.org_overrides where org_id = $1 and job_key = $2

@@ -1,1 +1,1 @@
-delete from sweeps where id = $1
+delete from everbell.sweeps where id = $1

@@ -5,18 +5,18 @@ with given as (
                        $8::text[], $9::text[], $10::text[])
     as g (run_id, attempt, from_status, status, finished_at, failure_code, failure_message, failure_details, result, output)
 ), gone as (
-  delete from active_runs a using given g
+  delete from everbell.active_runs a using given g
   where a.run_id = any(array[g.run_id]) and a.attempt = g.attempt and a.status = g.from_status
   returning a.job_id, a.runner_id, a.claimed_at, a.started_at, a.output as kept, g.*
 ), ended as (
-  insert into outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at, failure_code,
+  insert into everbell.outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at, failure_code,
                         failure_message, failure_details, result, output)
   select run_id, status, attempt, runner_id, claimed_at, started_at, finished_at, failure_code, failure_message,
          failure_details, result, coalesce(output, kept)
   from gone
 ), cleared as (
   -- An array, so that every run is locked before the first job is.
-  update jobs set consecutive_failures = 0
+  update everbell.jobs set consecutive_failures = 0
   where $11 and consecutive_failures > 0 and id = any(array(select job_id from gone order by job_id))
 )
 -- As one row: a hundred cost more than the statement's own work.

@@ -1,1 +1,1 @@
-select id from jobs where job_key = $1 order by version desc
+select id from everbell.jobs where job_key = $1 order by version desc

@@ -1,2 +1,2 @@
-select id, job_id, job_key, work, detail, actor, at, reached, seen from sweeps where id = $1
+select id, job_id, job_key, work, detail, actor, at, reached, seen from everbell.sweeps where id = $1
 for update

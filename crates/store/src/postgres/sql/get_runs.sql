@@ -1,1 +1,1 @@
-select * from run_rows where id = any($1)
+select * from everbell.run_rows where id = any($1)

@@ -1,4 +1,4 @@
-insert into instances (id, host, pid, version, roles, targets, started_at, heartbeat_at, draining, clock_skew_ms, process)
+insert into everbell.instances (id, host, pid, version, roles, targets, started_at, heartbeat_at, draining, clock_skew_ms, process)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 on conflict (id) do update
 set host = excluded.host, pid = excluded.pid, version = excluded.version, roles = excluded.roles,

@@ -11,7 +11,7 @@ with given as (
     as g (id, job_id, org_id, at, nonce, scheduled_at, trigger, target, payload, skip_reason, skip_detail, catch_up, folded,
           local_date)
 ), new as (
-  insert into runs (id, job_id, org_id, at, nonce, scheduled_at, created_at, trigger, target, payload, skip_reason,
+  insert into everbell.runs (id, job_id, org_id, at, nonce, scheduled_at, created_at, trigger, target, payload, skip_reason,
                     skip_detail, catch_up, folded, local_date)
   select id, job_id, org_id, at, nonce, scheduled_at, $18, trigger, target, payload, skip_reason, skip_detail, catch_up,
          folded, local_date
@@ -19,7 +19,7 @@ with given as (
   on conflict do nothing
   returning id, job_id, org_id, target, scheduled_at, skip_reason
 ), active as (
-  insert into active_runs (run_id, job_id, org_id, target, status, held, max_concurrent, attempt, available_at)
+  insert into everbell.active_runs (run_id, job_id, org_id, target, status, held, max_concurrent, attempt, available_at)
   select id, job_id, org_id, target, 'pending', id = any($15::uuid[]), coalesce(
     (select m.most from unnest($16::uuid[], $17::integer[]) as m (run_id, most) where m.run_id = new.id), 1
   ), 0, scheduled_at

@@ -3,9 +3,9 @@ select o.id, o.name, o.settings, o.timezone, o.enabled, o.deleted, o.changed_at,
        w.job_key as for_job, w.enabled as wanted, w.cron_expression as own_expression, w.updated_by as overridden_by,
        w.updated_at as overridden_at,
        t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date, t.error as timer_error
-from orgs o
-left join org_overrides w on w.org_id = o.id and w.job_key = $2
-left join timers t on t.job_id = $1 and t.org_id = o.id
+from everbell.orgs o
+left join everbell.org_overrides w on w.org_id = o.id and w.job_key = $2
+left join everbell.timers t on t.job_id = $1 and t.org_id = o.id
 where not o.deleted
   and ($3::text is null or position(lower($3 collate "C") in lower(o.id collate "C")) > 0 or position(lower($3 collate "C") in lower(o.name collate "C")) > 0)
   and ($4::boolean is null or (t.error is not null) = $4)

@@ -2,7 +2,7 @@
 -- How last runs ended is looked up in the order of the page, so that its end ends the search.
 with page as materialized (
   select s.id from (
-    select j.id, j.job_key, j.version, j.last_run_id from job_rows j
+    select j.id, j.job_key, j.version, j.last_run_id from everbell.job_rows j
     where
       ($1::text[] is null or j.status = any($1))
       and ($2::text[] is null or j.target = any($2))
@@ -13,18 +13,18 @@ with page as materialized (
       and ($8::boolean is distinct from true or j.consecutive_failures > 0)
       and ($8 is distinct from false or j.consecutive_failures = 0)
       and ($9::boolean is null or (j.schedule_type = 'one_time') = $9)
-      and ($10::boolean is distinct from true or exists (select from timers n where n.job_id = j.id and n.next_run_at is not null))
-      and ($10 is distinct from false or not exists (select from timers n where n.job_id = j.id and n.next_run_at is not null))
+      and ($10::boolean is distinct from true or exists (select from everbell.timers n where n.job_id = j.id and n.next_run_at is not null))
+      and ($10 is distinct from false or not exists (select from everbell.timers n where n.job_id = j.id and n.next_run_at is not null))
       and ($11::text is null or starts_with(j.labels, '{' || $11) or position(',' || $11 in j.labels) > 0)
       and ($12::text is null or j.job_key collate "C" > $12 or (j.job_key = $12 and j.version < $13))
     order by j.job_key collate "C", j.version desc offset 0
   ) s
   where $6::text[] is null
     or ($6 && array['failed', 'canceled']
-        and (select o.status from outcomes o where o.run_id = s.last_run_id and o.status <> 'succeeded') = any($6))
-    or ('skipped' = any($6) and (select true from runs k where k.id = s.last_run_id and k.skip_reason is not null))
-    or ($6 && array['pending', 'running'] and (select a.status from active_runs a where a.run_id = s.last_run_id) = any($6))
-    or ('succeeded' = any($6) and (select o.status from outcomes o where o.run_id = s.last_run_id) = 'succeeded')
+        and (select o.status from everbell.outcomes o where o.run_id = s.last_run_id and o.status <> 'succeeded') = any($6))
+    or ('skipped' = any($6) and (select true from everbell.runs k where k.id = s.last_run_id and k.skip_reason is not null))
+    or ($6 && array['pending', 'running'] and (select a.status from everbell.active_runs a where a.run_id = s.last_run_id) = any($6))
+    or ('succeeded' = any($6) and (select o.status from everbell.outcomes o where o.run_id = s.last_run_id) = 'succeeded')
   order by s.job_key collate "C", s.version desc limit $14
 )
-select j.* from page p join job_rows j on j.id = p.id order by j.job_key collate "C", j.version desc
+select j.* from page p join everbell.job_rows j on j.id = p.id order by j.job_key collate "C", j.version desc

@@ -3,7 +3,7 @@
 -- What never fires comes last, as if at the end of time.
 with page as materialized (
   select s.id from (
-    select j.id, coalesce(j.next_run_at, j.next_org_run_at, 'infinity') as next_run_at, j.last_run_id from job_rows j
+    select j.id, coalesce(j.next_run_at, j.next_org_run_at, 'infinity') as next_run_at, j.last_run_id from everbell.job_rows j
     where
       ($1::text[] is null or j.status = any($1))
       and ($2::text[] is null or j.target = any($2))
@@ -14,8 +14,8 @@ with page as materialized (
       and ($8::boolean is distinct from true or j.consecutive_failures > 0)
       and ($8 is distinct from false or j.consecutive_failures = 0)
       and ($9::boolean is null or (j.schedule_type = 'one_time') = $9)
-      and ($10::boolean is distinct from true or exists (select from timers n where n.job_id = j.id and n.next_run_at is not null))
-      and ($10 is distinct from false or not exists (select from timers n where n.job_id = j.id and n.next_run_at is not null))
+      and ($10::boolean is distinct from true or exists (select from everbell.timers n where n.job_id = j.id and n.next_run_at is not null))
+      and ($10 is distinct from false or not exists (select from everbell.timers n where n.job_id = j.id and n.next_run_at is not null))
       and ($11::text is null or starts_with(j.labels, '{' || $11) or position(',' || $11 in j.labels) > 0)
       and ($13::uuid is null or coalesce(j.next_run_at, j.next_org_run_at, 'infinity') > coalesce($12::timestamptz, 'infinity')
            or (coalesce(j.next_run_at, j.next_org_run_at, 'infinity') = coalesce($12::timestamptz, 'infinity') and j.id > $13))
@@ -23,10 +23,10 @@ with page as materialized (
   ) s
   where $6::text[] is null
     or ($6 && array['failed', 'canceled']
-        and (select o.status from outcomes o where o.run_id = s.last_run_id and o.status <> 'succeeded') = any($6))
-    or ('skipped' = any($6) and (select true from runs k where k.id = s.last_run_id and k.skip_reason is not null))
-    or ($6 && array['pending', 'running'] and (select a.status from active_runs a where a.run_id = s.last_run_id) = any($6))
-    or ('succeeded' = any($6) and (select o.status from outcomes o where o.run_id = s.last_run_id) = 'succeeded')
+        and (select o.status from everbell.outcomes o where o.run_id = s.last_run_id and o.status <> 'succeeded') = any($6))
+    or ('skipped' = any($6) and (select true from everbell.runs k where k.id = s.last_run_id and k.skip_reason is not null))
+    or ($6 && array['pending', 'running'] and (select a.status from everbell.active_runs a where a.run_id = s.last_run_id) = any($6))
+    or ('succeeded' = any($6) and (select o.status from everbell.outcomes o where o.run_id = s.last_run_id) = 'succeeded')
   order by s.next_run_at, s.id limit $14
 )
-select j.* from page p join job_rows j on j.id = p.id order by coalesce(j.next_run_at, j.next_org_run_at, 'infinity'), j.id
+select j.* from page p join everbell.job_rows j on j.id = p.id order by coalesce(j.next_run_at, j.next_org_run_at, 'infinity'), j.id

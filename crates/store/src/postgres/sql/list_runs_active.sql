@@ -1,13 +1,13 @@
-select * from run_rows where id = any(array(
-  select a.run_id from active_runs a
+select * from everbell.run_rows where id = any(array(
+  select a.run_id from everbell.active_runs a
   where a.run_id < $1 and a.run_id >= $2
     and ($3::text[] is null or a.status = any($3))
     and ($4::text[] is null or a.target = any($4))
     and ($5::text is null or (select case when r.trigger like 'schedule:%' then 'scheduled' when r.trigger like 'ad\_hoc:%' then 'ad_hoc' else 'manual' end
-                              from runs r where r.id = a.run_id) = $5)
+                              from everbell.runs r where r.id = a.run_id) = $5)
     and ($6::text is null or a.org_id = $6)
     and ($7::uuid is null or a.runner_id = $7)
     and ($8::text is null or a.failure_code = $8)
-    and ($10::uuid[] is null or (select r.job_id from runs r where r.id = a.run_id) = any($10))
+    and ($10::uuid[] is null or (select r.job_id from everbell.runs r where r.id = a.run_id) = any($10))
   order by a.run_id desc limit $9
 ))

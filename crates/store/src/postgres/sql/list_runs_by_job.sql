@@ -1,17 +1,17 @@
 -- By `at` first, which is the order of the index; ids begin with it, so this is the order of ids.
-select * from run_rows where id = any(array(
-  select r.id from runs r
+select * from everbell.run_rows where id = any(array(
+  select r.id from everbell.runs r
   where r.job_id = $10 and r.at <= $11 and r.at >= $12 and r.id < $1 and r.id >= $2
     and ($3::text[] is null
          or case when r.skip_reason is not null then 'skipped' = any($3)
-            else (select o.status from outcomes o where o.run_id = r.id) = any($3)
-                 or r.id in (select a.run_id from active_runs a where a.status = any($3)) end)
+            else (select o.status from everbell.outcomes o where o.run_id = r.id) = any($3)
+                 or r.id in (select a.run_id from everbell.active_runs a where a.status = any($3)) end)
     and ($4::text[] is null or r.target = any($4))
     and ($5::text is null or (case when r.trigger like 'schedule:%' then 'scheduled' when r.trigger like 'ad\_hoc:%' then 'ad_hoc' else 'manual' end) = $5)
     and ($6::text is null or r.org_id = $6)
-    and ($7::uuid is null or (select o.runner_id from outcomes o where o.run_id = r.id) = $7
-         or r.id in (select a.run_id from active_runs a where a.runner_id = $7))
-    and ($8::text is null or (select o.failure_code from outcomes o where o.run_id = r.id) = $8
-         or r.id in (select a.run_id from active_runs a where a.failure_code = $8))
+    and ($7::uuid is null or (select o.runner_id from everbell.outcomes o where o.run_id = r.id) = $7
+         or r.id in (select a.run_id from everbell.active_runs a where a.runner_id = $7))
+    and ($8::text is null or (select o.failure_code from everbell.outcomes o where o.run_id = r.id) = $8
+         or r.id in (select a.run_id from everbell.active_runs a where a.failure_code = $8))
   order by r.at desc, r.id desc limit $9
 ))

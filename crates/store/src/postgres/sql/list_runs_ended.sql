@@ -1,12 +1,12 @@
 -- The runs that ended, in the order of ids: what runs have in common is looked up for the few that an instance has ended.
-select * from run_rows where id = any(array(
-  select o.run_id from outcomes o
+select * from everbell.run_rows where id = any(array(
+  select o.run_id from everbell.outcomes o
   where o.run_id < $1 and o.run_id >= $2
     and ($3::text[] is null or o.status = any($3))
-    and ($4::text[] is null or (select r.target from runs r where r.id = o.run_id) = any($4))
+    and ($4::text[] is null or (select r.target from everbell.runs r where r.id = o.run_id) = any($4))
     and ($5::text is null or (select case when r.trigger like 'schedule:%' then 'scheduled' when r.trigger like 'ad\_hoc:%' then 'ad_hoc' else 'manual' end
-                              from runs r where r.id = o.run_id) = $5)
-    and ($6::text is null or (select r.org_id from runs r where r.id = o.run_id) = $6)
+                              from everbell.runs r where r.id = o.run_id) = $5)
+    and ($6::text is null or (select r.org_id from everbell.runs r where r.id = o.run_id) = $6)
     and ($7::uuid is null or o.runner_id = $7)
     and ($8::text is null or o.failure_code = $8)
   order by o.run_id desc limit $9

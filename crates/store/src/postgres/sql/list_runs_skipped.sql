@@ -1,6 +1,6 @@
 -- The partial index has only skipped runs. Nobody executed them, so nobody is their instance and nothing failed.
-select * from run_rows where id = any(array(
-  select r.id from runs r
+select * from everbell.run_rows where id = any(array(
+  select r.id from everbell.runs r
   where r.skip_reason is not null and r.id < $1 and r.id >= $2
     and ($3::text[] is null or 'skipped' = any($3))
     and ($4::text[] is null or r.target = any($4))

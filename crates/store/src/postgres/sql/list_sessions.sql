@@ -1,3 +1,3 @@
-select id, token_hash, actor, role, created_at, expires_at, last_used_at, address, user_agent from sessions
+select id, token_hash, actor, role, created_at, expires_at, last_used_at, address, user_agent from everbell.sessions
 where expires_at > $1 and last_used_at > $5 and ($2::uuid is null or id = $2) and ($3::text is null or actor = $3)
 order by created_at desc, id desc limit $4

@@ -1,1 +1,1 @@
-select name, role, created_at, expires_at, revoked_at, last_used_at from tokens order by name collate "C"
+select name, role, created_at, expires_at, revoked_at, last_used_at from everbell.tokens order by name collate "C"

@@ -3,7 +3,7 @@
 -- for.
 with due as materialized (
   select job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date
-  from timers
+  from everbell.timers
   where next_run_at <= $1 and next_run_at >= $4 and target = any($2) -- see floors.rs
   order by next_run_at
   limit $3
@@ -11,8 +11,8 @@ with due as materialized (
 )
 select due.*, coalesce(
   (select next_run_at
-   from (select next_run_at, target from timers where next_run_at > $1 order by next_run_at limit 1000) soon
+   from (select next_run_at, target from everbell.timers where next_run_at > $1 order by next_run_at limit 1000) soon
    where target = any($2) order by next_run_at limit 1),
-  (select next_run_at from timers where next_run_at > $1 order by next_run_at offset 999 limit 1)
+  (select next_run_at from everbell.timers where next_run_at > $1 order by next_run_at offset 999 limit 1)
 ) as next_due_at -- as in next_due
 from due

@@ -1,1 +1,1 @@
-select id, consecutive_failures from jobs where id = any($1) order by id for no key update
+select id, consecutive_failures from everbell.jobs where id = any($1) order by id for no key update

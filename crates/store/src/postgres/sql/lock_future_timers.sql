@@ -2,15 +2,15 @@
 -- that ran has had its slot.
 with future as materialized (
   select t.job_id, t.org_id, t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date
-  from timers t join jobs j on j.id = t.job_id
+  from everbell.timers t join everbell.jobs j on j.id = t.job_id
   where t.last_slot_at > $1 and j.status <> 'retired'
     and not (j.schedule_type = 'one_time'
-      and exists (select 1 from runs r where r.job_id = j.id and r.at = t.last_slot_at and r.nonce = 0))
+      and exists (select 1 from everbell.runs r where r.job_id = j.id and r.at = t.last_slot_at and r.nonce = 0))
     and ((j.created_at > $1 and t.last_slot_at >= j.created_at)
       or (j.updated_at > $1 and t.last_slot_at >= j.updated_at)
-      or exists (select 1 from jobs v join runs r on r.job_id = v.id
+      or exists (select 1 from everbell.jobs v join everbell.runs r on r.job_id = v.id
                  where v.job_key = j.job_key and r.at = t.last_slot_at and r.org_id = t.org_id and r.created_at > $1)
-      or exists (select 1 from jobs v join gaps g on g.job_id = v.id
+      or exists (select 1 from everbell.jobs v join everbell.gaps g on g.job_id = v.id
                  where v.job_key = j.job_key and g.org_id = t.org_id and g.last_slot_at = t.last_slot_at
                    and g.created_at > $1))
   order by t.job_id, t.org_id

@@ -1,5 +1,5 @@
 -- The one that waits longest, of those that no other of the same job key comes before.
-select id, job_id, job_key, work, detail, actor, at, reached, seen from sweeps s
-where not exists (select from sweeps b where b.job_key = s.job_key and b.id < s.id)
+select id, job_id, job_key, work, detail, actor, at, reached, seen from everbell.sweeps s
+where not exists (select from everbell.sweeps b where b.job_key = s.job_key and b.id < s.id)
 order by s.stepped_at, s.id limit 1
 for update skip locked

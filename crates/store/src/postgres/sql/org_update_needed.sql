@@ -1,1 +1,1 @@
-select exists (select from orgs where waiting) or exists (select from sweeps) or exists (select from orgs where deleted) as needed
+select exists (select from everbell.orgs where waiting) or exists (select from everbell.sweeps) or exists (select from everbell.orgs where deleted) as needed

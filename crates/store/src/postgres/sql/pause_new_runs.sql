@@ -1,2 +1,2 @@
 -- Runs that were just inserted, for a job that was paused after somebody had asked for them.
-update active_runs set paused = true where run_id = any($1)
+update everbell.active_runs set paused = true where run_id = any($1)

@@ -1,1 +1,1 @@
-select run_id from active_runs where job_id = $1 and status = 'pending' order by run_id
+select run_id from everbell.active_runs where job_id = $1 and status = 'pending' order by run_id

@@ -1,1 +1,1 @@
-delete from audit where id in (select id from audit where at < $1 order by id limit $2)
+delete from everbell.audit where id in (select id from everbell.audit where at < $1 order by id limit $2)

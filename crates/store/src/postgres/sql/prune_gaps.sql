@@ -1,1 +1,1 @@
-delete from gaps where id in (select id from gaps where created_at < $1 order by id limit $2)
+delete from everbell.gaps where id in (select id from everbell.gaps where created_at < $1 order by id limit $2)

@@ -1,1 +1,1 @@
-select * from job_rows where id = any($1)
+select * from everbell.job_rows where id = any($1)

@@ -8,15 +8,15 @@ select g.id, g.job_id, g.job_key, g.job_version, g.trigger, g.scheduled_at, g.cr
 from unnest($1::text[]) as k (key)
 cross join lateral (
   select n.*, j.job_key, j.version as job_version
-  from jobs j
+  from everbell.jobs j
   cross join lateral (
     select r.id, r.job_id, r.trigger, r.scheduled_at, r.created_at, r.skip_reason, r.skip_detail
-    from runs r
+    from everbell.runs r
     where r.job_id = j.id and r.at >= $3 and r.at < $4
     order by r.at desc fetch first (select $2::bigint) rows with ties
   ) n
   where j.job_key = k.key
   order by n.id desc limit $2
 ) g
-left join active_runs a on a.run_id = g.id
-left join outcomes o on o.run_id = g.id
+left join everbell.active_runs a on a.run_id = g.id
+left join everbell.outcomes o on o.run_id = g.id

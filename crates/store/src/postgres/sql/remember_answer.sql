@@ -1,5 +1,5 @@
 -- Beside the deed, if there is one; in the place of what is forgotten; what has an answer keeps it.
-insert into requests (key, fingerprint, created_at, status, body) values ($1, $2, $3, $4, $5)
+insert into everbell.requests (key, fingerprint, created_at, status, body) values ($1, $2, $3, $4, $5)
 on conflict (key) do update
 set status = excluded.status, body = excluded.body, fingerprint = excluded.fingerprint,
     deed = case when requests.created_at < $6 then null else requests.deed end,

@@ -1,4 +1,4 @@
-update active_runs a
+update everbell.active_runs a
 set status = 'pending', held = false, available_at = g.available_at, lease_until = null,
     failure_code = g.failure_code, failure_message = g.failure_message, failure_details = g.failure_details,
     output = coalesce(g.output, a.output)

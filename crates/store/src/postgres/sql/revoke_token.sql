@@ -1,1 +1,1 @@
-update tokens set revoked_at = coalesce(revoked_at, $2) where name = $1
+update everbell.tokens set revoked_at = coalesce(revoked_at, $2) where name = $1

@@ -3,7 +3,7 @@
 with free as materialized (
   select a.ctid as place, g.output
   from unnest($1::uuid[], $2::integer[], $3::text[]) as g (run_id, attempt, output)
-  join active_runs a on a.run_id = any(array[g.run_id]) and a.attempt = g.attempt and a.status = 'running'
+  join everbell.active_runs a on a.run_id = any(array[g.run_id]) and a.attempt = g.attempt and a.status = 'running'
   for update of a skip locked
 )
-update active_runs a set output = f.output from free f where a.ctid = f.place returning a.run_id
+update everbell.active_runs a set output = f.output from free f where a.ctid = f.place returning a.run_id

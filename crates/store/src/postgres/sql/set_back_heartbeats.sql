@@ -1,1 +1,1 @@
-update instances set heartbeat_at = $1 where heartbeat_at > $2
+update everbell.instances set heartbeat_at = $1 where heartbeat_at > $2

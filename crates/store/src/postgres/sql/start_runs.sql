@@ -6,15 +6,15 @@ with picked as materialized (
   from unnest($1::text[], $2::bigint[], $7::timestamptz[], $8::boolean[]) as wanted (target, room, since, backfills)
   cross join lateral (
     select a.ctid as place, a.available_at, a.run_id
-    from active_runs a
+    from everbell.active_runs a
     where a.target = wanted.target and a.status = 'pending' and a.available_at <= $4 and not a.paused
       and a.available_at >= wanted.since -- see floors.rs
       and (not a.held or (
-        not exists (select from active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.held
+        not exists (select from everbell.active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.held
                           and (b.run_id < a.run_id) is true)
-        and (select count(*) from active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and not b.held) < a.max_concurrent
+        and (select count(*) from everbell.active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and not b.held) < a.max_concurrent
       ))
-      and (wanted.backfills or not exists (select from runs r where r.id = a.run_id and r.trigger like 'backfill:%'))
+      and (wanted.backfills or not exists (select from everbell.runs r where r.id = a.run_id and r.trigger like 'backfill:%'))
     order by a.available_at, a.run_id
     limit least(wanted.room, $3)
     for update of a skip locked
@@ -22,7 +22,7 @@ with picked as materialized (
   order by one.available_at, one.run_id
   limit $3
 ), started as (
-  update active_runs a
+  update everbell.active_runs a
   set status = 'running', held = false, attempt = a.attempt + 1, runner_id = $5, claimed_at = $4, started_at = $4,
       lease_until = $6, failure_code = null, failure_message = null, failure_details = null, output = null
   -- By their place, which is theirs while they are locked.
@@ -33,4 +33,4 @@ select r.id, r.job_id, r.org_id, r.local_date, r.target, r.payload, r.trigger, r
        r.created_at, r.catch_up, r.folded, s.attempt, s.cancel_by
 from started s
 -- By its key for each, whatever the planner believes of the size of the table.
-cross join lateral (select * from runs where id = s.run_id offset 0) r
+cross join lateral (select * from everbell.runs where id = s.run_id offset 0) r

@@ -1,2 +1,2 @@
 -- To the minute: a busy token must not write at every request.
-update tokens set last_used_at = $2 where name = $1 and (last_used_at is null or last_used_at < $2)
+update everbell.tokens set last_used_at = $2 where name = $1 and (last_used_at is null or last_used_at < $2)

@@ -1,5 +1,5 @@
 -- Whose timers wait to be looked at goes on waiting. Not written is what somebody else made meanwhile.
-insert into orgs (id, name, settings, timezone, enabled, deleted, changed_at, moved_from, moved_at, revision, created_at,
+insert into everbell.orgs (id, name, settings, timezone, enabled, deleted, changed_at, moved_from, moved_at, revision, created_at,
                   updated_by, updated_at, waiting)
 select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::boolean[], $7::timestamptz[],
                      $8::text[], $9::timestamptz[], $10::bigint[], $11::timestamptz[], $12::text[], $13::timestamptz[],

@@ -1,5 +1,5 @@
 -- Cold: one row for each version of a job. Immutable but for the state columns below the line.
-create table jobs (
+create table everbell_jobs (
   id                   blob primary key not null,
   job_key              text not null,
   version              integer not null check (version >= 1),
@@ -20,7 +20,7 @@ create table jobs (
   description          text not null,
   source               text not null check (source in ('api', 'config', 'code')),
   content_hash         blob not null,
-  supersedes_job_id    blob references jobs (id),
+  supersedes_job_id    blob references everbell_jobs (id),
   created_by           text not null,
   created_at           integer not null,
   -- state
@@ -40,18 +40,18 @@ create table jobs (
   check ((status = 'paused') = (pause_reason is not null)),
   check ((pause_reason is null) = (paused_at is null) and (pause_reason is null) = (paused_by is null))
 ) strict;
-create unique index jobs_living on jobs (job_key) where status <> 'retired';
-create index jobs_target on jobs (target, status);
-create index jobs_paused_until on jobs (paused_until) where paused_until is not null;
+create unique index everbell_jobs_living on everbell_jobs (job_key) where status <> 'retired';
+create index everbell_jobs_target on everbell_jobs (target, status);
+create index everbell_jobs_paused_until on everbell_jobs (paused_until) where paused_until is not null;
 -- Almost empty, so that a batch of successes finds out at no cost that there is nothing to clear.
-create index jobs_failing on jobs (id) where consecutive_failures > 0;
-create index jobs_per_org on jobs (job_key) where scope = 'per_org' and status <> 'retired';
+create index everbell_jobs_failing on everbell_jobs (id) where consecutive_failures > 0;
+create index everbell_jobs_per_org on everbell_jobs (job_key) where scope = 'per_org' and status <> 'retired';
 
 -- Hot and narrow. next_run_at is null while disarmed, so the due query reads nothing else. The target stands here so
 -- that timers which nobody can serve are passed over without looking at their jobs. The last run of a job that fires for
 -- no org stands here too, because its timer is written with each of its runs: lists of jobs need not look into the history.
-create table timers (
-  job_id           blob not null references jobs (id),
+create table everbell_timers (
+  job_id           blob not null references everbell_jobs (id),
   org_id           text not null default '',
   target           text not null,
   next_run_at      integer,
@@ -63,13 +63,13 @@ create table timers (
   last_run_id      blob,
   primary key (job_id, org_id)
 ) strict, without rowid;
-create index timers_due on timers (next_run_at) where next_run_at is not null;
+create index everbell_timers_due on everbell_timers (next_run_at) where next_run_at is not null;
 -- Almost empty: timers of orgs whose zone or override cannot be read.
-create index timers_errored on timers (org_id) where error is not null;
+create index everbell_timers_errored on everbell_timers (org_id) where error is not null;
 
 -- Tenants. `changed_at` is when something changed that timers care about, `waiting` that nobody looked at them since. One that
 -- is deleted stays until its timers are gone.
-create table orgs (
+create table everbell_orgs (
   id         text primary key not null,
   name       text not null,
   settings   text not null,
@@ -86,12 +86,12 @@ create table orgs (
   waiting    integer not null check (waiting in (0, 1)),
   check ((moved_from is null) = (moved_at is null))
 ) strict, without rowid;
-create index orgs_waiting on orgs (id) where waiting;
-create index orgs_deleted on orgs (id) where deleted;
+create index everbell_orgs_waiting on everbell_orgs (id) where waiting;
+create index everbell_orgs_deleted on everbell_orgs (id) where deleted;
 
 -- What an org wants of a job, in all its versions.
-create table org_overrides (
-  org_id          text not null references orgs (id) on delete cascade,
+create table everbell_org_overrides (
+  org_id          text not null references everbell_orgs (id) on delete cascade,
   job_key         text not null,
   enabled         integer not null check (enabled in (0, 1)),
   cron_expression text,
@@ -101,9 +101,9 @@ create table org_overrides (
 ) strict, without rowid;
 
 -- Walks over all orgs of a job, and how far each came. Those of one key are made one after the other.
-create table sweeps (
+create table everbell_sweeps (
   id         blob primary key not null,
-  job_id     blob not null references jobs (id),
+  job_id     blob not null references everbell_jobs (id),
   job_key    text not null,
   work       text not null check (work in ('arm', 'resume', 'run_now', 'backfill')),
   detail     text not null,
@@ -117,7 +117,7 @@ create table sweeps (
 -- A run as facts: appended here when it is planned, never changed. `at` is the slot, or the time of the request of a run
 -- by hand; `nonce` is 0 for a slot, which makes the slot unique, and random for a run by hand. No reference to jobs: its
 -- check would lock the job at every fire, and jobs are never deleted.
-create table runs (
+create table everbell_runs (
   id              blob primary key not null,
   job_id          blob,
   org_id          text not null default '',
@@ -136,11 +136,11 @@ create table runs (
   check ((skip_reason is null) = (skip_detail is null)),
   unique (job_id, at, org_id, nonce)
 ) strict, without rowid;
-create index runs_skipped on runs (id) where skip_reason is not null;
+create index everbell_runs_skipped on everbell_runs (id) where skip_reason is not null;
 
 -- Tiny: where a run lives while it is pending or running. `job_id` is the lane it is in: the newest version of its job, so that
 -- runs of all versions are in each other's way. Of which version it is stands in `runs`.
-create table active_runs (
+create table everbell_active_runs (
   run_id           blob primary key not null,
   job_id           blob,
   org_id           text not null default '',
@@ -162,12 +162,12 @@ create table active_runs (
   check ((status = 'running') = (lease_until is not null)),
   check (status = 'pending' or (runner_id is not null and not held and attempt >= 1))
 ) strict, without rowid;
-create index active_runs_job on active_runs (job_id, org_id);
+create index everbell_active_runs_job on everbell_active_runs (job_id, org_id);
 -- Only what waits: starting a run takes it out, so the claim never walks over what is at work.
-create index active_runs_pending on active_runs (target, available_at) where status = 'pending';
+create index everbell_active_runs_pending on everbell_active_runs (target, available_at) where status = 'pending';
 
 -- Appended at the end, never changed.
-create table outcomes (
+create table everbell_outcomes (
   run_id          blob primary key not null,
   status          text not null check (status in ('succeeded', 'failed', 'canceled')),
   attempt         integer not null,
@@ -182,30 +182,30 @@ create table outcomes (
   output          text,
   check ((status = 'succeeded') = (failure_code is null))
 ) strict;
-create index outcomes_bad on outcomes (run_id) where status <> 'succeeded';
+create index everbell_outcomes_bad on everbell_outcomes (run_id) where status <> 'succeeded';
 
 -- SQLite has no statement that writes two tables, so what always goes together is said here: a run that is not skipped is
 -- active, one that has ended is not, and an outcome goes with its run.
-create trigger runs_active after insert on runs when new.skip_reason is null begin
-  insert into active_runs (run_id, job_id, org_id, target, status, held, max_concurrent, attempt, available_at)
+create trigger everbell_runs_active after insert on everbell_runs when new.skip_reason is null begin
+  insert into everbell_active_runs (run_id, job_id, org_id, target, status, held, max_concurrent, attempt, available_at)
   values (new.id, new.job_id, new.org_id, new.target, 'pending', 0, 1, 0, new.scheduled_at);
 end;
-create trigger outcomes_end after insert on outcomes begin
-  delete from active_runs where run_id = new.run_id;
+create trigger everbell_outcomes_end after insert on everbell_outcomes begin
+  delete from everbell_active_runs where run_id = new.run_id;
 end;
-create trigger runs_gone after delete on runs begin
-  delete from outcomes where run_id = old.id;
-  update timers
+create trigger everbell_runs_gone after delete on everbell_runs begin
+  delete from everbell_outcomes where run_id = old.id;
+  update everbell_timers
   set (last_run_at, last_run_id) =
-    (select r.at, r.id from runs r where r.job_id = timers.job_id and r.skip_reason is not 'operator'
+    (select r.at, r.id from everbell_runs r where r.job_id = everbell_timers.job_id and r.skip_reason is not 'operator'
      order by r.at desc, r.id desc limit 1)
   where org_id = '' and last_run_id = old.id
     and job_id in (select old.job_id union all
-                   select v.id from jobs j join jobs v on v.job_key = j.job_key and v.status <> 'retired'
+                   select v.id from everbell_jobs j join everbell_jobs v on v.job_key = j.job_key and v.status <> 'retired'
                    where j.id = old.job_id);
 end;
 
-create table gaps (
+create table everbell_gaps (
   id            blob primary key not null,
   job_id        blob not null,
   org_id        text not null default '',
@@ -216,10 +216,10 @@ create table gaps (
   actor         text,
   created_at    integer not null
 ) strict;
-create index gaps_job on gaps (job_id, first_slot_at, id);
-create index gaps_first on gaps (first_slot_at, id);
+create index everbell_gaps_job on everbell_gaps (job_id, first_slot_at, id);
+create index everbell_gaps_first on everbell_gaps (first_slot_at, id);
 
-create table instances (
+create table everbell_instances (
   id            blob primary key not null,
   host          text not null,
   pid           integer not null,
@@ -232,7 +232,7 @@ create table instances (
   clock_skew_ms integer not null
 ) strict;
 
-create table audit (
+create table everbell_audit (
   id     blob primary key not null,
   at     integer not null,
   actor  text not null,
@@ -242,10 +242,10 @@ create table audit (
   before text,
   after  text
 ) strict;
-create index audit_at on audit (at, id);
-create index audit_object on audit (object, at, id);
+create index everbell_audit_at on everbell_audit (at, id);
+create index everbell_audit_object on everbell_audit (object, at, id);
 
-create table tokens (
+create table everbell_tokens (
   name         text primary key not null,
   hash         blob not null unique,
   role         text not null,
@@ -256,7 +256,7 @@ create table tokens (
 ) strict;
 
 -- Answers to requests that carried an Idempotency-Key.
-create table requests (
+create table everbell_requests (
   key         text primary key not null,
   fingerprint blob not null,
   status      integer,
@@ -264,27 +264,27 @@ create table requests (
   created_at  integer not null,
   check ((status is null) = (body is null))
 ) strict;
-create index requests_created on requests (created_at);
+create index everbell_requests_created on everbell_requests (created_at);
 
 -- A job as lists know it, with its timer and its last run, which is none that an operator skipped: that is ahead. A job that
 -- fires for each org has neither a timer nor a last run of its own: its last run is looked up.
-create view job_rows as
+create view everbell_job_rows as
 select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.schedule_type, j.timezone,
        j.anchor_at, j.start_at, j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source,
        j.supersedes_job_id, j.created_by, j.created_at, j.status, j.error, j.pause_reason, j.paused_by, j.paused_at,
        j.paused_until, j.revision, j.consecutive_failures, j.updated_by, j.updated_at,
        t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date,
        case when j.scope = 'global' then t.last_run_at else
-         (select r.at from runs r where r.job_id = j.id and r.skip_reason is not 'operator'
+         (select r.at from everbell_runs r where r.job_id = j.id and r.skip_reason is not 'operator'
           order by r.at desc limit 1) end as last_run_at,
        case when j.scope = 'global' then t.last_run_id else
-         (select r.id from runs r where r.job_id = j.id and r.skip_reason is not 'operator'
+         (select r.id from everbell_runs r where r.job_id = j.id and r.skip_reason is not 'operator'
           order by r.at desc, r.id desc limit 1) end as last_run_id
-from jobs j
-left join timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global';
+from everbell_jobs j
+left join everbell_timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global';
 
 -- A run as the API knows it: the three tables read together. Without its output, which may be long: lists do not show it.
-create view run_rows as
+create view everbell_run_rows as
 select r.id, r.job_id, j.job_key, j.version as job_version, r.org_id, r.local_date, r.target,
        coalesce(r.payload, j.payload, '{}') as payload,
        r.trigger, r.nonce = 0 as by_slot, r.at, r.scheduled_at, r.created_at,
@@ -300,7 +300,7 @@ select r.id, r.job_id, j.job_key, j.version as job_version, r.org_id, r.local_da
        coalesce(a.failure_details, o.failure_details) as failure_details,
        case when a.status = 'pending' and a.attempt > 0 then a.available_at end as next_attempt_at,
        o.result
-from runs r
-left join jobs j on j.id = r.job_id
-left join active_runs a on a.run_id = r.id
-left join outcomes o on o.run_id = r.id;
+from everbell_runs r
+left join everbell_jobs j on j.id = r.job_id
+left join everbell_active_runs a on a.run_id = r.id
+left join everbell_outcomes o on o.run_id = r.id;

@@ -1,5 +1,5 @@
 -- What a request with an Idempotency-Key did, written by the transaction that did it.
-alter table requests add column deed text;
+alter table everbell_requests add column deed text;
 
 -- A run that waits until its job is resumed.
-alter table active_runs add column paused integer not null default 0;
+alter table everbell_active_runs add column paused integer not null default 0;

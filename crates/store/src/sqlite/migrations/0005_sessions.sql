@@ -1,5 +1,5 @@
 -- Who is signed in with a browser. The cookie holds a secret; this table holds its hash and that of the token.
-create table sessions (
+create table everbell_sessions (
   id           blob primary key not null,
   hash         blob not null unique,
   token_hash   blob not null,
@@ -11,10 +11,10 @@ create table sessions (
   address      text,
   user_agent   text
 ) strict;
-create index sessions_token on sessions (token_hash, created_at, id);
-create index sessions_expires on sessions (expires_at);
+create index everbell_sessions_token on everbell_sessions (token_hash, created_at, id);
+create index everbell_sessions_expires on everbell_sessions (expires_at);
 
 -- Where the request of an entry came from. What everbell does by itself has none of them.
-alter table audit add column address text;
-alter table audit add column request_id text;
-alter table audit add column role text;
+alter table everbell_audit add column address text;
+alter table everbell_audit add column request_id text;
+alter table everbell_audit add column role text;

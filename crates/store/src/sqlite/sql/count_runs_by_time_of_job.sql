@@ -9,11 +9,11 @@ from (
          case when ?3 and r.trigger glob 'schedule:*' and coalesce(a.attempt, o.attempt) = 1
               then coalesce(a.started_at, o.started_at) - r.scheduled_at end as lag,
          case when ?3 then max(o.finished_at - o.started_at, 0) end as took
-  from jobs j
+  from everbell_jobs j
   cross join json_each(?1) b
-  cross join runs r
-  left join active_runs a on a.run_id = r.id
-  left join outcomes o on o.run_id = r.id
+  cross join everbell_runs r
+  left join everbell_active_runs a on a.run_id = r.id
+  left join everbell_outcomes o on o.run_id = r.id
   where j.job_key = ?16 and r.job_id = j.id and r.at >= b.value ->> 0 and r.at < b.value ->> 1
     and (?2 is null or r.target = ?2)
 ) t

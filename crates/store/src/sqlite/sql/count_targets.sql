@@ -1,1 +1,1 @@
-select target, status, count(*) as jobs from jobs where status <> 'retired' group by target, status
+select target, status, count(*) as jobs from everbell_jobs where status <> 'retired' group by target, status

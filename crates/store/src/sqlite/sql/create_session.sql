@@ -1,2 +1,2 @@
-insert into sessions (id, hash, token_hash, actor, role, created_at, expires_at, last_used_at, address, user_agent)
+insert into everbell_sessions (id, hash, token_hash, actor, role, created_at, expires_at, last_used_at, address, user_agent)
 values (?1, ?2, ?3, ?4, ?9, ?5, ?6, ?5, ?7, ?8)

@@ -1,1 +1,1 @@
-update instances set draining = ?2 where id = ?1
+update everbell_instances set draining = ?2 where id = ?1

@@ -1,1 +1,1 @@
-delete from sweeps where id = ?1
+delete from everbell_sweeps where id = ?1

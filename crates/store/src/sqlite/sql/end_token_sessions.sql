@@ -1,1 +1,1 @@
-delete from sessions where token_hash = (select hash from tokens where name = ?1)
+delete from everbell_sessions where token_hash = (select hash from everbell_tokens where name = ?1)

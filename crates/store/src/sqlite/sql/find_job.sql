@@ -1,2 +1,2 @@
 -- The living version, of which there is one at the most, or else the newest.
-select id from jobs where job_key = ?1 order by status <> 'retired' desc, version desc limit 1
+select id from everbell_jobs where job_key = ?1 order by status <> 'retired' desc, version desc limit 1

@@ -1,1 +1,1 @@
-select id from jobs where job_key = ?1 and version = ?2
+select id from everbell_jobs where job_key = ?1 and version = ?2

@@ -1,1 +1,1 @@
-select * from run_rows where id in (select unhex(value) from json_each(?1))
+select * from everbell_run_rows where id in (select unhex(value) from json_each(?1))

@@ -1,4 +1,4 @@
-insert into jobs (id, job_key, version, target, payload, schedule_type, cron_expression, run_at, timezone, anchor_at,
+insert into everbell_jobs (id, job_key, version, target, payload, schedule_type, cron_expression, run_at, timezone, anchor_at,
                   start_at, end_at, dst_gap, dst_fold, scope, policies, labels, description, source, content_hash,
                   supersedes_job_id, created_by, created_at, status, error, pause_reason, paused_by, paused_at,
                   paused_until, revision, consecutive_failures, updated_by, updated_at)

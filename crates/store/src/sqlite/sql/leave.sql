@@ -1,1 +1,1 @@
-delete from instances where id = ?1
+delete from everbell_instances where id = ?1

@@ -1,2 +1,2 @@
 select id, host, pid, version, roles, targets, started_at, heartbeat_at, draining, clock_skew_ms, process
-from instances order by started_at, id
+from everbell_instances order by started_at, id

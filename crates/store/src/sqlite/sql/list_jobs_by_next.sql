@@ -5,26 +5,26 @@ with page as materialized (
   select j.id from (
     select job_id, armed from (
       -- Two lists, each in its order, that are merged as they are read. Few jobs fire for orgs.
-      select t.next_run_at as at, t.job_id, true as armed from timers t
+      select t.next_run_at as at, t.job_id, true as armed from everbell_timers t
       where t.next_run_at is not null and t.org_id = ''
         and (?13 is null or (t.next_run_at, t.job_id) > (coalesce(?12, 9223372036854775807), ?13))
       union all
-      select o.next_org_run_at, o.id, true from job_rows o
+      select o.next_org_run_at, o.id, true from everbell_job_rows o
       where o.scope = 'per_org' and o.next_org_run_at is not null
         and (?13 is null or (o.next_org_run_at, o.id) > (coalesce(?12, 9223372036854775807), ?13))
       order by 1, 2 limit -1
     )
     union all
     select * from (
-      select n.id, false from jobs n
+      select n.id, false from everbell_jobs n
       where not exists (
-          select 1 from timers t where t.job_id = n.id and t.org_id = '' and t.next_run_at is not null and n.scope = 'global')
+          select 1 from everbell_timers t where t.job_id = n.id and t.org_id = '' and t.next_run_at is not null and n.scope = 'global')
         and (n.scope = 'global' or n.status <> 'active' or not exists (
-          select 1 from timers t where t.job_id = n.id and t.org_id <> '' and t.next_run_at is not null))
+          select 1 from everbell_timers t where t.job_id = n.id and t.org_id <> '' and t.next_run_at is not null))
         and (?13 is null or ?12 is not null or n.id > ?13)
       order by n.id limit -1
     )
-  ) d cross join job_rows j
+  ) d cross join everbell_job_rows j
   where j.id = d.job_id
     and (?1 is null or j.status in (select value from json_each(?1)))
     and (?2 is null or j.target in (select value from json_each(?2)))
@@ -34,18 +34,18 @@ with page as materialized (
     and (?7 is null or (j.error is not null) = ?7)
     and (?8 is null or (j.consecutive_failures > 0) = ?8)
     and (?9 is null or (j.schedule_type = 'one_time') = ?9)
-    and (?10 is null or exists (select 1 from timers n where n.job_id = j.id and n.next_run_at is not null) = ?10)
+    and (?10 is null or exists (select 1 from everbell_timers n where n.job_id = j.id and n.next_run_at is not null) = ?10)
     and (?11 is null or instr(j.labels, '{' || ?11) = 1 or instr(j.labels, ',' || ?11))
     and (?6 is null
     or ((instr(?6, 'failed') or instr(?6, 'canceled')) and (
-          select o.status from outcomes o indexed by outcomes_bad where o.run_id = j.last_run_id and o.status <> 'succeeded'
+          select o.status from everbell_outcomes o indexed by everbell_outcomes_bad where o.run_id = j.last_run_id and o.status <> 'succeeded'
         ) in (select value from json_each(?6)))
     or (instr(?6, 'skipped') and (
-          select true from runs k indexed by runs_skipped where k.id = j.last_run_id and k.skip_reason is not null))
+          select true from everbell_runs k indexed by everbell_runs_skipped where k.id = j.last_run_id and k.skip_reason is not null))
     or ((instr(?6, 'pending') or instr(?6, 'running')) and (
-          select a.status from active_runs a where a.run_id = j.last_run_id) in (select value from json_each(?6)))
-    or (instr(?6, 'succeeded') and (select o.status from outcomes o where o.run_id = j.last_run_id) = 'succeeded'))
+          select a.status from everbell_active_runs a where a.run_id = j.last_run_id) in (select value from json_each(?6)))
+    or (instr(?6, 'succeeded') and (select o.status from everbell_outcomes o where o.run_id = j.last_run_id) = 'succeeded'))
   limit ?14
 )
-select j.* from page p cross join job_rows j where j.id = p.id
+select j.* from page p cross join everbell_job_rows j where j.id = p.id
 order by coalesce(j.next_run_at, j.next_org_run_at, 9223372036854775807), j.id

@@ -1,5 +1,5 @@
-select * from run_rows where id in (
-  select a.run_id from active_runs a cross join runs r
+select * from everbell_run_rows where id in (
+  select a.run_id from everbell_active_runs a cross join everbell_runs r
   where r.id = a.run_id and a.run_id < ?1 and a.run_id >= ?2
     and (?3 is null or a.status in (select value from json_each(?3)))
     and (?4 is null or a.target in (select value from json_each(?4)))

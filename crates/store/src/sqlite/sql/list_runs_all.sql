@@ -1,8 +1,8 @@
 -- Ids first: the limit ends the scan before whole rows are put together.
-select * from run_rows where id in (
-  select r.id from runs r
-  left join active_runs a on a.run_id = r.id
-  left join outcomes o on o.run_id = r.id
+select * from everbell_run_rows where id in (
+  select r.id from everbell_runs r
+  left join everbell_active_runs a on a.run_id = r.id
+  left join everbell_outcomes o on o.run_id = r.id
   where r.id < ?1 and r.id >= ?2
     and (?3 is null or case when r.skip_reason is not null then 'skipped' else coalesce(a.status, o.status) end
                        in (select value from json_each(?3)))

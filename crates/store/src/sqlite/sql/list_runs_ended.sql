@@ -1,6 +1,6 @@
 -- The runs that ended, in the order of ids: what runs have in common is looked up for the few that an instance has ended.
-select * from run_rows where id in (
-  select o.run_id from outcomes o cross join runs r
+select * from everbell_run_rows where id in (
+  select o.run_id from everbell_outcomes o cross join everbell_runs r
   where r.id = o.run_id and o.run_id < ?1 and o.run_id >= ?2
     and (?3 is null or o.status in (select value from json_each(?3)))
     and (?4 is null or r.target in (select value from json_each(?4)))

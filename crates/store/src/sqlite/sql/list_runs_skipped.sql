@@ -1,6 +1,6 @@
 -- The partial index has only skipped runs. Nobody executed them, so nobody is their instance and nothing failed.
-select * from run_rows where id in (
-  select r.id from runs r indexed by runs_skipped
+select * from everbell_run_rows where id in (
+  select r.id from everbell_runs r indexed by everbell_runs_skipped
   where r.skip_reason is not null and r.id < ?1 and r.id >= ?2
     and (?3 is null or 'skipped' in (select value from json_each(?3)))
     and (?4 is null or r.target in (select value from json_each(?4)))

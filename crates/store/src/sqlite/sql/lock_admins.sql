@@ -1,2 +1,2 @@
-select name, role, created_at, expires_at, revoked_at, last_used_at from tokens
+select name, role, created_at, expires_at, revoked_at, last_used_at from everbell_tokens
 where role = 'admin' and revoked_at is null order by name

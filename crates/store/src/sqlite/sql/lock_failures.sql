@@ -1,1 +1,1 @@
-select id, consecutive_failures from jobs where id in (select unhex(value) from json_each(?1))
+select id, consecutive_failures from everbell_jobs where id in (select unhex(value) from json_each(?1))

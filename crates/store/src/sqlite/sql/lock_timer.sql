@@ -1,2 +1,2 @@
 select job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date
-from timers where job_id = ?1 and org_id = ?2
+from everbell_timers where job_id = ?1 and org_id = ?2

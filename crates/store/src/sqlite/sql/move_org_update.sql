@@ -1,1 +1,1 @@
-update sweeps set reached = ?2, seen = ?3, stepped_at = ?4 where id = ?1
+update everbell_sweeps set reached = ?2, seen = ?3, stepped_at = ?4 where id = ?1

@@ -2,8 +2,8 @@
 -- through a million timers that somebody else serves.
 select next_run_at from (select coalesce(
   (select next_run_at
-   from (select next_run_at, target from timers indexed by timers_due where next_run_at > ?1 order by next_run_at limit 1000)
+   from (select next_run_at, target from everbell_timers indexed by everbell_timers_due where next_run_at > ?1 order by next_run_at limit 1000)
    where target in (select value from json_each(?2)) order by next_run_at limit 1),
-  (select next_run_at from timers indexed by timers_due where next_run_at > ?1 order by next_run_at limit 1 offset 999)
+  (select next_run_at from everbell_timers indexed by everbell_timers_due where next_run_at > ?1 order by next_run_at limit 1 offset 999)
 ) as next_run_at)
 where next_run_at is not null

@@ -1,2 +1,2 @@
 -- The clock is the host's, which is finer than the milliseconds of SQLite; this proves that the database can be read.
-select count(*) from schema_migrations
+select count(*) from everbell_migrations

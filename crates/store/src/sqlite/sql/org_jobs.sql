@@ -5,8 +5,8 @@ select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run
        w.job_key as for_job, w.enabled as wanted, w.cron_expression as own_expression, w.updated_by as overridden_by,
        w.updated_at as overridden_at,
        t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date, t.error as timer_error
-from jobs j
-left join org_overrides w on w.org_id = ?1 and w.job_key = j.job_key
-left join timers t on t.job_id = j.id and t.org_id = ?1
+from everbell_jobs j
+left join everbell_org_overrides w on w.org_id = ?1 and w.job_key = j.job_key
+left join everbell_timers t on t.job_id = j.id and t.org_id = ?1
 where j.scope = 'per_org' and j.status <> 'retired'
 order by j.job_key limit ?2

@@ -1,2 +1,2 @@
-select exists (select 1 from orgs where waiting) or exists (select 1 from sweeps) or exists (select 1 from orgs where deleted)
+select exists (select 1 from everbell_orgs where waiting) or exists (select 1 from everbell_sweeps) or exists (select 1 from everbell_orgs where deleted)
        as needed

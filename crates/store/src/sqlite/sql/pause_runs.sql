@@ -1,2 +1,2 @@
 -- What is at work is marked too: it waits before its next attempt.
-update active_runs set paused = ?2 where job_id = ?1 and paused <> ?2
+update everbell_active_runs set paused = ?2 where job_id = ?1 and paused <> ?2

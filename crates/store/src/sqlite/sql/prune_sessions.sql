@@ -1,2 +1,2 @@
-delete from sessions where id in
-  (select id from sessions where expires_at <= ?1 or last_used_at <= ?3 order by expires_at limit ?2)
+delete from everbell_sessions where id in
+  (select id from everbell_sessions where expires_at <= ?1 or last_used_at <= ?3 order by expires_at limit ?2)

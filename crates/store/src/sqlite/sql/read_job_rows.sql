@@ -1,1 +1,1 @@
-select * from job_rows where id in (select unhex(value) from json_each(?1))
+select * from everbell_job_rows where id in (select unhex(value) from json_each(?1))

@@ -1,4 +1,4 @@
 select w.org_id, w.job_key as for_job, w.enabled as wanted, w.cron_expression as own_expression, w.updated_by as overridden_by,
        w.updated_at as overridden_at
-from org_overrides w
+from everbell_org_overrides w
 where w.org_id in (select value from json_each(?1)) and w.job_key in (select value from json_each(?2))

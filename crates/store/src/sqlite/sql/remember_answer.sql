@@ -1,7 +1,7 @@
 -- Beside the deed, if there is one; in the place of what is forgotten; what has an answer keeps it.
-insert into requests (key, fingerprint, created_at, status, body) values (?1, ?2, ?3, ?4, ?5)
+insert into everbell_requests (key, fingerprint, created_at, status, body) values (?1, ?2, ?3, ?4, ?5)
 on conflict (key) do update
 set status = excluded.status, body = excluded.body, fingerprint = excluded.fingerprint,
-    deed = case when requests.created_at < ?6 then null else requests.deed end,
-    created_at = case when requests.created_at < ?6 then excluded.created_at else requests.created_at end
-where requests.created_at < ?6 or (requests.status is null and requests.fingerprint = excluded.fingerprint)
+    deed = case when everbell_requests.created_at < ?6 then null else everbell_requests.deed end,
+    created_at = case when everbell_requests.created_at < ?6 then excluded.created_at else everbell_requests.created_at end
+where everbell_requests.created_at < ?6 or (everbell_requests.status is null and everbell_requests.fingerprint = excluded.fingerprint)

@@ -1,1 +1,1 @@
-delete from instances where heartbeat_at < ?1
+delete from everbell_instances where heartbeat_at < ?1

@@ -1,5 +1,5 @@
-update active_runs
+update everbell_active_runs
 set output = g.output
 from (select unhex(value ->> 0) as run_id, value ->> 1 as attempt, value ->> 2 as output from jsonb_each(?1)) g
-where active_runs.run_id = g.run_id and active_runs.attempt = g.attempt and active_runs.status = 'running'
+where everbell_active_runs.run_id = g.run_id and everbell_active_runs.attempt = g.attempt and everbell_active_runs.status = 'running'
 returning run_id

@@ -1,4 +1,4 @@
-update jobs set error = g.error, revision = revision + 1, updated_by = 'everbell', updated_at = ?2
+update everbell_jobs set error = g.error, revision = revision + 1, updated_by = 'everbell', updated_at = ?2
 from (select unhex(value ->> 0) as id, value ->> 1 as error from jsonb_each(?1)) g
-where jobs.id = g.id and jobs.status <> 'retired'
+where everbell_jobs.id = g.id and everbell_jobs.status <> 'retired'
 returning id, job_key, error

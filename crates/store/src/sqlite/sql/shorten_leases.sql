@@ -1,1 +1,1 @@
-update active_runs set lease_until = ?1 where status = 'running' and lease_until > ?1
+update everbell_active_runs set lease_until = ?1 where status = 'running' and lease_until > ?1

@@ -1,1 +1,1 @@
-update sessions set last_used_at = ?2 where id = ?1 and last_used_at < ?2
+update everbell_sessions set last_used_at = ?2 where id = ?1 and last_used_at < ?2

@@ -3,13 +3,13 @@
 select r.id, r.job_id, r.org_id, r.local_date, r.target, r.payload, r.trigger, r.nonce = 0 as by_slot,
        r.at, r.scheduled_at, r.created_at, r.catch_up, r.folded, p.attempt + 1 as attempt, p.cancel_by,
        p.available_at
-from active_runs p indexed by active_runs_pending
-cross join runs r
+from everbell_active_runs p indexed by everbell_active_runs_pending
+cross join everbell_runs r
 where p.target = ?1 and p.status = 'pending' and p.available_at <= ?2 and not p.paused and r.id = p.run_id
   and (not p.held or (
-    p.run_id = (select h.run_id from active_runs h
+    p.run_id = (select h.run_id from everbell_active_runs h
                 where h.job_id = p.job_id and h.org_id = p.org_id and h.held order by h.run_id limit 1)
-    and (select count(*) from active_runs n
+    and (select count(*) from everbell_active_runs n
          where n.job_id = p.job_id and n.org_id = p.org_id and not n.held) < p.max_concurrent
   ))
   and (?4 is null or (

@@ -1,2 +1,2 @@
-insert into clock (id, trusted_at) values (1, ?1)
+insert into everbell_clock (id, trusted_at) values (1, ?1)
 on conflict (id) do update set trusted_at = excluded.trusted_at

@@ -1,0 +1,169 @@
+//! The schema of the database that holds everything of everbell.
+//!
+//! Statements are written with the default name, `everbell.jobs`, and name their schema always: an application's tables of
+//! the same names and its `search_path` mean nothing to them. A store with a schema of another name replaces the prefix
+//! where a statement is sent.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use everbell_core::Invalid;
+use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
+
+/// The name unless another one is asked for, and the one that statements are written with.
+pub(crate) const DEFAULT_SCHEMA: &str = "everbell";
+
+/// The prefix of names in statements.
+const PREFIX: &str = "everbell.";
+
+/// The longest name that PostgreSQL does not cut, in bytes.
+const MAX_NAME_BYTES: usize = 63;
+
+/// A schema, and the statements that depend on its name.
+#[derive(Debug)]
+pub(super) struct Schema {
+    name: String,
+    /// The notification when timers became runs, and with a commit behind it.
+    planned: [SqlStr; 2],
+    /// The notification of a change, and with a commit behind it.
+    changes: [SqlStr; 2],
+    /// Statements with the name of this schema, by their text; unused with the default name.
+    qualified: Mutex<HashMap<SqlStr, Arc<str>>>,
+}
+
+impl Schema {
+    /// A schema of this name, which [`check_name`] accepts.
+    pub(super) fn new(name: &str) -> Result<Schema, Invalid> {
+        check_name(name)?;
+        let channel = channel(name);
+        let both = |notify: String| {
+            let commit = format!("{notify}; commit");
+            [notify, commit].map(|sql| AssertSqlSafe(sql).into_sql_str())
+        };
+        Ok(Schema {
+            name: name.to_owned(),
+            planned: both(format!("notify \"{channel}\"")),
+            changes: both(format!("notify \"{channel}\", 'changes'")),
+            qualified: Mutex::default(),
+        })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The channel of notifications: two stores of one database do not wake each other.
+    pub(super) fn channel(&self) -> String {
+        channel(&self.name)
+    }
+
+    pub(super) fn planned(&self) -> &[SqlStr; 2] {
+        &self.planned
+    }
+
+    pub(super) fn changes(&self) -> &[SqlStr; 2] {
+        &self.changes
+    }
+
+    /// The statement with the name of this schema.
+    pub(super) fn qualify(&self, sql: SqlStr) -> SqlStr {
+        if self.name == DEFAULT_SCHEMA || !sql.as_str().contains(PREFIX) {
+            return sql;
+        }
+        let mut qualified = self.qualified.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = match qualified.get(sql.as_str()) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let text: Arc<str> = sql.as_str().replace(PREFIX, &format!("\"{}\".", self.name)).into();
+                qualified.insert(sql, Arc::clone(&text));
+                text
+            }
+        };
+        AssertSqlSafe(known).into_sql_str()
+    }
+}
+
+/// At most as long as a name may be: names that are equal up to there only wake each other.
+fn channel(schema: &str) -> String {
+    if schema == DEFAULT_SCHEMA {
+        return DEFAULT_SCHEMA.to_owned();
+    }
+    let mut channel = format!("{DEFAULT_SCHEMA}:{schema}");
+    channel.truncate(MAX_NAME_BYTES);
+    channel
+}
+
+/// Whether a schema may have this name. Letters are those of ASCII, so that a name can be cut anywhere and needs no escape.
+pub(crate) fn check_name(name: &str) -> Result<(), Invalid> {
+    let refused = |why: &str| {
+        let reason = format!(
+            "{why}; allowed are letters, digits and underscores, at most {MAX_NAME_BYTES}, with no digit and no `pg_` in front"
+        );
+        Err(Invalid::new("schema", reason))
+    };
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() {
+        return refused("is empty");
+    }
+    if let Some(other) = name.chars().find(|c| !is_allowed(*c)) {
+        return refused(&format!("has the character {other:?}"));
+    }
+    if name.len() > MAX_NAME_BYTES {
+        return refused(&format!("has {} characters", name.len()));
+    }
+    let lower = name.to_ascii_lowercase();
+    if name.starts_with(|c: char| c.is_ascii_digit()) || lower.starts_with("pg_") || lower == "information_schema" {
+        return refused(&format!("`{name}` is not a name that a schema can have"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn qualified(schema: &Schema, sql: &'static str) -> String {
+        schema.qualify(sql.into_sql_str()).as_str().to_owned()
+    }
+
+    #[test]
+    fn names_are_checked() {
+        for name in ["everbell", "_a1", "Jobs", &"a".repeat(63)] {
+            assert_eq!(check_name(name), Ok(()), "{name}");
+        }
+        for (name, said) in [
+            ("", "schema: is empty"),
+            ("a b", "has the character ' '"),
+            ("a\"b", "has the character '\"'"),
+            ("tür", "has the character 'ü'"),
+            (&"a".repeat(64), "has 64 characters"),
+            ("1a", "`1a` is not a name"),
+            ("pg_mine", "`pg_mine` is not a name"),
+            ("information_schema", "is not a name"),
+        ] {
+            let error = check_name(name).unwrap_err().to_string();
+            assert!(error.contains(said) && error.contains("allowed are letters"), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_statement_gets_the_name_of_the_schema() {
+        let sql = "select * from everbell.jobs j join everbell.timers t on t.job_id = j.id";
+        assert_eq!(qualified(&Schema::new("everbell").unwrap(), sql), sql);
+        let other = Schema::new("Other").unwrap();
+        for _ in 0..2 {
+            let expected = "select * from \"Other\".jobs j join \"Other\".timers t on t.job_id = j.id";
+            assert_eq!(qualified(&other, sql), expected);
+        }
+        assert_eq!(qualified(&other, "select 1"), "select 1");
+    }
+
+    #[test]
+    fn each_schema_has_its_channel() {
+        assert_eq!(Schema::new("everbell").unwrap().channel(), "everbell");
+        let other = Schema::new("other").unwrap();
+        assert_eq!(other.planned()[0].as_str(), "notify \"everbell:other\"");
+        assert_eq!(other.changes()[1].as_str(), "notify \"everbell:other\", 'changes'; commit");
+        assert_eq!(Schema::new(&"a".repeat(63)).unwrap().channel().len(), 63);
+    }
+}
