@@ -89,7 +89,7 @@ mod targets;
 pub mod testing;
 
 pub use everbell_core as core;
-pub use jiff::{Timestamp, Zoned};
+pub use jiff::{self, Timestamp, Zoned};
 
 pub use bell::Everbell;
 pub use builder::{BuildError, Builder};
