@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use everbell_core::store::{Instance, Store, StoreResult};
 use jiff::Timestamp;
@@ -26,6 +26,20 @@ pub struct Everbell {
     synced: Arc<SyncPlan>,
 }
 
+/// An [`Everbell`] that does not keep itself alive.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakBell {
+    parts: Weak<Parts>,
+    synced: Arc<SyncPlan>,
+}
+
+impl WeakBell {
+    /// Returns the bell, unless its program dropped it.
+    pub(crate) fn upgrade(&self) -> Option<Everbell> {
+        Some(Everbell { parts: self.parts.upgrade()?, synced: Arc::clone(&self.synced) })
+    }
+}
+
 /// The parts that an instance is made of.
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
@@ -43,6 +57,10 @@ impl Everbell {
 
     pub(crate) fn new(parts: Arc<Parts>, synced: SyncPlan) -> Everbell {
         Everbell { parts, synced: Arc::new(synced) }
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakBell {
+        WeakBell { parts: Arc::downgrade(&self.parts), synced: Arc::clone(&self.synced) }
     }
 
     /// Fires schedules and runs handlers until `shutdown` resolves. Then it takes no more work, lets handlers finish

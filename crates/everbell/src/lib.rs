@@ -87,6 +87,7 @@ mod storable;
 mod sync;
 mod targets;
 pub mod testing;
+mod typed;
 
 pub use everbell_core as core;
 pub use jiff::{self, Timestamp, Zoned};
@@ -98,12 +99,13 @@ pub use engine::{EngineFailed, EngineOptions};
 pub use error::{IntoRunError, RunError};
 pub use events::{Event, Round, RunInfo};
 pub use extract::{FromRun, Payload, State, States};
-pub use handler::{Handler, IntoOutcome};
+pub use handler::{Handler, HandlerFn, IntoOutcome};
 pub use lease::Lease;
 pub use run::Run;
 pub use schedule::Schedule;
 pub use sync::{Removed, SyncAction, SyncPlan, SyncStep};
 pub use targets::{Action, TargetOptions};
+pub use typed::{TakesPayload, TargetLabel, TypedTarget, WithoutPayload};
 
 pub use everbell_store::check_address;
 pub use everbell_store::postgres::PostgresStore;

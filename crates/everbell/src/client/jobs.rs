@@ -74,6 +74,7 @@ impl Jobs {
         let made = Made { id: JobId::new(now, random()), source: Source::Api, by: actor, at: now };
         let mut definition = schedule.definition(&made).map_err(refusal)?;
         parts.expect_known(&definition.target).await?;
+        parts.targets.check_payload(&definition.target, &definition.payload, Some(definition.key.as_str()))?;
         let new = match parts.store.get_job(&(&definition.key).into_job_ref()?).await {
             Ok(last) => {
                 definition.version = last.job.definition.version + 1;

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use everbell_core::storable_text;
 use everbell_core::store::{AuditEntry, Origin, RequestKey, StoreError};
-use everbell_core::{Invalid, Json};
+use everbell_core::{Definition, Invalid, Json};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -103,6 +103,14 @@ impl Context {
 /// Converts a caller's payload to JSON.
 fn payload_of(payload: &impl Serialize) -> Result<Json, Invalid> {
     crate::storable::json("payload", payload).map_err(|reason| Invalid::new("payload", reason))
+}
+
+impl Parts {
+    /// Refuses a payload for one run of a job that the job's target cannot read.
+    fn check_run_payload(&self, job: &Definition, payload: Option<&Json>) -> Result<(), Invalid> {
+        let Some(payload) = payload else { return Ok(()) };
+        self.targets.check_payload(&job.target, payload, Some(job.key.as_str()))
+    }
 }
 
 /// Joins many problems into one: the field of the first, and all texts.

@@ -41,7 +41,8 @@ fn typed_shows_results_and_failures() {
         "+ create       daily-briefing v1",
         "succeeded after ",
         r#"{"mails":7}"#,
-        "failed after 1 attempt(s): invalid_payload: the payload is no `Briefing`: invalid type: string",
+        "refused: payload: target `brief` cannot read the payload of job `daily-briefing`: it is no `Briefing`: invalid type: string",
+        "failed after 1 attempt(s): no_recipients",
     ] {
         assert!(said.contains(wanted), "{wanted}\n{said}");
     }

@@ -16,6 +16,7 @@ mod observing;
 mod org_actions;
 mod orgs;
 mod orgs_year;
+mod payloads;
 mod run_actions;
 mod sync;
 mod sync_again;
