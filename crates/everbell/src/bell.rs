@@ -1,9 +1,11 @@
 //! [`Everbell`]: everything together, ready to run.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Weak};
 
+use everbell_core::Target;
 use everbell_core::store::{Instance, Store, StoreResult};
 use jiff::Timestamp;
 use tokio::sync::broadcast;
@@ -45,6 +47,8 @@ pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) targets: Targets,
+    /// Targets that other programs serve.
+    pub(crate) known: BTreeSet<Target>,
     pub(crate) options: EngineOptions,
     pub(crate) events: Events,
 }
@@ -162,7 +166,7 @@ impl Everbell {
 impl fmt::Debug for Parts {
     /// Leaves out the store, which may hold a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let targets: Vec<&str> = self.targets.names().map(everbell_core::Target::as_str).collect();
+        let targets: Vec<&str> = self.targets.names().map(Target::as_str).collect();
         f.debug_struct("Parts").field("targets", &targets).field("options", &self.options).finish_non_exhaustive()
     }
 }

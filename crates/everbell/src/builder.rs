@@ -29,6 +29,7 @@ pub struct Builder {
     clock: Option<Arc<dyn Clock>>,
     states: States,
     targets: Vec<Registered>,
+    known: Vec<String>,
     schedules: Vec<Schedule>,
     source: Source,
     removed: Removed,
@@ -57,6 +58,7 @@ struct Registered {
 struct Checked {
     keeping: Keeping,
     targets: Targets,
+    known: BTreeSet<Target>,
     states: Arc<States>,
     schedules: Vec<Schedule>,
 }
@@ -68,6 +70,7 @@ impl Builder {
             clock: None,
             states: States::default(),
             targets: Vec::new(),
+            known: Vec::new(),
             schedules: Vec::new(),
             source: Source::Code,
             removed: Removed::default(),
@@ -137,6 +140,17 @@ impl Builder {
         self
     }
 
+    /// Names a target that other programs serve, so that this one may schedule it even while none of them is running, for
+    /// instance during their deployment. Payloads for it are not checked here; a [`TypedTarget`](crate::TypedTarget) lets
+    /// the compiler do that.
+    ///
+    /// Without this, a target is known if a live instance serves it or if a job already has it. Others are refused,
+    /// because they are most likely misspelled.
+    pub fn knows(mut self, target: impl Into<String>) -> Builder {
+        self.known.push(target.into());
+        self
+    }
+
     /// Declares a job. [`Builder::build`] syncs it into the database.
     pub fn schedule(mut self, schedule: Schedule) -> Builder {
         self.schedules.push(schedule);
@@ -198,7 +212,7 @@ impl Builder {
     }
 
     async fn open(mut self) -> Result<(Arc<Parts>, Arc<States>, Syncer), BuildError> {
-        let Checked { keeping, targets, states, schedules } = self.check()?;
+        let Checked { keeping, targets, known, states, schedules } = self.check()?;
         let store = match keeping {
             Keeping::In(store) => store,
             Keeping::At(url) => everbell_store::connect(&url).await?,
@@ -207,7 +221,8 @@ impl Builder {
             Some(clock) => clock,
             None => Arc::new(DatabaseClock::start(&*store).await?),
         };
-        let parts = Parts { store, clock, targets, options: self.options, events: Events::new(self.observers) };
+        let (options, events) = (self.options, Events::new(self.observers));
+        let parts = Parts { store, clock, targets, known, options, events };
         let syncer = Syncer { schedules, source: self.source, removed: self.removed, adopt: self.adopt };
         Ok((Arc::new(parts), states, syncer))
     }
@@ -222,12 +237,14 @@ impl Builder {
             problems.push("schedules that are declared cannot be owned by `api`".to_owned());
         }
         problems.extend(self.options.problems().iter().map(ToString::to_string));
-        let known: BTreeSet<String> = self.targets.iter().map(|target| target.name.clone()).collect();
+        let served = self.targets.iter().map(|target| &target.name);
+        let names: BTreeSet<String> = served.chain(&self.known).cloned().collect();
+        let known = self.check_known(&mut problems);
         let states = Arc::new(std::mem::take(&mut self.states));
         let targets = self.check_targets(&states, &mut problems);
-        let schedules = self.check_schedules(&known, &targets, &mut problems);
+        let schedules = self.check_schedules(&names, &targets, &mut problems);
         match keeping {
-            Some(keeping) if problems.is_empty() => Ok(Checked { keeping, targets, states, schedules }),
+            Some(keeping) if problems.is_empty() => Ok(Checked { keeping, targets, known, states, schedules }),
             _ => Err(BuildError::Invalid(problems)),
         }
     }
@@ -252,6 +269,14 @@ impl Builder {
             }
         }
         targets
+    }
+
+    fn check_known(&self, problems: &mut Vec<String>) -> BTreeSet<Target> {
+        let checked = self.known.iter().filter_map(|name| {
+            let target = Target::new(name);
+            target.map_err(|why| problems.push(format!("target `{}`: {}", name.escape_debug(), why.reason))).ok()
+        });
+        checked.collect()
     }
 
     fn check_schedules(

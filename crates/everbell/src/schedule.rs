@@ -248,6 +248,27 @@ impl Schedule {
         self
     }
 
+    pub(crate) fn with_cron(self, expression: String) -> Schedule {
+        Schedule(Draft { timing: Timing::Cron(expression), ..self.0 })
+    }
+
+    pub(crate) fn with_interval(self, interval: Duration) -> Schedule {
+        Schedule(Draft { timing: Timing::Every(interval), ..self.0 })
+    }
+
+    pub(crate) fn with_time(self, at: Timestamp) -> Schedule {
+        Schedule(Draft { timing: Timing::Once(at), ..self.0 })
+    }
+
+    pub(crate) fn with_payload_text(self, text: Result<String, String>) -> Schedule {
+        Schedule(Draft { payload: Some(text), ..self.0 })
+    }
+
+    /// Returns the edit that turns this definition into this schedule, which was made from it.
+    pub(crate) fn edit_of(&self, definition: &Definition, now: Timestamp) -> Result<Edit, Vec<Invalid>> {
+        self.0.edit_of(definition, now)
+    }
+
     /// Returns the payload, unless it cannot be stored, which [`Schedule::check`] reports.
     pub(crate) fn payload_json(&self) -> Option<Json> {
         match &self.0.payload {

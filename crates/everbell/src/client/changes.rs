@@ -27,7 +27,7 @@ pub struct Change<V> {
     if_revision: Option<u64>,
     /// The org whose timer is changed.
     org: Option<OrgId>,
-    verb: V,
+    pub(super) verb: V,
 }
 
 /// A change of a job: one of this crate's own.
@@ -47,7 +47,7 @@ mod sealed {
         }
     }
 }
-use sealed::Decide;
+pub(super) use sealed::Decide;
 
 impl<V: Verb> Change<V> {
     pub(super) fn new(jobs: Jobs, job: impl IntoJobRef, verb: V) -> Change<V> {
