@@ -44,11 +44,11 @@
 //!
 //! # Contents
 //!
-//! - **Describe**: [`Builder`] takes targets ([`Handler`]: async functions with the arguments [`Payload`], [`State`]
-//!   and [`Run`]) and [`Schedule`]s. [`Builder::plan`] returns what would change in the database ([`SyncPlan`]), and
-//!   [`Builder::build`] does it.
-//! - **Run**: [`Everbell::run_until`] fires schedules and runs handlers until it is asked to stop, under
-//!   [`EngineOptions`]. Any number of programs may do that with the same PostgreSQL.
+//! - **Describe**: [`Builder`] takes targets ([`Handler`]: async functions with the arguments [`Payload`], [`State`],
+//!   [`Run`], [`Everbell`] and [`Jobs`]) and [`Schedule`]s. A [`TypedTarget`] lets the compiler check payloads.
+//!   [`Builder::plan`] returns what would change in the database ([`SyncPlan`]), and [`Builder::build`] does it.
+//! - **Run**: [`Everbell::run_until`], or [`Everbell::start`] in the background, fires schedules and runs handlers until
+//!   it is asked to stop, under [`EngineOptions`]. Any number of programs may do that with the same PostgreSQL.
 //! - **Act**: [`Jobs`] (create, pause, resume, edit, run now, explain) and [`Runs`] (cancel, rerun, try), each with an
 //!   audit entry. [`client`] has the details.
 //! - **Tenants**: [`Orgs`] manages them, each with its time zone. A job that is [`Schedule::per_org`] fires for each at
@@ -62,6 +62,7 @@
 //!   writes jobs and runs within your transaction (`create_job_in`, `change_job_in`), with the rows that
 //!   [`Jobs::prepare`] returns for a schedule.
 //! - **Time** comes from the database: [`clock`].
+//! - **Read on** in the [`guides`].
 //! - [`core`] has the model behind all of it: the cron expressions, the decisions, and the contract with the databases.
 //!
 //! # Words
@@ -79,6 +80,7 @@ mod engine;
 mod error;
 mod events;
 mod extract;
+pub mod guides;
 mod handler;
 mod lease;
 mod run;

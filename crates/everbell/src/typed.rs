@@ -127,6 +127,11 @@ pub trait TakesPayload<P, Position> {}
 ///
 /// Implement it for an own [`FromRun`](crate::FromRun) if it is an argument of a handler that takes no payload and
 /// serves a [`TypedTarget`].
+#[diagnostic::on_unimplemented(
+    message = "a handler of a `TypedTarget` takes the payload of that target or none, not `{Self}`",
+    label = "the target and the handler have different payloads",
+    note = "own arguments that do not read the payload implement `everbell::WithoutPayload`"
+)]
 pub trait WithoutPayload {}
 
 impl WithoutPayload for Run {}

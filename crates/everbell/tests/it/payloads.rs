@@ -1,8 +1,10 @@
 //! Payloads are checked against the handler of their target when they are written, wherever that happens.
 
+use std::sync::Arc;
+
 use everbell::testing::TestBell;
 use everbell::{
-    Builder, Edit, Everbell, FromRun, Json, OrgId, Payload, Run, RunError, RunStatus, Schedule, State, States,
+    Backoff, Builder, Edit, Everbell, FromRun, Json, OrgId, Payload, Run, RunError, RunStatus, Schedule, State, States,
     StoreError, TypedTarget, WithoutPayload,
 };
 
@@ -95,6 +97,18 @@ async fn an_edit_of_something_else_leaves_an_old_payload_alone() {
     let bell = at(&stored, &clock).target("count", count).build().await.unwrap();
     let edit = Edit { description: Some("new".to_owned()), ..Edit::default() };
     bell.jobs().new_version("a", edit).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_payload_of_a_program_that_cannot_check_it_fails_the_run_at_once() {
+    let (stored, clock) = (Stored::memory(), Manual::new("12:00"));
+    let web = at(&stored, &clock).knows("count").build().await.unwrap();
+    let wrong = Schedule::cron("a", "0 13 * * *").target("count").payload("text").retry(3, Backoff::default());
+    web.jobs().create(wrong).await.unwrap();
+    let mut test = TestBell::start_on(Arc::clone(&stored.store), app(), "2026-11-15T12:30:00Z").await;
+    test.advance_to("2026-11-15T14:00:00Z").await;
+    let ran = test.assert_ran("a").await.times(1).failed_with("invalid_payload");
+    assert_eq!(ran.runs()[0].attempt, 1, "another attempt would fail the same way");
 }
 
 #[tokio::test]
