@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::error::{StoreError, StoreResult};
 use super::requests::Cursor;
-use crate::ids::{InstanceId, JobId, JobKey, OrgId, RunId, Target};
+use crate::ids::{InstanceId, JobId, OrgId, RunId, Target};
 use crate::job::{Definition, Job, JobStatus, Timer};
 use crate::org::{self, OrgFacts};
 use crate::plan::{self, Plan, PlanContext};
@@ -93,44 +93,6 @@ pub struct JobRow {
     pub next_for_org: Option<(Timestamp, OrgId)>,
 }
 
-impl JobRow {
-    /// Returns the id of this version.
-    pub fn id(&self) -> JobId {
-        self.job.definition.id
-    }
-
-    /// Returns the key, which all versions share.
-    pub fn key(&self) -> &JobKey {
-        &self.job.definition.key
-    }
-
-    /// Returns the number of this version.
-    pub fn version(&self) -> u32 {
-        self.job.definition.version
-    }
-
-    /// Returns the status.
-    pub fn status(&self) -> JobStatus {
-        self.job.state.status
-    }
-
-    /// Returns the number that grows with every change, for `if_revision`.
-    pub fn revision(&self) -> u64 {
-        self.job.state.revision
-    }
-
-    /// Returns the target.
-    pub fn target(&self) -> &Target {
-        &self.job.definition.target
-    }
-
-    /// Returns when it fires next; for a per-org job, the earliest fire of any org.
-    pub fn next_run_at(&self) -> Option<Timestamp> {
-        let own = self.timer.as_ref().and_then(|timer| timer.next_run_at);
-        own.or_else(|| self.next_for_org.as_ref().map(|(at, _)| *at))
-    }
-}
-
 /// The result of a change of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
@@ -144,33 +106,6 @@ pub struct Changed {
     pub gaps: Vec<Gap>,
     /// How many runs that had not begun were held, released or canceled.
     pub pending: u64,
-}
-
-impl Changed {
-    /// Returns the current version: the one that took over, or the job afterwards.
-    pub fn current(&self) -> &JobRow {
-        self.successor.as_ref().unwrap_or(&self.job)
-    }
-
-    /// Returns the key of the job.
-    pub fn key(&self) -> &JobKey {
-        self.job.key()
-    }
-
-    /// Returns the number of the current version.
-    pub fn version(&self) -> u32 {
-        self.current().version()
-    }
-
-    /// Returns the status of the current version.
-    pub fn status(&self) -> JobStatus {
-        self.current().status()
-    }
-
-    /// Returns when the job fires next; for a per-org job, the earliest fire of any org.
-    pub fn next_run_at(&self) -> Option<Timestamp> {
-        self.current().next_run_at()
-    }
 }
 
 /// A timer that is due, with everything that its plan needs.

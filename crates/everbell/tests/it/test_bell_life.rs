@@ -79,7 +79,7 @@ async fn a_crash_may_be_followed_by_an_outage() {
     let mut test = start(hourly("job").catch_up(CatchUp::None)).await;
     test.crash_during("job").await;
     test.down_for(Duration::from_hours(2)).await;
-    // An instance looks twice before it ends the run of another one.
+    // After its start, an instance gives every other one the time for a heartbeat before it ends their runs.
     test.advance_by(Duration::from_mins(2)).await;
     test.assert_settled().await;
     let ran = test.assert_ran("job").await;
